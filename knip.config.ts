@@ -1,0 +1,23 @@
+import type { KnipConfig } from "knip";
+import { entries } from "./scripts/entries.mjs";
+
+const config: KnipConfig = {
+  workspaces: {
+    ".": {
+      // What users import, and the programs that are run by name; tests are found by their own tool.
+      entry: [...entries.map(({ source }) => source), "examples/*.ts", "scripts/{check,examples}.mjs"],
+      project: ["src/**/*.ts", "test/**/*.ts", "examples/**/*.ts", "scripts/**/*.mjs"],
+      // Run by scripts/check.mjs.
+      ignoreDependencies: ["@arethetypeswrong/cli", "publint"],
+    },
+    bench: {
+      entry: ["*.ts", "peers/**/*.test.ts"],
+      project: ["**/*.ts"],
+      // Until the first benchmarks and differential tests import them.
+      ignoreDependencies: ["@mariozechner/pi-coding-agent", "cacache", "tinybench"],
+    },
+  },
+  ignoreExportsUsedInFile: { interface: true, type: true },
+};
+
+export default config;

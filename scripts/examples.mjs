@@ -1,0 +1,18 @@
+// Runs every example; each checks itself and ends with an exit code.
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { root } from "./entries.mjs";
+import { close, run } from "./run.mjs";
+
+const folder = join(root, "examples");
+const names = existsSync(folder) ? readdirSync(folder).filter((name) => /^\d\d-.+\.ts$/.test(name)) : [];
+
+let failed = 0;
+for (const name of names.sort()) {
+  const { ok, output, seconds } = await run(["tsx", `examples/${name}`], 60_000);
+  console.log(`${ok ? "ok  " : "fail"} ${seconds.padStart(5)} s ${name}`);
+  if (ok) continue;
+  failed += 1;
+  console.log(`\n${output.trim()}\n`);
+}
+close(names.length - failed, failed);

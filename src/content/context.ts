@@ -1,0 +1,57 @@
+import type { ContextMessage } from "./messages.js";
+
+/** One message of a context, and where it comes from. */
+export interface ContextItem {
+  /** The session entry behind the message, so that a fault found later can be named and mended. */
+  readonly entryId: string;
+  /**
+   * `message`: a stored message. `summary`: a compaction's summary. `system`: a compaction's system message.
+   * `retained`: a message from before the compaction that it kept. `branchSummary`, `custom`: entries of that kind.
+   */
+  readonly origin: "message" | "summary" | "system" | "branchSummary" | "custom" | "retained";
+  readonly message: ContextMessage;
+  /** A context edit replaced the content. */
+  readonly edited?: true;
+}
+
+/** What a model is to see next, in order; a plain value that every other module takes. */
+export interface Context {
+  readonly items: readonly ContextItem[];
+  /** Resource views on the path since the context begins, oldest first. */
+  readonly views: readonly { readonly entryId: string; readonly resourceId: string }[];
+  /** Ids of entries that are pinned at the leaf, in path order; the next compaction keeps them. */
+  readonly pins: readonly string[];
+  /** The model in force at the leaf. */
+  readonly model: { readonly provider: string; readonly modelId: string } | null;
+  /** `off` where none was chosen. */
+  readonly thinkingLevel: string;
+}
+
+/**
+ * A context of messages that the caller keeps, without a session. Entry ids are `m0`, `m1` and so on.
+ *
+ * @example
+ * ```ts
+ * const context = contextOf([userMessage("hi")]);
+ * context.items[0]?.entryId; // "m0"
+ * ```
+ */
+export function contextOf(messages: readonly ContextMessage[]): Context {
+  let model: Context["model"] = null;
+  for (const message of messages) {
+    if (message.role === "assistant") model = { provider: message.provider, modelId: message.model };
+  }
+  return {
+    items: messages.map((message, index) => ({ entryId: `m${index}`, origin: originOf(message), message })),
+    views: [],
+    pins: [],
+    model,
+    thinkingLevel: "off",
+  };
+}
+
+function originOf(message: ContextMessage): ContextItem["origin"] {
+  if (message.role === "compactionSummary") return "summary";
+  if (message.role === "branchSummary") return "branchSummary";
+  return message.role === "custom" ? "custom" : "message";
+}

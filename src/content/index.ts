@@ -1,0 +1,40 @@
+/**
+ * Messages, their blocks and attachments, and the context that is made of them. Plain data and pure functions.
+ *
+ * @module content
+ */
+export type { ImageBlock, OpaqueBlock, TextBlock, ThinkingBlock, ToolCall } from "./blocks.js";
+export {
+  type AssistantMessageInit,
+  assistantMessage,
+  type MessagePart,
+  toolResult,
+  userMessage,
+} from "./build.js";
+export { type Context, type ContextItem, contextOf } from "./context.js";
+export type {
+  AssistantMessage,
+  BashExecutionMessage,
+  BranchSummaryMessage,
+  CompactionSummaryMessage,
+  ContextMessage,
+  CustomMessage,
+  Message,
+  StopReason,
+  SystemMessage,
+  ToolResultMessage,
+  Usage,
+  UserMessage,
+} from "./messages.js";
+export type { ReplayDecision, ReplayPlace, ReplayPolicy } from "./replay.js";
+export {
+  type BlobRef,
+  describeResource,
+  type LinkResource,
+  type Resource,
+  resourceOf,
+  type StoredResource,
+} from "./resource.js";
+export { isResource } from "./shape.js";
+export { type ToolPair, type ToolPairs, toolCalls, toolPairs } from "./tools.js";
+export { type AsUserMessageOptions, asUserMessage } from "./trust.js";

@@ -1,0 +1,131 @@
+import type { ImageBlock, OpaqueBlock, TextBlock, ThinkingBlock, ToolCall } from "./blocks.js";
+
+/** Tokens of one provider call, and what they cost in the provider's currency. */
+export interface Usage {
+  readonly input: number;
+  readonly output: number;
+  readonly cacheRead: number;
+  readonly cacheWrite: number;
+  readonly totalTokens?: number;
+  readonly cost?: {
+    readonly input: number;
+    readonly output: number;
+    readonly cacheRead: number;
+    readonly cacheWrite: number;
+    readonly total: number;
+  };
+}
+
+/** Why a model stopped. */
+export type StopReason = "stop" | "length" | "toolUse" | "error" | "aborted";
+
+/** What a person, or a program in a person's place, said. */
+export interface UserMessage {
+  readonly role: "user";
+  readonly content: string | readonly (TextBlock | ImageBlock)[];
+  /** Milliseconds since 1970. */
+  readonly timestamp: number;
+}
+
+/** What a model answered. */
+export interface AssistantMessage {
+  readonly role: "assistant";
+  readonly content: readonly (TextBlock | ThinkingBlock | ToolCall | OpaqueBlock)[];
+  readonly provider: string;
+  readonly model: string;
+  /** The provider's wire protocol, such as `anthropic-messages`. */
+  readonly api?: string;
+  readonly usage?: Usage;
+  readonly stopReason?: StopReason;
+  readonly errorMessage?: string;
+  /** The message is a compaction summary that a model wrote as a message of its own. */
+  readonly summary?: boolean;
+  /** The agent's mode when it was made, such as `plan`. */
+  readonly mode?: string;
+  /** Milliseconds since 1970. */
+  readonly timestamp: number;
+}
+
+/** What a tool gave back for one call. */
+export interface ToolResultMessage {
+  readonly role: "toolResult";
+  readonly toolCallId: string;
+  readonly toolName: string;
+  readonly content: readonly (TextBlock | ImageBlock)[];
+  /** For programs; never sent to a model. */
+  readonly details?: unknown;
+  readonly isError: boolean;
+  /** Milliseconds since 1970. */
+  readonly timestamp: number;
+}
+
+/** A shell command that the user ran beside the conversation. */
+export interface BashExecutionMessage {
+  readonly role: "bashExecution";
+  readonly command: string;
+  readonly output: string;
+  /** Absent or null when the command was killed. */
+  readonly exitCode?: number | null;
+  readonly cancelled: boolean;
+  readonly truncated: boolean;
+  readonly fullOutputPath?: string;
+  /** The user asked that no model sees it. */
+  readonly excludeFromContext?: boolean;
+  /** Milliseconds since 1970. */
+  readonly timestamp: number;
+}
+
+/** A message that an extension put into the conversation. */
+export interface CustomMessage {
+  readonly role: "custom";
+  readonly customType: string;
+  readonly content: string | readonly (TextBlock | ImageBlock)[];
+  /** Whether a person is shown it. */
+  readonly display: boolean;
+  /** For programs; never sent to a model. */
+  readonly details?: unknown;
+  /** Milliseconds since 1970. */
+  readonly timestamp: number;
+}
+
+/** Instructions and tools declared to the model; later ones patch `sections` by name, where null removes one. */
+export interface SystemMessage {
+  readonly role: "system";
+  readonly content: string | readonly TextBlock[];
+  readonly sections?: Readonly<Record<string, string | null>>;
+  readonly toolsAdded?: readonly unknown[];
+  readonly toolsRemoved?: readonly unknown[];
+  /** Milliseconds since 1970. */
+  readonly timestamp: number;
+}
+
+/** Every message that a session entry can hold. */
+export type Message =
+  | UserMessage
+  | AssistantMessage
+  | ToolResultMessage
+  | BashExecutionMessage
+  | CustomMessage
+  | SystemMessage;
+
+/** Stands in a context for the history that a compaction replaced. Never stored as a message. */
+export interface CompactionSummaryMessage {
+  readonly role: "compactionSummary";
+  readonly summary: string;
+  readonly tokensBefore: number;
+  /** Milliseconds since 1970. */
+  readonly timestamp: number;
+}
+
+/** Stands in a context for a branch that was left. Never stored as a message. */
+export interface BranchSummaryMessage {
+  readonly role: "branchSummary";
+  readonly summary: string;
+  /** The leaf of the branch that was left, or `root`. */
+  readonly fromId: string;
+  /** Milliseconds since 1970. */
+  readonly timestamp: number;
+}
+
+/** Every message that a context can hold. */
+export type ContextMessage = Message | CompactionSummaryMessage | BranchSummaryMessage;

@@ -1,0 +1,65 @@
+import { SessileError } from "../errors/index.js";
+import { describe } from "../internal/arguments.js";
+import { isRecord } from "../internal/shape.js";
+import type { ImageBlock, TextBlock } from "./blocks.js";
+import type { UserMessage } from "./messages.js";
+import { isResource } from "./shape.js";
+
+/** Options of {@link asUserMessage}. */
+export interface AsUserMessageOptions {
+  /** The JSON comes from this program's own storage, so that its resource descriptors may stay. Default false. */
+  readonly trusted?: boolean;
+}
+
+/**
+ * A user message from JSON that came from outside, such as a request's body: known fields only, in fresh objects.
+ * Resource descriptors are dropped unless the source is trusted, since whoever can name a blob could read it; the
+ * descriptor's text stays.
+ *
+ * @throws SessileError INVALID_MESSAGE with the path of the first wrong place.
+ * @example
+ * ```ts
+ * const message = asUserMessage(await request.json());
+ * ```
+ */
+export function asUserMessage(json: unknown, options: AsUserMessageOptions = {}): UserMessage {
+  if (!isRecord(json)) throw invalid("message", "an object", json);
+  if (json.role !== undefined && json.role !== "user") throw invalid("message.role", '"user"', json.role);
+  const { content, timestamp } = json;
+  if (timestamp !== undefined && !(typeof timestamp === "number" && Number.isFinite(timestamp))) {
+    throw invalid("message.timestamp", "a finite number", timestamp);
+  }
+  if (typeof content !== "string" && !Array.isArray(content)) {
+    throw invalid("message.content", "a string or an array of blocks", content);
+  }
+  return {
+    role: "user",
+    content:
+      typeof content === "string" ? content : content.map((block, index) => asBlock(block, index, options)),
+    timestamp: timestamp ?? Date.now(),
+  };
+}
+
+function asBlock(block: unknown, index: number, options: AsUserMessageOptions): TextBlock | ImageBlock {
+  const path = `message.content[${index}]`;
+  if (!isRecord(block)) throw invalid(path, "an object", block);
+  if (block.type === "text") {
+    if (typeof block.text !== "string") throw invalid(`${path}.text`, "a string", block.text);
+    if (options.trusted !== true || block.resource === undefined) return { type: "text", text: block.text };
+    if (!isResource(block.resource))
+      throw invalid(`${path}.resource`, "a resource descriptor", block.resource);
+    return { type: "text", text: block.text, resource: block.resource };
+  }
+  if (block.type === "image") {
+    if (typeof block.data !== "string") throw invalid(`${path}.data`, "a base64 string", block.data);
+    if (typeof block.mimeType !== "string") throw invalid(`${path}.mimeType`, "a media type", block.mimeType);
+    return { type: "image", data: block.data, mimeType: block.mimeType };
+  }
+  throw invalid(`${path}.type`, '"text" or "image"', block.type);
+}
+
+function invalid(path: string, expected: string, value: unknown): SessileError<"INVALID_MESSAGE"> {
+  return new SessileError("INVALID_MESSAGE", `${path}: expected ${expected}, got ${describe(value)}`, {
+    details: { path, expected },
+  });
+}

@@ -1,0 +1,50 @@
+/**
+ * What each error code carries in `details`. Codes are API: one changes only with a major version.
+ * Every code is explained in docs/errors.md: when it comes, and what to do.
+ */
+export interface ErrorDetails {
+  /** A value that was to be parsed or stored has the wrong shape. `path` names the place, such as `message.content[2].text`. */
+  INVALID_MESSAGE: { readonly path: string; readonly expected: string };
+  /** A draft cannot be written as an entry. `path` names the place in the draft. */
+  INVALID_ENTRY: { readonly path: string; readonly expected: string };
+  /** A draft asks for an id that another entry already has. */
+  DUPLICATE_ID: { readonly entryId: string };
+  /** No entry of this session has the id. */
+  ENTRY_NOT_FOUND: { readonly entryId: string };
+  /** An encoded line is longer than the store takes. */
+  LINE_TOO_LONG: { readonly bytes: number; readonly maxBytes: number };
+  /** The log has moved on since this session last saw it; nothing was written. */
+  CONCURRENT_WRITER: { readonly expected: string; readonly actual: string };
+  /** Another live process holds the log; nothing was written. */
+  SESSION_LOCKED: {
+    readonly pid: number;
+    readonly host: string;
+    readonly path: string;
+    readonly heldMs: number;
+  };
+  /** The store has no session with this id. */
+  SESSION_NOT_FOUND: { readonly id: string };
+  /** The store already has a session with this id. */
+  SESSION_EXISTS: { readonly id: string };
+  /** The session cannot be written through this handle. */
+  SESSION_READ_ONLY: { readonly id: string; readonly reason: "mode" | "version" };
+  /** The handle was closed. */
+  SESSION_CLOSED: { readonly id: string };
+  /** What was asked for has to wait until the appends before it are written. */
+  SESSION_BUSY: { readonly id: string };
+  /** An earlier write failed in a way that leaves the end of the log unknown; reopen the session. */
+  WRITER_POISONED: { readonly id: string; readonly reason: string };
+  /** The file has no bytes. */
+  EMPTY: { readonly path: string };
+  /** No line of the log is a session header. */
+  NO_HEADER: { readonly path: string; readonly lines: number };
+  /** The path is a directory, a FIFO, a device or a socket. */
+  NOT_A_FILE: { readonly path: string; readonly kind: string };
+  /** The session changed its shape while it was being read or copied. */
+  LOG_CHANGED: { readonly id: string };
+  /** The storage below refused: `errno` is its own code, such as ENOSPC. */
+  STORAGE_FAILED: { readonly operation: string; readonly path: string; readonly errno: string };
+}
+
+/** The stable name of a failure. */
+export type ErrorCode = keyof ErrorDetails;

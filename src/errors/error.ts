@@ -1,0 +1,56 @@
+import type { ErrorCode, ErrorDetails } from "./codes.js";
+
+/** What a {@link SessileError} is made of, besides its code and message. */
+export interface SessileErrorOptions<C extends ErrorCode> {
+  /** JSON-safe facts about the failure; the shape is fixed by the code. */
+  readonly details: ErrorDetails[C];
+  /** The error below this one, if there is one. */
+  readonly cause?: unknown;
+}
+
+/**
+ * A failure with a stable `code` and JSON-safe `details`. The message is for people and may change.
+ *
+ * @example
+ * ```ts
+ * try {
+ *   await session.appendMessage(message);
+ * } catch (error) {
+ *   if (!SessileError.is(error, "CONCURRENT_WRITER")) throw error;
+ *   await session.appendMessage(message); // a deliberate branch next to the other writer's
+ * }
+ * ```
+ */
+export class SessileError<C extends ErrorCode = ErrorCode> extends Error {
+  override readonly name = "SessileError";
+  /** The stable name of the failure. */
+  readonly code: C;
+  /** Facts about the failure, safe to put in a log as JSON. */
+  readonly details: ErrorDetails[C];
+
+  constructor(code: C, message: string, options: SessileErrorOptions<C>) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+    this.details = options.details;
+  }
+
+  /**
+   * Whether `value` is a SessileError with this code, narrowing its `details`. Errors are told by name and code, so that
+   * one from a second copy of the library counts too.
+   */
+  static is<C extends ErrorCode>(value: unknown, code: C): value is SessileError<C> {
+    return (
+      value instanceof Error && value.name === "SessileError" && (value as { code?: unknown }).code === code
+    );
+  }
+
+  /** The error as plain data, for logs and for the wire. */
+  toJSON(): {
+    readonly name: string;
+    readonly code: C;
+    readonly message: string;
+    readonly details: ErrorDetails[C];
+  } {
+    return { name: this.name, code: this.code, message: this.message, details: this.details };
+  }
+}

@@ -1,0 +1,34 @@
+/** Checks of arguments that name the argument, what was expected and what came. */
+
+/** Returns `value` or `fallback`; a RangeError names `name` when it is no safe integer from `min` to `max`. */
+export function integerOption(
+  name: string,
+  value: number | undefined,
+  fallback: number,
+  min: number,
+  max = Number.MAX_SAFE_INTEGER,
+): number {
+  if (value === undefined) return fallback;
+  if (!Number.isSafeInteger(value) || value < min || value > max) {
+    const bound = max === Number.MAX_SAFE_INTEGER ? `>= ${min}` : `from ${min} to ${max}`;
+    throw new RangeError(`${name}: expected an integer ${bound}, got ${String(value)}`);
+  }
+  return value;
+}
+
+/** Returns `value` when it is a non-empty string; a TypeError names `name` otherwise. */
+export function stringArgument(name: string, value: unknown): string {
+  if (typeof value !== "string" || value === "") {
+    throw new TypeError(`${name}: expected a non-empty string, got ${describe(value)}`);
+  }
+  return value;
+}
+
+/** A short, safe description of any value, for error messages. */
+export function describe(value: unknown): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return `an array of ${value.length}`;
+  if (typeof value === "string") return value === "" ? "an empty string" : JSON.stringify(value.slice(0, 40));
+  if (typeof value === "object") return "an object";
+  return typeof value === "function" || typeof value === "symbol" ? `a ${typeof value}` : String(value);
+}

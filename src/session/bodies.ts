@@ -1,0 +1,148 @@
+import type { SessionLog } from "./backend.js";
+import { decodeLine } from "./codec/decode.js";
+import { ordinalOfId, type SessionReader } from "./codec/reader.js";
+import type { SessionEntry, UnknownEntry } from "./entries.js";
+import { treeRows } from "./tree/tree.js";
+
+type Entry = SessionEntry | UnknownEntry;
+
+const sliceBytes = 4 << 20;
+
+/** How many bodies may gather from appends alone, while nobody asks for a context, before all are let go. */
+const maxUnread = 4096;
+
+/**
+ * Bodies of entries: read from the log when they are wanted, and kept in memory while the last context that was built
+ * has them, since the next one mostly has the same.
+ */
+export class Bodies {
+  readonly #log: SessionLog;
+  readonly #reader: SessionReader;
+  readonly #maxDepth: number;
+  #kept: (Entry | undefined)[] = [];
+  #keptRows: number[] = [];
+  #unread = 0;
+  readonly #pinned = new Map<number, Entry>();
+  readonly #reported = new Set<number>();
+
+  constructor(log: SessionLog, reader: SessionReader, maxDepth: number) {
+    this.#log = log;
+    this.#reader = reader;
+    this.#maxDepth = maxDepth;
+  }
+
+  /** Keeps a body that was written or read anyway. */
+  add(row: number, entry: Entry): void {
+    if (++this.#unread > maxUnread) this.#clear();
+    this.#keep(row, entry);
+  }
+
+  /** Keeps a body that has no line yet. */
+  hold(row: number, entry: Entry): void {
+    this.#pinned.set(row, entry);
+  }
+
+  /** The row has a line now. */
+  release(row: number): void {
+    this.#pinned.delete(row);
+  }
+
+  /** These rows are what is wanted now: lets go of others, once they are more than these. */
+  retain(rows: readonly number[]): void {
+    this.#unread = 0;
+    if (this.#keptRows.length <= 2 * rows.length + 256) return;
+    const before = this.#kept;
+    this.#clear();
+    for (const row of rows) {
+      const entry = before[row];
+      if (entry !== undefined) this.#keep(row, entry);
+    }
+  }
+
+  /** A look-up of these rows' bodies, after they were read; undefined for a body that is damaged. */
+  async load(rows: readonly number[]): Promise<(row: number) => Entry | undefined> {
+    const missing = rows.filter((row) => this.#kept[row] === undefined && !this.#pinned.has(row));
+    for (let from = 0; from < missing.length; ) {
+      const to = this.#sliceEnd(missing, from);
+      await this.#read(missing.slice(from, to));
+      from = to;
+    }
+    return (row) => this.#pinned.get(row) ?? this.#kept[row];
+  }
+
+  /** One body, without keeping it. */
+  async one(row: number): Promise<Entry | undefined> {
+    const known = this.#pinned.get(row) ?? this.#kept[row];
+    if (known !== undefined) return known;
+    const place = treeRows(this.#reader.tree).line(row);
+    if (place === undefined) return undefined;
+    const [bytes] = await this.#log.readAt([place]);
+    return bytes === undefined ? undefined : this.#decode(row, bytes);
+  }
+
+  #clear(): void {
+    this.#kept = [];
+    this.#keptRows = [];
+    this.#unread = 0;
+  }
+
+  #keep(row: number, entry: Entry): void {
+    if (this.#kept[row] === undefined) this.#keptRows.push(row);
+    this.#kept[row] = entry;
+  }
+
+  /** Reads are cut into slices, so that the bytes of a long history are never in memory beside its objects. */
+  #sliceEnd(rows: readonly number[], from: number): number {
+    const tree = treeRows(this.#reader.tree);
+    let bytes = 0;
+    let to = from;
+    while (to < rows.length && (to === from || bytes < sliceBytes))
+      bytes += tree.line(rows[to++] as number)?.length ?? 0;
+    return to;
+  }
+
+  async #read(rows: readonly number[]): Promise<void> {
+    const tree = treeRows(this.#reader.tree);
+    const stored = rows.filter((row) => tree.line(row) !== undefined);
+    const lines = await this.#log.readAt(
+      stored.map((row) => tree.line(row) as { at: number; length: number }),
+    );
+    stored.forEach((row, index) => {
+      const bytes = lines[index];
+      const entry = bytes === undefined ? this.#lost(row) : this.#decode(row, bytes);
+      if (entry !== undefined) this.#keep(row, entry);
+    });
+  }
+
+  #decode(row: number, bytes: Uint8Array): Entry | undefined {
+    const tree = treeRows(this.#reader.tree);
+    const id = tree.id(row);
+    const version = this.#reader.version;
+    const ordinal = (version ?? 3) < 2 ? ordinalOfId(id) : 0;
+    const start = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0;
+    const decoded = decodeLine(start === 0 ? bytes : bytes.subarray(start), {
+      version,
+      ordinal,
+      maxDepth: this.#maxDepth,
+    });
+    if (decoded.kind === "blank" || decoded.kind === "header") return this.#lost(row);
+    if (decoded.notes.length > 0)
+      for (const note of decoded.notes) this.#report(row, note.code, note.message);
+    this.#reported.add(row);
+    if (decoded.kind === "bad") return undefined;
+    // A key that stands twice: the structure was read from the first, the body from the last.
+    return decoded.entry?.id === id ? decoded.entry : this.#lost(row);
+  }
+
+  #lost(row: number): undefined {
+    this.#report(row, "LOG_REPLACED", "the line of this entry is not where it was");
+    this.#reported.add(row);
+  }
+
+  #report(row: number, code: Parameters<SessionReader["report"]>[0]["code"], message: string): void {
+    if (this.#reported.has(row)) return;
+    const tree = treeRows(this.#reader.tree);
+    const offset = tree.line(row)?.at ?? 0;
+    this.#reader.report({ code, line: 0, offset, message, entryId: tree.id(row) });
+  }
+}

@@ -1,0 +1,61 @@
+import { SessileError } from "../../errors/index.js";
+import { isRecord } from "../../internal/shape.js";
+import type { SessionEntry, SessionHeader, UnknownEntry } from "../entries.js";
+import { entryProblem, jsonProblem } from "../shape.js";
+import { withChecksum } from "./json.js";
+import { defaultLimits } from "./limits.js";
+
+/** Options of {@link encodeEntry}. */
+export interface EncodeOptions {
+  /** End the line with a checksum of itself, so that damage can be told from a torn end. Default true. */
+  readonly checksum?: boolean;
+  /** Nesting allowed. Default 256. */
+  readonly maxDepth?: number;
+}
+
+/**
+ * The line of an entry, without its line feed: `type`, `id`, `parentId`, `timestamp` first, then the fields of its
+ * type, then the checksum. An unknown entry gives its stored line back, byte for byte.
+ *
+ * @throws SessileError INVALID_ENTRY where the entry does not fit its type, or holds what JSON cannot: a number that is
+ *   not finite, a function, a Date, too deep a nesting.
+ * @example
+ * ```ts
+ * const line = encodeEntry(entry);
+ * parseSession(`${headerLine}\n${line}\n`).entries; // [entry]
+ * ```
+ */
+export function encodeEntry(entry: SessionEntry | UnknownEntry, options: EncodeOptions = {}): string {
+  if (entry.type === "unknown") return entry.raw;
+  checkEntry(entry, options.maxDepth);
+  return encodeChecked(entry, options.checksum ?? true);
+}
+
+/** Throws INVALID_ENTRY where an entry cannot be written as it is. */
+export function checkEntry(entry: SessionEntry, maxDepth: number = defaultLimits.maxDepth): void {
+  const problem = entryProblem(entry) ?? jsonProblem(entry, maxDepth);
+  if (problem !== undefined) {
+    const place = problem.path === "" ? "entry" : problem.path;
+    throw new SessileError("INVALID_ENTRY", `${place}: expected ${problem.expected}`, { details: problem });
+  }
+}
+
+/** {@link encodeEntry} for an entry that was checked. */
+export function encodeChecked(entry: SessionEntry, checksum: boolean): string {
+  const { type, id, parentId, timestamp, ...rest } = entry;
+  const { crc: _, ...fields } = rest as Record<string, unknown>;
+  const line = JSON.stringify({ type, id, parentId, timestamp, ...fields });
+  return checksum ? withChecksum(line) : line;
+}
+
+/** The line of a header, without its line feed. */
+export function encodeHeader(header: SessionHeader): string {
+  const { type, version, id, timestamp, cwd, parentSession, ...rest } = header;
+  const problem = isRecord(header)
+    ? jsonProblem(header, defaultLimits.maxDepth)
+    : { path: "", expected: "an object" };
+  if (problem !== undefined) {
+    throw new SessileError("INVALID_ENTRY", `header: expected ${problem.expected}`, { details: problem });
+  }
+  return JSON.stringify({ type, version, id, timestamp, cwd, parentSession, ...rest });
+}

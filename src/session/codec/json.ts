@@ -1,0 +1,133 @@
+import { decodeUtf8, encodeUtf8 } from "../../internal/bytes.js";
+import { crc32Hex } from "../../internal/crc32.js";
+import type { DiagnosticCode } from "../diagnostics.js";
+
+/** A line's JSON, or why there is none. */
+export type LineJson =
+  | {
+      readonly ok: true;
+      readonly value: unknown;
+      readonly text: string;
+      /** Problems that the value survived. */
+      readonly notes: readonly { readonly code: DiagnosticCode; readonly message: string }[];
+    }
+  | { readonly ok: false; readonly code: DiagnosticCode; readonly message: string };
+
+/**
+ * Parses one line: strict UTF-8, bounded depth, no `__proto__` key anywhere, the checksum compared where there is one.
+ * Nothing throws.
+ */
+export function parseLine(bytes: Uint8Array, maxDepth: number): LineJson {
+  const text = decodeUtf8(bytes);
+  if (text === undefined) return { ok: false, code: "INVALID_UTF8", message: "the line is not UTF-8" };
+  // JSON.parse takes a depth of a million, and what it gives then breaks every recursive reader after it.
+  if (tooDeep(text, maxDepth)) {
+    return { ok: false, code: "TOO_DEEP", message: `the line is nested deeper than ${maxDepth}` };
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    return {
+      ok: false,
+      code: "INVALID_JSON",
+      message: error instanceof Error ? error.message : String(error),
+    };
+  }
+  const notes: { code: DiagnosticCode; message: string }[] = [];
+  // A key can be written with escapes, so an escaped underscore counts as a reason to look.
+  if ((text.includes("__proto__") || /\\u005f/i.test(text)) && dropUnsafeKeys(value)) {
+    notes.push({ code: "UNSAFE_KEY", message: "a __proto__ key was left out" });
+  }
+  if (checksumAt(bytes) >= 0 && !checksumAgrees(bytes)) {
+    notes.push({
+      code: "MODIFIED",
+      message: "the checksum disagrees: the line was changed after it was written",
+    });
+  }
+  return { ok: true, value, text, notes };
+}
+
+const checksumKey = ',"crc":"';
+const checksumLength = checksumKey.length + 8 + 2;
+
+/** Where `,"crc":"xxxxxxxx"}` begins at the end of a line, or -1. */
+export function checksumAt(bytes: Uint8Array): number {
+  let end = bytes.length;
+  while (end > 0 && bytes[end - 1] === 0x0d) end--;
+  const at = end - checksumLength;
+  if (at < 1 || bytes[end - 1] !== 0x7d || bytes[end - 2] !== 0x22) return -1;
+  for (let i = 0; i < checksumKey.length; i++) if (bytes[at + i] !== checksumKey.charCodeAt(i)) return -1;
+  for (let i = end - 10; i < end - 2; i++) {
+    const byte = bytes[i] as number;
+    if (!((byte >= 0x30 && byte <= 0x39) || (byte >= 0x61 && byte <= 0x66))) return -1;
+  }
+  return at;
+}
+
+function checksumAgrees(bytes: Uint8Array): boolean {
+  const at = checksumAt(bytes);
+  const stored = String.fromCharCode(...bytes.subarray(at + checksumKey.length, at + checksumKey.length + 8));
+  return crc32Hex(bytes, 0, at) === stored;
+}
+
+/** `line`, which ends with `}`, with its checksum as the last member. */
+export function withChecksum(line: string): string {
+  const bytes = encodeUtf8(line);
+  return `${line.slice(0, -1)}${checksumKey}${crc32Hex(bytes, 0, bytes.length - 1)}"}`;
+}
+
+/** `line` without its checksum, where it has one. */
+export function withoutChecksum(line: string): string {
+  // The checksum is ASCII at the end, so that its distance from there is the same in text as in bytes.
+  return checksumAt(encodeUtf8(line.slice(-checksumLength - 1))) < 0
+    ? line
+    : `${line.slice(0, -checksumLength)}}`;
+}
+
+function tooDeep(text: string, maxDepth: number): boolean {
+  if (!hasMoreOpeners(text, maxDepth)) return false;
+  let depth = 0;
+  let inString = false;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (inString) {
+      if (code === 0x5c) i++;
+      else if (code === 0x22) inString = false;
+    } else if (code === 0x22) {
+      inString = true;
+    } else if (code === 0x7b || code === 0x5b) {
+      if (++depth > maxDepth) return true;
+    } else if (code === 0x7d || code === 0x5d) {
+      depth--;
+    }
+  }
+  return false;
+}
+
+/** Whether there are more than `count` brackets that open: searching for them is native, and few lines have that many. */
+function hasMoreOpeners(text: string, count: number): boolean {
+  if (text.length <= count) return false;
+  let found = 0;
+  for (const opener of ["{", "["]) {
+    for (let at = text.indexOf(opener); at >= 0; at = text.indexOf(opener, at + 1)) {
+      if (++found > count) return true;
+    }
+  }
+  return false;
+}
+
+function dropUnsafeKeys(value: unknown): boolean {
+  let found = false;
+  const waiting: unknown[] = [value];
+  while (waiting.length > 0) {
+    const next = waiting.pop();
+    if (typeof next !== "object" || next === null) continue;
+    if (Object.hasOwn(next, "__proto__")) {
+      found = true;
+      Reflect.deleteProperty(next, "__proto__");
+    }
+    for (const member of Object.values(next)) waiting.push(member);
+  }
+  return found;
+}

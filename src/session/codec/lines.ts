@@ -1,0 +1,75 @@
+import { concatBytes } from "../../internal/bytes.js";
+
+/** Where a {@link LineSplitter} puts what it finds. */
+export interface LineSink {
+  /** One line without its line feed; the bytes are a view that holds only during the call. */
+  line(bytes: Uint8Array, at: number): void;
+  /** A line over the limit, of which no byte was kept. */
+  tooLong(at: number, length: number): void;
+}
+
+/**
+ * Cuts a stream of bytes at each 0x0A, before any decoding: a line feed byte is never part of another UTF-8 character,
+ * while CR, U+2028 and U+2029 are ordinary text. Memory is bounded by the longest line allowed.
+ */
+export class LineSplitter {
+  readonly #sink: LineSink;
+  readonly #maxLineBytes: number;
+  #held: Uint8Array[] = [];
+  #heldLength = 0;
+  #skipping = false;
+  #lineAt: number;
+  #at: number;
+
+  /** @param at the offset of the first byte that will be pushed */
+  constructor(sink: LineSink, maxLineBytes: number, at = 0) {
+    this.#sink = sink;
+    this.#maxLineBytes = maxLineBytes;
+    this.#at = at;
+    this.#lineAt = at;
+  }
+
+  /** Takes the next bytes. They may be reused by the caller afterwards. */
+  push(chunk: Uint8Array): void {
+    let start = 0;
+    for (;;) {
+      const end = chunk.indexOf(10, start);
+      if (end < 0) break;
+      this.#end(start === 0 && end === chunk.length ? chunk : chunk.subarray(start, end));
+      start = end + 1;
+      this.#lineAt = this.#at + start;
+    }
+    this.#at += chunk.length;
+    if (start < chunk.length) this.#hold(chunk.subarray(start));
+  }
+
+  /** The bytes after the last line feed, if there are any. Ends the splitter. */
+  rest(): { readonly bytes: Uint8Array; readonly at: number } | undefined {
+    if (this.#skipping) {
+      this.#sink.tooLong(this.#lineAt, this.#heldLength);
+      return undefined;
+    }
+    return this.#heldLength === 0
+      ? undefined
+      : { bytes: concatBytes(this.#held, this.#heldLength), at: this.#lineAt };
+  }
+
+  #hold(bytes: Uint8Array): void {
+    this.#heldLength += bytes.length;
+    if (this.#heldLength > this.#maxLineBytes) {
+      this.#skipping = true;
+      this.#held = [];
+    }
+    if (!this.#skipping) this.#held.push(bytes.slice());
+  }
+
+  #end(bytes: Uint8Array): void {
+    const length = this.#heldLength + bytes.length;
+    if (this.#skipping || length > this.#maxLineBytes) this.#sink.tooLong(this.#lineAt, length);
+    else if (this.#heldLength === 0) this.#sink.line(bytes, this.#lineAt);
+    else this.#sink.line(concatBytes([...this.#held, bytes], length), this.#lineAt);
+    this.#held = [];
+    this.#heldLength = 0;
+    this.#skipping = false;
+  }
+}

@@ -1,0 +1,44 @@
+import { isRecord } from "../../internal/shape.js";
+
+/**
+ * A stored message with what this version does not know made into what it does, so that one new block of another writer
+ * does not cost the whole message: an unknown block of an assistant becomes an opaque block, any other a text block that
+ * names it, and absent content becomes empty. Returns the same object where nothing has to change.
+ */
+export function knownMessage(message: unknown): unknown {
+  if (!isRecord(message)) return message;
+  const role = message.role === "hookMessage" ? "custom" : message.role;
+  const content = knownContent(role, message.content);
+  return role === message.role && content === message.content ? message : { ...message, role, content };
+}
+
+/** The same for content alone, as a context edit carries it. */
+export function knownContent(role: unknown, content: unknown): unknown {
+  const known = knownBlocks[role as string];
+  if (known === undefined) return content;
+  if (content === undefined || content === null) return role === "system" ? "" : [];
+  if (typeof content === "string")
+    return listRoles.has(role as string) ? [{ type: "text", text: content }] : content;
+  if (
+    !Array.isArray(content) ||
+    content.every((block) => !isRecord(block) || known.has(block.type as string))
+  ) {
+    return content;
+  }
+  return content.map((block: unknown) => {
+    if (!isRecord(block) || known.has(block.type as string)) return block;
+    if (role === "assistant") return { type: "opaque", data: block };
+    return { type: "text", text: `[${String(block.type).slice(0, 40)} block that this version cannot read]` };
+  });
+}
+
+const knownBlocks: Readonly<Record<string, ReadonlySet<string>>> = {
+  user: new Set(["text", "image"]),
+  custom: new Set(["text", "image"]),
+  toolResult: new Set(["text", "image"]),
+  assistant: new Set(["text", "thinking", "toolCall", "opaque"]),
+  system: new Set(["text"]),
+};
+
+/** Roles whose content is always a list. */
+const listRoles = new Set(["assistant", "toolResult"]);

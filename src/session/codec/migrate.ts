@@ -1,0 +1,65 @@
+import { isRecord } from "../../internal/shape.js";
+import type { Diagnostic } from "../diagnostics.js";
+import { parseLine } from "./json.js";
+import { knownMessage } from "./messages.js";
+
+/**
+ * What older files lack, supplied as they are read. Version 1 has no ids: a line's id is its number among the lines
+ * that parse, in eight hexadecimal digits, so that it is the same at every reading, and its parent is the line before.
+ */
+export function idOfOrdinal(ordinal: number): string {
+  return ordinal.toString(16).padStart(8, "0");
+}
+
+/** A parsed line of an older version as the current one has it; the value itself where nothing has to change. */
+export function migrated(
+  value: Readonly<Record<string, unknown>>,
+  version: number,
+  ordinal: number,
+  report: (code: Diagnostic["code"], message: string) => void,
+): Readonly<Record<string, unknown>> {
+  if (version >= 2) return value;
+  const { type, id: _id, parentId: _parentId, timestamp, firstKeptEntryIndex, ...rest } = value;
+  const id = idOfOrdinal(ordinal);
+  const parentId = ordinal > 1 ? idOfOrdinal(ordinal - 1) : null;
+  const entry: Record<string, unknown> = { type, id, parentId, timestamp: timestamp ?? "", ...rest };
+  if (type === "compaction" && rest.firstKeptEntryId === undefined) {
+    // The index counts the header as line 0.
+    const index = firstKeptEntryIndex;
+    const usable = typeof index === "number" && Number.isInteger(index) && index >= 1 && index < ordinal;
+    if (!usable)
+      report(
+        "INVALID_INDEX",
+        `firstKeptEntryIndex ${String(index)} points at no earlier entry: nothing is kept`,
+      );
+    entry.firstKeptEntryId = usable ? idOfOrdinal(index) : id;
+  }
+  return entry;
+}
+
+/** The version of a parsed header; a header without one is version 1. */
+export function versionOf(header: unknown): number {
+  return isRecord(header) && typeof header.version === "number" ? header.version : 1;
+}
+
+/**
+ * The line of an older version as the current one writes it; undefined for the header, and where the line is no object,
+ * which is then copied as it is.
+ */
+export function migratedLine(
+  bytes: Uint8Array,
+  version: number,
+  ordinal: number,
+  maxDepth: number,
+): string | undefined {
+  const parsed = parseLine(bytes, maxDepth);
+  if (!parsed.ok || !isRecord(parsed.value) || parsed.value.type === "session") return undefined;
+  const { type, id, parentId, timestamp, ...rest } = migrated(
+    parsed.value,
+    version,
+    ordinal,
+    () => undefined,
+  );
+  const fields = type === "message" ? { ...rest, message: knownMessage(rest.message) } : rest;
+  return JSON.stringify({ type, id, parentId, timestamp, ...fields });
+}

@@ -1,0 +1,127 @@
+import { integerOption } from "../../internal/arguments.js";
+import { encodeUtf8 } from "../../internal/bytes.js";
+import type { Diagnostic } from "../diagnostics.js";
+import type { SessionEntry, SessionHeader, SessionInfoFields, UnknownEntry } from "../entries.js";
+import { type SessionTree, treeRows } from "../tree/tree.js";
+import { defaultLimits, type ReadLimits } from "./limits.js";
+import { LineSplitter } from "./lines.js";
+import { SessionReader } from "./reader.js";
+
+/** A session as it was read in whole. */
+export interface ParsedSession {
+  /** undefined where no line is a header. */
+  readonly header: SessionHeader | undefined;
+  /** Every entry whose body could be read, in file order; of two with one id, the first. */
+  readonly entries: readonly (SessionEntry | UnknownEntry)[];
+  readonly tree: SessionTree;
+  /** The tip: the last entry, or the target of a leaf entry that stands last; null for before the first entry. */
+  readonly leafId: string | null;
+  /** The latest session_info. */
+  readonly info: SessionInfoFields;
+  readonly diagnostics: readonly Diagnostic[];
+  /** The entry with this id, unless its body was damaged. */
+  entry(id: string): SessionEntry | UnknownEntry | undefined;
+}
+
+/** What {@link parseSession} reads: text or bytes, in one piece or in any chunks. */
+export type SessionSource = string | Uint8Array | Iterable<string | Uint8Array>;
+
+/**
+ * Reads a session file of any version, in whole. Never throws on its content: each problem is a diagnostic and the rest
+ * loads. Memory is bounded by the entries and the longest line allowed.
+ *
+ * @throws RangeError for a limit that is out of range
+ * @example
+ * ```ts
+ * const session = parseSession(await readFile("session.jsonl"));
+ * for (const { code, line } of session.diagnostics) console.warn(`line ${line}: ${code}`);
+ * const context = buildSessionContext(session);
+ * ```
+ */
+export function parseSession(source: SessionSource, limits?: Partial<ReadLimits>): ParsedSession;
+/** The same for a stream of chunks. Rejects only where the stream does. */
+export function parseSession(
+  source: AsyncIterable<string | Uint8Array>,
+  limits?: Partial<ReadLimits>,
+): Promise<ParsedSession>;
+export function parseSession(
+  source: SessionSource | AsyncIterable<string | Uint8Array>,
+  limits: Partial<ReadLimits> = {},
+): ParsedSession | Promise<ParsedSession> {
+  const parse = new Parse(limits);
+  if (typeof source === "string" || source instanceof Uint8Array) {
+    parse.push(source);
+    return parse.finish();
+  }
+  if (Symbol.asyncIterator in source) {
+    return (async () => {
+      for await (const chunk of source) parse.push(chunk);
+      return parse.finish();
+    })();
+  }
+  for (const chunk of source) parse.push(chunk);
+  return parse.finish();
+}
+
+class Parse {
+  readonly #bodies: (SessionEntry | UnknownEntry | undefined)[] = [];
+  readonly #reader: SessionReader;
+  readonly #splitter: LineSplitter;
+  #halfPair = "";
+
+  constructor(limits: Partial<ReadLimits>) {
+    this.#reader = new SessionReader({
+      maxDepth: integerOption("maxDepth", limits.maxDepth, defaultLimits.maxDepth, 8),
+      full: true,
+      onEntry: (row, entry) => {
+        this.#bodies[row] = entry;
+      },
+    });
+    const maxLineBytes = integerOption("maxLineBytes", limits.maxLineBytes, defaultLimits.maxLineBytes, 1024);
+    this.#splitter = new LineSplitter(this.#reader, maxLineBytes);
+  }
+
+  push(chunk: string | Uint8Array): void {
+    this.#splitter.push(typeof chunk === "string" ? this.#bytesOf(chunk) : chunk);
+  }
+
+  finish(): ParsedSession {
+    if (this.#halfPair !== "") this.#splitter.push(notUtf8);
+    const rest = this.#splitter.rest();
+    const reader = this.#reader;
+    if (rest !== undefined) reader.tail(rest.bytes, rest.at);
+    reader.finish();
+    const rows = treeRows(reader.tree);
+    const bodies = this.#bodies;
+    return {
+      header: reader.header,
+      entries: bodies.filter((entry) => entry !== undefined),
+      tree: reader.tree,
+      leafId: reader.leafId,
+      info: reader.info,
+      diagnostics: reader.diagnostics,
+      entry: (id) => bodies[rows.row(id)],
+    };
+  }
+
+  /** A lone surrogate in text becomes bytes that are not UTF-8, so that it is reported and not silently replaced. */
+  #bytesOf(chunk: string): Uint8Array {
+    let text = this.#halfPair + chunk;
+    this.#halfPair = "";
+    const last = text.charCodeAt(text.length - 1);
+    if (last >= 0xd800 && last <= 0xdbff) {
+      this.#halfPair = text.slice(-1);
+      text = text.slice(0, -1);
+    }
+    if (text.isWellFormed()) return encodeUtf8(text);
+    const pieces = text.split(/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/);
+    const bytes: number[] = [];
+    pieces.forEach((piece, index) => {
+      if (index > 0) bytes.push(...notUtf8);
+      for (const byte of encodeUtf8(piece)) bytes.push(byte);
+    });
+    return Uint8Array.from(bytes);
+  }
+}
+
+const notUtf8 = Uint8Array.of(0xff);

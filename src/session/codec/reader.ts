@@ -1,0 +1,245 @@
+import type { LinePlace } from "../backend.js";
+import type { Diagnostic, DiagnosticCode } from "../diagnostics.js";
+import type { SessionEntry, SessionHeader, SessionInfoFields, UnknownEntry } from "../entries.js";
+import { noRow } from "../tree/rows.js";
+import { SessionTree, setLabel, treeRows } from "../tree/tree.js";
+import { type Decoded, decodeHead, decodeLine, isNewer } from "./decode.js";
+import { sliceHead, timeOf } from "./head.js";
+import { idOfOrdinal, versionOf } from "./migrate.js";
+
+/** How a {@link SessionReader} reads. */
+export interface SessionReaderOptions {
+  readonly maxDepth: number;
+  /** Parse every line in whole, and hand each entry over. Can be turned on later by {@link SessionReader.readInFull}. */
+  readonly full: boolean;
+  /** Called for each entry whose body was read, with its row. */
+  readonly onEntry?: (row: number, entry: SessionEntry | UnknownEntry) => void;
+  readonly onDiagnostic?: (diagnostic: Diagnostic) => void;
+}
+
+/**
+ * Takes the lines of a log in order and keeps what a session is: header, tree, labels, tip, name, and what is wrong.
+ * Used for a whole parse, for opening by heads alone, and for lines that come later.
+ */
+export class SessionReader {
+  readonly tree = new SessionTree();
+  readonly diagnostics: Diagnostic[] = [];
+  header: SessionHeader | undefined;
+  info: SessionInfoFields = {};
+  /** Lines seen, blank ones too. */
+  lines = 0;
+  #ordinal = 0;
+  #tip: { readonly id: string | null; readonly entryId: string } | undefined;
+  #lineOf = new Map<number, { readonly line: number; readonly at: number }>();
+  readonly #options: SessionReaderOptions;
+  readonly #rows = treeRows(this.tree);
+  #full: boolean;
+
+  constructor(options: SessionReaderOptions) {
+    this.#options = options;
+    this.#full = options.full;
+  }
+
+  /** From here on every line is parsed in whole: what comes later is little, and its listeners want it. */
+  readInFull(): void {
+    this.#full = true;
+  }
+
+  /** The version of the base format; a log without a header reads as the current one. */
+  get version(): number | undefined {
+    return this.header === undefined ? undefined : versionOf(this.header);
+  }
+
+  /** The tip that the log names: its last entry, or that one's target. */
+  get leafId(): string | null {
+    const tip = this.#tip;
+    if (tip === undefined) return null;
+    // A leaf entry whose target is gone says nothing; then it is a last entry like any other.
+    return tip.id !== null && !this.tree.has(tip.id) ? tip.entryId : tip.id;
+  }
+
+  /** Takes the next line, without its line feed. */
+  line(bytes: Uint8Array, at: number): void {
+    const content = this.lines++ === 0 ? withoutByteOrderMark(bytes) : bytes;
+    const context = { version: this.version, ordinal: this.#ordinal, maxDepth: this.#options.maxDepth };
+    const decoded = this.#full ? decodeLine(content, context) : decodeHead(content, context);
+    this.#take(decoded, content, at, bytes.length);
+  }
+
+  /** Takes note of a line that was too long to be handed over. */
+  tooLong(at: number, length: number): void {
+    this.lines++;
+    this.#report("LINE_TOO_LONG", at, `the line has ${length} bytes, more than the reader takes`);
+  }
+
+  /**
+   * Takes what follows the last line feed: a whole line that only lacks its own, or a torn one. True when whole. A torn
+   * one is a problem of a log at rest; while another writes, it is a line that is on its way.
+   */
+  tail(bytes: Uint8Array, at: number, atRest = true): boolean {
+    const content = this.lines === 0 ? withoutByteOrderMark(bytes) : bytes;
+    const context = { version: this.version, ordinal: this.#ordinal, maxDepth: this.#options.maxDepth };
+    const decoded = decodeLine(content, context);
+    if (decoded.kind === "blank") return false;
+    if (decoded.kind !== "bad") {
+      this.lines++;
+      this.#take(decoded, content, at, bytes.length);
+      return true;
+    }
+    if (!atRest) return false;
+    this.lines++;
+    this.#report("TORN_TAIL", at, `the last ${bytes.length} bytes are no whole line`);
+    return false;
+  }
+
+  /** Places what came out of order. Call it after the last line of a batch. */
+  settle(): void {
+    const { orphans, cycles } = this.#rows.settle();
+    const late = [
+      ...orphans.map((row) => ({ row, code: "ORPHAN" as const, message: "the parent is not in the log" })),
+      ...cycles.map((row) => ({
+        row,
+        code: "CYCLE" as const,
+        message: "the parents lead back to the entry",
+      })),
+    ].sort((a, b) => a.row - b.row);
+    for (const { row, code, message } of late) {
+      const place = this.#lineOf.get(row) ?? { line: 0, at: 0 };
+      this.#note({ code, line: place.line, offset: place.at, message, entryId: this.#rows.id(row) });
+    }
+    this.#lineOf = new Map();
+  }
+
+  /** Says what is wrong with the log as a whole, once it was read to its end. */
+  finish(): void {
+    this.settle();
+    if (this.header !== undefined) return;
+    const code = this.lines === 0 ? "EMPTY" : "NO_HEADER";
+    this.#note({
+      code,
+      line: 0,
+      offset: 0,
+      message: code === "EMPTY" ? "the log is empty" : "no line is a header",
+    });
+  }
+
+  #take(decoded: Decoded, bytes: Uint8Array, at: number, length: number): void {
+    switch (decoded.kind) {
+      case "blank":
+        return;
+      case "header":
+        this.#header(decoded, at);
+        return;
+      case "bad": {
+        // Version 1 counts every line that parses, so a bad one must not move the ids of those after it.
+        if (decoded.parsed) this.#ordinal++;
+        const head = (this.version ?? 0) >= 2 ? sliceHead(bytes) : undefined;
+        for (const note of decoded.notes) this.#report(note.code, at, note.message, head?.id);
+        // The body is lost; the place in the tree is not, and with it the history before.
+        if (head !== undefined) this.#add({ kind: "entry", head, notes: [] }, at, length);
+        return;
+      }
+      case "entry":
+        this.#ordinal++;
+        for (const note of decoded.notes) this.#report(note.code, at, note.message, decoded.head.id);
+        this.#add(decoded, at, length);
+    }
+  }
+
+  #header(decoded: Decoded & { kind: "header" }, at: number): void {
+    this.#ordinal++;
+    for (const note of decoded.notes) this.#report(note.code, at, note.message);
+    if (this.header !== undefined) {
+      this.#report("EXTRA_HEADER", at, "a second header, ignored");
+      return;
+    }
+    this.header = decoded.header;
+    if (this.lines > 1) this.#report("BEFORE_HEADER", at, `${this.lines - 1} lines stand before the header`);
+    if (isNewer(decoded.header)) {
+      this.#report(
+        "NEWER_VERSION",
+        at,
+        "the session was written by a newer version: it opens for reading only",
+      );
+    }
+  }
+
+  #add(decoded: Decoded & { kind: "entry" }, at: number, length: number): void {
+    const { head, entry } = decoded;
+    const row = this.#rows.add(head, { at, length });
+    if (row === noRow) {
+      // A last line without its line feed is read again once it has one.
+      if (this.#rows.line(this.#rows.row(head.id))?.at === at) return;
+      this.#report(
+        "DUPLICATE_ID",
+        at,
+        `an earlier entry has the id ${head.id}: this one is ignored`,
+        head.id,
+      );
+      return;
+    }
+    if (head.parentId !== null && this.#rows.parent(row) === noRow)
+      this.#lineOf.set(row, { line: this.lines, at });
+    this.#tip = { id: head.id, entryId: head.id };
+    if (entry === undefined) return;
+    this.applyStructure(entry);
+    this.#options.onEntry?.(row, entry);
+  }
+
+  /** Takes an entry that this program wrote itself, or is about to; its row. */
+  own(entry: SessionEntry, line: LinePlace | undefined): number {
+    const role = entry.type === "message" ? { role: entry.message.role } : {};
+    const head = {
+      type: entry.type,
+      id: entry.id,
+      parentId: entry.parentId,
+      time: timeOf(entry.timestamp),
+      ...role,
+    };
+    const row = this.#rows.add(head, line);
+    this.#rows.settle();
+    this.applyStructure(entry);
+    return row;
+  }
+
+  /** Notes a problem that was found elsewhere than in a line's structure. */
+  report(diagnostic: Diagnostic): void {
+    this.#note(diagnostic);
+  }
+
+  /** What an entry changes besides the tree. */
+  applyStructure(entry: SessionEntry | UnknownEntry): void {
+    this.#tip = { id: entry.type === "leaf" ? entry.targetId : entry.id, entryId: entry.id };
+    if (entry.type === "label") {
+      setLabel(this.tree, entry.targetId, entry.label, entry.timestamp);
+    } else if (entry.type === "session_info") {
+      const { type: _type, id: _id, parentId: _parentId, timestamp: _timestamp, ...info } = entry;
+      this.info = info;
+    }
+  }
+
+  #report(code: DiagnosticCode, at: number, message: string, entryId?: string): void {
+    this.#note({
+      code,
+      line: this.lines,
+      offset: at,
+      message,
+      ...(entryId === undefined ? {} : { entryId }),
+    });
+  }
+
+  #note(diagnostic: Diagnostic): void {
+    this.diagnostics.push(diagnostic);
+    this.#options.onDiagnostic?.(diagnostic);
+  }
+}
+
+/** The number that a version 1 id stands for: the line's ordinal. */
+export function ordinalOfId(id: string): number {
+  const ordinal = Number.parseInt(id, 16);
+  return idOfOrdinal(ordinal) === id ? ordinal : 0;
+}
+
+function withoutByteOrderMark(bytes: Uint8Array): Uint8Array {
+  return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes;
+}

@@ -1,0 +1,121 @@
+import { type ContextItem, type ContextMessage, toolCalls } from "../../content/index.js";
+import { knownContent } from "../codec/messages.js";
+import type { EntryMap, SessionEntry, UnknownEntry } from "../entries.js";
+import { messageProblem } from "../shape.js";
+
+/** The bodies that a context is made of. */
+export interface ItemParts {
+  /** In path order; undefined where a body could not be read. */
+  readonly needed: readonly (SessionEntry | UnknownEntry | undefined)[];
+  /** How many of them stand before the compaction. */
+  readonly beforeCompaction: number;
+  /** Ids of those that stand before the compaction's kept range. */
+  readonly retained: ReadonlySet<string>;
+  /** In path order. */
+  readonly edits: readonly (SessionEntry | UnknownEntry | undefined)[];
+  readonly compaction: (SessionEntry & { readonly type: "compaction" }) | undefined;
+}
+
+type Replacement = EntryMap["context_edit"]["replacement"];
+
+/** System message, summary, what was retained, the tail; each with the latest edit of it applied. */
+export function assembleItems(parts: ItemParts): readonly ContextItem[] {
+  const { compaction, needed, retained } = parts;
+  const edits = new Map<string, Replacement>();
+  for (const entry of parts.edits)
+    if (entry?.type === "context_edit") edits.set(entry.targetId, entry.replacement);
+  const items: ContextItem[] = [];
+  if (compaction !== undefined && edits.get(compaction.id) !== null) {
+    const { id: entryId, systemMessage, summary, tokensBefore } = compaction;
+    if (systemMessage !== undefined) items.push({ entryId, origin: "system", message: systemMessage });
+    const timestamp = millisecondsOf(compaction.timestamp);
+    items.push({
+      entryId,
+      origin: "summary",
+      message: { role: "compactionSummary", summary, tokensBefore, timestamp },
+    });
+  }
+  const droppedCalls = new Set<string>();
+  for (let i = 0; i < needed.length; i++) {
+    const entry = needed[i];
+    const item = entry && itemOf(entry, retained);
+    if (entry === undefined || item === undefined) continue;
+    const { role } = item.message;
+    // The compaction's own system message is what was in force there; the ones before it are part of that.
+    if (role === "system" && i < parts.beforeCompaction && compaction?.systemMessage !== undefined) continue;
+    if (edits.size === 0) {
+      items.push(item);
+      continue;
+    }
+    const edited = applyEdit(item, edits.get(entry.id));
+    noteDroppedCalls(droppedCalls, item.message, edited?.message);
+    if (edited === undefined) continue;
+    // A call that was taken out takes its result with it.
+    if (edited.message.role === "toolResult" && droppedCalls.has(edited.message.toolCallId)) continue;
+    items.push(edited);
+  }
+  return items;
+}
+
+function itemOf(entry: SessionEntry | UnknownEntry, retained: ReadonlySet<string>): ContextItem | undefined {
+  const origin = retained.size > 0 && retained.has(entry.id) ? "retained" : undefined;
+  switch (entry.type) {
+    case "message":
+      return { entryId: entry.id, origin: origin ?? "message", message: entry.message };
+    case "custom_message": {
+      const { customType, content, display, details } = entry;
+      const timestamp = millisecondsOf(entry.timestamp);
+      const more = details === undefined ? {} : { details };
+      const message: ContextMessage = { role: "custom", customType, content, display, ...more, timestamp };
+      return { entryId: entry.id, origin: origin ?? "custom", message };
+    }
+    case "branch_summary": {
+      if (entry.summary === "") return undefined;
+      const { summary, fromId } = entry;
+      const timestamp = millisecondsOf(entry.timestamp);
+      const message: ContextMessage = { role: "branchSummary", summary, fromId, timestamp };
+      return { entryId: entry.id, origin: origin ?? "branchSummary", message };
+    }
+    default:
+      return undefined;
+  }
+}
+
+/** The item as the edit leaves it; undefined where it is taken out. */
+function applyEdit(item: ContextItem, replacement: Replacement | undefined): ContextItem | undefined {
+  if (replacement === undefined) return item;
+  if (replacement === null) return undefined;
+  const { message } = item;
+  switch (message.role) {
+    case "user":
+    case "assistant":
+    case "toolResult":
+    case "custom": {
+      const edited = { ...message, content: knownContent(message.role, replacement.content) };
+      // An edit that makes no message of its role is no reason to lose the message.
+      if (messageProblem(edited) !== undefined) return item;
+      return { ...item, message: edited as ContextMessage, edited: true };
+    }
+    default:
+      return item;
+  }
+}
+
+function noteDroppedCalls(
+  dropped: Set<string>,
+  before: ContextMessage,
+  after: ContextMessage | undefined,
+): void {
+  if (before.role !== "assistant") return;
+  const kept = new Set(after?.role === "assistant" ? toolCalls(after).map((call) => call.id) : []);
+  for (const { id } of toolCalls(before)) {
+    if (kept.has(id)) dropped.delete(id);
+    else dropped.add(id);
+  }
+  for (const id of kept) dropped.delete(id);
+}
+
+function millisecondsOf(timestamp: string): number {
+  const time = Date.parse(timestamp);
+  return Number.isNaN(time) ? 0 : time;
+}

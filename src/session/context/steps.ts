@@ -1,0 +1,187 @@
+import type { Context } from "../../content/index.js";
+import type { SessionEntry, UnknownEntry } from "../entries.js";
+import { noRow, type TreeRows } from "../tree/rows.js";
+import { assembleItems } from "./items.js";
+
+/** What a step asks for: the bodies of these rows. It is resumed with a look-up of them. */
+export type BodySteps<T> = Generator<
+  readonly number[],
+  T,
+  (row: number) => SessionEntry | UnknownEntry | undefined
+>;
+
+/**
+ * Builds the context at a row, or the empty one. A coroutine that asks for the bodies it needs, so that one text serves
+ * bodies in memory and bodies in a file: first the latest compaction, since it says what is kept; then all the rest at
+ * once. Structure is followed over the whole path, bodies are read for what is in context only, besides pins.
+ */
+export function* contextSteps(rows: TreeRows, leaf: number): BodySteps<Context> {
+  const path = leaf === noRow ? new Int32Array() : rows.path(leaf);
+  const { compaction, compactionAt } = yield* latestCompaction(rows, path);
+  const range = keptRange(rows, path, compaction, compactionAt);
+  const kinds = kindCodes(rows);
+  const needed: number[] = [];
+  let beforeCompaction = 0;
+  const pinRows: number[] = [];
+  const viewRows: number[] = [];
+  const editRows: number[] = [];
+  for (let i = 0; i < path.length; i++) {
+    const row = path[i] as number;
+    const kind = rows.kindAt(row);
+    if (kind === kinds.pin) pinRows.push(row);
+    else if (kind === kinds.edit && i > range.earliest) editRows.push(row);
+    else if (kind === kinds.view && i >= range.start) viewRows.push(row);
+    else if (kinds.shown.has(kind) && (i >= range.start || range.retained.has(i))) {
+      needed.push(row);
+      if (i < compactionAt) beforeCompaction++;
+    }
+  }
+  const settings = yield* foldSettings(rows, path);
+  const bodyOf = yield [...needed, ...editRows, ...pinRows, ...viewRows];
+  return {
+    items: assembleItems({
+      needed: needed.map(bodyOf),
+      beforeCompaction,
+      retained: new Set([...range.retained].map((at) => rows.id(path[at] as number))),
+      edits: editRows.map(bodyOf),
+      compaction,
+    }),
+    views: viewRows.flatMap((row) => {
+      const entry = bodyOf(row);
+      return entry?.type === "resource_view" ? [{ entryId: entry.id, resourceId: entry.resourceId }] : [];
+    }),
+    pins: pinsOf(rows, path, pinRows.map(bodyOf)),
+    ...settings,
+  };
+}
+
+interface KindCodes {
+  readonly pin: number;
+  readonly edit: number;
+  readonly view: number;
+  readonly shown: ReadonlySet<number>;
+}
+
+const shownKinds = [
+  "message/user",
+  "message/assistant",
+  "message/toolResult",
+  "message/bashExecution",
+  "message/custom",
+  "message/system",
+  "custom_message",
+  "branch_summary",
+];
+
+function kindCodes(rows: TreeRows): KindCodes {
+  return {
+    pin: rows.kindCode("context_pin"),
+    edit: rows.kindCode("context_edit"),
+    view: rows.kindCode("resource_view"),
+    shown: new Set(shownKinds.map((kind) => rows.kindCode(kind)).filter((code) => code >= 0)),
+  };
+}
+
+interface Compaction {
+  readonly compaction: (SessionEntry & { readonly type: "compaction" }) | undefined;
+  /** Index in the path, or -1. */
+  readonly compactionAt: number;
+}
+
+/** The latest compaction whose body can be read. */
+export function* latestCompaction(rows: TreeRows, path: Int32Array): BodySteps<Compaction> {
+  const code = rows.kindCode("compaction");
+  for (let at = path.length - 1; at >= 0 && code >= 0; at--) {
+    const row = path[at] as number;
+    if (rows.kindAt(row) !== code) continue;
+    const bodyOf = yield [row];
+    const entry = bodyOf(row);
+    if (entry?.type === "compaction") return { compaction: entry, compactionAt: at };
+  }
+  return { compaction: undefined, compactionAt: -1 };
+}
+
+interface KeptRange {
+  /** Index in the path from which everything is in context. */
+  readonly start: number;
+  /** Indexes before `start` that are in context too. */
+  readonly retained: ReadonlySet<number>;
+  /** The first index that is in context. */
+  readonly earliest: number;
+}
+
+/** Which part of the path a compaction leaves in context. */
+export function keptRange(
+  rows: TreeRows,
+  path: Int32Array,
+  compaction: Compaction["compaction"],
+  compactionAt: number,
+): KeptRange {
+  if (compaction === undefined) return { start: 0, retained: new Set(), earliest: 0 };
+  const indexOf = (id: string): number => {
+    const row = rows.row(id);
+    return row === noRow ? -1 : path.subarray(0, compactionAt).indexOf(row);
+  };
+  const firstKept = indexOf(compaction.firstKeptEntryId);
+  const start = firstKept < 0 ? compactionAt : firstKept;
+  const retained = new Set(
+    (compaction.retain ?? [])
+      .map(indexOf)
+      .filter((at) => at >= 0 && at < start)
+      .sort((a, b) => a - b),
+  );
+  const [first = start] = retained;
+  return { start, retained, earliest: first };
+}
+
+/** Model and thinking level over the whole path, from its end: the latest that says one wins. */
+function* foldSettings(
+  rows: TreeRows,
+  path: Int32Array,
+): BodySteps<Pick<Context, "model" | "thinkingLevel">> {
+  const modelChange = rows.kindCode("model_change");
+  const assistant = rows.kindCode("message/assistant");
+  const thinking = rows.kindCode("thinking_level_change");
+  let model: Context["model"] | undefined;
+  let thinkingLevel: string | undefined;
+  for (let at = path.length - 1; at >= 0 && (model === undefined || thinkingLevel === undefined); at--) {
+    const row = path[at] as number;
+    const kind = rows.kindAt(row);
+    const saysModel = kind === modelChange || kind === assistant;
+    if (!(saysModel && model === undefined) && !(kind === thinking && thinkingLevel === undefined)) continue;
+    const bodyOf = yield [row];
+    const entry = bodyOf(row);
+    if (entry?.type === "model_change") model = { provider: entry.provider, modelId: entry.modelId };
+    else if (entry?.type === "thinking_level_change") thinkingLevel = entry.thinkingLevel;
+    else if (entry?.type === "message" && entry.message.role === "assistant") {
+      model = { provider: entry.message.provider, modelId: entry.message.model };
+    }
+  }
+  return { model: model ?? null, thinkingLevel: thinkingLevel ?? "off" };
+}
+
+function pinsOf(
+  rows: TreeRows,
+  path: Int32Array,
+  entries: readonly (SessionEntry | UnknownEntry | undefined)[],
+): string[] {
+  if (entries.length === 0) return [];
+  const pinned = new Set<number>();
+  for (const entry of entries) {
+    if (entry?.type !== "context_pin") continue;
+    const row = rows.row(entry.targetId);
+    if (entry.pinned) pinned.add(row);
+    else pinned.delete(row);
+  }
+  return Array.from(path).flatMap((row) => (pinned.has(row) ? [rows.id(row)] : []));
+}
+
+/** Runs steps over bodies that are in memory. */
+export function runSteps<T>(
+  steps: BodySteps<T>,
+  bodyOf: (row: number) => SessionEntry | UnknownEntry | undefined,
+): T {
+  let step = steps.next();
+  while (!step.done) step = steps.next(bodyOf);
+  return step.value;
+}

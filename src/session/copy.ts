@@ -1,0 +1,133 @@
+import { encodeUtf8 } from "../internal/bytes.js";
+import { isRecord } from "../internal/shape.js";
+import { decodeLine } from "./codec/decode.js";
+import { encodeChecked, encodeHeader } from "./codec/encode.js";
+import { withChecksum, withoutChecksum } from "./codec/json.js";
+import { defaultLimits } from "./codec/limits.js";
+import { migratedLine, versionOf } from "./codec/migrate.js";
+import { ordinalOfId } from "./codec/reader.js";
+import { formatVersion, type SessionEntry, type SessionHeader } from "./entries.js";
+import type { LiveSession } from "./live-session.js";
+
+/** A header's line with its line feed. */
+export function headerLine(header: SessionHeader): Uint8Array {
+  return encodeUtf8(`${encodeHeader(header)}\n`);
+}
+
+const { maxDepth } = defaultLimits;
+
+/**
+ * The lines of a session up to and with an entry, each with its line feed, without the header. Byte for byte, lines that
+ * are no entry included, so that nothing is lost in a fork; those of an older version as the current one writes them.
+ */
+export async function* linesUpTo(session: LiveSession, upTo?: string): AsyncGenerator<Uint8Array> {
+  const version = versionOf(session.header);
+  const last = upTo === undefined ? undefined : await session.raw(upTo);
+  let ordinal = 0;
+  for await (const { bytes } of session.lines()) {
+    const decoded = decodeLine(bytes[0] === 0xef ? bytes.subarray(3) : bytes, { version, ordinal, maxDepth });
+    const countsAs =
+      decoded.kind === "entry" || decoded.kind === "header" || (decoded.kind === "bad" && decoded.parsed);
+    if (decoded.kind !== "header") {
+      const migrated = version < formatVersion ? migratedLine(bytes, version, ordinal, maxDepth) : undefined;
+      yield migrated === undefined ? withLineFeed(bytes) : encodeUtf8(`${withChecksum(migrated)}\n`);
+    }
+    if (countsAs) ordinal++;
+    if (last !== undefined && decoded.kind === "entry" && decoded.head.id === upTo) return;
+  }
+}
+
+/** What {@link pathLines} gives. */
+export interface PathCopy {
+  readonly lines: readonly Uint8Array[];
+  /** The last entry copied. */
+  readonly leafId: string | null;
+  /** Labels that are set on entries of the path. */
+  readonly labels: readonly {
+    readonly targetId: string;
+    readonly label: string;
+    readonly timestamp: string;
+  }[];
+}
+
+/**
+ * The entries from the root to a leaf, without labels and moves of the tip, each following the one before. A line stays
+ * as it is where its parent does; otherwise only the parent's id and the checksum change in it.
+ */
+export async function pathLines(session: LiveSession, leafId: string): Promise<PathCopy> {
+  const path = session.tree.path(leafId);
+  const version = versionOf(session.header);
+  const kept = path.filter((node) => !isDropped(node.type));
+  const standIn = standIns(path);
+  const stored = await session.rawLines(kept.map((node) => node.id));
+  const lines: Uint8Array[] = [];
+  let parentId: string | null = null;
+  for (const [index, { id }] of kept.entries()) {
+    const raw = stored[index];
+    let line = raw === undefined ? undefined : new TextDecoder().decode(raw).trimEnd();
+    if (raw !== undefined && version < formatVersion)
+      line = migratedLine(raw, version, ordinalOfId(id), maxDepth);
+    // An entry that was staged has no line yet.
+    line ??= encodeChecked((await session.entry(id)) as SessionEntry, true);
+    const changed = rechained(line, parentId, standIn);
+    lines.push(
+      changed === line && raw !== undefined && version >= formatVersion
+        ? withLineFeed(raw)
+        : encodeUtf8(`${changed}\n`),
+    );
+    parentId = id;
+  }
+  const ids = new Set(kept.map((node) => node.id));
+  return {
+    lines,
+    leafId: parentId,
+    labels: [...session.tree.labels()].filter(({ targetId }) => ids.has(targetId)),
+  };
+}
+
+function isDropped(type: string): boolean {
+  return type === "label" || type === "leaf";
+}
+
+/** For each entry that is dropped the next one that is kept, for compactions that begin at it; null for none. */
+function standIns(
+  path: readonly { readonly id: string; readonly type: string }[],
+): ReadonlyMap<string, string | null> {
+  const standIn = new Map<string, string | null>();
+  let next: string | null = null;
+  for (const node of [...path].reverse()) {
+    if (isDropped(node.type)) standIn.set(node.id, next);
+    else next = node.id;
+  }
+  return standIn;
+}
+
+/** The line with another parent, and a compaction's first kept entry put right; the same text if neither changes. */
+function rechained(
+  line: string,
+  parentId: string | null,
+  standIn: ReadonlyMap<string, string | null>,
+): string {
+  const body = withoutChecksum(line);
+  const value: unknown = JSON.parse(body);
+  if (!isRecord(value)) return line;
+  const first = value.type === "compaction" ? standIn.get(value.firstKeptEntryId as string) : undefined;
+  if (value.parentId === parentId && first === undefined) return line;
+  const canonical = /^(\{"type":"[^"\\]*","id":"[^"\\]*","parentId":)(?:null|"[^"\\]*")(,"timestamp":)/;
+  if (first === undefined && canonical.test(body)) {
+    // Spliced and not written anew, so that its numbers keep their digits.
+    return withChecksum(
+      body.replace(canonical, (_, head: string, tail: string) => head + JSON.stringify(parentId) + tail),
+    );
+  }
+  const { type, id, parentId: _parentId, timestamp, ...rest } = value;
+  const fields = first === undefined ? rest : { ...rest, firstKeptEntryId: first ?? id };
+  return withChecksum(JSON.stringify({ type, id, parentId, timestamp, ...fields }));
+}
+
+function withLineFeed(bytes: Uint8Array): Uint8Array {
+  const out = new Uint8Array(bytes.length + 1);
+  out.set(bytes);
+  out[bytes.length] = 10;
+  return out;
+}

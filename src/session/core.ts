@@ -1,0 +1,231 @@
+import { SessileError } from "../errors/index.js";
+import type { LogPosition, SessionLog } from "./backend.js";
+import { Bodies } from "./bodies.js";
+import { isNewer } from "./codec/decode.js";
+import { SessionReader } from "./codec/reader.js";
+import type { BodySteps } from "./context/steps.js";
+import type { Diagnostic } from "./diagnostics.js";
+import type { SessionEntry, SessionHeader, UnknownEntry } from "./entries.js";
+import { Events, type SessionEventMap } from "./events.js";
+import { infoOf, type SessionInfo } from "./info.js";
+import { treeRows } from "./tree/tree.js";
+
+/** What a session takes from its store. */
+export interface SessionSettings {
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  /** A new entry id; asked again where it is taken. */
+  readonly newEntryId: () => string;
+  readonly maxDepth: number;
+  readonly maxLineBytes: number;
+  readonly checksum: boolean;
+}
+
+/** What came since the last look. */
+export interface News {
+  /** Rows of new entries. */
+  readonly rows: readonly number[];
+  /** The log is another one, read again from its start. */
+  readonly restarted: boolean;
+}
+
+/** The state of an open session that its parts share: the log, how far it was read, the tree, the tip, the listeners. */
+export class SessionCore {
+  readonly log: SessionLog;
+  readonly settings: SessionSettings;
+  readonly events = new Events<SessionEventMap>();
+  readonly mode: "read" | "write";
+  header: SessionHeader;
+  /** Where the log ended when it was last read or written. */
+  position: LogPosition | undefined;
+  /** Whether the store has the session: a created one exists from its first append on. */
+  exists: boolean;
+  leafId: string | null = null;
+  /** Counts moves of the tip, so that an append that finishes later does not move it back. */
+  moves = 0;
+  /** The tip was moved and nothing was written since. */
+  moved = false;
+  closed = false;
+  reader: SessionReader;
+  bodies: Bodies;
+  compacting: string | undefined;
+  #diagnostics: Diagnostic[] = [];
+  #fresh: { row: number; entry: SessionEntry | UnknownEntry }[] = [];
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(log: SessionLog, settings: SessionSettings, mode: "read" | "write", created?: SessionHeader) {
+    this.log = log;
+    this.settings = settings;
+    this.mode = mode;
+    this.exists = created === undefined;
+    this.header = created ?? { type: "session", id: "", timestamp: "", cwd: "" };
+    this.reader = this.#newReader();
+    if (created !== undefined) {
+      this.reader.header = created;
+      this.reader.readInFull();
+    }
+    this.bodies = new Bodies(log, this.reader, settings.maxDepth);
+  }
+
+  get diagnostics(): readonly Diagnostic[] {
+    return this.#diagnostics;
+  }
+
+  get writable(): boolean {
+    return this.mode === "write" && !isNewer(this.header);
+  }
+
+  get info(): SessionInfo {
+    const rows = treeRows(this.reader.tree);
+    const updated = rows.size === 0 ? this.header.timestamp : rows.timestamp(rows.size - 1);
+    return infoOf(this.header, this.reader.info, updated, this.compacting);
+  }
+
+  /** Runs one thing at a time: what reads on in the log and what writes to it must not meet. */
+  exclusive<T>(act: () => Promise<T>): Promise<T> {
+    const result = this.#turn.then(act);
+    this.#turn = result.catch(() => undefined);
+    return result;
+  }
+
+  /** Reads the log from its start. */
+  async load(signal?: AbortSignal): Promise<void> {
+    await this.#read(undefined, true, signal);
+    this.reader.finish();
+    this.reader.readInFull();
+    if (this.reader.header !== undefined) this.header = this.reader.header;
+    this.leafId = this.reader.leafId;
+  }
+
+  /** Reads what the log has beyond what was seen. To be run exclusively. */
+  async readNew(from = this.position): Promise<News> {
+    this.#fresh = [];
+    const sizeBefore = treeRows(this.reader.tree).size;
+    const restarted = await this.#read(from, false);
+    this.reader.settle();
+    const rows = treeRows(this.reader.tree);
+    if (this.reader.header !== undefined) {
+      this.header = this.reader.header;
+      this.exists = true;
+    }
+    if (restarted) {
+      this.reader.report({
+        code: "LOG_REPLACED",
+        line: 0,
+        offset: 0,
+        message: "the log was cut or replaced: read again",
+      });
+    }
+    if (!this.writable || (this.leafId !== null && rows.row(this.leafId) < 0))
+      this.setLeaf(this.reader.leafId);
+    const fresh = this.#fresh;
+    this.#fresh = [];
+    for (const { row, entry } of fresh) {
+      this.bodies.add(row, entry);
+      if (!restarted) this.announce(entry, "remote");
+    }
+    const first = restarted ? 0 : sizeBefore;
+    return { rows: Array.from({ length: rows.size - first }, (_, index) => first + index), restarted };
+  }
+
+  /** Tells the listeners of an entry that is in the log. */
+  announce(entry: SessionEntry | UnknownEntry, origin: "local" | "remote"): void {
+    this.events.emit("entry", { entry, origin });
+    if (entry.type === "session_info") {
+      this.events.emit("updated", { info: this.info });
+      const { stats } = entry;
+      if (stats !== undefined) {
+        this.events.emit("diff", {
+          entryId: entry.id,
+          stats,
+          ...(stats.diffs === undefined ? {} : { files: stats.diffs }),
+        });
+      }
+    } else if (entry.type === "revert" && entry.diff !== undefined) {
+      this.events.emit("diff", { entryId: entry.id, diff: entry.diff });
+    }
+  }
+
+  /** Moves the tip in memory. */
+  setLeaf(leafId: string | null): void {
+    if (leafId === this.leafId) return;
+    const previousLeafId = this.leafId;
+    this.leafId = leafId;
+    this.events.emit("leaf", { leafId, previousLeafId });
+  }
+
+  /** Runs steps over bodies that are read as they are asked for, and keeps those for the next time. */
+  async run<T>(steps: BodySteps<T>): Promise<T> {
+    const { bodies } = this;
+    const asked: number[] = [];
+    let step = steps.next();
+    while (!step.done) {
+      for (const row of step.value) asked.push(row);
+      step = steps.next(await bodies.load(step.value));
+    }
+    bodies.retain(asked);
+    return step.value;
+  }
+
+  /** Throws where this handle may not write. */
+  assertWritable(): void {
+    const { id } = this.header;
+    if (this.closed)
+      throw new SessileError("SESSION_CLOSED", `session ${id} was closed`, { details: { id } });
+    if (this.writable) return;
+    const reason = this.mode === "read" ? "mode" : "version";
+    const why = reason === "mode" ? 'it was opened without mode "write"' : "a newer version wrote it";
+    throw new SessileError("SESSION_READ_ONLY", `session ${id} cannot be written: ${why}`, {
+      details: { id, reason },
+    });
+  }
+
+  async #read(from: LogPosition | undefined, atRest: boolean, signal?: AbortSignal): Promise<boolean> {
+    let restarted = false;
+    for await (const batch of this.log.read(from, signal === undefined ? {} : { signal })) {
+      if (batch.restarted === true) {
+        restarted = true;
+        this.#startOver();
+      }
+      const { reader } = this;
+      // Long lines stand among the others; their numbers are kept right by taking both in order of place.
+      let next = 0;
+      for (const long of batch.tooLong ?? []) {
+        while (next < batch.lines.length && (batch.at[next] as number) < long.at) this.#line(batch, next++);
+        reader.tooLong(long.at, long.length);
+      }
+      while (next < batch.lines.length) this.#line(batch, next++);
+      if (batch.tail !== undefined) reader.tail(batch.tail.bytes, batch.tail.at, atRest);
+      this.position = batch.next;
+    }
+    return restarted;
+  }
+
+  #line(
+    batch: { readonly lines: readonly Uint8Array[]; readonly at: readonly number[] },
+    index: number,
+  ): void {
+    this.reader.line(batch.lines[index] as Uint8Array, batch.at[index] as number);
+  }
+
+  #startOver(): void {
+    this.reader = this.#newReader();
+    this.reader.readInFull();
+    this.bodies = new Bodies(this.log, this.reader, this.settings.maxDepth);
+    this.#fresh = [];
+  }
+
+  #newReader(): SessionReader {
+    return new SessionReader({
+      maxDepth: this.settings.maxDepth,
+      full: false,
+      onEntry: (row, entry) => {
+        this.#fresh.push({ row, entry });
+      },
+      onDiagnostic: (diagnostic) => {
+        this.#diagnostics.push(diagnostic);
+        this.events.emit("diagnostic", diagnostic);
+      },
+    });
+  }
+}

@@ -1,0 +1,79 @@
+import { SessileError } from "../errors/index.js";
+import { describe } from "../internal/arguments.js";
+import { isRecord } from "../internal/shape.js";
+import type { EntryDraft, SessionEntry, SessionInfoFields } from "./entries.js";
+import { patchedInfo } from "./info.js";
+import { isEntryType } from "./shape.js";
+
+/** Where a new entry goes. */
+export interface EntryPlace {
+  readonly id: string;
+  readonly parentId: string | null;
+  readonly timestamp: string;
+}
+
+/** The entry that a draft makes at a place, not yet checked. A leaf entry hangs on its target. */
+export function entryOf(draft: EntryDraft, place: EntryPlace, info: SessionInfoFields): SessionEntry {
+  const { type, id: _id, ...fields } = draft;
+  const own = draft.type === "session_info" ? patchedInfo(info, draft) : fields;
+  const parentId = draft.type === "leaf" ? draft.targetId : place.parentId;
+  return { type, id: place.id, parentId, timestamp: place.timestamp, ...own } as SessionEntry;
+}
+
+/** Throws INVALID_ENTRY for what is no draft at all, and for references to entries that are not there. */
+export function checkDraft(draft: EntryDraft, at: number, known: (id: string) => boolean): void {
+  if (!isRecord(draft)) throw invalid(`drafts[${at}]`, "an entry draft", describe(draft));
+  if (typeof draft.type !== "string" || !isEntryType(draft.type)) {
+    const hint = ephemeralTypes.has(draft.type as string) ? "; this one is ephemeral: publish it" : "";
+    throw invalid(`drafts[${at}].type`, `an entry type${hint}`, describe(draft.type));
+  }
+  if (draft.id !== undefined && (typeof draft.id !== "string" || draft.id === "")) {
+    throw invalid(`drafts[${at}].id`, "a non-empty string", describe(draft.id));
+  }
+  for (const [field, id] of references(draft)) {
+    if (typeof id === "string" && id !== draft.id && !known(id)) {
+      throw new SessileError(
+        "ENTRY_NOT_FOUND",
+        `drafts[${at}].${field}: no entry has the id ${JSON.stringify(id)}`,
+        {
+          details: { entryId: id },
+        },
+      );
+    }
+  }
+}
+
+/** Ids that a draft names and that have to be there. A reference into nothing would silently change a context. */
+function references(draft: EntryDraft): readonly (readonly [string, unknown])[] {
+  switch (draft.type) {
+    case "label":
+    case "context_edit":
+    case "context_pin":
+    case "revert":
+    case "leaf":
+      return [["targetId", draft.targetId]];
+    case "compaction":
+      return [
+        ["firstKeptEntryId", draft.firstKeptEntryId],
+        ...(Array.isArray(draft.retain)
+          ? draft.retain.map((id: unknown, i) => [`retain[${i}]`, id] as const)
+          : []),
+      ];
+    default:
+      return [];
+  }
+}
+
+const ephemeralTypes: ReadonlySet<string> = new Set([
+  "text_delta",
+  "thinking_delta",
+  "tool_state",
+  "status",
+  "compacting",
+]);
+
+function invalid(path: string, expected: string, got: string): SessileError<"INVALID_ENTRY"> {
+  return new SessileError("INVALID_ENTRY", `${path}: expected ${expected}, got ${got}`, {
+    details: { path, expected },
+  });
+}

@@ -1,0 +1,59 @@
+import type { SessionHeader, SessionInfoFields, SessionInfoPatch } from "./entries.js";
+
+/** A session as a list or a title bar shows it. */
+export interface SessionInfo extends Omit<SessionInfoFields, "archivedAt"> {
+  readonly id: string;
+  /** The project's directory. */
+  readonly cwd: string;
+  /** The session that this one was forked from: a path or an id. */
+  readonly parentSession?: string;
+  /** Of the base format. */
+  readonly version: number;
+  /** ISO 8601. */
+  readonly time: {
+    readonly created: string;
+    /** Of the last entry. */
+    readonly updated: string;
+    /** Set while a compaction is at work in this process. */
+    readonly compacting?: string;
+    readonly archived?: string;
+  };
+}
+
+/** The info of a session from its header, its latest session_info, and its last entry's time. */
+export function infoOf(
+  header: SessionHeader,
+  fields: SessionInfoFields,
+  updated: string,
+  compacting?: string,
+): SessionInfo {
+  const { archivedAt, ...rest } = fields;
+  return {
+    ...rest,
+    id: header.id,
+    cwd: header.cwd,
+    ...(header.parentSession === undefined ? {} : { parentSession: header.parentSession }),
+    version: header.version ?? 1,
+    time: {
+      created: header.timestamp,
+      updated,
+      ...(compacting === undefined ? {} : { compacting }),
+      ...(archivedAt === undefined ? {} : { archived: archivedAt }),
+    },
+  };
+}
+
+const fieldNames = ["name", "title", "slug", "archivedAt", "share", "permission", "stats"] as const;
+
+/**
+ * The full snapshot that a patch makes of what was there. Other readers take the last session_info for the whole truth,
+ * so one that says only what changed would clear the rest.
+ */
+export function patchedInfo(current: SessionInfoFields, patch: SessionInfoPatch): SessionInfoFields {
+  const out: Record<string, unknown> = {};
+  for (const name of fieldNames) {
+    const value = patch[name] === undefined ? current[name] : patch[name];
+    if (value !== null && value !== undefined) out[name] = value;
+  }
+  return out;
+}

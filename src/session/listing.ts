@@ -1,0 +1,96 @@
+import type { StoredSession } from "./backend.js";
+import { decodeHead, decodeLine } from "./codec/decode.js";
+import { defaultLimits } from "./codec/limits.js";
+import { versionOf } from "./codec/migrate.js";
+import type { SessionEntry, SessionHeader, SessionInfoFields, UnknownEntry } from "./entries.js";
+import type { SessionQuery, SessionSummary } from "./types.js";
+
+const maxPreviewLength = 200;
+
+/** A listed session from the lines at its two ends; undefined where there is no header among them. */
+export function summaryOf(stored: StoredSession): SessionSummary | undefined {
+  const head = headOf(stored.head);
+  if (head === undefined) return undefined;
+  const { header, firstMessage } = head;
+  const info = lastInfo(stored.tail) ?? lastInfo(stored.head) ?? {};
+  const { name, title, slug, archivedAt, stats } = info;
+  return {
+    id: header.id,
+    cwd: header.cwd,
+    ...defined({ name: name || undefined, title, slug, archivedAt, stats, firstMessage }),
+    ...defined({ parentSession: header.parentSession, location: stored.location }),
+    created: header.timestamp,
+    modified: new Date(stored.modifiedAt).toISOString(),
+    size: stored.size,
+    cursor: printCursor(stored),
+  };
+}
+
+/** Whether a summary is one that a query looks for, besides its place in the order. */
+export function fits(summary: SessionSummary, query: SessionQuery): boolean {
+  if (query.cwd !== undefined && summary.cwd !== query.cwd) return false;
+  if (query.archived !== undefined && (summary.archivedAt !== undefined) !== query.archived) return false;
+  const modified = Date.parse(summary.modified);
+  if (query.since !== undefined && modified < query.since.getTime()) return false;
+  return query.until === undefined || modified < query.until.getTime();
+}
+
+/** The place of a session in the order of a list, as a string that means nothing else. */
+export function printCursor(stored: Pick<StoredSession, "modifiedAt" | "id">): string {
+  return `${stored.modifiedAt}_${stored.id}`;
+}
+
+/** The inverse of {@link printCursor}. Throws a TypeError for anything else. */
+export function parseCursor(cursor: string): { readonly modifiedAt: number; readonly id: string } {
+  const [, time, id] = /^(\d+(?:\.\d+)?)_(.+)$/.exec(cursor) ?? [];
+  if (time === undefined || id === undefined)
+    throw new TypeError(`after: expected a cursor of a list, got ${cursor}`);
+  return { modifiedAt: Number(time), id };
+}
+
+function headOf(lines: readonly Uint8Array[]): { header: SessionHeader; firstMessage?: string } | undefined {
+  let header: SessionHeader | undefined;
+  for (const bytes of lines) {
+    const decoded = decode(bytes, header === undefined ? undefined : versionOf(header));
+    if (decoded.kind === "header") header ??= decoded.header;
+    if (header === undefined || decoded.kind !== "entry") continue;
+    const text = firstText(decoded.entry);
+    if (text !== undefined) return { header, firstMessage: text };
+  }
+  return header === undefined ? undefined : { header };
+}
+
+function decode(bytes: Uint8Array, version: number | undefined) {
+  const line = bytes[0] === 0xef ? bytes.subarray(3) : bytes;
+  return decodeLine(line, { version, ordinal: 1, maxDepth: defaultLimits.maxDepth });
+}
+
+/** The start of a user message's text; undefined for any other entry, and where there is no text. */
+export function firstText(entry: SessionEntry | UnknownEntry | undefined): string | undefined {
+  if (entry?.type !== "message" || entry.message.role !== "user") return undefined;
+  const { content } = entry.message;
+  const text =
+    typeof content === "string"
+      ? content
+      : content.map((block) => (block.type === "text" ? block.text : "")).join(" ");
+  const short = Array.from(text.trim()).slice(0, maxPreviewLength).join("");
+  return short === "" ? undefined : short;
+}
+
+function lastInfo(lines: readonly Uint8Array[]): SessionInfoFields | undefined {
+  for (let at = lines.length - 1; at >= 0; at--) {
+    const bytes = lines[at] as Uint8Array;
+    const context = { version: 3, ordinal: 1, maxDepth: defaultLimits.maxDepth };
+    const decoded = decodeHead(bytes, context);
+    if (decoded.kind === "entry" && decoded.entry?.type === "session_info") return decoded.entry;
+  }
+  return undefined;
+}
+
+function defined<T extends Readonly<Record<string, unknown>>>(
+  fields: T,
+): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]?: Exclude<T[K], undefined>;
+  };
+}

@@ -1,0 +1,218 @@
+import * as fs from "node:fs";
+import { SessileError } from "../../errors/index.js";
+
+/**
+ * The file system as the session log needs it: small, so that a simulated disk can stand in its place and show every
+ * state that a crash can leave. Calls on the way of an append are synchronous, since the thread pool costs ten times the
+ * write; what may be slow (reading, making durable, listing) is not.
+ */
+export interface Disk {
+  /**
+   * Opens a file: `read`, `append` (it exists) or `create` (it must not). undefined where it is absent, or for `create`
+   * where it is there. Never blocks on a FIFO.
+   */
+  open(path: string, mode: "read" | "append" | "create"): DiskFile | undefined;
+  /** undefined where there is nothing. */
+  stat(path: string): FileStat | undefined;
+  /** Names and kinds in a directory, in no order; empty where it is absent. */
+  list(directory: string): Promise<readonly { readonly name: string; readonly kind: FileKind }[]>;
+  /** Makes a directory and those above it; nothing where it is there. */
+  makeDirectory(path: string): void;
+  rename(from: string, to: string): void;
+  /** A second name for a file; false where that name is taken. */
+  link(from: string, to: string): boolean;
+  /** Whether it was there. */
+  unlink(path: string): boolean;
+  /** Sets the time of modification to now. */
+  touch(path: string): void;
+  /** Makes names in a directory last. */
+  syncDirectory(path: string): Promise<void>;
+  /** Calls back when the file may have changed, until the function that it returns is called. A hint: it may not come. */
+  watch(path: string, changed: () => void): () => void;
+}
+
+/** An open file. */
+export interface DiskFile {
+  stat(): FileStat;
+  /** Adds bytes at the end; gives how many were taken, which may be fewer. */
+  append(bytes: Uint8Array): number;
+  /** Reads at an offset; gives how many bytes there were. */
+  read(into: Uint8Array, at: number): Promise<number>;
+  /** The same at once, for a few bytes. */
+  readNow(into: Uint8Array, at: number): number;
+  truncate(size: number): void;
+  /** Makes the bytes last. */
+  sync(): Promise<void>;
+  close(): void;
+}
+
+/** What a path names. */
+export type FileKind = "file" | "directory" | "link" | "FIFO" | "socket" | "device";
+
+/** What is known of a file without reading it. */
+export interface FileStat {
+  readonly kind: FileKind;
+  readonly dev: number;
+  readonly ino: number;
+  /** Bytes. */
+  readonly size: number;
+  /** Milliseconds since 1970. */
+  readonly mtimeMs: number;
+}
+
+/** The file system of this machine. */
+export const nodeDisk: Disk = {
+  open(path, mode) {
+    const { O_RDONLY, O_RDWR, O_APPEND, O_CREAT, O_EXCL, O_NONBLOCK = 0 } = fs.constants;
+    const flags = {
+      // A FIFO that nobody writes to would block an open for reading, and with it a thread of the pool.
+      read: O_RDONLY | O_NONBLOCK,
+      append: O_RDWR | O_APPEND | O_NONBLOCK,
+      create: O_RDWR | O_APPEND | O_CREAT | O_EXCL,
+    };
+    const absent = mode === "create" ? "EEXIST" : "ENOENT";
+    return unless(absent, () => new NodeFile(fs.openSync(path, flags[mode], 0o600)));
+  },
+  stat(path) {
+    const stats = fs.statSync(path, { throwIfNoEntry: false });
+    return stats && statOf(stats);
+  },
+  async list(directory) {
+    try {
+      const entries = await fs.promises.readdir(directory, { withFileTypes: true });
+      return entries.map((entry) => ({ name: entry.name, kind: kindOf(entry) }));
+    } catch (error) {
+      if (errnoOf(error) === "ENOENT") return [];
+      throw error;
+    }
+  },
+  makeDirectory(path) {
+    fs.mkdirSync(path, { recursive: true, mode: 0o700 });
+  },
+  rename(from, to) {
+    fs.renameSync(from, to);
+  },
+  link(from, to) {
+    return (
+      unless("EEXIST", () => {
+        fs.linkSync(from, to);
+        return true;
+      }) ?? false
+    );
+  },
+  unlink(path) {
+    return (
+      unless("ENOENT", () => {
+        fs.unlinkSync(path);
+        return true;
+      }) ?? false
+    );
+  },
+  touch(path) {
+    const now = new Date();
+    fs.utimesSync(path, now, now);
+  },
+  async syncDirectory(path) {
+    const handle = await fs.promises.open(path, "r");
+    try {
+      await handle.sync();
+    } catch (error) {
+      // Some file systems, and Windows, have no such thing; then there is nothing more to do.
+      if (!["ENOTSUP", "EOPNOTSUPP", "EINVAL", "EPERM", "EISDIR"].includes(errnoOf(error) ?? "")) throw error;
+    } finally {
+      await handle.close();
+    }
+  },
+  watch(path, changed) {
+    try {
+      const watcher = fs.watch(path, { persistent: false }, () => changed());
+      watcher.on("error", () => watcher.close());
+      return () => watcher.close();
+    } catch {
+      // Out of watches, or no such file: the caller polls.
+      return () => undefined;
+    }
+  },
+};
+
+class NodeFile implements DiskFile {
+  readonly #fd: number;
+  #open = true;
+
+  constructor(fd: number) {
+    this.#fd = fd;
+  }
+
+  stat(): FileStat {
+    return statOf(fs.fstatSync(this.#fd));
+  }
+
+  append(bytes: Uint8Array): number {
+    return fs.writeSync(this.#fd, bytes);
+  }
+
+  read(into: Uint8Array, at: number): Promise<number> {
+    return new Promise((resolve, reject) => {
+      fs.read(this.#fd, into, 0, into.length, at, (error, count) =>
+        error === null ? resolve(count) : reject(error),
+      );
+    });
+  }
+
+  readNow(into: Uint8Array, at: number): number {
+    return fs.readSync(this.#fd, into, 0, into.length, at);
+  }
+
+  truncate(size: number): void {
+    fs.ftruncateSync(this.#fd, size);
+  }
+
+  sync(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      fs.fdatasync(this.#fd, (error) => (error === null ? resolve() : reject(error)));
+    });
+  }
+
+  close(): void {
+    if (!this.#open) return;
+    this.#open = false;
+    fs.closeSync(this.#fd);
+  }
+}
+
+/** The code of a system error, such as ENOSPC. */
+export function errnoOf(error: unknown): string | undefined {
+  const code = (error as { code?: unknown } | null)?.code;
+  return typeof code === "string" ? code : undefined;
+}
+
+/** The error of an operation that the storage below refused; anything that is no system error stays what it is. */
+export function storageError(operation: string, path: string, cause: unknown): unknown {
+  const errno = errnoOf(cause);
+  if (cause instanceof SessileError || errno === undefined || !/^E[A-Z0-9]+$/.test(errno)) return cause;
+  return new SessileError("STORAGE_FAILED", `${operation} ${path}: ${errno}`, {
+    cause,
+    details: { operation, path, errno },
+  });
+}
+
+function unless<T>(errno: string, act: () => T): T | undefined {
+  try {
+    return act();
+  } catch (error) {
+    if (errnoOf(error) === errno) return undefined;
+    throw error;
+  }
+}
+
+function statOf(stats: fs.Stats): FileStat {
+  return { kind: kindOf(stats), dev: stats.dev, ino: stats.ino, size: stats.size, mtimeMs: stats.mtimeMs };
+}
+
+function kindOf(entry: fs.Stats | fs.Dirent): FileKind {
+  if (entry.isFile()) return "file";
+  if (entry.isDirectory()) return "directory";
+  if (entry.isSymbolicLink()) return "link";
+  if (entry.isFIFO()) return "FIFO";
+  return entry.isSocket() ? "socket" : "device";
+}

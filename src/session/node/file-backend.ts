@@ -1,0 +1,139 @@
+import { dirname, join, resolve } from "node:path";
+import { SessileError } from "../../errors/index.js";
+import type { Durability, LogPosition, SessionBackend, StoredSession } from "../backend.js";
+import { type Disk, type FileStat, storageError } from "./disk.js";
+import { readEnds } from "./ends.js";
+import { FileLog, regular } from "./file-log.js";
+import { fileName, idOfFileName, partitionDirectory, projectName } from "./layout.js";
+import { FileLock, type LockTimes } from "./lock.js";
+import { absentPosition } from "./position.js";
+
+/** What the files of a store have in common. */
+export interface FileBackendOptions {
+  readonly dir: string;
+  readonly disk: Disk;
+  readonly durability: Durability;
+  readonly times: LockTimes;
+  readonly maxLineBytes: number;
+  readonly now: () => number;
+}
+
+interface Found {
+  readonly id: string;
+  readonly path: string;
+  readonly stat: FileStat;
+}
+
+/** Sessions as files below a directory. */
+export class FileBackend implements SessionBackend {
+  readonly #options: FileBackendOptions;
+
+  constructor(options: FileBackendOptions) {
+    this.#options = { ...options, dir: resolve(options.dir) };
+  }
+
+  async create(session: {
+    readonly id: string;
+    readonly partition: string;
+    readonly cwd: string;
+    readonly timestamp: string;
+  }): Promise<{ readonly log: FileLog; readonly position: LogPosition }> {
+    const { id, partition, cwd, timestamp } = session;
+    if ((await this.#find(id, partition)) !== undefined) {
+      throw new SessileError("SESSION_EXISTS", `there is a session ${id} already`, { details: { id } });
+    }
+    const path = join(
+      partitionDirectory(this.#options.dir, partition),
+      projectName(cwd),
+      fileName(id, timestamp),
+    );
+    return { log: this.logAt(path, id), position: absentPosition };
+  }
+
+  async open(id: string, { partition }: { readonly partition: string }): Promise<FileLog | undefined> {
+    const path = await this.#find(id, partition);
+    return path === undefined ? undefined : this.logAt(path, id);
+  }
+
+  async *list(query: Parameters<SessionBackend["list"]>[0]): AsyncIterable<StoredSession> {
+    const { disk } = this.#options;
+    const found: Found[] = [];
+    for (const path of await this.#files(query.partition, query.cwd)) {
+      const id = idOfFileName(path.slice(dirname(path).length + 1));
+      const stat = disk.stat(path);
+      if (id !== undefined && stat?.kind === "file") found.push({ id, path, stat });
+    }
+    found.sort((a, b) => b.stat.mtimeMs - a.stat.mtimeMs || (a.id < b.id ? 1 : -1));
+    const { after } = query;
+    for (const { id, path, stat } of found) {
+      const { mtimeMs: modifiedAt } = stat;
+      const isBefore =
+        after === undefined ||
+        modifiedAt < after.modifiedAt ||
+        (modifiedAt === after.modifiedAt && id < after.id);
+      if (!isBefore) continue;
+      query.signal?.throwIfAborted();
+      const file = disk.open(path, "read");
+      if (file === undefined) continue;
+      try {
+        yield { id, ...(await readEnds(file, stat.size)), modifiedAt, size: stat.size, location: path };
+      } finally {
+        file.close();
+      }
+    }
+  }
+
+  async delete(id: string, { partition }: { readonly partition: string }): Promise<boolean> {
+    const { disk } = this.#options;
+    const path = await this.#find(id, partition);
+    if (path === undefined) return false;
+    const lock = this.#lockOf(path);
+    return lock
+      .with(async () => {
+        const deleted = disk.unlink(path);
+        await disk.syncDirectory(dirname(path));
+        return deleted;
+      })
+      .catch((error: unknown) => {
+        throw storageError("delete", path, error);
+      })
+      .finally(() => lock.release());
+  }
+
+  /** The log in a file. */
+  logAt(path: string, id: string): FileLog {
+    const { disk, durability, maxLineBytes, now } = this.#options;
+    const stat = disk.stat(path);
+    if (stat !== undefined) regular(path, stat);
+    return new FileLog({ disk, path, lock: this.#lockOf(path), durability, maxLineBytes, id, now });
+  }
+
+  #lockOf(path: string): FileLock {
+    return new FileLock(this.#options.disk, `${path}.lock`, this.#options.times);
+  }
+
+  async #find(id: string, partition: string): Promise<string | undefined> {
+    for (const path of await this.#files(partition)) {
+      if (idOfFileName(path.slice(dirname(path).length + 1)) === id) return path;
+    }
+    return undefined;
+  }
+
+  /** Session files of a partition: those of its projects, and those that lie in its directory itself. */
+  async #files(partition: string, cwd?: string): Promise<readonly string[]> {
+    const { disk, dir } = this.#options;
+    const base = partitionDirectory(dir, partition);
+    const project = cwd === undefined ? undefined : projectName(cwd);
+    const files: string[] = [];
+    for (const { name, kind } of await disk.list(base)) {
+      if (kind === "file" && name.endsWith(".jsonl")) files.push(join(base, name));
+      // pi keeps a session of a project in that project's directory; a partition is nobody's project.
+      if (kind !== "directory" || name.startsWith("@")) continue;
+      if (project !== undefined && name.startsWith("--") && name !== project) continue;
+      for (const inner of await disk.list(join(base, name))) {
+        if (inner.kind === "file" && inner.name.endsWith(".jsonl")) files.push(join(base, name, inner.name));
+      }
+    }
+    return files;
+  }
+}

@@ -1,0 +1,92 @@
+import { resolve } from "node:path";
+import { SessileError } from "../../errors/index.js";
+import { integerOption, stringArgument } from "../../internal/arguments.js";
+import type { Durability } from "../backend.js";
+import { defaultLimits } from "../codec/limits.js";
+import { openLog, type SessionStoreOptions, sessionStore } from "../store.js";
+import type { Session, SessionStore } from "../types.js";
+import { type Disk, nodeDisk, storageError } from "./disk.js";
+import { FileBackend } from "./file-backend.js";
+import { idOfFileName } from "./layout.js";
+
+/** Options of {@link fileSessionStore}. */
+export interface FileSessionStoreOptions extends SessionStoreOptions {
+  /** The directory of all sessions; made when the first one is written. */
+  readonly dir: string;
+  /**
+   * What an append that resolved survives. `disk`, the default: the loss of power. `os`: the death of the process,
+   * however sudden; some fifty times faster for one append at a time.
+   */
+  readonly durability?: Durability;
+  /** How long to wait for another process that is writing the same session. Minimum 0, default 2000. */
+  readonly lockWaitMs?: number;
+}
+
+/**
+ * Sessions in files, one a session, in a directory a project: pi's format and layout, so that its files open here and
+ * these there. Several processes may use the same directory.
+ *
+ * @throws TypeError, RangeError for options that are none
+ * @example
+ * ```ts
+ * const sessions = fileSessionStore({ dir: ".agent/sessions" });
+ * const recent = await sessions.latest({ cwd: process.cwd() });
+ * ```
+ */
+export function fileSessionStore(options: FileSessionStoreOptions): SessionStore {
+  return sessionStore(backendOf(options, nodeDisk), options);
+}
+
+/** {@link fileSessionStore} on any disk. */
+export function fileSessionStoreOn(disk: Disk, options: FileSessionStoreOptions): SessionStore {
+  return sessionStore(backendOf(options, disk), options);
+}
+
+/**
+ * Opens one session file wherever it lies, for reading unless asked otherwise. Reading never writes: an older version is
+ * migrated in memory, and a torn end is left as it is.
+ *
+ * @throws SessileError SESSION_NOT_FOUND, EMPTY, NO_HEADER, NOT_A_FILE, STORAGE_FAILED
+ * @example
+ * ```ts
+ * await using session = await openSessionFile("session.jsonl");
+ * console.log(session.tree.size, session.diagnostics);
+ * ```
+ */
+export async function openSessionFile(
+  path: string,
+  options: Omit<FileSessionStoreOptions, "dir"> & { readonly mode?: "read" | "write" } = {},
+): Promise<Session> {
+  const absolute = resolve(stringArgument("path", path));
+  const backend = backendOf({ ...options, dir: "." }, nodeDisk);
+  const id = idOfFileName(absolute) ?? absolute;
+  try {
+    if (nodeDisk.stat(absolute) === undefined) {
+      throw new SessileError("SESSION_NOT_FOUND", `there is no file ${absolute}`, {
+        details: { id: absolute },
+      });
+    }
+    return await openLog(backend, backend.logAt(absolute, id), options);
+  } catch (error) {
+    throw storageError("open", absolute, error);
+  }
+}
+
+function backendOf(options: FileSessionStoreOptions, disk: Disk): FileBackend {
+  const { durability = "disk" } = options;
+  if (durability !== "disk" && durability !== "os") {
+    throw new TypeError(`durability: expected "disk" or "os", got ${String(durability)}`);
+  }
+  return new FileBackend({
+    dir: stringArgument("dir", options.dir),
+    disk,
+    durability,
+    times: {
+      waitMs: integerOption("lockWaitMs", options.lockWaitMs, 2000, 0),
+      idleMs: 20,
+      foreignMs: 30_000,
+    },
+    maxLineBytes: integerOption("maxLineBytes", options.maxLineBytes, defaultLimits.maxLineBytes, 1024),
+    now: options.now ?? Date.now,
+  });
+}

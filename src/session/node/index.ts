@@ -1,0 +1,6 @@
+/**
+ * Sessions in files.
+ *
+ * @module session/node
+ */
+export { type FileSessionStoreOptions, fileSessionStore, openSessionFile } from "./file-store.js";

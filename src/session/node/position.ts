@@ -1,0 +1,44 @@
+import { crc32Hex } from "../../internal/crc32.js";
+import type { LogPosition } from "../backend.js";
+import type { FileStat } from "./disk.js";
+
+/** Where a log file ends: which file it is, how long, and a mark of its last line. */
+export interface FilePosition {
+  readonly dev: number;
+  readonly ino: number;
+  /** Bytes, up to and with the last line feed. */
+  readonly size: number;
+  /** Of the last line, so that a file that was rewritten to the same length is not taken for the same. */
+  readonly mark: string;
+}
+
+/** The position of a file that does not exist. */
+export const absentPosition = "absent" as LogPosition;
+
+/** How many bytes of the last line the mark is made of. */
+export const markedBytes = 64;
+
+/** The mark of bytes that end with a log's last line feed. */
+export function markOf(bytes: Uint8Array): string {
+  const end = bytes.length - 1;
+  if (end < 0) return "start";
+  const start = Math.max(0, end - markedBytes, end > 0 ? bytes.lastIndexOf(10, end - 1) + 1 : 0);
+  return crc32Hex(bytes, start, end);
+}
+
+/** The position as the port has it. */
+export function printPosition({ dev, ino, size, mark }: FilePosition): LogPosition {
+  return `${dev}-${ino}-${size}-${mark}` as LogPosition;
+}
+
+/** The inverse of {@link printPosition}; undefined for anything else. */
+export function parsePosition(position: string): FilePosition | undefined {
+  const [, dev, ino, size, mark] = /^(\d+)-(\d+)-(\d+)-(\w+)$/.exec(position) ?? [];
+  if (dev === undefined || ino === undefined || size === undefined || mark === undefined) return undefined;
+  return { dev: Number(dev), ino: Number(ino), size: Number(size), mark };
+}
+
+/** Whether a stat is of the file that a position is in. */
+export function isSameFile(position: FilePosition, stat: FileStat): boolean {
+  return position.dev === stat.dev && position.ino === stat.ino;
+}

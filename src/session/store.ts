@@ -1,0 +1,368 @@
+import { SessileError } from "../errors/index.js";
+import { integerOption, stringArgument } from "../internal/arguments.js";
+import { encodeUtf8 } from "../internal/bytes.js";
+import { randomHex8, uuidv7 } from "../internal/ids.js";
+import type { LogPosition, SessionBackend, SessionLog } from "./backend.js";
+import { encodeChecked } from "./codec/encode.js";
+import { defaultLimits } from "./codec/limits.js";
+import { versionOf } from "./codec/migrate.js";
+import { headerLine, linesUpTo, pathLines } from "./copy.js";
+import { SessionCore, type SessionSettings } from "./core.js";
+import { extensionVersion, formatVersion, type SessionHeader, type SessionInfoFields } from "./entries.js";
+import { Events } from "./events.js";
+import { firstText, fits, parseCursor, summaryOf } from "./listing.js";
+import { LiveSession } from "./live-session.js";
+import { forkTitle, nameArgument } from "./names.js";
+import type { Session, SessionQuery, SessionStore, SessionStoreEventMap, SessionSummary } from "./types.js";
+
+/** Options of every store. */
+export interface SessionStoreOptions {
+  /** Milliseconds since 1970. Default `Date.now`. */
+  readonly now?: () => number;
+  /** A new id for a session, given the time. Default a UUID of version 7. */
+  readonly newSessionId?: (now: number) => string;
+  /** A new id for an entry; asked again where it is taken. Default eight random hexadecimal digits. */
+  readonly newEntryId?: () => string;
+  /** Bytes of one line, written or read. Minimum 1024, default 64 MiB. */
+  readonly maxLineBytes?: number;
+  /** Nesting in one line. Minimum 8, default 256. */
+  readonly maxDepth?: number;
+  /** End each line with a checksum of itself. Default true. */
+  readonly checksum?: boolean;
+}
+
+/**
+ * A store on a backend: the sessions of a program, wherever their lines are kept.
+ *
+ * @param backend keeps the lines; see {@link SessionBackend}
+ * @throws RangeError for an option that is out of range
+ */
+export function sessionStore(backend: SessionBackend, options: SessionStoreOptions = {}): SessionStore {
+  return new BackedStore(backend, options);
+}
+
+/** A session on a log of a backend, wherever that log came from. */
+export async function openLog(
+  backend: SessionBackend,
+  log: SessionLog,
+  options: SessionStoreOptions & { readonly mode?: "read" | "write" },
+): Promise<Session> {
+  try {
+    return await new BackedStore(backend, options).openLog(log, options.mode ?? "read", "");
+  } catch (error) {
+    await log.close();
+    throw error;
+  }
+}
+
+class BackedStore implements SessionStore {
+  readonly #backend: SessionBackend;
+  readonly #settings: SessionSettings;
+  readonly #newSessionId: (now: number) => string;
+  readonly #events = new Events<SessionStoreEventMap & { error: unknown }>();
+  /** Open sessions by partition and id, to be told of a deletion. */
+  readonly #open = new Map<string, Set<SessionCore>>();
+
+  constructor(backend: SessionBackend, options: SessionStoreOptions) {
+    this.#backend = backend;
+    this.#newSessionId = options.newSessionId ?? uuidv7;
+    this.#settings = {
+      now: options.now ?? Date.now,
+      newEntryId: options.newEntryId ?? randomHex8,
+      maxDepth: integerOption("maxDepth", options.maxDepth, defaultLimits.maxDepth, 8),
+      maxLineBytes: integerOption("maxLineBytes", options.maxLineBytes, defaultLimits.maxLineBytes, 1024),
+      checksum: options.checksum ?? true,
+    };
+  }
+
+  async create(options: {
+    readonly cwd: string;
+    readonly id?: string;
+    readonly partition?: string;
+    readonly parentSession?: string;
+  }): Promise<Session> {
+    return this.#create(options);
+  }
+
+  async open(
+    id: string,
+    options: { readonly mode?: "read" | "write"; readonly partition?: string } = {},
+  ): Promise<LiveSession> {
+    stringArgument("id", id);
+    const { mode = "read" } = options;
+    if (mode !== "read" && mode !== "write")
+      throw new TypeError(`mode: expected "read" or "write", got ${String(mode)}`);
+    const partition = partitionOf(options.partition);
+    const log = await this.#backend.open(id, { partition, mode });
+    if (log === undefined) {
+      throw new SessileError("SESSION_NOT_FOUND", `there is no session ${id}`, { details: { id } });
+    }
+    try {
+      return await this.openLog(log, mode, partition);
+    } catch (error) {
+      await log.close();
+      throw error;
+    }
+  }
+
+  /** A session on a log that is there. */
+  async openLog(log: SessionLog, mode: "read" | "write", partition: string): Promise<LiveSession> {
+    const saved = mode === "write" ? await log.prepare?.() : undefined;
+    const core = new SessionCore(log, this.#settings, mode);
+    await core.load();
+    const path = log.location ?? "";
+    const { header, lines } = core.reader;
+    if (header === undefined && lines === 0) {
+      throw new SessileError("EMPTY", `the session ${path} is empty: delete it, or restore it from a copy`, {
+        details: { path },
+      });
+    }
+    if (header === undefined) {
+      const message = `no line of ${path} is a session header: put one in front of it to open it`;
+      throw new SessileError("NO_HEADER", message, { details: { path, lines } });
+    }
+    const tail = saved?.savedTail;
+    if (tail !== undefined) {
+      const message = `the last line was torn: ${tail.bytes} bytes were put aside in ${tail.location}`;
+      core.reader.report({ code: "TORN_TAIL", line: lines + 1, offset: 0, message });
+    }
+    const session = this.#live(core, partition);
+    if (core.writable && versionOf(header) < formatVersion)
+      return this.#migrate(session, core, log, partition);
+    return session;
+  }
+
+  async *list(query: SessionQuery = {}): AsyncIterable<SessionSummary> {
+    const limit = integerOption("limit", query.limit, Number.MAX_SAFE_INTEGER, 1);
+    const partition = partitionOf(query.partition);
+    const { cwd, signal } = query;
+    let given = 0;
+    const found = this.#backend.list({
+      partition,
+      ...(query.after === undefined ? {} : { after: parseCursor(query.after) }),
+      ...(cwd === undefined ? {} : { cwd }),
+      ...(signal === undefined ? {} : { signal }),
+    });
+    for await (const stored of found) {
+      signal?.throwIfAborted();
+      // The order is by time, so that nothing older can fit either.
+      if (query.since !== undefined && stored.modifiedAt < query.since.getTime()) return;
+      const summary = summaryOf(stored);
+      if (summary === undefined || !fits(summary, query)) continue;
+      yield query.stats === true ? await this.#counted(summary, partition) : summary;
+      if (++given >= limit) return;
+    }
+  }
+
+  async latest(query: Omit<SessionQuery, "limit" | "after"> = {}): Promise<SessionSummary | undefined> {
+    for await (const summary of this.list({ archived: false, ...query, limit: 1 })) return summary;
+    return undefined;
+  }
+
+  async fork(
+    id: string,
+    options: {
+      readonly upTo?: string;
+      readonly cwd?: string;
+      readonly id?: string;
+      readonly partition?: string;
+    } = {},
+  ): Promise<Session> {
+    const source = await this.open(id, { mode: "read", partition: partitionOf(options.partition) });
+    try {
+      const { upTo } = options;
+      if (upTo !== undefined && !source.tree.has(upTo)) {
+        throw new SessileError("ENTRY_NOT_FOUND", `no entry has the id ${JSON.stringify(upTo)}`, {
+          details: { entryId: upTo },
+        });
+      }
+      return await this.#copy(source, linesUpTo(source, upTo), options, await this.#forkInfo(source));
+    } finally {
+      await source.close();
+    }
+  }
+
+  async delete(id: string, options: { readonly partition?: string } = {}): Promise<boolean> {
+    const partition = partitionOf(options.partition);
+    const deleted = await this.#backend.delete(id, { partition });
+    if (!deleted) return false;
+    for (const core of this.#open.get(keyOf(partition, id)) ?? []) core.events.emit("deleted", { id });
+    this.#events.emit("deleted", { id });
+    return true;
+  }
+
+  async archive(
+    id: string,
+    options: { readonly archived?: boolean; readonly partition?: string } = {},
+  ): Promise<Session["info"]> {
+    const session = await this.open(id, { mode: "write", partition: partitionOf(options.partition) });
+    try {
+      const archivedAt = (options.archived ?? true) ? new Date(this.#settings.now()).toISOString() : null;
+      return await session.updateInfo({ archivedAt });
+    } finally {
+      await session.close();
+    }
+  }
+
+  on<E extends keyof SessionStoreEventMap>(
+    event: E,
+    listener: (payload: SessionStoreEventMap[E]) => void,
+  ): () => void {
+    return this.#events.on(event, listener as (payload: unknown) => void);
+  }
+
+  async #create(options: {
+    readonly cwd: string;
+    readonly id?: string | undefined;
+    readonly partition?: string | undefined;
+    readonly parentSession?: string | undefined;
+  }): Promise<LiveSession> {
+    const { core, partition } = await this.#createCore(options);
+    return this.#live(core, partition);
+  }
+
+  async #createCore(options: {
+    readonly cwd: string;
+    readonly id?: string | undefined;
+    readonly partition?: string | undefined;
+    readonly parentSession?: string | undefined;
+  }): Promise<{ readonly core: SessionCore; readonly partition: string }> {
+    const now = this.#settings.now();
+    const id = nameArgument("id", options.id ?? this.#newSessionId(now));
+    const partition = partitionOf(options.partition);
+    const header: SessionHeader = {
+      type: "session",
+      version: formatVersion,
+      id,
+      timestamp: new Date(now).toISOString(),
+      cwd: stringArgument("cwd", options.cwd),
+      ...(options.parentSession === undefined ? {} : { parentSession: options.parentSession }),
+      sessile: extensionVersion,
+    };
+    const { log, position } = await this.#backend.create({
+      id,
+      partition,
+      cwd: header.cwd,
+      timestamp: header.timestamp,
+    });
+    const core = new SessionCore(log, this.#settings, "write", header);
+    core.position = position;
+    return { core, partition };
+  }
+
+  #live(core: SessionCore, partition: string): LiveSession {
+    const session = new LiveSession(core, (source, leafId, options) =>
+      this.#extract(source, leafId, options, partition),
+    );
+    const { id } = core.header;
+    const key = keyOf(partition, id);
+    const open = this.#open.get(key) ?? new Set<SessionCore>();
+    this.#open.set(key, open.add(core));
+    core.events.on("created", () => this.#events.emit("created", { id }));
+    core.events.on("updated", ({ info }) => this.#events.emit("updated", { id, info }));
+    core.events.on("closed", () => {
+      open.delete(core);
+      if (open.size === 0 && this.#open.get(key) === open) this.#open.delete(key);
+    });
+    return session;
+  }
+
+  async #extract(
+    source: LiveSession,
+    leafId: string,
+    options: { readonly cwd?: string; readonly id?: string },
+    partition: string,
+  ): Promise<Session> {
+    const { lines, labels, leafId: last } = await pathLines(source, leafId);
+    const used = new Set(source.tree.path(leafId).map((node) => node.id));
+    let parentId = last;
+    const labelLines = labels.map(({ targetId, label, timestamp }) => {
+      let id = this.#settings.newEntryId();
+      while (used.has(id)) id = crypto.randomUUID();
+      used.add(id);
+      const entry = { type: "label", id, parentId, timestamp, targetId, label } as const;
+      parentId = id;
+      return encodeUtf8(`${encodeChecked(entry, this.#settings.checksum)}\n`);
+    });
+    return this.#copy(source, [...lines, ...labelLines], { ...options, partition }, undefined);
+  }
+
+  /** A new session with these lines, opened from its store so that what it says is what was written. */
+  async #copy(
+    source: LiveSession,
+    lines: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+    options: { readonly cwd?: string; readonly id?: string; readonly partition?: string },
+    info: SessionInfoFields | undefined,
+  ): Promise<Session> {
+    const { core, partition } = await this.#createCore({
+      cwd: options.cwd ?? source.header.cwd,
+      id: options.id,
+      partition: options.partition,
+      parentSession: source.location ?? source.id,
+    });
+    const { log } = core;
+    try {
+      const batch: Uint8Array[] = [headerLine(core.header)];
+      for await (const line of lines) batch.push(line);
+      await log.append(batch, core.position as LogPosition);
+    } finally {
+      await log.close();
+    }
+    this.#events.emit("created", { id: core.header.id });
+    const session = await this.open(core.header.id, { mode: "write", partition });
+    if (info !== undefined) await session.updateInfo(info);
+    return session;
+  }
+
+  async #forkInfo(source: LiveSession): Promise<SessionInfoFields> {
+    const { name, title } = source.info;
+    if (title !== undefined)
+      return { title: forkTitle(title), ...(name === undefined ? {} : { name: forkTitle(name) }) };
+    if (name !== undefined) return { title: forkTitle(name), name: forkTitle(name) };
+    for (const { node } of source.tree.walk()) {
+      if (node.role !== "user") continue;
+      const text = firstText(await source.entry(node.id));
+      if (text !== undefined) return { title: forkTitle(text.slice(0, 60).replace(/\s+/g, " ").trim()) };
+    }
+    return { title: forkTitle("Session") };
+  }
+
+  async #counted(summary: SessionSummary, partition: string): Promise<SessionSummary> {
+    const session = await this.open(summary.id, { partition });
+    try {
+      let messages = 0;
+      for (const { node } of session.tree.walk()) if (node.type === "message") messages++;
+      return { ...summary, counts: { entries: session.tree.size, messages } };
+    } finally {
+      await session.close();
+    }
+  }
+
+  /** Writes a session of an older version in the current one, the original kept beside it, and opens that. */
+  async #migrate(
+    session: LiveSession,
+    core: SessionCore,
+    log: SessionLog,
+    partition: string,
+  ): Promise<LiveSession> {
+    if (log.replace === undefined) return session;
+    const header = { ...core.header, version: formatVersion };
+    async function* lines(): AsyncGenerator<Uint8Array> {
+      yield headerLine(header);
+      yield* linesUpTo(session);
+    }
+    await log.replace(lines(), core.position as LogPosition);
+    const migrated = new SessionCore(log, this.#settings, "write");
+    await migrated.load();
+    this.#open.get(keyOf(partition, header.id))?.delete(core);
+    return this.#live(migrated, partition);
+  }
+}
+
+function partitionOf(partition: string | undefined): string {
+  return partition === undefined || partition === "" ? "" : nameArgument("partition", partition);
+}
+
+function keyOf(partition: string, id: string): string {
+  return `${partition}/${id}`;
+}

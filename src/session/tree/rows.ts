@@ -1,0 +1,178 @@
+import { IntColumn, NumberColumn } from "../../internal/columns.js";
+import type { LinePlace } from "../backend.js";
+import { type EntryHead, timestampOf } from "../codec/head.js";
+
+/** The row of no entry. */
+export const noRow = -1;
+
+/**
+ * The structure of a session as columns: one row an entry, in file order, with its parent's row, its children as a
+ * linked list, and where its line lies. Nothing is copied when a row is added; everything is iterative.
+ */
+export class TreeRows {
+  readonly #rowOf = new Map<string, number>();
+  readonly #ids: string[] = [];
+  readonly #parents = new IntColumn();
+  readonly #kinds = new IntColumn();
+  readonly #firstChild = new IntColumn();
+  readonly #lastChild = new IntColumn();
+  readonly #nextSibling = new IntColumn();
+  readonly #times = new NumberColumn();
+  readonly #otherTimes = new Map<number, string>();
+  readonly #lineAt = new NumberColumn();
+  readonly #lineLength = new IntColumn();
+  readonly #kindNames: string[] = [];
+  readonly #kindOf = new Map<string, number>();
+  #firstRoot = noRow;
+  #lastRoot = noRow;
+  #unplaced: { readonly row: number; readonly parentId: string }[] = [];
+
+  get size(): number {
+    return this.#ids.length;
+  }
+
+  /** The row of an id, or -1. */
+  row(id: string): number {
+    return this.#rowOf.get(id) ?? noRow;
+  }
+
+  id(row: number): string {
+    return this.#ids[row] as string;
+  }
+
+  parent(row: number): number {
+    return this.#parents.at(row);
+  }
+
+  /** The entry type, for messages followed by a slash and the role. */
+  kind(row: number): string {
+    return this.#kindNames[this.#kinds.at(row)] as string;
+  }
+
+  /** A number that stands for a kind in {@link kindAt}; -1 where no row has it. */
+  kindCode(kind: string): number {
+    return this.#kindOf.get(kind) ?? -1;
+  }
+
+  kindAt(row: number): number {
+    return this.#kinds.at(row);
+  }
+
+  timestamp(row: number): string {
+    return this.#otherTimes.get(row) ?? timestampOf(this.#times.at(row));
+  }
+
+  firstChild(row: number): number {
+    return row === noRow ? this.#firstRoot : this.#firstChild.at(row);
+  }
+
+  nextSibling(row: number): number {
+    return this.#nextSibling.at(row);
+  }
+
+  /** Where the row's line lies, or undefined while it was not written. */
+  line(row: number): LinePlace | undefined {
+    const at = this.#lineAt.at(row);
+    return at < 0 ? undefined : { at, length: this.#lineLength.at(row) };
+  }
+
+  setLine(row: number, at: number, length: number): void {
+    this.#lineAt.set(row, at);
+    this.#lineLength.set(row, length);
+  }
+
+  /** Adds an entry after all others; -1 where its id is taken. Call {@link settle} after the last of a batch. */
+  add(head: EntryHead, line: LinePlace | undefined): number {
+    if (this.#rowOf.has(head.id)) return noRow;
+    const row = this.#ids.length;
+    const parent = head.parentId === null ? noRow : this.row(head.parentId);
+    this.#rowOf.set(head.id, row);
+    this.#ids.push(head.id);
+    this.#parents.push(parent);
+    this.#kinds.push(this.#kind(head.role === undefined ? head.type : `${head.type}/${head.role}`));
+    this.#firstChild.push(noRow);
+    this.#lastChild.push(noRow);
+    this.#nextSibling.push(noRow);
+    this.#lineAt.push(line?.at ?? -1);
+    this.#lineLength.push(line?.length ?? 0);
+    if (typeof head.time === "string") {
+      this.#otherTimes.set(row, head.time);
+      this.#times.push(0);
+    } else {
+      this.#times.push(head.time);
+    }
+    if (head.parentId !== null && parent === noRow) this.#unplaced.push({ row, parentId: head.parentId });
+    else this.#link(row, parent);
+    return row;
+  }
+
+  /**
+   * Places entries whose parent had not been seen. One whose parent is further down becomes its child; one without a
+   * parent, and the one that closes a cycle, become roots. Linear in the rows, and free where there is none.
+   */
+  settle(): { readonly orphans: readonly number[]; readonly cycles: readonly number[] } {
+    const orphans: number[] = [];
+    const cycles: number[] = [];
+    if (this.#unplaced.length === 0) return { orphans, cycles };
+    // Union-find over the parents: the root above a row, with paths halved on the way.
+    const above = this.#parents.copy();
+    const rootOf = (start: number): number => {
+      let row = start;
+      while (above[row] !== noRow) {
+        const next = above[row] as number;
+        const further = above[next] as number;
+        if (further === noRow) return next;
+        above[row] = further;
+        row = further;
+      }
+      return row;
+    };
+    for (const { row, parentId } of this.#unplaced) {
+      const parent = this.row(parentId);
+      if (parent === noRow) {
+        orphans.push(row);
+      } else if (rootOf(parent) === row) {
+        cycles.push(row);
+      } else {
+        this.#parents.set(row, parent);
+        above[row] = parent;
+      }
+    }
+    this.#unplaced = [];
+    this.#relink();
+    return { orphans, cycles };
+  }
+
+  /** The rows from the root to `row`, in that order. */
+  path(row: number): Int32Array {
+    let length = 0;
+    for (let at = row; at !== noRow; at = this.parent(at)) length++;
+    const path = new Int32Array(length);
+    for (let at = row; at !== noRow; at = this.parent(at)) path[--length] = at;
+    return path;
+  }
+
+  #kind(name: string): number {
+    const known = this.#kindOf.get(name);
+    if (known !== undefined) return known;
+    this.#kindOf.set(name, this.#kindNames.length);
+    return this.#kindNames.push(name) - 1;
+  }
+
+  #link(row: number, parent: number): void {
+    const last = parent === noRow ? this.#lastRoot : this.#lastChild.at(parent);
+    if (last !== noRow) this.#nextSibling.set(last, row);
+    else if (parent === noRow) this.#firstRoot = row;
+    else this.#firstChild.set(parent, row);
+    if (parent === noRow) this.#lastRoot = row;
+    else this.#lastChild.set(parent, row);
+  }
+
+  /** All child lists again, so that children stay in file order. */
+  #relink(): void {
+    for (const column of [this.#firstChild, this.#lastChild, this.#nextSibling]) column.fill(noRow);
+    this.#firstRoot = noRow;
+    this.#lastRoot = noRow;
+    for (let row = 0; row < this.size; row++) this.#link(row, this.parent(row));
+  }
+}

@@ -1,0 +1,237 @@
+import type { Context, Message } from "../content/index.js";
+import type { Diagnostic } from "./diagnostics.js";
+import type {
+  EntryDraft,
+  EntryMap,
+  SessionEntry,
+  SessionHeader,
+  SessionInfoPatch,
+  UnknownEntry,
+} from "./entries.js";
+import type { EphemeralEvent, SessionEventMap, SessionEventName } from "./events.js";
+import type { SessionInfo } from "./info.js";
+import type { PermissionRule } from "./permissions.js";
+import type { EntryNode, SessionTree } from "./tree/tree.js";
+import type { ToolCallState, TurnContext } from "./turn.js";
+
+/** Options of {@link Session.append}. */
+export interface AppendOptions {
+  /**
+   * When another writer came first. `reject`, the default: nothing is written, the append fails with CONCURRENT_WRITER,
+   * and the session has read what the other wrote. Entries of the other that are only labels, session_info or usage are
+   * no conflict. `rebase`: the entries go after the other's; only for label, session_info and usage entries.
+   */
+  readonly conflict?: "reject" | "rebase";
+  /** Withdraws an append that is still waiting. One that is being written finishes. */
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * A session that is open: a tree of entries in a store, and a tip. History is never rewritten; everything that changes
+ * something is an entry. One handle may be used by any number of callers; appends are written in the order of the calls.
+ *
+ * Two handles, in one process or in several, may have a session open. Each sees its own tip; the one that writes second
+ * is told so instead of forking the history by accident.
+ */
+export interface Session extends AsyncDisposable {
+  readonly id: string;
+  readonly header: SessionHeader;
+  /** Where the store keeps it, such as an absolute path; undefined where that means nothing. */
+  readonly location: string | undefined;
+  /** Whether this handle may append: it was opened for that, and no newer version wrote the session. */
+  readonly writable: boolean;
+  /** The tip: what the next entry follows. null before the first entry, or after `branch(null)`. */
+  readonly leafId: string | null;
+  readonly tree: SessionTree;
+  /** Name, title, times, statistics, permissions. */
+  readonly info: SessionInfo;
+  /** What was found wrong so far, oldest first. Content is checked as it is read; see {@link Session.diagnose}. */
+  readonly diagnostics: readonly Diagnostic[];
+
+  /**
+   * Writes entries after the tip, all or none, and moves the tip to the last. Once it resolves they last as the store
+   * promises. Calls may be made without waiting for earlier ones: each follows the one before, and fails with it.
+   *
+   * @throws SessileError INVALID_ENTRY, ENTRY_NOT_FOUND, DUPLICATE_ID, LINE_TOO_LONG: the drafts; nothing was written
+   * @throws SessileError CONCURRENT_WRITER, SESSION_LOCKED, STORAGE_FAILED: nothing was written
+   * @throws SessileError SESSION_READ_ONLY, SESSION_CLOSED
+   * @throws SessileError WRITER_POISONED: unknown what was written; open the session again
+   */
+  append(drafts: readonly EntryDraft[], options?: AppendOptions): Promise<readonly SessionEntry[]>;
+  /** {@link Session.append} for one message. */
+  appendMessage(
+    message: Message,
+    options?: AppendOptions,
+  ): Promise<SessionEntry & { readonly type: "message" }>;
+  /**
+   * Puts entries after the tip in memory alone; they are written with the next append, and lost if none comes. For what
+   * is not worth a file yet, such as the choice of a model before the first message.
+   */
+  stage(drafts: readonly EntryDraft[]): readonly SessionEntry[];
+  /** Writes what is staged, and where the tip was moved to. */
+  flush(): Promise<void>;
+
+  /**
+   * Moves the tip, so that the next entry follows this one; null for a new root. Takes effect at once in memory. If
+   * nothing is appended afterwards, `close` or `flush` records it as a leaf entry; browsing alone writes nothing more.
+   *
+   * @throws SessileError ENTRY_NOT_FOUND
+   */
+  branch(id: string | null): void;
+  /** {@link Session.branch}, and a summary of the branch that is left as the first entry of the new one. */
+  branchWithSummary(
+    id: string | null,
+    summary: string,
+    options?: Omit<EntryMap["branch_summary"], "fromId" | "summary"> & AppendOptions,
+  ): Promise<SessionEntry & { readonly type: "branch_summary" }>;
+  /**
+   * A new session of the path to one entry, the tip if absent: no other branches, labels resolved. The new session is
+   * open for writing, and names this one as its parent.
+   */
+  extract(leafId?: string, options?: { readonly cwd?: string; readonly id?: string }): Promise<Session>;
+
+  /** One entry; undefined if there is none, or its body is damaged. */
+  entry(id: string): Promise<SessionEntry | UnknownEntry | undefined>;
+  /** One entry's line as stored, without its line feed; undefined if there is none. */
+  raw(id: string): Promise<Uint8Array | undefined>;
+  /** What a model is to see next, at the tip or another leaf; see {@link buildSessionContext}. Treat it as read-only. */
+  context(leafId?: string | null): Promise<Context>;
+  /** Model, thinking level, tools, policies and revert in force at the tip or another leaf. */
+  turn(leafId?: string | null): Promise<TurnContext>;
+  /** The tool calls in context at the tip or another leaf, and how far each came. */
+  toolStates(leafId?: string | null): Promise<readonly ToolCallState[]>;
+
+  /** Writes a session_info: what the patch does not name stays. Goes after other writers' entries. */
+  updateInfo(patch: SessionInfoPatch): Promise<SessionInfo>;
+  /** Records that a permission was granted for good; see {@link evaluatePermission}. */
+  approveAlways(approval: Pick<PermissionRule, "permission" | "pattern">): Promise<SessionInfo>;
+
+  /** Reads what other writers added since, and gives its places. A writable session keeps its own tip. */
+  refresh(): Promise<readonly EntryNode[]>;
+  /** Every entry from now on, by this handle or another writer, until the signal aborts or the session closes. */
+  follow(options: {
+    readonly signal: AbortSignal;
+    readonly pollMs?: number;
+  }): AsyncIterable<SessionEntry | UnknownEntry>;
+  /** Reads every line in whole and gives all that is wrong. */
+  diagnose(): Promise<readonly Diagnostic[]>;
+
+  /** Calls the listener for each event of this name; the function that it returns ends that. */
+  on<E extends SessionEventName>(event: E, listener: (payload: SessionEventMap[E]) => void): () => void;
+  /** Sends an event that is not kept to the listeners of `ephemeral`. */
+  publish(event: EphemeralEvent): void;
+
+  /** Waits for what is being written, records a moved tip, and lets the log go. The store stays open. */
+  close(): Promise<void>;
+}
+
+/** A session in a list. */
+export interface SessionSummary {
+  readonly id: string;
+  readonly cwd: string;
+  readonly name?: string;
+  readonly title?: string;
+  readonly slug?: string;
+  /** ISO 8601. */
+  readonly created: string;
+  /** ISO 8601. */
+  readonly modified: string;
+  /** ISO 8601; absent while the session is active. */
+  readonly archivedAt?: string;
+  readonly parentSession?: string;
+  /** The first user message's text, at most 200 characters. */
+  readonly firstMessage?: string;
+  /** Bytes. */
+  readonly size: number;
+  readonly location?: string;
+  /** Pass it as `after` to go on behind this session. */
+  readonly cursor: string;
+  /** Counted over the whole session; only when `stats` was asked for. */
+  readonly counts?: { readonly entries: number; readonly messages: number };
+  readonly stats?: SessionInfo["stats"];
+}
+
+/** What {@link SessionStore.list} looks for. Sessions come newest first, by time of modification. */
+export interface SessionQuery {
+  /** Default the unnamed one. */
+  readonly partition?: string;
+  /** Only sessions of this project directory. */
+  readonly cwd?: string;
+  /** true: only archived ones; false: only active ones; absent: both. */
+  readonly archived?: boolean;
+  /** Only sessions modified at or after this time. */
+  readonly since?: Date;
+  /** Only sessions modified before this time. */
+  readonly until?: Date;
+  /** The `cursor` of the last session of the page before. */
+  readonly after?: string;
+  /** At most this many. Minimum 1, default all. */
+  readonly limit?: number;
+  /** Count entries and messages, which reads each session in whole. Default false. */
+  readonly stats?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+/** The events of a store: what was done through it. */
+export interface SessionStoreEventMap {
+  created: { readonly id: string };
+  updated: { readonly id: string; readonly info: SessionInfo };
+  deleted: { readonly id: string };
+}
+
+/** Keeps sessions. Closing a session never closes its store; a store has nothing to close. */
+export interface SessionStore {
+  /**
+   * A new session, open for writing. Nothing is stored before the first append.
+   *
+   * @throws SessileError SESSION_EXISTS; TypeError for an id or a partition that is no name
+   */
+  create(options: {
+    /** The project's directory. */
+    readonly cwd: string;
+    /** Default a UUID of version 7. Letters, digits, dots, underscores and hyphens, no dot or hyphen at the ends. */
+    readonly id?: string;
+    readonly partition?: string;
+    readonly parentSession?: string;
+  }): Promise<Session>;
+  /**
+   * Opens a session, for reading unless asked otherwise. Never fails for a lock.
+   *
+   * @throws SessileError SESSION_NOT_FOUND, EMPTY, NO_HEADER, NOT_A_FILE
+   */
+  open(
+    id: string,
+    options?: { readonly mode?: "read" | "write"; readonly partition?: string },
+  ): Promise<Session>;
+  /** Sessions that fit, newest first. Stop iterating to stop reading. */
+  list(query?: SessionQuery): AsyncIterable<SessionSummary>;
+  /** The newest session that fits and is not archived. */
+  latest(query?: Omit<SessionQuery, "limit" | "after">): Promise<SessionSummary | undefined>;
+  /**
+   * A new session with the lines of another, byte for byte, entry ids and all branches included; up to an entry, the
+   * lines of the file up to that one. Its title says "(fork #N)". Open for writing.
+   *
+   * @throws SessileError SESSION_NOT_FOUND, ENTRY_NOT_FOUND, SESSION_EXISTS
+   */
+  fork(
+    id: string,
+    options?: {
+      readonly upTo?: string;
+      readonly cwd?: string;
+      readonly id?: string;
+      readonly partition?: string;
+    },
+  ): Promise<Session>;
+  /** Deletes a session. Whether there was one. */
+  delete(id: string, options?: { readonly partition?: string }): Promise<boolean>;
+  /** Marks a session as archived, or as active again. */
+  archive(
+    id: string,
+    options?: { readonly archived?: boolean; readonly partition?: string },
+  ): Promise<SessionInfo>;
+  /** Calls the listener for each event; the function that it returns ends that. */
+  on<E extends keyof SessionStoreEventMap>(
+    event: E,
+    listener: (payload: SessionStoreEventMap[E]) => void,
+  ): () => void;
+}

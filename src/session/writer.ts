@@ -1,0 +1,379 @@
+import { SessileError } from "../errors/index.js";
+import { encodeUtf8 } from "../internal/bytes.js";
+import type { LogPosition } from "./backend.js";
+import { checkEntry, encodeChecked, encodeHeader } from "./codec/encode.js";
+import type { News, SessionCore } from "./core.js";
+import { checkDraft, entryOf } from "./draft.js";
+import type { EntryDraft, SessionEntry, SessionInfoFields } from "./entries.js";
+import { treeRows } from "./tree/tree.js";
+import type { AppendOptions } from "./types.js";
+
+/** One append that waits for its turn. */
+interface Request {
+  readonly drafts: readonly EntryDraft[];
+  /** One for each draft; undefined where an entry with the draft's id is there already. */
+  readonly entries: (SessionEntry | undefined)[];
+  readonly rebase: boolean;
+  /** The session's count of moves when the call was made. */
+  readonly moves: number;
+  readonly signal: AbortSignal | undefined;
+  readonly resolve: (entries: readonly SessionEntry[]) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Entries that say nothing of the conversation: another writer's are no conflict, and ours may go after theirs. */
+const metadata: ReadonlySet<string> = new Set(["label", "session_info", "usage"]);
+
+const maxAttempts = 16;
+
+/**
+ * Writes entries in the order of the calls. Ids and parents are given at the call, so that calls need not wait for each
+ * other; what waits at the same time goes to the log in one batch.
+ */
+export class Writer {
+  readonly #core: SessionCore;
+  /** What the next entry follows: the tip, or the last entry that waits. */
+  #tip: string | null;
+  #waiting: Request[] = [];
+  readonly #waitingIds = new Set<string>();
+  #draining: Promise<void> | undefined;
+  #staged: { readonly entry: SessionEntry; readonly row: number }[] = [];
+  #poison: SessileError | undefined;
+
+  constructor(core: SessionCore) {
+    this.#core = core;
+    this.#tip = core.leafId;
+  }
+
+  /** The tip was moved from outside. */
+  follow(leafId: string | null): void {
+    this.#tip = leafId;
+  }
+
+  get staged(): boolean {
+    return this.#staged.length > 0;
+  }
+
+  append(drafts: readonly EntryDraft[], options: AppendOptions = {}): Promise<readonly SessionEntry[]> {
+    return new Promise((resolve, reject) => {
+      const { conflict = "reject", signal } = options;
+      if (conflict !== "reject" && conflict !== "rebase") {
+        throw new TypeError(`conflict: expected "reject" or "rebase", got ${String(conflict)}`);
+      }
+      if (!Array.isArray(drafts)) throw new TypeError("drafts: expected an array of entry drafts");
+      signal?.throwIfAborted();
+      this.#assertWritable();
+      const rebase = conflict === "rebase";
+      if (rebase && drafts.some((draft) => !metadata.has(draft.type))) {
+        throw new TypeError('conflict: "rebase" is for label, session_info and usage entries');
+      }
+      const entries = this.#place(drafts);
+      for (const entry of entries) if (entry !== undefined) this.#waitingIds.add(entry.id);
+      this.#waiting.push({ drafts, entries, rebase, moves: this.#core.moves, signal, resolve, reject });
+      this.#draining ??= this.#drain();
+    });
+  }
+
+  /** Adds entries to the tree that have no line yet. */
+  stage(drafts: readonly EntryDraft[]): readonly SessionEntry[] {
+    this.#assertWritable();
+    if (this.#waiting.length > 0) {
+      const { id } = this.#core.header;
+      throw new SessileError("SESSION_BUSY", "entries cannot be staged while an append waits", {
+        details: { id },
+      });
+    }
+    const core = this.#core;
+    const entries = this.#place(drafts).filter((entry) => entry !== undefined);
+    for (const entry of entries) {
+      this.#encode(entry);
+      const row = core.reader.own(entry, undefined);
+      core.bodies.hold(row, entry);
+      this.#staged.push({ entry, row });
+    }
+    core.setLeaf(this.#tip);
+    return entries;
+  }
+
+  /** Resolves when nothing waits. */
+  async idle(): Promise<void> {
+    while (this.#draining !== undefined) await this.#draining;
+  }
+
+  /** Entries at the places that the drafts take if all goes well. Throws on the first draft that cannot be written. */
+  #place(drafts: readonly EntryDraft[]): (SessionEntry | undefined)[] {
+    const { settings, reader } = this.#core;
+    const batch = new Set<string>();
+    const known = (id: string) => reader.tree.has(id) || this.#waitingIds.has(id) || batch.has(id);
+    const timestamp = new Date(settings.now()).toISOString();
+    let tip = this.#tip;
+    const entries = drafts.map((draft, at) => {
+      checkDraft(draft, at, known);
+      if (draft.id !== undefined && known(draft.id)) {
+        tip = draft.id;
+        return undefined;
+      }
+      const id = draft.id ?? this.#newId(known);
+      const entry = entryOf(draft, { id, parentId: tip, timestamp }, reader.info);
+      checkEntry(entry, settings.maxDepth);
+      batch.add(id);
+      tip = entry.type === "leaf" ? entry.targetId : id;
+      return entry;
+    });
+    this.#tip = tip;
+    return entries;
+  }
+
+  #newId(known: (id: string) => boolean): string {
+    for (let attempt = 0; attempt < 100; attempt++) {
+      const id = this.#core.settings.newEntryId();
+      if (!known(id)) return id;
+    }
+    return crypto.randomUUID();
+  }
+
+  async #drain(): Promise<void> {
+    // Calls of the same tick go together.
+    await undefined;
+    while (this.#waiting.length > 0) {
+      this.#withdrawAborted();
+      const group = this.#takeGroup();
+      if (group.length === 0) continue;
+      try {
+        await this.#core.exclusive(() => this.#write(group));
+      } catch (error) {
+        this.#fail(group, error);
+      }
+    }
+    this.#draining = undefined;
+  }
+
+  /** The requests at the front that can go in one batch: those that deal with a conflict in the same way. */
+  #takeGroup(): Request[] {
+    const rebase = this.#waiting[0]?.rebase;
+    const end = this.#waiting.findIndex((request) => request.rebase !== rebase);
+    return this.#waiting.splice(0, end < 0 ? this.#waiting.length : end);
+  }
+
+  #withdrawAborted(): void {
+    for (;;) {
+      const at = this.#waiting.findIndex((request) => request.signal?.aborted === true);
+      if (at < 0) return;
+      const [request] = this.#waiting.splice(at, 1);
+      if (request !== undefined) this.#fail([request], request.signal?.reason);
+    }
+  }
+
+  /** Fails these and whatever was to follow their entries. The tree has none of them. */
+  #fail(requests: readonly Request[], error: unknown): void {
+    if (SessileError.is(error, "WRITER_POISONED")) this.#poison = error;
+    const lost = new Set<string>();
+    const lose = (request: Request) => {
+      for (const entry of request.entries) {
+        if (entry === undefined) continue;
+        lost.add(entry.id);
+        this.#waitingIds.delete(entry.id);
+      }
+      request.reject(error);
+    };
+    requests.forEach(lose);
+    this.#waiting = this.#waiting.filter((request) => {
+      const follows = request.entries.some(
+        (entry) => entry !== undefined && entry.parentId !== null && lost.has(entry.parentId),
+      );
+      if (follows && !request.rebase) lose(request);
+      return !follows || request.rebase;
+    });
+    if (this.#tip !== null && !this.#core.reader.tree.has(this.#tip) && !this.#waitingIds.has(this.#tip)) {
+      this.#tip = this.#core.leafId;
+    }
+  }
+
+  async #write(group: readonly Request[]): Promise<void> {
+    const core = this.#core;
+    this.#assertWritable();
+    const rebase = group[0]?.rebase === true && this.#staged.length === 0;
+    await this.#resolveExisting(group);
+    for (let attempt = 1; ; attempt++) {
+      const written = this.#entriesToWrite(group, attempt > 1 && rebase);
+      if (written.length === 0) break;
+      const lines = written.map((entry) => this.#encode(entry));
+      const withHeader = core.exists ? lines : [encodeUtf8(`${encodeHeader(core.header)}\n`), ...lines];
+      const expected = core.position as LogPosition;
+      try {
+        const result = await core.log.append(withHeader, expected);
+        this.#written(written, lines, result.at.slice(-lines.length), result.position);
+        if (result.interleaved === true) await this.#readInterleaved(expected);
+        break;
+      } catch (error) {
+        if (!SessileError.is(error, "CONCURRENT_WRITER")) throw error;
+        const news = await core.readNew();
+        if (this.#isAcknowledged(written, news)) break;
+        const retry = this.#isHarmless(news) || (rebase && !news.restarted);
+        if (!retry || attempt >= maxAttempts) throw error;
+      }
+    }
+    this.#settle(group);
+  }
+
+  /** Drafts whose id is taken: the same entry again is no new one, anything else is a mistake. */
+  async #resolveExisting(group: readonly Request[]): Promise<void> {
+    const { bodies, reader } = this.#core;
+    for (const request of group) {
+      for (const [at, draft] of request.drafts.entries()) {
+        if (request.entries[at] !== undefined) continue;
+        const entryId = draft.id as string;
+        const row = treeRows(reader.tree).row(entryId);
+        const entry = row < 0 ? undefined : await bodies.one(row);
+        if (entry === undefined || entry.type === "unknown" || !isSame(draft, entry)) {
+          throw new SessileError("DUPLICATE_ID", `drafts[${at}].id: another entry has the id ${entryId}`, {
+            details: { entryId },
+          });
+        }
+        request.entries[at] = entry;
+      }
+    }
+  }
+
+  /** What has to be written for the group, staged entries first; on a rebase, after the log's own tip. */
+  #entriesToWrite(group: readonly Request[], rebase: boolean): readonly SessionEntry[] {
+    const { reader } = this.#core;
+    let info: SessionInfoFields = reader.info;
+    let tip = reader.leafId;
+    const written: SessionEntry[] = this.#staged.map(({ entry }) => entry);
+    for (const request of group) {
+      for (const [at, draft] of request.drafts.entries()) {
+        const entry = request.entries[at] as SessionEntry;
+        if (reader.tree.has(entry.id)) continue;
+        let { parentId } = entry;
+        const lost =
+          request.rebase &&
+          parentId !== null &&
+          !reader.tree.has(parentId) &&
+          !this.#waitingIds.has(parentId);
+        if (rebase || lost) parentId = tip;
+        const again = draft.type === "session_info" || parentId !== entry.parentId;
+        const placed = again
+          ? entryOf(draft, { id: entry.id, parentId, timestamp: entry.timestamp }, info)
+          : entry;
+        if (placed.type === "session_info") {
+          const { type: _type, id: _id, parentId: _parentId, timestamp: _timestamp, ...fields } = placed;
+          info = fields;
+        }
+        request.entries[at] = placed;
+        tip = placed.id;
+        written.push(placed);
+      }
+    }
+    return written;
+  }
+
+  #encode(entry: SessionEntry): Uint8Array {
+    const bytes = encodeUtf8(`${encodeChecked(entry, this.#core.settings.checksum)}\n`);
+    const { maxLineBytes } = this.#core.settings;
+    if (bytes.length - 1 <= maxLineBytes) return bytes;
+    const message = `the entry takes ${bytes.length - 1} bytes, at most ${maxLineBytes}`;
+    throw new SessileError("LINE_TOO_LONG", message, {
+      details: { bytes: bytes.length - 1, maxBytes: maxLineBytes },
+    });
+  }
+
+  #written(
+    entries: readonly SessionEntry[],
+    lines: readonly Uint8Array[],
+    at: readonly number[],
+    position: LogPosition,
+  ): void {
+    const core = this.#core;
+    const created = !core.exists;
+    core.exists = true;
+    core.position = position;
+    if (created) core.events.emit("created", { id: core.header.id });
+    const staged = new Map(this.#staged.map(({ entry, row }) => [entry.id, row]));
+    this.#staged = [];
+    entries.forEach((entry, index) => {
+      const place = { at: at[index] as number, length: (lines[index] as Uint8Array).length - 1 };
+      let row = staged.get(entry.id);
+      if (row === undefined) {
+        row = core.reader.own(entry, place);
+      } else {
+        treeRows(core.reader.tree).setLine(row, place.at, place.length);
+        core.bodies.release(row);
+      }
+      core.bodies.add(row, entry);
+    });
+    for (const entry of entries) core.announce(entry, "local");
+  }
+
+  /** Another program wrote in the same moment. Both are there; what it wrote is read, and the meeting is reported. */
+  async #readInterleaved(from: LogPosition): Promise<void> {
+    const core = this.#core;
+    await core.readNew(from);
+    core.reader.report({
+      code: "FOREIGN_WRITE",
+      line: 0,
+      offset: 0,
+      message: "another program wrote at the same moment, ignoring the lock; its lines stand beside these",
+    });
+  }
+
+  /** The entries are the next thing in the log: an earlier attempt was written, and only its answer was lost. */
+  #isAcknowledged(written: readonly SessionEntry[], news: News): boolean {
+    const rows = treeRows(this.#core.reader.tree);
+    if (news.restarted || news.rows.length < written.length) return false;
+    if (!written.every((entry, index) => rows.id(news.rows[index] as number) === entry.id)) return false;
+    this.#staged = [];
+    return true;
+  }
+
+  #isHarmless(news: News): boolean {
+    const rows = treeRows(this.#core.reader.tree);
+    return !news.restarted && news.rows.every((row) => metadata.has(rows.kind(row)));
+  }
+
+  #settle(group: readonly Request[]): void {
+    const core = this.#core;
+    for (const request of group) {
+      const entries = request.entries as readonly SessionEntry[];
+      for (const entry of entries) this.#waitingIds.delete(entry.id);
+      const last = entries.at(-1);
+      if (last !== undefined && request.moves === core.moves) {
+        core.moved = false;
+        core.setLeaf(last.type === "leaf" ? last.targetId : last.id);
+      }
+      request.resolve(entries);
+    }
+    if (this.#waiting.length === 0) this.#tip = core.leafId;
+  }
+
+  #assertWritable(): void {
+    if (this.#poison !== undefined) throw this.#poison;
+    this.#core.assertWritable();
+  }
+}
+
+function isSame(draft: EntryDraft, entry: SessionEntry): boolean {
+  if (draft.type !== entry.type) return false;
+  const { id: _draftId, ...wanted } = draft;
+  const { id: _id, parentId: _parentId, timestamp: _timestamp, ...all } = entry;
+  // A patch says only what it changes.
+  const stored =
+    draft.type === "session_info"
+      ? Object.fromEntries(
+          Object.keys(wanted).map((key) => [key, (all as Record<string, unknown>)[key] ?? null]),
+        )
+      : all;
+  return JSON.stringify(sorted(wanted)) === JSON.stringify(sorted(stored));
+}
+
+/** The value with its keys in order, as a stored copy may have them in another. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([, member]) => member !== undefined)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([key, member]) => [key, sorted(member)]),
+  );
+}

@@ -1,0 +1,64 @@
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { entries } from "../../scripts/entries.mjs";
+import { type Built, buildPackage } from "../support/built.js";
+import { nodeNeeds, reachOf } from "../support/chunks.js";
+
+let built: Built;
+beforeAll(async () => {
+  built = await buildPackage();
+}, 60_000);
+afterAll(() => built?.[Symbol.dispose]());
+
+const reach = (name: string) => reachOf(join(built.dir, `${name}.js`));
+
+describe("the built package", () => {
+  it.each(entries.filter(({ node }) => !node))("runs without Node: $specifier", ({ name }) => {
+    expect(nodeNeeds(reach(name))).toEqual([]);
+  });
+
+  it.each(entries.filter(({ node }) => node))("names Node's modules with node: $specifier", ({ name }) => {
+    const needs = nodeNeeds(reach(name)).filter((need) => !need.includes(" ("));
+    expect(needs.length).toBeGreaterThan(0);
+    expect(needs.filter((need) => !need.startsWith("node:"))).toEqual([]);
+  });
+
+  it.each(entries.filter(({ name }) => !name.endsWith("/schema")))(
+    "leaves out zod: $specifier",
+    ({ name }) => {
+      expect(reach(name).packages).not.toContain("zod");
+    },
+  );
+
+  it("has zod where it validates", () => {
+    expect(reach("session/schema").packages).toContain("zod");
+  });
+});
+
+describe("nodeNeeds", () => {
+  const needs = (files: Record<string, string>) => nodeNeeds(reachOf("d/a.js", (path) => files[path] ?? ""));
+
+  it("follows imports through chunks", () => {
+    const files = {
+      "d/a.js": `export { x } from "./sub/b.js";`,
+      "d/sub/b.js": `import "../c.js"; export const x = 1;`,
+      "d/c.js": `import { open } from "node:fs/promises"; open(process.cwd()); import("./a.js");`,
+    };
+    expect(needs(files)).toEqual(["node:fs/promises", "process (c.js:1)"]);
+  });
+
+  it.each([
+    `import fs from "fs";`,
+    `const lazily = () => import("node:fs");`,
+    `const bytes = Buffer.from("");`,
+    `if (typeof process !== "undefined") run();`,
+    `const env = globalThis.process?.env;`,
+  ])("reports %s", (text) => {
+    expect(needs({ "d/a.js": text })).toHaveLength(1);
+  });
+
+  it("does not report members and text", () => {
+    const text = `task.process(); const t = { Buffer: 1, process() {} }; "process"; // Buffer`;
+    expect(needs({ "d/a.js": text })).toEqual([]);
+  });
+});

@@ -1,0 +1,86 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { entries, root } from "../../scripts/entries.mjs";
+import { checkLayers, layers } from "../support/layers.js";
+import { readSources } from "../support/sources.js";
+
+const entryPoints = entries.map(({ source }) => source);
+
+describe("the sources", () => {
+  it("keep to the layers", () => {
+    const sources = readSources();
+    expect(sources.length).toBeGreaterThan(entries.length);
+    expect(checkLayers(sources, entryPoints)).toEqual([]);
+  });
+});
+
+describe("checkLayers", () => {
+  const check = (path: string, text: string) =>
+    checkLayers([{ path, text }], entryPoints).map(({ rule, line }) => ({ rule, line }));
+
+  it.each([
+    ["node in core", "src/content/block.ts", `import { readFile } from "node:fs/promises";`],
+    ["node in core", "src/content/block.ts", `import fs from "fs";`],
+    ["node file from core", "src/session/index.ts", `export * from "./node/index.js";`],
+    ["node file from core", "src/compaction/plan.ts", `import "../session/node/index.js";`],
+    ["upward", "src/content/block.ts", `import type { Session } from "../session/index.js";`],
+    ["upward", "src/session/tree.ts", `import "../index.js";`],
+    ["upward", "src/errors/index.ts", `export { utf8 } from "../internal/utf8.js";`],
+    ["upward", "src/content/block.ts", `type Later = import("../session/index.js").Session;`],
+    ["upward", "src/content/block.ts", `const later = () => import("../session/index.js");`],
+    ["sideways", "src/session/tree.ts", `import "../attachments/index.js";`],
+    ["sideways", "src/session/node/lock.ts", `import "../../attachments/index.js";`],
+    ["inner file", "src/session/tree.ts", `import { text } from "../content/block.js";`],
+    ["root", "src/index.ts", `export * from "./errors/index.js";`],
+    ["inner file", "src/index.ts", `export * from "./content/block.js";`],
+    ["by name", "src/session/tree.ts", `import { userMessage } from "sessile/content";`],
+    ["validator", "src/session/codec.ts", `import { z } from "zod";`],
+    ["unknown module", "src/helpers/list.ts", `export const list = [];`],
+  ])("reports %s: %s with %s", (rule, path, statement) => {
+    const line = rule === "unknown module" ? 1 : 2;
+    expect(check(path, `// first line\n${statement}\n`)).toEqual([{ rule, line }]);
+  });
+
+  it.each([
+    ["src/session/tree.ts", `import { contextOf } from "../content/index.js";`],
+    ["src/session/tree.ts", `import { utf8 } from "../internal/utf8.js";`],
+    ["src/session/tree.ts", `import { walk } from "./walk.js";`],
+    ["src/session/node/index.ts", `import { open } from "node:fs/promises"; import "../index.js";`],
+    ["src/blobs/node.ts", `import { createHash } from "node:crypto";`],
+    ["src/session/schema.ts", `import { z } from "zod";`],
+    ["src/interop/codex.ts", `import "../session/schema.js";`],
+    ["src/index.ts", `export * from "./content/index.js";`],
+    ["src/content/block.ts", `const text = 'import "node:fs"'; // import "../session/index.js"`],
+  ])("allows %s with %s", (path, statement) => {
+    expect(check(path, statement)).toEqual([]);
+  });
+});
+
+describe("biome.json", () => {
+  interface Override {
+    readonly includes: readonly string[];
+    readonly linter: {
+      readonly rules: {
+        readonly style: {
+          readonly noRestrictedImports?: {
+            readonly options: { readonly patterns: readonly [{ readonly group: readonly string[] }] };
+          };
+        };
+      };
+    };
+  }
+  const { overrides } = JSON.parse(readFileSync(join(root, "biome.json"), "utf8")) as {
+    readonly overrides: readonly Override[];
+  };
+
+  it.each(Object.keys(layers))("forbids what the layers forbid: %s", (module) => {
+    const forbidden = Object.keys(layers).filter(
+      (other) => other !== module && (layers[other] ?? 0) >= (layers[module] ?? 0),
+    );
+    const groups = overrides
+      .filter(({ includes }) => includes.includes(`src/${module}/**`))
+      .map(({ linter }) => linter.rules.style.noRestrictedImports?.options.patterns[0].group);
+    expect(groups).toEqual([[...forbidden.map((other) => `**/${other}/**`), "sessile", "sessile/**"]]);
+  });
+});

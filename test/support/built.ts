@@ -1,0 +1,24 @@
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { build } from "tsup";
+import { root } from "../../scripts/entries.mjs";
+import config from "../../tsup.config.js";
+
+/** The built JavaScript of the package, in a folder of its own. */
+export interface Built extends Disposable {
+  readonly dir: string;
+}
+
+/**
+ * Builds the JavaScript as `npm run build` does, without declarations. Always afresh, since a `dist` that lies there may be
+ * older than the sources; below node_modules, so that the chunks find their dependencies and vitest leaves them as they are.
+ */
+export async function buildPackage(): Promise<Built> {
+  if (typeof config !== "object" || Array.isArray(config))
+    throw new TypeError("tsup.config.ts: expected one object");
+  const cache = join(root, "node_modules", ".cache");
+  mkdirSync(cache, { recursive: true });
+  const dir = mkdtempSync(join(cache, "sessile-"));
+  await build({ ...config, config: false, dts: false, outDir: dir, silent: true });
+  return { dir, [Symbol.dispose]: () => rmSync(dir, { recursive: true, force: true }) };
+}

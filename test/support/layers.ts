@@ -1,0 +1,138 @@
+import { builtinModules } from "node:module";
+import { posix } from "node:path";
+import ts from "typescript";
+
+/** The modules of the library, each with its layer. A module imports from lower layers only; 7 holds the edges. */
+export const layers: Readonly<Record<string, number>> = {
+  errors: 0,
+  internal: 1,
+  content: 2,
+  media: 3,
+  limits: 3,
+  "context-tokens": 3,
+  estimate: 3,
+  blobs: 3,
+  session: 4,
+  attachments: 4,
+  compaction: 5,
+  projections: 5,
+  tether: 6,
+  postgres: 7,
+  s3: 7,
+  interop: 7,
+};
+
+/** The modules that the root `sessile` may pass on. */
+export const rootModules: readonly string[] = ["content", "session", "blobs", "projections"];
+
+/** A file of the library: its path from the root of the repository, with forward slashes, and its text. */
+export interface SourceFile {
+  readonly path: string;
+  readonly text: string;
+}
+
+export type LayerRule =
+  | "unknown module" // a folder in src that the table does not have
+  | "node in core" // Node's own modules outside node.ts and node/
+  | "node file from core" // a core file imports a file that may use them
+  | "upward" // a module of a higher layer
+  | "sideways" // another module of the same layer
+  | "inner file" // a file of another module that is no entry point
+  | "root" // the root passes on a module that it should not
+  | "by name" // a source imports the library by its name, which would get around the other rules
+  | "validator"; // zod outside a schema.ts
+
+export interface LayerViolation {
+  readonly rule: LayerRule;
+  readonly path: string;
+  readonly line: number;
+  readonly specifier: string;
+}
+
+/** True for files that may use Node's own modules: `node.ts`, and everything in a folder `node`. */
+function isNodeFile(path: string): boolean {
+  return /(^|\/)node(\.ts$|\/)/.test(path);
+}
+
+/**
+ * Checks every import of the sources, type imports and `import()` included, against the layers.
+ *
+ * @param files the sources, `src/…`
+ * @param entryPoints the source files that are entry points of the package: what other modules may import. The files of
+ *   `internal` have no entry point and are open to all.
+ */
+export function checkLayers(
+  files: readonly SourceFile[],
+  entryPoints: readonly string[],
+): readonly LayerViolation[] {
+  return files.flatMap((file) => {
+    const own = moduleOf(file.path);
+    if (own !== undefined && layers[own] === undefined) {
+      return [{ rule: "unknown module", path: file.path, line: 1, specifier: own } as const];
+    }
+    return importsOf(file).flatMap(({ specifier, line }) => {
+      const rule = specifier.startsWith(".")
+        ? checkRelative(file.path, resolve(file.path, specifier), entryPoints)
+        : checkPackage(file.path, specifier);
+      return rule === undefined ? [] : [{ rule, path: file.path, line, specifier }];
+    });
+  });
+}
+
+/** Every module specifier that a file imports or exports from, with its line. */
+export function importsOf(
+  file: SourceFile,
+): readonly { readonly specifier: string; readonly line: number }[] {
+  const source = ts.createSourceFile(file.path, file.text, ts.ScriptTarget.Latest);
+  const found: { specifier: string; line: number }[] = [];
+  const visit = (node: ts.Node): void => {
+    const target = importedFrom(node);
+    if (target !== undefined && ts.isStringLiteralLike(target)) {
+      const line = source.getLineAndCharacterOfPosition(target.getStart(source)).line + 1;
+      found.push({ specifier: target.text, line });
+    }
+    ts.forEachChild(node, visit);
+  };
+  visit(source);
+  return found;
+}
+
+function importedFrom(node: ts.Node): ts.Node | undefined {
+  if (ts.isImportDeclaration(node) || ts.isExportDeclaration(node)) return node.moduleSpecifier;
+  if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument)) return node.argument.literal;
+  if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword)
+    return node.arguments[0];
+  return undefined;
+}
+
+function checkRelative(path: string, target: string, entryPoints: readonly string[]): LayerRule | undefined {
+  const [from, to] = [moduleOf(path), moduleOf(target)];
+  if (isNodeFile(target) && !isNodeFile(path)) return "node file from core";
+  if (from === to) return undefined;
+  if (from === undefined) return to !== undefined && rootModules.includes(to) ? inner() : "root";
+  const [own, other] = [layers[from] ?? -1, to === undefined ? Infinity : (layers[to] ?? Infinity)];
+  if (other > own) return "upward";
+  if (other === own) return "sideways";
+  return inner();
+
+  function inner(): LayerRule | undefined {
+    return to === "internal" || entryPoints.includes(target) ? undefined : "inner file";
+  }
+}
+
+function checkPackage(path: string, specifier: string): LayerRule | undefined {
+  if (specifier === "sessile" || specifier.startsWith("sessile/")) return "by name";
+  if (/^zod($|\/)/.test(specifier)) return posix.basename(path) === "schema.ts" ? undefined : "validator";
+  const builtin = specifier.startsWith("node:") || builtinModules.includes(specifier);
+  return builtin && !isNodeFile(path) ? "node in core" : undefined;
+}
+
+/** The module that a file belongs to; undefined for files that lie in src itself. */
+function moduleOf(path: string): string | undefined {
+  const [, folder, rest] = path.split("/");
+  return rest === undefined ? undefined : folder;
+}
+
+function resolve(path: string, specifier: string): string {
+  return posix.join(posix.dirname(path), specifier).replace(/\.js$/, ".ts");
+}

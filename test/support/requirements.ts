@@ -1,0 +1,88 @@
+/** One row of the table in docs/requirements.md. */
+export interface RequirementRow {
+  readonly number: string;
+  readonly status: string;
+  /** Paths of the code that carries it. */
+  readonly modules: readonly string[];
+  readonly tests: readonly { readonly path: string; readonly title: string }[];
+  /** Test references that cannot be read. */
+  readonly unreadable: readonly string[];
+}
+
+/** How the check reads the repository; paths are relative to its root. */
+export interface Repository {
+  exists(path: string): boolean;
+  read(path: string): string;
+}
+
+const statuses = ["done", "partly", "not yet"];
+
+/**
+ * Reads the rows `| R1 | requirement | status | module | test |`. Modules are paths in backquotes; tests are
+ * `` `test/path.test.ts` › title ``, and a row with several parts them by `<br>`.
+ */
+function parseRequirements(markdown: string): readonly RequirementRow[] {
+  return markdown
+    .split("\n")
+    .filter((line) => /^\| *R\d/.test(line))
+    .map((line) => {
+      const cells = line.split(/(?<!\\)\|/).map((cell) => cell.trim().replaceAll("\\|", "|"));
+      const [, number = "", , status = "", module = "", test = ""] = cells;
+      const references = test.split("<br>").filter((part) => part.trim() !== "");
+      const tests = references.map((part) => /^\s*`([^`]+)` › (.+?)\s*$/.exec(part));
+      return {
+        number,
+        status,
+        modules: [...module.matchAll(/`([^`]+)`/g)].map(([, path = ""]) => path),
+        tests: tests.flatMap((match) =>
+          match?.[1] && match[2] ? [{ path: match[1], title: match[2] }] : [],
+        ),
+        unreadable: references.filter((_, index) => !tests[index]),
+      };
+    });
+}
+
+/** What is wrong with the table: one sentence each, none if nothing is. */
+export function checkRequirements(
+  markdown: string,
+  count: number,
+  repository: Repository,
+): readonly string[] {
+  const rows = parseRequirements(markdown);
+  const numbers = rows.map(({ number }) => number);
+  const expected = Array.from({ length: count }, (_, index) => `R${index + 1}`);
+  return [
+    ...expected.filter((number) => !numbers.includes(number)).map((number) => `${number} is missing`),
+    ...numbers
+      .filter((number) => !expected.includes(number))
+      .map((number) => `${number} is not a requirement`),
+    ...numbers
+      .filter((number, index) => numbers.indexOf(number) < index)
+      .map((number) => `${number} is there twice`),
+    ...numbers
+      .filter((number, index) => Number(number.slice(1)) < Number(numbers[index - 1]?.slice(1) ?? 0))
+      .map((number) => `${number} is out of order`),
+    ...rows.flatMap((row) => checkRow(row, repository).map((problem) => `${row.number} ${problem}`)),
+  ];
+}
+
+function checkRow(row: RequirementRow, repository: Repository): readonly string[] {
+  const { status, modules, tests, unreadable } = row;
+  const named = modules.length + tests.length + unreadable.length;
+  if (!statuses.includes(status)) return [`has the status "${status}"`];
+  if (status === "not yet") return named === 0 ? [] : ["is not yet there, but names a module or a test"];
+  return [
+    ...(modules.length === 0 ? ["names no module"] : []),
+    ...(tests.length + unreadable.length === 0 ? ["names no test"] : []),
+    ...modules
+      .filter((path) => !repository.exists(path))
+      .map((path) => `names ${path}, which does not exist`),
+    ...unreadable.map((text) => `has a test that cannot be read: ${text.trim()}`),
+    ...tests.flatMap(({ path, title }) => {
+      if (!repository.exists(path)) return [`names ${path}, which does not exist`];
+      return repository.read(path).includes(title)
+        ? []
+        : [`names "${title}", which ${path} does not contain`];
+    }),
+  ];
+}

@@ -1,0 +1,16 @@
+import { defineConfig } from "tsup";
+import { entries } from "./scripts/entries.mjs";
+
+export default defineConfig({
+  entry: Object.fromEntries(entries.map(({ name, source }) => [name, source])),
+  format: "esm",
+  platform: "neutral",
+  target: "es2023",
+  // Shared chunks: without them each subpath would carry its own SessileError, and instanceof would fail across them.
+  splitting: true,
+  removeNodeProtocol: false,
+  external: [/^node:/],
+  clean: true,
+  // tsup sets baseUrl for the declaration build, which TypeScript 6 reports as deprecated.
+  dts: { compilerOptions: { ignoreDeprecations: "6.0" } },
+});
