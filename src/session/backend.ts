@@ -50,11 +50,17 @@ export interface SessionLog {
    * The first append of a created session makes it exist.
    *
    * @throws SessileError CONCURRENT_WRITER where the log ends elsewhere; nothing was written
+   * @throws SessileError SESSION_NOT_FOUND where the session was deleted; SESSION_EXISTS where a created one was made
+   *   by another in the meantime
    * @throws SessileError SESSION_LOCKED, STORAGE_FAILED; nothing was written
    * @throws SessileError WRITER_POISONED where it is unknown what was written
    */
   append(lines: readonly Uint8Array[], expected: LogPosition): Promise<LogAppend>;
-  /** Lines from a position on, or from the start, up to the end that the log has when it is reached. */
+  /**
+   * Lines from a position on, or from the start, up to the end that the log has when it is reached.
+   *
+   * @throws SessileError SESSION_NOT_FOUND where the session was deleted
+   */
   read(from: LogPosition | undefined, options?: { readonly signal?: AbortSignal }): AsyncIterable<LogBatch>;
   /** The bytes of these lines, in the order asked for; undefined for one that is no longer there. */
   readAt(places: readonly LinePlace[]): Promise<readonly (Uint8Array | undefined)[]>;

@@ -1,13 +1,16 @@
 import { encodeUtf8 } from "../internal/bytes.js";
 import { isRecord } from "../internal/shape.js";
+import type { LogPosition } from "./backend.js";
 import { decodeLine } from "./codec/decode.js";
 import { encodeChecked, encodeHeader } from "./codec/encode.js";
 import { withChecksum, withoutChecksum } from "./codec/json.js";
 import { defaultLimits } from "./codec/limits.js";
 import { migratedLine, versionOf } from "./codec/migrate.js";
 import { ordinalOfId } from "./codec/reader.js";
+import type { SessionCore, SessionSettings } from "./core.js";
 import { formatVersion, type SessionEntry, type SessionHeader } from "./entries.js";
 import type { LiveSession } from "./live-session.js";
+import type { EntryNode } from "./tree/tree.js";
 
 /** A header's line with its line feed. */
 export function headerLine(header: SessionHeader): Uint8Array {
@@ -83,6 +86,37 @@ export async function pathLines(session: LiveSession, leafId: string): Promise<P
     leafId: parentId,
     labels: [...session.tree.labels()].filter(({ targetId }) => ids.has(targetId)),
   };
+}
+
+/** The lines of labels that are set on a path, one after the other behind its last entry. */
+export function linesOfLabels(
+  labels: PathCopy["labels"],
+  leafId: string | null,
+  path: readonly EntryNode[],
+  settings: Pick<SessionSettings, "newEntryId" | "checksum">,
+): readonly Uint8Array[] {
+  const used = new Set(path.map((node) => node.id));
+  let parentId = leafId;
+  return labels.map(({ targetId, label, timestamp }) => {
+    let id = settings.newEntryId();
+    while (used.has(id)) id = crypto.randomUUID();
+    used.add(id);
+    const entry = { type: "label", id, parentId, timestamp, targetId, label } as const;
+    parentId = id;
+    return encodeUtf8(`${encodeChecked(entry, settings.checksum)}\n`);
+  });
+}
+
+/** Writes a session of an older version in the current one, the original kept beside it, and reads that. */
+export async function migrate(session: LiveSession, core: SessionCore): Promise<void> {
+  const header = { ...core.header, version: formatVersion };
+  async function* lines(): AsyncGenerator<Uint8Array> {
+    yield headerLine(header);
+    yield* linesUpTo(session);
+  }
+  await core.log.replace?.(lines(), core.position as LogPosition);
+  await core.reload();
+  core.migrate = undefined;
 }
 
 function isDropped(type: string): boolean {

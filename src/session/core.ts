@@ -49,6 +49,8 @@ export class SessionCore {
   reader: SessionReader;
   bodies: Bodies;
   compacting: string | undefined;
+  /** Writes the log in the current version; set while that has to be done before anything else is written. */
+  migrate: (() => Promise<void>) | undefined;
   #diagnostics: Diagnostic[] = [];
   #fresh: { row: number; entry: SessionEntry | UnknownEntry }[] = [];
   #turn: Promise<unknown> = Promise.resolve();
@@ -95,6 +97,19 @@ export class SessionCore {
     this.reader.readInFull();
     if (this.reader.header !== undefined) this.header = this.reader.header;
     this.leafId = this.reader.leafId;
+    this.#fresh = [];
+  }
+
+  /** Reads the log from its start again, the tip staying where it is. */
+  async reload(): Promise<void> {
+    const { leafId } = this;
+    this.#startOver();
+    await this.#read(undefined, true);
+    this.reader.finish();
+    if (this.reader.header !== undefined) this.header = this.reader.header;
+    this.#fresh = [];
+    if (leafId === null || this.reader.tree.has(leafId)) this.leafId = leafId;
+    else this.setLeaf(this.reader.leafId);
   }
 
   /** Reads what the log has beyond what was seen. To be run exclusively. */

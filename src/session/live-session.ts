@@ -223,7 +223,7 @@ export class LiveSession implements Session {
         });
         await Promise.race([woken, this.#mayHaveChanged(pollMs, pause.signal)]);
         pause.abort();
-        if (!stop.signal.aborted) await this.refresh();
+        if (!stop.signal.aborted && !(await this.#refreshUnlessDeleted())) return;
       }
     } finally {
       options.signal.removeEventListener("abort", onAbort);
@@ -296,6 +296,17 @@ export class LiveSession implements Session {
     await core.exclusive(() => core.log.close());
     core.events.emit("closed", { id: this.id });
     core.events.clear();
+  }
+
+  async #refreshUnlessDeleted(): Promise<boolean> {
+    try {
+      await this.refresh();
+      return true;
+    } catch (error) {
+      if (!SessileError.is(error, "SESSION_NOT_FOUND")) throw error;
+      this.#core.events.emit("deleted", { id: this.id });
+      return false;
+    }
   }
 
   /** Records a tip that was moved, where the log would say another. */

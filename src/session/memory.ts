@@ -94,6 +94,10 @@ function existsError(id: string): SessileError {
   return new SessileError("SESSION_EXISTS", `there is a session ${id} already`, { details: { id } });
 }
 
+function goneError(id: string): SessileError {
+  return new SessileError("SESSION_NOT_FOUND", `session ${id} was deleted`, { details: { id } });
+}
+
 class MemoryLog implements SessionLog {
   readonly #stored: StoredLog;
   readonly #now: () => number;
@@ -117,6 +121,7 @@ class MemoryLog implements SessionLog {
     const actual = positionOf(current);
     if (actual !== expected) {
       if (expected === positionOf(undefined)) throw existsError(this.#stored.id);
+      if (current === undefined) throw goneError(this.#stored.id);
       throw new SessileError("CONCURRENT_WRITER", "another writer came first", {
         details: { expected, actual },
       });
@@ -130,7 +135,7 @@ class MemoryLog implements SessionLog {
 
   async *read(from: LogPosition | undefined): AsyncIterable<LogBatch> {
     const current = this.#current();
-    if (current === undefined) return;
+    if (current === undefined) throw goneError(this.#stored.id);
     const [generation, count] = from?.split(":") ?? [];
     const isOurs = current === this.#stored && Number(generation) === current.generation;
     const start = isOurs && Number(count) <= current.lines.length ? Number(count) : 0;

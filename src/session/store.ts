@@ -6,7 +6,7 @@ import type { LogPosition, SessionBackend, SessionLog } from "./backend.js";
 import { encodeChecked } from "./codec/encode.js";
 import { defaultLimits } from "./codec/limits.js";
 import { versionOf } from "./codec/migrate.js";
-import { headerLine, linesUpTo, pathLines } from "./copy.js";
+import { headerLine, linesOfLabels, linesUpTo, migrate, pathLines } from "./copy.js";
 import { SessionCore, type SessionSettings } from "./core.js";
 import { extensionVersion, formatVersion, type SessionHeader, type SessionInfoFields } from "./entries.js";
 import { Events } from "./events.js";
@@ -127,8 +127,13 @@ class BackedStore implements SessionStore {
       core.reader.report({ code: "TORN_TAIL", line: lines + 1, offset: 0, message });
     }
     const session = this.#live(core, partition);
-    if (core.writable && versionOf(header) < formatVersion)
-      return this.#migrate(session, core, log, partition);
+    if (core.writable && versionOf(header) < formatVersion && log.replace !== undefined) {
+      core.migrate = () => migrate(session, core);
+      // A lock is no reason not to open: then it is done before the first write.
+      await core.migrate().catch((error: unknown) => {
+        if (!SessileError.is(error, "SESSION_LOCKED")) throw error;
+      });
+    }
     return session;
   }
 
@@ -274,16 +279,7 @@ class BackedStore implements SessionStore {
     partition: string,
   ): Promise<Session> {
     const { lines, labels, leafId: last } = await pathLines(source, leafId);
-    const used = new Set(source.tree.path(leafId).map((node) => node.id));
-    let parentId = last;
-    const labelLines = labels.map(({ targetId, label, timestamp }) => {
-      let id = this.#settings.newEntryId();
-      while (used.has(id)) id = crypto.randomUUID();
-      used.add(id);
-      const entry = { type: "label", id, parentId, timestamp, targetId, label } as const;
-      parentId = id;
-      return encodeUtf8(`${encodeChecked(entry, this.#settings.checksum)}\n`);
-    });
+    const labelLines = linesOfLabels(labels, last, source.tree.path(leafId), this.#settings);
     return this.#copy(source, [...lines, ...labelLines], { ...options, partition }, undefined);
   }
 
@@ -336,26 +332,6 @@ class BackedStore implements SessionStore {
     } finally {
       await session.close();
     }
-  }
-
-  /** Writes a session of an older version in the current one, the original kept beside it, and opens that. */
-  async #migrate(
-    session: LiveSession,
-    core: SessionCore,
-    log: SessionLog,
-    partition: string,
-  ): Promise<LiveSession> {
-    if (log.replace === undefined) return session;
-    const header = { ...core.header, version: formatVersion };
-    async function* lines(): AsyncGenerator<Uint8Array> {
-      yield headerLine(header);
-      yield* linesUpTo(session);
-    }
-    await log.replace(lines(), core.position as LogPosition);
-    const migrated = new SessionCore(log, this.#settings, "write");
-    await migrated.load();
-    this.#open.get(keyOf(partition, header.id))?.delete(core);
-    return this.#live(migrated, partition);
   }
 }
 

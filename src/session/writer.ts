@@ -5,6 +5,7 @@ import { checkEntry, encodeChecked, encodeHeader } from "./codec/encode.js";
 import type { News, SessionCore } from "./core.js";
 import { checkDraft, entryOf } from "./draft.js";
 import type { EntryDraft, SessionEntry, SessionInfoFields } from "./entries.js";
+import { isSameEntry } from "./same-entry.js";
 import { treeRows } from "./tree/tree.js";
 import type { AppendOptions } from "./types.js";
 
@@ -192,6 +193,7 @@ export class Writer {
   async #write(group: readonly Request[]): Promise<void> {
     const core = this.#core;
     this.#assertWritable();
+    await core.migrate?.();
     const rebase = group[0]?.rebase === true && this.#staged.length === 0;
     await this.#resolveExisting(group);
     for (let attempt = 1; ; attempt++) {
@@ -206,6 +208,7 @@ export class Writer {
         if (result.interleaved === true) await this.#readInterleaved(expected);
         break;
       } catch (error) {
+        if (SessileError.is(error, "SESSION_NOT_FOUND")) core.events.emit("deleted", { id: core.header.id });
         if (!SessileError.is(error, "CONCURRENT_WRITER")) throw error;
         const news = await core.readNew();
         if (this.#isAcknowledged(written, news)) break;
@@ -225,7 +228,7 @@ export class Writer {
         const entryId = draft.id as string;
         const row = treeRows(reader.tree).row(entryId);
         const entry = row < 0 ? undefined : await bodies.one(row);
-        if (entry === undefined || entry.type === "unknown" || !isSame(draft, entry)) {
+        if (entry === undefined || entry.type === "unknown" || !isSameEntry(draft, entry)) {
           throw new SessileError("DUPLICATE_ID", `drafts[${at}].id: another entry has the id ${entryId}`, {
             details: { entryId },
           });
@@ -350,30 +353,4 @@ export class Writer {
     if (this.#poison !== undefined) throw this.#poison;
     this.#core.assertWritable();
   }
-}
-
-function isSame(draft: EntryDraft, entry: SessionEntry): boolean {
-  if (draft.type !== entry.type) return false;
-  const { id: _draftId, ...wanted } = draft;
-  const { id: _id, parentId: _parentId, timestamp: _timestamp, ...all } = entry;
-  // A patch says only what it changes.
-  const stored =
-    draft.type === "session_info"
-      ? Object.fromEntries(
-          Object.keys(wanted).map((key) => [key, (all as Record<string, unknown>)[key] ?? null]),
-        )
-      : all;
-  return JSON.stringify(sorted(wanted)) === JSON.stringify(sorted(stored));
-}
-
-/** The value with its keys in order, as a stored copy may have them in another. */
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value)
-      .filter(([, member]) => member !== undefined)
-      .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([key, member]) => [key, sorted(member)]),
-  );
 }

@@ -3,9 +3,10 @@ import { SessileError } from "../../errors/index.js";
 import type { Durability, LogPosition, SessionBackend, StoredSession } from "../backend.js";
 import { type Disk, type FileStat, storageError } from "./disk.js";
 import { readEnds } from "./ends.js";
-import { FileLog, regular } from "./file-log.js";
+import { FileLog } from "./file-log.js";
 import { fileName, idOfFileName, partitionDirectory, projectName } from "./layout.js";
 import { FileLock, type LockTimes } from "./lock.js";
+import { regular } from "./log-end.js";
 import { absentPosition } from "./position.js";
 
 /** What the files of a store have in common. */

@@ -24,6 +24,9 @@ interface Holder extends ProcessIdentity {
 const heartbeatMs = 5000;
 /** The lock is looked at again when it was last seen this long ago. */
 const recheckMs = 1000;
+/** A holder looks this often whether others wait, and then pauses for them. */
+const fairMs = 100;
+const pauseMs = 15;
 /** A lock file that says nothing is being written by its maker, or was left by a crash in between; after this the latter. */
 const unreadableMs = 2000;
 
@@ -34,10 +37,12 @@ const unreadableMs = 2000;
  */
 export class FileLock {
   readonly path: string;
+  readonly #waitPath: string;
   readonly #disk: Disk;
   readonly #times: LockTimes;
   #held: { readonly nonce: string; readonly ino: number } | undefined;
   #seenAt = 0;
+  #askedAt = 0;
   #uses = 0;
   #idleTimer: NodeJS.Timeout | undefined;
   #heartbeat: NodeJS.Timeout | undefined;
@@ -45,11 +50,16 @@ export class FileLock {
   constructor(disk: Disk, path: string, times: LockTimes) {
     this.#disk = disk;
     this.path = path;
+    this.#waitPath = `${path}.wait`;
     this.#times = times;
   }
 
   /** Runs `act` under the lock. Throws SESSION_LOCKED when a live holder does not let go in time. */
   async with<T>(act: () => Promise<T> | T, waitMs = this.#times.waitMs): Promise<T> {
+    if (this.#isHeld() && this.#uses === 0 && this.#othersWait()) {
+      this.release();
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    }
     // Without waiting where the lock is held already, or free: an append must not cost a turn of the event loop.
     if (!this.#isHeld() && !this.#take()) await this.#wait(waitMs);
     this.#uses++;
@@ -83,6 +93,14 @@ export class FileLock {
     return false;
   }
 
+  /** Whether somebody has asked for the lock while it was held. Whoever still waits asks again. */
+  #othersWait(): boolean {
+    const now = Date.now();
+    if (now - this.#askedAt < fairMs && now >= this.#askedAt) return false;
+    this.#askedAt = now;
+    return this.#disk.unlink(this.#waitPath);
+  }
+
   #letGoWhenIdle(): void {
     if (this.#uses > 0 || this.#held === undefined) return;
     if (this.#idleTimer === undefined) this.#idleTimer = setTimeout(() => this.#onIdle(), this.#times.idleMs);
@@ -110,6 +128,7 @@ export class FileLock {
       file.close();
     }
     this.#seenAt = Date.now();
+    this.#askedAt = this.#seenAt;
     this.#heartbeat = setInterval(() => this.#beat(), heartbeatMs);
     this.#heartbeat.unref();
     return true;
@@ -128,8 +147,12 @@ export class FileLock {
     for (;;) {
       const found = this.#read();
       if (found !== undefined && this.#isDead(found)) this.#removeStale(found);
-      if (this.#take()) return;
+      if (this.#isHeld() || this.#take()) {
+        this.#disk.unlink(this.#waitPath);
+        return;
+      }
       if (Date.now() >= deadline) throw this.#lockedError(found?.holder);
+      this.#disk.open(this.#waitPath, "create")?.close();
       await new Promise((resolve) => setTimeout(resolve, 2 + Math.random() * 8));
     }
   }

@@ -1,5 +1,6 @@
 import { dirname } from "node:path";
-import { decodeLine } from "../codec/decode.js";
+import { isRecord } from "../../internal/shape.js";
+import { parseLine } from "../codec/json.js";
 import { defaultLimits } from "../codec/limits.js";
 import type { Disk, DiskFile } from "./disk.js";
 
@@ -34,8 +35,9 @@ export async function mendTail(
       if (count === 0) break;
       done += count;
     }
-    const { kind } = decodeLine(tail, { version: undefined, ordinal: 0, maxDepth: defaultLimits.maxDepth });
-    if (kind === "entry" || kind === "header") {
+    const parsed = parseLine(tail, defaultLimits.maxDepth);
+    // Whatever version it is of: an object is a whole line.
+    if (parsed.ok && isRecord(parsed.value)) {
       file.append(Uint8Array.of(10));
       await file.sync();
       return undefined;
