@@ -1,9 +1,7 @@
 import { SessileError } from "../errors/index.js";
 import { integerOption, stringArgument } from "../internal/arguments.js";
-import { encodeUtf8 } from "../internal/bytes.js";
 import { randomHex8, uuidv7 } from "../internal/ids.js";
 import type { LogPosition, SessionBackend, SessionLog } from "./backend.js";
-import { encodeChecked } from "./codec/encode.js";
 import { defaultLimits } from "./codec/limits.js";
 import { versionOf } from "./codec/migrate.js";
 import { headerLine, linesOfLabels, linesUpTo, migrate, pathLines } from "./copy.js";
