@@ -59,15 +59,21 @@ export class Bodies {
     }
   }
 
-  /** A look-up of these rows' bodies, after they were read; undefined for a body that is damaged. */
+  /**
+   * A look-up of these rows' bodies, after they were read; undefined for a body that is damaged. What it looks up stays,
+   * whatever others load or let go in the meantime.
+   */
   async load(rows: readonly number[]): Promise<(row: number) => Entry | undefined> {
-    const missing = rows.filter((row) => this.#kept[row] === undefined && !this.#pinned.has(row));
+    const kept = this.#kept;
+    const pinned = new Map(this.#pinned);
+    const missing = rows.filter((row) => kept[row] === undefined && !pinned.has(row));
+    const read = new Map<number, Entry>();
     for (let from = 0; from < missing.length; ) {
       const to = this.#sliceEnd(missing, from);
-      await this.#read(missing.slice(from, to));
+      await this.#read(missing.slice(from, to), read);
       from = to;
     }
-    return (row) => this.#pinned.get(row) ?? this.#kept[row];
+    return (row) => pinned.get(row) ?? kept[row] ?? read.get(row);
   }
 
   /** One body, without keeping it. */
@@ -101,7 +107,7 @@ export class Bodies {
     return to;
   }
 
-  async #read(rows: readonly number[]): Promise<void> {
+  async #read(rows: readonly number[], into: Map<number, Entry>): Promise<void> {
     const tree = treeRows(this.#reader.tree);
     const stored = rows.filter((row) => tree.line(row) !== undefined);
     const lines = await this.#log.readAt(
@@ -110,7 +116,9 @@ export class Bodies {
     stored.forEach((row, index) => {
       const bytes = lines[index];
       const entry = bytes === undefined ? this.#lost(row) : this.#decode(row, bytes);
-      if (entry !== undefined) this.#keep(row, entry);
+      if (entry === undefined) return;
+      into.set(row, entry);
+      this.#keep(row, entry);
     });
   }
 

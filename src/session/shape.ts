@@ -103,7 +103,8 @@ const messages: Readonly<Record<string, Check>> = {
 
 const message: Check = (value) => {
   if (!isRecord(value)) return { path: "", expected: "a message" };
-  const check = Object.hasOwn(messages, value.role as string) ? messages[value.role as string] : undefined;
+  const { role } = value;
+  const check = typeof role === "string" && Object.hasOwn(messages, role) ? messages[role] : undefined;
   if (check === undefined) return { path: "role", expected: `one of ${Object.keys(messages).join(", ")}` };
   return check(value);
 };

@@ -82,6 +82,7 @@ export class SessionReader {
     const decoded = decodeLine(content, context);
     if (decoded.kind === "blank") return false;
     if (decoded.kind !== "bad") {
+      if (!atRest && decoded.kind === "entry" && this.#isKnown(decoded.head.id, at)) return true;
       this.lines++;
       this.#take(decoded, content, at, bytes.length);
       return true;
@@ -169,7 +170,7 @@ export class SessionReader {
     const row = this.#rows.add(head, { at, length });
     if (row === noRow) {
       // A last line without its line feed is read again once it has one.
-      if (this.#rows.line(this.#rows.row(head.id))?.at === at) return;
+      if (this.#isKnown(head.id, at)) return;
       this.#report(
         "DUPLICATE_ID",
         at,
@@ -216,6 +217,11 @@ export class SessionReader {
       const { type: _type, id: _id, parentId: _parentId, timestamp: _timestamp, ...info } = entry;
       this.info = info;
     }
+  }
+
+  #isKnown(id: string, at: number): boolean {
+    const row = this.#rows.row(id);
+    return row !== noRow && this.#rows.line(row)?.at === at;
   }
 
   #report(code: DiagnosticCode, at: number, message: string, entryId?: string): void {

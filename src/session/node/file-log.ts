@@ -2,7 +2,7 @@ import { dirname } from "node:path";
 import { SessileError } from "../../errors/index.js";
 import { concatBytes } from "../../internal/bytes.js";
 import type { LinePlace, LogAppend, LogBatch, LogPosition, SessionLog } from "../backend.js";
-import { type DiskFile, type FileStat, storageError } from "./disk.js";
+import { type DiskFile, storageError } from "./disk.js";
 import type { FileLock } from "./lock.js";
 import { gone, LogEnd, type LogEndOptions, regular, stamp } from "./log-end.js";
 import { absentPosition } from "./position.js";
@@ -22,7 +22,13 @@ export interface FileLogOptions extends LogEndOptions {
 export class FileLog implements SessionLog {
   readonly #options: FileLogOptions;
   readonly #end: LogEnd;
-  #reading: { readonly handle: DiskFile; readonly stat: FileStat } | undefined;
+  /**
+   * The file that the caller's places are places in: the one that was first read, or read again after it was replaced.
+   * It stays open, so that they mean the same after another file has taken the name.
+   */
+  #reading: DiskFile | undefined;
+  /** Files before that one. A read may still be under way in them. */
+  readonly #retired: DiskFile[] = [];
   #unwatch: (() => void) | undefined;
   readonly #onChange = new Set<() => void>();
 
@@ -69,8 +75,10 @@ export class FileLog implements SessionLog {
     if (handle === undefined) throw gone(this.#options);
     try {
       const stat = regular(path, handle.stat());
+      if (this.#reading === undefined) this.#keepReading(handle);
       let last: LogBatch | undefined;
       for await (const batch of readLines(handle, stat, from, { maxLineBytes, ...options })) {
+        if (batch.restarted) this.#keepReading(handle);
         last = batch;
         yield batch;
       }
@@ -78,13 +86,19 @@ export class FileLog implements SessionLog {
     } catch (error) {
       throw storageError("read", path, error);
     } finally {
-      handle.close();
+      if (this.#reading !== handle && !this.#retired.includes(handle)) handle.close();
     }
   }
 
   async readAt(places: readonly LinePlace[]): Promise<readonly (Uint8Array | undefined)[]> {
-    const handle = this.#openReading();
-    return handle === undefined ? places.map(() => undefined) : readPlaces(handle, places);
+    const { disk, path } = this.#options;
+    this.#reading ??= disk.open(path, "read");
+    if (this.#reading === undefined) return places.map(() => undefined);
+    try {
+      return await readPlaces(this.#reading, places);
+    } catch (error) {
+      throw storageError("read", path, error);
+    }
   }
 
   async replace(
@@ -106,6 +120,7 @@ export class FileLog implements SessionLog {
           disk.unlink(temporary);
           throw error;
         }
+        this.#keepReading(undefined);
         return this.#end.position();
       });
     } catch (error) {
@@ -134,8 +149,8 @@ export class FileLog implements SessionLog {
     for (const changed of [...this.#onChange]) changed();
     this.#options.lock.release();
     this.#end.close();
-    this.#reading?.handle.close();
-    this.#reading = undefined;
+    this.#keepReading(undefined);
+    for (const handle of this.#retired.splice(0)) handle.close();
   }
 
   async #append(lines: readonly Uint8Array[], expected: LogPosition): Promise<LogAppend> {
@@ -165,17 +180,8 @@ export class FileLog implements SessionLog {
     }
   }
 
-  /** One descriptor for single bodies, opened again where another file has the name. */
-  #openReading(): DiskFile | undefined {
-    const { disk, path } = this.#options;
-    const stat = disk.stat(path);
-    const known = this.#reading;
-    if (known !== undefined && stat?.dev === known.stat.dev && stat.ino === known.stat.ino)
-      return known.handle;
-    known?.handle.close();
-    this.#reading = undefined;
-    const handle = disk.open(path, "read");
-    if (handle !== undefined) this.#reading = { handle, stat: handle.stat() };
-    return handle;
+  #keepReading(handle: DiskFile | undefined): void {
+    if (this.#reading !== undefined && this.#reading !== handle) this.#retired.push(this.#reading);
+    this.#reading = handle;
   }
 }
