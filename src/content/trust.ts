@@ -3,6 +3,7 @@ import { describe } from "../internal/arguments.js";
 import { isRecord } from "../internal/shape.js";
 import type { ImageBlock, TextBlock } from "./blocks.js";
 import type { UserMessage } from "./messages.js";
+import type { LinkResource, Resource, StoredResource } from "./resource.js";
 import { isResource } from "./shape.js";
 
 /** Options of {@link asUserMessage}. */
@@ -48,7 +49,7 @@ function asBlock(block: unknown, index: number, options: AsUserMessageOptions): 
     if (options.trusted !== true || block.resource === undefined) return { type: "text", text: block.text };
     if (!isResource(block.resource))
       throw invalid(`${path}.resource`, "a resource descriptor", block.resource);
-    return { type: "text", text: block.text, resource: block.resource };
+    return { type: "text", text: block.text, resource: asResource(block.resource) };
   }
   if (block.type === "image") {
     if (typeof block.data !== "string") throw invalid(`${path}.data`, "a base64 string", block.data);
@@ -56,6 +57,32 @@ function asBlock(block: unknown, index: number, options: AsUserMessageOptions): 
     return { type: "image", data: block.data, mimeType: block.mimeType };
   }
   throw invalid(`${path}.type`, '"text" or "image"', block.type);
+}
+
+const linkFields = ["resourceId", "kind", "name", "uri", "source", "declared"] as const;
+const storedFields = [
+  ...linkFields,
+  "mediaType",
+  "size",
+  "blob",
+  "contentSha256",
+  "width",
+  "height",
+] as const satisfies readonly (keyof StoredResource)[];
+
+function asResource(resource: Resource): Resource {
+  const declared = resource.declared && pick(resource.declared, ["mediaType", "size"]);
+  const fresh =
+    resource.kind === "link"
+      ? pick<LinkResource>(resource, linkFields)
+      : pick<StoredResource>(resource, storedFields);
+  return declared === undefined ? fresh : { ...fresh, declared };
+}
+
+function pick<T extends object>(from: T, keys: readonly (keyof T)[]): T {
+  return Object.fromEntries(
+    keys.filter((key) => from[key] !== undefined).map((key) => [key, from[key]]),
+  ) as T;
 }
 
 function invalid(path: string, expected: string, value: unknown): SessileError<"INVALID_MESSAGE"> {

@@ -72,7 +72,7 @@ export function firstText(entry: SessionEntry | UnknownEntry | undefined): strin
   const text =
     typeof content === "string"
       ? content
-      : content.map((block) => (block.type === "text" ? block.text : "")).join(" ");
+      : content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join(" ");
   const short = Array.from(text.trim()).slice(0, maxPreviewLength).join("");
   return short === "" ? undefined : short;
 }

@@ -178,8 +178,13 @@ export class LiveSession implements Session {
     return this.info;
   }
 
-  approveAlways(approval: Pick<PermissionRule, "permission" | "pattern">): Promise<SessionInfo> {
-    return this.updateInfo({ permission: withApproval(this.info.permission ?? [], approval) });
+  async approveAlways(approval: Pick<PermissionRule, "permission" | "pattern">): Promise<SessionInfo> {
+    if (this.#closing !== undefined) throw this.#closedError();
+    // Added to the rules that are in force when it is written, so that no approval of the same moment is lost.
+    await this.#writer.append([{ type: "session_info" }], { conflict: "rebase" }, (info) => ({
+      permission: withApproval(info.permission ?? [], approval),
+    }));
+    return this.info;
   }
 
   async refresh(): Promise<readonly EntryNode[]> {

@@ -273,7 +273,7 @@ const entries = {
  *
  * @example
  * ```ts
- * const entry = sessionEntrySchema.parse(JSON.parse(line));
+ * const entry = sessionEntrySchema.parse(json);
  * const documentation = z.toJSONSchema(sessionEntrySchema);
  * ```
  */
@@ -302,7 +302,7 @@ export const sessionEntrySchema: z.ZodType<SessionEntry> = z.discriminatedUnion(
  *
  * @example
  * ```ts
- * const { id, cwd } = sessionHeaderSchema.parse(JSON.parse(firstLine));
+ * const { id, cwd } = sessionHeaderSchema.parse(JSON.parse(headerLine));
  * ```
  */
 export const sessionHeaderSchema: z.ZodType<SessionHeader> = z.looseObject({

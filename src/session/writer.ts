@@ -1,29 +1,22 @@
 import { SessileError } from "../errors/index.js";
 import { encodeUtf8 } from "../internal/bytes.js";
 import type { LogPosition } from "./backend.js";
-import { checkEntry, encodeChecked, encodeHeader } from "./codec/encode.js";
-import type { News, SessionCore } from "./core.js";
+import {
+  areInLog,
+  encodeLine,
+  entriesToWrite,
+  isHarmless,
+  metadata,
+  type Request,
+  type Revise,
+} from "./batch.js";
+import { checkEntry, encodeHeader } from "./codec/encode.js";
+import type { SessionCore } from "./core.js";
 import { checkDraft, entryOf } from "./draft.js";
-import type { EntryDraft, SessionEntry, SessionInfoFields } from "./entries.js";
+import type { EntryDraft, SessionEntry } from "./entries.js";
 import { isSameEntry } from "./same-entry.js";
 import { treeRows } from "./tree/tree.js";
 import type { AppendOptions } from "./types.js";
-
-/** One append that waits for its turn. */
-interface Request {
-  readonly drafts: readonly EntryDraft[];
-  /** One for each draft; undefined where an entry with the draft's id is there already. */
-  readonly entries: (SessionEntry | undefined)[];
-  readonly rebase: boolean;
-  /** The session's count of moves when the call was made. */
-  readonly moves: number;
-  readonly signal: AbortSignal | undefined;
-  readonly resolve: (entries: readonly SessionEntry[]) => void;
-  readonly reject: (error: unknown) => void;
-}
-
-/** Entries that say nothing of the conversation: another writer's are no conflict, and ours may go after theirs. */
-const metadata: ReadonlySet<string> = new Set(["label", "session_info", "usage"]);
 
 const maxAttempts = 16;
 
@@ -38,7 +31,7 @@ export class Writer {
   #waiting: Request[] = [];
   readonly #waitingIds = new Set<string>();
   #draining: Promise<void> | undefined;
-  #staged: { readonly entry: SessionEntry; readonly row: number }[] = [];
+  #staged: { readonly entry: SessionEntry; readonly line: Uint8Array; readonly row: number }[] = [];
   #poison: SessileError | undefined;
 
   constructor(core: SessionCore) {
@@ -55,7 +48,11 @@ export class Writer {
     return this.#staged.length > 0;
   }
 
-  append(drafts: readonly EntryDraft[], options: AppendOptions = {}): Promise<readonly SessionEntry[]> {
+  append(
+    drafts: readonly EntryDraft[],
+    options: AppendOptions = {},
+    revise?: Revise,
+  ): Promise<readonly SessionEntry[]> {
     return new Promise((resolve, reject) => {
       const { conflict = "reject", signal } = options;
       if (conflict !== "reject" && conflict !== "rebase") {
@@ -68,9 +65,19 @@ export class Writer {
       if (rebase && drafts.some((draft) => !metadata.has(draft.type))) {
         throw new TypeError('conflict: "rebase" is for label, session_info and usage entries');
       }
-      const entries = this.#place(drafts);
+      const { entries, lines } = this.#place(drafts);
       for (const entry of entries) if (entry !== undefined) this.#waitingIds.add(entry.id);
-      this.#waiting.push({ drafts, entries, rebase, moves: this.#core.moves, signal, resolve, reject });
+      this.#waiting.push({
+        drafts,
+        entries,
+        lines,
+        rebase,
+        revise,
+        moves: this.#core.moves,
+        signal,
+        resolve,
+        reject,
+      });
       this.#draining ??= this.#drain();
     });
   }
@@ -78,20 +85,23 @@ export class Writer {
   /** Adds entries to the tree that have no line yet. */
   stage(drafts: readonly EntryDraft[]): readonly SessionEntry[] {
     this.#assertWritable();
-    if (this.#waiting.length > 0) {
+    if (this.#waitingIds.size > 0) {
       const { id } = this.#core.header;
       throw new SessileError("SESSION_BUSY", "entries cannot be staged while an append waits", {
         details: { id },
       });
     }
     const core = this.#core;
-    const entries = this.#place(drafts).filter((entry) => entry !== undefined);
-    for (const entry of entries) {
-      this.#encode(entry);
+    const placed = this.#place(drafts);
+    const entries: SessionEntry[] = [];
+    placed.entries.forEach((entry, at) => {
+      const line = placed.lines[at];
+      if (entry === undefined || line === undefined) return;
       const row = core.reader.own(entry, undefined);
       core.bodies.hold(row, entry);
-      this.#staged.push({ entry, row });
-    }
+      this.#staged.push({ entry, line, row });
+      entries.push(entry);
+    });
     core.setLeaf(this.#tip);
     return entries;
   }
@@ -101,8 +111,11 @@ export class Writer {
     while (this.#draining !== undefined) await this.#draining;
   }
 
-  /** Entries at the places that the drafts take if all goes well. Throws on the first draft that cannot be written. */
-  #place(drafts: readonly EntryDraft[]): (SessionEntry | undefined)[] {
+  /**
+   * Entries at the places that the drafts take if all goes well, and their lines. Throws on the first draft that cannot be
+   * written, here and not when it is written, so that it fails alone.
+   */
+  #place(drafts: readonly EntryDraft[]): Pick<Request, "entries" | "lines"> {
     const { settings, reader } = this.#core;
     const batch = new Set<string>();
     const known = (id: string) => reader.tree.has(id) || this.#waitingIds.has(id) || batch.has(id);
@@ -121,8 +134,9 @@ export class Writer {
       tip = entry.type === "leaf" ? entry.targetId : id;
       return entry;
     });
+    const lines = entries.map((entry) => entry && this.#encode(entry));
     this.#tip = tip;
-    return entries;
+    return { entries, lines };
   }
 
   #newId(known: (id: string) => boolean): string {
@@ -149,10 +163,17 @@ export class Writer {
     this.#draining = undefined;
   }
 
-  /** The requests at the front that can go in one batch: those that deal with a conflict in the same way. */
+  /**
+   * The requests at the front that can go in one batch: those that deal with a conflict in the same way. One that writes
+   * an entry again goes alone, since it may turn out to be another entry, and then fails.
+   */
   #takeGroup(): Request[] {
-    const rebase = this.#waiting[0]?.rebase;
-    const end = this.#waiting.findIndex((request) => request.rebase !== rebase);
+    const [first] = this.#waiting;
+    const alone = (request: Request) => request.entries.includes(undefined);
+    const end =
+      first !== undefined && alone(first)
+        ? 1
+        : this.#waiting.findIndex((request) => request.rebase !== first?.rebase || alone(request));
     return this.#waiting.splice(0, end < 0 ? this.#waiting.length : end);
   }
 
@@ -197,9 +218,11 @@ export class Writer {
     const rebase = group[0]?.rebase === true && this.#staged.length === 0;
     await this.#resolveExisting(group);
     for (let attempt = 1; ; attempt++) {
-      const written = this.#entriesToWrite(group, attempt > 1 && rebase);
+      const encode = (entry: SessionEntry) => this.#encode(entry);
+      const placed = entriesToWrite(group, core.reader, attempt > 1 && rebase, encode);
+      const written = [...this.#staged.map(({ entry }) => entry), ...placed.map(({ entry }) => entry)];
       if (written.length === 0) break;
-      const lines = written.map((entry) => this.#encode(entry));
+      const lines = [...this.#staged.map(({ line }) => line), ...placed.map(({ line }) => line)];
       const withHeader = core.exists ? lines : [encodeUtf8(`${encodeHeader(core.header)}\n`), ...lines];
       const expected = core.position as LogPosition;
       try {
@@ -211,8 +234,11 @@ export class Writer {
         if (SessileError.is(error, "SESSION_NOT_FOUND")) core.events.emit("deleted", { id: core.header.id });
         if (!SessileError.is(error, "CONCURRENT_WRITER")) throw error;
         const news = await core.readNew();
-        if (this.#isAcknowledged(written, news)) break;
-        const retry = this.#isHarmless(news) || (rebase && !news.restarted);
+        if (!news.restarted && areInLog(written, core.reader.tree)) {
+          this.#forgetStaged();
+          break;
+        }
+        const retry = isHarmless(news, core.reader.tree) || (rebase && !news.restarted);
         if (!retry || attempt >= maxAttempts) throw error;
       }
     }
@@ -238,47 +264,9 @@ export class Writer {
     }
   }
 
-  /** What has to be written for the group, staged entries first; on a rebase, after the log's own tip. */
-  #entriesToWrite(group: readonly Request[], rebase: boolean): readonly SessionEntry[] {
-    const { reader } = this.#core;
-    let info: SessionInfoFields = reader.info;
-    let tip = reader.leafId;
-    const written: SessionEntry[] = this.#staged.map(({ entry }) => entry);
-    for (const request of group) {
-      for (const [at, draft] of request.drafts.entries()) {
-        const entry = request.entries[at] as SessionEntry;
-        if (reader.tree.has(entry.id)) continue;
-        let { parentId } = entry;
-        const lost =
-          request.rebase &&
-          parentId !== null &&
-          !reader.tree.has(parentId) &&
-          !this.#waitingIds.has(parentId);
-        if (rebase || lost) parentId = tip;
-        const again = draft.type === "session_info" || parentId !== entry.parentId;
-        const placed = again
-          ? entryOf(draft, { id: entry.id, parentId, timestamp: entry.timestamp }, info)
-          : entry;
-        if (placed.type === "session_info") {
-          const { type: _type, id: _id, parentId: _parentId, timestamp: _timestamp, ...fields } = placed;
-          info = fields;
-        }
-        request.entries[at] = placed;
-        tip = placed.id;
-        written.push(placed);
-      }
-    }
-    return written;
-  }
-
   #encode(entry: SessionEntry): Uint8Array {
-    const bytes = encodeUtf8(`${encodeChecked(entry, this.#core.settings.checksum)}\n`);
-    const { maxLineBytes } = this.#core.settings;
-    if (bytes.length - 1 <= maxLineBytes) return bytes;
-    const message = `the entry takes ${bytes.length - 1} bytes, at most ${maxLineBytes}`;
-    throw new SessileError("LINE_TOO_LONG", message, {
-      details: { bytes: bytes.length - 1, maxBytes: maxLineBytes },
-    });
+    const { checksum, maxLineBytes } = this.#core.settings;
+    return encodeLine(entry, checksum, maxLineBytes);
   }
 
   #written(
@@ -293,7 +281,6 @@ export class Writer {
     core.position = position;
     if (created) core.events.emit("created", { id: core.header.id });
     const staged = new Map(this.#staged.map(({ entry, row }) => [entry.id, row]));
-    this.#staged = [];
     entries.forEach((entry, index) => {
       const place = { at: at[index] as number, length: (lines[index] as Uint8Array).length - 1 };
       let row = staged.get(entry.id);
@@ -301,11 +288,17 @@ export class Writer {
         row = core.reader.own(entry, place);
       } else {
         treeRows(core.reader.tree).setLine(row, place.at, place.length);
-        core.bodies.release(row);
       }
       core.bodies.add(row, entry);
     });
+    this.#forgetStaged();
     for (const entry of entries) core.announce(entry, "local");
+  }
+
+  /** What was staged is in the log. */
+  #forgetStaged(): void {
+    for (const { row } of this.#staged) this.#core.bodies.release(row);
+    this.#staged = [];
   }
 
   /** Another program wrote in the same moment. Both are there; what it wrote is read, and the meeting is reported. */
@@ -318,20 +311,6 @@ export class Writer {
       offset: 0,
       message: "another program wrote at the same moment, ignoring the lock; its lines stand beside these",
     });
-  }
-
-  /** The entries are the next thing in the log: an earlier attempt was written, and only its answer was lost. */
-  #isAcknowledged(written: readonly SessionEntry[], news: News): boolean {
-    const rows = treeRows(this.#core.reader.tree);
-    if (news.restarted || news.rows.length < written.length) return false;
-    if (!written.every((entry, index) => rows.id(news.rows[index] as number) === entry.id)) return false;
-    this.#staged = [];
-    return true;
-  }
-
-  #isHarmless(news: News): boolean {
-    const rows = treeRows(this.#core.reader.tree);
-    return !news.restarted && news.rows.every((row) => metadata.has(rows.kind(row)));
   }
 
   #settle(group: readonly Request[]): void {

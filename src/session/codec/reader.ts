@@ -82,7 +82,8 @@ export class SessionReader {
     const decoded = decodeLine(content, context);
     if (decoded.kind === "blank") return false;
     if (decoded.kind !== "bad") {
-      if (!atRest && decoded.kind === "entry" && this.#isKnown(decoded.head.id, at)) return true;
+      if (!atRest && decoded.kind === "entry" && this.#isKnown(decoded.head.id, at, bytes.length))
+        return true;
       this.lines++;
       this.#take(decoded, content, at, bytes.length);
       return true;
@@ -170,7 +171,7 @@ export class SessionReader {
     const row = this.#rows.add(head, { at, length });
     if (row === noRow) {
       // A last line without its line feed is read again once it has one.
-      if (this.#isKnown(head.id, at)) return;
+      if (this.#isKnown(head.id, at, length)) return;
       this.#report(
         "DUPLICATE_ID",
         at,
@@ -219,9 +220,12 @@ export class SessionReader {
     }
   }
 
-  #isKnown(id: string, at: number): boolean {
+  /** Whether the line was seen before; one of an entry that was only staged becomes that entry's line. */
+  #isKnown(id: string, at: number, length: number): boolean {
     const row = this.#rows.row(id);
-    return row !== noRow && this.#rows.line(row)?.at === at;
+    if (row === noRow) return false;
+    if (this.#rows.line(row) === undefined) this.#rows.setLine(row, at, length);
+    return this.#rows.line(row)?.at === at;
   }
 
   #report(code: DiagnosticCode, at: number, message: string, entryId?: string): void {

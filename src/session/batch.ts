@@ -1,0 +1,101 @@
+import { SessileError } from "../errors/index.js";
+import { encodeUtf8 } from "../internal/bytes.js";
+import { encodeChecked } from "./codec/encode.js";
+import type { SessionReader } from "./codec/reader.js";
+import type { News } from "./core.js";
+import { entryOf } from "./draft.js";
+import type { EntryDraft, SessionEntry, SessionInfoFields, SessionInfoPatch } from "./entries.js";
+import { type SessionTree, treeRows } from "./tree/tree.js";
+
+/** A change of a session's info that depends on what it changes. */
+export type Revise = (info: SessionInfoFields) => SessionInfoPatch;
+
+/** One append that waits for its turn. */
+export interface Request {
+  readonly drafts: readonly EntryDraft[];
+  /** One for each draft; undefined where an entry with the draft's id is there already. */
+  readonly entries: (SessionEntry | undefined)[];
+  /** The lines of `entries`. */
+  readonly lines: readonly (Uint8Array | undefined)[];
+  readonly rebase: boolean;
+  /** Makes a session_info's patch from what is in force when it is written. */
+  readonly revise: Revise | undefined;
+  /** The session's count of moves when the call was made. */
+  readonly moves: number;
+  readonly signal: AbortSignal | undefined;
+  readonly resolve: (entries: readonly SessionEntry[]) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Entries that say nothing of the conversation: another writer's are no conflict, and ours may go after theirs. */
+export const metadata: ReadonlySet<string> = new Set(["label", "session_info", "usage"]);
+
+/** An entry and its line. */
+export interface PlacedEntry {
+  readonly entry: SessionEntry;
+  readonly line: Uint8Array;
+}
+
+/**
+ * What has to be written for a group of requests: their entries as they were placed at the call, but for a session_info,
+ * which is completed by what is in force now, and for a rebase, which goes after the log's own tip. The requests get the
+ * entries as they are written.
+ */
+export function entriesToWrite(
+  group: readonly Request[],
+  reader: SessionReader,
+  rebase: boolean,
+  encode: (entry: SessionEntry) => Uint8Array,
+): readonly PlacedEntry[] {
+  const own = new Set(group.flatMap(({ entries }) => entries.map((entry) => entry?.id)));
+  let info: SessionInfoFields = reader.info;
+  let tip = reader.leafId;
+  const written: PlacedEntry[] = [];
+  for (const { drafts, entries, lines, rebase: mayMove, revise } of group) {
+    for (const [at, draft] of drafts.entries()) {
+      const entry = entries[at] as SessionEntry;
+      if (reader.tree.has(entry.id)) continue;
+      let { parentId } = entry;
+      // What it was to follow failed; a rebase does not mind.
+      const lost = mayMove && parentId !== null && !reader.tree.has(parentId) && !own.has(parentId);
+      if (rebase || lost) parentId = tip;
+      let placed = entry;
+      let line = lines[at];
+      if (draft.type === "session_info" || parentId !== entry.parentId || line === undefined) {
+        const revised = revise === undefined ? draft : ({ ...draft, ...revise(info) } as EntryDraft);
+        placed = entryOf(revised, { id: entry.id, parentId, timestamp: entry.timestamp }, info);
+        line = encode(placed);
+      }
+      if (placed.type === "session_info") {
+        const { type: _type, id: _id, parentId: _parentId, timestamp: _timestamp, ...fields } = placed;
+        info = fields;
+      }
+      entries[at] = placed;
+      tip = placed.id;
+      written.push({ entry: placed, line });
+    }
+  }
+  return written;
+}
+
+/** Whether all of these are in the log: an earlier attempt was written, and only its answer was lost. */
+export function areInLog(entries: readonly SessionEntry[], tree: SessionTree): boolean {
+  const rows = treeRows(tree);
+  return entries.every(({ id }) => rows.row(id) >= 0 && rows.line(rows.row(id)) !== undefined);
+}
+
+/** Whether what another writer added says nothing of the conversation. */
+export function isHarmless(news: News, tree: SessionTree): boolean {
+  const rows = treeRows(tree);
+  return !news.restarted && news.rows.every((row) => metadata.has(rows.kind(row)));
+}
+
+/** The line of a checked entry, with its line feed. Throws LINE_TOO_LONG. */
+export function encodeLine(entry: SessionEntry, checksum: boolean, maxBytes: number): Uint8Array {
+  const line = encodeUtf8(`${encodeChecked(entry, checksum)}\n`);
+  const bytes = line.length - 1;
+  if (bytes <= maxBytes) return line;
+  throw new SessileError("LINE_TOO_LONG", `the entry takes ${bytes} bytes, at most ${maxBytes}`, {
+    details: { bytes, maxBytes },
+  });
+}

@@ -1,0 +1,66 @@
+import { type ErrorCode, SessileError } from "../../errors/index.js";
+import { isRecord } from "../../internal/shape.js";
+
+/** Fails unless both are the same data. A member that is undefined is none. */
+export function equal(actual: unknown, expected: unknown, what: string): void {
+  if (!isEqual(actual, expected)) throw new Error(`${what}: expected ${show(expected)}, got ${show(actual)}`);
+}
+
+/** Fails unless the act rejects, or throws, a SessileError with this code; gives its details. */
+export async function rejects(act: () => unknown, code: ErrorCode, what: string): Promise<unknown> {
+  const error = await errorOf(act, code, what);
+  if (!SessileError.is(error, code)) throw new Error(`${what}: expected ${code}, got ${show(error)}`);
+  return error.details;
+}
+
+/** Fails unless the act rejects with, or throws, a TypeError. */
+export async function refuses(act: () => unknown, what: string): Promise<void> {
+  const error = await errorOf(act, "a TypeError", what);
+  if (!(error instanceof TypeError)) throw new Error(`${what}: expected a TypeError, got ${show(error)}`);
+}
+
+async function errorOf(act: () => unknown, expected: string, what: string): Promise<unknown> {
+  let value: unknown;
+  try {
+    value = await act();
+  } catch (error) {
+    return error;
+  }
+  throw new Error(`${what}: expected ${expected}, got ${show(value)}`);
+}
+
+/** Fails if the promise takes longer. */
+export async function within<T>(promise: Promise<T>, what: string, ms = 10_000): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`${what}: expected within ${ms} ms, got nothing`)), ms);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function isEqual(a: unknown, b: unknown): boolean {
+  if (Object.is(a, b)) return true;
+  if (a instanceof Uint8Array || b instanceof Uint8Array || Array.isArray(a) || Array.isArray(b)) {
+    return isList(a) && isList(b) && a.length === b.length && a.every((item, i) => isEqual(item, b[i]));
+  }
+  if (!isRecord(a) || !isRecord(b)) return false;
+  return [...new Set([...Object.keys(a), ...Object.keys(b)])].every((key) => isEqual(a[key], b[key]));
+}
+
+function isList(value: unknown): value is readonly unknown[] {
+  return Array.isArray(value) || value instanceof Uint8Array;
+}
+
+const maxShown = 500;
+
+function show(value: unknown): string {
+  if (value instanceof Error)
+    return `${value.name} ${"code" in value ? `${value.code} ` : ""}"${value.message}"`;
+  const plain = value instanceof Uint8Array ? new TextDecoder().decode(value) : value;
+  const text = JSON.stringify(plain) ?? String(plain);
+  return text.length <= maxShown ? text : `${text.slice(0, maxShown)}… (${text.length} characters)`;
+}
