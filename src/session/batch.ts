@@ -5,6 +5,7 @@ import type { SessionReader } from "./codec/reader.js";
 import type { News } from "./core.js";
 import { entryOf } from "./draft.js";
 import type { EntryDraft, SessionEntry, SessionInfoFields, SessionInfoPatch } from "./entries.js";
+import { noRow } from "./tree/rows.js";
 import { type SessionTree, treeRows } from "./tree/tree.js";
 
 /** A change of a session's info that depends on what it changes. */
@@ -88,6 +89,20 @@ export function areInLog(entries: readonly SessionEntry[], tree: SessionTree): b
 export function isHarmless(news: News, tree: SessionTree): boolean {
   const rows = treeRows(tree);
   return !news.restarted && news.rows.every((row) => metadata.has(rows.kind(row)));
+}
+
+/**
+ * Whether two tips have the same conversation before them: nothing but labels, names and usage tells their paths apart. A
+ * rebase that went behind another writer's messages must not take the tip there.
+ */
+export function inOneConversation(a: string | null, b: string | null, tree: SessionTree): boolean {
+  const rows = treeRows(tree);
+  const lastSaid = (id: string | null): number => {
+    let row = id === null ? noRow : rows.row(id);
+    while (row !== noRow && metadata.has(rows.kind(row))) row = rows.parent(row);
+    return row;
+  };
+  return lastSaid(a) === lastSaid(b);
 }
 
 /** The line of a checked entry, with its line feed. Throws LINE_TOO_LONG. */

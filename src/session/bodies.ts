@@ -2,6 +2,7 @@ import type { SessionLog } from "./backend.js";
 import { decodeLine } from "./codec/decode.js";
 import { ordinalOfId, type SessionReader } from "./codec/reader.js";
 import type { SessionEntry, UnknownEntry } from "./entries.js";
+import { noRow } from "./tree/rows.js";
 import { treeRows } from "./tree/tree.js";
 
 type Entry = SessionEntry | UnknownEntry;
@@ -127,10 +128,12 @@ export class Bodies {
     const id = tree.id(row);
     const version = this.#reader.version;
     const ordinal = (version ?? 3) < 2 ? ordinalOfId(id) : 0;
+    const parent = tree.parent(row);
     const start = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0;
     const decoded = decodeLine(start === 0 ? bytes : bytes.subarray(start), {
       version,
       ordinal,
+      previousId: parent === noRow ? null : tree.id(parent),
       maxDepth: this.#maxDepth,
     });
     if (decoded.kind === "blank" || decoded.kind === "header") return this.#lost(row);

@@ -27,15 +27,18 @@ export async function* linesUpTo(session: LiveSession, upTo?: string): AsyncGene
   const version = versionOf(session.header);
   const last = upTo === undefined ? undefined : await session.raw(upTo);
   let ordinal = 0;
+  let previousId: string | null = null;
   for await (const { bytes } of session.lines()) {
     const decoded = decodeLine(bytes[0] === 0xef ? bytes.subarray(3) : bytes, { version, ordinal, maxDepth });
     const countsAs =
       decoded.kind === "entry" || decoded.kind === "header" || (decoded.kind === "bad" && decoded.parsed);
     if (decoded.kind !== "header") {
-      const migrated = version < formatVersion ? migratedLine(bytes, version, ordinal, maxDepth) : undefined;
+      const migrated =
+        version < formatVersion ? migratedLine(bytes, version, ordinal, maxDepth, previousId) : undefined;
       yield migrated === undefined ? withLineFeed(bytes) : encodeUtf8(`${withChecksum(migrated)}\n`);
     }
     if (countsAs) ordinal++;
+    if (decoded.kind === "entry") previousId = decoded.head.id;
     if (last !== undefined && decoded.kind === "entry" && decoded.head.id === upTo) return;
   }
 }

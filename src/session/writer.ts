@@ -5,6 +5,7 @@ import {
   areInLog,
   encodeLine,
   entriesToWrite,
+  inOneConversation,
   isHarmless,
   metadata,
   type Request,
@@ -33,6 +34,8 @@ export class Writer {
   #draining: Promise<void> | undefined;
   #staged: { readonly entry: SessionEntry; readonly line: Uint8Array; readonly row: number }[] = [];
   #poison: SessileError | undefined;
+  /** A rebase went behind another writer's entries; the next append that is no rebase has to hear of them. */
+  #untold: SessileError | undefined;
 
   constructor(core: SessionCore) {
     this.#core = core;
@@ -204,6 +207,8 @@ export class Writer {
         (entry) => entry !== undefined && entry.parentId !== null && lost.has(entry.parentId),
       );
       if (follows && !request.rebase) lose(request);
+      // It goes to another place now, where nothing that waits was to follow it.
+      else if (follows) for (const entry of request.entries) if (entry !== undefined) lost.add(entry.id);
       return !follows || request.rebase;
     });
     if (this.#tip !== null && !this.#core.reader.tree.has(this.#tip) && !this.#waitingIds.has(this.#tip)) {
@@ -216,6 +221,11 @@ export class Writer {
     this.#assertWritable();
     await core.migrate?.();
     const rebase = group[0]?.rebase === true && this.#staged.length === 0;
+    if (this.#untold !== undefined && group[0]?.rebase !== true) {
+      const error = this.#untold;
+      this.#untold = undefined;
+      throw error;
+    }
     await this.#resolveExisting(group);
     for (let attempt = 1; ; attempt++) {
       const encode = (entry: SessionEntry) => this.#encode(entry);
@@ -234,12 +244,15 @@ export class Writer {
         if (SessileError.is(error, "SESSION_NOT_FOUND")) core.events.emit("deleted", { id: core.header.id });
         if (!SessileError.is(error, "CONCURRENT_WRITER")) throw error;
         const news = await core.readNew();
+        if (!(await this.#takeStored(group))) throw error;
         if (!news.restarted && areInLog(written, core.reader.tree)) {
           this.#forgetStaged();
           break;
         }
-        const retry = isHarmless(news, core.reader.tree) || (rebase && !news.restarted);
+        const harmless = isHarmless(news, core.reader.tree);
+        const retry = harmless || (rebase && !news.restarted);
         if (!retry || attempt >= maxAttempts) throw error;
+        if (!harmless) this.#untold = error;
       }
     }
     this.#settle(group);
@@ -262,6 +275,24 @@ export class Writer {
         request.entries[at] = entry;
       }
     }
+  }
+
+  /**
+   * Entries that are in the log by now, from an earlier attempt or from another writer, stand for the group's. False where
+   * one of them is another entry: what was asked for is not there, and cannot be written.
+   */
+  async #takeStored(group: readonly Request[]): Promise<boolean> {
+    const { bodies, reader } = this.#core;
+    for (const { drafts, entries } of group) {
+      for (const [at, draft] of drafts.entries()) {
+        const row = treeRows(reader.tree).row((entries[at] as SessionEntry).id);
+        if (row < 0) continue;
+        const stored = await bodies.one(row);
+        if (stored === undefined || stored.type === "unknown" || !isSameEntry(draft, stored)) return false;
+        entries[at] = stored;
+      }
+    }
+    return true;
   }
 
   #encode(entry: SessionEntry): Uint8Array {
@@ -319,7 +350,8 @@ export class Writer {
       const entries = request.entries as readonly SessionEntry[];
       for (const entry of entries) this.#waitingIds.delete(entry.id);
       const last = entries.at(-1);
-      if (last !== undefined && request.moves === core.moves) {
+      const stays = request.rebase && !inOneConversation(last?.id ?? null, core.leafId, core.reader.tree);
+      if (last !== undefined && request.moves === core.moves && !stays) {
         core.moved = false;
         core.setLeaf(last.type === "leaf" ? last.targetId : last.id);
       }

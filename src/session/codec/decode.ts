@@ -39,6 +39,8 @@ export interface DecodeContext {
   readonly version: number | undefined;
   /** The line's number among the lines that parse, the header being 0. */
   readonly ordinal: number;
+  /** The entry before it, which version 1 follows; if absent, the one with the number before. */
+  readonly previousId?: string | null;
   readonly maxDepth: number;
 }
 
@@ -69,7 +71,8 @@ export function decodeLine(bytes: Uint8Array, context: DecodeContext): Decoded {
   if (value.type === "session") return decodeHeader(value, parsed.notes);
   const notes: LineNote[] = [...parsed.notes];
   const report = (code: DiagnosticCode, message: string) => void notes.push({ code, message });
-  const current = migrated(value, context.version ?? formatVersion, context.ordinal, report);
+  const { version = formatVersion, ordinal, previousId } = context;
+  const current = migrated(value, version, ordinal, report, previousId);
   const { type, id, parentId = null, timestamp } = current;
   if (
     typeof type !== "string" ||

@@ -1,4 +1,5 @@
 import { SessileError } from "../../errors/index.js";
+import { integerOption } from "../../internal/arguments.js";
 import { isRecord } from "../../internal/shape.js";
 import type { SessionEntry, SessionHeader, UnknownEntry } from "../entries.js";
 import { entryProblem, jsonProblem } from "../shape.js";
@@ -9,7 +10,7 @@ import { defaultLimits } from "./limits.js";
 export interface EncodeOptions {
   /** End the line with a checksum of itself, so that damage can be told from a torn end. Default true. */
   readonly checksum?: boolean;
-  /** Nesting allowed. Default 256. */
+  /** Nesting allowed. Minimum 8, default 256. */
   readonly maxDepth?: number;
 }
 
@@ -19,6 +20,7 @@ export interface EncodeOptions {
  *
  * @throws SessileError INVALID_ENTRY where the entry does not fit its type, or holds what JSON cannot: a number that is
  *   not finite, a function, a Date, too deep a nesting.
+ * @throws RangeError for an option that is out of range
  * @example
  * ```ts
  * const line = encodeEntry(entry);
@@ -26,8 +28,9 @@ export interface EncodeOptions {
  * ```
  */
 export function encodeEntry(entry: SessionEntry | UnknownEntry, options: EncodeOptions = {}): string {
-  if (entry.type === "unknown") return entry.raw;
-  checkEntry(entry, options.maxDepth);
+  const maxDepth = integerOption("maxDepth", options.maxDepth, defaultLimits.maxDepth, 8);
+  if (entry?.type === "unknown") return entry.raw;
+  checkEntry(entry, maxDepth);
   return encodeChecked(entry, options.checksum ?? true);
 }
 

@@ -85,9 +85,12 @@ function startsWith(bytes: Uint8Array, wanted: Uint8Array, at: number): boolean 
   return true;
 }
 
-/** Where the string that begins at `at` ends, or -1 if it has an escape or a byte outside printable ASCII. */
+const maxPlainLength = 4096;
+
+/** Where the string that begins at `at` ends, or -1 if it is long, has an escape, or a byte outside printable ASCII. */
 function plainEnd(bytes: Uint8Array, at: number): number {
-  for (let i = at; i < bytes.length; i++) {
+  const last = Math.min(bytes.length - 1, at + maxPlainLength);
+  for (let i = at; i <= last; i++) {
     const byte = bytes[i] as number;
     if (byte === quote) return i;
     if (byte === 0x5c || byte < 0x20 || byte > 0x7e) return -1;
@@ -111,10 +114,7 @@ function textOf(bytes: Uint8Array, start: number, end: number): string {
   }
   const known = knownWord(bytes, start, end);
   if (known !== undefined) return known;
-  return String.fromCharCode.apply(
-    undefined,
-    bytes.subarray(start, Math.min(end, start + 4096)) as unknown as number[],
-  );
+  return String.fromCharCode.apply(undefined, bytes.subarray(start, end) as unknown as number[]);
 }
 
 const words = new Map<number, readonly { readonly text: string; readonly bytes: Uint8Array }[]>();
@@ -141,7 +141,7 @@ function knownWord(bytes: Uint8Array, start: number, end: number): string | unde
 }
 
 function ascii(text: string): Uint8Array {
-  return Uint8Array.from(text, (character) => character.charCodeAt(0));
+  return Uint8Array.from(text, (character) => Math.min(character.charCodeAt(0), 0xff));
 }
 
 const monthDays = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];

@@ -35,8 +35,8 @@ export function parseLine(bytes: Uint8Array, maxDepth: number): LineJson {
     };
   }
   const notes: { code: DiagnosticCode; message: string }[] = [];
-  // A key can be written with escapes, so an escaped underscore counts as a reason to look.
-  if ((text.includes("__proto__") || /\\u005f/i.test(text)) && dropUnsafeKeys(value)) {
+  // A key can be written with escapes, so an escape of any of its letters counts as a reason to look.
+  if ((text.includes("__proto__") || /\\u00(?:5f|70|72|6f|74)/i.test(text)) && dropUnsafeKeys(value)) {
     notes.push({ code: "UNSAFE_KEY", message: "a __proto__ key was left out" });
   }
   if (checksumAt(bytes) >= 0 && !checksumAgrees(bytes)) {

@@ -1,3 +1,4 @@
+import { describe } from "../../internal/arguments.js";
 import { isRecord } from "../../internal/shape.js";
 
 /**
@@ -14,7 +15,7 @@ export function knownMessage(message: unknown): unknown {
 
 /** The same for content alone, as a context edit carries it. */
 export function knownContent(role: unknown, content: unknown): unknown {
-  const known = knownBlocks[role as string];
+  const known = knownBlocks.get(role);
   if (known === undefined) return content;
   if (content === undefined || content === null) return role === "system" ? "" : [];
   if (typeof content === "string")
@@ -28,17 +29,19 @@ export function knownContent(role: unknown, content: unknown): unknown {
   return content.map((block: unknown) => {
     if (!isRecord(block) || known.has(block.type as string)) return block;
     if (role === "assistant") return { type: "opaque", data: block };
-    return { type: "text", text: `[${String(block.type).slice(0, 40)} block that this version cannot read]` };
+    const type = typeof block.type === "string" ? block.type.slice(0, 40) : describe(block.type);
+    return { type: "text", text: `[${type} block that this version cannot read]` };
   });
 }
 
-const knownBlocks: Readonly<Record<string, ReadonlySet<string>>> = {
-  user: new Set(["text", "image"]),
-  custom: new Set(["text", "image"]),
-  toolResult: new Set(["text", "image"]),
-  assistant: new Set(["text", "thinking", "toolCall", "opaque"]),
-  system: new Set(["text"]),
-};
+/** By role. A map, since a stored role can be the name of what every object has. */
+const knownBlocks: ReadonlyMap<unknown, ReadonlySet<string>> = new Map([
+  ["user", new Set(["text", "image"])],
+  ["custom", new Set(["text", "image"])],
+  ["toolResult", new Set(["text", "image"])],
+  ["assistant", new Set(["text", "thinking", "toolCall", "opaque"])],
+  ["system", new Set(["text"])],
+]);
 
 /** Roles whose content is always a list. */
 const listRoles = new Set(["assistant", "toolResult"]);

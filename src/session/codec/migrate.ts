@@ -1,3 +1,4 @@
+import { describe } from "../../internal/arguments.js";
 import { isRecord } from "../../internal/shape.js";
 import type { Diagnostic } from "../diagnostics.js";
 import { parseLine } from "./json.js";
@@ -5,7 +6,7 @@ import { knownMessage } from "./messages.js";
 
 /**
  * What older files lack, supplied as they are read. Version 1 has no ids: a line's id is its number among the lines
- * that parse, in eight hexadecimal digits, so that it is the same at every reading, and its parent is the line before.
+ * that parse, in eight hexadecimal digits, so that it is the same at every reading, and its parent is the entry before.
  */
 export function idOfOrdinal(ordinal: number): string {
   return ordinal.toString(16).padStart(8, "0");
@@ -17,12 +18,18 @@ export function migrated(
   version: number,
   ordinal: number,
   report: (code: Diagnostic["code"], message: string) => void,
+  previousId: string | null = ordinal > 1 ? idOfOrdinal(ordinal - 1) : null,
 ): Readonly<Record<string, unknown>> {
   if (version >= 2) return value;
   const { type, id: _id, parentId: _parentId, timestamp, firstKeptEntryIndex, ...rest } = value;
   const id = idOfOrdinal(ordinal);
-  const parentId = ordinal > 1 ? idOfOrdinal(ordinal - 1) : null;
-  const entry: Record<string, unknown> = { type, id, parentId, timestamp: timestamp ?? "", ...rest };
+  const entry: Record<string, unknown> = {
+    type,
+    id,
+    parentId: previousId,
+    timestamp: timestamp ?? "",
+    ...rest,
+  };
   if (type === "compaction" && rest.firstKeptEntryId === undefined) {
     // The index counts the header as line 0.
     const index = firstKeptEntryIndex;
@@ -30,7 +37,7 @@ export function migrated(
     if (!usable)
       report(
         "INVALID_INDEX",
-        `firstKeptEntryIndex ${String(index)} points at no earlier entry: nothing is kept`,
+        `firstKeptEntryIndex ${describe(index)} points at no earlier entry: nothing is kept`,
       );
     entry.firstKeptEntryId = usable ? idOfOrdinal(index) : id;
   }
@@ -51,6 +58,7 @@ export function migratedLine(
   version: number,
   ordinal: number,
   maxDepth: number,
+  previousId?: string | null,
 ): string | undefined {
   const parsed = parseLine(bytes, maxDepth);
   if (!parsed.ok || !isRecord(parsed.value) || parsed.value.type === "session") return undefined;
@@ -59,6 +67,7 @@ export function migratedLine(
     version,
     ordinal,
     () => undefined,
+    previousId,
   );
   const fields = type === "message" ? { ...rest, message: knownMessage(rest.message) } : rest;
   return JSON.stringify({ type, id, parentId, timestamp, ...fields });

@@ -1,4 +1,4 @@
-import { integerOption } from "../../internal/arguments.js";
+import { describe, integerOption } from "../../internal/arguments.js";
 import { encodeUtf8 } from "../../internal/bytes.js";
 import type { Diagnostic } from "../diagnostics.js";
 import type { SessionEntry, SessionHeader, SessionInfoFields, UnknownEntry } from "../entries.js";
@@ -30,7 +30,7 @@ export type SessionSource = string | Uint8Array | Iterable<string | Uint8Array>;
  * Reads a session file of any version, in whole. Never throws on its content: each problem is a diagnostic and the rest
  * loads. Memory is bounded by the entries and the longest line allowed.
  *
- * @throws RangeError for a limit that is out of range
+ * @throws TypeError for a source that is none, RangeError for a limit that is out of range
  * @example
  * ```ts
  * const session = parseSession(await readFile("session.jsonl"));
@@ -49,18 +49,30 @@ export function parseSession(
   limits: Partial<ReadLimits> = {},
 ): ParsedSession | Promise<ParsedSession> {
   const parse = new Parse(limits);
-  if (typeof source === "string" || source instanceof Uint8Array) {
+  if (typeof source === "string" || isBytes(source)) {
     parse.push(source);
     return parse.finish();
   }
-  if (Symbol.asyncIterator in source) {
+  if (isAsyncIterable(source)) {
     return (async () => {
       for await (const chunk of source) parse.push(chunk);
       return parse.finish();
     })();
   }
+  if (typeof source !== "object" || source === null || !(Symbol.iterator in source)) {
+    throw new TypeError(`source: expected text, bytes or an iterable of them, got ${describe(source)}`);
+  }
   for (const chunk of source) parse.push(chunk);
   return parse.finish();
+}
+
+/** By tag and not by class, since bytes can come from another realm. */
+function isBytes(value: unknown): value is Uint8Array {
+  return Object.prototype.toString.call(value) === "[object Uint8Array]";
+}
+
+function isAsyncIterable(source: object): source is AsyncIterable<string | Uint8Array> {
+  return typeof source === "object" && source !== null && Symbol.asyncIterator in source;
 }
 
 class Parse {
@@ -82,11 +94,19 @@ class Parse {
   }
 
   push(chunk: string | Uint8Array): void {
-    this.#splitter.push(typeof chunk === "string" ? this.#bytesOf(chunk) : chunk);
+    if (typeof chunk === "string") {
+      this.#splitter.push(this.#bytesOf(chunk));
+      return;
+    }
+    if (!isBytes(chunk)) {
+      throw new TypeError(`source: expected chunks of text or bytes, got ${describe(chunk)}`);
+    }
+    this.#endHalfPair();
+    this.#splitter.push(chunk);
   }
 
   finish(): ParsedSession {
-    if (this.#halfPair !== "") this.#splitter.push(notUtf8);
+    this.#endHalfPair();
     const rest = this.#splitter.rest();
     const reader = this.#reader;
     if (rest !== undefined) reader.tail(rest.bytes, rest.at);
@@ -102,6 +122,12 @@ class Parse {
       diagnostics: reader.diagnostics,
       entry: (id) => bodies[rows.row(id)],
     };
+  }
+
+  /** The other half did not come: what was held is no character. */
+  #endHalfPair(): void {
+    if (this.#halfPair !== "") this.#splitter.push(notUtf8);
+    this.#halfPair = "";
   }
 
   /** A lone surrogate in text becomes bytes that are not UTF-8, so that it is reported and not silently replaced. */

@@ -3,7 +3,7 @@ import type { Diagnostic, DiagnosticCode } from "../diagnostics.js";
 import type { SessionEntry, SessionHeader, SessionInfoFields, UnknownEntry } from "../entries.js";
 import { noRow } from "../tree/rows.js";
 import { SessionTree, setLabel, treeRows } from "../tree/tree.js";
-import { type Decoded, decodeHead, decodeLine, isNewer } from "./decode.js";
+import { type DecodeContext, type Decoded, decodeHead, decodeLine, isNewer } from "./decode.js";
 import { sliceHead, timeOf } from "./head.js";
 import { idOfOrdinal, versionOf } from "./migrate.js";
 
@@ -61,7 +61,7 @@ export class SessionReader {
   /** Takes the next line, without its line feed. */
   line(bytes: Uint8Array, at: number): void {
     const content = this.lines++ === 0 ? withoutByteOrderMark(bytes) : bytes;
-    const context = { version: this.version, ordinal: this.#ordinal, maxDepth: this.#options.maxDepth };
+    const context = this.#context();
     const decoded = this.#full ? decodeLine(content, context) : decodeHead(content, context);
     this.#take(decoded, content, at, bytes.length);
   }
@@ -78,8 +78,7 @@ export class SessionReader {
    */
   tail(bytes: Uint8Array, at: number, atRest = true): boolean {
     const content = this.lines === 0 ? withoutByteOrderMark(bytes) : bytes;
-    const context = { version: this.version, ordinal: this.#ordinal, maxDepth: this.#options.maxDepth };
-    const decoded = decodeLine(content, context);
+    const decoded = decodeLine(content, this.#context());
     if (decoded.kind === "blank") return false;
     if (decoded.kind !== "bad") {
       if (!atRest && decoded.kind === "entry" && this.#isKnown(decoded.head.id, at, bytes.length))
@@ -123,6 +122,16 @@ export class SessionReader {
       offset: 0,
       message: code === "EMPTY" ? "the log is empty" : "no line is a header",
     });
+  }
+
+  #context(): DecodeContext {
+    const { size } = this.#rows;
+    return {
+      version: this.version,
+      ordinal: this.#ordinal,
+      previousId: size === 0 ? null : this.#rows.id(size - 1),
+      maxDepth: this.#options.maxDepth,
+    };
   }
 
   #take(decoded: Decoded, bytes: Uint8Array, at: number, length: number): void {

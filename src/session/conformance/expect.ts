@@ -6,11 +6,17 @@ export function equal(actual: unknown, expected: unknown, what: string): void {
   if (!isEqual(actual, expected)) throw new Error(`${what}: expected ${show(expected)}, got ${show(actual)}`);
 }
 
-/** Fails unless the act rejects, or throws, a SessileError with this code; gives its details. */
-export async function rejects(act: () => unknown, code: ErrorCode, what: string): Promise<unknown> {
-  const error = await errorOf(act, code, what);
-  if (!SessileError.is(error, code)) throw new Error(`${what}: expected ${code}, got ${show(error)}`);
-  return error.details;
+/** Fails unless the act rejects with, or throws, a SessileError of this code, or of one of these; gives its details. */
+export async function rejects(
+  act: () => unknown,
+  codes: ErrorCode | readonly ErrorCode[],
+  what: string,
+): Promise<unknown> {
+  const wanted: readonly ErrorCode[] = typeof codes === "string" ? [codes] : codes;
+  const expected = wanted.join(" or ");
+  const error = await errorOf(act, expected, what);
+  for (const code of wanted) if (SessileError.is(error, code)) return error.details;
+  throw new Error(`${what}: expected ${expected}, got ${show(error)}`);
 }
 
 /** Fails unless the act rejects with, or throws, a TypeError. */

@@ -23,5 +23,5 @@ export interface ConformanceCase {
    * Rejects with an Error that says what was expected and what came. Each run wants a fresh subject, its storage empty.
    * Gives why, where the subject cannot show what is promised.
    */
-  run(subject: ConformanceSubject): Promise<void | { readonly skipped: string }>;
+  run(subject: ConformanceSubject): Promise<undefined | { readonly skipped: string }>;
 }

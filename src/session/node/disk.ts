@@ -16,8 +16,8 @@ export interface Disk {
   stat(path: string): FileStat | undefined;
   /** Names and kinds in a directory, in no order; empty where it is absent. */
   list(directory: string): Promise<readonly { readonly name: string; readonly kind: FileKind }[]>;
-  /** Makes a directory and those above it; nothing where it is there. */
-  makeDirectory(path: string): void;
+  /** Makes a directory and those above it; gives the topmost that was not there, or undefined. */
+  makeDirectory(path: string): string | undefined;
   rename(from: string, to: string): void;
   /** A second name for a file; false where that name is taken. */
   link(from: string, to: string): boolean;
@@ -87,7 +87,7 @@ export const nodeDisk: Disk = {
     }
   },
   makeDirectory(path) {
-    fs.mkdirSync(path, { recursive: true, mode: 0o700 });
+    return fs.mkdirSync(path, { recursive: true, mode: 0o700 });
   },
   rename(from, to) {
     fs.renameSync(from, to);

@@ -3,7 +3,7 @@ import { SessileError } from "../../errors/index.js";
 import type { Durability, LogPosition, SessionBackend, StoredSession } from "../backend.js";
 import { type Disk, type FileStat, storageError } from "./disk.js";
 import { readEnds } from "./ends.js";
-import { FileLog } from "./file-log.js";
+import { FileLog, type FileLogOptions } from "./file-log.js";
 import { fileName, idOfFileName, partitionDirectory, projectName } from "./layout.js";
 import { FileLock, type LockTimes } from "./lock.js";
 import { regular } from "./log-end.js";
@@ -28,9 +28,12 @@ interface Found {
 /** Sessions as files below a directory. */
 export class FileBackend implements SessionBackend {
   readonly #options: FileBackendOptions;
+  /** The topmost directory that may have got a new name: the store's, or the one in which that was made. */
+  #topDirectory: string;
 
   constructor(options: FileBackendOptions) {
     this.#options = { ...options, dir: resolve(options.dir) };
+    this.#topDirectory = this.#options.dir;
   }
 
   async create(session: {
@@ -40,15 +43,23 @@ export class FileBackend implements SessionBackend {
     readonly timestamp: string;
   }): Promise<{ readonly log: FileLog; readonly position: LogPosition }> {
     const { id, partition, cwd, timestamp } = session;
-    if ((await this.#find(id, partition)) !== undefined) {
+    const refuseTaken = async () => {
+      if ((await this.#find(id, partition)) === undefined) return;
       throw new SessileError("SESSION_EXISTS", `there is a session ${id} already`, { details: { id } });
-    }
-    const path = join(
-      partitionDirectory(this.#options.dir, partition),
-      projectName(cwd),
-      fileName(id, timestamp),
-    );
-    return { log: this.logAt(path, id), position: absentPosition };
+    };
+    await refuseTaken();
+    const base = partitionDirectory(this.#options.dir, partition);
+    const path = join(base, projectName(cwd), fileName(id, timestamp));
+    // The name has the time and the project in it too, so that it alone does not keep an id to one file.
+    const lock = new FileLock(this.#options.disk, join(base, `${id}.lock`), this.#options.times);
+    const claim = <T>(make: () => Promise<T>): Promise<T> =>
+      lock
+        .with(async () => {
+          await refuseTaken();
+          return make();
+        })
+        .finally(() => lock.release());
+    return { log: this.logAt(path, id, claim), position: absentPosition };
   }
 
   async open(id: string, { partition }: { readonly partition: string }): Promise<FileLog | undefined> {
@@ -102,11 +113,29 @@ export class FileBackend implements SessionBackend {
   }
 
   /** The log in a file. */
-  logAt(path: string, id: string): FileLog {
+  logAt(path: string, id: string, claim?: FileLogOptions["claim"]): FileLog {
     const { disk, durability, maxLineBytes, now } = this.#options;
     const stat = disk.stat(path);
     if (stat !== undefined) regular(path, stat);
-    return new FileLog({ disk, path, lock: this.#lockOf(path), durability, maxLineBytes, id, now });
+    const makeDirectory = (directory: string) => this.#makeDirectory(directory);
+    return new FileLog({
+      disk,
+      path,
+      lock: this.#lockOf(path),
+      durability,
+      maxLineBytes,
+      id,
+      now,
+      makeDirectory,
+      ...(claim === undefined ? {} : { claim }),
+    });
+  }
+
+  #makeDirectory(path: string): string {
+    const made = this.#options.disk.makeDirectory(path);
+    if (made !== undefined && dirname(made).length < this.#topDirectory.length)
+      this.#topDirectory = dirname(made);
+    return this.#topDirectory;
   }
 
   #lockOf(path: string): FileLock {

@@ -13,6 +13,8 @@ import type { SavedTail } from "./tail.js";
 /** What a log file is opened with. */
 export interface FileLogOptions extends LogEndOptions {
   readonly lock: FileLock;
+  /** Runs what makes the file, unless another file has the session's id. */
+  readonly claim?: <T>(make: () => Promise<T>) => Promise<T>;
 }
 
 /**
@@ -42,10 +44,12 @@ export class FileLog implements SessionLog {
   }
 
   async append(lines: readonly Uint8Array[], expected: LogPosition): Promise<LogAppend> {
-    const { disk, path, lock } = this.#options;
+    const { path, lock, claim } = this.#options;
+    const write = () => lock.with(() => this.#append(lines, expected));
     try {
-      if (expected === absentPosition) disk.makeDirectory(dirname(path));
-      return await lock.with(() => this.#append(lines, expected));
+      if (expected !== absentPosition) return await write();
+      this.#end.makeDirectory();
+      return await (claim === undefined ? write() : claim(write));
     } catch (error) {
       throw storageError("append to", path, error);
     }

@@ -1,4 +1,4 @@
-import { resolve } from "node:path";
+import { basename, resolve } from "node:path";
 import { SessileError } from "../../errors/index.js";
 import { integerOption, stringArgument } from "../../internal/arguments.js";
 import type { Durability } from "../backend.js";
@@ -7,7 +7,7 @@ import { openLog, type SessionStoreOptions, sessionStore } from "../store.js";
 import type { Session, SessionStore } from "../types.js";
 import { type Disk, nodeDisk, storageError } from "./disk.js";
 import { FileBackend } from "./file-backend.js";
-import { idOfFileName } from "./layout.js";
+import { idOfFileName, storeDirectory } from "./layout.js";
 
 /** Options of {@link fileSessionStore}. */
 export interface FileSessionStoreOptions extends SessionStoreOptions {
@@ -44,7 +44,8 @@ export function fileSessionStoreOn(disk: Disk, options: FileSessionStoreOptions)
 
 /**
  * Opens one session file wherever it lies, for reading unless asked otherwise. Reading never writes: an older version is
- * migrated in memory, and a torn end is left as it is.
+ * migrated in memory, and a torn end is left as it is. What is extracted from it goes into the store that the file lies
+ * in, or, for a file in no store, into a directory beside it.
  *
  * @throws SessileError SESSION_NOT_FOUND, EMPTY, NO_HEADER, NOT_A_FILE, STORAGE_FAILED
  * @example
@@ -58,8 +59,8 @@ export async function openSessionFile(
   options: Omit<FileSessionStoreOptions, "dir"> & { readonly mode?: "read" | "write" } = {},
 ): Promise<Session> {
   const absolute = resolve(stringArgument("path", path));
-  const backend = backendOf({ ...options, dir: "." }, nodeDisk);
-  const id = idOfFileName(absolute) ?? absolute;
+  const backend = backendOf({ ...options, dir: storeDirectory(absolute) }, nodeDisk);
+  const id = idOfFileName(basename(absolute)) ?? absolute;
   try {
     if (nodeDisk.stat(absolute) === undefined) {
       throw new SessileError("SESSION_NOT_FOUND", `there is no file ${absolute}`, {

@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { encodeUtf8 } from "../../internal/bytes.js";
 import { crc32Hex } from "../../internal/crc32.js";
 
@@ -27,6 +27,12 @@ export function projectName(cwd: string): string {
   let cut = name.slice(0, maxProjectName - 9);
   while (encodeUtf8(cut).length > maxProjectName - 9) cut = cut.slice(0, -1);
   return `--${cut.toWellFormed()}-${crc32Hex(bytes)}--`;
+}
+
+/** The directory of the store that a session file belongs to: above its project's directory, or else where it lies. */
+export function storeDirectory(path: string): string {
+  const directory = dirname(path);
+  return /^--.*--$/.test(basename(directory)) ? dirname(directory) : directory;
 }
 
 /** The file name of a session. */

@@ -15,6 +15,8 @@ export interface LogEndOptions {
   readonly id: string;
   /** For names of files that are put aside. Milliseconds since 1970. */
   readonly now: () => number;
+  /** Makes the directory of a new file; gives the topmost one whose names have to last with the file. */
+  readonly makeDirectory: (path: string) => string;
 }
 
 /** What the file was like when its end was last read or written. */
@@ -38,6 +40,7 @@ export class LogEnd {
   #file: { readonly handle: DiskFile; readonly dev: number; readonly ino: number } | undefined;
   #seen: Seen | undefined;
   #poison: SessileError | undefined;
+  #topDirectory: string | undefined;
 
   constructor(options: LogEndOptions) {
     this.#options = options;
@@ -52,6 +55,12 @@ export class LogEnd {
   /** A reader came to the end. */
   saw(position: LogPosition, stat: FileStat): void {
     this.#seen = { position, stat };
+  }
+
+  /** Makes the directory of the file; needs no lock, which lies there too. */
+  makeDirectory(): void {
+    const { makeDirectory, path } = this.#options;
+    this.#topDirectory = makeDirectory(dirname(path));
   }
 
   /** Makes the file, which must not be there. */
@@ -185,8 +194,11 @@ export class LogEnd {
       await handle.sync();
       if (!created) return;
       // The file's name, and those of directories that may be new.
-      await disk.syncDirectory(dirname(path));
-      await disk.syncDirectory(dirname(dirname(path)));
+      const { length } = this.#topDirectory ?? dirname(path);
+      for (let at = dirname(path); ; at = dirname(at)) {
+        await disk.syncDirectory(at);
+        if (at.length <= length) break;
+      }
     } catch (cause) {
       // After a failed sync the kernel may call the lost pages clean, so that a second one proves nothing.
       throw this.#poisoned("the disk did not confirm a write", cause);

@@ -44,7 +44,7 @@ export class TreeRows {
     return this.#parents.at(row);
   }
 
-  /** The entry type, for messages followed by a slash and the role. */
+  /** The entry type, for messages followed by a slash and the role; see {@link parseKind}. */
   kind(row: number): string {
     return this.#kindNames[this.#kinds.at(row)] as string;
   }
@@ -89,7 +89,7 @@ export class TreeRows {
     this.#rowOf.set(head.id, row);
     this.#ids.push(head.id);
     this.#parents.push(parent);
-    this.#kinds.push(this.#kind(head.role === undefined ? head.type : `${head.type}/${head.role}`));
+    this.#kinds.push(this.#kind(printKind(head.type, head.role)));
     this.#firstChild.push(noRow);
     this.#lastChild.push(noRow);
     this.#nextSibling.push(noRow);
@@ -175,4 +175,16 @@ export class TreeRows {
     this.#lastRoot = noRow;
     for (let row = 0; row < this.size; row++) this.#link(row, this.parent(row));
   }
+}
+
+/** A type that could be taken for a message with its role, or for a marked one, is marked. */
+function printKind(type: string, role: string | undefined): string {
+  if (role !== undefined) return `${type}/${role}`;
+  return type.startsWith("message/") || type.startsWith("\0") ? `\0${type}` : type;
+}
+
+/** The type, and for messages the role, of a {@link TreeRows.kind}. */
+export function parseKind(kind: string): readonly [type: string, role?: string] {
+  if (kind.startsWith("\0")) return [kind.slice(1)];
+  return kind.startsWith("message/") ? ["message", kind.slice("message/".length)] : [kind];
 }

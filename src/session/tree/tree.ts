@@ -1,7 +1,7 @@
 import { SessileError } from "../../errors/index.js";
 import { timeOf } from "../codec/head.js";
 import type { SessionEntry, UnknownEntry } from "../entries.js";
-import { noRow, TreeRows } from "./rows.js";
+import { noRow, parseKind, TreeRows } from "./rows.js";
 
 /** An entry's place in the tree, without its body. */
 export interface EntryNode {
@@ -49,8 +49,9 @@ export class SessionTree {
   static {
     treeRows = (tree) => tree.#rows;
     setLabel = (tree, targetId, label, timestamp) => {
-      if (label === undefined || label === "") tree.#labels.delete(targetId);
-      else tree.#labels.set(targetId, { label, timestamp });
+      // Deleted first, so that it comes last in the order.
+      tree.#labels.delete(targetId);
+      if (label !== undefined && label !== "") tree.#labels.set(targetId, { label, timestamp });
     };
   }
 
@@ -148,7 +149,7 @@ export class SessionTree {
 
   #node(row: number): EntryNode {
     const rows = this.#rows;
-    const [type = "", role] = splitKind(rows.kind(row));
+    const [type, role] = parseKind(rows.kind(row));
     const parent = rows.parent(row);
     return {
       id: rows.id(row),
@@ -167,8 +168,4 @@ export function rowOf(rows: TreeRows, id: string): number {
   throw new SessileError("ENTRY_NOT_FOUND", `no entry has the id ${JSON.stringify(id)}`, {
     details: { entryId: id },
   });
-}
-
-function splitKind(kind: string): readonly string[] {
-  return kind.startsWith("message/") ? ["message", kind.slice("message/".length)] : [kind];
 }

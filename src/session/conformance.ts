@@ -1,0 +1,58 @@
+/**
+ * The promises of a session store as cases that any test runner can run: for whoever writes a backend.
+ *
+ * @module session/conformance
+ */
+import { appendCases } from "./conformance/appends.js";
+import { branchCases } from "./conformance/branches.js";
+import { copyCases } from "./conformance/copies.js";
+import { eventCases } from "./conformance/events.js";
+import { idCases } from "./conformance/ids.js";
+import { lifecycleCases } from "./conformance/lifecycle.js";
+import { lineCases } from "./conformance/lines.js";
+import { listCases } from "./conformance/lists.js";
+import type { ConformanceCase } from "./conformance/subject.js";
+import { writerCases } from "./conformance/writers.js";
+
+export type { ConformanceCase, ConformanceSubject } from "./conformance/subject.js";
+
+/**
+ * Every promise of a session store, one case each, free of any test runner. A backend is right when `sessionStore` on it
+ * passes all of them, each with a fresh subject.
+ *
+ * @example
+ * ```ts
+ * // vitest
+ * import { memorySessionStore, sessionStore } from "sessile/session";
+ * import { test } from "vitest";
+ *
+ * test.for(sessionStoreConformance)("$name", async ({ run }, { skip }) => {
+ *   const result = await run({ open: () => sessionStore(backend) });
+ *   if (result) skip(result.skipped);
+ * });
+ * ```
+ * @example
+ * ```ts
+ * // node:test
+ * import { sessionStore } from "sessile/session";
+ * import test from "node:test";
+ *
+ * for (const { name, run } of sessionStoreConformance) {
+ *   test(name, async (t) => {
+ *     const result = await run({ open: () => sessionStore(backend) });
+ *     if (result) t.skip(result.skipped);
+ *   });
+ * }
+ * ```
+ */
+export const sessionStoreConformance: readonly ConformanceCase[] = [
+  ...lifecycleCases,
+  ...appendCases,
+  ...idCases,
+  ...writerCases,
+  ...branchCases,
+  ...lineCases,
+  ...listCases,
+  ...copyCases,
+  ...eventCases,
+];

@@ -1,0 +1,163 @@
+import type { Session } from "../types.js";
+import { equal, rejects } from "./expect.js";
+import { conformanceCase, cwd, say, type Trial, textsInContext } from "./trial.js";
+
+/** A session with two branches, a label on each, and the tip on the first. */
+async function branched(trial: Trial): Promise<Session> {
+  const session = await trial.create({ id: "source" });
+  await session.append([
+    say("start", "e0000001"),
+    { type: "label", targetId: "e0000001", label: "root", id: "e0000002" },
+    say("left", "e0000003"),
+  ]);
+  session.branch("e0000001");
+  await session.append([
+    say("right", "e0000004"),
+    { type: "label", targetId: "e0000004", label: "aside", id: "e0000005" },
+    { type: "custom", customType: "acme.state", data: { list: [1, "ü"] }, id: "e0000006" },
+  ]);
+  session.branch("e0000003");
+  await session.append([
+    say("left again", "e0000007"),
+    { type: "label", targetId: "e0000003", label: "here", id: "e0000008" },
+    say("left at last", "e0000009"),
+  ]);
+  return session;
+}
+
+function idsOf(session: Session): readonly string[] {
+  return [...session.tree.walk()].map(({ node }) => node.id);
+}
+
+async function haveSameLines(copy: Session, source: Session, ids: readonly string[]): Promise<void> {
+  for (const id of ids) equal(await copy.raw(id), await source.raw(id), `line of ${id}`);
+}
+
+/** Forks and extracts. */
+export const copyCases = [
+  conformanceCase("a fork has every line of the source, byte for byte", async (trial) => {
+    const source = await branched(trial);
+    const store = await trial.store();
+    const fork = await trial.keep(store.fork("source"));
+    const ids = idsOf(source);
+    equal(
+      idsOf(fork).filter((id) => source.tree.has(id)),
+      ids,
+      "ids",
+    );
+    await haveSameLines(fork, source, ids);
+    equal(fork.id !== source.id, true, "the fork has an id of its own");
+    equal(fork.header.parentSession, source.location ?? source.id, "parentSession");
+    equal(fork.header.cwd, source.header.cwd, "cwd");
+    equal(fork.writable, true, "writable");
+    equal(await textsInContext(fork), await textsInContext(source), "context");
+    equal(fork.tree.label("e0000003"), "here", "label");
+    await fork.append([say("only here")]);
+    equal((await trial.readBack("source")).ids, ids, "ids of the source after an append to the fork");
+    const back = await trial.open(fork.id, "read");
+    equal((await textsInContext(back)).at(-1), "only here", "last message of the fork read back");
+    equal(back.diagnostics, [], "diagnostics");
+  }),
+
+  conformanceCase("a fork keeps lines that this version does not know", async (trial) => {
+    const { subject } = trial;
+    if (subject.put === undefined) return { skipped: "nobody else writes to this storage" };
+    const timestamp = "2026-01-01T00:00:00.000Z";
+    const strange = [
+      `{"type":"later","id":"f0000001","parentId":null,"timestamp":"${timestamp}","n":12345678901234567890,"z":-0}`,
+      `{ "id":"f0000002", "type":"custom", "parentId":"f0000001", "timestamp":"", "customType":"a", "later":[1e400] }`,
+      `{"type":"message","id":"f0000003","parentId":"f0000002","timestamp":"${timestamp}","message":{"role":"judge"}}`,
+    ];
+    const header = JSON.stringify({ type: "session", version: 3, id: "strange", timestamp, cwd });
+    await subject.put("strange", [header, ...strange]);
+    const fork = await trial.keep((await trial.store()).fork("strange"));
+    for (const [index, line] of strange.entries()) {
+      const raw = await fork.raw(`f000000${index + 1}`);
+      equal(new TextDecoder().decode(raw), line, `line ${index + 1}`);
+    }
+    return undefined;
+  }),
+
+  conformanceCase("a fork up to an entry has the lines up to that one", async (trial) => {
+    const source = await branched(trial);
+    const store = await trial.store();
+    const fork = await trial.keep(store.fork("source", { upTo: "e0000004", id: "part", cwd: "/work/other" }));
+    const ids = ["e0000001", "e0000002", "e0000003", "e0000004"];
+    equal(
+      ids.map((id) => fork.tree.has(id)),
+      ids.map(() => true),
+      "entries up to that one",
+    );
+    equal(
+      ["e0000005", "e0000006", "e0000007"].filter((id) => fork.tree.has(id)),
+      [],
+      "entries behind it",
+    );
+    await haveSameLines(fork, source, ids);
+    equal([fork.id, fork.header.cwd], ["part", "/work/other"], "id and cwd");
+    equal(await textsInContext(fork), ["start", "right"], "context");
+    const details = await rejects(
+      () => trial.keep(store.fork("source", { upTo: "nowhere" })),
+      "ENTRY_NOT_FOUND",
+      "fork up to an entry that is not there",
+    );
+    equal(details, { entryId: "nowhere" }, "details");
+    await rejects(() => trial.keep(store.fork("nowhere")), "SESSION_NOT_FOUND", "fork of no session");
+    await rejects(
+      () => trial.keep(store.fork("source", { id: "part" })),
+      "SESSION_EXISTS",
+      "fork to an id that is taken",
+    );
+  }),
+
+  conformanceCase("titles of forks are numbered on", async (trial) => {
+    const source = await branched(trial);
+    const store = await trial.store();
+    const untitled = await trial.keep(store.fork("source"));
+    equal(untitled.info.title, "start (fork #1)", "title of a fork of a session without one");
+    await source.updateInfo({ title: "A title", name: "a name" });
+    const first = await trial.keep(store.fork("source"));
+    equal(first.info.title, "A title (fork #1)", "title of the fork");
+    const second = await trial.keep(store.fork(first.id));
+    equal(second.info.title, "A title (fork #2)", "title of the fork of the fork");
+    const back = await trial.readBack(second.id);
+    equal(back.info.title, "A title (fork #2)", "title read back");
+    equal((await trial.readBack("source")).info.title, "A title", "title of the source");
+  }),
+
+  conformanceCase("an extract is one path, with its labels resolved", async (trial) => {
+    const source = await branched(trial);
+    const extract = await trial.keep(source.extract("e0000009", { id: "path", cwd: "/work/other" }));
+    const kept = ["e0000001", "e0000003", "e0000007", "e0000009"];
+    const back = await trial.open("path", "read");
+    for (const session of [extract, back]) {
+      equal(
+        session.tree.path("e0000009").map(({ id }) => id),
+        kept,
+        "path",
+      );
+      equal(session.tree.has("e0000004"), false, "an entry of another branch is there");
+      const labels = [...session.tree.labels()].map(({ targetId, label }) => [targetId, label]);
+      equal(
+        labels,
+        [
+          ["e0000001", "root"],
+          ["e0000003", "here"],
+        ],
+        "labels",
+      );
+      equal(await textsInContext(session), ["start", "left", "left again", "left at last"], "context");
+      equal(session.diagnostics, [], "diagnostics");
+      equal([session.id, session.header.cwd], ["path", "/work/other"], "id and cwd");
+      equal(session.header.parentSession, source.location ?? source.id, "parentSession");
+    }
+    equal(extract.writable, true, "writable");
+    await extract.append([say("on")]);
+    equal(
+      (await trial.readBack("source")).ids,
+      idsOf(source),
+      "ids of the source after an append to the extract",
+    );
+    await rejects(() => trial.keep(source.extract("nowhere")), "ENTRY_NOT_FOUND", "extract of no entry");
+  }),
+];

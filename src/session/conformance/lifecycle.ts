@@ -1,0 +1,198 @@
+import { userMessage } from "../../content/index.js";
+import { equal, refuses, rejects } from "./expect.js";
+import { collect, conformanceCase, cwd, say, textsInContext } from "./trial.js";
+
+/** Creating, opening and closing. */
+export const lifecycleCases = [
+  conformanceCase("create stores nothing before the first append", async (trial) => {
+    const store = await trial.store();
+    const session = await trial.create({ store });
+    session.stage([{ type: "thinking_level_change", thinkingLevel: "high" }]);
+    const other = await trial.store();
+    const isAbsent = async (when: string) => {
+      await rejects(() => other.open(session.id), "SESSION_NOT_FOUND", `open ${when}`);
+      equal(await collect(other.list()), [], `list ${when}`);
+      equal(await other.delete(session.id), false, `delete ${when}`);
+    };
+    await isAbsent("before the first append");
+    await session.close();
+    await isAbsent("after it was closed without one");
+  }),
+
+  conformanceCase(
+    "staged entries are in context at once, and stored with the first append",
+    async (trial) => {
+      const session = await trial.create();
+      const staged = session.stage([
+        { type: "model_change", provider: "anthropic", modelId: "m" },
+        { type: "message", message: userMessage("staged") },
+      ]);
+      const before = await session.context();
+      equal(before.model, { provider: "anthropic", modelId: "m" }, "model in context before the append");
+      equal(await textsInContext(session), ["staged"], "context before the append");
+      const appended = await session.append([say("appended")]);
+      equal(appended[0]?.parentId, staged[1]?.id, "parent of the appended entry");
+      equal(await textsInContext(session), ["staged", "appended"], "context after the append");
+      await trial.reads(session.id, [...staged, ...appended], "after the append");
+    },
+  ),
+
+  conformanceCase("flush stores what is staged", async (trial) => {
+    const session = await trial.create();
+    const staged = session.stage([say("staged")]);
+    await session.flush();
+    await trial.reads(session.id, staged, "after flush");
+  }),
+
+  conformanceCase("the header is read back", async (trial) => {
+    const store = await trial.store();
+    const session = await trial.keep(store.create({ cwd: "/work/ü", parentSession: "another-session" }));
+    await session.append([say("one")]);
+    const back = await trial.open(session.id, "read");
+    equal(back.header, session.header, "header");
+    equal(back.header.cwd, "/work/ü", "cwd of the header");
+    equal(back.header.parentSession, "another-session", "parentSession of the header");
+    equal(back.id, session.id, "id");
+  }),
+
+  conformanceCase("create refuses an id that is taken", async (trial) => {
+    const session = await trial.start({ id: "taken" });
+    const store = await trial.store();
+    const details = await rejects(() => store.create({ cwd, id: "taken" }), "SESSION_EXISTS", "create");
+    equal(details, { id: "taken" }, "details");
+    equal((await trial.readBack("taken")).ids, [session.leafId], "entries of the first");
+  }),
+
+  conformanceCase("of two sessions created with one id, the one that writes first has it", async (trial) => {
+    const first = await trial.create({ id: "same" });
+    const second = await trial.create({ id: "same" });
+    const entries = await first.append([say("first")]);
+    await rejects(() => second.append([say("second")]), "SESSION_EXISTS", "append of the second");
+    await trial.reads("same", entries, "of the first");
+  }),
+
+  conformanceCase("create refuses ids and partitions that are no names", async (trial) => {
+    const store = await trial.store();
+    for (const name of ["../up", "a/b", "a\\b", ".hidden", "-", "a\nb", "ü", "x".repeat(129)]) {
+      const shown = JSON.stringify(name);
+      await refuses(() => trial.keep(store.create({ cwd, id: name })), `create with the id ${shown}`);
+      await refuses(
+        () => trial.keep(store.create({ cwd, partition: name })),
+        `create with the partition ${shown}`,
+      );
+    }
+  }),
+
+  conformanceCase("open rejects an id that no session has", async (trial) => {
+    await trial.start({ id: "here" });
+    const store = await trial.store();
+    for (const id of ["elsewhere", "../here", "HERE ", "__proto__"]) {
+      for (const mode of ["read", "write"] as const) {
+        const details = await rejects(
+          () => trial.keep(store.open(id, { mode })),
+          "SESSION_NOT_FOUND",
+          `open ${JSON.stringify(id)} to ${mode}`,
+        );
+        equal(details, { id }, "details");
+      }
+    }
+  }),
+
+  conformanceCase("a handle for reading refuses to write", async (trial) => {
+    const { id, leafId } = await trial.start();
+    const reader = await trial.open(id, "read");
+    equal(reader.writable, false, "writable");
+    const details = await rejects(() => reader.append([say("no")]), "SESSION_READ_ONLY", "append");
+    equal(details, { id, reason: "mode" }, "details");
+    await rejects(() => reader.stage([say("no")]), "SESSION_READ_ONLY", "stage");
+    await rejects(() => reader.updateInfo({ name: "no" }), "SESSION_READ_ONLY", "updateInfo");
+    reader.branch(null);
+    await reader.close();
+    const back = await trial.readBack(id);
+    equal(back.ids, [leafId], "entries read back");
+  }),
+
+  conformanceCase("a session of a newer version opens for reading only", async (trial) => {
+    const { subject } = trial;
+    if (subject.put === undefined) return { skipped: "nobody else writes to this storage" };
+    const entry = { type: "label", id: "a0000001", parentId: null, timestamp: "", targetId: "a0000001" };
+    for (const versions of [{ version: 99 }, { version: 3, sessile: 2 }]) {
+      const id = `newer-${versions.version}`;
+      const header = { type: "session", ...versions, id, timestamp: "2026-01-01T00:00:00.000Z", cwd };
+      await subject.put(id, [JSON.stringify(header), JSON.stringify(entry)]);
+      const session = await trial.open(id, "write");
+      equal(session.writable, false, `writable at ${JSON.stringify(versions)}`);
+      const details = await rejects(() => session.append([say("no")]), "SESSION_READ_ONLY", "append");
+      equal(details, { id, reason: "version" }, "details");
+      await session.close();
+      const back = await trial.readBack(id);
+      equal(back.ids, ["a0000001"], "entries read back");
+      equal(back.codes, ["NEWER_VERSION"], "diagnostics");
+    }
+    return undefined;
+  }),
+
+  conformanceCase("a session of the first version opens, and is carried on", async (trial) => {
+    const { subject } = trial;
+    if (subject.put === undefined) return { skipped: "nobody else writes to this storage" };
+    const timestamp = "2026-01-01T00:00:00.000Z";
+    await subject.put("old", [
+      JSON.stringify({ type: "session", id: "old", timestamp, cwd }),
+      JSON.stringify({ type: "message", timestamp, message: { role: "user", content: "old", timestamp: 0 } }),
+    ]);
+    equal(await textsInContext(await trial.open("old", "read")), ["old"], "context read");
+    const session = await trial.open("old", "write");
+    if (!session.writable) return { skipped: "this storage does not migrate" };
+    await session.append([say("new")]);
+    await session.close();
+    const back = await trial.open("old", "read");
+    equal(back.header.version, 3, "version of the header");
+    equal(await textsInContext(back), ["old", "new"], "context after an append");
+    return undefined;
+  }),
+
+  conformanceCase("names that objects inherit are ordinary ids", async (trial) => {
+    for (const id of ["constructor", "toString"]) {
+      const session = await trial.create({ id });
+      const entries = await session.append([
+        say("a", "__proto__"),
+        say("b", "constructor"),
+        { type: "label", targetId: "__proto__", label: "__proto__", id: "hasOwnProperty" },
+      ]);
+      await trial.reads(id, entries, `of ${id}`);
+      const back = await trial.open(id, "write");
+      equal(back.tree.label("__proto__"), "__proto__", "label");
+      equal(back.tree.label("constructor"), undefined, "label of an entry without one");
+      equal(await back.entry("toString"), undefined, "an entry that is not there");
+      back.branch("__proto__");
+      equal(await textsInContext(back), ["a"], "context at __proto__");
+      await back.close();
+      equal((await trial.readBack(id)).leafId, "__proto__", "tip");
+    }
+  }),
+
+  conformanceCase("close waits for what is being written", async (trial) => {
+    const session = await trial.create();
+    const writing = [session.append([say("one")]), session.append([say("two")])];
+    await session.close();
+    const entries = (await Promise.all(writing)).flat();
+    await trial.reads(session.id, entries, "after close");
+  }),
+
+  conformanceCase("close may be called again, ends the handle, and leaves its store open", async (trial) => {
+    const store = await trial.store();
+    const session = await trial.start({ store });
+    const sibling = await trial.start({ store });
+    await Promise.all([session.close(), session.close()]);
+    await session.close();
+    await session[Symbol.asyncDispose]();
+    equal(session.writable, false, "writable");
+    await rejects(() => session.append([say("no")]), "SESSION_CLOSED", "append after close");
+    await rejects(() => session.stage([say("no")]), "SESSION_CLOSED", "stage after close");
+    await rejects(() => session.branch(null), "SESSION_CLOSED", "branch after close");
+    await rejects(() => session.refresh(), "SESSION_CLOSED", "refresh after close");
+    await sibling.append([say("still")]);
+    const again = await trial.keep(store.open(session.id, { mode: "write" }));
+    equal((await again.append([say("again")])).length, 1, "entries appended through a new handle");
+  }),
+];
