@@ -1,10 +1,12 @@
 import { SessileError } from "../errors/index.js";
 import { encodeUtf8 } from "../internal/bytes.js";
+import type { Bodies } from "./bodies.js";
 import { encodeChecked } from "./codec/encode.js";
 import type { SessionReader } from "./codec/reader.js";
 import type { News } from "./core.js";
 import { entryOf } from "./draft.js";
 import type { EntryDraft, SessionEntry, SessionInfoFields, SessionInfoPatch } from "./entries.js";
+import { isSameEntry } from "./same-entry.js";
 import { noRow } from "./tree/rows.js";
 import { type SessionTree, treeRows } from "./tree/tree.js";
 
@@ -77,6 +79,27 @@ export function entriesToWrite(
     }
   }
   return written;
+}
+
+/**
+ * Entries that are in the log by now, from an earlier attempt or from another writer, stand for the group's. False where
+ * one of them is another entry: what was asked for is not there, and cannot be written.
+ */
+export async function takeStored(
+  group: readonly Request[],
+  tree: SessionTree,
+  bodies: Bodies,
+): Promise<boolean> {
+  for (const { drafts, entries } of group) {
+    for (const [at, draft] of drafts.entries()) {
+      const row = treeRows(tree).row((entries[at] as SessionEntry).id);
+      if (row === noRow) continue;
+      const stored = await bodies.one(row);
+      if (stored === undefined || stored.type === "unknown" || !isSameEntry(draft, stored)) return false;
+      entries[at] = stored;
+    }
+  }
+  return true;
 }
 
 /** Whether all of these are in the log: an earlier attempt was written, and only its answer was lost. */

@@ -14,6 +14,7 @@ import type {
   UnknownEntry,
 } from "./entries.js";
 import type { EphemeralEvent, SessionEventMap, SessionEventName } from "./events.js";
+import { isInfoFar } from "./far-info.js";
 import type { SessionInfo } from "./info.js";
 import { type PermissionRule, withApproval } from "./permissions.js";
 import { noRow } from "./tree/rows.js";
@@ -292,9 +293,12 @@ export class LiveSession implements Session {
     const core = this.#core;
     await this.#writer.idle();
     try {
+      if (this.#writer.wrote && !this.#writer.staged && isInfoFar(core.reader)) {
+        await this.#writer.append([{ type: "session_info" }], { conflict: "rebase" });
+      }
       await this.#writeLeaf();
     } catch (error) {
-      // The tip is a convenience: what was acknowledged is in the log whatever becomes of it.
+      // These are a convenience: what was acknowledged is in the log whatever becomes of it.
       core.events.emit("error", { error, operation: "close" });
     }
     core.closed = true;

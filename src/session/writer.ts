@@ -10,6 +10,7 @@ import {
   metadata,
   type Request,
   type Revise,
+  takeStored,
 } from "./batch.js";
 import { checkEntry, encodeHeader } from "./codec/encode.js";
 import type { SessionCore } from "./core.js";
@@ -33,6 +34,7 @@ export class Writer {
   readonly #waitingIds = new Set<string>();
   #draining: Promise<void> | undefined;
   #staged: { readonly entry: SessionEntry; readonly line: Uint8Array; readonly row: number }[] = [];
+  #wrote = false;
   #poison: SessileError | undefined;
   /** A rebase went behind another writer's entries; the next append that is no rebase has to hear of them. */
   #untold: SessileError | undefined;
@@ -45,6 +47,11 @@ export class Writer {
   /** The tip was moved from outside. */
   follow(leafId: string | null): void {
     this.#tip = leafId;
+  }
+
+  /** Whether this handle wrote anything. */
+  get wrote(): boolean {
+    return this.#wrote;
   }
 
   get staged(): boolean {
@@ -244,7 +251,7 @@ export class Writer {
         if (SessileError.is(error, "SESSION_NOT_FOUND")) core.events.emit("deleted", { id: core.header.id });
         if (!SessileError.is(error, "CONCURRENT_WRITER")) throw error;
         const news = await core.readNew();
-        if (!(await this.#takeStored(group))) throw error;
+        if (!(await takeStored(group, core.reader.tree, core.bodies))) throw error;
         if (!news.restarted && areInLog(written, core.reader.tree)) {
           this.#forgetStaged();
           break;
@@ -277,24 +284,6 @@ export class Writer {
     }
   }
 
-  /**
-   * Entries that are in the log by now, from an earlier attempt or from another writer, stand for the group's. False where
-   * one of them is another entry: what was asked for is not there, and cannot be written.
-   */
-  async #takeStored(group: readonly Request[]): Promise<boolean> {
-    const { bodies, reader } = this.#core;
-    for (const { drafts, entries } of group) {
-      for (const [at, draft] of drafts.entries()) {
-        const row = treeRows(reader.tree).row((entries[at] as SessionEntry).id);
-        if (row < 0) continue;
-        const stored = await bodies.one(row);
-        if (stored === undefined || stored.type === "unknown" || !isSameEntry(draft, stored)) return false;
-        entries[at] = stored;
-      }
-    }
-    return true;
-  }
-
   #encode(entry: SessionEntry): Uint8Array {
     const { checksum, maxLineBytes } = this.#core.settings;
     return encodeLine(entry, checksum, maxLineBytes);
@@ -310,6 +299,7 @@ export class Writer {
     const created = !core.exists;
     core.exists = true;
     core.position = position;
+    this.#wrote = true;
     if (created) core.events.emit("created", { id: core.header.id });
     const staged = new Map(this.#staged.map(({ entry, row }) => [entry.id, row]));
     entries.forEach((entry, index) => {

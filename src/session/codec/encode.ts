@@ -23,8 +23,8 @@ export interface EncodeOptions {
  * @throws RangeError for an option that is out of range
  * @example
  * ```ts
- * const line = encodeEntry(entry);
- * parseSession(`${headerLine}\n${line}\n`).entries; // [entry]
+ * const entry = { type: "custom", id: "00000001", parentId: null, timestamp: "2026-11-21T08:00:00.000Z", customType: "acme" } as const;
+ * parseSession(`${encodeEntry(entry)}\n`).entries.length; // 1
  * ```
  */
 export function encodeEntry(entry: SessionEntry | UnknownEntry, options: EncodeOptions = {}): string {

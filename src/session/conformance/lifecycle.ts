@@ -1,6 +1,6 @@
 import { userMessage } from "../../content/index.js";
 import { equal, refuses, rejects } from "./expect.js";
-import { collect, conformanceCase, cwd, say, textsInContext } from "./trial.js";
+import { collect, conformanceCase, cwd, pause, say, textsInContext } from "./trial.js";
 
 /** Creating, opening and closing. */
 export const lifecycleCases = [
@@ -65,10 +65,14 @@ export const lifecycleCases = [
 
   conformanceCase("of two sessions created with one id, the one that writes first has it", async (trial) => {
     const first = await trial.create({ id: "same" });
+    await pause();
     const second = await trial.create({ id: "same" });
+    const third = await trial.keep((await trial.store()).create({ cwd: "/work/other", id: "same" }));
     const entries = await first.append([say("first")]);
     await rejects(() => second.append([say("second")]), "SESSION_EXISTS", "append of the second");
+    await rejects(() => third.append([say("third")]), "SESSION_EXISTS", "append in another project");
     await trial.reads("same", entries, "of the first");
+    equal((await collect((await trial.store()).list())).length, 1, "sessions in the list");
   }),
 
   conformanceCase("create refuses ids and partitions that are no names", async (trial) => {

@@ -1,0 +1,137 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import ts from "typescript";
+import { describe, expect, it } from "vitest";
+import { entries, root } from "../../scripts/entries.mjs";
+import { examplesOf, promisesOf } from "../support/doc-examples.js";
+import { readSources } from "../support/sources.js";
+
+const documents = ["README.md", "docs/errors.md"].map((path) => ({
+  path,
+  text: readFileSync(join(root, path), "utf8"),
+}));
+const examples = [...readSources(), ...documents].flatMap(({ path, text }) => examplesOf(path, text));
+
+/** What examples speak of without making it, by name. */
+const given: Readonly<Record<string, string>> = {
+  session: 'import("sessile/session").Session',
+  sessions: 'import("sessile/session").SessionStore',
+  backend: 'import("sessile/session").SessionBackend',
+  entry: 'import("sessile/session").SessionEntry',
+  message: 'import("sessile/content").UserMessage',
+  screenshot: 'import("sessile/content").StoredResource',
+  request: "Request",
+  bytes: "Uint8Array",
+  headerLine: "string",
+  error: "unknown",
+  json: "unknown",
+};
+
+const modules = await Promise.all(
+  entries
+    .filter(({ specifier }) => specifier !== "sessile")
+    .map(async ({ specifier, source }) => ({
+      specifier,
+      names: Object.keys(await import(join(root, source))),
+    })),
+);
+
+/** The names that a piece of code declares, and those it refers to. */
+function namesIn(code: string): {
+  readonly declared: ReadonlySet<string>;
+  readonly used: ReadonlySet<string>;
+} {
+  const declared = new Set<string>();
+  const used = new Set<string>();
+  const visit = (node: ts.Node): void => {
+    if (ts.isIdentifier(node)) {
+      const { parent } = node;
+      const isName = "name" in parent && parent.name === node;
+      if (
+        isName &&
+        (ts.isVariableDeclaration(parent) || ts.isBindingElement(parent) || ts.isParameter(parent))
+      ) {
+        declared.add(node.text);
+      } else if (ts.isImportSpecifier(parent) || ts.isNamespaceImport(parent)) {
+        declared.add(node.text);
+      } else if (!isName || ts.isShorthandPropertyAssignment(parent)) {
+        used.add(node.text);
+      }
+    }
+    ts.forEachChild(node, visit);
+  };
+  visit(ts.createSourceFile("example.ts", code, ts.ScriptTarget.ES2023, true));
+  return { declared, used };
+}
+
+/** The example as a module: what it leaves out is imported or declared. */
+function moduleOf(code: string): string {
+  const { declared, used } = namesIn(code);
+  const wanted = (name: string) => used.has(name) && !declared.has(name);
+  const imports = [
+    ...modules.flatMap(({ specifier, names }) => names.map((name) => ({ name, specifier }))),
+    { name: "readFile", specifier: "node:fs/promises" },
+  ]
+    .filter(({ name }) => wanted(name))
+    .map(({ name, specifier }) => `import { ${name} } from "${specifier}";`);
+  const declarations = Object.entries(given)
+    .filter(([name]) => wanted(name))
+    .map(([name, type]) => `declare const ${name}: ${type};`);
+  const zod = wanted("z") ? ['import * as z from "zod";'] : [];
+  return [...imports, ...zod, ...declarations, code, "export {};"].join("\n");
+}
+
+describe("examples in the documentation", () => {
+  it("are there", () => {
+    expect(examples.length).toBeGreaterThan(15);
+  });
+
+  it("compile as a user would write them", () => {
+    const { config } = ts.readConfigFile(join(root, "tsconfig.json"), ts.sys.readFile);
+    const { options } = ts.parseJsonConfigFileContent({ ...config, include: [] }, ts.sys, root);
+    const files = new Map(
+      examples.map(({ code }, index) => [join(root, `example-${index}.ts`), moduleOf(code)]),
+    );
+    const host = ts.createCompilerHost(options);
+    const { readFile, fileExists, getSourceFile } = host;
+    host.readFile = (path) => files.get(path) ?? readFile(path);
+    host.fileExists = (path) => files.has(path) || fileExists(path);
+    host.getSourceFile = (path, ...rest) => {
+      const text = files.get(path);
+      return text === undefined
+        ? getSourceFile(path, ...rest)
+        : ts.createSourceFile(path, text, ts.ScriptTarget.ES2023);
+    };
+    const own = { ...options, noEmit: true, noUnusedLocals: false, noUnusedParameters: false };
+    const program = ts.createProgram([...files.keys()], own, host);
+    const problems = [...files.keys()].flatMap((path, index) => {
+      const file = program.getSourceFile(path);
+      return [...program.getSyntacticDiagnostics(file), ...program.getSemanticDiagnostics(file)].map(
+        ({ messageText }) =>
+          `${examples[index]?.place}: ${ts.flattenDiagnosticMessageText(messageText, " ")}`,
+      );
+    });
+    expect(problems).toEqual([]);
+  }, 60_000);
+
+  const promises = examples.flatMap(({ place, code }) =>
+    promisesOf(code).map((promised) => ({ place, code, ...promised })),
+  );
+
+  it("promise some values", () => {
+    expect(promises.length).toBeGreaterThan(2);
+  });
+
+  it.each(promises)("gives what it promises at $place: $value", async ({ code, expression, value }) => {
+    const before = code.slice(0, code.indexOf(expression)).replace(/^import.*$/gm, "");
+    const names = modules.flatMap((module) => module.names);
+    const loaded = await Promise.all(entries.map(({ source }) => import(join(root, source))));
+    const values = Object.assign({}, ...loaded) as Record<string, unknown>;
+    const source = ts.transpile(`${before}\nreturn [${expression}, ${value}];`, {
+      target: ts.ScriptTarget.ES2023,
+    });
+    const run = new Function(...names, source) as (...args: unknown[]) => [unknown, unknown];
+    const [actual, promised] = run(...names.map((name) => values[name]));
+    expect(actual).toEqual(promised);
+  });
+});
