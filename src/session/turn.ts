@@ -100,11 +100,19 @@ export function* toolStateSteps(rows: TreeRows, leaf: number): BodySteps<readonl
   const { earliest } = keptRange(rows, path, compaction, compactionAt);
   const customRows = rowsOfKinds(rows, path.subarray(earliest), ["custom"]);
   const bodyOf = yield customRows;
-  const started = new Set(customRows.flatMap((row) => startedCall(bodyOf(row))));
+  const place = new Int32Array(rows.size);
+  path.forEach((row, index) => {
+    place[row] = index;
+  });
+  const startedAt = new Map(
+    customRows.flatMap((row) => startedCall(bodyOf(row)).map((id) => [id, place[row] as number] as const)),
+  );
   return toolPairs(items.map((item) => item.message)).pairs.map(({ call, callAt, result, resultAt }) => {
     const entryId = (items[callAt] as ContextItem).entryId;
     if (result === undefined || resultAt === undefined) {
-      return { call, entryId, state: started.has(call.id) ? "running" : "pending" };
+      // Some providers use an id again in a later turn: what was started before the call is another one.
+      const calledAt = place[rows.row(entryId)] as number;
+      return { call, entryId, state: (startedAt.get(call.id) ?? -1) > calledAt ? "running" : "pending" };
     }
     const resultEntryId = (items[resultAt] as ContextItem).entryId;
     return { call, entryId, state: result.isError ? "error" : "completed", resultEntryId };

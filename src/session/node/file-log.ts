@@ -8,7 +8,7 @@ import { gone, LogEnd, type LogEndOptions, regular, stamp } from "./log-end.js";
 import { absentPosition } from "./position.js";
 import { readLines } from "./read-lines.js";
 import { readPlaces } from "./read-places.js";
-import type { SavedTail } from "./tail.js";
+import { type SavedTail, saveRange } from "./tail.js";
 
 /** What a log file is opened with. */
 export interface FileLogOptions extends LogEndOptions {
@@ -114,16 +114,19 @@ export class FileLog implements SessionLog {
       return await lock.with(async () => {
         await this.#end.at(expected);
         const temporary = `${path}.tmp-${crypto.randomUUID()}`;
+        const old = `${path}.old-${stamp(now())}`;
+        let kept = false;
         try {
           await this.#writeFile(temporary, lines);
+          kept = await this.#keepAs(old);
           await this.#end.at(expected);
-          disk.link(path, `${path}.old-${stamp(now())}`);
           disk.rename(temporary, path);
-          await disk.syncDirectory(dirname(path));
         } catch (error) {
           disk.unlink(temporary);
+          if (kept) disk.unlink(old);
           throw error;
         }
+        await disk.syncDirectory(dirname(path));
         this.#keepReading(undefined);
         return this.#end.position();
       });
@@ -169,6 +172,29 @@ export class FileLog implements SessionLog {
       return place;
     });
     return { position, at: places, ...(interleaved ? { interleaved: true as const } : {}) };
+  }
+
+  /**
+   * Gives the file a second name, or makes a copy where there are no links, and makes that last: names reach the disk in
+   * any order, and the old file must not be lost by one that takes its name. Whether it was made.
+   */
+  async #keepAs(old: string): Promise<boolean> {
+    const { disk, path } = this.#options;
+    let linked: boolean;
+    try {
+      linked = disk.link(path, old);
+    } catch {
+      const file = disk.open(path, "read");
+      if (file === undefined) throw gone(this.#options);
+      try {
+        await saveRange(disk, file, 0, file.stat().size, old);
+      } finally {
+        file.close();
+      }
+      return true;
+    }
+    if (linked) await disk.syncDirectory(dirname(path));
+    return linked;
   }
 
   async #writeFile(path: string, lines: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<void> {

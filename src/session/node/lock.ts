@@ -119,7 +119,8 @@ export class FileLock {
     try {
       const nonce = crypto.randomUUID();
       const holder: Holder = { ...ownIdentity(), nonce, since: Date.now() };
-      file.append(encodeUtf8(JSON.stringify(holder)));
+      const bytes = encodeUtf8(JSON.stringify(holder));
+      for (let written = 0; written < bytes.length; ) written += file.append(bytes.subarray(written));
       this.#held = { nonce, ino: file.stat().ino };
     } catch (error) {
       this.#disk.unlink(this.path);

@@ -116,7 +116,7 @@ export class LogEnd {
     const { disk, path, maxLineBytes, now } = this.#options;
     const { handle } = this.#open(disk.stat(path));
     this.#seen = undefined;
-    return mendTail(disk, handle, path, maxLineBytes, stamp(now()));
+    return mendTail(disk, handle, path, maxLineBytes, stamp(now()), () => this.#sync(handle, false));
   }
 
   /** Whether the file ends with a whole line. */

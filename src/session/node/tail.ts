@@ -15,6 +15,8 @@ const stepBytes = 64 * 1024;
 /**
  * Mends the end of a log for writing. A last line that is whole gets the line feed that it lacks; anything else is saved
  * beside the log and cut off. To be done under the lock.
+ *
+ * @param sync makes the log's bytes last
  */
 export async function mendTail(
   disk: Disk,
@@ -22,6 +24,7 @@ export async function mendTail(
   path: string,
   maxLineBytes: number,
   stamp: string,
+  sync: () => Promise<void>,
 ): Promise<SavedTail | undefined> {
   const { size } = file.stat();
   const start = await lastLineStart(file, size);
@@ -39,14 +42,14 @@ export async function mendTail(
     // Whatever version it is of: an object is a whole line.
     if (parsed.ok && isRecord(parsed.value)) {
       file.append(Uint8Array.of(10));
-      await file.sync();
+      await sync();
       return undefined;
     }
   }
   const location = `${path}.torn-${stamp}-${crypto.randomUUID().slice(0, 8)}`;
   await saveRange(disk, file, start, size, location);
   file.truncate(start);
-  await file.sync();
+  await sync();
   return { location, bytes: length };
 }
 
@@ -62,7 +65,8 @@ async function lastLineStart(file: DiskFile, size: number): Promise<number> {
   return 0;
 }
 
-async function saveRange(
+/** Copies a part of a file into a new one, and makes that last. */
+export async function saveRange(
   disk: Disk,
   file: DiskFile,
   start: number,
@@ -80,6 +84,9 @@ async function saveRange(
       at += count;
     }
     await saved.sync();
+  } catch (error) {
+    disk.unlink(location);
+    throw error;
   } finally {
     saved.close();
   }

@@ -1,0 +1,30 @@
+import { copyFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Claim, fasterThanPi } from "./support/claim.js";
+import { messageAt, writeSession } from "./support/sessions.js";
+
+const entries = 10_000;
+const count = 200;
+const messages = Array.from({ length: 40 }, (_, number) => messageAt(number));
+
+export const appendContext: Claim = {
+  name: "append-context",
+  title:
+    "Append a message and build the context, again and again, in a session that is open and was read once",
+  async measure(runner) {
+    return runner.inDirectory("append-context", async (dir) => {
+      const path = join(dir, "session.jsonl");
+      writeSession(path, { entries });
+      const row = await runner.compare(
+        `${count} times at ${entries.toLocaleString("en")} entries, all in context`,
+        "appendContext",
+        (round) => {
+          const copy = join(dir, `${round}.jsonl`);
+          copyFileSync(path, copy);
+          return { path: copy, messages, count };
+        },
+      );
+      return [{ ...row, targets: [fasterThanPi(row, 10)] }];
+    });
+  },
+};

@@ -1,0 +1,28 @@
+import { join } from "node:path";
+import type { Claim, Row, Target } from "./support/claim.js";
+import { writeSession } from "./support/sessions.js";
+
+const maxMs = 4_000;
+const maxPeakMb = 400;
+
+export const millionLines: Claim = {
+  name: "million-lines",
+  title:
+    "Open a session of a million lines, 560 MB: more than one string can hold, so that pi cannot open it",
+  async measure(runner) {
+    return runner.inDirectory("million", async (dir) => {
+      const path = join(dir, "session.jsonl");
+      writeSession(path, { entries: 1_000_000, compactEvery: 1_000 });
+      const opened = await runner.alone("open", "openOnly", { path });
+      const built = await runner.alone("open and build the context", "open", { path });
+      return [opened, built].map((row): Row => ({ ...row, targets: ceilings(row) }));
+    });
+  },
+};
+
+function ceilings({ ours }: Pick<Row, "ours">): readonly Target[] {
+  return [
+    { text: `under ${maxMs / 1000} s`, met: ours.ms < maxMs },
+    { text: `peak under ${maxPeakMb} MB`, met: ours.peakMb < maxPeakMb },
+  ];
+}

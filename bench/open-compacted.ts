@@ -1,0 +1,21 @@
+import { join } from "node:path";
+import { type Claim, fasterThanPi, lighterThanPi, type Row } from "./support/claim.js";
+import { writeSession } from "./support/sessions.js";
+
+export const openCompacted: Claim = {
+  name: "open-compacted",
+  title: "Open a session and build its context: a compaction every 1,000 entries that keeps the last 20",
+  async measure(runner) {
+    const rows: Row[] = [];
+    for (const entries of [1_000, 10_000, 100_000]) {
+      await runner.inDirectory(`compacted-${entries}`, async (dir) => {
+        const path = join(dir, "session.jsonl");
+        writeSession(path, { entries, compactEvery: 1_000 });
+        const row = await runner.compare(`${entries.toLocaleString("en")} entries`, "open", () => ({ path }));
+        const targets = entries === 100_000 ? [fasterThanPi(row, 8), lighterThanPi(row)] : [];
+        rows.push({ ...row, targets });
+      });
+    }
+    return rows;
+  },
+};

@@ -1,0 +1,21 @@
+import { join } from "node:path";
+import { type Claim, fasterThanPi, lighterThanPi, type Row } from "./support/claim.js";
+import { writeSession } from "./support/sessions.js";
+
+export const openLinear: Claim = {
+  name: "open-linear",
+  title: "Open a session and build its context: one branch, no compaction, so that every entry is in context",
+  async measure(runner) {
+    const rows: Row[] = [];
+    for (const entries of [1_000, 10_000, 100_000]) {
+      await runner.inDirectory(`linear-${entries}`, async (dir) => {
+        const path = join(dir, "session.jsonl");
+        writeSession(path, { entries });
+        const row = await runner.compare(`${entries.toLocaleString("en")} entries`, "open", () => ({ path }));
+        const targets = entries === 100_000 ? [fasterThanPi(row, 2.5), lighterThanPi(row)] : [];
+        rows.push({ ...row, targets });
+      });
+    }
+    return rows;
+  },
+};

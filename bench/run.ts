@@ -1,0 +1,33 @@
+import { writeFileSync } from "node:fs";
+import { buildPackage } from "../test/support/built.js";
+import { append } from "./append.js";
+import { appendContext } from "./append-context.js";
+import { list } from "./list.js";
+import { millionLines } from "./million-lines.js";
+import { openCompacted } from "./open-compacted.js";
+import { openLinear } from "./open-linear.js";
+import type { Claim, Row } from "./support/claim.js";
+import { printClaim, printResults } from "./support/report.js";
+import { Runner } from "./support/runner.js";
+
+/** npm run bench [-- NAME…]: all claims, written to RESULTS.md, or the named ones, printed only. */
+const claims: readonly Claim[] = [openLinear, openCompacted, append, appendContext, millionLines, list];
+const rounds = 7;
+
+const named = process.argv.slice(2);
+const chosen = named.length === 0 ? claims : claims.filter(({ name }) => named.includes(name));
+if (named.length > chosen.length)
+  throw new TypeError(
+    `expected names among ${claims.map(({ name }) => name).join(", ")}, got ${named.join(", ")}`,
+  );
+
+using built = await buildPackage();
+using runner = new Runner(built.dir, rounds);
+const results: { readonly claim: Claim; readonly rows: readonly Row[] }[] = [];
+for (const claim of chosen) {
+  const rows = await claim.measure(runner);
+  results.push({ claim, rows });
+  console.log(printClaim(claim, rows));
+}
+if (named.length === 0) writeFileSync(new URL("RESULTS.md", import.meta.url), printResults(results, rounds));
+// A claim that is missed is a result, and said as one; only a program that fails is an error.

@@ -1,0 +1,59 @@
+import { cpus, release, totalmem, type } from "node:os";
+import type { Claim, Row, Target } from "./claim.js";
+
+/** A claim's rows as a Markdown table under its title. */
+export function printClaim({ name, title }: Claim, rows: readonly Row[]): string {
+  const compared = rows.some(({ pi }) => pi !== undefined);
+  const head = compared
+    ? ["", "ms", "pi ms", "times as fast (least to most)", "peak MB", "pi peak MB", "target"]
+    : ["", "ms", "peak MB", "target"];
+  const lines = rows.map((row) => {
+    const { what, ours, pi, ratio, targets } = row;
+    const verdict = targets.length === 0 ? "none" : targets.map(printTarget).join("; ");
+    if (pi === undefined || ratio === undefined) return [what, ms(ours.ms), mb(ours.peakMb), verdict];
+    const times = `${ratio.median.toFixed(1)} (${ratio.min.toFixed(1)} to ${ratio.max.toFixed(1)})`;
+    return [what, ms(ours.ms), ms(pi.ms), times, mb(ours.peakMb), mb(pi.peakMb), verdict];
+  });
+  const align = head.map((_, at) => (at === 0 || at === head.length - 1 ? "---" : "---:"));
+  const table = [head, align, ...lines].map((cells) => `| ${cells.join(" | ")} |`);
+  return [`## ${title}`, "", `\`npm run bench -- ${name}\``, "", ...table, ""].join("\n");
+}
+
+/** The whole of RESULTS.md. */
+export function printResults(
+  results: readonly { readonly claim: Claim; readonly rows: readonly Row[] }[],
+  rounds: number,
+): string {
+  const targets = results.flatMap(({ rows }) => rows.flatMap((row) => row.targets));
+  const missed = targets.filter(({ met }) => !met).length;
+  const cores = cpus();
+  return [
+    "# Benchmarks",
+    "",
+    "Written by `npm run bench`; do not edit. Compare the figures with each other, not with those of another machine.",
+    "",
+    `- Date: ${new Date().toISOString().slice(0, 10)}`,
+    `- Machine: ${cores.length} cores, ${cores[0]?.model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GB, ${type()} ${release()}`,
+    `- Node ${process.version}; pi is @mariozechner/pi-coding-agent 0.73.1`,
+    `- Targets: ${targets.length - missed} met, ${missed} missed`,
+    "",
+    `Each figure is the median of ${rounds} runs, each in a new process, this library and pi in turns on the same files.`,
+    '"Times as fast" is the median over the pairs of runs, with the least and the greatest. Peak memory is the largest',
+    "resident set of the whole process, Node itself included, which takes some 45 MB. Of pi only the file that keeps",
+    "sessions is loaded.",
+    "",
+    ...results.map(({ claim, rows }) => printClaim(claim, rows)),
+  ].join("\n");
+}
+
+function printTarget({ text, met }: Target): string {
+  return `${met ? "met" : "**missed**"}: ${text}`;
+}
+
+function ms(value: number): string {
+  return value < 10 ? value.toFixed(1) : String(Math.round(value));
+}
+
+function mb(value: number): string {
+  return String(Math.round(value));
+}

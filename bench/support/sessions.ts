@@ -1,0 +1,121 @@
+import { closeSync, mkdirSync, openSync, writeSync } from "node:fs";
+import { dirname } from "node:path";
+import type { Message } from "sessile/content";
+import { encodeEntry, type SessionEntry } from "sessile/session";
+
+/** The shape of a session to be made. */
+export interface SessionShape {
+  readonly id?: string;
+  readonly cwd?: string;
+  readonly entries: number;
+  /** A compaction after every so many entries, keeping the last {@link keptEntries}. Default none. */
+  readonly compactEvery?: number;
+}
+
+const keptEntries = 20;
+const startTime = Date.UTC(2026, 0, 1);
+
+/**
+ * Writes a session as this library does, checksums included: turns of a question, an answer with a tool call, the tool's
+ * result and an answer, one after the other. Lines have 560 bytes on average. The same at every call.
+ */
+export function writeSession(path: string, shape: SessionShape): void {
+  const { id = "0198c0de-0000-7000-8000-000000000000", cwd = "/work/project", entries } = shape;
+  mkdirSync(dirname(path), { recursive: true });
+  const file = openSync(path, "w");
+  try {
+    const timestamp = new Date(startTime).toISOString();
+    let block = `${JSON.stringify({ type: "session", version: 3, id, timestamp, cwd, sessile: 1 })}\n`;
+    for (let number = 0; number < entries; number++) {
+      block += `${encodeEntry(entryAt(number, shape.compactEvery))}\n`;
+      if (block.length < 1 << 20) continue;
+      writeSync(file, block);
+      block = "";
+    }
+    writeSync(file, block);
+  } finally {
+    closeSync(file);
+  }
+}
+
+function entryAt(number: number, compactEvery: number | undefined): SessionEntry {
+  const place = {
+    id: idOf(number),
+    parentId: number === 0 ? null : idOf(number - 1),
+    timestamp: new Date(startTime + number * 1000).toISOString(),
+  };
+  if (compactEvery !== undefined && number % compactEvery === compactEvery - 1) {
+    const firstKeptEntryId = idOf(number - keptEntries);
+    return {
+      type: "compaction",
+      ...place,
+      summary: prose(number, 600),
+      firstKeptEntryId,
+      tokensBefore: 150_000,
+    };
+  }
+  return { type: "message", ...place, message: messageAt(number) };
+}
+
+/** Eight hexadecimal digits that do not come in order, as random ones do not; each number has its own. */
+function idOf(number: number): string {
+  return (Math.imul(number + 1, 0x9e3779b1) >>> 0).toString(16).padStart(8, "0");
+}
+
+const usage = {
+  input: 1523,
+  output: 211,
+  cacheRead: 48_211,
+  cacheWrite: 902,
+  totalTokens: 50_847,
+  cost: { input: 0.004569, output: 0.003165, cacheRead: 0.0144633, cacheWrite: 0.0033825, total: 0.0255798 },
+};
+
+/** The message at a place in the conversation. */
+export function messageAt(number: number): Message {
+  const timestamp = startTime + number * 1000;
+  const made = {
+    api: "anthropic-messages",
+    provider: "anthropic",
+    model: "claude-sonnet-4-5",
+    usage,
+    timestamp,
+  };
+  const call = `toolu_${idOf(number - (number % 4))}`;
+  switch (number % 4) {
+    case 0:
+      return { role: "user", content: [{ type: "text", text: prose(number, 270) }], timestamp };
+    case 1: {
+      const block = {
+        type: "toolCall",
+        id: call,
+        name: "read",
+        arguments: { path: `src/file-${number}.ts` },
+      } as const;
+      return { role: "assistant", content: [block], stopReason: "toolUse", ...made };
+    }
+    case 2: {
+      const content = [{ type: "text", text: prose(number, 320) }] as const;
+      return { role: "toolResult", toolCallId: call, toolName: "read", content, isError: false, timestamp };
+    }
+    default:
+      return {
+        role: "assistant",
+        content: [{ type: "text", text: prose(number, 50) }],
+        stopReason: "stop",
+        ...made,
+      };
+  }
+}
+
+const words = "the tree keeps every branch and a line is never rewritten so “history” stays as it was".split(
+  " ",
+);
+
+/** Text of so many characters, now and then with one that is not ASCII, or a line feed. */
+function prose(seed: number, length: number): string {
+  let text = "";
+  for (let i = seed; text.length < length; i++)
+    text += `${words[(i * 7 + seed) % words.length]}${i % 12 === 0 ? "\n" : " "}`;
+  return text.slice(0, length);
+}

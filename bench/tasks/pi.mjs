@@ -1,0 +1,46 @@
+// What pi 0.73.1 does in the benchmarks, in a process of its own: node tasks/pi.mjs TASK INPUT
+import { dirname, join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { task } from "./task.mjs";
+
+// Its file of sessions alone: the package's own entry loads a terminal interface, 80 MB and a second that no session needs.
+const index = fileURLToPath(import.meta.resolve("@mariozechner/pi-coding-agent"));
+/** @type {typeof import("@mariozechner/pi-coding-agent")} */
+const { SessionManager } = await import(pathToFileURL(join(dirname(index), "core/session-manager.js")).href);
+
+await task({
+  /** @param {{ path: string }} input */
+  async open({ path }, timed) {
+    const context = await timed(() => SessionManager.open(path).buildSessionContext());
+    return context.messages.length;
+  },
+
+  /** @param {{ dir: string, messages: readonly any[], count: number }} input */
+  async append({ dir, messages, count }, timed) {
+    const manager = SessionManager.create("/work/project", dir);
+    for (const message of messages) manager.appendMessage(message);
+    await timed(() => {
+      for (let i = 0; i < count; i++) manager.appendMessage(messages[i % messages.length]);
+    });
+    return manager.getEntries().length;
+  },
+
+  /** @param {{ path: string, messages: readonly any[], count: number }} input */
+  async appendContext({ path, messages, count }, timed) {
+    const manager = SessionManager.open(path);
+    let items = manager.buildSessionContext().messages.length;
+    await timed(() => {
+      for (let i = 0; i < count; i++) {
+        manager.appendMessage(messages[i % messages.length]);
+        items += manager.buildSessionContext().messages.length;
+      }
+    });
+    return items;
+  },
+
+  /** @param {{ project: string, cwd: string, limit: number }} input */
+  async list({ project, cwd, limit }, timed) {
+    const page = await timed(async () => (await SessionManager.list(cwd, project)).slice(0, limit));
+    return page.map(({ firstMessage }) => firstMessage).length;
+  },
+});

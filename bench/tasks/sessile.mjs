@@ -1,0 +1,59 @@
+// What this library does in the benchmarks, in a process of its own: node tasks/sessile.mjs TASK INPUT
+import { task } from "./task.mjs";
+
+const { built } = JSON.parse(process.argv[3] ?? "{}");
+/** @type {typeof import("sessile/session/node")} */
+const { fileSessionStore, openSessionFile } = await import(`${built}/session/node/index.js`);
+
+await task({
+  /** @param {{ path: string }} input */
+  async open({ path }, timed) {
+    const context = await timed(async () => {
+      const session = await openSessionFile(path);
+      return session.context();
+    });
+    return context.items.length;
+  },
+
+  /** @param {{ path: string }} input */
+  async openOnly({ path }, timed) {
+    const session = await timed(() => openSessionFile(path));
+    return [session.tree.size, session.leafId];
+  },
+
+  /** @param {{ dir: string, messages: readonly import("sessile/content").Message[], count: number }} input */
+  async append({ dir, messages, count }, timed) {
+    const session = await fileSessionStore({ dir, durability: "os" }).create({ cwd: "/work/project" });
+    for (const message of messages) await session.appendMessage(message);
+    await timed(async () => {
+      for (let i = 0; i < count; i++)
+        await session.appendMessage(/** @type {any} */ (messages[i % messages.length]));
+    });
+    await session.close();
+    return session.tree.size;
+  },
+
+  /** @param {{ path: string, messages: readonly import("sessile/content").Message[], count: number }} input */
+  async appendContext({ path, messages, count }, timed) {
+    const session = await openSessionFile(path, { mode: "write", durability: "os" });
+    let items = (await session.context()).items.length;
+    await timed(async () => {
+      for (let i = 0; i < count; i++) {
+        await session.appendMessage(/** @type {any} */ (messages[i % messages.length]));
+        items += (await session.context()).items.length;
+      }
+    });
+    await session.close();
+    return items;
+  },
+
+  /** @param {{ dir: string, cwd: string, limit: number }} input */
+  async list({ dir, cwd, limit }, timed) {
+    const page = await timed(async () => {
+      const summaries = [];
+      for await (const summary of fileSessionStore({ dir }).list({ cwd, limit })) summaries.push(summary);
+      return summaries;
+    });
+    return page.map(({ firstMessage }) => firstMessage).length;
+  },
+});

@@ -1,0 +1,46 @@
+import fc from "fast-check";
+import { type ContextMessage, contextOf } from "sessile/content";
+import { describe, expect, test } from "vitest";
+import { message } from "../arbitraries/messages.js";
+
+describe("contextOf", () => {
+  test("has every message in order, with ids of their own", () => {
+    fc.assert(
+      fc.property(fc.array(message, { maxLength: 5 }), (messages) => {
+        const context = contextOf(messages);
+        expect(context.items.map((item) => item.message)).toEqual(messages);
+        expect(context.items.map((item) => item.entryId)).toEqual(messages.map((_, index) => `m${index}`));
+        expect(context).toMatchObject({ views: [], pins: [], thinkingLevel: "off" });
+      }),
+    );
+  });
+
+  test("says where a message comes from", () => {
+    const messages: readonly ContextMessage[] = [
+      { role: "compactionSummary", summary: "s", tokensBefore: 1, timestamp: 0 },
+      { role: "branchSummary", summary: "s", fromId: "root", timestamp: 0 },
+      { role: "custom", customType: "c", content: "x", display: true, timestamp: 0 },
+      { role: "user", content: "x", timestamp: 0 },
+      { role: "system", content: "x", timestamp: 0 },
+    ];
+    expect(contextOf(messages).items.map((item) => item.origin)).toEqual([
+      "summary",
+      "branchSummary",
+      "custom",
+      "message",
+      "message",
+    ]);
+  });
+
+  test("takes the model from the last assistant message", () => {
+    const answer = (model: string): ContextMessage => ({
+      role: "assistant",
+      content: [],
+      provider: "p",
+      model,
+      timestamp: 0,
+    });
+    expect(contextOf([answer("a"), answer("b")]).model).toEqual({ provider: "p", modelId: "b" });
+    expect(contextOf([{ role: "user", content: "hi", timestamp: 0 }]).model).toBeNull();
+  });
+});

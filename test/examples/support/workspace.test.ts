@@ -1,0 +1,123 @@
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { toolResult } from "sessile/content";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { codingTools, runTool } from "../../../examples/support/tools.js";
+import { confinedPath } from "../../../examples/support/workspace.js";
+
+let dir: string;
+let workspace: string;
+let outside: string;
+
+beforeEach(() => {
+  dir = realpathSync(mkdtempSync(join(tmpdir(), "sessile-workspace-")));
+  workspace = join(dir, "workspace");
+  outside = join(dir, "outside");
+  mkdirSync(join(workspace, "src"), { recursive: true });
+  mkdirSync(outside);
+  // A neighbour whose name begins like the workspace's.
+  mkdirSync(join(dir, "workspace-2"));
+  writeFileSync(join(workspace, "src/a.ts"), "a\n");
+  writeFileSync(join(outside, "secret"), "secret\n");
+  symlinkSync(join(outside, "secret"), join(workspace, "link"));
+  symlinkSync(outside, join(workspace, "directory"));
+  symlinkSync(join(outside, "new"), join(workspace, "dangling"));
+  symlinkSync("loop", join(workspace, "loop"));
+  symlinkSync("src/a.ts", join(workspace, "inner"));
+});
+afterEach(() => rmSync(dir, { recursive: true, force: true }));
+
+describe("confinedPath", () => {
+  it.each([
+    ["a file", "src/a.ts", "src/a.ts"],
+    ["a file that is not there yet", "docs/deep/new.md", "docs/deep/new.md"],
+    ["the workspace", ".", ""],
+    ["a way out and back in", "src/../src/a.ts", "src/a.ts"],
+    ["a link that stays inside", "inner", "src/a.ts"],
+    ["a name that begins with dots", "..hidden", "..hidden"],
+  ])("allows %s", async (_what, path, real) => {
+    expect(await confinedPath(workspace, path)).toBe(join(workspace, real));
+  });
+
+  it("allows an absolute path inside, also of a workspace that is reached by a link", async () => {
+    expect(await confinedPath(workspace, join(workspace, "src/a.ts"))).toBe(join(workspace, "src/a.ts"));
+    symlinkSync(workspace, join(dir, "by-link"));
+    expect(await confinedPath(join(dir, "by-link"), "src/a.ts")).toBe(join(workspace, "src/a.ts"));
+  });
+
+  it.each([
+    ["the parent", ".."],
+    ["a sibling", "../x"],
+    ["a sibling whose name begins alike", "../workspace-2/x"],
+    ["a way out of a deeper place", "src/../../outside/secret"],
+    ["a way out of what is not there", "absent/../../outside/secret"],
+    ["an absolute path", "/etc/passwd"],
+    ["the root", "/"],
+    ["a link to a file outside", "link"],
+    ["a directory that is a link to outside", "directory/secret"],
+    ["what is not there yet below such a directory", "directory/deep/new"],
+    ["a link to what is not there, outside", "dangling"],
+    ["a link to itself", "loop"],
+    ["below a link to itself", "loop/x"],
+  ])("refuses %s", async (_what, path) => {
+    await expect(confinedPath(workspace, path)).rejects.toThrow(`${path} is outside the workspace`);
+  });
+});
+
+describe("the tools", () => {
+  const run = (name: string, args: unknown) =>
+    runTool(
+      codingTools(workspace),
+      { type: "toolCall", id: "c", name, arguments: args },
+      { signal: AbortSignal.timeout(10_000) },
+    );
+  const failure = (name: string, text: string | RegExp) => ({
+    ...toolResult({ id: "c", name }, ""),
+    content: [{ type: "text", text: expect.stringMatching(text) }],
+    isError: true,
+    timestamp: expect.any(Number),
+  });
+
+  it.each([
+    ["read", { path: "link" }],
+    ["write", { path: "dangling", content: "x" }],
+    ["write", { path: "directory/new", content: "x" }],
+    ["edit", { path: "link", oldText: "secret", newText: "x" }],
+  ])("%s stays in the workspace: %o", async (name, args) => {
+    expect(await run(name, args)).toEqual(failure(name, /outside the workspace/));
+    expect(readFileSync(join(outside, "secret"), "utf8")).toBe("secret\n");
+    expect(existsSync(join(outside, "new"))).toBe(false);
+  });
+
+  it("write, edit and read real files", async () => {
+    await run("write", { path: "docs/n.md", content: "one two one\n" });
+    expect(await run("edit", { path: "docs/n.md", oldText: "one", newText: "1" })).toEqual(
+      failure("edit", "oldText is there 2 times, expected once"),
+    );
+    await run("edit", { path: "docs/n.md", oldText: "two", newText: "$& 2" });
+    expect(await run("read", { path: "docs/n.md" })).toMatchObject({
+      content: [{ text: "one $& 2 one\n" }],
+      isError: false,
+    });
+  });
+
+  it.each([
+    ["absent", {}, "there is no tool absent"],
+    ["read", null, "path: expected a string"],
+    ["read", { path: 1 }, "path: expected a string"],
+    ["read", { path: "absent" }, "ENOENT"],
+    ["bash", { command: "echo before; exit 3" }, /^before\n\n\[exit code 3\]$/],
+  ])("give what goes wrong to the model: %s %o", async (name, args, text) => {
+    expect(await run(name, args)).toEqual(failure(name, text));
+  });
+});

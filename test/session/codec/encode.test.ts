@@ -1,0 +1,158 @@
+import fc from "fast-check";
+import { SessileError } from "sessile/errors";
+import { encodeEntry, parseSession, type SessionEntry, type UnknownEntry } from "sessile/session";
+import { describe, expect, test } from "vitest";
+import { encodeHeader } from "../../../src/session/codec/encode.js";
+import { withoutChecksum } from "../../../src/session/codec/json.js";
+import { header, plainHeader, sessionEntry } from "../../arbitraries/entries.js";
+
+const place = { id: "a", parentId: null, timestamp: "2025-11-20T23:33:50.805Z" };
+const custom = (data: unknown) => ({ type: "custom", ...place, customType: "c", data }) as const;
+
+/** Where an encode says that the entry is wrong; undefined where it does not. */
+function wrongPlace(entry: unknown, options?: Parameters<typeof encodeEntry>[1]): string | undefined {
+  try {
+    encodeEntry(entry as SessionEntry, options);
+    return undefined;
+  } catch (error) {
+    if (!SessileError.is(error, "INVALID_ENTRY")) throw error;
+    expect(error.message).toContain(`expected ${error.details.expected}`);
+    return error.details.path;
+  }
+}
+
+describe("encodeEntry", () => {
+  test("begins with type, id, parentId and timestamp, and ends with the checksum", () => {
+    fc.assert(
+      fc.property(sessionEntry, (entry) => {
+        const line = encodeEntry(entry);
+        const keys = Object.keys(JSON.parse(line));
+        expect(keys.slice(0, 4)).toEqual(["type", "id", "parentId", "timestamp"]);
+        expect(keys.at(-1)).toBe("crc");
+        expect(encodeEntry(entry, { checksum: false })).toBe(withoutChecksum(line));
+        expect(line).not.toContain("\n");
+        expect(line.isWellFormed()).toBe(true);
+      }),
+    );
+  });
+
+  test("puts the keys in order, whatever order the entry has them in", () => {
+    const entry = { targetId: "b", timestamp: "t", parentId: "p", id: "i", type: "label" } as const;
+    expect(encodeEntry(entry, { checksum: false })).toBe(
+      '{"type":"label","id":"i","parentId":"p","timestamp":"t","targetId":"b"}',
+    );
+  });
+
+  test("gives JSON back as it was", () => {
+    fc.assert(
+      fc.property(sessionEntry, (entry) => {
+        expect(JSON.parse(encodeEntry(entry, { checksum: false }))).toEqual(entry);
+      }),
+    );
+  });
+
+  test("does not write a stored checksum again", () => {
+    const entry = { ...custom(1), crc: "00000000" } as SessionEntry;
+    expect(encodeEntry(entry)).toBe(encodeEntry(custom(1)));
+    expect(encodeEntry(entry, { checksum: false })).not.toContain("crc");
+  });
+
+  test("gives an unknown entry its stored line", () => {
+    const raw = '{"type":"later", "id":"a", "n":12345678901234567890}';
+    const entry: UnknownEntry = { type: "unknown", entryType: "later", ...place, raw };
+    expect(encodeEntry(entry)).toBe(raw);
+  });
+
+  test("leaves out members that are undefined", () => {
+    expect(encodeEntry(custom({ a: undefined, b: 1 }), { checksum: false })).toMatch(/"data":\{"b":1\}\}$/);
+  });
+
+  test("leaves the entry alone", () => {
+    const entry = Object.freeze(custom(Object.freeze({ a: 1 })));
+    encodeEntry(entry);
+    expect(entry).toEqual(custom({ a: 1 }));
+  });
+
+  const cyclic: { self?: unknown } = {};
+  cyclic.self = cyclic;
+  const deep = (depth: number) => JSON.parse(`${"[".repeat(depth)}${"]".repeat(depth)}`);
+
+  test.each<[string, unknown, string]>([
+    ["no object", null, ""],
+    ["no type", { ...place }, "type"],
+    ["an unknown type", { type: "later", ...place }, "type"],
+    ["a type of every object", { type: "constructor", ...place }, "type"],
+    ["an empty id", { ...custom(1), id: "" }, "id"],
+    ["a number for an id", { ...custom(1), id: 1 }, "id"],
+    ["no parent", { ...custom(1), parentId: undefined }, "parentId"],
+    ["no time", { ...custom(1), timestamp: undefined }, "timestamp"],
+    ["a field of the wrong type", { ...custom(1), customType: 5 }, "customType"],
+    ["NaN", custom(Number.NaN), "data"],
+    ["Infinity within", custom({ a: [1, { b: -Infinity }] }), "data.a[1].b"],
+    ["a function", custom({ run: () => 1 }), "data.run"],
+    ["a symbol", custom([Symbol("s")]), "data[0]"],
+    ["a bigint", custom(1n), "data"],
+    ["undefined in a list", custom([1, undefined]), "data[1]"],
+    ["a Date", custom(new Date(0)), "data"],
+    ["a Map", custom(new Map()), "data"],
+    ["bytes", custom(new Uint8Array(1)), "data"],
+    ["an object that writes itself", custom({ toJSON: () => 1 }), "data"],
+    ["an own __proto__", custom(JSON.parse('{"__proto__":1}')), "data.__proto__"],
+    ["a cycle", custom(cyclic), `data${".self".repeat(255)}`],
+    ["a depth of 257", custom(deep(256)), `data${"[0]".repeat(255)}`],
+    ["a message of no role", { type: "message", ...place, message: { role: "wizard" } }, "message.role"],
+    [
+      "a block of the wrong shape",
+      { type: "message", ...place, message: { role: "user", content: [{ type: "text" }], timestamp: 1 } },
+      "message.content[0].text",
+    ],
+    ["an edit without a replacement", { type: "context_edit", ...place, targetId: "b" }, "replacement"],
+  ])("refuses %s", (_, entry, path) => {
+    expect(wrongPlace(entry)).toBe(path);
+  });
+
+  test("takes a depth of 256, which is what a reader takes", () => {
+    const line = encodeEntry(custom(deep(255)));
+    expect(parseSession(`${encodeHeader(plainHeader)}\n${line}\n`).entries).toEqual([custom(deep(255))]);
+    expect(wrongPlace(custom(deep(8)), { maxDepth: 9 })).toBeUndefined();
+    expect(wrongPlace(custom(deep(9)), { maxDepth: 9 })).toBe(`data${"[0]".repeat(8)}`);
+  });
+
+  test.each([7, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])(
+    "refuses a depth of %d as an option",
+    (maxDepth) => {
+      expect(() => encodeEntry(custom(cyclic), { maxDepth })).toThrow(
+        /^maxDepth: expected an integer >= 8, got /,
+      );
+    },
+  );
+
+  test("takes a plain object of another realm", () => {
+    expect(wrongPlace(custom(Object.create(null)))).toBeUndefined();
+  });
+});
+
+describe("encodeHeader", () => {
+  test("gives the header back as it was, its known keys first and in order", () => {
+    fc.assert(
+      fc.property(header, (header) => {
+        const line = encodeHeader(header);
+        expect(JSON.parse(line)).toEqual(header);
+        expect(line.startsWith('{"type":"session","version":3,"id":')).toBe(true);
+        expect(parseSession(`${line}\n`)).toMatchObject({ header, diagnostics: [] });
+      }),
+    );
+    const later = { later: 1, ...plainHeader };
+    expect(Object.keys(JSON.parse(encodeHeader(later))).slice(0, 5)).toEqual([
+      "type",
+      "version",
+      "id",
+      "timestamp",
+      "cwd",
+    ]);
+  });
+
+  test("refuses what JSON cannot hold", () => {
+    expect(() => encodeHeader({ ...plainHeader, version: Number.NaN })).toThrow(SessileError);
+  });
+});

@@ -1,0 +1,162 @@
+import fc from "fast-check";
+import { encodeEntry } from "sessile/session";
+import { describe, expect, test } from "vitest";
+import { checksumAt, parseLine, withChecksum, withoutChecksum } from "../../../src/session/codec/json.js";
+import { damage, damaged } from "../../arbitraries/bytes.js";
+import { sessionEntry } from "../../arbitraries/entries.js";
+import { jsonValue } from "../../arbitraries/values.js";
+
+const encoder = new TextEncoder();
+const parse = (line: string, maxDepth = 256) => parseLine(encoder.encode(line), maxDepth);
+const codes = (line: string, maxDepth?: number) => {
+  const parsed = parse(line, maxDepth);
+  return parsed.ok ? parsed.notes.map((note) => note.code) : [parsed.code];
+};
+const nested = (depth: number) => `${"[".repeat(depth)}${"]".repeat(depth)}`;
+
+describe("parseLine", () => {
+  test("gives what JSON.parse gives", () => {
+    fc.assert(
+      fc.property(jsonValue, (value) => {
+        const text = JSON.stringify(value);
+        expect(parse(text)).toEqual({ ok: true, value, text, notes: [] });
+      }),
+    );
+  });
+
+  test("never throws, and takes what JSON.parse takes", () => {
+    fc.assert(
+      fc.property(sessionEntry, damage, (entry, changes) => {
+        const bytes = damaged(encoder.encode(encodeEntry(entry)), changes);
+        let valid = true;
+        try {
+          JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes));
+        } catch {
+          valid = false;
+        }
+        expect(parseLine(bytes, 256).ok).toBe(valid);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test.each([
+    ["no JSON", "{", "INVALID_JSON"],
+    ["nothing", "", "INVALID_JSON"],
+    ["two values", "{}{}", "INVALID_JSON"],
+    ["NUL", "\0\0\0", "INVALID_JSON"],
+  ])("says of %s what is wrong", (_, line, code) => {
+    expect(codes(line)).toEqual([code]);
+  });
+
+  test.each([
+    ["FF", [0x22, 0xff, 0x22]],
+    ["a surrogate", [0x22, 0xed, 0xa0, 0xbd, 0x22]],
+  ])("refuses %s in place of replacing it", (_, bytes) => {
+    expect(parseLine(Uint8Array.from(bytes), 256)).toMatchObject({ ok: false, code: "INVALID_UTF8" });
+  });
+
+  test("counts the depth, and not the brackets in strings", () => {
+    const depth = fc.integer({ min: 1, max: 40 });
+    fc.assert(
+      fc.property(depth, depth, fc.nat({ max: 60 }), (depth, maxDepth, others) => {
+        const text = JSON.stringify({ s: `[{"\\${"[".repeat(others)}`, list: Array(others).fill([]) });
+        const line = `[${text.slice(0, -1)},"n":${nested(depth)}}]`;
+        const isDeep = Math.max(depth + 2, others > 0 ? 4 : 3) > maxDepth;
+        expect(codes(line, maxDepth)).toEqual(isDeep ? ["TOO_DEEP"] : []);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test("refuses a depth that would break readers after it", () => {
+    expect(codes(nested(256))).toEqual([]);
+    expect(codes(nested(257))).toEqual(["TOO_DEEP"]);
+    expect(codes(nested(1_000_000))).toEqual(["TOO_DEEP"]);
+    expect(codes(`${'{"a":'.repeat(257)}1${"}".repeat(257)}`)).toEqual(["TOO_DEEP"]);
+  });
+
+  test("leaves out every __proto__ key, however it is written", () => {
+    const letter = (character: string, how: number) => {
+      const code = character.charCodeAt(0).toString(16).padStart(4, "0");
+      return [character, `\\u${code}`, `\\u${code.toUpperCase()}`][how % 3];
+    };
+    const where = fc.constantFrom(
+      (key: string) => `{"${key}":{"x":1}}`,
+      (key: string) => `{"a":[{"b":{"c":1,"${key}":[]}}]}`,
+      (key: string) => `[{"${key}":null,"d":{"${key}":{"${key}":1}}}]`,
+    );
+    fc.assert(
+      fc.property(where, fc.array(fc.nat({ max: 2 }), { minLength: 9, maxLength: 9 }), (line, how) => {
+        const key = Array.from("__proto__", (character, at) => letter(character, how[at] as number)).join("");
+        const parsed = parse(line(key));
+        if (!parsed.ok) throw new Error(parsed.code);
+        expect(parsed.notes.map((note) => note.code)).toEqual(["UNSAFE_KEY"]);
+        expect(JSON.stringify(parsed.value)).not.toContain("__proto__");
+      }),
+      { numRuns: 300 },
+    );
+    expect(({} as { x?: unknown }).x).toBeUndefined();
+  });
+
+  test("keeps the words __proto__ where they are no key", () => {
+    const line = JSON.stringify({ text: "__proto__", id: ["__proto__"], "\u005f_proto": 1 });
+    expect(parse(line)).toEqual({ ok: true, value: JSON.parse(line), text: line, notes: [] });
+  });
+});
+
+describe("checksums", () => {
+  const lines = jsonValue.map((value) => JSON.stringify({ type: "custom", value }));
+
+  test("are put on and taken off", () => {
+    fc.assert(
+      fc.property(lines, (line) => {
+        const signed = withChecksum(line);
+        expect(signed).toMatch(/,"crc":"[0-9a-f]{8}"\}$/);
+        expect(withoutChecksum(signed)).toBe(line);
+        expect(withoutChecksum(line)).toBe(line);
+        expect(codes(signed)).toEqual([]);
+        expect(codes(`${signed}\r`)).toEqual([]);
+        const { crc: _, ...value } = JSON.parse(signed);
+        expect(value).toEqual(JSON.parse(line));
+      }),
+    );
+  });
+
+  test("tell of every changed byte before them", () => {
+    const change = fc.tuple(
+      lines,
+      fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
+      fc.integer({ min: 1, max: 255 }),
+    );
+    fc.assert(
+      fc.property(change, ([line, part, difference]) => {
+        const bytes = encoder.encode(withChecksum(line));
+        const at = Math.floor(part * checksumAt(bytes));
+        bytes[at] = (bytes[at] as number) ^ difference;
+        const parsed = parseLine(bytes, 256);
+        expect(parsed.ok ? parsed.notes.map((note) => note.code) : []).toEqual(parsed.ok ? ["MODIFIED"] : []);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test.each([
+    '{"crc":"00000000"}',
+    '{"a":1,"crc":"0000000"}',
+    '{"a":1,"crc":"0000000G"}',
+    '{"a":1,"crc":"0000000A"}',
+    '{"a":1,"crc": "00000000"}',
+    '{"a":1,"crc":"00000000"} ',
+    '{"crc":"00000000","a":1}',
+    '"crc":"00000000"}',
+    "",
+  ])("are not seen in %j", (line) => {
+    expect(checksumAt(encoder.encode(line))).toBe(-1);
+  });
+
+  test("are seen at their place", () => {
+    expect(checksumAt(encoder.encode('{"é":1,"crc":"00000000"}\r'))).toBe(7);
+    expect(codes('{"a":1,"crc":"00000000"}')).toEqual(["MODIFIED"]);
+  });
+});

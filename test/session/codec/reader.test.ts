@@ -1,0 +1,237 @@
+import fc from "fast-check";
+import { type Diagnostic, encodeEntry, parseSession, type SessionEntry } from "sessile/session";
+import { describe, expect, test } from "vitest";
+import { SessionReader } from "../../../src/session/codec/reader.js";
+import { treeRows } from "../../../src/session/tree/tree.js";
+import { damage, damaged } from "../../arbitraries/bytes.js";
+import { entryTree, plainHeader, sessionOf } from "../../arbitraries/entries.js";
+
+const encoder = new TextEncoder();
+const headerLine = JSON.stringify(plainHeader);
+const custom = (id: string, parentId: string | null): SessionEntry => ({
+  type: "custom",
+  id,
+  parentId,
+  timestamp: "t",
+  customType: "c",
+});
+
+/** Reads lines as they lie in a file, each followed by a line feed. */
+function read(lines: readonly (string | Uint8Array)[], full = false): SessionReader {
+  const reader = new SessionReader({ maxDepth: 256, full });
+  let at = 0;
+  for (const line of lines) {
+    const bytes = typeof line === "string" ? encoder.encode(line) : line;
+    reader.line(bytes, at);
+    at += bytes.length + 1;
+  }
+  reader.finish();
+  return reader;
+}
+
+const shapeOf = (reader: SessionReader) => ({
+  nodes: Array.from(reader.tree.walk()),
+  labels: Array.from(reader.tree.labels()),
+  leafId: reader.leafId,
+  info: reader.info,
+  header: reader.header,
+});
+const codesOf = (reader: SessionReader) => reader.diagnostics.map(({ code, line }) => [code, line]);
+
+describe("SessionReader", () => {
+  test("sees in the heads alone the session that it sees in whole lines", () => {
+    const file = fc.record({ entries: entryTree(), changes: fc.array(fc.option(damage), { maxLength: 8 }) });
+    fc.assert(
+      fc.property(file, ({ entries, changes }) => {
+        const lines = sessionOf(entries).lines.map((line, at) => {
+          const change = at === 0 ? null : changes[at];
+          return change ? damaged(encoder.encode(line), change).filter((byte) => byte !== 10) : line;
+        });
+        expect(shapeOf(read(lines))).toEqual(shapeOf(read(lines, true)));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test("knows where each line lies", () => {
+    fc.assert(
+      fc.property(entryTree(), (entries) => {
+        const { lines, text } = sessionOf(entries);
+        const bytes = encoder.encode(text);
+        const rows = treeRows(read(lines).tree);
+        entries.forEach((entry, index) => {
+          const { at, length } = rows.line(rows.row(entry.id)) ?? { at: -1, length: 0 };
+          expect(new TextDecoder().decode(bytes.subarray(at, at + length))).toBe(lines[index + 1]);
+        });
+      }),
+    );
+  });
+
+  test("hands over bodies as it reads them: in whole, or those of the structure", () => {
+    const entries: readonly SessionEntry[] = [
+      custom("a", null),
+      { type: "label", id: "b", parentId: "a", timestamp: "t", targetId: "a", label: "x" },
+    ];
+    for (const full of [true, false]) {
+      const bodies: unknown[] = [];
+      const reader = new SessionReader({
+        maxDepth: 256,
+        full,
+        onEntry: (row, entry) => void bodies.push([row, entry]),
+      });
+      for (const line of sessionOf(entries).lines) reader.line(encoder.encode(line), 0);
+      expect(bodies).toEqual(
+        full
+          ? [
+              [0, entries[0]],
+              [1, entries[1]],
+            ]
+          : [[1, entries[1]]],
+      );
+      reader.readInFull();
+      reader.line(encoder.encode(encodeEntry(custom("c", "b"))), 1);
+      expect(bodies.at(-1)).toEqual([2, custom("c", "b")]);
+    }
+  });
+
+  test("keeps the place of an entry whose body is damaged, and the history before it", () => {
+    const broken = encodeEntry(custom("b", "a")).replace('"customType":', '"customType";');
+    const reader = read(
+      [headerLine, encodeEntry(custom("a", null)), broken, encodeEntry(custom("c", "b"))],
+      true,
+    );
+    expect(reader.tree.path("c").map(({ id }) => id)).toEqual(["a", "b", "c"]);
+    expect(reader.diagnostics).toMatchObject([{ code: "INVALID_JSON", line: 3, entryId: "b" }]);
+  });
+
+  test("counts lines, blank and long ones too", () => {
+    const reader = new SessionReader({ maxDepth: 256, full: true });
+    reader.line(encoder.encode(headerLine), 0);
+    reader.line(encoder.encode(""), 100);
+    reader.tooLong(101, 1 << 30);
+    reader.line(encoder.encode("{"), 200);
+    expect(reader.diagnostics).toMatchObject([
+      { code: "LINE_TOO_LONG", line: 3, offset: 101 },
+      { code: "INVALID_JSON", line: 4, offset: 200 },
+    ]);
+    expect(reader.lines).toBe(4);
+  });
+
+  test("tells each problem as it finds it", () => {
+    const told: Diagnostic[] = [];
+    const reader = new SessionReader({
+      maxDepth: 256,
+      full: true,
+      onDiagnostic: (one) => void told.push(one),
+    });
+    reader.line(encoder.encode("42"), 0);
+    reader.line(encoder.encode(headerLine), 3);
+    reader.line(encoder.encode(encodeEntry(custom("a", "gone"))), 200);
+    reader.finish();
+    expect(told).toEqual(reader.diagnostics);
+    expect(told.map(({ code }) => code)).toEqual(["NOT_AN_OBJECT", "BEFORE_HEADER", "ORPHAN"]);
+  });
+
+  test("says of orphans and cycles which line they are, in file order", () => {
+    const lines = [custom("a", "gone"), custom("b", "c"), custom("c", "b"), custom("d", "away")];
+    const reader = read([headerLine, ...lines.map((entry) => encodeEntry(entry))]);
+    expect(codesOf(reader)).toEqual([
+      ["ORPHAN", 2],
+      ["CYCLE", 3],
+      ["ORPHAN", 5],
+    ]);
+    const offsets = reader.diagnostics.map(({ offset }) => offset);
+    const rows = treeRows(reader.tree);
+    expect(offsets).toEqual(["a", "b", "d"].map((id) => rows.line(rows.row(id))?.at));
+  });
+
+  test("accepts what comes in another order than parents first", () => {
+    const lines = [custom("c", "b"), custom("b", "a"), custom("a", null)];
+    const reader = read([headerLine, ...lines.map((entry) => encodeEntry(entry))]);
+    expect(reader.diagnostics).toEqual([]);
+    expect(reader.tree.path("c").map(({ id }) => id)).toEqual(["a", "b", "c"]);
+    expect(reader.leafId).toBe("a");
+  });
+
+  describe("the tail", () => {
+    const withTail = (tail: string, atRest?: boolean) => {
+      const reader = new SessionReader({ maxDepth: 256, full: true });
+      reader.line(encoder.encode(headerLine), 0);
+      const whole = reader.tail(encoder.encode(tail), 200, atRest);
+      return { whole, size: reader.tree.size, codes: codesOf(reader), lines: reader.lines };
+    };
+    const line = encodeEntry(custom("a", null));
+
+    test("is a line if it is whole", () => {
+      expect(withTail(line)).toEqual({ whole: true, size: 1, codes: [], lines: 2 });
+    });
+
+    test("is torn if it is not", () => {
+      expect(withTail(line.slice(0, -1))).toEqual({
+        whole: false,
+        size: 0,
+        codes: [["TORN_TAIL", 2]],
+        lines: 2,
+      });
+      expect(withTail("\0\0\0\0")).toMatchObject({ whole: false, codes: [["TORN_TAIL", 2]] });
+    });
+
+    test("is on its way while another writes", () => {
+      expect(withTail(line.slice(0, -1), false)).toEqual({ whole: false, size: 0, codes: [], lines: 1 });
+    });
+
+    test("is nothing if it is blank", () => {
+      expect(withTail(" \r")).toEqual({ whole: false, size: 0, codes: [], lines: 1 });
+    });
+
+    test("is not counted twice when it comes again with its line feed", () => {
+      const reader = new SessionReader({ maxDepth: 256, full: true });
+      reader.line(encoder.encode(headerLine), 0);
+      reader.tail(encoder.encode(line), 200);
+      reader.line(encoder.encode(line), 200);
+      reader.line(encoder.encode(line), 300);
+      expect(codesOf(reader)).toEqual([["DUPLICATE_ID", 4]]);
+    });
+  });
+
+  describe("the tip", () => {
+    const leaf = (targetId: string | null): SessionEntry => ({
+      type: "leaf",
+      id: "l",
+      parentId: targetId,
+      timestamp: "t",
+      targetId,
+    });
+    const tipOf = (...entries: readonly SessionEntry[]) =>
+      read([headerLine, ...entries.map((entry) => encodeEntry(entry))]).leafId;
+
+    test("is the last entry", () => {
+      expect(tipOf()).toBeNull();
+      expect(tipOf(custom("a", null), custom("b", null))).toBe("b");
+    });
+
+    test("is the target of a leaf entry that stands last", () => {
+      expect(tipOf(custom("a", null), custom("b", "a"), leaf("a"))).toBe("a");
+      expect(tipOf(custom("a", null), leaf(null))).toBeNull();
+      expect(tipOf(custom("a", null), leaf("a"), custom("c", "l"))).toBe("c");
+    });
+
+    test("is the leaf entry where its target is gone", () => {
+      expect(tipOf(custom("a", null), leaf("gone"))).toBe("l");
+    });
+  });
+
+  test("takes an entry of this program as if it had read it", () => {
+    fc.assert(
+      fc.property(entryTree(), (entries) => {
+        const known = entries.filter((entry) => entry.type !== "unknown");
+        const reader = read([headerLine]);
+        for (const entry of known) reader.own(entry, undefined);
+        const parsed = parseSession(sessionOf(known).text);
+        expect(Array.from(reader.tree.walk())).toEqual(Array.from(parsed.tree.walk()));
+        expect(reader.leafId).toBe(parsed.leafId);
+        expect(reader.info).toEqual(parsed.info);
+      }),
+    );
+  });
+});

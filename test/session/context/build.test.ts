@@ -1,0 +1,386 @@
+import fc from "fast-check";
+import type { Message, SystemMessage } from "sessile/content";
+import { SessileError } from "sessile/errors";
+import { buildSessionContext, parseSession, type SessionEntry } from "sessile/session";
+import { describe, expect, test } from "vitest";
+import { conversation } from "../../arbitraries/conversations.js";
+import { entryTree, sessionOf } from "../../arbitraries/entries.js";
+import { naiveContext } from "./naive-context.js";
+
+type Fields = SessionEntry extends infer E
+  ? E extends SessionEntry
+    ? Omit<E, "parentId" | "timestamp">
+    : never
+  : never;
+
+/** A session in which each entry follows the one before it. */
+function chain(...entries: readonly Fields[]) {
+  const chained = entries.map(
+    (entry, at) =>
+      ({
+        ...entry,
+        parentId: entries[at - 1]?.id ?? null,
+        timestamp: "1970-01-01T00:00:01.000Z",
+      }) as SessionEntry,
+  );
+  return parseSession(sessionOf(chained).text);
+}
+
+const user = (id: string): Fields => ({
+  type: "message",
+  id,
+  message: { role: "user", content: id, timestamp: 0 },
+});
+const assistant = (id: string, ...calls: readonly string[]): Fields => ({
+  type: "message",
+  id,
+  message: {
+    role: "assistant",
+    content: calls.map((call) => ({ type: "toolCall", id: call, name: "read", arguments: {} })),
+    provider: "p",
+    model: id,
+    timestamp: 0,
+  },
+});
+const result = (id: string, toolCallId: string): Fields => ({
+  type: "message",
+  id,
+  message: { role: "toolResult", toolCallId, toolName: "read", content: [], isError: false, timestamp: 0 },
+});
+const bash = (id: string): Fields => ({
+  type: "message",
+  id,
+  message: {
+    role: "bashExecution",
+    command: "ls",
+    output: id,
+    cancelled: false,
+    truncated: false,
+    timestamp: 0,
+  },
+});
+const system = (content: string): SystemMessage => ({ role: "system", content, timestamp: 0 });
+const compaction = (
+  id: string,
+  firstKeptEntryId: string,
+  more: { readonly retain?: readonly string[]; readonly systemMessage?: SystemMessage } = {},
+): Fields => ({ type: "compaction", id, summary: `sum ${id}`, firstKeptEntryId, tokensBefore: 1, ...more });
+const edit = (
+  id: string,
+  targetId: string,
+  replacement: null | { readonly content: string | readonly unknown[] },
+): Fields => ({
+  type: "context_edit",
+  id,
+  targetId,
+  replacement,
+});
+const pin = (id: string, targetId: string, pinned = true): Fields => ({
+  type: "context_pin",
+  id,
+  targetId,
+  pinned,
+});
+
+/** What a context shows, shortly: the id of each item's entry, with the origin where it is no message. */
+function shown(session: ReturnType<typeof chain>, leafId?: string | null): readonly string[] {
+  return buildSessionContext(session, leafId).items.map(({ entryId, origin }) =>
+    origin === "message" ? entryId : `${origin} ${entryId}`,
+  );
+}
+
+describe("buildSessionContext", () => {
+  test("gives what the format says, for any session", () => {
+    fc.assert(
+      fc.property(conversation(24), ({ entries, leafId }) => {
+        const session = parseSession(sessionOf(entries).text);
+        expect(session.entries).toEqual(entries);
+        expect(buildSessionContext(session, leafId)).toEqual(naiveContext(entries, leafId));
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  test("gives what the format says, for entries that know nothing of each other", () => {
+    fc.assert(
+      fc.property(entryTree(), (entries) => {
+        const session = parseSession(sessionOf(entries).text);
+        expect(buildSessionContext(session)).toEqual(naiveContext(entries, session.leafId));
+      }),
+    );
+  });
+
+  test("ends at the tip unless told otherwise, and is empty for null", () => {
+    const session = chain(user("a"), user("b"));
+    expect(shown(session)).toEqual(["a", "b"]);
+    expect(shown(session, undefined)).toEqual(["a", "b"]);
+    expect(shown(session, "a")).toEqual(["a"]);
+    expect(buildSessionContext(session, null)).toEqual({
+      items: [],
+      views: [],
+      pins: [],
+      model: null,
+      thinkingLevel: "off",
+    });
+  });
+
+  test("throws for a leaf that is not there", () => {
+    let thrown: unknown;
+    try {
+      buildSessionContext(chain(user("a")), "toString");
+    } catch (error) {
+      thrown = error;
+    }
+    expect(SessileError.is(thrown, "ENTRY_NOT_FOUND") && thrown.details).toEqual({ entryId: "toString" });
+  });
+
+  test("leaves out an entry whose body was damaged", () => {
+    const whole = chain(user("a"), user("b"), user("c"));
+    const { entry: _entry, ...session } = whole;
+    const damaged = { ...session, entry: (id: string) => (id === "b" ? undefined : whole.entry(id)) };
+    expect(buildSessionContext(damaged).items.map(({ entryId }) => entryId)).toEqual(["a", "c"]);
+  });
+
+  describe("with compactions", () => {
+    test("counts only the latest on the path, and an older one in the kept range shows nothing", () => {
+      const session = chain(
+        user("a"),
+        user("b"),
+        compaction("c1", "b"),
+        user("d"),
+        compaction("c2", "b"),
+        user("e"),
+      );
+      expect(shown(session)).toEqual(["summary c2", "b", "d", "e"]);
+      expect(shown(session, "d")).toEqual(["summary c1", "b", "d"]);
+    });
+
+    test.each([
+      ["its own id", "c"],
+      ["an id that is not there", "gone"],
+      ["an id that comes later", "d"],
+    ])("keeps nothing before it for %s", (_, first) => {
+      expect(shown(chain(user("a"), user("b"), compaction("c", first), user("d")))).toEqual([
+        "summary c",
+        "d",
+      ]);
+    });
+
+    test("begins with the system message, which replaces those before", () => {
+      const message = (id: string): Fields => ({ type: "message", id, message: system(id) });
+      const entries = [message("s1"), user("a"), message("s2"), user("b")];
+      const withOwn = compaction("c", "a", { systemMessage: system("all") });
+      expect(shown(chain(...entries, withOwn, message("s3")))).toEqual([
+        "system c",
+        "summary c",
+        "a",
+        "b",
+        "s3",
+      ]);
+      expect(shown(chain(...entries, compaction("c", "a"), message("s3")))).toEqual([
+        "summary c",
+        "a",
+        "s2",
+        "b",
+        "s3",
+      ]);
+    });
+
+    test("places what it retained between summary and tail, in path order, once", () => {
+      const entries = [user("a"), user("b"), user("c"), user("d")];
+      const retain = ["c", "a", "a", "d", "gone", "x"];
+      const session = chain(...entries, compaction("x", "d", { retain }), user("e"));
+      expect(shown(session)).toEqual(["summary x", "retained a", "retained c", "d", "e"]);
+    });
+  });
+
+  describe("with edits", () => {
+    test("shows the latest replacement on the path, and says so", () => {
+      const session = chain(user("a"), edit("e1", "a", null), edit("e2", "a", { content: "new" }), user("b"));
+      const [first, second] = buildSessionContext(session).items;
+      expect(first).toEqual({
+        entryId: "a",
+        origin: "message",
+        message: { role: "user", content: "new", timestamp: 0 },
+        edited: true,
+      });
+      expect(second).not.toHaveProperty("edited");
+      expect(shown(session, "e1")).toEqual([]);
+    });
+
+    test("takes out the result with its call, also where only the call is edited away", () => {
+      const entries = [assistant("a", "c1", "c2"), result("r1", "c1"), result("r2", "c2")];
+      const block = { type: "toolCall", id: "c2", name: "read", arguments: {} };
+      expect(shown(chain(...entries, edit("e", "a", null)))).toEqual([]);
+      expect(shown(chain(...entries, edit("e", "a", { content: [block] })))).toEqual(["a", "r2"]);
+      expect(shown(chain(...entries, edit("e", "a", { content: "nothing" })))).toEqual(["a"]);
+    });
+
+    test("keeps the result of a later call that has the same id again", () => {
+      const session = chain(
+        assistant("a", "c"),
+        result("r1", "c"),
+        assistant("b", "c"),
+        result("r2", "c"),
+        edit("e", "a", null),
+      );
+      expect(shown(session)).toEqual(["b", "r2"]);
+    });
+
+    test("brings back what was taken out, with its content", () => {
+      const content = "a";
+      const session = chain(user("a"), edit("e1", "a", null), edit("e2", "a", { content }));
+      expect(shown(session)).toEqual(["a"]);
+    });
+
+    test("leaves a shell command out by null, and changes nothing in it otherwise", () => {
+      const [command] = buildSessionContext(chain(bash("a"))).items;
+      expect(shown(chain(bash("a"), edit("e", "a", null)))).toEqual([]);
+      expect(buildSessionContext(chain(bash("a"), edit("e", "a", { content: "x" }))).items).toEqual([
+        command,
+      ]);
+    });
+
+    test("keeps the message where the replacement is none of its role", () => {
+      const session = chain(user("a"), edit("e", "a", { content: [5] }));
+      expect(buildSessionContext(session).items).toEqual(buildSessionContext(session, "a").items);
+    });
+
+    test("makes known blocks of a replacement's blocks", () => {
+      const block = { type: "video", data: "x" };
+      const session = chain(
+        user("a"),
+        assistant("b"),
+        edit("e1", "a", { content: [block] }),
+        edit("e2", "b", { content: [block] }),
+      );
+      expect(
+        buildSessionContext(session).items.map(
+          ({ message }) => (message as Message & { content: unknown }).content,
+        ),
+      ).toEqual([
+        [{ type: "text", text: "[video block that this version cannot read]" }],
+        [{ type: "opaque", data: block }],
+      ]);
+    });
+
+    test("of another branch do not count", () => {
+      const session = parseSession(
+        sessionOf([
+          {
+            type: "message",
+            id: "a",
+            parentId: null,
+            timestamp: "t",
+            message: { role: "user", content: "a", timestamp: 0 },
+          },
+          { type: "context_edit", id: "e", parentId: "a", timestamp: "t", targetId: "a", replacement: null },
+          {
+            type: "message",
+            id: "b",
+            parentId: "a",
+            timestamp: "t",
+            message: { role: "user", content: "b", timestamp: 0 },
+          },
+        ]).text,
+      );
+      expect(shown(session)).toEqual(["a", "b"]);
+      expect(shown(session, "e")).toEqual([]);
+    });
+
+    test("win over a pin, and over a compaction that retained", () => {
+      const session = chain(
+        user("a"),
+        pin("p", "a"),
+        user("b"),
+        compaction("c", "c", { retain: ["a", "b"] }),
+        edit("e", "a", null),
+      );
+      expect(shown(session)).toEqual(["summary c", "retained b"]);
+      expect(buildSessionContext(session).pins).toEqual(["a"]);
+    });
+
+    test("reach what stands before them in the compaction's kept range and the summary itself", () => {
+      const entries = [user("a"), edit("e1", "a", null), compaction("c", "a"), user("b")];
+      expect(shown(chain(...entries))).toEqual(["summary c", "b"]);
+      expect(shown(chain(...entries, edit("e2", "c", null)))).toEqual(["b"]);
+    });
+  });
+
+  describe("with pins and views", () => {
+    test("lists what is pinned at the leaf in path order, the latest word counting", () => {
+      const session = chain(
+        user("a"),
+        user("b"),
+        pin("p1", "b"),
+        pin("p2", "a"),
+        pin("p3", "b", false),
+        pin("p4", "gone"),
+      );
+      expect(buildSessionContext(session).pins).toEqual(["a"]);
+      expect(buildSessionContext(session, "p2").pins).toEqual(["a", "b"]);
+    });
+
+    test("keeps the pins from before a compaction, and the views since the context begins", () => {
+      const view = (id: string): Fields => ({ type: "resource_view", id, resourceId: `of ${id}` });
+      const session = chain(
+        user("a"),
+        pin("p", "a"),
+        view("v1"),
+        user("b"),
+        view("v2"),
+        compaction("c", "b"),
+        view("v3"),
+      );
+      const { pins, views } = buildSessionContext(session);
+      expect(pins).toEqual(["a"]);
+      expect(views).toEqual([
+        { entryId: "v2", resourceId: "of v2" },
+        { entryId: "v3", resourceId: "of v3" },
+      ]);
+    });
+  });
+
+  test("folds model and thinking level over the whole path", () => {
+    const session = chain(
+      { type: "thinking_level_change", id: "t", thinkingLevel: "high" },
+      { type: "model_change", id: "m", provider: "q", modelId: "x" },
+      assistant("a"),
+      compaction("c", "c"),
+      user("b"),
+    );
+    expect(buildSessionContext(session)).toMatchObject({
+      model: { provider: "p", modelId: "a" },
+      thinkingLevel: "high",
+    });
+    expect(buildSessionContext(session, "m").model).toEqual({ provider: "q", modelId: "x" });
+  });
+
+  test("shows branch summaries that say something, and messages of extensions", () => {
+    const session = chain(
+      { type: "branch_summary", id: "a", fromId: "root", summary: "" },
+      { type: "branch_summary", id: "b", fromId: "root", summary: "left" },
+      { type: "custom_message", id: "c", customType: "x", content: "hi", display: false, details: 1 },
+      { type: "custom", id: "d", customType: "x", data: 1 },
+    );
+    expect(buildSessionContext(session).items).toEqual([
+      {
+        entryId: "b",
+        origin: "branchSummary",
+        message: { role: "branchSummary", summary: "left", fromId: "root", timestamp: 1000 },
+      },
+      {
+        entryId: "c",
+        origin: "custom",
+        message: {
+          role: "custom",
+          customType: "x",
+          content: "hi",
+          display: false,
+          details: 1,
+          timestamp: 1000,
+        },
+      },
+    ]);
+  });
+});

@@ -1,0 +1,157 @@
+import type { AssistantMessage, Context, ContextItem, ContextMessage } from "sessile/content";
+import type { EntryMap, SessionEntry } from "sessile/session";
+import { pathTo } from "../../arbitraries/conversations.js";
+import type { AnyEntry } from "../../arbitraries/entries.js";
+
+/**
+ * The context at a leaf as docs/format.md words it, one sentence after the other, each by looking through the whole
+ * path again.
+ */
+export function naiveContext(entries: readonly AnyEntry[], leafId: string | null): Context {
+  const path = pathTo(entries, leafId);
+  const compaction = path.filter((entry) => entry.type === "compaction").at(-1);
+  const compactionAt = compaction === undefined ? -1 : path.indexOf(compaction);
+  const start = compaction === undefined ? 0 : firstKept(path, compaction, compactionAt);
+  const shown = path.flatMap((entry, at) => {
+    if (at >= start) return itemsOf(entry, at < compactionAt, compaction);
+    if (!compaction?.retain?.includes(entry.id)) return [];
+    return itemsOf(entry, true, compaction).map((item) => ({ ...item, origin: "retained" as const }));
+  });
+  return {
+    items: [...(compaction === undefined ? [] : summaryOf(path, compaction)), ...edited(path, shown)],
+    views: path
+      .slice(start)
+      .flatMap((entry) =>
+        entry.type === "resource_view" ? [{ entryId: entry.id, resourceId: entry.resourceId }] : [],
+      ),
+    pins: path.filter((entry) => isPinned(path, entry.id)).map((entry) => entry.id),
+    model: path.reduce(modelAfter, null),
+    thinkingLevel: path.reduce(
+      (level, entry) => (entry.type === "thinking_level_change" ? entry.thinkingLevel : level),
+      "off",
+    ),
+  };
+}
+
+type Compaction = SessionEntry & { readonly type: "compaction" };
+
+/** An unmatched id, and the compaction's own, keep nothing before it. */
+function firstKept(path: readonly AnyEntry[], compaction: Compaction, compactionAt: number): number {
+  const at = path.findIndex((entry) => entry.id === compaction.firstKeptEntryId);
+  return at >= 0 && at < compactionAt ? at : compactionAt;
+}
+
+function summaryOf(path: readonly AnyEntry[], compaction: Compaction): readonly ContextItem[] {
+  if (replacementOf(path, compaction.id) === null) return [];
+  const { id: entryId, summary, tokensBefore, systemMessage } = compaction;
+  const timestamp = Date.parse(compaction.timestamp) || 0;
+  const message = { role: "compactionSummary", summary, tokensBefore, timestamp } as const;
+  return [
+    ...(systemMessage === undefined ? [] : [{ entryId, origin: "system", message: systemMessage } as const]),
+    { entryId, origin: "summary", message },
+  ];
+}
+
+function itemsOf(
+  entry: AnyEntry,
+  isBefore: boolean,
+  compaction: Compaction | undefined,
+): readonly ContextItem[] {
+  const entryId = entry.id;
+  if (entry.type === "message") {
+    const { message } = entry;
+    const isPartOfOurs = message.role === "system" && isBefore && compaction?.systemMessage !== undefined;
+    return isPartOfOurs ? [] : [{ entryId, origin: "message", message }];
+  }
+  const timestamp = Date.parse(entry.timestamp) || 0;
+  if (entry.type === "custom_message") {
+    const { type: _type, id: _id, parentId: _parentId, ...fields } = entry;
+    return [{ entryId, origin: "custom", message: { ...fields, role: "custom", timestamp } }];
+  }
+  if (entry.type === "branch_summary" && entry.summary !== "") {
+    const { summary, fromId } = entry;
+    return [
+      { entryId, origin: "branchSummary", message: { role: "branchSummary", summary, fromId, timestamp } },
+    ];
+  }
+  return [];
+}
+
+/** What the latest edit on the path puts in the place of an entry; undefined where none does. */
+function replacementOf(
+  path: readonly AnyEntry[],
+  id: string,
+): EntryMap["context_edit"]["replacement"] | undefined {
+  const edits = path.filter((entry) => entry.type === "context_edit");
+  return edits.findLast((entry) => entry.targetId === id)?.replacement;
+}
+
+function edited(path: readonly AnyEntry[], shown: readonly ContextItem[]): readonly ContextItem[] {
+  const after = shown.map((item) => {
+    const replacement = replacementOf(path, item.entryId);
+    if (replacement === null) return undefined;
+    return replacement === undefined ? item : withContent(item, replacement.content);
+  });
+  return after.filter(
+    (item, at) => item !== undefined && !wentWithItsCall(shown, after, at),
+  ) as ContextItem[];
+}
+
+/** Whether the nearest assistant message above that had the call of this result, before or after its edit, has lost it. */
+function wentWithItsCall(
+  before: readonly ContextItem[],
+  after: readonly (ContextItem | undefined)[],
+  at: number,
+): boolean {
+  const { message } = before[at] as ContextItem;
+  if (message.role !== "toolResult") return false;
+  const hasCall = (item: ContextItem | undefined) =>
+    item?.message.role === "assistant" &&
+    item.message.content.some((block) => block.type === "toolCall" && block.id === message.toolCallId);
+  for (let above = at - 1; above >= 0; above--) {
+    if (hasCall(after[above])) return false;
+    if (hasCall(before[above])) return true;
+  }
+  return false;
+}
+
+const blocksOf = {
+  user: ["text", "image"],
+  custom: ["text", "image"],
+  toolResult: ["text", "image"],
+  assistant: ["text", "thinking", "toolCall", "opaque"],
+};
+
+/** The item with other content; as it was where the role has none, or the content is none. */
+function withContent(item: ContextItem, content: string | readonly unknown[]): ContextItem {
+  const { message } = item;
+  const { role } = message;
+  if (role !== "user" && role !== "custom" && role !== "toolResult" && role !== "assistant") return item;
+  const isList = role === "toolResult" || role === "assistant";
+  if (typeof content === "string" && !isList) return change(item, content);
+  const list = typeof content === "string" ? [{ type: "text", text: content }] : content;
+  const blocks = list.map((block) => {
+    if (typeof block !== "object" || block === null || Array.isArray(block)) return undefined;
+    const { type } = block as { readonly type?: unknown };
+    if (blocksOf[role].includes(type as string)) return block;
+    if (role === "assistant") return { type: "opaque", data: block };
+    return { type: "text", text: `[${String(type)} block that this version cannot read]` };
+  });
+  return blocks.includes(undefined) ? item : change(item, blocks);
+}
+
+function change(item: ContextItem, content: unknown): ContextItem {
+  return { ...item, message: { ...item.message, content } as ContextMessage, edited: true };
+}
+
+function isPinned(path: readonly AnyEntry[], id: string): boolean {
+  const latest = path.findLast((entry) => entry.type === "context_pin" && entry.targetId === id);
+  return latest?.type === "context_pin" && latest.pinned;
+}
+
+function modelAfter(model: Context["model"], entry: AnyEntry): Context["model"] {
+  if (entry.type === "model_change") return { provider: entry.provider, modelId: entry.modelId };
+  if (entry.type !== "message" || entry.message.role !== "assistant") return model;
+  const { provider, model: modelId }: AssistantMessage = entry.message;
+  return { provider, modelId };
+}

@@ -1,0 +1,102 @@
+import fc from "fast-check";
+import { buildSessionContext, type SessionEntry, SessionTree } from "sessile/session";
+import { describe, expect, test } from "vitest";
+import { contextSteps, keptRange, runSteps } from "../../../src/session/context/steps.js";
+import { noRow } from "../../../src/session/tree/rows.js";
+import { treeRows } from "../../../src/session/tree/tree.js";
+import { conversation } from "../../arbitraries/conversations.js";
+
+const user = (at: number): SessionEntry => ({
+  type: "message",
+  id: `e${at}`,
+  parentId: at === 0 ? null : `e${at - 1}`,
+  timestamp: "t",
+  message: { role: "user", content: "x", timestamp: 0 },
+});
+const compaction = (at: number, firstKeptEntryId: string, retain?: readonly string[]): SessionEntry => ({
+  type: "compaction",
+  id: `e${at}`,
+  parentId: `e${at - 1}`,
+  timestamp: "t",
+  summary: "s",
+  firstKeptEntryId,
+  tokensBefore: 1,
+  ...(retain === undefined ? {} : { retain }),
+});
+
+/** Rounds in which bodies are asked for, each with the ids, in building the context at the last entry. */
+function asked(
+  entries: readonly SessionEntry[],
+  damaged: readonly string[] = [],
+): readonly (readonly string[])[] {
+  const rows = treeRows(new SessionTree(entries));
+  const bodies = new Map(entries.map((entry) => [entry.id, entry]));
+  const rounds: string[][] = [];
+  const steps = contextSteps(rows, rows.size - 1);
+  const bodyOf = (row: number) => (damaged.includes(rows.id(row)) ? undefined : bodies.get(rows.id(row)));
+  let step = steps.next();
+  while (!step.done) {
+    rounds.push(step.value.map((row) => rows.id(row)));
+    step = steps.next(bodyOf);
+  }
+  return rounds;
+}
+
+describe("contextSteps", () => {
+  test("asks for no more than the latest compaction and what is in context", () => {
+    const entries = [...Array.from({ length: 7 }, (_, at) => user(at)), compaction(7, "e5", ["e1"]), user(8)];
+    expect(asked(entries)).toEqual([["e7"], ["e1", "e5", "e6", "e8"]]);
+  });
+
+  test("goes on to the compaction before where the latest is damaged", () => {
+    const entries = [user(0), user(1), compaction(2, "e1"), compaction(3, "e3"), user(4)];
+    expect(asked(entries, ["e3"])).toEqual([["e3"], ["e2"], ["e1", "e4"]]);
+  });
+
+  test("asks for nothing at the empty leaf", () => {
+    const steps = contextSteps(treeRows(new SessionTree([user(0)])), noRow);
+    expect(runSteps(steps, () => user(0)).items).toEqual([]);
+    expect(contextSteps(treeRows(new SessionTree()), noRow).next().value).toEqual([]);
+  });
+
+  test("gives the same whether bodies are there at once or are let go after each step", () => {
+    fc.assert(
+      fc.property(conversation(12), ({ entries, leafId }) => {
+        const tree = new SessionTree(entries);
+        const rows = treeRows(tree);
+        const bodies = new Map(entries.map((entry) => [entry.id, entry]));
+        const entry = (id: string) => bodies.get(id);
+        const steps = contextSteps(rows, leafId === null ? noRow : rows.row(leafId));
+        let step = steps.next();
+        while (!step.done) {
+          const wanted = new Map(step.value.map((row) => [row, entry(rows.id(row))]));
+          step = steps.next((row) => wanted.get(row));
+        }
+        expect(step.value).toEqual(buildSessionContext({ tree, leafId, entry }, leafId));
+      }),
+    );
+  });
+});
+
+describe("keptRange", () => {
+  test("is the whole path without a compaction", () => {
+    const rows = treeRows(new SessionTree([user(0), user(1)]));
+    expect(keptRange(rows, rows.path(1), undefined, -1)).toEqual({
+      start: 0,
+      retained: new Set(),
+      earliest: 0,
+    });
+  });
+
+  test("has what is retained before its start, in path order", () => {
+    const last = compaction(5, "e3", ["e2", "e0", "e4", "e5", "gone", "e2"]);
+    const entries = [...Array.from({ length: 5 }, (_, at) => user(at)), last];
+    const rows = treeRows(new SessionTree(entries));
+    const range = keptRange(rows, rows.path(5), last as SessionEntry & { readonly type: "compaction" }, 5);
+    expect({ ...range, retained: Array.from(range.retained) }).toEqual({
+      start: 3,
+      retained: [0, 2],
+      earliest: 0,
+    });
+  });
+});

@@ -1,0 +1,226 @@
+import { execFileSync } from "node:child_process";
+import { mkdirSync, statSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { describe, expect, test, vi } from "vitest";
+import { SessileError } from "../../../src/errors/index.js";
+import { type Disk, type DiskFile, errnoOf, nodeDisk, storageError } from "../../../src/session/node/disk.js";
+import { SimulatedDisk } from "../../support/simulated-disk.js";
+import { temporaryDirectory } from "./temporary-directory.js";
+
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+
+/** What a file holds, through the port. */
+function content(file: DiskFile | undefined): string {
+  if (file === undefined) return "absent";
+  const into = new Uint8Array(file.stat().size + 10);
+  const count = file.readNow(into, 0);
+  file.close();
+  return new TextDecoder().decode(into.subarray(0, count));
+}
+
+// What the log relies on is true of the machine's file system and of the simulated one, so that what a test finds on the
+// second says something of the first.
+describe.each<[string, () => { disk: Disk; dir: string }]>([
+  ["nodeDisk", () => ({ disk: nodeDisk, dir: temporaryDirectory() })],
+  [
+    "SimulatedDisk",
+    () => {
+      const disk = new SimulatedDisk();
+      disk.makeDirectory("/dir");
+      return { disk, dir: "/dir" };
+    },
+  ],
+])("%s", (_name, make) => {
+  function put(disk: Disk, path: string, text: string): void {
+    const file = disk.open(path, "create");
+    file?.append(bytes(text));
+    file?.close();
+  }
+
+  test("opens what is there, makes what is not, and says so when it is the other way round", () => {
+    const { disk, dir } = make();
+    const path = join(dir, "a");
+    expect(disk.open(path, "read")).toBeUndefined();
+    expect(disk.open(path, "append")).toBeUndefined();
+    const created = disk.open(path, "create");
+    expect(created?.stat()).toMatchObject({ kind: "file", size: 0 });
+    created?.close();
+    expect(disk.open(path, "create")).toBeUndefined();
+    expect(content(disk.open(path, "read"))).toBe("");
+    expect(disk.open(join(dir, "none", "a"), "read")).toBeUndefined();
+    expect(() => disk.open(join(dir, "none", "a"), "create")).toThrow(
+      expect.objectContaining({ code: "ENOENT" }),
+    );
+  });
+
+  test("appends at the end, whatever was read, cut or written by another handle before", async () => {
+    const { disk, dir } = make();
+    const path = join(dir, "a");
+    const one = disk.open(path, "create") as DiskFile;
+    expect(one.append(bytes("one,"))).toBe(4);
+    const two = disk.open(path, "append") as DiskFile;
+    two.append(bytes("two,"));
+    one.append(bytes("three"));
+    const into = new Uint8Array(100);
+    expect(one.readNow(into.subarray(0, 4), 4)).toBe(4);
+    expect(new TextDecoder().decode(into.subarray(0, 4))).toBe("two,");
+    expect(await two.read(into, 8)).toBe(5);
+    expect(await two.read(into, 13)).toBe(0);
+    one.truncate(4);
+    two.append(bytes("four"));
+    await two.sync();
+    one.close();
+    one.close();
+    two.close();
+    expect(content(disk.open(path, "read"))).toBe("one,four");
+  });
+
+  test("keeps a file that is open when its name goes", () => {
+    const { disk, dir } = make();
+    const path = join(dir, "a");
+    put(disk, path, "old");
+    const open = disk.open(path, "read") as DiskFile;
+    expect(disk.unlink(path)).toBe(true);
+    expect(disk.unlink(path)).toBe(false);
+    put(disk, path, "new");
+    expect(disk.stat(path)?.ino).not.toBe(open.stat().ino);
+    expect(content(open)).toBe("old");
+  });
+
+  test("renames over what is there, and links only to a free name", () => {
+    const { disk, dir } = make();
+    const [a, b, c] = ["a", "b", "c"].map((name) => join(dir, name)) as [string, string, string];
+    put(disk, a, "a");
+    put(disk, b, "b");
+    expect(disk.link(a, b)).toBe(false);
+    expect(disk.link(a, c)).toBe(true);
+    expect(disk.stat(c)?.ino).toBe(disk.stat(a)?.ino);
+    disk.rename(a, b);
+    expect(disk.stat(a)).toBeUndefined();
+    expect(content(disk.open(b, "read"))).toBe("a");
+    expect(() => disk.rename(a, b)).toThrow(expect.objectContaining({ code: "ENOENT" }));
+  });
+
+  test("makes directories above a directory, and gives the topmost that was missing", async () => {
+    const { disk, dir } = make();
+    expect(disk.makeDirectory(join(dir, "x", "y", "z"))).toBe(join(dir, "x"));
+    expect(disk.makeDirectory(join(dir, "x", "y", "z"))).toBeUndefined();
+    expect(disk.makeDirectory(join(dir, "x", "y", "w"))).toBe(join(dir, "x", "y", "w"));
+    expect(disk.stat(join(dir, "x", "y"))?.kind).toBe("directory");
+    await disk.syncDirectory(join(dir, "x"));
+    await expect(disk.syncDirectory(join(dir, "none"))).rejects.toMatchObject({ code: "ENOENT" });
+    put(disk, join(dir, "file"), "");
+    expect(() => disk.makeDirectory(join(dir, "file"))).toThrow(expect.objectContaining({ code: "EEXIST" }));
+  });
+
+  test("lists names with their kinds; an absent directory has none", async () => {
+    const { disk, dir } = make();
+    put(disk, join(dir, "a"), "");
+    disk.makeDirectory(join(dir, "d"));
+    const found = [...(await disk.list(dir))].sort((x, y) => (x.name < y.name ? -1 : 1));
+    expect(found).toEqual([
+      { name: "a", kind: "file" },
+      { name: "d", kind: "directory" },
+    ]);
+    expect(await disk.list(join(dir, "none"))).toEqual([]);
+    await expect(disk.list(join(dir, "a"))).rejects.toMatchObject({ code: "ENOTDIR" });
+  });
+
+  test("tells of a change", async () => {
+    const { disk, dir } = make();
+    const path = join(dir, "a");
+    put(disk, path, "");
+    const file = disk.open(path, "append") as DiskFile;
+    let seen = 0;
+    const stop = disk.watch(path, () => seen++);
+    file.append(bytes("x"));
+    await vi.waitFor(() => expect(seen).toBeGreaterThan(0), { timeout: 5000, interval: 5 });
+    stop();
+    file.close();
+    expect(() => disk.watch(join(dir, "none"), () => undefined)()).not.toThrow();
+  });
+
+  test("touches", () => {
+    const { disk, dir } = make();
+    const path = join(dir, "a");
+    put(disk, path, "");
+    if (disk === nodeDisk) utimesSync(path, 1000, 1000);
+    const before = disk.stat(path)?.mtimeMs ?? 0;
+    disk.touch(path);
+    expect(disk.stat(path)?.mtimeMs).toBeGreaterThan(before);
+    expect(() => disk.touch(join(dir, "none"))).toThrow(expect.objectContaining({ code: "ENOENT" }));
+  });
+});
+
+describe("nodeDisk", () => {
+  test("neither waits for a FIFO nor takes anything else for a file", async () => {
+    const dir = temporaryDirectory();
+    execFileSync("mkfifo", [join(dir, "fifo")]);
+    mkdirSync(join(dir, "directory"));
+    symlinkSync(join(dir, "directory"), join(dir, "link"));
+    const server = createServer().listen(join(dir, "socket"));
+    await new Promise((resolve) => server.once("listening", resolve));
+    const kinds = (await nodeDisk.list(dir)).map(({ name, kind }) => [name, kind]);
+    expect(Object.fromEntries(kinds)).toEqual({
+      fifo: "FIFO",
+      directory: "directory",
+      link: "link",
+      socket: "socket",
+    });
+    expect(nodeDisk.stat("/dev/null")?.kind).toBe("device");
+    const fifo = nodeDisk.open(join(dir, "fifo"), "read");
+    expect(fifo?.stat().kind).toBe("FIFO");
+    fifo?.close();
+    server.close();
+  });
+
+  test("makes files and directories for their owner alone", () => {
+    const dir = temporaryDirectory();
+    nodeDisk.makeDirectory(join(dir, "d", "e"));
+    nodeDisk.open(join(dir, "d", "e", "a"), "create")?.close();
+    expect(statSync(join(dir, "d")).mode & 0o077).toBe(0);
+    expect(statSync(join(dir, "d", "e")).mode & 0o077).toBe(0);
+    expect(statSync(join(dir, "d", "e", "a")).mode & 0o077).toBe(0);
+  });
+
+  test("gives the errors of the system as they are", async () => {
+    const dir = temporaryDirectory();
+    writeFileSync(join(dir, "a"), "");
+    expect(() => nodeDisk.link(join(dir, "none"), join(dir, "b"))).toThrow(
+      expect.objectContaining({ code: "ENOENT" }),
+    );
+    expect(() => nodeDisk.unlink(dir)).toThrow(
+      expect.objectContaining({ code: expect.stringMatching(/EISDIR|EPERM/) }),
+    );
+    const file = nodeDisk.open(join(dir, "a"), "append") as DiskFile;
+    file.close();
+    await expect(file.sync()).rejects.toMatchObject({ code: "EBADF" });
+    await expect(file.read(new Uint8Array(1), 0)).rejects.toMatchObject({ code: "EBADF" });
+  });
+});
+
+describe("storageError", () => {
+  test("keeps the system's code, and leaves what is no system error alone", () => {
+    const cause = Object.assign(new Error("no space"), { code: "ENOSPC" });
+    expect(errnoOf(cause)).toBe("ENOSPC");
+    const error = storageError("append to", "/a", cause);
+    expect(error).toMatchObject({
+      code: "STORAGE_FAILED",
+      details: { operation: "append to", path: "/a", errno: "ENOSPC" },
+      cause,
+    });
+    const known = new SessileError("SESSION_NOT_FOUND", "gone", { details: { id: "a" } });
+    for (const other of [
+      known,
+      new TypeError("x"),
+      Object.assign(new Error(""), { code: "ERR_X" }),
+      "text",
+      null,
+    ]) {
+      expect(storageError("read", "/a", other)).toBe(other);
+    }
+    expect(errnoOf(null)).toBeUndefined();
+    expect(errnoOf({ code: 5 })).toBeUndefined();
+  });
+});
