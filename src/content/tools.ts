@@ -25,24 +25,29 @@ export interface ToolPairs {
 }
 
 /**
- * Pairs tool calls with their results over a list of messages. A result answers the latest earlier call with its id
- * that has no result yet, since some providers use an id again in a later turn. Linear in the list.
+ * Pairs tool calls with their results over a list of messages. A result answers a call with its id in the latest earlier
+ * message that has one without a result, since some providers use an id again in a later turn; within a message the
+ * first such call. Linear in the list.
  */
 export function toolPairs(messages: readonly ContextMessage[]): ToolPairs {
   const pairs: { call: ToolCall; callAt: number; result?: ToolResultMessage; resultAt?: number }[] = [];
   const orphans: number[] = [];
-  const open = new Map<string, number[]>();
+  /** Calls without a result by id, a queue for each message; the latest message comes first. */
+  const open = new Map<string, { readonly callAt: number; readonly waiting: number[]; next: number }[]>();
   messages.forEach((message, at) => {
     if (message.role === "assistant") {
       for (const call of toolCalls(message)) {
-        const waiting = open.get(call.id);
-        if (waiting === undefined) open.set(call.id, [pairs.length]);
-        else waiting.push(pairs.length);
+        const groups = open.get(call.id) ?? [];
+        open.set(call.id, groups);
+        if (groups.at(-1)?.callAt !== at) groups.push({ callAt: at, waiting: [], next: 0 });
+        groups.at(-1)?.waiting.push(pairs.length);
         pairs.push({ call, callAt: at });
       }
     } else if (message.role === "toolResult") {
-      const index = open.get(message.toolCallId)?.pop();
-      const pair = index === undefined ? undefined : pairs[index];
+      const groups = open.get(message.toolCallId);
+      const group = groups?.at(-1);
+      const pair = group === undefined ? undefined : pairs[group.waiting[group.next++] as number];
+      if (group?.next === group?.waiting.length) groups?.pop();
       if (pair === undefined) {
         orphans.push(at);
       } else {

@@ -62,7 +62,8 @@ export interface ToolCallState {
   readonly entryId: string;
   /**
    * `completed` and `error`: it has a result. `running`: it was started, and there is no result. `pending`: neither; it
-   * was not begun, as far as the session knows.
+   * was not begun, as far as the session knows. A call without a result in a reply that was aborted or failed is an
+   * `error` too: it may not be whole, and is not to be run.
    */
   readonly state: ToolState;
   readonly resultEntryId?: string;
@@ -110,6 +111,10 @@ export function* toolStateSteps(rows: TreeRows, leaf: number): BodySteps<readonl
   return toolPairs(items.map((item) => item.message)).pairs.map(({ call, callAt, result, resultAt }) => {
     const entryId = (items[callAt] as ContextItem).entryId;
     if (result === undefined || resultAt === undefined) {
+      const asked = (items[callAt] as ContextItem).message;
+      const broken =
+        asked.role === "assistant" && (asked.stopReason === "aborted" || asked.stopReason === "error");
+      if (broken) return { call, entryId, state: "error" };
       // Some providers use an id again in a later turn: what was started before the call is another one.
       const calledAt = place[rows.row(entryId)] as number;
       return { call, entryId, state: (startedAt.get(call.id) ?? -1) > calledAt ? "running" : "pending" };

@@ -36,7 +36,7 @@ export interface AppendOptions {
 export interface Session extends AsyncDisposable {
   readonly id: string;
   readonly header: SessionHeader;
-  /** Where the store keeps it, such as an absolute path; undefined where that means nothing. */
+  /** Where the store keeps it, or will from the first append on, such as an absolute path; undefined where that means nothing. */
   readonly location: string | undefined;
   /** Whether this handle may append: it was opened for that, and no newer version wrote the session. */
   readonly writable: boolean;
@@ -45,12 +45,12 @@ export interface Session extends AsyncDisposable {
   readonly tree: SessionTree;
   /** Name, title, times, statistics, permissions. */
   readonly info: SessionInfo;
-  /** What was found wrong so far, oldest first. Content is checked as it is read; see {@link Session.diagnose}. */
+  /** What was found wrong so far, oldest first. Content is checked as it is read; {@link Session.diagnose} checks all of it. */
   readonly diagnostics: readonly Diagnostic[];
 
   /**
    * Writes entries after the tip, all or none, and moves the tip to the last. Once it resolves they last as the store
-   * promises. Calls may be made without waiting for earlier ones: each follows the one before, and fails with it.
+   * promises. Staged entries go along, and are not among those it gives. Calls may be made without waiting for earlier ones: each follows the one before, and fails with it.
    *
    * @throws SessileError INVALID_ENTRY, ENTRY_NOT_FOUND, DUPLICATE_ID, LINE_TOO_LONG: the drafts; nothing was written
    * @throws SessileError CONCURRENT_WRITER, SESSION_LOCKED, STORAGE_FAILED: nothing was written
@@ -98,10 +98,10 @@ export interface Session extends AsyncDisposable {
   context(leafId?: string | null): Promise<Context>;
   /** Model, thinking level, tools, policies and revert in force at the tip or another leaf. */
   turn(leafId?: string | null): Promise<TurnContext>;
-  /** The tool calls in context at the tip or another leaf, and how far each came. */
+  /** The tool calls in context at the tip or another leaf, and how far each came. Those before a compaction are not in context. */
   toolStates(leafId?: string | null): Promise<readonly ToolCallState[]>;
 
-  /** Writes a session_info: what the patch does not name stays. Goes after other writers' entries. */
+  /** Appends a session_info: what the patch does not name stays. Goes after other writers' entries. */
   updateInfo(patch: SessionInfoPatch): Promise<SessionInfo>;
   /** Records that a permission was granted for good; see {@link evaluatePermission}. */
   approveAlways(approval: Pick<PermissionRule, "permission" | "pattern">): Promise<SessionInfo>;

@@ -157,7 +157,7 @@ const maker: fc.Arbitrary<Maker> = fc.oneof(
 );
 
 const step = fc.record({
-  back: fc.oneof({ weight: 8, arbitrary: fc.constant(1) }, { weight: 1, arbitrary: fc.nat({ max: 6 }) }),
+  back: fc.oneof({ weight: 16, arbitrary: fc.constant(1) }, { weight: 1, arbitrary: fc.nat({ max: 6 }) }),
   timestamp,
   make: maker,
 });

@@ -42,7 +42,7 @@ interface Pairing {
   readonly orphans: readonly number[];
 }
 
-/** By the rule alone: each result looks back for the nearest call of its id that no earlier result took. */
+/** By the rule alone: each result looks back for the nearest message with a call of its id that no earlier result took. */
 function naivePairs(list: readonly ContextMessage[]): Pairing {
   const calls = list.flatMap((item, at) =>
     item.role === "assistant" ? toolCalls(item).map(({ id }, nth) => ({ at, nth, id })) : [],
@@ -52,7 +52,7 @@ function naivePairs(list: readonly ContextMessage[]): Pairing {
   for (const [at, item] of list.entries()) {
     if (item.role !== "toolResult") continue;
     const open = calls.filter((one) => one.at < at && one.id === item.toolCallId && !taken.has(one));
-    const latest = open.at(-1);
+    const latest = open.find((one) => one.at === open.at(-1)?.at);
     if (latest === undefined) orphans.push(at);
     else taken.set(latest, at);
   }
@@ -74,6 +74,11 @@ describe("toolPairs", () => {
       }),
       { numRuns: 300 },
     );
+  });
+
+  test("answers two calls with one id in one message in their order", () => {
+    const { pairs } = toolPairs([answer("c", "c"), result("c"), result("c")]);
+    expect(pairs.map((pair) => pair.resultAt)).toEqual([1, 2]);
   });
 
   test("gives a result to the latest of two calls with one id, and the next to the other", () => {

@@ -13,7 +13,10 @@ import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { root } from "../../scripts/entries.mjs";
 
-const scratch = mkdtempSync(join(tmpdir(), "sessile-demo-test-"));
+let scratch: string;
+beforeAll(() => {
+  scratch = mkdtempSync(join(tmpdir(), "sessile-demo-test-"));
+});
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
 interface Run {

@@ -138,45 +138,60 @@ export const nodeDisk: Disk = {
 class NodeFile implements DiskFile {
   readonly #fd: number;
   #open = true;
+  /** Calls that a thread of the pool has yet to make. */
+  #underWay = 0;
 
   constructor(fd: number) {
     this.#fd = fd;
   }
 
   stat(): FileStat {
-    return statOf(fs.fstatSync(this.#fd));
+    return statOf(fs.fstatSync(this.#descriptor()));
   }
 
   append(bytes: Uint8Array): number {
-    return fs.writeSync(this.#fd, bytes);
+    return fs.writeSync(this.#descriptor(), bytes);
   }
 
   read(into: Uint8Array, at: number): Promise<number> {
-    return new Promise((resolve, reject) => {
-      fs.read(this.#fd, into, 0, into.length, at, (error, count) =>
-        error === null ? resolve(count) : reject(error),
-      );
-    });
+    return this.#inPool((fd, done) => fs.read(fd, into, 0, into.length, at, done));
   }
 
   readNow(into: Uint8Array, at: number): number {
-    return fs.readSync(this.#fd, into, 0, into.length, at);
+    return fs.readSync(this.#descriptor(), into, 0, into.length, at);
   }
 
   truncate(size: number): void {
-    fs.ftruncateSync(this.#fd, size);
+    fs.ftruncateSync(this.#descriptor(), size);
   }
 
   sync(): Promise<void> {
-    return new Promise((resolve, reject) => {
-      fs.fdatasync(this.#fd, (error) => (error === null ? resolve() : reject(error)));
-    });
+    return this.#inPool((fd, done) => fs.fdatasync(fd, done));
   }
 
   close(): void {
     if (!this.#open) return;
     this.#open = false;
-    fs.closeSync(this.#fd);
+    if (this.#underWay === 0) fs.closeSync(this.#fd);
+  }
+
+  /** Throws where the file was closed: its number may be another file's by now. */
+  #descriptor(): number {
+    if (this.#open) return this.#fd;
+    throw Object.assign(new Error("EBADF: the file was closed"), { code: "EBADF" });
+  }
+
+  /** Makes a call that a thread of the pool carries out, the file staying open until it has. */
+  async #inPool<T>(call: (fd: number, done: (error: Error | null, result?: T) => void) => void): Promise<T> {
+    const fd = this.#descriptor();
+    this.#underWay++;
+    return new Promise<T>((resolve, reject) => {
+      call(fd, (error, result) => {
+        if (--this.#underWay === 0 && !this.#open) fs.closeSync(fd);
+        if (error === null) resolve(result as T);
+        else reject(error);
+      });
+    });
   }
 }
 

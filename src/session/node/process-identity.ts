@@ -20,7 +20,7 @@ export function ownIdentity(): ProcessIdentity {
     pid: process.pid,
     host: [os.hostname(), attempt(() => fs.readlinkSync("/proc/self/ns/pid"))].filter(Boolean).join("/"),
     bootId: attempt(() => fs.readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()),
-    startTime: startTimeOf(process.pid),
+    startTime: statOf(process.pid).startTime,
   };
   return own;
 }
@@ -32,14 +32,20 @@ export function isAlive(other: ProcessIdentity): boolean {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ESRCH") return false;
   }
-  const startTime = startTimeOf(other.pid);
+  const { state, startTime } = statOf(other.pid);
+  // It ended, and its parent has not asked how: its number is taken, and it will never let go of anything.
+  if (state === "Z" || state === "X") return false;
   return startTime === "" || other.startTime === "" || startTime === other.startTime;
 }
 
-/** Field 22 of /proc/PID/stat, counted behind the command's name, which may hold spaces and parentheses. See proc(5). */
-function startTimeOf(pid: number): string {
+/**
+ * Fields 3 and 22 of /proc/PID/stat, counted behind the command's name, which may hold spaces and parentheses; empty
+ * where there is no such file. See proc(5).
+ */
+function statOf(pid: number): { readonly state: string; readonly startTime: string } {
   const stat = attempt(() => fs.readFileSync(`/proc/${pid}/stat`, "utf8"));
-  return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? "";
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return { state: fields[0] ?? "", startTime: fields[19] ?? "" };
 }
 
 function attempt(read: () => string): string {

@@ -2,10 +2,13 @@ import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runBash } from "../../../examples/support/bash.js";
 
-const dir = mkdtempSync(join(tmpdir(), "sessile-bash-"));
+let dir: string;
+beforeAll(() => {
+  dir = mkdtempSync(join(tmpdir(), "sessile-bash-"));
+});
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
 const never = new AbortController().signal;

@@ -97,7 +97,7 @@ describe("buildSessionContext", () => {
         expect(session.entries).toEqual(entries);
         expect(buildSessionContext(session, leafId)).toEqual(naiveContext(entries, leafId));
       }),
-      { numRuns: 1000 },
+      { numRuns: 600 },
     );
   });
 

@@ -184,6 +184,26 @@ describe("nodeDisk", () => {
     expect(statSync(join(dir, "d", "e", "a")).mode & 0o077).toBe(0);
   });
 
+  test("reads that are under way when a file is closed read that file, not the one that gets its descriptor", async () => {
+    const dir = temporaryDirectory();
+    writeFileSync(join(dir, "a"), "a".repeat(1000));
+    writeFileSync(join(dir, "b"), "b".repeat(1000));
+    for (let round = 0; round < 5; round++) {
+      const file = nodeDisk.open(join(dir, "a"), "read") as DiskFile;
+      const reads = Array.from({ length: 50 }, async () => {
+        const into = new Uint8Array(1000);
+        await file.read(into, 0);
+        return new TextDecoder().decode(into);
+      });
+      const synced = file.sync();
+      file.close();
+      const others = Array.from({ length: 4 }, () => nodeDisk.open(join(dir, "b"), "read"));
+      await synced;
+      expect(new Set(await Promise.all(reads))).toEqual(new Set(["a".repeat(1000)]));
+      for (const other of others) other?.close();
+    }
+  });
+
   test("gives the errors of the system as they are", async () => {
     const dir = temporaryDirectory();
     writeFileSync(join(dir, "a"), "");
@@ -195,8 +215,12 @@ describe("nodeDisk", () => {
     );
     const file = nodeDisk.open(join(dir, "a"), "append") as DiskFile;
     file.close();
+    const others = Array.from({ length: 4 }, () => nodeDisk.open(join(dir, "a"), "read"));
     await expect(file.sync()).rejects.toMatchObject({ code: "EBADF" });
     await expect(file.read(new Uint8Array(1), 0)).rejects.toMatchObject({ code: "EBADF" });
+    expect(() => file.append(bytes("x"))).toThrow(expect.objectContaining({ code: "EBADF" }));
+    expect(() => file.stat()).toThrow(expect.objectContaining({ code: "EBADF" }));
+    for (const other of others) other?.close();
   });
 });
 

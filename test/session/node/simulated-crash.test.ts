@@ -127,7 +127,7 @@ async function entriesOf(session: Session): Promise<(SessionEntry | UnknownEntry
 
 /** Ids of the entries whose lines are whole in what a power cut left of a log; a last one may lack its line feed. */
 function wholeEntries(history: readonly Uint8Array[], left: Uint8Array): string[] {
-  let before = new Uint8Array();
+  let before: Uint8Array = new Uint8Array();
   let same = -1;
   for (const bytes of history) {
     const common = commonLength(bytes, left);
