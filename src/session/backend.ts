@@ -73,7 +73,10 @@ export interface SessionLog {
     expected: LogPosition,
   ): Promise<LogPosition>;
   /** Mends the end for writing: a torn tail is put aside, and a last line gets its line feed. Optional. */
-  prepare?(): Promise<{ readonly savedTail?: { readonly location: string; readonly bytes: number } }>;
+  prepare?(): Promise<{
+    /** What was put aside: where, how many bytes, and where in the log they began. */
+    readonly savedTail?: { readonly location: string; readonly bytes: number; readonly at: number };
+  }>;
   /** Resolves when the log may have changed, or the signal aborts. Optional: without it, readers poll. */
   changed?(signal: AbortSignal): Promise<void>;
   /** Lets go of descriptors and locks. Waits for what is being written. */

@@ -139,10 +139,10 @@ export class Bodies {
     if (decoded.kind === "blank" || decoded.kind === "header") return this.#lost(row);
     if (decoded.notes.length > 0)
       for (const note of decoded.notes) this.#report(row, note.code, note.message);
-    this.#reported.add(row);
-    if (decoded.kind === "bad") return undefined;
     // A key that stands twice: the structure was read from the first, the body from the last.
-    return decoded.entry?.id === id ? decoded.entry : this.#lost(row);
+    if (decoded.kind === "entry" && decoded.entry?.id !== id) return this.#lost(row);
+    this.#reported.add(row);
+    return decoded.kind === "bad" ? undefined : decoded.entry;
   }
 
   #lost(row: number): undefined {

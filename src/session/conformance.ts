@@ -23,24 +23,24 @@ export type { ConformanceCase, ConformanceSubject } from "./conformance/subject.
  * @example
  * ```ts
  * // vitest
- * import { memorySessionStore, sessionStore } from "sessile/session";
  * import { test } from "vitest";
  *
- * test.for(sessionStoreConformance)("$name", async ({ run }, { skip }) => {
- *   const result = await run({ open: () => sessionStore(backend) });
- *   if (result) skip(result.skipped);
- * });
+ * for (const { name, run } of sessionStoreConformance) {
+ *   test(name, async ({ skip }) => {
+ *     const result = await run({ open: () => sessionStore(backend) });
+ *     if (result !== undefined) skip(result.skipped);
+ *   });
+ * }
  * ```
  * @example
  * ```ts
  * // node:test
- * import { sessionStore } from "sessile/session";
- * import test from "node:test";
+ * import { test } from "node:test";
  *
  * for (const { name, run } of sessionStoreConformance) {
  *   test(name, async (t) => {
  *     const result = await run({ open: () => sessionStore(backend) });
- *     if (result) t.skip(result.skipped);
+ *     if (result !== undefined) t.skip(result.skipped);
  *   });
  * }
  * ```

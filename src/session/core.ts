@@ -49,6 +49,8 @@ export class SessionCore {
   reader: SessionReader;
   bodies: Bodies;
   compacting: string | undefined;
+  /** When it was last read, the log did not end with a line feed. */
+  endsOpen = false;
   /** Writes the log in the current version; set while that has to be done before anything else is written. */
   migrate: (() => Promise<void>) | undefined;
   #diagnostics: Diagnostic[] = [];
@@ -211,6 +213,7 @@ export class SessionCore {
       }
       while (next < batch.lines.length) this.#line(batch, next++);
       if (batch.tail !== undefined) reader.tail(batch.tail.bytes, batch.tail.at, atRest);
+      this.endsOpen = batch.tail !== undefined;
       this.position = batch.next;
     }
     return restarted;

@@ -20,6 +20,8 @@ export interface SessionInfo extends Omit<SessionInfoFields, "archivedAt"> {
   };
 }
 
+const fieldNames = ["name", "title", "slug", "archivedAt", "share", "permission", "stats"] as const;
+
 /** The info of a session from its header, its latest session_info, and its last entry's time. */
 export function infoOf(
   header: SessionHeader,
@@ -27,7 +29,10 @@ export function infoOf(
   updated: string,
   compacting?: string,
 ): SessionInfo {
-  const { archivedAt, ...rest } = fields;
+  // Another writer's session_info may have more, which must not speak for the header.
+  const { archivedAt, ...rest } = Object.fromEntries(
+    fieldNames.flatMap((name) => (fields[name] === undefined ? [] : [[name, fields[name]]])),
+  ) as SessionInfoFields;
   return {
     ...rest,
     id: header.id,
@@ -43,17 +48,15 @@ export function infoOf(
   };
 }
 
-const fieldNames = ["name", "title", "slug", "archivedAt", "share", "permission", "stats"] as const;
-
 /**
  * The full snapshot that a patch makes of what was there. Other readers take the last session_info for the whole truth,
- * so one that says only what changed would clear the rest.
+ * so one that says only what changed would clear the rest: what this version does not know is carried on too.
  */
 export function patchedInfo(current: SessionInfoFields, patch: SessionInfoPatch): SessionInfoFields {
-  const out: Record<string, unknown> = {};
+  const out: Record<string, unknown> = { ...current };
   for (const name of fieldNames) {
-    const value = patch[name] === undefined ? current[name] : patch[name];
-    if (value !== null && value !== undefined) out[name] = value;
+    if (patch[name] === null) delete out[name];
+    else if (patch[name] !== undefined) out[name] = patch[name];
   }
   return out;
 }

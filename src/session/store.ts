@@ -105,8 +105,7 @@ class BackedStore implements SessionStore {
 
   /** A session on a log that is there. */
   async openLog(log: SessionLog, mode: "read" | "write", partition: string): Promise<LiveSession> {
-    const saved = mode === "write" ? await log.prepare?.() : undefined;
-    const core = new SessionCore(log, this.#settings, mode);
+    let core = new SessionCore(log, this.#settings, mode);
     await core.load();
     const path = log.location ?? "";
     const { header, lines } = core.reader;
@@ -119,10 +118,17 @@ class BackedStore implements SessionStore {
       const message = `no line of ${path} is a session header: put one in front of it to open it`;
       throw new SessileError("NO_HEADER", message, { details: { path, lines } });
     }
-    const tail = saved?.savedTail;
-    if (tail !== undefined) {
-      const message = `the last line was torn: ${tail.bytes} bytes were put aside in ${tail.location}`;
-      core.reader.report({ code: "TORN_TAIL", line: lines + 1, offset: 0, message });
+    if (core.writable) {
+      // Only now: what is no session, or a newer version's, is left as it is.
+      const tail = (await log.prepare?.())?.savedTail;
+      if (tail !== undefined || core.endsOpen) {
+        core = new SessionCore(log, this.#settings, mode);
+        await core.load();
+      }
+      if (tail !== undefined) {
+        const message = `the last line was torn: ${tail.bytes} bytes were put aside in ${tail.location}`;
+        core.reader.report({ code: "TORN_TAIL", line: core.reader.lines + 1, offset: tail.at, message });
+      }
     }
     const session = this.#live(core, partition);
     if (core.writable && versionOf(header) < formatVersion && log.replace !== undefined) {

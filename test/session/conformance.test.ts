@@ -1,17 +1,38 @@
-import { appendFileSync, mkdtempSync, rmSync } from "node:fs";
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type SessionStore, sessionStore } from "sessile/session";
-import { type ConformanceSubject, sessionStoreConformance } from "sessile/session/conformance";
+import { SessileError } from "sessile/errors";
+import {
+  type LogPosition,
+  type SessionBackend,
+  type SessionLog,
+  type SessionStore,
+  type StoredSession,
+  sessionStore,
+} from "sessile/session";
+import {
+  type ConformanceCase,
+  type ConformanceSubject,
+  sessionStoreConformance,
+} from "sessile/session/conformance";
 import { fileSessionStore } from "sessile/session/node";
-import { afterEach, describe, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { memoryBackend } from "../../src/session/memory.js";
 
 const maxLineBytes = 2 * 1024 * 1024;
+const unnamed = { partition: "", cwd: "/work", timestamp: "2026-01-01T00:00:00.000Z" };
 
-function memorySubject(): ConformanceSubject {
-  const backend = memoryBackend(Date.now);
-  return { open: () => sessionStore(backend, { maxLineBytes }), maxLineBytes };
+function subjectOn(backend: SessionBackend): ConformanceSubject {
+  return {
+    open: () => sessionStore(backend, { maxLineBytes }),
+    maxLineBytes,
+    async put(id, lines) {
+      const { log, position } = await backend.create({ ...unnamed, id });
+      const bytes = lines.map((line) => new TextEncoder().encode(`${line}\n`));
+      await log.append(bytes, position);
+      await log.close();
+    },
+  };
 }
 
 const folders: string[] = [];
@@ -31,13 +52,19 @@ function fileSubject(durability: "disk" | "os"): ConformanceSubject {
       appendFileSync(session.location as string, '{"type":"message","id":"torn0001","parentId":"e00');
       await session.close();
     },
+    async put(id, lines) {
+      const project = join(dir, "--work--");
+      mkdirSync(project, { recursive: true });
+      const path = join(project, `2026-01-01T00-00-00-000Z_${id}.jsonl`);
+      writeFileSync(path, lines.map((line) => `${line}\n`).join(""));
+    },
   };
 }
 
 const subjects: Readonly<Record<string, () => ConformanceSubject>> = {
-  memorySessionStore: memorySubject,
-  "fileSessionStore, durable on disk": () => fileSubject("disk"),
-  "fileSessionStore, durable in the operating system": () => fileSubject("os"),
+  "a store in memory": () => subjectOn(memoryBackend(Date.now)),
+  "a store in files that are durable on disk": () => fileSubject("disk"),
+  "a store in files that are durable in the operating system": () => fileSubject("os"),
 };
 
 describe.each(Object.entries(subjects))("%s", (_, subject) => {
@@ -47,4 +74,227 @@ describe.each(Object.entries(subjects))("%s", (_, subject) => {
       if (result !== undefined) skip(result.skipped);
     });
   }
+});
+
+test("every case has a name of its own", () => {
+  const names = sessionStoreConformance.map(({ name }) => name);
+  expect([...new Set(names)]).toEqual(names);
+});
+
+/** A backend in memory that does some things in another way. */
+function broken(how: (sound: SessionBackend) => Partial<SessionBackend>): SessionBackend {
+  const sound = memoryBackend(Date.now);
+  return {
+    create: (session) => sound.create(session),
+    open: (id, options) => sound.open(id, options),
+    list: (query) => sound.list(query),
+    delete: (id, options) => sound.delete(id, options),
+    ...how(sound),
+  };
+}
+
+/** The same, of each of its logs. */
+function brokenLogs(how: (sound: SessionLog) => Partial<SessionLog>): SessionBackend {
+  const change = (sound: SessionLog): SessionLog => ({
+    append: (lines, expected) => sound.append(lines, expected),
+    read: (from, options) => sound.read(from, options),
+    readAt: (places) => sound.readAt(places),
+    close: () => sound.close(),
+    ...how(sound),
+  });
+  return broken((backend) => ({
+    async create(session) {
+      const { log, position } = await backend.create(session);
+      return { log: change(log), position };
+    },
+    async open(id, options) {
+      const log = await backend.open(id, options);
+      return log && change(log);
+    },
+  }));
+}
+
+async function endOf(log: SessionLog): Promise<LogPosition | undefined> {
+  let end: LogPosition | undefined;
+  try {
+    for await (const { next } of log.read(undefined)) end = next;
+  } catch {
+    // Nothing is there yet.
+  }
+  return end;
+}
+
+/** Mistakes of a backend, and cases that must find them. */
+const mistakes: Readonly<
+  Record<string, { readonly backend: () => SessionBackend; readonly found: readonly string[] }>
+> = {
+  "forgets the last line of a batch": {
+    backend: () =>
+      brokenLogs((sound) => ({
+        async append(lines, expected) {
+          const { position, at } = await sound.append(
+            lines.slice(0, Math.max(2, lines.length - 1)),
+            expected,
+          );
+          return { position, at: [...at, at.at(-1) as number].slice(0, lines.length) };
+        },
+      })),
+    found: [
+      "what was acknowledged is read back by another handle, equal entry by entry",
+      "a batch is written all or none",
+      "appends of one tick follow each other",
+    ],
+  },
+  "acknowledges before it writes": {
+    backend: () =>
+      brokenLogs((sound) => ({
+        async append(lines, expected) {
+          const position = await endOf(sound);
+          if (position === undefined) return sound.append(lines, expected);
+          setTimeout(() => sound.append(lines, expected), 20);
+          return { position, at: lines.map((_, index) => index) };
+        },
+      })),
+    found: ["each append is there for other handles when it resolves"],
+  },
+  "ignores what is expected": {
+    backend: () =>
+      brokenLogs((sound) => ({
+        async append(lines, expected) {
+          try {
+            return await sound.append(lines, expected);
+          } catch (error) {
+            if (!SessileError.is(error, "CONCURRENT_WRITER")) throw error;
+            return sound.append(lines, error.details.actual as LogPosition);
+          }
+        },
+      })),
+    found: [
+      "of two writers the second is told, and has written nothing",
+      "of eight racing writers exactly one wins each round",
+      "an id that another writer gave to another body is refused",
+    ],
+  },
+  "ignores partitions": {
+    backend: () =>
+      broken((sound) => ({
+        create: (session) => sound.create({ ...session, partition: "" }),
+        open: (id, options) => sound.open(id, { ...options, partition: "" }),
+        list: (query) => sound.list({ ...query, partition: "" }),
+        delete: (id) => sound.delete(id, { partition: "" }),
+      })),
+    found: ["partitions do not see each other's sessions"],
+  },
+  "lists the oldest first": {
+    backend: () =>
+      broken((sound) => ({
+        async *list(query) {
+          const all: StoredSession[] = [];
+          for await (const stored of sound.list(query)) all.unshift(stored);
+          yield* all;
+        },
+      })),
+    found: [
+      "list gives sessions by their last change, newest first",
+      "list can be bounded in time",
+      "list tells archived sessions from active ones",
+    ],
+  },
+  "begins every page at the start": {
+    backend: () => broken((sound) => ({ list: ({ after: _, ...query }) => sound.list(query) })),
+    found: ["paging visits each session once, in order"],
+  },
+  "leaves out a session at the end of each page": {
+    backend: () =>
+      broken((sound) => ({
+        async *list(query) {
+          let skipped = query.after === undefined;
+          for await (const stored of sound.list(query)) {
+            if (skipped) yield stored;
+            skipped = true;
+          }
+        },
+      })),
+    found: ["paging visits each session once, in order"],
+  },
+  "makes a session when it is created": {
+    backend: () =>
+      broken((sound) => ({
+        async create(session) {
+          const { log, position } = await sound.create(session);
+          const header = { type: "session", version: 3, ...session };
+          const line = new TextEncoder().encode(`${JSON.stringify(header)}\n`);
+          return { log, position: (await log.append([line], position)).position };
+        },
+      })),
+    found: ["create stores nothing before the first append"],
+  },
+  "takes an id twice": {
+    backend: () =>
+      broken((sound) => ({
+        async create(session) {
+          await sound.delete(session.id, session);
+          return sound.create(session);
+        },
+      })),
+    found: ["create refuses an id that is taken", "a fork up to an entry has the lines up to that one"],
+  },
+  "says that it deleted what was not there": {
+    backend: () =>
+      broken((sound) => ({
+        async delete(id, options) {
+          await sound.delete(id, options);
+          return true;
+        },
+      })),
+    found: ["a deleted session is gone", "create stores nothing before the first append"],
+  },
+  "deletes nothing": {
+    backend: () => broken(() => ({ delete: async () => true })),
+    found: ["a deleted session is gone"],
+  },
+  "reads lines in the order of their places": {
+    backend: () =>
+      brokenLogs((sound) => ({
+        readAt: (places) => sound.readAt([...places].sort((a, b) => b.at - a.at)),
+      })),
+    found: ["the context of one branch never has another's messages"],
+  },
+  "finds nothing new": {
+    backend: () =>
+      brokenLogs((sound) => ({
+        async *read(from, options) {
+          if (from === undefined) yield* sound.read(from, options);
+        },
+      })),
+    found: ["refresh gives what another writer added, in order"],
+  },
+  "stores text of two-byte units": {
+    backend: () =>
+      brokenLogs((sound) => ({
+        append: (lines, expected) =>
+          sound.append(
+            lines.map((line) => new TextEncoder().encode(new TextDecoder("latin1").decode(line))),
+            expected,
+          ),
+      })),
+    found: ["text with any character comes back as it was"],
+  },
+};
+
+/** Why a case fails on this backend; undefined where it does not. */
+async function failureOf({ run }: ConformanceCase, backend: SessionBackend): Promise<string | undefined> {
+  try {
+    await run(subjectOn(backend));
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+describe.each(Object.entries(mistakes))("a backend that %s", (_, { backend, found }) => {
+  test.each(found)("is found by: %s", async (name) => {
+    const testCase = sessionStoreConformance.find((candidate) => candidate.name === name);
+    expect(await failureOf(testCase as ConformanceCase, backend())).toMatch(/expected .+, got /s);
+  });
 });

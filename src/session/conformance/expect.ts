@@ -1,9 +1,19 @@
 import { type ErrorCode, SessileError } from "../../errors/index.js";
 import { isRecord } from "../../internal/shape.js";
 
+/** What a case found wrong, in contrast to what a store throws. */
+class Failure extends Error {}
+
+/** Any error as one that says what was expected and what came. */
+export function asFailure(error: unknown): Error {
+  if (error instanceof Failure) return error;
+  return new Failure(`expected no error, got ${show(error)}`, { cause: error });
+}
+
 /** Fails unless both are the same data. A member that is undefined is none. */
 export function equal(actual: unknown, expected: unknown, what: string): void {
-  if (!isEqual(actual, expected)) throw new Error(`${what}: expected ${show(expected)}, got ${show(actual)}`);
+  if (!isEqual(actual, expected))
+    throw new Failure(`${what}: expected ${show(expected)}, got ${show(actual)}`);
 }
 
 /** Fails unless the act rejects with, or throws, a SessileError of this code, or of one of these; gives its details. */
@@ -16,13 +26,13 @@ export async function rejects(
   const expected = wanted.join(" or ");
   const error = await errorOf(act, expected, what);
   for (const code of wanted) if (SessileError.is(error, code)) return error.details;
-  throw new Error(`${what}: expected ${expected}, got ${show(error)}`);
+  throw new Failure(`${what}: expected ${expected}, got ${show(error)}`);
 }
 
 /** Fails unless the act rejects with, or throws, a TypeError. */
 export async function refuses(act: () => unknown, what: string): Promise<void> {
   const error = await errorOf(act, "a TypeError", what);
-  if (!(error instanceof TypeError)) throw new Error(`${what}: expected a TypeError, got ${show(error)}`);
+  if (!(error instanceof TypeError)) throw new Failure(`${what}: expected a TypeError, got ${show(error)}`);
 }
 
 async function errorOf(act: () => unknown, expected: string, what: string): Promise<unknown> {
@@ -32,14 +42,14 @@ async function errorOf(act: () => unknown, expected: string, what: string): Prom
   } catch (error) {
     return error;
   }
-  throw new Error(`${what}: expected ${expected}, got ${show(value)}`);
+  throw new Failure(`${what}: expected ${expected}, got ${show(value)}`);
 }
 
 /** Fails if the promise takes longer. */
 export async function within<T>(promise: Promise<T>, what: string, ms = 10_000): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`${what}: expected within ${ms} ms, got nothing`)), ms);
+    timer = setTimeout(() => reject(new Failure(`${what}: expected within ${ms} ms, got nothing`)), ms);
   });
   try {
     return await Promise.race([promise, late]);

@@ -1,7 +1,7 @@
 import { userMessage } from "../../content/index.js";
 import type { EntryDraft, SessionEntry, UnknownEntry } from "../entries.js";
 import type { Session, SessionStore } from "../types.js";
-import { equal } from "./expect.js";
+import { asFailure, equal } from "./expect.js";
 import type { ConformanceCase, ConformanceSubject } from "./subject.js";
 
 /** The project directory of sessions that need none in particular. */
@@ -92,6 +92,8 @@ export function conformanceCase(
       const trial = new Trial(subject);
       try {
         return await run(trial);
+      } catch (error) {
+        throw asFailure(error);
       } finally {
         await trial.close();
       }

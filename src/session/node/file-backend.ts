@@ -43,23 +43,15 @@ export class FileBackend implements SessionBackend {
     readonly timestamp: string;
   }): Promise<{ readonly log: FileLog; readonly position: LogPosition }> {
     const { id, partition, cwd, timestamp } = session;
-    const refuseTaken = async () => {
-      if ((await this.#find(id, partition)) === undefined) return;
-      throw new SessileError("SESSION_EXISTS", `there is a session ${id} already`, { details: { id } });
-    };
-    await refuseTaken();
     const base = partitionDirectory(this.#options.dir, partition);
     const path = join(base, projectName(cwd), fileName(id, timestamp));
     // The name has the time and the project in it too, so that it alone does not keep an id to one file.
-    const lock = new FileLock(this.#options.disk, join(base, `${id}.lock`), this.#options.times);
-    const claim = <T>(make: () => Promise<T>): Promise<T> =>
-      lock
-        .with(async () => {
-          await refuseTaken();
-          return make();
-        })
-        .finally(() => lock.release());
-    return { log: this.logAt(path, id, claim), position: absentPosition };
+    const refuseTaken = async (own?: string) => {
+      if ((await this.#find(id, partition, own)) === undefined) return;
+      throw new SessileError("SESSION_EXISTS", `there is a session ${id} already`, { details: { id } });
+    };
+    await refuseTaken();
+    return { log: this.logAt(path, id, () => refuseTaken(path)), position: absentPosition };
   }
 
   async open(id: string, { partition }: { readonly partition: string }): Promise<FileLog | undefined> {
@@ -113,7 +105,7 @@ export class FileBackend implements SessionBackend {
   }
 
   /** The log in a file. */
-  logAt(path: string, id: string, claim?: FileLogOptions["claim"]): FileLog {
+  logAt(path: string, id: string, refuseTaken?: FileLogOptions["refuseTaken"]): FileLog {
     const { disk, durability, maxLineBytes, now } = this.#options;
     const stat = disk.stat(path);
     if (stat !== undefined) regular(path, stat);
@@ -127,7 +119,7 @@ export class FileBackend implements SessionBackend {
       id,
       now,
       makeDirectory,
-      ...(claim === undefined ? {} : { claim }),
+      ...(refuseTaken === undefined ? {} : { refuseTaken }),
     });
   }
 
@@ -142,9 +134,9 @@ export class FileBackend implements SessionBackend {
     return new FileLock(this.#options.disk, `${path}.lock`, this.#options.times);
   }
 
-  async #find(id: string, partition: string): Promise<string | undefined> {
+  async #find(id: string, partition: string, except?: string): Promise<string | undefined> {
     for (const path of await this.#files(partition)) {
-      if (idOfFileName(path.slice(dirname(path).length + 1)) === id) return path;
+      if (path !== except && idOfFileName(path.slice(dirname(path).length + 1)) === id) return path;
     }
     return undefined;
   }

@@ -2,7 +2,7 @@ import { dirname } from "node:path";
 import { SessileError } from "../../errors/index.js";
 import { concatBytes } from "../../internal/bytes.js";
 import type { LinePlace, LogAppend, LogBatch, LogPosition, SessionLog } from "../backend.js";
-import { type DiskFile, storageError } from "./disk.js";
+import { type DiskFile, errnoOf, storageError } from "./disk.js";
 import type { FileLock } from "./lock.js";
 import { gone, LogEnd, type LogEndOptions, regular, stamp } from "./log-end.js";
 import { absentPosition } from "./position.js";
@@ -13,8 +13,8 @@ import { type SavedTail, saveRange } from "./tail.js";
 /** What a log file is opened with. */
 export interface FileLogOptions extends LogEndOptions {
   readonly lock: FileLock;
-  /** Runs what makes the file, unless another file has the session's id. */
-  readonly claim?: <T>(make: () => Promise<T>) => Promise<T>;
+  /** Throws SESSION_EXISTS where another file has the session's id. */
+  readonly refuseTaken?: () => Promise<void>;
 }
 
 /**
@@ -44,14 +44,12 @@ export class FileLog implements SessionLog {
   }
 
   async append(lines: readonly Uint8Array[], expected: LogPosition): Promise<LogAppend> {
-    const { path, lock, claim } = this.#options;
-    const write = () => lock.with(() => this.#append(lines, expected));
+    const { lock } = this.#options;
     try {
-      if (expected !== absentPosition) return await write();
-      this.#end.makeDirectory();
-      return await (claim === undefined ? write() : claim(write));
+      if (expected === absentPosition) this.#end.makeDirectory();
+      return await lock.with(() => this.#append(lines, expected));
     } catch (error) {
-      throw storageError("append to", path, error);
+      throw this.#failure("append to", error, expected);
     }
   }
 
@@ -75,9 +73,10 @@ export class FileLog implements SessionLog {
     const { disk, path, maxLineBytes } = this.#options;
     // Most polls find nothing new.
     if (from !== undefined && this.#end.isStill(from)) return;
-    const handle = disk.open(path, "read");
-    if (handle === undefined) throw gone(this.#options);
+    let handle: DiskFile | undefined;
     try {
+      handle = disk.open(path, "read");
+      if (handle === undefined) throw gone(this.#options);
       const stat = regular(path, handle.stat());
       if (this.#reading === undefined) this.#keepReading(handle);
       let last: LogBatch | undefined;
@@ -90,15 +89,15 @@ export class FileLog implements SessionLog {
     } catch (error) {
       throw storageError("read", path, error);
     } finally {
-      if (this.#reading !== handle && !this.#retired.includes(handle)) handle.close();
+      if (handle !== undefined && this.#reading !== handle && !this.#retired.includes(handle)) handle.close();
     }
   }
 
   async readAt(places: readonly LinePlace[]): Promise<readonly (Uint8Array | undefined)[]> {
     const { disk, path } = this.#options;
-    this.#reading ??= disk.open(path, "read");
-    if (this.#reading === undefined) return places.map(() => undefined);
     try {
+      this.#reading ??= disk.open(path, "read");
+      if (this.#reading === undefined) return places.map(() => undefined);
       return await readPlaces(this.#reading, places);
     } catch (error) {
       throw storageError("read", path, error);
@@ -131,7 +130,7 @@ export class FileLog implements SessionLog {
         return this.#end.position();
       });
     } catch (error) {
-      throw storageError("replace", path, error);
+      throw this.#failure("replace", error, expected);
     }
   }
 
@@ -163,8 +162,10 @@ export class FileLog implements SessionLog {
   async #append(lines: readonly Uint8Array[], expected: LogPosition): Promise<LogAppend> {
     const bytes = lines.length === 1 ? (lines[0] as Uint8Array) : concatBytes(lines);
     const created = expected === absentPosition;
+    if (created) await this.#options.refuseTaken?.();
     const handle = created ? this.#end.create() : await this.#end.at(expected);
     const { position, at, interleaved } = await this.#end.write(handle, bytes, created);
+    if (created) await this.#staysAlone();
     let next = at;
     const places = lines.map((line) => {
       const place = next;
@@ -172,6 +173,18 @@ export class FileLog implements SessionLog {
       return place;
     });
     return { position, at: places, ...(interleaved ? { interleaved: true as const } : {}) };
+  }
+
+  /** Two programs may make files for one id in the same moment. Whoever sees the other then takes its own back. */
+  async #staysAlone(): Promise<void> {
+    const { disk, path, refuseTaken } = this.#options;
+    try {
+      await refuseTaken?.();
+    } catch (error) {
+      this.#end.close();
+      disk.unlink(path);
+      throw error;
+    }
   }
 
   /**
@@ -208,6 +221,14 @@ export class FileLog implements SessionLog {
     } finally {
       handle.close();
     }
+  }
+
+  /** A file whose directory is gone is gone too, whatever failed first; but for one that was to be made. */
+  #failure(operation: string, error: unknown, expected: LogPosition): unknown {
+    const { disk, path } = this.#options;
+    if (errnoOf(error) !== "ENOENT" || expected === absentPosition || disk.stat(path) !== undefined)
+      return storageError(operation, path, error);
+    return gone(this.#options);
   }
 
   #keepReading(handle: DiskFile | undefined): void {

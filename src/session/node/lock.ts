@@ -40,7 +40,7 @@ export class FileLock {
   readonly #waitPath: string;
   readonly #disk: Disk;
   readonly #times: LockTimes;
-  #held: { readonly nonce: string; readonly ino: number } | undefined;
+  #held: { readonly nonce: string } | undefined;
   #seenAt = 0;
   #askedAt = 0;
   #uses = 0;
@@ -77,9 +77,8 @@ export class FileLock {
     clearInterval(this.#heartbeat);
     this.#idleTimer = undefined;
     this.#heartbeat = undefined;
-    const held = this.#held;
+    if (this.#held !== undefined && this.#isOurs(this.#held)) this.#disk.unlink(this.path);
     this.#held = undefined;
-    if (held !== undefined && this.#disk.stat(this.path)?.ino === held.ino) this.#disk.unlink(this.path);
   }
 
   #isHeld(): boolean {
@@ -87,10 +86,15 @@ export class FileLock {
     const now = Date.now();
     if (now - this.#seenAt < recheckMs && now >= this.#seenAt) return true;
     this.#seenAt = now;
-    if (this.#disk.stat(this.path)?.ino === this.#held.ino) return true;
+    if (this.#isOurs(this.#held)) return true;
     // Somebody took it for dead, or a person removed it.
     this.#held = undefined;
     return false;
+  }
+
+  /** By what it says: an inode's number alone goes to the next file once this one is removed. */
+  #isOurs({ nonce }: { readonly nonce: string }): boolean {
+    return this.#read()?.holder?.nonce === nonce;
   }
 
   /** Whether somebody has asked for the lock while it was held. Whoever still waits asks again. */
@@ -121,7 +125,7 @@ export class FileLock {
       const holder: Holder = { ...ownIdentity(), nonce, since: Date.now() };
       const bytes = encodeUtf8(JSON.stringify(holder));
       for (let written = 0; written < bytes.length; ) written += file.append(bytes.subarray(written));
-      this.#held = { nonce, ino: file.stat().ino };
+      this.#held = { nonce };
     } catch (error) {
       this.#disk.unlink(this.path);
       throw error;
@@ -145,6 +149,7 @@ export class FileLock {
 
   async #wait(waitMs: number): Promise<void> {
     const deadline = Date.now() + waitMs;
+    let asked = false;
     for (;;) {
       const found = this.#read();
       if (found !== undefined && this.#isDead(found)) this.#removeStale(found);
@@ -152,8 +157,12 @@ export class FileLock {
         this.#disk.unlink(this.#waitPath);
         return;
       }
-      if (Date.now() >= deadline) throw this.#lockedError(found?.holder);
+      if (Date.now() >= deadline) {
+        if (asked) this.#disk.unlink(this.#waitPath);
+        throw this.#lockedError(found?.holder);
+      }
       this.#disk.open(this.#waitPath, "create")?.close();
+      asked = true;
       await new Promise((resolve) => setTimeout(resolve, 2 + Math.random() * 8));
     }
   }
@@ -207,8 +216,17 @@ export class FileLock {
     const text =
       moved === undefined ? "" : new TextDecoder().decode(bytes.subarray(0, moved.readNow(bytes, 0)));
     moved?.close();
-    if (text !== stale.text) this.#disk.link(aside, this.path);
+    if (text !== stale.text) this.#putBack(aside);
     this.#disk.unlink(aside);
+  }
+
+  #putBack(aside: string): void {
+    try {
+      this.#disk.link(aside, this.path);
+    } catch {
+      // No links here: the next best, which a third taker in this moment would not notice.
+      if (this.#disk.stat(this.path) === undefined) this.#disk.rename(aside, this.path);
+    }
   }
 
   #lockedError(holder: Holder | undefined): SessileError {

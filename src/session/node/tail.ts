@@ -8,6 +8,8 @@ import type { Disk, DiskFile } from "./disk.js";
 export interface SavedTail {
   readonly location: string;
   readonly bytes: number;
+  /** The offset in the log at which they began. */
+  readonly at: number;
 }
 
 const stepBytes = 64 * 1024;
@@ -50,7 +52,7 @@ export async function mendTail(
   await saveRange(disk, file, start, size, location);
   file.truncate(start);
   await sync();
-  return { location, bytes: length };
+  return { location, bytes: length, at: start };
 }
 
 /** The offset behind the last line feed. */

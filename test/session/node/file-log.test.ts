@@ -1,0 +1,301 @@
+import { describe, expect, test } from "vitest";
+import type { LogBatch, LogPosition } from "../../../src/session/backend.js";
+import { FileLog, type FileLogOptions } from "../../../src/session/node/file-log.js";
+import { FileLock } from "../../../src/session/node/lock.js";
+import { absentPosition } from "../../../src/session/node/position.js";
+import { SimulatedDisk } from "../../support/simulated-disk.js";
+
+const path = "/dir/project/log.jsonl";
+const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
+const header = '{"header":1}\n';
+
+function lockOn(disk: SimulatedDisk): FileLock {
+  return new FileLock(disk, `${path}.lock`, { waitMs: 40, idleMs: 5, foreignMs: 30_000 });
+}
+
+function logOn(disk: SimulatedDisk, options: Partial<FileLogOptions> = {}): FileLog {
+  return new FileLog({
+    disk,
+    path,
+    lock: lockOn(disk),
+    durability: "disk",
+    maxLineBytes: 1 << 20,
+    id: "a",
+    now: () => 0,
+    makeDirectory: (directory) => disk.makeDirectory(directory) ?? directory,
+    ...options,
+  });
+}
+
+async function created(...lines: readonly string[]) {
+  const disk = new SimulatedDisk();
+  const log = logOn(disk);
+  const { position } = await log.append([header, ...lines].map(utf8), absentPosition);
+  return { disk, log, position };
+}
+
+async function read(log: FileLog, from?: LogPosition): Promise<{ lines: string[]; batches: LogBatch[] }> {
+  const lines: string[] = [];
+  const batches: LogBatch[] = [];
+  for await (const batch of log.read(from)) {
+    lines.push(...batch.lines.map((line) => new TextDecoder().decode(line)));
+    batches.push(batch);
+  }
+  return { lines, batches };
+}
+
+function text(disk: SimulatedDisk, name = path): string {
+  return Buffer.from(disk.bytes(name) ?? []).toString();
+}
+
+/** Files beside the log, but for locks. */
+function beside(disk: SimulatedDisk): string[] {
+  return disk.paths().filter((name) => name !== path && !name.includes(".lock"));
+}
+
+describe("append and read", () => {
+  test("a batch is one write, and its lines are found again by place", async () => {
+    const { disk, log, position } = await created('{"one":1}\n');
+    const { write } = disk.counts;
+    const appended = await log.append([utf8('{"two":2}\n'), utf8('{"three":"é"}\n')], position);
+    expect(disk.counts.write - write).toBe(1);
+    expect(appended.at).toEqual([23, 33]);
+    expect(appended.interleaved).toBeUndefined();
+    const places = [
+      { at: 33, length: 14 },
+      { at: 13, length: 9 },
+      { at: 40, length: 100 },
+    ];
+    const found = await log.readAt(places);
+    expect(found.map((bytes) => bytes && new TextDecoder().decode(bytes))).toEqual([
+      '{"three":"é"}',
+      '{"one":1}',
+      undefined,
+    ]);
+    expect((await read(log)).lines).toEqual(['{"header":1}', '{"one":1}', '{"two":2}', '{"three":"é"}']);
+    expect((await read(log, position)).lines).toEqual(['{"two":2}', '{"three":"é"}']);
+    expect((await read(log)).batches.at(-1)?.next).toBe(appended.position);
+    await log.close();
+  });
+
+  test("a read that finds nothing new opens nothing", async () => {
+    const { disk, log, position } = await created();
+    await read(log);
+    const { open } = disk.counts;
+    expect((await read(log, position)).batches).toEqual([]);
+    expect(disk.counts.open).toBe(open);
+    await log.close();
+  });
+
+  test("a position is of one writer and one reader alike", async () => {
+    const { disk, log, position } = await created();
+    const other = logOn(disk);
+    const { batches } = await read(other);
+    expect(batches.at(-1)?.next).toBe(position);
+    log.close();
+    const { position: next } = await other.append([utf8("{}\n")], position);
+    await expect(log.append([utf8("{}\n")], position)).rejects.toMatchObject({
+      code: "CONCURRENT_WRITER",
+      details: { expected: position, actual: next },
+    });
+    expect(text(disk)).toBe(`${header}{}\n`);
+    await other.close();
+  });
+
+  test("places mean the file that was read, also after another has its name", async () => {
+    const { disk, log } = await created('{"one":1}\n');
+    await read(log);
+    disk.put("/dir/new", "something else of the same length, and more");
+    disk.rename("/dir/new", path);
+    const place = { at: 13, length: 9 };
+    expect(new TextDecoder().decode((await log.readAt([place]))[0])).toBe('{"one":1}');
+    await read(log, "1-1-1-x" as LogPosition);
+    expect(new TextDecoder().decode((await log.readAt([place]))[0])).toBe("e of the ");
+    await log.close();
+    disk.unlink(path);
+    expect(await logOn(disk).readAt([place])).toEqual([undefined]);
+  });
+
+  test("lines that came in at the moment of a write are told of", async () => {
+    const { disk, log, position } = await created();
+    const open = disk.open.bind(disk);
+    const other = logOn(disk);
+    disk.open = (name, mode) => {
+      const file = open(name, mode);
+      if (file === undefined || name !== path || mode !== "append") return file;
+      return {
+        ...file,
+        append: (bytes) => {
+          open(path, "append")?.append(utf8('{"foreign":1}\n'));
+          return file.append(bytes);
+        },
+      };
+    };
+    const appended = await other.append([utf8("{}\n")], position);
+    expect(appended).toMatchObject({ at: [27], interleaved: true });
+    expect((await read(log, position)).lines).toEqual(['{"foreign":1}', "{}"]);
+    expect((await read(log)).batches.at(-1)?.next).toBe(appended.position);
+    await other.close();
+    await log.close();
+  });
+
+  test("a second file for the id is refused, before it is made and in the moment after", async () => {
+    for (const refused of [1, 2]) {
+      const disk = new SimulatedDisk();
+      let asked = 0;
+      const refuseTaken = async () => {
+        if (++asked === refused) throw new Error("taken");
+      };
+      const log = logOn(disk, { refuseTaken });
+      await expect(log.append([utf8(header)], absentPosition)).rejects.toThrow("taken");
+      expect(disk.bytes(path)).toBeUndefined();
+      await log.close();
+      expect(disk.paths()).toEqual([]);
+    }
+  });
+});
+
+describe("prepare", () => {
+  test("mends the end once, and says where the rest went", async () => {
+    const { disk, log } = await created();
+    await log.close();
+    disk.put(path, `${header}{"half":`);
+    const opening = logOn(disk);
+    const { savedTail } = await opening.prepare();
+    expect(savedTail).toMatchObject({ bytes: 8 });
+    expect(text(disk, savedTail?.location)).toBe('{"half":');
+    expect(await opening.prepare()).toEqual({});
+    expect(await logOn(disk).prepare()).toEqual({});
+    expect(text(disk)).toBe(header);
+    await opening.close();
+  });
+
+  test("leaves the end to another writer that is at work", async () => {
+    const { disk, log } = await created();
+    disk.put(path, `${header}{"half":`);
+    const lock = lockOn(disk);
+    await log.close();
+    await lock.with(async () => {
+      expect(await logOn(disk).prepare()).toEqual({});
+    });
+    expect(text(disk)).toBe(`${header}{"half":`);
+    lock.release();
+  });
+});
+
+describe("replace", () => {
+  const lines = () => [utf8('{"header":2}\n'), utf8('{"new":1}\n')];
+
+  test.each(["links", "copies"])(
+    "puts other lines in the place of all, and keeps the old file (%s)",
+    async (way) => {
+      const { disk, log, position } = await created('{"one":1}\n');
+      disk.refuseLinks = way === "copies";
+      const next = await log.replace(lines(), position);
+      expect(text(disk)).toBe('{"header":2}\n{"new":1}\n');
+      expect(beside(disk)).toEqual([`${path}.old-1970-01-01T00-00-00-000Z`]);
+      expect(text(disk, beside(disk)[0])).toBe(`${header}{"one":1}\n`);
+      expect(new TextDecoder().decode((await log.readAt([{ at: 13, length: 9 }]))[0])).toBe('{"new":1}');
+      await log.append([utf8("{}\n")], next);
+      await log.close();
+      expect(text(disk)).toBe('{"header":2}\n{"new":1}\n{}\n');
+    },
+  );
+
+  test("leaves everything as it was where another writer came first, even while it wrote", async () => {
+    for (const moment of ["before", "meanwhile"]) {
+      const { disk, log, position } = await created();
+      const other = () => disk.open(path, "append")?.append(utf8('{"foreign":1}\n'));
+      async function* slowly() {
+        yield* lines();
+        if (moment === "meanwhile") other();
+      }
+      if (moment === "before") other();
+      await expect(log.replace(slowly(), position)).rejects.toMatchObject({ code: "CONCURRENT_WRITER" });
+      expect(text(disk)).toBe(`${header}{"foreign":1}\n`);
+      expect(beside(disk)).toEqual([]);
+      await log.close();
+    }
+  });
+
+  test.each([
+    ["a full disk", (disk: SimulatedDisk) => (disk.capacityBytes = disk.usedBytes + 300), "ENOSPC"],
+    ["a failed sync", (disk: SimulatedDisk) => disk.failNext("sync", "EIO"), "EIO"],
+    ["a failed rename", (disk: SimulatedDisk) => disk.failNext("rename", "EACCES"), "EACCES"],
+    ["lines that cannot be read", undefined, undefined],
+  ])("leaves everything as it was after %s", async (_name, fail, errno) => {
+    const { disk, log, position } = await created();
+    await log.close();
+    fail?.(disk);
+    async function* source() {
+      yield utf8("x".repeat(400));
+      if (fail === undefined) throw new Error("no more");
+    }
+    const again = logOn(disk);
+    const failing = expect(again.replace(source(), position)).rejects;
+    if (errno === undefined) await failing.toThrow("no more");
+    else
+      await failing.toMatchObject({ code: "STORAGE_FAILED", details: { operation: "replace", path, errno } });
+    expect(text(disk)).toBe(header);
+    expect(beside(disk)).toEqual([]);
+    await again.close();
+  });
+});
+
+describe("changed", () => {
+  test("resolves on a change, on an abort, and when the log is closed", async () => {
+    const { disk, log, position } = await created();
+    const never = new AbortController().signal;
+    const first = log.changed(never);
+    const second = log.changed(never);
+    const other = logOn(disk);
+    await other.append([utf8("{}\n")], position).catch(() => undefined);
+    await log.close();
+    await Promise.all([first, second]);
+
+    const reader = logOn(disk);
+    const controller = new AbortController();
+    const aborted = reader.changed(controller.signal);
+    controller.abort();
+    await aborted;
+    const waiting = reader.changed(never);
+    await reader.close();
+    await waiting;
+    await other.close();
+  });
+});
+
+describe("what the system refuses", () => {
+  test.each([
+    ["open", "read", (log: FileLog) => read(log)],
+    ["stat", "mend", (log: FileLog) => log.prepare()],
+    ["open", "read", (log: FileLog) => log.readAt([{ at: 0, length: 1 }])],
+    ["read", "read", (log: FileLog) => read(log)],
+    ["open", "append to", (log: FileLog, position: LogPosition) => log.append([utf8("{}\n")], position)],
+    ["open", "replace", (log: FileLog, position: LogPosition) => log.replace([], position)],
+  ] as const)("in %s is STORAGE_FAILED of %s", async (operation, name, act) => {
+    const { disk, log, position } = await created();
+    await log.close();
+    const again = logOn(disk);
+    disk.failNext(operation, "EACCES", (refused) => refused.startsWith(path));
+    await expect(act(again, position)).rejects.toMatchObject({
+      code: "STORAGE_FAILED",
+      details: { operation: name, path, errno: "EACCES" },
+    });
+    await again.close();
+  });
+
+  test("a file that is gone is SESSION_NOT_FOUND, and so is one whose directory is", async () => {
+    for (const gone of [path, "/dir/project"]) {
+      const { disk, log, position } = await created();
+      await log.close();
+      disk.unlink(gone);
+      const code = { code: "SESSION_NOT_FOUND", details: { id: "a" } };
+      await expect(read(log)).rejects.toMatchObject(code);
+      await expect(log.append([utf8("{}\n")], position)).rejects.toMatchObject(code);
+      await expect(log.replace([], position)).rejects.toMatchObject(code);
+      await expect(log.prepare()).rejects.toMatchObject(code);
+      await log.close();
+    }
+  });
+});

@@ -1,0 +1,307 @@
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { type Disk, nodeDisk } from "../../../src/session/node/disk.js";
+import { FileLock, type LockTimes } from "../../../src/session/node/lock.js";
+import { ownIdentity } from "../../../src/session/node/process-identity.js";
+import { useChildren } from "../../faults/start-child.js";
+import { SimulatedDisk } from "../../support/simulated-disk.js";
+import { temporaryDirectory } from "./temporary-directory.js";
+
+const startChild = useChildren();
+
+function lockAt(path: string, times: Partial<LockTimes> = {}, disk: Disk = nodeDisk): FileLock {
+  return new FileLock(disk, path, { waitMs: 150, idleMs: 20, foreignMs: 30_000, ...times });
+}
+
+function newPath(): string {
+  return join(temporaryDirectory(), "log.jsonl.lock");
+}
+
+/** A lock file's text; of this process unless said otherwise. */
+function holder(other: Readonly<Record<string, unknown>> = {}): string {
+  return JSON.stringify({ ...ownIdentity(), nonce: "other", since: Date.now(), ...other });
+}
+
+function putAged(path: string, text: string, ageMs: number): void {
+  writeFileSync(path, text);
+  const time = (Date.now() - ageMs) / 1000;
+  utimesSync(path, time, time);
+}
+
+const poll = { timeout: 5000, interval: 2 };
+
+describe("a free lock", () => {
+  test("is taken at once, without a turn of the event loop, and says who holds it", async () => {
+    const path = newPath();
+    const lock = lockAt(path);
+    let seen = "";
+    const done = lock.with(() => {
+      seen = readFileSync(path, "utf8");
+      return "result";
+    });
+    expect(JSON.parse(seen)).toMatchObject({ pid: process.pid, host: expect.stringContaining(hostname()) });
+    expect(await done).toBe("result");
+    let called = false;
+    void lock.with(() => {
+      called = true;
+    });
+    expect(called).toBe(true);
+    lock.release();
+  });
+
+  test("is let go when idle, at once when released, and after a failure", async () => {
+    const path = newPath();
+    const lock = lockAt(path);
+    await lock.with(() => undefined);
+    expect(existsSync(path)).toBe(true);
+    await vi.waitFor(() => expect(existsSync(path)).toBe(false), poll);
+    await lock.with(() => undefined);
+    lock.release();
+    expect(existsSync(path)).toBe(false);
+    lock.release();
+    await expect(lock.with(() => Promise.reject(new Error("why")))).rejects.toThrow("why");
+    await vi.waitFor(() => expect(existsSync(path)).toBe(false), poll);
+    expect(readdirSync(join(path, ".."))).toEqual([]);
+  });
+
+  test("is held once by any number of uses, and until the last of them ends", async () => {
+    const path = newPath();
+    const lock = lockAt(path, { idleMs: 1 });
+    let end = (): void => undefined;
+    const long = lock.with(() => new Promise<void>((resolve) => (end = resolve)));
+    const { ino } = statSync(path);
+    for (let at = 0; at < 5; at++) {
+      await lock.with(() => undefined);
+      await new Promise((resolve) => setTimeout(resolve, 3));
+    }
+    expect(statSync(path).ino).toBe(ino);
+    end();
+    await long;
+    await vi.waitFor(() => expect(existsSync(path)).toBe(false), poll);
+  });
+
+  test("that cannot be written is not there", async () => {
+    const disk = new SimulatedDisk();
+    disk.capacityBytes = 20;
+    const lock = lockAt("/a.lock", {}, disk);
+    await expect(lock.with(() => undefined)).rejects.toMatchObject({ code: "ENOSPC" });
+    expect(disk.paths()).toEqual([]);
+    disk.capacityBytes = 10_000;
+    expect(await lock.with(() => 1)).toBe(1);
+    lock.release();
+  });
+});
+
+describe("a lock that another holds", () => {
+  test("is waited for, and SESSION_LOCKED names the holder when it does not come free", async () => {
+    const path = newPath();
+    const first = lockAt(path);
+    let end = (): void => undefined;
+    const holding = first.with(() => new Promise<void>((resolve) => (end = resolve)));
+    const second = lockAt(path, { waitMs: 60 });
+    const start = Date.now();
+    await expect(second.with(() => undefined)).rejects.toMatchObject({
+      code: "SESSION_LOCKED",
+      details: { pid: process.pid, host: ownIdentity().host, path, heldMs: expect.any(Number) },
+    });
+    expect(Date.now() - start).toBeGreaterThanOrEqual(59);
+    await expect(second.with(() => undefined, 0)).rejects.toMatchObject({ code: "SESSION_LOCKED" });
+    // Nothing is left of the wait, and the lock is its holder's still.
+    expect(readdirSync(join(path, ".."))).toEqual(["log.jsonl.lock"]);
+    const waiting = lockAt(path, { waitMs: 5000 }).with(() => "mine");
+    end();
+    await holding;
+    expect(await waiting).toBe("mine");
+  });
+
+  test("goes round: one that never rests does not starve another", async () => {
+    const path = newPath();
+    const busy = lockAt(path, { waitMs: 5000 });
+    let stop = false;
+    let uses = 0;
+    const looping = (async () => {
+      while (!stop) {
+        await busy.with(() => new Promise<void>((resolve) => setImmediate(resolve)));
+        uses++;
+      }
+    })();
+    const other = lockAt(path, { waitMs: 5000 });
+    for (let at = 0; at < 3; at++) {
+      expect(await other.with(() => "had it")).toBe("had it");
+      other.release();
+    }
+    const before = uses;
+    await vi.waitFor(() => expect(uses).toBeGreaterThan(before), poll);
+    stop = true;
+    await looping;
+    busy.release();
+    expect(readdirSync(join(path, ".."))).toEqual([]);
+  });
+
+  test("is not robbed while its holder is stopped, however long", async () => {
+    const path = newPath();
+    const child = startChild("hold", path);
+    await child.saying("held");
+    child.kill("SIGSTOP");
+    const before = readFileSync(path, "utf8");
+    utimesSync(path, 1000, 1000);
+    await expect(lockAt(path).with(() => undefined)).rejects.toMatchObject({
+      code: "SESSION_LOCKED",
+      details: { pid: child.pid, host: ownIdentity().host },
+    });
+    expect(readFileSync(path, "utf8")).toBe(before);
+    child.kill("SIGCONT");
+    child.process.stdin?.write("\n");
+    await child.saying("released");
+    expect(await lockAt(path, { waitMs: 0 }).with(() => 1)).toBe(1);
+  });
+});
+
+describe("a lock that was left", () => {
+  test("by a killed process is taken over without waiting", async () => {
+    const path = newPath();
+    const child = startChild("hold", path);
+    await child.saying("held");
+    child.kill("SIGKILL");
+    await child.ended;
+    expect(existsSync(path)).toBe(true);
+    const lock = lockAt(path, { waitMs: 0 });
+    expect(await lock.with(() => JSON.parse(readFileSync(path, "utf8")).pid)).toBe(process.pid);
+    lock.release();
+    expect(readdirSync(join(path, ".."))).toEqual([]);
+  });
+
+  test.runIf(ownIdentity().startTime !== "")("by a process whose id is another's now", async () => {
+    const path = newPath();
+    writeFileSync(path, holder({ startTime: "1" }));
+    expect(await lockAt(path, { waitMs: 0 }).with(() => 1)).toBe(1);
+  });
+
+  test.runIf(ownIdentity().bootId !== "")("before the machine was started again", async () => {
+    const path = newPath();
+    writeFileSync(path, holder({ bootId: "another" }));
+    expect(await lockAt(path, { waitMs: 0 }).with(() => 1)).toBe(1);
+  });
+
+  test("in the middle of being made, or damaged, counts for two seconds", async () => {
+    const texts = [
+      "",
+      "{",
+      "[]",
+      "null",
+      '"text"',
+      holder({ pid: 0 }),
+      holder({ pid: 1.5 }),
+      holder({ host: 1 }),
+    ];
+    for (const text of [...texts, holder({ since: "x" }), holder({ nonce: null }), holder({ bootId: 1 })]) {
+      const path = newPath();
+      putAged(path, text, 500);
+      await expect(lockAt(path, { waitMs: 0 }).with(() => 1)).rejects.toMatchObject({
+        code: "SESSION_LOCKED",
+        details: { pid: 0, host: "unknown", heldMs: 0 },
+      });
+      expect(readFileSync(path, "utf8")).toBe(text);
+      putAged(path, text, 3000);
+      expect(await lockAt(path, { waitMs: 0 }).with(() => 1)).toBe(1);
+    }
+  });
+
+  test("by another host counts until its last sign of life is old", async () => {
+    const path = newPath();
+    const text = holder({ host: "elsewhere", pid: 4242 });
+    putAged(path, text, 29_000);
+    await expect(lockAt(path, { waitMs: 0 }).with(() => 1)).rejects.toMatchObject({
+      code: "SESSION_LOCKED",
+      details: { pid: 4242, host: "elsewhere" },
+    });
+    putAged(path, text, 31_000);
+    expect(await lockAt(path, { waitMs: 0 }).with(() => 1)).toBe(1);
+    expect(readdirSync(join(path, "..")).filter((name) => name !== "log.jsonl.lock")).toEqual([]);
+  });
+
+  test.each([false, true])(
+    "and was taken by a third meanwhile, goes back to that one (links refused: %s)",
+    async (refuse) => {
+      const disk = new SimulatedDisk();
+      disk.refuseLinks = refuse;
+      disk.put("/a.lock", holder({ startTime: "1", bootId: "another" }));
+      const living = holder({ nonce: "third" });
+      const rename = disk.rename.bind(disk);
+      let raced = false;
+      disk.rename = (from, to) => {
+        if (!raced) disk.put("/a.lock", living);
+        raced = true;
+        rename(from, to);
+      };
+      await expect(lockAt("/a.lock", { waitMs: 0 }, disk).with(() => 1)).rejects.toMatchObject({
+        code: "SESSION_LOCKED",
+      });
+      expect(raced).toBe(true);
+      expect(disk.paths()).toEqual(["/a.lock"]);
+      expect(Buffer.from(disk.bytes("/a.lock") ?? []).toString()).toBe(living);
+    },
+  );
+});
+
+describe("a holder", () => {
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  test("gives signs of life while it holds", async () => {
+    vi.useFakeTimers();
+    const disk = new SimulatedDisk();
+    const lock = lockAt("/a.lock", {}, disk);
+    let end = (): void => undefined;
+    const holding = lock.with(() => new Promise<void>((resolve) => (end = resolve)));
+    const first = disk.stat("/a.lock")?.mtimeMs ?? 0;
+    await vi.advanceTimersByTimeAsync(5100);
+    const second = disk.stat("/a.lock")?.mtimeMs ?? 0;
+    expect(second).toBeGreaterThan(first);
+    // A lock that somebody removed is no reason to fail in the background.
+    disk.unlink("/a.lock");
+    await vi.advanceTimersByTimeAsync(5100);
+    end();
+    await holding;
+    await vi.advanceTimersByTimeAsync(100);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test("that was taken for dead sees it, and takes the lock again", async () => {
+    vi.useFakeTimers();
+    const disk = new SimulatedDisk();
+    const lock = lockAt("/a.lock", { idleMs: 60_000, waitMs: 0 }, disk);
+    await lock.with(() => undefined);
+    disk.unlink("/a.lock");
+    disk.put("/a.lock", holder());
+    await lock.with(() => undefined);
+    await vi.advanceTimersByTimeAsync(1100);
+    await expect(lock.with(() => undefined)).rejects.toMatchObject({ code: "SESSION_LOCKED" });
+    disk.unlink("/a.lock");
+    expect(await lock.with(() => 1)).toBe(1);
+    lock.release();
+    expect(disk.paths()).toEqual([]);
+  });
+
+  test("leaves another's lock alone, even one that lies in the same inode", async () => {
+    const path = newPath();
+    const lock = lockAt(path, { idleMs: 60_000 });
+    await lock.with(() => undefined);
+    // File systems give the number of a removed file to the next one.
+    const text = holder();
+    writeFileSync(path, text);
+    lock.release();
+    expect(readFileSync(path, "utf8")).toBe(text);
+    rmSync(path);
+    const again = lockAt(path, { idleMs: 60_000 });
+    await again.with(() => undefined);
+    rmSync(path);
+    writeFileSync(`${path}.other`, "");
+    writeFileSync(path, text);
+    again.release();
+    expect(readFileSync(path, "utf8")).toBe(text);
+  });
+});

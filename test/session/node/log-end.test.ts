@@ -1,0 +1,221 @@
+import { expect, test } from "vitest";
+import type { LogPosition } from "../../../src/session/backend.js";
+import type { DiskFile } from "../../../src/session/node/disk.js";
+import { LogEnd, type LogEndOptions } from "../../../src/session/node/log-end.js";
+import { SimulatedDisk } from "../../support/simulated-disk.js";
+
+const path = "/dir/log.jsonl";
+const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
+
+function endOf(disk: SimulatedDisk, options: Partial<LogEndOptions> = {}): LogEnd {
+  return new LogEnd({
+    disk,
+    path,
+    durability: "disk",
+    maxLineBytes: 1 << 20,
+    id: "a",
+    now: () => 0,
+    makeDirectory: (directory) => {
+      disk.makeDirectory(directory);
+      return directory;
+    },
+    ...options,
+  });
+}
+
+async function create(disk: SimulatedDisk, text = '{"header":1}\n') {
+  const end = endOf(disk);
+  end.makeDirectory();
+  const { position } = await end.write(end.create(), utf8(text), true);
+  return { end, position };
+}
+
+function text(disk: SimulatedDisk): string {
+  return Buffer.from(disk.bytes(path) ?? []).toString();
+}
+
+/** What another program does to the file, without a lock. */
+function foreign(disk: SimulatedDisk, added: string): void {
+  const file = disk.open(path, "append") as DiskFile;
+  file.append(utf8(added));
+  file.close();
+}
+
+test("batches go one behind the other, each synced, and tell where they lie", async () => {
+  const disk = new SimulatedDisk();
+  const { end, position } = await create(disk);
+  const first = await end.write(await end.at(position), utf8('{"one":1}\n'), false);
+  expect(first).toMatchObject({ at: 13, interleaved: false });
+  const second = await end.write(await end.at(first.position), utf8('{"two":2}\n{"three":3}\n'), false);
+  expect(second.at).toBe(23);
+  expect(text(disk)).toBe('{"header":1}\n{"one":1}\n{"two":2}\n{"three":3}\n');
+  expect(disk.counts.sync).toBe(3);
+  expect(disk.counts.syncDirectory).toBe(1);
+  expect(disk.counts.open).toBe(1);
+  end.close();
+  await end.at(second.position);
+  expect(disk.counts.open).toBe(2);
+});
+
+test("a batch under durability os is not synced", async () => {
+  const disk = new SimulatedDisk();
+  const { position } = await create(disk);
+  const { sync } = disk.counts;
+  const end = endOf(disk, { durability: "os" });
+  await end.write(await end.at(position), utf8("{}\n"), false);
+  expect(disk.counts.sync).toBe(sync);
+});
+
+test("whatever another program did to the file, CONCURRENT_WRITER says where it ends now, and nothing is written", async () => {
+  const changes: Record<string, (disk: SimulatedDisk) => void> = {
+    appended: (disk) => foreign(disk, '{"foreign":1}\n'),
+    "rewritten to the same size": (disk) => disk.put(path, '{"header":1}\n{"0ne":1}\n'),
+    cut: (disk) => (disk.open(path, "append") as DiskFile).truncate(13),
+    emptied: (disk) => disk.put(path, ""),
+    replaced: (disk) => {
+      disk.put("/dir/new", text(disk));
+      disk.rename("/dir/new", path);
+    },
+  };
+  for (const [name, change] of Object.entries(changes)) {
+    // With and without a look that it remembers.
+    for (const remembers of [true, false]) {
+      const disk = new SimulatedDisk();
+      const { end: writer, position } = await create(disk);
+      const { position: expected } = await writer.write(
+        await writer.at(position),
+        utf8('{"one":1}\n'),
+        false,
+      );
+      const end = remembers ? writer : endOf(disk);
+      change(disk);
+      const before = text(disk);
+      const error = await end.at(expected).catch((reason: unknown) => reason);
+      expect({ name, error }).toMatchObject({ error: { code: "CONCURRENT_WRITER", details: { expected } } });
+      expect(end.isStill(expected)).toBe(false);
+      expect(text(disk)).toBe(before);
+      const { actual } = (error as { details: { actual: LogPosition } }).details;
+      expect(actual).toBe(endOf(disk).position());
+      expect(await end.at(actual)).toBeDefined();
+    }
+  }
+});
+
+test("a file that was touched and not changed is the same", async () => {
+  const disk = new SimulatedDisk();
+  const { end, position } = await create(disk);
+  disk.touch(path);
+  expect(end.isStill(position)).toBe(false);
+  await end.at(position);
+  expect(end.isStill(position)).toBe(true);
+});
+
+test("half a line that another program left is put aside before a batch, and a whole one is kept", async () => {
+  const disk = new SimulatedDisk();
+  const { end, position } = await create(disk);
+  foreign(disk, '{"half":');
+  await end.write(await end.at(position), utf8('{"one":1}\n'), false);
+  expect(text(disk)).toBe('{"header":1}\n{"one":1}\n');
+  const torn = disk.paths().find((name) => name.includes(".torn-1970-01-01T00-00-00-000Z-")) ?? "";
+  expect(Buffer.from(disk.bytes(torn) ?? []).toString()).toBe('{"half":');
+  const here = end.position();
+  foreign(disk, '{"whole":1}');
+  await expect(end.at(here)).rejects.toMatchObject({ code: "CONCURRENT_WRITER" });
+  expect(text(disk)).toBe('{"header":1}\n{"one":1}\n{"whole":1}\n');
+});
+
+test("lines that come in at the moment of the write stand beside the batch, before or behind it", async () => {
+  const around: [string, string][] = [
+    ['{"foreign":1}\n', ""],
+    ["", '{"foreign":1}\n{"foreign":2}\n'],
+    ['{"foreign":1}\n', '{"foreign":2}\n'],
+    // Another program's line is on its way; what is whole before it counts.
+    ["", '{"fore'],
+  ];
+  for (const [before, behind] of around) {
+    const disk = new SimulatedDisk();
+    const { end, position } = await create(disk);
+    const handle = await end.at(position);
+    const racing: DiskFile = {
+      ...handle,
+      append: (bytes) => {
+        foreign(disk, before);
+        const count = handle.append(bytes);
+        foreign(disk, behind);
+        return count;
+      },
+    };
+    const written = await end.write(racing, utf8('{"one":1}\n'), false);
+    expect(written).toMatchObject({ at: 13 + before.length, interleaved: true });
+    expect(text(disk)).toBe(`{"header":1}\n${before}{"one":1}\n${behind}`);
+    expect(text(disk).slice(written.at)).toMatch(/^\{"one":1\}\n/);
+  }
+});
+
+test("a batch that was joined to another program's half line, or is not there, poisons the writer", async () => {
+  const races: ((disk: SimulatedDisk, append: () => number) => number)[] = [
+    (disk, append) => {
+      foreign(disk, '{"half":');
+      return append();
+    },
+    (disk, append) => {
+      const count = append();
+      (disk.open(path, "append") as DiskFile).truncate(13);
+      return count;
+    },
+    // A disk that says it wrote and lost the bytes.
+    (_disk, _append) => 10,
+  ];
+  for (const race of races) {
+    const disk = new SimulatedDisk();
+    const { end, position } = await create(disk);
+    const handle = await end.at(position);
+    const racing: DiskFile = { ...handle, append: (bytes) => race(disk, () => handle.append(bytes)) };
+    const code = { code: "WRITER_POISONED" };
+    await expect(end.write(racing, utf8('{"one":1}\n'), false)).rejects.toMatchObject(code);
+    await expect(end.at(position)).rejects.toMatchObject(code);
+    await expect(end.write(handle, utf8("{}\n"), false)).rejects.toMatchObject(code);
+    expect(() => end.position()).toThrow(expect.objectContaining(code));
+  }
+});
+
+test("a failed write beside another program's bytes is not taken back, for those would go with it", async () => {
+  const disk = new SimulatedDisk();
+  const { end, position } = await create(disk);
+  const handle = await end.at(position);
+  const racing: DiskFile = {
+    ...handle,
+    append: () => {
+      foreign(disk, '{"foreign":1}\n');
+      throw Object.assign(new Error("no"), { code: "ENOSPC" });
+    },
+  };
+  await expect(end.write(racing, utf8("{}\n"), false)).rejects.toMatchObject({ code: "WRITER_POISONED" });
+  expect(text(disk)).toBe('{"header":1}\n{"foreign":1}\n');
+});
+
+test("a file that is there is not made, one that is gone is not written, and a directory is no file", async () => {
+  const disk = new SimulatedDisk();
+  const { end, position } = await create(disk);
+  expect(() => endOf(disk).create()).toThrow(expect.objectContaining({ code: "SESSION_EXISTS" }));
+  disk.unlink(path);
+  await expect(end.at(position)).rejects.toMatchObject({ code: "SESSION_NOT_FOUND", details: { id: "a" } });
+  expect(() => end.isWhole()).toThrow(expect.objectContaining({ code: "SESSION_NOT_FOUND" }));
+  disk.makeDirectory(path);
+  expect(() => end.isWhole()).toThrow(
+    expect.objectContaining({ code: "NOT_A_FILE", details: { path, kind: "directory" } }),
+  );
+});
+
+test("all directories up to the topmost new one are synced with a new file", async () => {
+  const disk = new SimulatedDisk();
+  const end = endOf(disk, {
+    makeDirectory: (directory) => {
+      disk.makeDirectory(directory);
+      return "/";
+    },
+  });
+  end.makeDirectory();
+  await end.write(end.create(), utf8("{}\n"), true);
+  expect(disk.counts.syncDirectory).toBe(2);
+});
