@@ -95,7 +95,7 @@ export function recordOf(item: Check): Check {
 }
 
 /** Whether `value` is an object that is no array. */
-export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 

@@ -41,6 +41,14 @@ export interface LogAppend {
 /** How a backend makes an appended line last. */
 export type Durability = "disk" | "os";
 
+/** What a platform does several times faster than code that runs anywhere; the results are the same. */
+export interface LogPlatform {
+  /** The texts of those among these lines that are all ASCII, undefined for others. */
+  asciiTexts(lines: readonly (Uint8Array | undefined)[]): readonly (string | undefined)[];
+  /** CRC-32 as in zlib, unsigned. */
+  crc32(bytes: Uint8Array): number;
+}
+
 /** One session's lines. */
 export interface SessionLog {
   /** Where people find it, such as an absolute path. */
@@ -79,6 +87,8 @@ export interface SessionLog {
   }>;
   /** Resolves when the log may have changed, or the signal aborts. Optional: without it, readers poll. */
   changed?(signal: AbortSignal): Promise<void>;
+  /** Quicker ways of the platform. Optional. */
+  readonly platform?: LogPlatform;
   /** Lets go of descriptors and locks. Waits for what is being written. */
   close(): Promise<void>;
 }

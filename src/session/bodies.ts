@@ -1,5 +1,5 @@
-import type { SessionLog } from "./backend.js";
-import { decodeLine } from "./codec/decode.js";
+import type { LinePlace, SessionLog } from "./backend.js";
+import { type DecodeContext, decodeBody } from "./codec/decode.js";
 import { ordinalOfId, type SessionReader } from "./codec/reader.js";
 import type { SessionEntry, UnknownEntry } from "./entries.js";
 import { noRow } from "./tree/rows.js";
@@ -7,7 +7,7 @@ import { treeRows } from "./tree/tree.js";
 
 type Entry = SessionEntry | UnknownEntry;
 
-const sliceBytes = 4 << 20;
+const sliceBytes = 2 << 20;
 
 /** How many bodies may gather from appends alone, while nobody asks for a context, before all are let go. */
 const maxUnread = 4096;
@@ -68,13 +68,12 @@ export class Bodies {
     const kept = this.#kept;
     const pinned = new Map(this.#pinned);
     const missing = rows.filter((row) => kept[row] === undefined && !pinned.has(row));
-    const read = new Map<number, Entry>();
     for (let from = 0; from < missing.length; ) {
       const to = this.#sliceEnd(missing, from);
-      await this.#read(missing.slice(from, to), read);
+      await this.#read(missing.slice(from, to), kept);
       from = to;
     }
-    return (row) => pinned.get(row) ?? kept[row] ?? read.get(row);
+    return (row) => pinned.get(row) ?? kept[row];
   }
 
   /** One body, without keeping it. */
@@ -104,45 +103,53 @@ export class Bodies {
     let bytes = 0;
     let to = from;
     while (to < rows.length && (to === from || bytes < sliceBytes))
-      bytes += tree.line(rows[to++] as number)?.length ?? 0;
+      bytes += tree.lineLength(rows[to++] as number);
     return to;
   }
 
-  async #read(rows: readonly number[], into: Map<number, Entry>): Promise<void> {
+  async #read(rows: readonly number[], into: (Entry | undefined)[]): Promise<void> {
     const tree = treeRows(this.#reader.tree);
-    const stored = rows.filter((row) => tree.line(row) !== undefined);
-    const lines = await this.#log.readAt(
-      stored.map((row) => tree.line(row) as { at: number; length: number }),
-    );
+    const stored = rows.filter((row) => tree.lineLength(row) > 0);
+    const lines = await this.#log.readAt(stored.map((row) => tree.line(row) as LinePlace));
+    const texts = this.#log.platform?.asciiTexts(lines);
     stored.forEach((row, index) => {
       const bytes = lines[index];
-      const entry = bytes === undefined ? this.#lost(row) : this.#decode(row, bytes);
+      const entry = bytes === undefined ? this.#lost(row) : this.#decode(row, bytes, texts?.[index]);
       if (entry === undefined) return;
-      into.set(row, entry);
       this.#keep(row, entry);
+      // All were let go while this was read; who asked for it still holds the list of before.
+      if (into !== this.#kept) into[row] = entry;
     });
   }
 
-  #decode(row: number, bytes: Uint8Array): Entry | undefined {
+  #decode(row: number, bytes: Uint8Array, text?: string): Entry | undefined {
     const tree = treeRows(this.#reader.tree);
     const id = tree.id(row);
     const version = this.#reader.version;
-    const ordinal = (version ?? 3) < 2 ? ordinalOfId(id) : 0;
-    const parent = tree.parent(row);
-    const start = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0;
-    const decoded = decodeLine(start === 0 ? bytes : bytes.subarray(start), {
-      version,
-      ordinal,
-      previousId: parent === noRow ? null : tree.id(parent),
-      maxDepth: this.#maxDepth,
+    const marked = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
+    const context =
+      (version ?? 3) < 2 ? this.#firstVersion(row) : { version, ordinal: 0, maxDepth: this.#maxDepth };
+    const decoded = decodeBody(marked ? bytes.subarray(3) : bytes, context, {
+      text,
+      crc32: this.#log.platform?.crc32,
     });
     if (decoded.kind === "blank" || decoded.kind === "header") return this.#lost(row);
-    if (decoded.notes.length > 0)
-      for (const note of decoded.notes) this.#report(row, note.code, note.message);
     // A key that stands twice: the structure was read from the first, the body from the last.
-    if (decoded.kind === "entry" && decoded.entry?.id !== id) return this.#lost(row);
-    this.#reported.add(row);
+    const lost = decoded.kind === "entry" && decoded.entry.id !== id;
+    if (decoded.notes.length > 0) {
+      for (const note of decoded.notes) this.#report(row, note.code, note.message);
+      if (!lost) this.#reported.add(row);
+    }
+    if (lost) return this.#lost(row);
     return decoded.kind === "bad" ? undefined : decoded.entry;
+  }
+
+  /** What a line of version 1 says by its place. */
+  #firstVersion(row: number): DecodeContext {
+    const tree = treeRows(this.#reader.tree);
+    const parent = tree.parent(row);
+    const previousId = parent === noRow ? null : tree.id(parent);
+    return { version: 1, ordinal: ordinalOfId(tree.id(row)), previousId, maxDepth: this.#maxDepth };
   }
 
   #lost(row: number): undefined {

@@ -1,16 +1,18 @@
-import { encodeUtf8 } from "../internal/bytes.js";
+import { SessileError } from "../errors/index.js";
+import { concatBytes, encodeUtf8 } from "../internal/bytes.js";
 import { isRecord } from "../internal/shape.js";
 import type { LogPosition } from "./backend.js";
 import { decodeLine } from "./codec/decode.js";
 import { encodeChecked, encodeHeader } from "./codec/encode.js";
-import { withChecksum, withoutChecksum } from "./codec/json.js";
+import { sliceHead } from "./codec/head.js";
+import { parseLine, withChecksum, withoutChecksum } from "./codec/json.js";
 import { defaultLimits } from "./codec/limits.js";
 import { migratedLine, versionOf } from "./codec/migrate.js";
 import { ordinalOfId } from "./codec/reader.js";
 import type { SessionCore, SessionSettings } from "./core.js";
 import { formatVersion, type SessionEntry, type SessionHeader } from "./entries.js";
 import type { LiveSession } from "./live-session.js";
-import type { EntryNode } from "./tree/tree.js";
+import { type EntryNode, treeRows } from "./tree/tree.js";
 
 /** A header's line with its line feed. */
 export function headerLine(header: SessionHeader): Uint8Array {
@@ -18,6 +20,7 @@ export function headerLine(header: SessionHeader): Uint8Array {
 }
 
 const { maxDepth } = defaultLimits;
+const maxMigrations = 4;
 
 /**
  * The lines of a session up to and with an entry, each with its line feed, without the header. Byte for byte, lines that
@@ -25,10 +28,12 @@ const { maxDepth } = defaultLimits;
  */
 export async function* linesUpTo(session: LiveSession, upTo?: string): AsyncGenerator<Uint8Array> {
   const version = versionOf(session.header);
-  const last = upTo === undefined ? undefined : await session.raw(upTo);
+  const rows = treeRows(session.tree);
+  // By its place: the line may be damaged, and its id may stand in others.
+  const last = upTo === undefined ? undefined : rows.line(rows.row(upTo))?.at;
   let ordinal = 0;
   let previousId: string | null = null;
-  for await (const { bytes } of session.lines()) {
+  for await (const { bytes, at } of session.lines()) {
     const decoded = decodeLine(bytes[0] === 0xef ? bytes.subarray(3) : bytes, { version, ordinal, maxDepth });
     const countsAs =
       decoded.kind === "entry" || decoded.kind === "header" || (decoded.kind === "bad" && decoded.parsed);
@@ -39,7 +44,7 @@ export async function* linesUpTo(session: LiveSession, upTo?: string): AsyncGene
     }
     if (countsAs) ordinal++;
     if (decoded.kind === "entry") previousId = decoded.head.id;
-    if (last !== undefined && decoded.kind === "entry" && decoded.head.id === upTo) return;
+    if (at === last) return;
   }
 }
 
@@ -70,9 +75,19 @@ export async function pathLines(session: LiveSession, leafId: string): Promise<P
   let parentId: string | null = null;
   for (const [index, { id }] of kept.entries()) {
     const raw = stored[index];
+    if (raw !== undefined && !parseLine(raw, maxDepth).ok) {
+      lines.push(withLineFeed(damagedBehind(raw, parentId)));
+      parentId = id;
+      continue;
+    }
     let line = raw === undefined ? undefined : new TextDecoder().decode(raw).trimEnd();
     if (raw !== undefined && version < formatVersion)
       line = migratedLine(raw, version, ordinalOfId(id), maxDepth);
+    if (raw === undefined && treeRows(session.tree).line(treeRows(session.tree).row(id)) !== undefined) {
+      throw new SessileError("LOG_CHANGED", `the line of entry ${id} is gone from the log`, {
+        details: { id: session.id },
+      });
+    }
     // An entry that was staged has no line yet.
     line ??= encodeChecked((await session.entry(id)) as SessionEntry, true);
     const changed = rechained(line, parentId, standIn);
@@ -110,15 +125,24 @@ export function linesOfLabels(
   });
 }
 
-/** Writes a session of an older version in the current one, the original kept beside it, and reads that. */
+/**
+ * Writes a session of an older version in the current one, the original kept beside it, and reads that. Another program
+ * that does the same, or appends, is no reason to fail: what it wrote is read first.
+ */
 export async function migrate(session: LiveSession, core: SessionCore): Promise<void> {
-  const header = { ...core.header, version: formatVersion };
   async function* lines(): AsyncGenerator<Uint8Array> {
-    yield headerLine(header);
+    yield headerLine({ ...core.header, version: formatVersion });
     yield* linesUpTo(session);
   }
-  await core.log.replace?.(lines(), core.position as LogPosition);
-  await core.reload();
+  for (let attempt = 1; versionOf(core.header) < formatVersion; attempt++) {
+    try {
+      await core.log.replace?.(lines(), core.position as LogPosition);
+      await core.reload();
+    } catch (error) {
+      if (!SessileError.is(error, "CONCURRENT_WRITER") || attempt >= maxMigrations) throw error;
+      await core.readNew();
+    }
+  }
   core.migrate = undefined;
 }
 
@@ -160,6 +184,15 @@ function rechained(
   const { type, id, parentId: _parentId, timestamp, ...rest } = value;
   const fields = first === undefined ? rest : { ...rest, firstKeptEntryId: first ?? id };
   return withChecksum(JSON.stringify({ type, id, parentId, timestamp, ...fields }));
+}
+
+/** A line whose body cannot be read, with another parent: only its head is known, and that is canonical. */
+function damagedBehind(raw: Uint8Array, parentId: string | null): Uint8Array {
+  const head = sliceHead(raw);
+  if (head === undefined || head.parentId === parentId) return raw;
+  const start = `{"type":"${head.type}","id":"${head.id}","parentId":`;
+  const { length } = start + JSON.stringify(head.parentId);
+  return concatBytes([encodeUtf8(start + JSON.stringify(parentId)), raw.subarray(length)]);
 }
 
 function withLineFeed(bytes: Uint8Array): Uint8Array {

@@ -43,6 +43,12 @@ export function checkDraft(draft: EntryDraft, at: number, known: (id: string) =>
   }
 }
 
+/** Whether a draft names one of these ids: as a target, or as its own, to write that entry again. */
+export function namesAny(draft: EntryDraft, ids: ReadonlySet<string>): boolean {
+  if (draft.id !== undefined && ids.has(draft.id)) return true;
+  return references(draft).some(([, id]) => typeof id === "string" && ids.has(id));
+}
+
 /** Ids that a draft names and that have to be there. A reference into nothing would silently change a context. */
 function references(draft: EntryDraft): readonly (readonly [string, unknown])[] {
   switch (draft.type) {

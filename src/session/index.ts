@@ -7,6 +7,7 @@ export type {
   LinePlace,
   LogAppend,
   LogBatch,
+  LogPlatform,
   LogPosition,
   SessionBackend,
   SessionLog,

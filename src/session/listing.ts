@@ -42,7 +42,7 @@ export function printCursor(stored: Pick<StoredSession, "modifiedAt" | "id">): s
 
 /** The inverse of {@link printCursor}. Throws a TypeError for anything else. */
 export function parseCursor(cursor: string): { readonly modifiedAt: number; readonly id: string } {
-  const [, time, id] = /^(\d+(?:\.\d+)?)_(.+)$/.exec(cursor) ?? [];
+  const [, time, id] = /^(-?\d+(?:\.\d+)?)_(.+)$/.exec(cursor) ?? [];
   if (time === undefined || id === undefined)
     throw new TypeError(`after: expected a cursor of a list, got ${cursor}`);
   return { modifiedAt: Number(time), id };

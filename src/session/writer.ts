@@ -14,7 +14,7 @@ import {
 } from "./batch.js";
 import { checkEntry, encodeHeader } from "./codec/encode.js";
 import type { SessionCore } from "./core.js";
-import { checkDraft, entryOf } from "./draft.js";
+import { checkDraft, entryOf, namesAny } from "./draft.js";
 import type { EntryDraft, SessionEntry } from "./entries.js";
 import { isSameEntry } from "./same-entry.js";
 import { treeRows } from "./tree/tree.js";
@@ -196,7 +196,7 @@ export class Writer {
     }
   }
 
-  /** Fails these and whatever was to follow their entries. The tree has none of them. */
+  /** Fails these, and whatever was to follow or names their entries. The tree has none of them. */
   #fail(requests: readonly Request[], error: unknown): void {
     if (SessileError.is(error, "WRITER_POISONED")) this.#poison = error;
     const lost = new Set<string>();
@@ -213,10 +213,11 @@ export class Writer {
       const follows = request.entries.some(
         (entry) => entry !== undefined && entry.parentId !== null && lost.has(entry.parentId),
       );
-      if (follows && !request.rebase) lose(request);
+      const fails = (follows && !request.rebase) || request.drafts.some((draft) => namesAny(draft, lost));
+      if (fails) lose(request);
       // It goes to another place now, where nothing that waits was to follow it.
       else if (follows) for (const entry of request.entries) if (entry !== undefined) lost.add(entry.id);
-      return !follows || request.rebase;
+      return !fails;
     });
     if (this.#tip !== null && !this.#core.reader.tree.has(this.#tip) && !this.#waitingIds.has(this.#tip)) {
       this.#tip = this.#core.leafId;

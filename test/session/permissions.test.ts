@@ -77,12 +77,15 @@ describe("withApproval", () => {
     );
   });
 
-  it("adds a rule once", () => {
+  it("adds a rule once, and drops no other", () => {
     fc.assert(
-      fc.property(rules, symbols, symbols, (all, permission, pattern) => {
+      fc.property(rules, rule, ({ length }, { permission, pattern }) => {
+        const allow = { permission, pattern, action: "allow" } as const;
+        const deny = { permission, pattern, action: "deny" } as const;
+        const all = Array.from({ length }, (_, index) => (index % 2 === 0 ? deny : allow));
         const once = withApproval(all, { permission, pattern });
         expect(withApproval(once, { permission, pattern })).toEqual(once);
-        expect(once.at(-1)).toEqual({ permission, pattern, action: "allow" });
+        expect(once).toEqual([...all.filter((one) => one === deny), allow]);
       }),
     );
   });

@@ -9,7 +9,7 @@ import {
 } from "../entries.js";
 import { fieldsProblem, headerProblem, isEntryType } from "../shape.js";
 import { type EntryHead, sliceHead, timeOf } from "./head.js";
-import { parseLine } from "./json.js";
+import { type KnownOfLine, parseLine } from "./json.js";
 import { knownContent, knownMessage } from "./messages.js";
 import { migrated, versionOf } from "./migrate.js";
 
@@ -49,31 +49,57 @@ export function decodeHead(bytes: Uint8Array, context: DecodeContext): Decoded {
   const head = (context.version ?? 0) >= 2 ? sliceHead(bytes) : undefined;
   // Labels, names and moves of the tip are part of the structure: their bodies are wanted at once, and small.
   if (head === undefined || structural.has(head.type)) return decodeLine(bytes, context);
-  return { kind: "entry", head: head.role === "hookMessage" ? { ...head, role: "custom" } : head, notes: [] };
+  return {
+    kind: "entry",
+    head: head.role === "hookMessage" ? { ...head, role: "custom" } : head,
+    notes: none,
+  };
 }
+
+const none: readonly LineNote[] = [];
 
 const structural: ReadonlySet<string> = new Set(["label", "session_info", "leaf"]);
 
 /** Reads a whole line. */
 export function decodeLine(bytes: Uint8Array, context: DecodeContext): Decoded {
+  const read = decodeBody(bytes, context);
+  if (read.kind !== "entry") return read;
+  const { entry, type, role, notes } = read;
+  const { id, parentId, timestamp } = entry;
+  const head = { type, id, parentId, time: timeOf(timestamp), ...(role === undefined ? {} : { role }) };
+  return { kind: "entry", head, entry, notes };
+}
+
+/** An entry whose line was read, with its stored type and role also where it reads as unknown. */
+export interface DecodedBody {
+  readonly kind: "entry";
+  readonly entry: SessionEntry | UnknownEntry;
+  readonly type: string;
+  readonly role: string | undefined;
+  readonly notes: readonly LineNote[];
+}
+
+/** Reads a whole line of an entry whose place is known. */
+export function decodeBody(
+  bytes: Uint8Array,
+  context: DecodeContext,
+  known?: KnownOfLine,
+): Exclude<Decoded, { kind: "entry" }> | DecodedBody {
   if (isBlank(bytes)) return { kind: "blank" };
-  const parsed = parseLine(bytes, context.maxDepth);
+  const parsed = parseLine(bytes, context.maxDepth, known);
   if (!parsed.ok)
     return { kind: "bad", parsed: false, notes: [{ code: parsed.code, message: parsed.message }] };
-  const { value } = parsed;
-  if (!isRecord(value)) {
-    return {
-      kind: "bad",
-      parsed: true,
-      notes: [{ code: "NOT_AN_OBJECT", message: "the line is JSON, but no object" }],
-    };
-  }
-  if (value.type === "session") return decodeHeader(value, parsed.notes);
-  const notes: LineNote[] = [...parsed.notes];
+  const { value, notes } = parsed;
   const report = (code: DiagnosticCode, message: string) => void notes.push({ code, message });
+  if (!isRecord(value)) {
+    report("NOT_AN_OBJECT", "the line is JSON, but no object");
+    return { kind: "bad", parsed: true, notes };
+  }
+  if (value.type === "session") return decodeHeader(value, notes);
   const { version = formatVersion, ordinal, previousId } = context;
-  const current = migrated(value, version, ordinal, report, previousId);
-  const { type, id, parentId = null, timestamp } = current;
+  // A fresh object either way, so that it may be put right in place: a copy of each would double what a load leaves behind.
+  const own: Record<string, unknown> = migrated(value, version, ordinal, report, previousId);
+  const { type, id, parentId = null, timestamp } = own;
   if (
     typeof type !== "string" ||
     typeof id !== "string" ||
@@ -84,23 +110,28 @@ export function decodeLine(bytes: Uint8Array, context: DecodeContext): Decoded {
     return { kind: "bad", parsed: true, notes };
   }
   const stamp = typeof timestamp === "string" ? timestamp : "";
-  const place = { id, parentId, timestamp: stamp };
-  const raw = parsed.text.endsWith("\r") ? parsed.text.slice(0, -1) : parsed.text;
-  const unknown: UnknownEntry = { type: "unknown", entryType: type, ...place, raw };
-  const head: EntryHead = { type, id, parentId, time: timeOf(stamp), ...roleOf(type, current) };
-  if (!isEntryType(type)) return { kind: "entry", head, entry: unknown, notes };
-  const entry = withKnownContent(current);
+  if (own.parentId !== parentId) own.parentId = parentId;
+  if (own.timestamp !== stamp) own.timestamp = stamp;
+  if ("crc" in own) Reflect.deleteProperty(own, "crc");
+  const role = roleOf(type, own);
+  const entry = withKnownContent(own);
   const problem = fieldsProblem(entry);
+  if (isEntryType(type) && problem === undefined) {
+    // The check above is what makes this cast true.
+    return { kind: "entry", entry: entry as unknown as SessionEntry, type, role, notes };
+  }
   if (problem !== undefined) {
     report("INVALID_FIELDS", `${problem.path === "" ? type : problem.path}: expected ${problem.expected}`);
-    return { kind: "entry", head, entry: unknown, notes };
   }
-  const { crc: _crc, type: _type, id: _id, parentId: _parentId, timestamp: _timestamp, ...fields } = entry;
-  // The check above is what makes this cast true.
-  return { kind: "entry", head, entry: { type, ...place, ...fields } as unknown as SessionEntry, notes };
+  const raw = parsed.text.endsWith("\r") ? parsed.text.slice(0, -1) : parsed.text;
+  const unknown: UnknownEntry = { type: "unknown", entryType: type, id, parentId, timestamp: stamp, raw };
+  return { kind: "entry", entry: unknown, type, role, notes };
 }
 
-function decodeHeader(value: Readonly<Record<string, unknown>>, notes: readonly LineNote[]): Decoded {
+function decodeHeader(
+  value: Readonly<Record<string, unknown>>,
+  notes: readonly LineNote[],
+): Exclude<Decoded, { kind: "entry" }> {
   const problem = headerProblem(value);
   if (problem !== undefined) {
     const message = `header: ${problem.path}: expected ${problem.expected}`;
@@ -134,9 +165,10 @@ function withKnownContent(entry: Readonly<Record<string, unknown>>): Readonly<Re
   return entry;
 }
 
-function roleOf(type: string, entry: Readonly<Record<string, unknown>>): { role?: string } {
-  if (type !== "message" || !isRecord(entry.message) || typeof entry.message.role !== "string") return {};
-  return { role: entry.message.role === "hookMessage" ? "custom" : entry.message.role };
+function roleOf(type: string, entry: Readonly<Record<string, unknown>>): string | undefined {
+  if (type !== "message" || !isRecord(entry.message) || typeof entry.message.role !== "string")
+    return undefined;
+  return entry.message.role === "hookMessage" ? "custom" : entry.message.role;
 }
 
 function isBlank(bytes: Uint8Array): boolean {

@@ -53,18 +53,21 @@ export function sliceHead(bytes: Uint8Array): EntryHead | undefined {
   end = plainEnd(bytes, at);
   if (end < 0 || type === "session") return undefined;
   const time = end - at === isoLength ? isoTime(bytes, at) : Number.NaN;
-  const head = { type, id, parentId, time: Number.isNaN(time) ? textOf(bytes, at, end) : time };
-  if (type !== "message") return head;
+  const stamp = Number.isNaN(time) ? textOf(bytes, at, end) : time;
+  if (type !== "message") return { type, id, parentId, time: stamp };
   if (!startsWith(bytes, roleKey, end)) return undefined;
   at = end + roleKey.length;
   end = plainEnd(bytes, at);
-  return end < 0 ? undefined : { ...head, role: textOf(bytes, at, end) };
+  return end < 0 ? undefined : { type, id, parentId, time: stamp, role: textOf(bytes, at, end) };
 }
+
+const stampBytes = new Uint8Array(isoLength);
 
 /** The stored text of an entry's time as {@link EntryHead} keeps it. */
 export function timeOf(timestamp: string): number | string {
   if (timestamp.length !== isoLength) return timestamp;
-  const time = isoTime(ascii(timestamp), 0);
+  for (let i = 0; i < isoLength; i++) stampBytes[i] = Math.min(timestamp.charCodeAt(i), 0xff);
+  const time = isoTime(stampBytes, 0);
   return Number.isNaN(time) ? timestamp : time;
 }
 
@@ -141,7 +144,7 @@ function knownWord(bytes: Uint8Array, start: number, end: number): string | unde
 }
 
 function ascii(text: string): Uint8Array {
-  return Uint8Array.from(text, (character) => Math.min(character.charCodeAt(0), 0xff));
+  return Uint8Array.from(text, (character) => character.charCodeAt(0));
 }
 
 const monthDays = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];

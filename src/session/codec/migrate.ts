@@ -14,12 +14,12 @@ export function idOfOrdinal(ordinal: number): string {
 
 /** A parsed line of an older version as the current one has it; the value itself where nothing has to change. */
 export function migrated(
-  value: Readonly<Record<string, unknown>>,
+  value: Record<string, unknown>,
   version: number,
   ordinal: number,
   report: (code: Diagnostic["code"], message: string) => void,
   previousId: string | null = ordinal > 1 ? idOfOrdinal(ordinal - 1) : null,
-): Readonly<Record<string, unknown>> {
+): Record<string, unknown> {
   if (version >= 2) return value;
   const { type, id: _id, parentId: _parentId, timestamp, firstKeptEntryIndex, ...rest } = value;
   const id = idOfOrdinal(ordinal);

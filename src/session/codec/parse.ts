@@ -139,15 +139,27 @@ class Parse {
       this.#halfPair = text.slice(-1);
       text = text.slice(0, -1);
     }
-    if (text.isWellFormed()) return encodeUtf8(text);
-    const pieces = text.split(/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/);
-    const bytes: number[] = [];
-    pieces.forEach((piece, index) => {
-      if (index > 0) bytes.push(...notUtf8);
-      for (const byte of encodeUtf8(piece)) bytes.push(byte);
-    });
-    return Uint8Array.from(bytes);
+    return text.isWellFormed() ? encodeUtf8(text) : markedUtf8(text);
   }
 }
 
 const notUtf8 = Uint8Array.of(0xff);
+
+/** The bytes of text, with no UTF-8 where the encoder has put U+FFFD for a lone surrogate. */
+function markedUtf8(text: string): Uint8Array {
+  const bytes = encodeUtf8(text);
+  let at = 0;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code < 0xd800 || code > 0xdfff) {
+      at += code < 0x80 ? 1 : code < 0x800 ? 2 : 3;
+    } else if (code <= 0xdbff && (text.charCodeAt(i + 1) & 0xfc00) === 0xdc00) {
+      at += 4;
+      i++;
+    } else {
+      bytes.set(notUtf8, at);
+      at += 3;
+    }
+  }
+  return bytes;
+}

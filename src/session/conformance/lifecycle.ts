@@ -75,6 +75,27 @@ export const lifecycleCases = [
     equal((await collect((await trial.store()).list())).length, 1, "sessions in the list");
   }),
 
+  conformanceCase(
+    "of two sessions that take one id in the same moment, at most one has it",
+    async (trial) => {
+      const first = await trial.create({ id: "same" });
+      await pause();
+      const second = await trial.create({ id: "same" });
+      const outcomes = await Promise.allSettled([
+        first.append([say("first")]),
+        second.append([say("second")]),
+      ]);
+      const winners = outcomes.flatMap((outcome) => (outcome.status === "fulfilled" ? [outcome.value] : []));
+      equal(winners.length <= 1, true, "at most one append resolves");
+      for (const outcome of outcomes) {
+        if (outcome.status === "rejected")
+          await rejects(() => Promise.reject(outcome.reason), "SESSION_EXISTS", "append");
+      }
+      equal((await collect((await trial.store()).list())).length, winners.length, "sessions in the list");
+      for (const entries of winners) await trial.reads("same", entries, "of the one that has the id");
+    },
+  ),
+
   conformanceCase("create refuses ids and partitions that are no names", async (trial) => {
     const store = await trial.store();
     for (const name of ["../up", "a/b", "a\\b", ".hidden", "-", "a\nb", "ü", "x".repeat(129)]) {

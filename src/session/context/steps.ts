@@ -118,18 +118,11 @@ export function keptRange(
   compactionAt: number,
 ): KeptRange {
   if (compaction === undefined) return { start: 0, retained: new Set(), earliest: 0 };
-  const indexOf = (id: string): number => {
-    const row = rows.row(id);
-    return row === noRow ? -1 : path.subarray(0, compactionAt).indexOf(row);
-  };
-  const firstKept = indexOf(compaction.firstKeptEntryId);
+  const firstKept = path.subarray(0, compactionAt).indexOf(rows.row(compaction.firstKeptEntryId));
   const start = firstKept < 0 ? compactionAt : firstKept;
-  const retained = new Set(
-    (compaction.retain ?? [])
-      .map(indexOf)
-      .filter((at) => at >= 0 && at < start)
-      .sort((a, b) => a - b),
-  );
+  const wanted = new Set(compaction.retain?.map((id) => rows.row(id)));
+  const retained = new Set<number>();
+  for (let at = 0; at < start && wanted.size > 0; at++) if (wanted.has(path[at] as number)) retained.add(at);
   const [first = start] = retained;
   return { start, retained, earliest: first };
 }

@@ -4,7 +4,7 @@ import type { Durability, LogPosition, SessionBackend, StoredSession } from "../
 import { type Disk, type FileStat, storageError } from "./disk.js";
 import { readEnds } from "./ends.js";
 import { FileLog, type FileLogOptions } from "./file-log.js";
-import { fileName, idOfFileName, partitionDirectory, projectName } from "./layout.js";
+import { fileName, idOfFileName, partitionDirectory, projectName, projectNames } from "./layout.js";
 import { FileLock, type LockTimes } from "./lock.js";
 import { regular } from "./log-end.js";
 import { absentPosition } from "./position.js";
@@ -60,6 +60,14 @@ export class FileBackend implements SessionBackend {
   }
 
   async *list(query: Parameters<SessionBackend["list"]>[0]): AsyncIterable<StoredSession> {
+    try {
+      yield* this.#list(query);
+    } catch (error) {
+      throw storageError("list", partitionDirectory(this.#options.dir, query.partition), error);
+    }
+  }
+
+  async *#list(query: Parameters<SessionBackend["list"]>[0]): AsyncIterable<StoredSession> {
     const { disk } = this.#options;
     const found: Found[] = [];
     for (const path of await this.#files(query.partition, query.cwd)) {
@@ -107,8 +115,12 @@ export class FileBackend implements SessionBackend {
   /** The log in a file. */
   logAt(path: string, id: string, refuseTaken?: FileLogOptions["refuseTaken"]): FileLog {
     const { disk, durability, maxLineBytes, now } = this.#options;
-    const stat = disk.stat(path);
-    if (stat !== undefined) regular(path, stat);
+    try {
+      const stat = disk.stat(path);
+      if (stat !== undefined) regular(path, stat);
+    } catch (error) {
+      throw storageError("open", path, error);
+    }
     const makeDirectory = (directory: string) => this.#makeDirectory(directory);
     return new FileLog({
       disk,
@@ -145,14 +157,18 @@ export class FileBackend implements SessionBackend {
   async #files(partition: string, cwd?: string): Promise<readonly string[]> {
     const { disk, dir } = this.#options;
     const base = partitionDirectory(dir, partition);
-    const project = cwd === undefined ? undefined : projectName(cwd);
+    const projects = cwd === undefined ? undefined : projectNames(cwd);
+    const list = (directory: string) =>
+      disk.list(directory).catch((error: unknown) => {
+        throw storageError("list", directory, error);
+      });
     const files: string[] = [];
-    for (const { name, kind } of await disk.list(base)) {
+    for (const { name, kind } of await list(base)) {
       if (kind === "file" && name.endsWith(".jsonl")) files.push(join(base, name));
       // pi keeps a session of a project in that project's directory; a partition is nobody's project.
       if (kind !== "directory" || name.startsWith("@")) continue;
-      if (project !== undefined && name.startsWith("--") && name !== project) continue;
-      for (const inner of await disk.list(join(base, name))) {
+      if (projects !== undefined && name.startsWith("--") && !projects.has(name)) continue;
+      for (const inner of await list(join(base, name))) {
         if (inner.kind === "file" && inner.name.endsWith(".jsonl")) files.push(join(base, name, inner.name));
       }
     }

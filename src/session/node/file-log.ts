@@ -5,6 +5,7 @@ import type { LinePlace, LogAppend, LogBatch, LogPosition, SessionLog } from "..
 import { type DiskFile, errnoOf, storageError } from "./disk.js";
 import type { FileLock } from "./lock.js";
 import { gone, LogEnd, type LogEndOptions, regular, stamp } from "./log-end.js";
+import { nodePlatform } from "./platform.js";
 import { absentPosition } from "./position.js";
 import { readLines } from "./read-lines.js";
 import { readPlaces } from "./read-places.js";
@@ -22,6 +23,7 @@ export interface FileLogOptions extends LogEndOptions {
  * ends where the caller thinks; then one sync. What was acknowledged is never rewritten. Reading takes no lock.
  */
 export class FileLog implements SessionLog {
+  readonly platform = nodePlatform;
   readonly #options: FileLogOptions;
   readonly #end: LogEnd;
   /**

@@ -21,12 +21,21 @@ const maxProjectName = 200;
  * file name is cut, with a checksum of the whole.
  */
 export function projectName(cwd: string): string {
-  const name = cwd.replace(/^[/\\]/, "").replace(/[/\\:]/g, "-");
+  const name = uncutName(cwd);
   const bytes = encodeUtf8(name);
   if (bytes.length <= maxProjectName) return `--${name}--`;
   let cut = name.slice(0, maxProjectName - 9);
   while (encodeUtf8(cut).length > maxProjectName - 9) cut = cut.slice(0, -1);
   return `--${cut.toWellFormed()}-${crc32Hex(bytes)}--`;
+}
+
+/** The directory names that a project's sessions may be under: this store's, and pi's, which cuts none. */
+export function projectNames(cwd: string): ReadonlySet<string> {
+  return new Set([projectName(cwd), `--${uncutName(cwd)}--`]);
+}
+
+function uncutName(cwd: string): string {
+  return cwd.replace(/^[/\\]/, "").replace(/[/\\:]/g, "-");
 }
 
 /** The directory of the store that a session file belongs to: above its project's directory, or else where it lies. */

@@ -50,6 +50,11 @@ export async function mendTail(
   }
   const location = `${path}.torn-${stamp}-${crypto.randomUUID().slice(0, 8)}`;
   await saveRange(disk, file, start, size, location);
+  // A program without locks was in the middle of a line. It is whole by now, or will be looked at again.
+  if (file.stat().size !== size) {
+    disk.unlink(location);
+    return undefined;
+  }
   file.truncate(start);
   await sync();
   return { location, bytes: length, at: start };

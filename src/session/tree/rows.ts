@@ -23,6 +23,7 @@ export class TreeRows {
   readonly #lineLength = new IntColumn();
   readonly #kindNames: string[] = [];
   readonly #kindOf = new Map<string, number>();
+  readonly #kindOfRole = new Map<string, number>();
   #firstRoot = noRow;
   #lastRoot = noRow;
   #unplaced: { readonly row: number; readonly parentId: string }[] = [];
@@ -76,6 +77,11 @@ export class TreeRows {
     return at < 0 ? undefined : { at, length: this.#lineLength.at(row) };
   }
 
+  /** Bytes of the row's line; 0 while it was not written. */
+  lineLength(row: number): number {
+    return this.#lineLength.at(row);
+  }
+
   setLine(row: number, at: number, length: number): void {
     this.#lineAt.set(row, at);
     this.#lineLength.set(row, length);
@@ -85,7 +91,9 @@ export class TreeRows {
   add(head: EntryHead, line: LinePlace | undefined): number {
     if (this.#rowOf.has(head.id)) return noRow;
     const row = this.#ids.length;
-    const parent = head.parentId === null ? noRow : this.row(head.parentId);
+    // Most entries follow the one before.
+    const follows = row > 0 && head.parentId === this.#ids[row - 1];
+    const parent = follows ? row - 1 : head.parentId === null ? noRow : this.row(head.parentId);
     this.#rowOf.set(head.id, row);
     this.#ids.push(head.id);
     this.#parents.push(parent);
@@ -150,6 +158,16 @@ export class TreeRows {
     const path = new Int32Array(length);
     for (let at = row; at !== noRow; at = this.parent(at)) path[--length] = at;
     return path;
+  }
+
+  #kindOfHead({ type, role }: EntryHead): number {
+    if (role === undefined) return this.#kind(type);
+    // By role alone, since only messages have one: no name is put together for each of them.
+    const known = this.#kindOfRole.get(role);
+    if (known !== undefined) return known;
+    const kind = this.#kind(`${type}/${role}`);
+    this.#kindOfRole.set(role, kind);
+    return kind;
   }
 
   #kind(name: string): number {

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { buildSessionContext, encodeEntry, parseSession, type SessionEntry } from "sessile/session";
 import { describe, expect, test } from "vitest";
 import { plainHeader, sessionOf } from "../../arbitraries/entries.js";
+import { text } from "../../arbitraries/values.js";
 import { fixture } from "../../support/fixtures.js";
 
 const custom = (id: string, parentId: string | null, data?: unknown): SessionEntry => ({
@@ -64,6 +65,31 @@ describe("parseSession", () => {
       expect(session.entries).toEqual([]);
     }
     expect(parseSession(`${text}\ud83d`).diagnostics).toMatchObject([{ code: "TORN_TAIL", line: 3 }]);
+  });
+
+  test("reports each line of text with a lone surrogate, and keeps the others", () => {
+    const line = fc.tuple(
+      fc.boolean(),
+      text.filter((text) => text.isWellFormed()),
+    );
+    fc.assert(
+      fc.property(
+        fc.array(line, { maxLength: 6 }),
+        fc.constantFrom("\ud83d", "\ude00\ud83d"),
+        (lines, lone) => {
+          const entries = lines.map(([, data], at) => custom(`e${at}`, null, data));
+          const written = sessionOf(entries).lines.map((line, at) =>
+            lines[at - 1]?.[0] ? line.replace('"custom"', `"${lone}"`) : line,
+          );
+          const session = parseSession(`${written.join("\n")}\n`);
+          const isDamaged = (at: number) => lines[at]?.[0] === true;
+          expect(session.entries).toEqual(entries.filter((_, at) => !isDamaged(at)));
+          expect(session.diagnostics.map(({ code, line }) => [code, line])).toEqual(
+            [...entries.keys()].filter(isDamaged).map((at) => ["INVALID_UTF8", at + 2]),
+          );
+        },
+      ),
+    );
   });
 
   test("does not join the halves of a character over bytes that stand between them", () => {

@@ -5,6 +5,7 @@ import {
   idOfFileName,
   partitionDirectory,
   projectName,
+  projectNames,
   storeDirectory,
 } from "../../../src/session/node/layout.js";
 
@@ -27,6 +28,8 @@ test("a project's directory name fits a file name, is one, and differs where it 
     }),
   );
   const long = `/${"é".repeat(150)}`;
+  expect([...projectNames(long)]).toEqual([projectName(long), `--${"é".repeat(150)}--`]);
+  expect([...projectNames("/a")]).toEqual(["--a--"]);
   expect(projectName(long)).toMatch(/^--é{95}-[0-9a-f]{8}--$/);
 });
 

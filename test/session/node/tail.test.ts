@@ -83,6 +83,21 @@ test("a last line over the limit is put aside unread", async () => {
   expect(torn[0]?.[1]).toBe(whole);
 });
 
+test("a line that another program is in the middle of is not cut off", async () => {
+  const disk = new SimulatedDisk();
+  disk.put("/log.jsonl", `${header}{"half":`);
+  const file = disk.open("/log.jsonl", "append") as DiskFile;
+  const open = disk.open.bind(disk);
+  disk.open = (path, mode) => {
+    // Its write goes on while ours looks: lines longer than a page come in pieces.
+    if (mode === "create") file.append(Buffer.from("1}\n"));
+    return open(path, mode);
+  };
+  expect(await mendTail(disk, file, "/log.jsonl", 1 << 20, "stamp", () => file.sync())).toBeUndefined();
+  expect(Buffer.from(disk.bytes("/log.jsonl") ?? []).toString()).toBe(`${header}{"half":1}\n`);
+  expect(disk.paths()).toEqual(["/log.jsonl"]);
+});
+
 test("a copy of a range that cannot be made whole is not left there", async () => {
   const disk = new SimulatedDisk();
   disk.put("/log", "0123456789");

@@ -1,0 +1,310 @@
+import { describe, expect, test } from "vitest";
+import { userMessage } from "../../src/content/index.js";
+import { withChecksum } from "../../src/session/codec/json.js";
+import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
+import type { Session, SessionStore } from "../../src/session/types.js";
+import { SimulatedDisk } from "../support/simulated-disk.js";
+
+const time = "2026-01-02T03:04:05.678Z";
+
+/** A store in which a file with these lines is the session `source`. */
+function storeWith(
+  lines: readonly (string | Uint8Array)[],
+  ending = "\n",
+): { store: SessionStore; disk: SimulatedDisk } {
+  const disk = new SimulatedDisk();
+  const bytes = lines.flatMap((line) => [Buffer.from(line as string), Buffer.from("\n")]);
+  disk.put("/s/x_source.jsonl", Buffer.concat(ending === "\n" ? bytes : bytes.slice(0, -1)));
+  return { store: fileSessionStoreOn(disk, { dir: "/s" }), disk };
+}
+
+function header(more: object = {}): string {
+  return JSON.stringify({ type: "session", version: 3, id: "source", timestamp: time, cwd: "/p", ...more });
+}
+
+function line(id: string, parentId: string | null, more: object, type = "message"): string {
+  return JSON.stringify({ type, id, parentId, timestamp: time, ...more });
+}
+
+const say = (text: string) => ({ message: { role: "user", content: text, timestamp: 1 } });
+
+/** The lines of a session as they are stored, in Latin-1, so that every byte is told from every other. */
+function linesOf(disk: SimulatedDisk, session: Session): string[] {
+  const text = Buffer.from(disk.bytes(session.location ?? "") ?? []).toString("latin1");
+  expect(text.endsWith("\n")).toBe(true);
+  return text.slice(0, -1).split("\n");
+}
+
+function latin(text: string): string {
+  return Buffer.from(text).toString("latin1");
+}
+
+const big =
+  '{"type":"custom","id":"bbbbbbbb","parentId":"aaaaaaaa","timestamp":"t","customType":"c","data":[12345678901234567890,1e999,-0,1.10]}';
+
+describe("fork", () => {
+  test("copies every line byte for byte: digits, unknown fields and types, damage, carriage returns, no checksum", async () => {
+    const lines: (string | Uint8Array)[] = [
+      line("aaaaaaaa", null, { ofTheirs: { deep: [1] }, ...say("ü 字  ") }),
+      big,
+      line("cccccccc", "bbbbbbbb", { x: 1 }, "made_up"),
+      `${line("dddddddd", "cccccccc", say("crlf"))}\r`,
+      "not json at all",
+      Buffer.from([0x7b, 0xff, 0xfe, 0x7d]),
+      "",
+      withChecksum(line("eeeeeeee", "dddddddd", say("checked"))).replace("checked", "CHANGED"),
+      ' {"id": "ffffffff", "type": "message", "parentId": "eeeeeeee"}',
+      header({ id: "a second header" }),
+      '{"type":"message","id":"99999999","parentId":"eeeeeeee","timestamp":"","message":{"role":"user"}',
+    ];
+    for (const ending of ["\n", ""]) {
+      const { store, disk } = storeWith([header(), ...lines], ending);
+      const fork = await store.fork("source", { id: "fork" });
+      const stored = linesOf(disk, fork);
+      const wanted = lines.map((one) => Buffer.from(one as string).toString("latin1"));
+      // Of two headers the first counts, and the copy has its own.
+      expect(stored.slice(1, -1)).toEqual(wanted.filter((one) => !one.includes("a second header")));
+      expect(JSON.parse(stored[0] as string)).toMatchObject({
+        id: "fork",
+        parentSession: "/s/x_source.jsonl",
+        cwd: "/p",
+      });
+      expect(JSON.parse(stored.at(-1) as string)).toMatchObject({
+        type: "session_info",
+        title: latin("ü 字 (fork #1)"),
+      });
+      await fork.close();
+    }
+  });
+
+  test("up to an entry ends with its line, also where its body is damaged or its id stands twice", async () => {
+    const lines = [
+      line("aaaaaaaa", null, say("one")),
+      '{"type":"message","id":"bbbbbbbb","parentId":"aaaaaaaa","timestamp":"","message":{"role":"user","content":"\\x"}}',
+      line("cccccccc", "bbbbbbbb", say("three")),
+      line("aaaaaaaa", null, say("again")),
+      line("dddddddd", "cccccccc", say("four")),
+    ];
+    const { store, disk } = storeWith([header(), ...lines]);
+    for (const [at, upTo] of ["aaaaaaaa", "bbbbbbbb", "cccccccc"].entries()) {
+      const fork = await store.fork("source", { upTo });
+      expect(linesOf(disk, fork).slice(1, -1)).toEqual(lines.slice(0, at + 1).map(latin));
+      expect(fork.tree.size).toBe(at + 2);
+      await fork.close();
+    }
+    const last = await store.fork("source", { upTo: "dddddddd" });
+    expect(linesOf(disk, last).slice(1, -1)).toEqual(lines.map(latin));
+  });
+
+  test("goes where it is told, with a directory of its own", async () => {
+    const { store } = storeWith([header(), line("aaaaaaaa", null, say("one"))]);
+    const fork = await store.fork("source", { cwd: "/elsewhere" });
+    expect(fork.header.cwd).toBe("/elsewhere");
+    expect(fork.location).toContain("--elsewhere--");
+    expect(fork.leafId).not.toBe("aaaaaaaa");
+    expect((await fork.context()).items.map((item) => item.entryId)).toEqual(["aaaaaaaa"]);
+    await expect(store.fork("source", { id: "source" })).rejects.toMatchObject({ code: "SESSION_EXISTS" });
+    await expect(store.fork("none")).rejects.toMatchObject({ code: "SESSION_NOT_FOUND" });
+    await expect(store.fork("source", { upTo: "none" })).rejects.toMatchObject({ code: "ENTRY_NOT_FOUND" });
+  });
+
+  test("of version 1 writes the current one, with the ids that it reads with", async () => {
+    const { store, disk } = storeWith([
+      JSON.stringify({ type: "session", id: "source", timestamp: time, cwd: "/p" }),
+      JSON.stringify({ type: "message", timestamp: time, theirs: 1, ...say("one") }),
+      "not json",
+      JSON.stringify({ type: "message", timestamp: time, ...say("two") }),
+      JSON.stringify({
+        type: "compaction",
+        timestamp: time,
+        summary: "s",
+        firstKeptEntryIndex: 2,
+        tokensBefore: 1,
+      }),
+    ]);
+    const source = await store.open("source");
+    const fork = await store.fork("source", { upTo: source.leafId ?? "" });
+    expect(fork.header.version).toBe(3);
+    expect((await fork.context()).items).toEqual((await source.context()).items);
+    const stored = linesOf(disk, fork);
+    expect(stored.slice(1, -1).map((one) => (one === "not json" ? one : JSON.parse(one).id))).toEqual([
+      "00000001",
+      "not json",
+      "00000002",
+      "00000003",
+    ]);
+    expect(JSON.parse(stored[1] as string)).toMatchObject({ theirs: 1, parentId: null });
+    expect(JSON.parse(stored[4] as string).firstKeptEntryId).toBe("00000002");
+    await fork.close();
+  });
+});
+
+describe("extract", () => {
+  test("changes the parent and the checksum of a line, and not a byte else; the others stay as they are", async () => {
+    const last =
+      '{"type":"message","id":"dddddddd","parentId":"cccccccc","timestamp":"t","ofTheirs":98765432109876543210,"message":{"role":"user","content":"\\u00fc $& $1","timestamp":1.0}}';
+    const checked = withChecksum(last);
+    const { store, disk } = storeWith([
+      header(),
+      line("aaaaaaaa", null, say("one")),
+      `${big}\r`,
+      line("cccccccc", "bbbbbbbb", { targetId: "aaaaaaaa", label: "named" }, "label"),
+      checked,
+      line("11111111", "aaaaaaaa", say("another branch")),
+    ]);
+    const source = await store.open("source");
+    const copy = await source.extract("dddddddd");
+    const stored = linesOf(disk, copy);
+    expect(stored.slice(1, 4)).toEqual([
+      line("aaaaaaaa", null, say("one")),
+      `${big}\r`,
+      withChecksum(last.replace('"parentId":"cccccccc"', '"parentId":"bbbbbbbb"')),
+    ]);
+    expect(stored.length).toBe(5);
+    expect(JSON.parse(stored[4] as string)).toMatchObject({
+      type: "label",
+      parentId: "dddddddd",
+      targetId: "aaaaaaaa",
+      label: "named",
+      timestamp: time,
+    });
+    expect(copy.header.parentSession).toBe("/s/x_source.jsonl");
+    expect(copy.diagnostics).toEqual([]);
+    expect(await copy.diagnose()).toEqual([]);
+    expect((await copy.context()).items).toEqual((await source.context("dddddddd")).items);
+    await copy.close();
+    await source.close();
+  });
+
+  test("moves a compaction's first kept entry from a label to what comes behind it, or to itself", async () => {
+    const compaction = (id: string, parentId: string, firstKeptEntryId: string) =>
+      line(id, parentId, { summary: "sum", firstKeptEntryId, tokensBefore: 1, theirs: "kept" }, "compaction");
+    const { store, disk } = storeWith([
+      header(),
+      line("aaaaaaaa", null, say("old")),
+      line("bbbbbbbb", "aaaaaaaa", { targetId: "aaaaaaaa", label: "l" }, "label"),
+      line("cccccccc", "bbbbbbbb", say("kept")),
+      compaction("dddddddd", "cccccccc", "bbbbbbbb"),
+      line("eeeeeeee", "dddddddd", say("new")),
+      line("ffffffff", "eeeeeeee", { targetId: "aaaaaaaa", label: "last" }, "label"),
+      compaction("00000000", "ffffffff", "ffffffff"),
+    ]);
+    const source = await store.open("source");
+    const first = await source.extract("eeeeeeee", { id: "first" });
+    expect(JSON.parse(linesOf(disk, first)[3] as string)).toMatchObject({
+      type: "compaction",
+      parentId: "cccccccc",
+      firstKeptEntryId: "cccccccc",
+      theirs: "kept",
+    });
+    expect((await first.context()).items).toEqual((await source.context("eeeeeeee")).items);
+    expect(first.tree.label("aaaaaaaa")).toBe("last");
+    const second = await source.extract("00000000", { id: "second", cwd: "/q" });
+    expect(second.header).toMatchObject({ id: "second", cwd: "/q" });
+    const lines = linesOf(disk, second).map((one) => JSON.parse(one));
+    expect(lines.map((one) => one.type)).toEqual([
+      "session",
+      "message",
+      "message",
+      "compaction",
+      "message",
+      "compaction",
+      "label",
+    ]);
+    // Nothing was kept, and nothing is.
+    expect(lines[5]).toMatchObject({ firstKeptEntryId: "00000000", parentId: "eeeeeeee" });
+    expect((await second.context()).items.length).toBe(1);
+    for (const session of [first, second]) {
+      expect(await session.diagnose()).toEqual([]);
+      await session.close();
+    }
+  });
+
+  test("leaves moves of the tip out, and takes entries that are only staged", async () => {
+    const { store } = storeWith([
+      header(),
+      line("aaaaaaaa", null, say("one")),
+      line("bbbbbbbb", "aaaaaaaa", say("two")),
+      line("cccccccc", "aaaaaaaa", { targetId: "aaaaaaaa" }, "leaf"),
+      // pi goes on below the leaf entry.
+      line("dddddddd", "cccccccc", say("three")),
+    ]);
+    const source = await store.open("source", { mode: "write" });
+    const [staged] = source.stage([{ type: "message", message: userMessage("staged") }]);
+    const copy = await source.extract();
+    expect(copy.tree.path(copy.leafId).map((node) => node.id)).toEqual(["aaaaaaaa", "dddddddd", staged?.id]);
+    expect(copy.tree.size).toBe(3);
+    expect(await copy.diagnose()).toEqual([]);
+    await copy.close();
+    await source.close();
+  });
+
+  test("of version 1 writes the current one", async () => {
+    const { store, disk } = storeWith([
+      JSON.stringify({ type: "session", id: "source", timestamp: time, cwd: "/p" }),
+      JSON.stringify({ type: "message", timestamp: time, theirs: 1, ...say("one") }),
+      JSON.stringify({
+        type: "message",
+        timestamp: time,
+        message: { role: "hookMessage", customType: "c", content: "two", display: true, timestamp: 1 },
+      }),
+      JSON.stringify({ type: "message", timestamp: time, ...say("three") }),
+    ]);
+    const source = await store.open("source");
+    const copy = await source.extract("00000002");
+    expect((await copy.context()).items).toEqual((await source.context("00000002")).items);
+    const stored = linesOf(disk, copy).map((one) => JSON.parse(one));
+    expect(stored.map((one) => one.parentId)).toEqual([undefined, null, "00000001"]);
+    expect(stored[1]).toMatchObject({ theirs: 1 });
+    expect(stored[2].message.role).toBe("custom");
+    await copy.close();
+  });
+
+  test("of lines that were cut off meanwhile is LOG_CHANGED, and makes nothing", async () => {
+    const { store, disk } = storeWith([
+      header(),
+      line("aaaaaaaa", null, say("one")),
+      line("bbbbbbbb", "aaaaaaaa", say("two")),
+    ]);
+    const source = await store.open("source");
+    disk.open("/s/x_source.jsonl", "append")?.truncate(100);
+    await expect(source.extract()).rejects.toMatchObject({ code: "LOG_CHANGED", details: { id: "source" } });
+    expect(disk.paths()).toEqual(["/s/x_source.jsonl"]);
+  });
+
+  test("keeps a damaged line in its place, so that the history before it is still before it", async () => {
+    const damaged =
+      '{"type":"message","id":"cccccccc","parentId":"bbbbbbbb","timestamp":"","message":{"role":"user","content":"\\x"}}';
+    const { store, disk } = storeWith([
+      header(),
+      line("aaaaaaaa", null, say("one")),
+      line("bbbbbbbb", "aaaaaaaa", { targetId: "aaaaaaaa", label: "l" }, "label"),
+      damaged,
+      Buffer.concat([
+        Buffer.from(
+          '{"type":"message","id":"dddddddd","parentId":"cccccccc","timestamp":"","message":{"role":"user","content":"',
+        ),
+        Buffer.from([0xff]),
+        Buffer.from('","timestamp":1}}'),
+      ]),
+      line("eeeeeeee", "dddddddd", say("last")),
+    ]);
+    const source = await store.open("source");
+    const copy = await source.extract();
+    expect(copy.tree.path("eeeeeeee").map((node) => node.id)).toEqual([
+      "aaaaaaaa",
+      "cccccccc",
+      "dddddddd",
+      "eeeeeeee",
+    ]);
+    expect((await copy.context("eeeeeeee")).items.map((item) => item.entryId)).toEqual([
+      "aaaaaaaa",
+      "eeeeeeee",
+    ]);
+    const stored = linesOf(disk, copy);
+    expect(stored[2]).toContain('"content":"\\x"');
+    expect(stored[3]).toContain("\xff");
+    await copy.close();
+    await source.close();
+  });
+});

@@ -1,0 +1,198 @@
+import { userMessage } from "sessile/content";
+import { type EntryDraft, type EphemeralEvent, memorySessionStore, type Session } from "sessile/session";
+import { describe, expect, it, vi } from "vitest";
+import { Events } from "../../src/session/events.js";
+
+interface Map {
+  one: number;
+  two: { readonly text: string };
+  error: unknown;
+}
+
+describe("Events", () => {
+  it("calls the listeners of an event with its payload, in the order they came", () => {
+    const events = new Events<Map>();
+    const calls: unknown[] = [];
+    events.on("one", (payload) => calls.push(["first", payload]));
+    events.on("one", (payload) => calls.push(["second", payload]));
+    events.on("two", (payload) => calls.push(["other", payload]));
+    events.emit("one", 1);
+    expect(calls).toEqual([
+      ["first", 1],
+      ["second", 1],
+    ]);
+  });
+
+  it("gives a function that ends one listening and no other", () => {
+    const events = new Events<Map>();
+    const listener = vi.fn();
+    const undo = events.on("one", listener);
+    events.on("one", listener);
+    undo();
+    undo();
+    events.emit("one", 1);
+    expect(listener).toHaveBeenCalledTimes(1);
+  });
+
+  it("lets a listener end itself while it is called", () => {
+    const events = new Events<Map>();
+    const after = vi.fn();
+    const undo = events.on("one", () => undo());
+    events.on("one", after);
+    events.emit("one", 1);
+    events.emit("one", 2);
+    expect(after.mock.calls).toEqual([[1], [2]]);
+  });
+
+  it("makes an error event of what a listener throws, and calls the others", () => {
+    const events = new Events<Map>();
+    const error = new Error("listener");
+    const errors = vi.fn();
+    const after = vi.fn();
+    events.on("error", errors);
+    events.on("one", () => {
+      throw error;
+    });
+    events.on("one", after);
+    events.emit("one", 1);
+    expect(errors.mock.calls).toEqual([[{ error, operation: "listener of one" }]]);
+    expect(after).toHaveBeenCalledOnce();
+  });
+
+  it.each(["one", "error"] as const)(
+    "throws what a listener of %s throws where nobody hears of it",
+    (event) => {
+      const events = new Events<Map>();
+      const error = new Error("listener");
+      const later: (() => void)[] = [];
+      const queue = vi
+        .spyOn(globalThis, "queueMicrotask")
+        .mockImplementation((callback) => later.push(callback));
+      try {
+        events.on(event, () => {
+          throw error;
+        });
+        events.emit(event, 1);
+      } finally {
+        queue.mockRestore();
+      }
+      expect(later).toHaveLength(1);
+      expect(later[0]).toThrow(error);
+    },
+  );
+
+  it("says whether anybody listens, and forgets all", () => {
+    const events = new Events<Map>();
+    expect(events.has("one")).toBe(false);
+    const listener = vi.fn();
+    events.on("one", listener);
+    expect([events.has("one"), events.has("two")]).toEqual([true, false]);
+    events.clear();
+    events.emit("one", 1);
+    expect(listener).not.toHaveBeenCalled();
+  });
+});
+
+const newSession = (): Promise<Session> => memorySessionStore().create({ cwd: "/work" });
+
+describe("the events of a session", () => {
+  it("a listener that throws fails no append", async () => {
+    const session = await newSession();
+    const errors: unknown[] = [];
+    session.on("error", ({ error, operation }) => errors.push([operation, (error as Error).message]));
+    session.on("entry", () => {
+      throw new Error("listener");
+    });
+    const entry = await session.appendMessage(userMessage("hi"));
+    expect(await session.entry(entry.id)).toEqual(entry);
+    expect(session.leafId).toBe(entry.id);
+    expect(errors).toEqual([["listener of entry", "listener"]]);
+  });
+
+  it("a listener may append", async () => {
+    const session = await newSession();
+    const undo = session.on("entry", ({ entry }) => {
+      undo();
+      void session.append([{ type: "label", targetId: entry.id, label: "seen" }]);
+    });
+    const entry = await session.appendMessage(userMessage("hi"));
+    await session.flush();
+    expect(session.tree.label(entry.id)).toBe("seen");
+  });
+
+  it("the function that on returns ends listening", async () => {
+    const session = await newSession();
+    const seen: string[] = [];
+    const undo = session.on("entry", ({ entry }) => seen.push(entry.id));
+    const entry = await session.appendMessage(userMessage("one"));
+    undo();
+    await session.appendMessage(userMessage("two"));
+    expect(seen).toEqual([entry.id]);
+  });
+
+  it("a label or a stage is told like any other entry, a staged one when it is written", async () => {
+    const session = await newSession();
+    const seen: string[] = [];
+    session.on("entry", ({ entry }) => seen.push(entry.type));
+    session.stage([{ type: "model_change", provider: "p", modelId: "m" }]);
+    expect(seen).toEqual([]);
+    await session.appendMessage(userMessage("one"));
+    expect(seen).toEqual(["model_change", "message"]);
+  });
+
+  it("diffs of a session_info and of a revert are told", async () => {
+    const session = await newSession();
+    const diffs: unknown[] = [];
+    session.on("diff", (payload) => diffs.push(payload));
+    const { id } = await session.appendMessage(userMessage("one"));
+    const files = [{ file: "a.ts", additions: 1, deletions: 0 }];
+    const stats = { additions: 1, deletions: 0, files: 1, diffs: files };
+    await session.updateInfo({ stats });
+    const [revert] = await session.append([{ type: "revert", targetId: id, diff: "--- a.ts" }]);
+    await session.append([{ type: "revert", targetId: id }]);
+    expect(diffs).toEqual([
+      { entryId: revert?.parentId, stats, files },
+      { entryId: revert?.id, diff: "--- a.ts" },
+    ]);
+  });
+});
+
+describe("ephemeral events", () => {
+  const events: readonly EphemeralEvent[] = [
+    { type: "text_delta", delta: "he" },
+    { type: "thinking_delta", delta: "hm", messageId: "m1" },
+    { type: "tool_state", toolCallId: "c1", state: "running" },
+    { type: "status", status: "retrying", message: "overloaded" },
+    { type: "compacting", active: true },
+  ];
+
+  it("reach listeners, and no log", async () => {
+    const sessions = memorySessionStore();
+    const session = await sessions.create({ cwd: "/work" });
+    const seen: EphemeralEvent[] = [];
+    session.on("ephemeral", (event) => seen.push(event));
+    for (const event of events) session.publish(event);
+    expect(seen).toEqual(events);
+    await session.close();
+    await expect(sessions.open(session.id)).rejects.toThrow("there is no session");
+  });
+
+  it("are refused by append, by types and at run time", async () => {
+    const session = await newSession();
+    const refused = { code: "INVALID_ENTRY", details: { path: "drafts[0].type" } };
+    const refuse = (draft: EntryDraft) => expect(session.append([draft])).rejects.toMatchObject(refused);
+    // @ts-expect-error An event is no draft.
+    await refuse({ type: "text_delta", delta: "he" });
+    // @ts-expect-error An event is no draft.
+    await refuse({ type: "thinking_delta", delta: "hm" });
+    // @ts-expect-error An event is no draft.
+    await refuse({ type: "tool_state", toolCallId: "c", state: "running" });
+    // @ts-expect-error An event is no draft.
+    await refuse({ type: "status", status: "idle" });
+    // @ts-expect-error An event is no draft.
+    await refuse({ type: "compacting", active: true });
+    // @ts-expect-error An event is no draft.
+    expect(() => session.stage([{ type: "status", status: "idle" }])).toThrow("publish it");
+    expect(session.tree.size).toBe(0);
+  });
+});

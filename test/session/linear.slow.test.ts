@@ -1,0 +1,243 @@
+import {
+  buildSessionContext,
+  encodeEntry,
+  type ParsedSession,
+  parseSession,
+  type SessionEntry,
+  SessionTree,
+} from "sessile/session";
+import { describe, expect, test } from "vitest";
+import { sessionOf } from "../arbitraries/entries.js";
+
+/**
+ * Work in proportion to what is read: between the sizes, time grows by less than the power 1.5 of the size. Linear work
+ * measures 0.9 to 1.2 here, quadratic work 2.
+ */
+const maxExponent = 1.5;
+const runs = 7;
+
+/** A busy machine can only make it look worse: so it is measured again before it is called too slow. */
+const attempts = 3;
+
+/** The shortest of several runs of each, in turns, so that what else the machine does is left out. Milliseconds. */
+function shortest(works: readonly (() => unknown)[]): readonly number[] {
+  const least = works.map(() => Number.POSITIVE_INFINITY);
+  for (let run = 0; run < runs; run++) {
+    for (const [at, work] of works.entries()) {
+      const started = performance.now();
+      work();
+      least[at] = Math.min(least[at] as number, performance.now() - started);
+    }
+  }
+  return least;
+}
+
+/** The power of the size that the time grows with: the slope of the line through the logarithms. */
+function exponentOf<T>(
+  sizes: readonly number[],
+  make: (size: number) => T,
+  work: (input: T) => unknown,
+): number {
+  const works = sizes.map((size) => {
+    const input = make(size);
+    return () => work(input);
+  });
+  works[0]?.();
+  let least = Number.POSITIVE_INFINITY;
+  for (let attempt = 0; attempt < attempts && least >= maxExponent; attempt++) {
+    least = Math.min(least, slope(sizes.map(Math.log), shortest(works).map(Math.log)));
+  }
+  return least;
+}
+
+function slope(x: readonly number[], y: readonly number[]): number {
+  const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
+  const [meanX, meanY] = [mean(x), mean(y)];
+  const together = x.map((value, at) => (value - meanX) * ((y[at] as number) - meanY));
+  return mean(together) / mean(x.map((value) => (value - meanX) ** 2));
+}
+
+const growing = (first: number): readonly number[] => [first, 2 * first, 4 * first, 8 * first];
+const name = (at: number): string => at.toString(16).padStart(8, "0");
+const timestamp = "2025-11-20T23:33:50.805Z";
+const place = (at: number) => ({ id: name(at), parentId: at === 0 ? null : name(at - 1), timestamp });
+
+function user(at: number): SessionEntry {
+  return { type: "message", ...place(at), message: { role: "user", content: "Go on.", timestamp: at } };
+}
+
+/** A chain of so many entries. */
+function chain(length: number, entry: (at: number) => SessionEntry = user): readonly SessionEntry[] {
+  return Array.from({ length }, (_, at) => entry(at));
+}
+
+const textOf = (entries: readonly SessionEntry[]): string => sessionOf(entries).text;
+const linesOf = (length: number, line: (at: number) => string): string =>
+  [sessionOf([]).lines[0], ...Array.from({ length }, (_, at) => line(at)), ""].join("\n");
+const custom = (id: string, parentId: string | null, data?: unknown): SessionEntry => ({
+  type: "custom",
+  id,
+  parentId,
+  timestamp,
+  customType: "c",
+  ...(data === undefined ? {} : { data }),
+});
+
+describe("parseSession takes time in proportion to", () => {
+  const sources: readonly (readonly [string, number, (size: number) => string | readonly string[]])[] = [
+    ["a long chain", 4000, (size) => textOf(chain(size))],
+    [
+      "nothing but forward references",
+      4000,
+      (size) => linesOf(size, (at) => encodeEntry(custom(name(at), name(at + 1)))),
+    ],
+    [
+      "a cycle of all entries",
+      4000,
+      (size) => linesOf(size, (at) => encodeEntry(custom(name(at), name((at + 1) % size)))),
+    ],
+    [
+      "forward references to one entry",
+      4000,
+      (size) => linesOf(size, (at) => encodeEntry(custom(name(at), name(size - 1)))),
+    ],
+    ["orphans", 4000, (size) => linesOf(size, (at) => encodeEntry(custom(name(at), `gone ${at}`)))],
+    ["one id again and again", 4000, (size) => linesOf(size, () => encodeEntry(custom("a", null)))],
+    ["lines that are none", 2000, (size) => linesOf(size, () => "{")],
+    ["empty lines", 100_000, (size) => linesOf(size, () => "")],
+    [
+      "labels of one entry",
+      4000,
+      (size) =>
+        textOf(
+          chain(size, (at) => ({ type: "label", ...place(at), targetId: name(0), label: `label ${at}` })),
+        ),
+    ],
+    ["one line with many openers", 200_000, (size) => linesOf(1, () => "[".repeat(size))],
+    [
+      "one line with many openers in strings",
+      200_000,
+      (size) => linesOf(1, () => encodeEntry(custom("a", null, '{"['.repeat(size)))),
+    ],
+    [
+      "one line with many openers that are closed",
+      100_000,
+      (size) =>
+        linesOf(1, () => encodeEntry(custom("a", null)).replace("{", `{"list":[${"[],".repeat(size)}[]],`)),
+    ],
+    [
+      "one line with many quotes",
+      200_000,
+      (size) => linesOf(1, () => encodeEntry(custom("a", null, '"\\'.repeat(size)))),
+    ],
+    [
+      "one line with many unsafe keys",
+      20_000,
+      (size) => linesOf(1, () => `{"list":[${'{"__proto__":1},'.repeat(size)}0]}`),
+    ],
+    ["text with many lone surrogates", 50_000, (size) => linesOf(1, () => "\ud83d ".repeat(size))],
+    ["a line in many pieces", 20_000, (size) => Array.from(linesOf(1, () => "x".repeat(size)))],
+  ];
+
+  test.each(sources)("%s", (_, first, make) => {
+    expect(exponentOf(growing(first), make, (source) => parseSession(source))).toBeLessThan(maxExponent);
+  });
+});
+
+describe("buildSessionContext takes time in proportion to", () => {
+  const edit = (
+    at: number,
+    targetAt: number,
+    replacement: null | { readonly content: string },
+  ): SessionEntry => ({
+    type: "context_edit",
+    ...place(at),
+    targetId: name(targetAt),
+    replacement,
+  });
+  const compaction = (at: number, firstKeptEntryId: string, retain: readonly string[]): SessionEntry => ({
+    type: "compaction",
+    ...place(at),
+    summary: "So far.",
+    firstKeptEntryId,
+    tokensBefore: 1,
+    retain,
+  });
+  const call = (at: number): SessionEntry => ({
+    type: "message",
+    ...place(at),
+    message: {
+      role: "assistant",
+      content: [{ type: "toolCall", id: name(at), name: "read", arguments: {} }],
+      provider: "p",
+      model: "m",
+      timestamp: at,
+    },
+  });
+  const result = (at: number): SessionEntry => ({
+    type: "message",
+    ...place(at),
+    message: {
+      role: "toolResult",
+      toolCallId: name(at - 1),
+      toolName: "read",
+      content: [],
+      isError: false,
+      timestamp: at,
+    },
+  });
+
+  const histories: readonly (readonly [string, (at: number, size: number) => SessionEntry])[] = [
+    ["a long chain", user],
+    [
+      "calls and results that are edited",
+      (at) => [call, result, (at: number) => edit(at, at - 2, null)][at % 3]?.(at) as SessionEntry,
+    ],
+    ["edits of one entry", (at) => (at === 0 ? user(0) : edit(at, 0, { content: `${at}` }))],
+    [
+      "pins",
+      (at) =>
+        at % 2 === 0 ? user(at) : { type: "context_pin", ...place(at), targetId: name(at - 1), pinned: true },
+    ],
+    ["compactions", (at) => (at % 2 === 0 ? user(at) : compaction(at, name(at), []))],
+    [
+      "what a compaction retains",
+      (at, size) =>
+        at === size - 1
+          ? compaction(
+              at,
+              name(at),
+              Array.from({ length: size / 2 }, (_, index) => name(index * 2)),
+            )
+          : user(at),
+    ],
+    ["views", (at) => ({ type: "resource_view", ...place(at), resourceId: name(at) })],
+  ];
+
+  test.each(histories)("%s", (_, entry) => {
+    const make = (size: number): ParsedSession => parseSession(textOf(chain(size, (at) => entry(at, size))));
+    expect(exponentOf(growing(8000), make, (session) => buildSessionContext(session))).toBeLessThan(
+      maxExponent,
+    );
+  });
+});
+
+describe("SessionTree takes time in proportion to", () => {
+  const shapes: readonly (readonly [string, (at: number) => string | null])[] = [
+    ["a chain", (at) => (at === 0 ? null : name(at - 1))],
+    ["a star", (at) => (at === 0 ? null : name(0))],
+    ["roots", () => null],
+    ["a comb", (at) => (at === 0 ? null : name(at % 2 === 0 ? at - 2 : at - 1))],
+    ["a chain backwards", (at) => name(at + 1)],
+  ];
+
+  test.each(shapes)("%s, built and walked", (_, parentOf) => {
+    const make = (size: number) => Array.from({ length: size }, (_, at) => custom(name(at), parentOf(at)));
+    const work = (entries: readonly SessionEntry[]) => {
+      let deepest = 0;
+      for (const { depth } of new SessionTree(entries).walk()) deepest = Math.max(deepest, depth);
+      return deepest;
+    };
+    expect(exponentOf(growing(10_000), make, work)).toBeLessThan(maxExponent);
+  });
+});

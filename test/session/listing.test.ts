@@ -1,0 +1,217 @@
+import fc from "fast-check";
+import { userMessage } from "sessile/content";
+import { memorySessionStore, type SessionEntry, type SessionHeader } from "sessile/session";
+import { describe, expect, it } from "vitest";
+import type { StoredSession } from "../../src/session/backend.js";
+import { firstText, fits, parseCursor, printCursor, summaryOf } from "../../src/session/listing.js";
+import { plainHeader, sessionEntry, sessionOf } from "../arbitraries/entries.js";
+
+const place = { id: "a", parentId: null, timestamp: "" };
+const said = (content: string | object[]) =>
+  ({
+    type: "message",
+    ...place,
+    message: { role: "user", content, timestamp: 0 },
+  }) as unknown as SessionEntry;
+
+/** A listed session of these lines, the first and the last so many of them at its ends. */
+function stored(lines: readonly string[], ends = lines.length): StoredSession {
+  const bytes = lines.map((line) => new TextEncoder().encode(line));
+  return {
+    id: "a",
+    head: bytes.slice(0, ends),
+    tail: bytes.slice(-ends),
+    modifiedAt: 1500,
+    size: 99,
+    location: "/a",
+  };
+}
+
+const header: SessionHeader = { ...plainHeader, id: "one", cwd: "/work", parentSession: "zero" };
+const summary = (entries: readonly SessionEntry[], ends?: number) =>
+  summaryOf(stored(sessionOf(entries, { header }).lines, ends));
+const info = (fields: object): SessionEntry => ({ type: "session_info", ...place, id: "i", ...fields });
+
+describe("summaryOf", () => {
+  it("tells what header, first message and last session_info say", () => {
+    const entries = [
+      info({ name: "old", slug: "slug" }),
+      said("  hello  "),
+      said("later"),
+      info({ name: "new", title: "t" }),
+    ];
+    expect(summary(entries)).toEqual({
+      id: "one",
+      cwd: "/work",
+      parentSession: "zero",
+      name: "new",
+      title: "t",
+      created: header.timestamp,
+      modified: "1970-01-01T00:00:01.500Z",
+      firstMessage: "hello",
+      size: 99,
+      location: "/a",
+      cursor: "1500_a",
+    });
+  });
+
+  it("goes by the end of a log, where a session_info stands last", () => {
+    const middle = Array.from({ length: 20 }, () => said("x"));
+    expect(summary([said("first"), info({ name: "begin" }), ...middle, info({ name: "end" })], 4)?.name).toBe(
+      "end",
+    );
+    expect(summary([said("first"), info({ name: "begin" }), ...middle], 4)?.name).toBe("begin");
+    expect(summary([said("first"), info({ name: "begin" }), ...middle, info({})], 4)).not.toHaveProperty(
+      "name",
+    );
+  });
+
+  it("leaves out an empty name, as pi writes one to clear it", () => {
+    expect(summary([info({ name: "" })])).not.toHaveProperty("name");
+  });
+
+  it("passes over what is no message of a user, and messages without text", () => {
+    const assistant = {
+      ...said("no"),
+      message: {
+        role: "assistant",
+        content: [{ type: "text", text: "no" }],
+        provider: "p",
+        model: "m",
+        timestamp: 0,
+      },
+    };
+    const image = { type: "image", data: "aGk=", mimeType: "image/png" };
+    const entries = [
+      assistant as unknown as SessionEntry,
+      said(""),
+      said(" \n "),
+      said([image]),
+      said("this one"),
+    ];
+    expect(summary(entries)?.firstMessage).toBe("this one");
+    expect(summary([])).not.toHaveProperty("firstMessage");
+  });
+
+  it("is undefined where no line is a header", () => {
+    expect(summaryOf(stored([]))).toBeUndefined();
+    expect(summaryOf(stored(['{"type":"message"', "null", "{}"]))).toBeUndefined();
+  });
+
+  it("reads any lines", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.oneof(sessionEntry, fc.string()), { maxLength: 6 }),
+        fc.nat({ max: 8 }),
+        (items, ends) => {
+          const lines = items.map(
+            (item) => (typeof item === "string" ? item : sessionOf([item]).lines[1]) as string,
+          );
+          const listed = summaryOf(stored([JSON.stringify(header), ...lines], ends + 1));
+          expect(listed?.id).toBe("one");
+        },
+      ),
+    );
+  });
+});
+
+describe("firstText", () => {
+  it("joins text blocks, attachments' descriptors among them, and cuts after 200 characters", () => {
+    const blocks = [
+      { type: "text", text: "look" },
+      { type: "image", data: "", mimeType: "" },
+      { type: "text", text: "[image a.png]" },
+    ];
+    expect(firstText(said(blocks))).toBe("look [image a.png]");
+    expect(firstText(said("🙂".repeat(300)))).toBe("🙂".repeat(200));
+  });
+
+  it("is undefined for anything but a user's message", () => {
+    expect(firstText(undefined)).toBeUndefined();
+    expect(firstText(info({ name: "x" }))).toBeUndefined();
+    expect(firstText({ type: "unknown", entryType: "later", ...place, raw: "{}" })).toBeUndefined();
+  });
+});
+
+describe("fits", () => {
+  const one = summary([info({ archivedAt: "2026-01-01T00:00:00.000Z" })]) as NonNullable<
+    ReturnType<typeof summary>
+  >;
+  const { archivedAt: _, ...active } = one;
+
+  it.each([
+    [{}, true, true],
+    [{ cwd: "/work" }, true, true],
+    [{ cwd: "/work/" }, false, false],
+    [{ archived: true }, true, false],
+    [{ archived: false }, false, true],
+    [{ since: new Date(1500) }, true, true],
+    [{ since: new Date(1501) }, false, false],
+    [{ until: new Date(1501) }, true, true],
+    [{ until: new Date(1500) }, false, false],
+    [{ cwd: "/work", archived: true, since: new Date(0), until: new Date(9999) }, true, false],
+  ])("%j: archived %j, active %j", (query, archivedFits, activeFits) => {
+    expect(fits(one, query)).toBe(archivedFits);
+    expect(fits(active, query)).toBe(activeFits);
+  });
+});
+
+describe("a cursor", () => {
+  it("is printed and parsed", () => {
+    // Times of a file system have parts of milliseconds, and a wrong clock makes them negative.
+    const time = fc.oneof(
+      fc.nat(),
+      fc.double({ min: 1, max: 8.64e15, noNaN: true }),
+      fc.integer({ min: -1e9, max: 0 }),
+    );
+    fc.assert(
+      fc.property(time, fc.string({ minLength: 1 }), (modifiedAt, id) => {
+        fc.pre(!/[\n\r\u2028\u2029]/.test(id));
+        expect(parseCursor(printCursor({ modifiedAt, id }))).toEqual({ modifiedAt: modifiedAt + 0, id });
+      }),
+    );
+  });
+
+  it.each(["", "1500", "_a", "1500_", "x_a", "1500a", "NaN_a"])("is not %j", (cursor) => {
+    expect(() => parseCursor(cursor)).toThrow(
+      new TypeError(`after: expected a cursor of a list, got ${cursor}`),
+    );
+  });
+});
+
+describe("list", () => {
+  const collect = async <T>(source: AsyncIterable<T>): Promise<T[]> => {
+    const all: T[] = [];
+    for await (const item of source) all.push(item);
+    return all;
+  };
+
+  it("gives pages that end where the query ends", async () => {
+    let now = 1000;
+    const sessions = memorySessionStore({ now: () => now });
+    for (const [id, cwd] of [
+      ["a", "/x"],
+      ["b", "/y"],
+      ["c", "/x"],
+      ["d", "/x"],
+    ] as const) {
+      now += 10;
+      const session = await sessions.create({ cwd, id });
+      await session.appendMessage(userMessage(id));
+    }
+    const first = await collect(sessions.list({ cwd: "/x", limit: 2 }));
+    expect(first.map(({ id }) => id)).toEqual(["d", "c"]);
+    const { cursor = "" } = first.at(-1) ?? {};
+    const rest = await collect(sessions.list({ cwd: "/x", limit: 2, after: cursor }));
+    expect(rest.map(({ id }) => id)).toEqual(["a"]);
+    expect(await collect(sessions.list({ since: new Date(1021), until: new Date(1040) }))).toMatchObject([
+      { id: "c" },
+    ]);
+  });
+
+  it.each([0, -1, 1.5, Number.NaN])("refuses %j as a limit", async (limit) => {
+    await expect(collect(memorySessionStore().list({ limit }))).rejects.toThrow(
+      new RangeError(`limit: expected an integer >= 1, got ${limit}`),
+    );
+  });
+});

@@ -1,0 +1,338 @@
+import fc from "fast-check";
+import { assistantMessage, type ToolCall, toolCalls, toolResult, userMessage } from "sessile/content";
+import {
+  buildSessionContext,
+  type EntryDraft,
+  memorySessionStore,
+  parseSession,
+  type Session,
+  type SessionEntry,
+  type TurnContext,
+  type TurnSettings,
+  toolStarted,
+  turnSettings,
+} from "sessile/session";
+import { describe, expect, it } from "vitest";
+import { runSteps } from "../../src/session/context/steps.js";
+import { noRow } from "../../src/session/tree/rows.js";
+import { treeRows } from "../../src/session/tree/tree.js";
+import { toolStateSteps, turnSteps } from "../../src/session/turn.js";
+import { conversation, pathTo } from "../arbitraries/conversations.js";
+import { sessionOf } from "../arbitraries/entries.js";
+import { jsonValue } from "../arbitraries/values.js";
+
+const newSession = (): Promise<Session> => memorySessionStore().create({ cwd: "/work" });
+const say = (text: string, id?: string): EntryDraft => ({
+  type: "message",
+  message: userMessage(text),
+  ...(id === undefined ? {} : { id }),
+});
+const callOf = (id: string): ToolCall => ({ type: "toolCall", id, name: "read", arguments: {} });
+const ask = (id: string, ...calls: readonly string[]): EntryDraft => ({
+  type: "message",
+  id,
+  message: assistantMessage({ provider: "anthropic", model: "m" }, ...calls.map(callOf)),
+});
+const answer = (id: string, call: string, isError = false): EntryDraft => ({
+  type: "message",
+  id,
+  message: { ...toolResult(callOf(call), "text"), isError },
+});
+const started = (toolCallId: string): EntryDraft => toolStarted.draft({ toolCallId });
+
+/** The states as `call: state`, with the result's entry where there is one. */
+const statesOf = async (session: Session, leafId?: string): Promise<readonly string[]> =>
+  (await session.toolStates(leafId)).map(
+    ({ call, state, resultEntryId }) => `${call.id}: ${state}${resultEntryId ? ` by ${resultEntryId}` : ""}`,
+  );
+
+describe("turn", () => {
+  it("is empty where nothing was said", async () => {
+    const session = await newSession();
+    const nothing = { model: null, thinkingLevel: "off", tools: [], policies: {} };
+    expect(await session.turn()).toEqual(nothing);
+    await session.append([say("hi")]);
+    expect(await session.turn()).toEqual(nothing);
+    expect(await session.turn(null)).toEqual(nothing);
+  });
+
+  it("has the latest of each setting on the path, field by field", async () => {
+    const session = await newSession();
+    await session.append([
+      say("hi", "root"),
+      turnSettings.draft({ tools: ["read", "bash"], policies: { approval: "never" } }),
+      { type: "thinking_level_change", thinkingLevel: "high" },
+      { type: "model_change", provider: "openai", modelId: "o" },
+      turnSettings.draft({ tools: ["read"] }),
+    ]);
+    const left = session.leafId as string;
+    expect(await session.turn()).toEqual({
+      model: { provider: "openai", modelId: "o" },
+      thinkingLevel: "high",
+      tools: ["read"],
+      policies: { approval: "never" },
+    });
+    session.branch("root");
+    await session.append([turnSettings.draft({ policies: { sandbox: "read-only" } }), ask("asked")]);
+    expect(await session.turn()).toEqual({
+      model: { provider: "anthropic", modelId: "m" },
+      thinkingLevel: "off",
+      tools: [],
+      policies: { sandbox: "read-only" },
+    });
+    expect((await session.turn(left)).tools).toEqual(["read"]);
+    expect((await session.turn("root")).model).toBeNull();
+  });
+
+  it("has the latest revert, until it is undone", async () => {
+    const session = await newSession();
+    await session.append([say("one", "one"), say("two", "two")]);
+    await session.append([{ type: "revert", targetId: "one", snapshot: "abc", id: "first" }]);
+    expect((await session.turn()).revert).toEqual({ entryId: "first", targetId: "one", snapshot: "abc" });
+    await session.append([{ type: "revert", targetId: "two", partId: "p", diff: "--- a", id: "second" }]);
+    expect((await session.turn()).revert).toEqual({
+      entryId: "second",
+      targetId: "two",
+      partId: "p",
+      diff: "--- a",
+    });
+    await session.append([{ type: "revert", targetId: "two", undone: true }]);
+    expect(await session.turn()).not.toHaveProperty("revert");
+    expect((await session.turn("second")).revert?.entryId).toBe("second");
+  });
+
+  it("keeps what a compaction summarised away", async () => {
+    const session = await newSession();
+    await session.append([
+      say("one", "one"),
+      turnSettings.draft({ tools: ["read"] }),
+      { type: "thinking_level_change", thinkingLevel: "low" },
+      { type: "compaction", summary: "s", firstKeptEntryId: "one", tokensBefore: 1, id: "compaction" },
+      { type: "compaction", summary: "s", firstKeptEntryId: "compaction", tokensBefore: 1 },
+    ]);
+    expect(await session.turn()).toMatchObject({ tools: ["read"], thinkingLevel: "low" });
+  });
+
+  it("passes over settings that are none", () => {
+    fc.assert(
+      fc.property(jsonValue, (data) => {
+        const entry = {
+          type: "custom",
+          customType: "sessile.turn",
+          id: "a",
+          parentId: null,
+          timestamp: "",
+          data,
+        };
+        const { turn } = turnOf([entry as SessionEntry], "a");
+        expect(turn.tools.every((tool) => typeof tool === "string")).toBe(true);
+        expect(Object.prototype.toString.call(turn.policies)).toBe("[object Object]");
+      }),
+    );
+    const other = {
+      type: "custom",
+      customType: "acme",
+      id: "a",
+      parentId: null,
+      timestamp: "",
+      data: { tools: ["x"] },
+    };
+    expect(turnOf([other as SessionEntry], "a").turn.tools).toEqual([]);
+  });
+
+  it("agrees with the context on model and thinking level, and with a fold over the path", () => {
+    fc.assert(
+      fc.property(conversation(30), settingsAt, ({ entries, leafId }, settings) => {
+        const all = withSettings(entries, settings);
+        const { turn, context } = turnOf(all, leafId);
+        expect([turn.model, turn.thinkingLevel]).toEqual([context.model, context.thinkingLevel]);
+        expect(turn).toEqual(foldedTurn(pathTo(all, leafId) as readonly SessionEntry[]));
+      }),
+    );
+  });
+});
+
+describe("toolStates", () => {
+  it("says of each call in context how far it came", async () => {
+    const session = await newSession();
+    await session.append([
+      say("hi"),
+      ask("asked", "a", "b", "c", "d"),
+      answer("r1", "a"),
+      answer("r2", "b", true),
+    ]);
+    await session.append([started("c")]);
+    expect(await statesOf(session)).toEqual([
+      "a: completed by r1",
+      "b: error by r2",
+      "c: running",
+      "d: pending",
+    ]);
+    expect((await session.toolStates())[0]).toMatchObject({ call: callOf("a"), entryId: "asked" });
+    expect(await statesOf(session, "asked")).toEqual([
+      "a: pending",
+      "b: pending",
+      "c: pending",
+      "d: pending",
+    ]);
+    await session.append([answer("r3", "c"), answer("r4", "d")]);
+    expect((await statesOf(session)).slice(2)).toEqual(["c: completed by r3", "d: completed by r4"]);
+  });
+
+  it("survives closing and opening", async () => {
+    const sessions = memorySessionStore();
+    const session = await sessions.create({ cwd: "/work" });
+    await session.append([ask("asked", "a", "b"), started("a")]);
+    await session.close();
+    expect(await statesOf(await sessions.open(session.id))).toEqual(["a: running", "b: pending"]);
+  });
+
+  it("does not take a start on another branch for one on this", async () => {
+    const session = await newSession();
+    await session.append([ask("asked", "a")]);
+    await session.append([started("a")]);
+    session.branch("asked");
+    await session.append([say("never mind")]);
+    expect(await statesOf(session)).toEqual(["a: pending"]);
+  });
+
+  it("does not take the start of an earlier call for one of a later call with its id", async () => {
+    const session = await newSession();
+    await session.append([ask("first", "a"), started("a"), answer("r1", "a"), ask("second", "a")]);
+    expect(await statesOf(session)).toEqual(["a: completed by r1", "a: pending"]);
+    await session.append([started("a")]);
+    expect(await statesOf(session)).toEqual(["a: completed by r1", "a: running"]);
+  });
+
+  it("calls what a reply asked for that was aborted an error", async () => {
+    const session = await newSession();
+    const reply = assistantMessage({ provider: "p", model: "m", stopReason: "aborted" }, callOf("a"));
+    await session.append([{ type: "message", message: reply }]);
+    expect(await statesOf(session)).toEqual(["a: error"]);
+  });
+
+  it("after a compaction has the calls that are still in context, with their starts", async () => {
+    const session = await newSession();
+    await session.append([
+      say("one", "one"),
+      ask("gone", "a"),
+      answer("r1", "a"),
+      ask("kept", "b", "c"),
+      started("b"),
+      { type: "compaction", summary: "s", firstKeptEntryId: "kept", tokensBefore: 1 },
+    ]);
+    expect(await statesOf(session)).toEqual(["b: running", "c: pending"]);
+    await session.append([answer("r2", "b"), started("c")]);
+    expect(await statesOf(session)).toEqual(["b: completed by r2", "c: running"]);
+  });
+
+  it("after a compaction that retains a call still knows that it was started", async () => {
+    const session = await newSession();
+    await session.append([
+      say("one", "one"),
+      ask("retained", "a"),
+      started("a"),
+      say("two", "two"),
+      { type: "compaction", summary: "s", firstKeptEntryId: "two", tokensBefore: 1, retain: ["retained"] },
+    ]);
+    expect(await statesOf(session)).toEqual(["a: running"]);
+  });
+
+  it("leaves out a call that an edit took out of context", async () => {
+    const session = await newSession();
+    await session.append([ask("asked", "a"), answer("r1", "a"), ask("again", "b")]);
+    await session.append([{ type: "context_edit", targetId: "asked", replacement: null }]);
+    expect(await statesOf(session)).toEqual(["b: pending"]);
+  });
+
+  it("has one state for each call in the context, in its order, and names messages that are there", () => {
+    fc.assert(
+      fc.property(conversation(30), ({ entries, leafId }) => {
+        const { states, context } = turnOf(entries, leafId);
+        const calls = context.items.flatMap(({ message, entryId }) =>
+          message.role === "assistant" ? toolCalls(message).map((call) => ({ call, entryId })) : [],
+        );
+        expect(states.map(({ call, entryId }) => ({ call, entryId }))).toEqual(calls);
+        for (const { call, state, resultEntryId } of states) {
+          const result = context.items.find(({ entryId }) => entryId === resultEntryId)?.message;
+          if (resultEntryId === undefined) expect(["pending", "error"]).toContain(state);
+          else {
+            expect(result).toMatchObject({ role: "toolResult", toolCallId: call.id });
+            expect(state).toBe(result?.role === "toolResult" && result.isError ? "error" : "completed");
+          }
+        }
+      }),
+    );
+  });
+});
+
+/** Turn, tool states and context of entries in memory. */
+function turnOf(entries: readonly SessionEntry[], leafId: string | null) {
+  const session = parseSession(sessionOf(entries).text);
+  const rows = treeRows(session.tree);
+  const row = leafId === null ? noRow : rows.row(leafId);
+  const bodyOf = (at: number) => session.entry(rows.id(at));
+  return {
+    turn: runSteps(turnSteps(rows, row), bodyOf),
+    states: runSteps(toolStateSteps(rows, row), bodyOf),
+    context: buildSessionContext(session, leafId),
+  };
+}
+
+const key = fc.string({ maxLength: 3 });
+/** Settings and reverts, and where to put them. */
+const settingsAt = fc.array(
+  fc.record({
+    at: fc.nat({ max: 30 }),
+    draft: fc.oneof(
+      fc
+        .record(
+          { tools: fc.array(key), policies: fc.dictionary(key, fc.nat(), { noNullPrototype: true }) },
+          { requiredKeys: [] },
+        )
+        .map((settings) => turnSettings.draft(settings)),
+      fc.record(
+        { type: fc.constant("revert" as const), targetId: key, undone: fc.boolean() },
+        { requiredKeys: ["type", "targetId"] },
+      ),
+    ),
+  }),
+  { maxLength: 6 },
+);
+
+/** The entries, some of them replaced by settings. */
+function withSettings(
+  entries: readonly SessionEntry[],
+  settings: readonly { readonly at: number; readonly draft: EntryDraft }[],
+): readonly SessionEntry[] {
+  const all = [...entries];
+  for (const { at, draft } of settings) {
+    const old = all[at];
+    if (old === undefined) continue;
+    const { id, parentId, timestamp } = old;
+    all[at] = { ...draft, id, parentId, timestamp } as SessionEntry;
+  }
+  return all;
+}
+
+/** What is in force behind these entries, by going through all of them. */
+function foldedTurn(path: readonly SessionEntry[]): TurnContext {
+  let turn: TurnContext = { model: null, thinkingLevel: "off", tools: [], policies: {} };
+  for (const entry of path) {
+    if (entry.type === "model_change") {
+      turn = { ...turn, model: { provider: entry.provider, modelId: entry.modelId } };
+    } else if (entry.type === "message" && entry.message.role === "assistant") {
+      turn = { ...turn, model: { provider: entry.message.provider, modelId: entry.message.model } };
+    } else if (entry.type === "thinking_level_change") {
+      turn = { ...turn, thinkingLevel: entry.thinkingLevel };
+    } else if (entry.type === "revert") {
+      const { revert: _, ...rest } = turn;
+      const { targetId, undone } = entry;
+      const revert = { entryId: entry.id, targetId, ...(undone === undefined ? {} : { undone }) };
+      turn = undone === true ? rest : { ...rest, revert };
+    } else if (entry.type === "custom" && entry.customType === "sessile.turn") {
+      turn = { ...turn, ...(entry.data as TurnSettings) };
+    }
+  }
+  return turn;
+}

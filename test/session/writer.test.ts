@@ -1,0 +1,485 @@
+import { describe, expect, test } from "vitest";
+import { userMessage } from "../../src/content/index.js";
+import { SessileError } from "../../src/errors/index.js";
+import type { SessionBackend } from "../../src/session/backend.js";
+import type { EntryDraft } from "../../src/session/entries.js";
+import { memoryBackend } from "../../src/session/memory.js";
+import { type SessionStoreOptions, sessionStore } from "../../src/session/store.js";
+import type { Session } from "../../src/session/types.js";
+import { gate, hookedBackend, type LogHooks } from "./hooked-backend.js";
+
+const say = (text: string, id?: string): EntryDraft => ({
+  type: "message",
+  message: userMessage(text),
+  ...(id === undefined ? {} : { id }),
+});
+
+const refused = new SessileError("STORAGE_FAILED", "no space", {
+  details: { operation: "append to", path: "x", errno: "ENOSPC" },
+});
+const conflict = new SessileError("CONCURRENT_WRITER", "lost", { details: { expected: "a", actual: "b" } });
+
+interface Setting {
+  readonly hooks: LogHooks;
+  readonly backend: SessionBackend;
+  readonly session: Session;
+  /** How many lines each append to the log had. */
+  readonly batches: number[];
+}
+
+/** A session whose appends to its log go through hooks. */
+async function setting(options: SessionStoreOptions = {}): Promise<Setting> {
+  const hooks: LogHooks = {};
+  const batches: number[] = [];
+  const counting: LogHooks = {
+    append(lines, expected, append) {
+      batches.push(lines.length);
+      return hooks.append === undefined ? append() : hooks.append(lines, expected, append);
+    },
+  };
+  const backend = memoryBackend(Date.now);
+  const session = await sessionStore(hookedBackend(backend, counting), options).create({
+    cwd: "/p",
+    id: "s",
+  });
+  return { hooks, backend, session, batches };
+}
+
+/** Another handle on the session, with nothing between it and the log. */
+async function other({ backend }: Setting): Promise<Session> {
+  return sessionStore(backend).open("s", { mode: "write" });
+}
+
+function idsOf(session: Session): string[] {
+  return Array.from(session.tree.walk(), ({ node }) => node.id);
+}
+
+const settled = (promises: readonly Promise<unknown>[]): Promise<unknown[]> =>
+  Promise.all(
+    promises.map((promise) =>
+      promise.then(
+        () => "written",
+        (error: unknown) => error,
+      ),
+    ),
+  );
+
+describe("the queue", () => {
+  test("calls of one tick are one write, and those that wait for it are the next", async () => {
+    const { hooks, session, batches } = await setting();
+    await session.append([say("first")]);
+    const { opened, open } = gate();
+    hooks.append = async (_lines, _expected, append) => {
+      await opened;
+      return append();
+    };
+    const early = [session.append([say("a"), say("b")]), session.append([say("c")])];
+    await new Promise((resolve) => setTimeout(resolve));
+    const late = [session.append([say("d")]), session.append([say("e")]), session.append([])];
+    open();
+    const entries = (await Promise.all([...early, ...late])).flat();
+    expect(batches).toEqual([2, 3, 2]);
+    expect(
+      session.tree
+        .path(session.leafId)
+        .slice(1)
+        .map((node) => node.id),
+    ).toEqual(entries.map(({ id }) => id));
+    await session.close();
+  });
+
+  test("a draft that cannot be written fails alone, and at the call", async () => {
+    const { session, batches } = await setting({ maxLineBytes: 1024 });
+    const first = session.append([say("a")]);
+    const bad = [
+      session.append([say("x".repeat(2000))]),
+      session.append([say("b"), { type: "label", targetId: "none" }]),
+      session.append([{ type: "made_up" } as never]),
+      session.append([{ type: "custom", customType: "c", data: Number.NaN }]),
+      session.append("text" as never),
+      session.append([say("c")], { conflict: "rebase" }),
+      session.append([], { conflict: "maybe" as never }),
+    ];
+    const second = session.append([say("d")]);
+    const errors = (await settled(bad)).map(
+      (error) => (error as { code?: string }).code ?? (error as Error).name,
+    );
+    expect(errors).toEqual([
+      "LINE_TOO_LONG",
+      "ENTRY_NOT_FOUND",
+      "INVALID_ENTRY",
+      "INVALID_ENTRY",
+      "TypeError",
+      "TypeError",
+      "TypeError",
+    ]);
+    const [a] = await first;
+    const [d] = await second;
+    expect(d?.parentId).toBe(a?.id);
+    expect(batches).toEqual([3]);
+  });
+
+  test("listeners may append", async () => {
+    const { session } = await setting();
+    const answers: Promise<unknown>[] = [];
+    session.on("entry", ({ entry }) => {
+      if (answers.length < 3)
+        answers.push(session.append([{ type: "label", targetId: entry.id, label: "l" }]));
+    });
+    await session.append([say("a")]);
+    while (answers.length < 3) await Promise.all(answers);
+    await Promise.all(answers);
+    expect(session.tree.size).toBe(4);
+  });
+
+  test("ids are asked for until one is free, and then made long enough to be", async () => {
+    let asked = 0;
+    const { session } = await setting({
+      newEntryId: () => {
+        asked++;
+        return asked === 2 ? "bbbbbbbb" : "aaaaaaaa";
+      },
+    });
+    const entries = await session.append([say("1"), say("2"), say("3")]);
+    expect(entries.map(({ id }) => id)).toEqual([
+      "aaaaaaaa",
+      "bbbbbbbb",
+      expect.stringMatching(/^[0-9a-f-]{36}$/),
+    ]);
+    expect(asked).toBe(102);
+  });
+});
+
+describe("a failure", () => {
+  test("of two appends of one tick fails both, and the tree is as before", async () => {
+    const { hooks, session } = await setting();
+    const [kept] = await session.append([say("kept")]);
+    const moves: unknown[] = [];
+    session.on("leaf", (event) => moves.push(event));
+    hooks.append = () => Promise.reject(refused);
+    const both = [session.append([say("a")]), session.append([say("b"), say("c")])];
+    expect(await settled(both)).toEqual([refused, refused]);
+    expect(idsOf(session)).toEqual([kept?.id]);
+    expect([session.leafId, moves]).toEqual([kept?.id, []]);
+    delete hooks.append;
+    const [next] = await session.append([say("next")]);
+    expect(next?.parentId).toBe(kept?.id);
+  });
+
+  test("fails what was to follow it and waits, but not what was put elsewhere meanwhile", async () => {
+    const { hooks, session } = await setting();
+    const [root] = await session.append([say("root")]);
+    const { opened, open } = gate();
+    hooks.append = async () => {
+      delete hooks.append;
+      await opened;
+      throw refused;
+    };
+    const failing = session.append([say("a")]);
+    await new Promise((resolve) => setTimeout(resolve));
+    const follows = session.append([say("b")]);
+    const followsThat = session.append([say("c")]);
+    session.branch(root?.id ?? null);
+    const elsewhere = session.append([say("d")]);
+    session.branch(null);
+    const root2 = session.append([say("e")]);
+    open();
+    expect(await settled([failing, follows, followsThat])).toEqual([refused, refused, refused]);
+    expect((await elsewhere)[0]?.parentId).toBe(root?.id);
+    expect((await root2)[0]?.parentId).toBeNull();
+    expect(session.tree.size).toBe(3);
+    expect(session.leafId).toBe((await root2)[0]?.id);
+  });
+
+  test("fails what refers to its entries from elsewhere, since they are not there", async () => {
+    const { hooks, session } = await setting();
+    const [root] = await session.append([say("root")]);
+    const { opened, open } = gate();
+    hooks.append = async () => {
+      delete hooks.append;
+      await opened;
+      throw refused;
+    };
+    const failing = session.append([say("a", "aaaaaaaa")]);
+    await new Promise((resolve) => setTimeout(resolve));
+    session.branch(root?.id ?? null);
+    const label = session.append([{ type: "label", targetId: "aaaaaaaa", label: "l" }]);
+    const pin = session.append([{ type: "context_pin", targetId: "aaaaaaaa", pinned: true }]);
+    const rebased = session.append([{ type: "label", targetId: "aaaaaaaa" }], { conflict: "rebase" });
+    const again = session.append([say("a", "aaaaaaaa")]);
+    open();
+    expect(await settled([failing, label, pin, rebased, again])).toEqual(Array(5).fill(refused));
+    expect(session.tree.size).toBe(1);
+    const [retried] = await session.append([say("a", "aaaaaaaa")]);
+    expect(retried?.parentId).toBe(root?.id);
+  });
+
+  test("of a first append leaves a session that does not exist, and the next one makes it", async () => {
+    const { hooks, backend, session } = await setting();
+    hooks.append = () => Promise.reject(refused);
+    const created: unknown[] = [];
+    session.on("created", () => created.push("created"));
+    expect(await settled([session.append([say("a")])])).toEqual([refused]);
+    expect(await backend.open("s", { partition: "", mode: "read" })).toBeUndefined();
+    delete hooks.append;
+    await session.append([say("b")]);
+    expect(created.length).toBe(1);
+    expect((await sessionStore(backend).open("s")).tree.size).toBe(1);
+  });
+
+  test("that leaves the end unknown is the last that the log is asked for", async () => {
+    const { hooks, session, batches } = await setting();
+    await session.append([say("a")]);
+    const poison = new SessileError("WRITER_POISONED", "in doubt", {
+      details: { id: "s", reason: "in doubt" },
+    });
+    hooks.append = () => Promise.reject(poison);
+    expect(await settled([session.append([say("b")])])).toEqual([poison]);
+    delete hooks.append;
+    expect(
+      await settled([session.append([say("c")]), session.flush(), session.updateInfo({ title: "t" })]),
+    ).toEqual([poison, "written", poison]);
+    expect(() => session.stage([say("d")])).toThrow(poison);
+    expect(batches.length).toBe(2);
+    await session.close();
+  });
+});
+
+describe("an abort", () => {
+  test("withdraws an append that waits, with what was to follow it; one that is being written finishes", async () => {
+    const { hooks, session, batches } = await setting();
+    const { opened, open } = gate();
+    hooks.append = async (_lines, _expected, append) => {
+      await opened;
+      return append();
+    };
+    const [one, two] = [new AbortController(), new AbortController()];
+    const written = session.append([say("a")], { signal: one.signal });
+    await new Promise((resolve) => setTimeout(resolve));
+    const waiting = session.append([say("b")], { signal: two.signal });
+    const following = session.append([say("c")]);
+    one.abort("too late");
+    two.abort("in time");
+    open();
+    expect(await settled([written, waiting, following])).toEqual(["written", "in time", "in time"]);
+    expect(batches.length).toBe(1);
+    const [next] = await session.append([say("d")]);
+    expect(next?.parentId).toBe((await written)[0]?.id);
+    await expect(session.append([say("e")], { signal: AbortSignal.abort("before") })).rejects.toBe("before");
+    expect(session.tree.size).toBe(2);
+  });
+});
+
+describe("a move of the tip while an append is being written", () => {
+  test("stays, and is recorded at close; the entry is in the tree all the same", async () => {
+    const all = await setting();
+    const { hooks, session } = all;
+    const [root] = await session.append([say("root")]);
+    const { opened, open } = gate();
+    hooks.append = async (_lines, _expected, append) => {
+      await opened;
+      return append();
+    };
+    const writing = session.append([say("a")]);
+    await new Promise((resolve) => setTimeout(resolve));
+    session.branch(root?.id ?? null);
+    open();
+    const [entry] = await writing;
+    expect(session.leafId).toBe(root?.id);
+    expect(session.tree.node(entry?.id ?? "")?.parentId).toBe(root?.id);
+    await session.close();
+    const again = await other(all);
+    expect(again.leafId).toBe(root?.id);
+    expect(again.tree.size).toBe(3);
+    const [sibling] = await again.append([say("b")]);
+    expect(again.tree.siblings(sibling?.id ?? "").map((node) => node.id)).toEqual([
+      entry?.id,
+      expect.any(String),
+      sibling?.id,
+    ]);
+  });
+});
+
+describe("staged entries", () => {
+  test("go first in the next write, once, and are waited for by nobody", async () => {
+    const { session, batches } = await setting();
+    const [model] = session.stage([{ type: "model_change", provider: "p", modelId: "m" }]);
+    const [level] = session.stage([{ type: "thinking_level_change", thinkingLevel: "high" }]);
+    expect(session.leafId).toBe(level?.id);
+    expect(await session.context()).toMatchObject({ model: { modelId: "m" }, thinkingLevel: "high" });
+    expect(batches).toEqual([]);
+    const [first] = await session.append([say("a")]);
+    await session.append([say("b")]);
+    expect(batches).toEqual([4, 1]);
+    expect(session.tree.path(first?.id ?? "").map((node) => node.id)).toEqual([
+      model?.id,
+      level?.id,
+      first?.id,
+    ]);
+    expect(await session.raw(model?.id ?? "")).toBeDefined();
+  });
+
+  test("are refused while an append waits, and kept when it fails", async () => {
+    const { hooks, session } = await setting();
+    const [staged] = session.stage([say("staged")]);
+    hooks.append = () => Promise.reject(refused);
+    const failing = session.append([say("a")]);
+    expect(() => session.stage([say("b")])).toThrow(expect.objectContaining({ code: "SESSION_BUSY" }));
+    expect(await settled([failing])).toEqual([refused]);
+    expect(idsOf(session)).toEqual([staged?.id]);
+    delete hooks.append;
+    session.stage([say("c")]);
+    await session.flush();
+    expect(session.tree.size).toBe(2);
+    for (const id of idsOf(session)) expect(await session.raw(id)).toBeDefined();
+  });
+});
+
+describe("a lost acknowledgement", () => {
+  /** The log takes the lines and says that it did not. */
+  const losing: LogHooks["append"] = async (_lines, _expected, append) => {
+    await append();
+    throw conflict;
+  };
+
+  test.each([
+    ["of one entry", 0, [say("a")]],
+    ["of several", 0, [say("a"), { type: "label", targetId: "root0000", label: "l" }, say("b")]],
+    ["with what was staged", 2, [say("a")]],
+    ["of what was staged alone", 1, []],
+  ] as [string, number, EntryDraft[]][])(
+    "%s is a success, and writes nothing twice",
+    async (_name, staged, drafts) => {
+      const all = await setting();
+      const { hooks, session, batches } = all;
+      await session.append([say("root", "root0000")]);
+      for (let at = 0; at < staged; at++) session.stage([say(`staged ${at}`)]);
+      hooks.append = losing;
+      const entries = await session.append(drafts);
+      delete hooks.append;
+      expect(entries.length).toBe(drafts.length);
+      const [next] = await session.append([say("next")]);
+      expect(session.tree.path(next?.id ?? "").length).toBe(session.tree.size);
+      expect(session.diagnostics).toEqual([]);
+      expect(batches.length).toBe(3);
+      const read = await other(all);
+      expect(idsOf(read)).toEqual(idsOf(session));
+      expect(read.tree.size).toBe(2 + staged + drafts.length);
+      expect(read.diagnostics).toEqual([]);
+    },
+  );
+
+  test("of a first append too", async () => {
+    const all = await setting();
+    all.hooks.append = losing;
+    const [entry] = await all.session.append([say("a")]);
+    delete all.hooks.append;
+    await all.session.append([say("b")]);
+    expect(all.session.leafId).not.toBe(entry?.id);
+    expect((await other(all)).diagnostics).toEqual([]);
+    expect((await other(all)).tree.size).toBe(2);
+  });
+
+  test("before which another writer came is no success", async () => {
+    const all = await setting();
+    const { hooks, session } = all;
+    await session.append([say("root")]);
+    const writer = await other(all);
+    hooks.append = async (_lines, _expected, append) => {
+      await writer.append([say("theirs")]);
+      return append();
+    };
+    await expect(session.append([say("ours")])).rejects.toMatchObject({ code: "CONCURRENT_WRITER" });
+    expect(session.tree.size).toBe(2);
+    expect((await other(all)).tree.size).toBe(2);
+  });
+});
+
+describe("a retry", () => {
+  test("with ids of its own is one entry, whoever wrote it first and however its keys are ordered", async () => {
+    const all = await setting();
+    const { session, batches } = all;
+    const message = { ...userMessage("a"), timestamp: 1 };
+    const [first] = await session.append([{ type: "message", id: "cafecafe", message }]);
+    const shuffled = { timestamp: 1, content: "a", role: "user" } as const;
+    const late = await other(all);
+    const [again, after] = await late.append([
+      { type: "message", id: "cafecafe", message: shuffled },
+      say("b"),
+    ]);
+    expect(again).toEqual(first);
+    expect(after?.parentId).toBe("cafecafe");
+    expect(batches.length).toBe(1);
+    await expect(late.append([say("another body", "cafecafe")])).rejects.toMatchObject({
+      code: "DUPLICATE_ID",
+      details: { entryId: "cafecafe" },
+    });
+    expect(late.tree.size).toBe(2);
+  });
+
+  test("beside appends of the same tick fails alone where it is no retry", async () => {
+    const { session } = await setting();
+    await session.append([say("a", "cafecafe")]);
+    const outcome = await settled([
+      session.append([say("b")]),
+      session.append([say("other", "cafecafe")]),
+      session.updateInfo({ title: "t" }),
+    ]);
+    expect(outcome).toEqual(["written", expect.objectContaining({ code: "DUPLICATE_ID" }), "written"]);
+  });
+});
+
+describe("another writer", () => {
+  test("that only named or labelled things is no conflict: the entry goes where it was to go", async () => {
+    const all = await setting();
+    const { session, batches } = all;
+    const [root] = await session.append([say("root")]);
+    const writer = await other(all);
+    await writer.append([{ type: "label", targetId: root?.id ?? "", label: "l" }]);
+    await writer.updateInfo({ title: "theirs" });
+    const seen: string[] = [];
+    session.on("entry", ({ origin }) => seen.push(origin));
+    const [entry] = await session.append([say("ours")]);
+    expect(entry?.parentId).toBe(root?.id);
+    expect(batches.length).toBe(3);
+    expect(seen).toEqual(["remote", "remote", "local"]);
+    expect(session.info.title).toBe("theirs");
+    expect(session.tree.label(root?.id ?? "")).toBe("l");
+  });
+
+  test("that names things without end is a conflict after all", async () => {
+    const all = await setting();
+    const { hooks, session } = all;
+    await session.append([say("root")]);
+    const writer = await other(all);
+    let names = 0;
+    hooks.append = async (_lines, _expected, append) => {
+      await writer.updateInfo({ title: String(++names) });
+      return append();
+    };
+    await expect(session.append([say("ours")])).rejects.toMatchObject({ code: "CONCURRENT_WRITER" });
+    expect(names).toBe(16);
+    expect(session.tree.size).toBe(17);
+  });
+
+  test("is behind what a rebase writes, with the info that is in force then", async () => {
+    const all = await setting();
+    const { session } = all;
+    await session.append([say("root")]);
+    const writer = await other(all);
+    const [theirs] = await writer.append([say("theirs")]);
+    await writer.updateInfo({ title: "theirs", slug: "s" });
+    const last = writer.leafId;
+    const [first, second] = await session.append(
+      [
+        { type: "session_info", name: "ours" },
+        { type: "label", targetId: session.leafId ?? "", label: "l" },
+      ],
+      { conflict: "rebase" },
+    );
+    expect(first).toMatchObject({ parentId: last, title: "theirs", slug: "s", name: "ours" });
+    expect(second?.parentId).toBe(first?.id);
+    expect(session.tree.has(theirs?.id ?? "")).toBe(true);
+    expect((await other(all)).info).toMatchObject({ title: "theirs", slug: "s", name: "ours" });
+  });
+});
