@@ -108,9 +108,8 @@ export function messageAt(number: number): Message {
   }
 }
 
-const words = "the tree keeps every branch and a line is never rewritten so its history stays as it was".split(
-  " ",
-);
+const words =
+  "the tree keeps every branch and a line is never rewritten so its history stays as it was".split(" ");
 
 /**
  * Text of so many characters, with a line feed now and then. One line in twenty has characters that are not ASCII, as in

@@ -1,7 +1,6 @@
 import { SessileError } from "../errors/index.js";
-import { encodeUtf8 } from "../internal/bytes.js";
 import type { Bodies } from "./bodies.js";
-import { encodeChecked } from "./codec/encode.js";
+import { encodeCheckedLine } from "./codec/encode.js";
 import type { SessionReader } from "./codec/reader.js";
 import type { News } from "./core.js";
 import { entryOf } from "./draft.js";
@@ -130,7 +129,7 @@ export function inOneConversation(a: string | null, b: string | null, tree: Sess
 
 /** The line of a checked entry, with its line feed. Throws LINE_TOO_LONG. */
 export function encodeLine(entry: SessionEntry, checksum: boolean, maxBytes: number): Uint8Array {
-  const line = encodeUtf8(`${encodeChecked(entry, checksum)}\n`);
+  const line = encodeCheckedLine(entry, checksum);
   const bytes = line.length - 1;
   if (bytes <= maxBytes) return line;
   throw new SessileError("LINE_TOO_LONG", `the entry takes ${bytes} bytes, at most ${maxBytes}`, {

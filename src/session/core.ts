@@ -3,7 +3,7 @@ import type { LogPosition, SessionLog } from "./backend.js";
 import { Bodies } from "./bodies.js";
 import { isNewer } from "./codec/decode.js";
 import { SessionReader } from "./codec/reader.js";
-import type { BodySteps } from "./context/steps.js";
+import type { BodySteps, BuiltContext } from "./context/steps.js";
 import type { Diagnostic } from "./diagnostics.js";
 import type { SessionEntry, SessionHeader, UnknownEntry } from "./entries.js";
 import { Events, type SessionEventMap } from "./events.js";
@@ -49,6 +49,8 @@ export class SessionCore {
   reader: SessionReader;
   bodies: Bodies;
   compacting: string | undefined;
+  /** The next one mostly goes on from it. */
+  lastContext: BuiltContext | undefined;
   /** When it was last read, the log did not end with a line feed. */
   endsOpen = false;
   /** Writes the log in the current version; set while that has to be done before anything else is written. */

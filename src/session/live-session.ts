@@ -2,7 +2,7 @@ import type { Context, Message } from "../content/index.js";
 import { SessileError } from "../errors/index.js";
 import { integerOption } from "../internal/arguments.js";
 import { SessionReader } from "./codec/reader.js";
-import { contextSteps } from "./context/steps.js";
+import { extendedSteps } from "./context/extend.js";
 import type { SessionCore } from "./core.js";
 import type { Diagnostic } from "./diagnostics.js";
 import type {
@@ -163,7 +163,10 @@ export class LiveSession implements Session {
   }
 
   async context(leafId: string | null = this.#core.leafId): Promise<Context> {
-    return this.#core.run(contextSteps(treeRows(this.tree), this.#row(leafId)));
+    const core = this.#core;
+    const built = await core.run(extendedSteps(treeRows(this.tree), this.#row(leafId), core.lastContext));
+    core.lastContext = built;
+    return built.context;
   }
 
   async turn(leafId: string | null = this.#core.leafId): Promise<TurnContext> {

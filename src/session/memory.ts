@@ -119,9 +119,12 @@ class MemoryLog implements SessionLog {
   async append(lines: readonly Uint8Array[], expected: LogPosition): Promise<LogAppend> {
     const current = this.#current();
     const actual = positionOf(current);
-    if (actual !== expected) {
-      if (expected === positionOf(undefined)) throw existsError(this.#stored.id);
-      if (current === undefined) throw goneError(this.#stored.id);
+    if (expected === positionOf(undefined)) {
+      if (current !== undefined) throw existsError(this.#stored.id);
+    } else if (current !== this.#stored) {
+      // Another session may have the id by now.
+      throw goneError(this.#stored.id);
+    } else if (actual !== expected) {
       throw new SessileError("CONCURRENT_WRITER", "another writer came first", {
         details: { expected, actual },
       });
@@ -135,9 +138,9 @@ class MemoryLog implements SessionLog {
 
   async *read(from: LogPosition | undefined): AsyncIterable<LogBatch> {
     const current = this.#current();
-    if (current === undefined) throw goneError(this.#stored.id);
+    if (current !== this.#stored) throw goneError(this.#stored.id);
     const [generation, count] = from?.split(":") ?? [];
-    const isOurs = current === this.#stored && Number(generation) === current.generation;
+    const isOurs = Number(generation) === current.generation;
     const start = isOurs && Number(count) <= current.lines.length ? Number(count) : 0;
     const lines = current.lines.slice(start);
     const at = lines.map((_, index) => start + index);
@@ -155,7 +158,8 @@ class MemoryLog implements SessionLog {
   ): Promise<LogPosition> {
     const next: Uint8Array[] = [];
     for await (const line of lines) next.push(line.slice(0, -1));
-    const actual = positionOf(this.#current());
+    if (this.#current() !== this.#stored) throw goneError(this.#stored.id);
+    const actual = positionOf(this.#stored);
     if (actual !== expected) {
       throw new SessileError("CONCURRENT_WRITER", "another writer came first", {
         details: { expected, actual },

@@ -17,6 +17,7 @@ import type { SessionCore } from "./core.js";
 import { checkDraft, entryOf, namesAny } from "./draft.js";
 import type { EntryDraft, SessionEntry } from "./entries.js";
 import { isSameEntry } from "./same-entry.js";
+import { noRow } from "./tree/rows.js";
 import { treeRows } from "./tree/tree.js";
 import type { AppendOptions } from "./types.js";
 
@@ -33,7 +34,7 @@ export class Writer {
   #waiting: Request[] = [];
   readonly #waitingIds = new Set<string>();
   #draining: Promise<void> | undefined;
-  #staged: { readonly entry: SessionEntry; readonly line: Uint8Array; readonly row: number }[] = [];
+  #staged: { readonly entry: SessionEntry; readonly line: Uint8Array }[] = [];
   #wrote = false;
   #poison: SessileError | undefined;
   /** A rebase went behind another writer's entries; the next append that is no rebase has to hear of them. */
@@ -109,7 +110,7 @@ export class Writer {
       if (entry === undefined || line === undefined) return;
       const row = core.reader.own(entry, undefined);
       core.bodies.hold(row, entry);
-      this.#staged.push({ entry, line, row });
+      this.#staged.push({ entry, line });
       entries.push(entry);
     });
     core.setLeaf(this.#tip);
@@ -302,15 +303,13 @@ export class Writer {
     core.position = position;
     this.#wrote = true;
     if (created) core.events.emit("created", { id: core.header.id });
-    const staged = new Map(this.#staged.map(({ entry, row }) => [entry.id, row]));
+    const rows = treeRows(core.reader.tree);
     entries.forEach((entry, index) => {
       const place = { at: at[index] as number, length: (lines[index] as Uint8Array).length - 1 };
-      let row = staged.get(entry.id);
-      if (row === undefined) {
-        row = core.reader.own(entry, place);
-      } else {
-        treeRows(core.reader.tree).setLine(row, place.at, place.length);
-      }
+      // A staged one is there already, unless the log was read anew since.
+      let row = rows.row(entry.id);
+      if (row === noRow) row = core.reader.own(entry, place);
+      else rows.setLine(row, place.at, place.length);
       core.bodies.add(row, entry);
     });
     this.#forgetStaged();
@@ -319,7 +318,8 @@ export class Writer {
 
   /** What was staged is in the log. */
   #forgetStaged(): void {
-    for (const { row } of this.#staged) this.#core.bodies.release(row);
+    const rows = treeRows(this.#core.reader.tree);
+    for (const { entry } of this.#staged) this.#core.bodies.release(rows.row(entry.id));
     this.#staged = [];
   }
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { userMessage } from "../../src/content/index.js";
 import { SessileError } from "../../src/errors/index.js";
-import type { SessionBackend } from "../../src/session/backend.js";
+import type { LogPosition, SessionBackend } from "../../src/session/backend.js";
 import type { EntryDraft } from "../../src/session/entries.js";
 import { memoryBackend } from "../../src/session/memory.js";
 import { type SessionStoreOptions, sessionStore } from "../../src/session/store.js";
@@ -317,6 +317,31 @@ describe("staged entries", () => {
       first?.id,
     ]);
     expect(await session.raw(model?.id ?? "")).toBeDefined();
+  });
+
+  test("keep their own bodies and places when the log is read anew before they are written", async () => {
+    const all = await setting();
+    const { backend, session } = all;
+    const [first] = await session.append([say("first"), say("second")]);
+    const [staged] = session.stage([say("staged")]);
+    const log = await backend.open("s", { partition: "", mode: "write" });
+    const lines: Uint8Array[] = [];
+    let position: LogPosition | undefined;
+    for await (const batch of log?.read(undefined) ?? []) {
+      lines.push(...batch.lines.map((line) => Uint8Array.from([...line, 10])));
+      position = batch.next;
+    }
+    await log?.replace?.(lines, position as LogPosition);
+    await expect(session.append([say("a")])).rejects.toMatchObject({ code: "CONCURRENT_WRITER" });
+    const [entry] = await session.append([say("b")]);
+    for (const id of idsOf(session)) {
+      expect(await session.entry(id)).toMatchObject({ id });
+      expect(JSON.parse(new TextDecoder().decode(await session.raw(id)))).toMatchObject({ id });
+    }
+    expect(idsOf(session).length).toBe(4);
+    expect(idsOf(session)).toEqual(idsOf(await other(all)));
+    expect(session.tree.has(staged?.id ?? "")).toBe(true);
+    expect(session.tree.path(entry?.id ?? "")[0]?.id).toBe(first?.id);
   });
 
   test("are refused while an append waits, and kept when it fails", async () => {

@@ -1,9 +1,10 @@
 import { SessileError } from "../../errors/index.js";
 import { integerOption } from "../../internal/arguments.js";
+import { encodeUtf8 } from "../../internal/bytes.js";
 import { isRecord } from "../../internal/shape.js";
 import type { SessionEntry, SessionHeader, UnknownEntry } from "../entries.js";
 import { entryProblem, jsonProblem } from "../shape.js";
-import { withChecksum } from "./json.js";
+import { checksummedLine, withChecksum } from "./json.js";
 import { defaultLimits } from "./limits.js";
 
 /** Options of {@link encodeEntry}. */
@@ -45,10 +46,21 @@ export function checkEntry(entry: SessionEntry, maxDepth: number = defaultLimits
 
 /** {@link encodeEntry} for an entry that was checked. */
 export function encodeChecked(entry: SessionEntry, checksum: boolean): string {
-  const { type, id, parentId, timestamp, ...rest } = entry;
-  const { crc: _, ...fields } = rest as Record<string, unknown>;
-  const line = JSON.stringify({ type, id, parentId, timestamp, ...fields });
+  const line = printEntry(entry);
   return checksum ? withChecksum(line) : line;
+}
+
+/** The bytes of {@link encodeChecked} with a line feed. */
+export function encodeCheckedLine(entry: SessionEntry, checksum: boolean): Uint8Array {
+  const line = printEntry(entry);
+  return checksum ? checksummedLine(line) : encodeUtf8(`${line}\n`);
+}
+
+function printEntry(entry: SessionEntry): string {
+  const { type, id, parentId, timestamp } = entry;
+  const ordered: Record<string, unknown> = { type, id, parentId, timestamp };
+  for (const [key, value] of Object.entries(entry)) if (key !== "crc") ordered[key] = value;
+  return JSON.stringify(ordered);
 }
 
 /** The line of a header, without its line feed. */

@@ -91,6 +91,18 @@ export function withChecksum(line: string): string {
   return `${line.slice(0, -1)}${checksumKey}${crc32Hex(bytes, 0, bytes.length - 1)}"}`;
 }
 
+/** The bytes of {@link withChecksum} with a line feed: encoded once, and the checksum put where it belongs. */
+export function checksummedLine(line: string): Uint8Array {
+  const bytes = encodeUtf8(`${line.slice(0, -1)}${checksumKey}00000000"}\n`);
+  const at = bytes.length - 1 - checksumLength;
+  let crc = crc32(bytes, 0, at);
+  for (let i = at + checksumLength - 3; i >= at + checksumKey.length; i--) {
+    bytes[i] = "0123456789abcdef".charCodeAt(crc & 0xf);
+    crc >>>= 4;
+  }
+  return bytes;
+}
+
 /** `line` without its checksum, where it has one. */
 export function withoutChecksum(line: string): string {
   // The checksum is ASCII at the end, so that its distance from there is the same in text as in bytes.

@@ -57,7 +57,11 @@ export function assembleItems(parts: ItemParts): readonly ContextItem[] {
   return items;
 }
 
-function itemOf(entry: SessionEntry | UnknownEntry, retained: ReadonlySet<string>): ContextItem | undefined {
+/** The item that an entry is by itself; undefined for one that is not in contexts. */
+export function itemOf(
+  entry: SessionEntry | UnknownEntry,
+  retained: ReadonlySet<string>,
+): ContextItem | undefined {
   const origin = retained.size > 0 && retained.has(entry.id) ? "retained" : undefined;
   switch (entry.type) {
     case "message":

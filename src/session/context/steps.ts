@@ -16,6 +16,22 @@ export type BodySteps<T> = Generator<
  * once. Structure is followed over the whole path, bodies are read for what is in context only, besides pins.
  */
 export function* contextSteps(rows: TreeRows, leaf: number): BodySteps<Context> {
+  return (yield* builtSteps(rows, leaf)).context;
+}
+
+/** A context, and what there is to know to go on from it. */
+export interface BuiltContext {
+  readonly context: Context;
+  readonly rows: TreeRows;
+  readonly leaf: number;
+  /** The rows whose bodies it shows. */
+  readonly shown: readonly number[];
+  /** Nothing on the path says anything of entries that come later, as an edit or a pin may. */
+  readonly extensible: boolean;
+}
+
+/** {@link contextSteps} with what {@link extendedSteps} needs. */
+export function* builtSteps(rows: TreeRows, leaf: number): BodySteps<BuiltContext> {
   const path = leaf === noRow ? new Int32Array() : rows.path(leaf);
   const { compaction, compactionAt } = yield* latestCompaction(rows, path);
   const range = keptRange(rows, path, compaction, compactionAt);
@@ -28,17 +44,18 @@ export function* contextSteps(rows: TreeRows, leaf: number): BodySteps<Context> 
   for (let i = 0; i < path.length; i++) {
     const row = path[i] as number;
     const kind = rows.kindAt(row);
-    if (kind === kinds.pin) pinRows.push(row);
-    else if (kind === kinds.edit && i > range.earliest) editRows.push(row);
-    else if (kind === kinds.view && i >= range.start) viewRows.push(row);
-    else if (kinds.shown.has(kind) && (i >= range.start || range.retained.has(i))) {
+    if (kinds.shown.has(kind)) {
+      if (i < range.start && !range.retained.has(i)) continue;
       needed.push(row);
       if (i < compactionAt) beforeCompaction++;
-    }
+    } else if (kind === kinds.pin) pinRows.push(row);
+    else if (kind === kinds.edit && i > range.earliest) editRows.push(row);
+    else if (kind === kinds.view && i >= range.start) viewRows.push(row);
   }
   const settings = yield* foldSettings(rows, path);
-  const bodyOf = yield [...needed, ...editRows, ...pinRows, ...viewRows];
-  return {
+  const others = [...editRows, ...pinRows, ...viewRows];
+  const bodyOf = yield others.length === 0 ? needed : [...needed, ...others];
+  const context: Context = {
     items: assembleItems({
       needed: needed.map(bodyOf),
       beforeCompaction,
@@ -53,6 +70,8 @@ export function* contextSteps(rows: TreeRows, leaf: number): BodySteps<Context> 
     pins: pinsOf(rows, path, pinRows.map(bodyOf)),
     ...settings,
   };
+  const extensible = editRows.length === 0 && pinRows.length === 0 && !rows.isUnsettled;
+  return { context, rows, leaf, shown: needed, extensible };
 }
 
 interface KindCodes {

@@ -32,6 +32,11 @@ export class TreeRows {
     return this.#ids.length;
   }
 
+  /** Whether a row's parent may still turn up; see {@link settle}. */
+  get isUnsettled(): boolean {
+    return this.#unplaced.length > 0;
+  }
+
   /** The row of an id, or -1. */
   row(id: string): number {
     return this.#rowOf.get(id) ?? noRow;
@@ -97,7 +102,7 @@ export class TreeRows {
     this.#rowOf.set(head.id, row);
     this.#ids.push(head.id);
     this.#parents.push(parent);
-    this.#kinds.push(this.#kind(printKind(head.type, head.role)));
+    this.#kinds.push(this.#kindOfHead(head));
     this.#firstChild.push(noRow);
     this.#lastChild.push(noRow);
     this.#nextSibling.push(noRow);
@@ -161,11 +166,11 @@ export class TreeRows {
   }
 
   #kindOfHead({ type, role }: EntryHead): number {
-    if (role === undefined) return this.#kind(type);
+    if (role === undefined) return this.#kind(printKind(type, role));
     // By role alone, since only messages have one: no name is put together for each of them.
     const known = this.#kindOfRole.get(role);
     if (known !== undefined) return known;
-    const kind = this.#kind(`${type}/${role}`);
+    const kind = this.#kind(printKind(type, role));
     this.#kindOfRole.set(role, kind);
     return kind;
   }

@@ -1,0 +1,242 @@
+import { describe, expect, test } from "vitest";
+import { userMessage } from "../../src/content/index.js";
+import type { SessionBackend, SessionLog } from "../../src/session/backend.js";
+import { SessionCore, type SessionSettings } from "../../src/session/core.js";
+import type { SessionHeader } from "../../src/session/entries.js";
+import { memoryBackend } from "../../src/session/memory.js";
+import { treeRows } from "../../src/session/tree/tree.js";
+
+const settings: SessionSettings = {
+  now: () => 0,
+  newEntryId: () => "ffffffff",
+  maxDepth: 256,
+  maxLineBytes: 1 << 20,
+  checksum: true,
+};
+const time = "2026-01-02T03:04:05.678Z";
+const header: SessionHeader = { type: "session", version: 3, id: "s", timestamp: time, cwd: "/p" };
+const utf8 = (value: unknown): Uint8Array =>
+  new TextEncoder().encode(`${typeof value === "string" ? value : JSON.stringify(value)}\n`);
+const entry = (
+  id: string,
+  parentId: string | null,
+  more: object = { message: userMessage(id) },
+  type = "message",
+) => ({
+  type,
+  id,
+  parentId,
+  timestamp: time,
+  ...more,
+});
+
+/** A log with these lines, and cores that read it. */
+async function logWith(...values: readonly unknown[]) {
+  const backend: SessionBackend = memoryBackend(() => 0);
+  const created = await backend.create({ id: "s", partition: "", cwd: "/p", timestamp: time });
+  let { position } = await created.log.append([header, ...values].map(utf8), created.position);
+  return {
+    async append(...more: readonly unknown[]) {
+      ({ position } = await created.log.append(more.map(utf8), position));
+    },
+    async replace(...lines: readonly unknown[]) {
+      position = (await created.log.replace?.(lines.map(utf8), position)) ?? position;
+    },
+    async core(mode: "read" | "write" = "write"): Promise<SessionCore> {
+      const log = (await backend.open("s", { partition: "", mode })) as SessionLog;
+      const core = new SessionCore(log, settings, mode);
+      await core.load();
+      return core;
+    },
+  };
+}
+
+describe("exclusive", () => {
+  test("runs one thing at a time, in the order of the calls, also after a failure", async () => {
+    const core = await (await logWith()).core();
+    const steps: string[] = [];
+    const act = (name: string) => async () => {
+      steps.push(`${name} begins`);
+      await new Promise((resolve) => setTimeout(resolve));
+      steps.push(`${name} ends`);
+      if (name === "b") throw new Error("no");
+      return name;
+    };
+    const results = await Promise.allSettled(["a", "b", "c"].map((name) => core.exclusive(act(name))));
+    expect(steps).toEqual(["a", "b", "c"].flatMap((name) => [`${name} begins`, `${name} ends`]));
+    expect(results.map((result) => (result.status === "fulfilled" ? result.value : "failed"))).toEqual([
+      "a",
+      "failed",
+      "c",
+    ]);
+  });
+});
+
+describe("readNew", () => {
+  test("gives what came since, tells of it, and leaves the tip of a writer where it is", async () => {
+    const log = await logWith(entry("aaaaaaaa", null));
+    const core = await log.core();
+    const told: string[] = [];
+    core.events.on("entry", ({ entry: found, origin }) => told.push(`${origin} ${found.id}`));
+    core.events.on("updated", ({ info }) => told.push(`updated ${info.title}`));
+    core.events.on("leaf", ({ leafId }) => told.push(`leaf ${leafId}`));
+    expect(await core.readNew()).toEqual({ rows: [], restarted: false });
+    await log.append(
+      entry("bbbbbbbb", "aaaaaaaa"),
+      entry("cccccccc", "bbbbbbbb", { title: "t" }, "session_info"),
+    );
+    expect(await core.readNew()).toEqual({ rows: [1, 2], restarted: false });
+    expect(told).toEqual(["remote bbbbbbbb", "remote cccccccc", "updated t"]);
+    expect(core.leafId).toBe("aaaaaaaa");
+    expect(core.reader.leafId).toBe("cccccccc");
+    expect(core.info.time.updated).toBe(time);
+  });
+
+  test("moves the tip of a reader", async () => {
+    const log = await logWith(entry("aaaaaaaa", null));
+    const core = await log.core("read");
+    await log.append(
+      entry("bbbbbbbb", "aaaaaaaa"),
+      entry("cccccccc", "aaaaaaaa", { targetId: "aaaaaaaa" }, "leaf"),
+    );
+    await core.readNew();
+    expect(core.leafId).toBe("aaaaaaaa");
+    await log.append(entry("dddddddd", "aaaaaaaa"));
+    await core.readNew();
+    expect(core.leafId).toBe("dddddddd");
+  });
+
+  test("tells of a child that comes before its parent, once the parent is there", async () => {
+    const log = await logWith(entry("bbbbbbbb", "aaaaaaaa"));
+    const core = await log.core();
+    expect(core.diagnostics.map(({ code }) => code)).toEqual(["ORPHAN"]);
+    await log.append(entry("dddddddd", "cccccccc"), entry("cccccccc", "bbbbbbbb"));
+    expect((await core.readNew()).rows).toEqual([1, 2]);
+    expect(core.reader.tree.path("dddddddd").map((node) => node.id)).toEqual([
+      "bbbbbbbb",
+      "cccccccc",
+      "dddddddd",
+    ]);
+    expect(core.diagnostics.length).toBe(1);
+  });
+
+  test("of a log that was replaced starts over, says so, and keeps the tip where it can", async () => {
+    const log = await logWith(entry("aaaaaaaa", null), entry("bbbbbbbb", "aaaaaaaa"));
+    const core = await log.core();
+    const told: unknown[] = [];
+    core.events.on("entry", (event) => told.push(event));
+    await log.replace({ ...header, cwd: "/q" }, entry("bbbbbbbb", null), entry("cccccccc", "bbbbbbbb"));
+    expect(await core.readNew()).toEqual({ rows: [0, 1], restarted: true });
+    expect(core.leafId).toBe("bbbbbbbb");
+    expect(core.header.cwd).toBe("/q");
+    expect(core.diagnostics.map(({ code }) => code)).toEqual(["LOG_REPLACED"]);
+    expect(told).toEqual([]);
+    const look = await core.bodies.load([0, 1]);
+    expect([look(0), look(1)].map((body) => body?.id)).toEqual(["bbbbbbbb", "cccccccc"]);
+    await log.replace(header, entry("dddddddd", null));
+    await core.readNew();
+    expect(core.leafId).toBe("dddddddd");
+    expect(core.diagnostics.length).toBe(2);
+  });
+});
+
+describe("reload", () => {
+  test("reads all again and tells nobody, the tip staying where it is", async () => {
+    const log = await logWith(entry("aaaaaaaa", null), entry("bbbbbbbb", "aaaaaaaa"));
+    const core = await log.core();
+    core.setLeaf("aaaaaaaa");
+    const told: unknown[] = [];
+    core.events.on("entry", (event) => told.push(event));
+    core.events.on("leaf", (event) => told.push(event));
+    await log.replace({ ...header, sessile: 1 }, entry("aaaaaaaa", null), entry("cccccccc", "aaaaaaaa"));
+    await core.reload();
+    expect([core.leafId, core.header.sessile, told]).toEqual(["aaaaaaaa", 1, []]);
+    expect(core.reader.tree.has("cccccccc")).toBe(true);
+    core.setLeaf(null);
+    await core.reload();
+    expect(core.leafId).toBeNull();
+    core.setLeaf("cccccccc");
+    await log.replace(header, entry("dddddddd", null));
+    await core.reload();
+    expect(core.leafId).toBe("dddddddd");
+  });
+});
+
+describe("the rest", () => {
+  test("why a handle may not write is in the error", async () => {
+    const log = await logWith();
+    const reader = await log.core("read");
+    expect(() => reader.assertWritable()).toThrow(
+      expect.objectContaining({ code: "SESSION_READ_ONLY", details: { id: "s", reason: "mode" } }),
+    );
+    const writer = await log.core();
+    writer.assertWritable();
+    await log.replace({ ...header, version: 4 });
+    await writer.readNew();
+    expect(() => writer.assertWritable()).toThrow(
+      expect.objectContaining({ code: "SESSION_READ_ONLY", details: { id: "s", reason: "version" } }),
+    );
+    writer.closed = true;
+    expect(() => writer.assertWritable()).toThrow(expect.objectContaining({ code: "SESSION_CLOSED" }));
+  });
+
+  test("a move of the tip to where it is is none", async () => {
+    const core = await (await logWith(entry("aaaaaaaa", null))).core();
+    const told: unknown[] = [];
+    core.events.on("leaf", (event) => told.push(event));
+    core.setLeaf("aaaaaaaa");
+    core.setLeaf(null);
+    core.setLeaf(null);
+    expect(told).toEqual([{ leafId: null, previousLeafId: "aaaaaaaa" }]);
+  });
+
+  test("steps get the bodies of the rows that they ask for, and rows without a body get undefined", async () => {
+    const log = await logWith(
+      entry("aaaaaaaa", null),
+      '{"type":"custom","id":"bbbbbbbb","parentId":"aaaaaaaa","timestamp":"","x":\\}',
+    );
+    const core = await log.core();
+    expect(treeRows(core.reader.tree).size).toBe(2);
+    const seen = await core.run(
+      (function* () {
+        const first = yield [0, 1];
+        const [a, b] = [first(0), first(1)];
+        const second = yield [0];
+        return [a?.id, b, second(0) === a];
+      })(),
+    );
+    expect(seen).toEqual(["aaaaaaaa", undefined, true]);
+  });
+
+  test("lines that are too long keep the numbers of those behind them right", async () => {
+    const log: SessionLog = {
+      append: () => Promise.reject(new Error("no")),
+      readAt: () => Promise.resolve([]),
+      close: () => Promise.resolve(),
+      async *read() {
+        const lines = [header, "nonsense", entry("aaaaaaaa", null), "more"].map((line) =>
+          utf8(line).subarray(0, -1),
+        );
+        yield {
+          lines,
+          at: [0, 200, 300, 500],
+          tooLong: [
+            { at: 100, length: 90 },
+            { at: 400, length: 90 },
+            { at: 600, length: 90 },
+          ],
+          next: "x" as never,
+        };
+      },
+    };
+    const core = new SessionCore(log, settings, "read");
+    await core.load();
+    expect(core.diagnostics.map(({ code, line, offset }) => [code, line, offset])).toEqual([
+      ["LINE_TOO_LONG", 2, 100],
+      ["INVALID_JSON", 3, 200],
+      ["LINE_TOO_LONG", 5, 400],
+      ["INVALID_JSON", 6, 500],
+      ["LINE_TOO_LONG", 7, 600],
+    ]);
+  });
+});
