@@ -13,8 +13,8 @@ const config: KnipConfig = {
     bench: {
       entry: ["*.ts", "peers/**/*.test.ts"],
       project: ["**/*.ts"],
-      // Until the first benchmarks and differential tests import them.
-      ignoreDependencies: ["@mariozechner/pi-coding-agent", "cacache", "tinybench"],
+      // Until the benchmarks of blobs import them.
+      ignoreDependencies: ["cacache", "tinybench"],
     },
   },
   ignoreExportsUsedInFile: { interface: true, type: true },

@@ -5,7 +5,13 @@ import { openSessionFile } from "sessile/session/node";
 import { describe, expect, test } from "vitest";
 import { root } from "../../scripts/entries.mjs";
 import { type ContextView, ourView, piView, type View, withNumbers } from "./compare.js";
-import { inDirectory, type PiEntry, SessionManager } from "./pi.js";
+import {
+  inDirectory,
+  migrateSessionEntries,
+  type PiEntry,
+  parseSessionEntries,
+  SessionManager,
+} from "./pi.js";
 import { type Step, scriptWithAssistant } from "./scripts.js";
 import { carryOut, piHand } from "./writers.js";
 
@@ -47,6 +53,9 @@ describe.skipIf(!existsSync(large))(
         const views = await viewsOf(file, dir, 100);
         const ours = numbered(views.ours);
         expect(ours).toEqual(numbered(views.pi));
+        const lines = parseSessionEntries(readFileSync(large, "utf8"));
+        migrateSessionEntries(lines);
+        expect(ours.entries).toEqual(withNumbers(lines.filter((line) => line.type !== "session")));
         expect(ours.leaf).toBe(1017);
         const { messages, model, thinkingLevel } = ours.contexts[1017] as ContextView;
         expect(messages).toHaveLength(914);

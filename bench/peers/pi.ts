@@ -1,12 +1,15 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type FileEntry, type SessionEntry, SessionManager } from "@mariozechner/pi-coding-agent";
+import { type SessionEntry, SessionManager } from "@mariozechner/pi-coding-agent";
 
-export { buildSessionContext, parseSessionEntries } from "@mariozechner/pi-coding-agent";
+export {
+  buildSessionContext,
+  migrateSessionEntries,
+  parseSessionEntries,
+} from "@mariozechner/pi-coding-agent";
 export { SessionManager };
 export type PiEntry = SessionEntry;
-export type PiLine = FileEntry;
 
 /** What a value is once it went through JSON, as both libraries' values do: members that are undefined are gone. */
 export function plain<T>(value: T): T {

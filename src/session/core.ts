@@ -2,10 +2,11 @@ import { SessileError } from "../errors/index.js";
 import type { LogPosition, SessionLog } from "./backend.js";
 import { Bodies } from "./bodies.js";
 import { isNewer } from "./codec/decode.js";
+import { versionOf } from "./codec/migrate.js";
 import { SessionReader } from "./codec/reader.js";
 import type { BodySteps, BuiltContext } from "./context/steps.js";
 import type { Diagnostic } from "./diagnostics.js";
-import type { SessionEntry, SessionHeader, UnknownEntry } from "./entries.js";
+import { formatVersion, type SessionEntry, type SessionHeader, type UnknownEntry } from "./entries.js";
 import { Events, type SessionEventMap } from "./events.js";
 import { infoOf, type SessionInfo } from "./info.js";
 import { treeRows } from "./tree/tree.js";
@@ -78,7 +79,12 @@ export class SessionCore {
   }
 
   get writable(): boolean {
-    return this.mode === "write" && !isNewer(this.header);
+    return this.mode === "write" && !isNewer(this.header) && !this.#isStuck;
+  }
+
+  /** An older version that its log cannot be rid of: what is written now would not be one. */
+  get #isStuck(): boolean {
+    return this.log.replace === undefined && versionOf(this.header) < formatVersion;
   }
 
   get info(): SessionInfo {
@@ -193,7 +199,10 @@ export class SessionCore {
       throw new SessileError("SESSION_CLOSED", `session ${id} was closed`, { details: { id } });
     if (this.writable) return;
     const reason = this.mode === "read" ? "mode" : "version";
-    const why = reason === "mode" ? 'it was opened without mode "write"' : "a newer version wrote it";
+    const other = this.#isStuck
+      ? "an older version wrote it, and its store cannot migrate"
+      : "a newer version wrote it";
+    const why = reason === "mode" ? 'it was opened without mode "write"' : other;
     throw new SessileError("SESSION_READ_ONLY", `session ${id} cannot be written: ${why}`, {
       details: { id, reason },
     });

@@ -19,7 +19,8 @@ export interface AppendOptions {
   /**
    * When another writer came first. `reject`, the default: nothing is written, the append fails with CONCURRENT_WRITER,
    * and the session has read what the other wrote. Entries of the other that are only labels, session_info or usage are
-   * no conflict. `rebase`: the entries go after the other's; only for label, session_info and usage entries.
+   * no conflict. `rebase`: the entries go after the other's, while the tip stays on this session's own branch, and the
+   * next append that is no rebase is told of the other all the same; only for label, session_info and usage entries.
    */
   readonly conflict?: "reject" | "rebase";
   /** Withdraws an append that is still waiting. One that is being written finishes. */
@@ -54,6 +55,7 @@ export interface Session extends AsyncDisposable {
    *
    * @throws SessileError INVALID_ENTRY, ENTRY_NOT_FOUND, DUPLICATE_ID, LINE_TOO_LONG: the drafts; nothing was written
    * @throws SessileError CONCURRENT_WRITER, SESSION_LOCKED, STORAGE_FAILED: nothing was written
+   * @throws SessileError SESSION_EXISTS, SESSION_NOT_FOUND: another session took the id first, or this one was deleted
    * @throws SessileError SESSION_READ_ONLY, SESSION_CLOSED
    * @throws SessileError WRITER_POISONED: unknown what was written; open the session again
    */
@@ -121,7 +123,10 @@ export interface Session extends AsyncDisposable {
   /** Sends an event that is not kept to the listeners of `ephemeral`. */
   publish(event: EphemeralEvent): void;
 
-  /** Waits for what is being written, records a moved tip, and lets the log go. The store stays open. */
+  /**
+   * Waits for what is being written, records a moved tip, and lets the log go. Writes the session_info again where so much
+   * was appended behind it that a list would no longer find it. The store stays open.
+   */
   close(): Promise<void>;
 }
 

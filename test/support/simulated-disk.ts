@@ -35,6 +35,8 @@ type Node = FileNode | DirectoryNode;
 interface Outcomes {
   readonly node: Node;
   readonly count: number;
+  /** The one in which nothing is lost. */
+  readonly kept: number;
 }
 
 /** How {@link SimulatedDisk.afterPowerCut} chooses among what may be left. */
@@ -43,6 +45,8 @@ export interface PowerCutOptions {
   readonly limit?: number;
   /** Numbers from 0 to below 1, for the choice. */
   readonly random?: () => number;
+  /** Only files of these paths lose anything; all others, and all names, are kept. */
+  readonly only?: (path: string) => boolean;
 }
 
 /**
@@ -134,12 +138,21 @@ export class SimulatedDisk implements Disk {
   }
 
   /** Disks that may be left if the power goes now. */
-  *afterPowerCut({ limit = 200, random = Math.random }: PowerCutOptions = {}): Generator<SimulatedDisk> {
-    const nodes = this.#everyNode();
-    const outcomes: Outcomes[] = nodes.map((node) => ({ node, count: outcomeCount(node) }));
+  *afterPowerCut({
+    limit = 200,
+    random = Math.random,
+    only,
+  }: PowerCutOptions = {}): Generator<SimulatedDisk> {
+    const losing =
+      only && new Set<Node>(this.#files().flatMap(({ path, node }) => (only(path) ? [node] : [])));
+    const outcomes: Outcomes[] = this.#everyNode().map((node) => ({
+      node,
+      count: losing === undefined || losing.has(node) ? outcomeCount(node) : 1,
+      kept: outcomeCount(node) - 1,
+    }));
     const total = outcomes.reduce((product, { count }) => product * count, 1);
     const make = (pick: (outcome: Outcomes) => number) =>
-      this.#leaving(new Map(outcomes.map((o) => [o.node, pick(o)])));
+      this.#leaving(new Map(outcomes.map((o) => [o.node, o.count === 1 ? o.kept : pick(o)])));
     if (total <= limit) {
       for (let number = 0; number < total; number++) {
         let rest = number;

@@ -158,12 +158,10 @@ describe("buildSessionContext", () => {
     test.each([
       ["its own id", "c"],
       ["an id that is not there", "gone"],
-      ["an id that comes later", "d"],
+      ["an id that comes later", "e"],
     ])("keeps nothing before it for %s", (_, first) => {
-      expect(shown(chain(user("a"), user("b"), compaction("c", first), user("d")))).toEqual([
-        "summary c",
-        "d",
-      ]);
+      const session = chain(user("a"), user("b"), compaction("c", first), user("d"), user("e"));
+      expect(shown(session)).toEqual(["summary c", "d", "e"]);
     });
 
     test("begins with the system message, which replaces those before", () => {
@@ -225,6 +223,18 @@ describe("buildSessionContext", () => {
         edit("e", "a", null),
       );
       expect(shown(session)).toEqual(["b", "r2"]);
+    });
+
+    test("keeps the result of a call that an edit put in the place of one that was taken out", () => {
+      const block = { type: "toolCall", id: "c", name: "read", arguments: {} };
+      const session = chain(
+        assistant("a", "c"),
+        assistant("b"),
+        result("r", "c"),
+        edit("e1", "a", null),
+        edit("e2", "b", { content: [block] }),
+      );
+      expect(shown(session)).toEqual(["b", "r"]);
     });
 
     test("brings back what was taken out, with its content", () => {

@@ -23,15 +23,16 @@ const user = (at: number): SessionEntry => ({
   message: { role: "user", content: "x", timestamp: 0 },
 });
 
+const picks = fc.array(fc.nat(), { minLength: 1, maxLength: 16, size: "max" });
+
 describe("a context that goes on from the last one", () => {
   test("is the one that is built from the start, in whatever order the leaves come", () => {
     fc.assert(
-      fc.property(conversation(), fc.infiniteStream(fc.nat()), fc.nat(7), (entries, picks, unreadable) => {
-        const { rows, bodyOf } = sessionOf(entries, (id) => unreadable > 0 && id.length % 8 === unreadable);
+      fc.property(conversation(24), picks, fc.nat(7), ({ entries }, picks, unreadable) => {
+        const { rows, bodyOf } = sessionOf(entries, (id) => Number.parseInt(id, 16) % 8 === unreadable);
         let last: BuiltContext | undefined;
-        for (let turn = 0; turn < 12; turn++) {
+        for (const pick of picks) {
           // Mostly a few rows on, as in a session that grows.
-          const pick = picks.next().value ?? 0;
           const near = Math.min(rows.size - 1, (last?.leaf ?? noRow) + 1 + (pick % 3));
           const leaf = pick % 4 === 0 ? (pick % (rows.size + 1)) - 1 : near;
           const built = runSteps(extendedSteps(rows, leaf, last), bodyOf);
@@ -56,10 +57,41 @@ describe("a context that goes on from the last one", () => {
   });
 
   test("is built anew where the last one is of another tree", () => {
-    const before = sessionOf([user(0), user(1)]);
-    const { rows, bodyOf } = sessionOf([user(0), { ...user(1), id: "other" }]);
+    const before = sessionOf([{ ...user(0), id: "other" }]);
+    const { rows, bodyOf } = sessionOf([user(0), user(1)]);
     const last = runSteps(extendedSteps(before.rows, 0, undefined), before.bodyOf);
     const { context } = runSteps(extendedSteps(rows, 1, last), bodyOf);
-    expect(context.items.map(({ entryId }) => entryId)).toEqual(["e0", "other"]);
+    expect(context.items.map(({ entryId }) => entryId)).toEqual(["e0", "e1"]);
+  });
+
+  test("leaves out the result of a call that an edit took out before the result came", () => {
+    const place = (at: number) => ({
+      id: `e${at}`,
+      parentId: at === 0 ? null : `e${at - 1}`,
+      timestamp: "t",
+    });
+    const content = [{ type: "toolCall", id: "call", name: "read", arguments: {} }] as const;
+    const { rows, bodyOf } = sessionOf([
+      {
+        type: "message",
+        ...place(0),
+        message: { role: "assistant", content, provider: "p", model: "m", timestamp: 0 },
+      },
+      { type: "context_edit", ...place(1), targetId: "e0", replacement: null },
+      {
+        type: "message",
+        ...place(2),
+        message: {
+          role: "toolResult",
+          toolCallId: "call",
+          toolName: "read",
+          content: [],
+          isError: false,
+          timestamp: 0,
+        },
+      },
+    ]);
+    const last = runSteps(extendedSteps(rows, 1, undefined), bodyOf);
+    expect(runSteps(extendedSteps(rows, 2, last), bodyOf).context.items).toEqual([]);
   });
 });

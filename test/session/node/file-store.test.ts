@@ -367,11 +367,18 @@ describe("an older version", () => {
     other.release();
     expect(readFileSync(path, "utf8")).toBe(text);
     const ids = Array.from(session.tree.walk(), ({ node }) => node.id);
+    const [staged] = session.stage([{ type: "model_change", provider: "p", modelId: "m" }]);
     const added = await session.appendMessage(userMessage("first"));
-    expect(Array.from(session.tree.walk(), ({ node }) => node.id)).toEqual([...ids, added.id]);
+    expect(Array.from(session.tree.walk(), ({ node }) => node.id)).toEqual([...ids, staged?.id, added.id]);
+    expect(await session.entry(staged?.id ?? "")).toEqual(staged);
+    expect(session.leafId).toBe(added.id);
     await session.close();
     expect(JSON.parse(readFileSync(path, "utf8").split("\n")[0] as string)).toMatchObject({ version: 3 });
-    expect((await openSessionFile(path)).tree.node(added.id)?.parentId).toBe(ids.at(-1));
+    expect((await openSessionFile(path)).tree.path(added.id).map((node) => node.id)).toEqual([
+      ...ids,
+      staged?.id,
+      added.id,
+    ]);
   });
 
   test("is migrated once when several open it, and another's migration is no conflict for the first append", async () => {
