@@ -71,11 +71,13 @@ export function listOf(item: Check): Check {
 
 /** An object whose named fields pass; others may be there. */
 export function fields(checks: Readonly<Record<string, Check>>): Check {
-  const pairs = Object.entries(checks);
+  const keys = Object.keys(checks);
+  const inOrder = Object.values(checks);
   return (value) => {
     if (!isRecord(value)) return { path: "", expected: "an object" };
-    for (const [key, check] of pairs) {
-      const problem = check(value[key]);
+    for (let i = 0; i < keys.length; i++) {
+      const key = keys[i] as string;
+      const problem = (inOrder[i] as Check)(value[key]);
       if (problem !== undefined) return { path: joinPath(key, problem.path), expected: problem.expected };
     }
     return undefined;

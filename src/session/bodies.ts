@@ -7,7 +7,15 @@ import { treeRows } from "./tree/tree.js";
 
 type Entry = SessionEntry | UnknownEntry;
 
-const sliceBytes = 2 << 20;
+const sliceBytes = 1 << 20;
+
+/** Rows whose lines are being read. */
+interface Slice {
+  readonly rows: readonly number[];
+  readonly lines: Promise<readonly (Uint8Array | undefined)[]>;
+  /** Where the next slice begins. */
+  readonly end: number;
+}
 
 /** How many bodies may gather from appends alone, while nobody asks for a context, before all are let go. */
 const maxUnread = 4096;
@@ -68,10 +76,13 @@ export class Bodies {
     const kept = this.#kept;
     const pinned = new Map(this.#pinned);
     const missing = rows.filter((row) => kept[row] === undefined && !pinned.has(row));
-    for (let from = 0; from < missing.length; ) {
-      const to = this.#sliceEnd(missing, from);
-      await this.#read(missing.slice(from, to), kept);
-      from = to;
+    let next = this.#readSlice(missing, 0);
+    while (next !== undefined) {
+      const { rows: stored, lines, end } = next;
+      const read = await lines;
+      // The next slice is read while this one is parsed.
+      next = this.#readSlice(missing, end);
+      this.#parse(stored, read, kept);
     }
     return (row) => pinned.get(row) ?? kept[row];
   }
@@ -97,29 +108,46 @@ export class Bodies {
     this.#kept[row] = entry;
   }
 
-  /** Reads are cut into slices, so that the bytes of a long history are never in memory beside its objects. */
-  #sliceEnd(rows: readonly number[], from: number): number {
+  /**
+   * Begins to read the rows from an index on, up to some bytes, so that those of a long history are never in memory beside
+   * its objects. undefined where there are no more.
+   */
+  #readSlice(rows: readonly number[], from: number): Slice | undefined {
+    if (from >= rows.length) return undefined;
     const tree = treeRows(this.#reader.tree);
+    const stored: number[] = [];
+    const places: LinePlace[] = [];
     let bytes = 0;
-    let to = from;
-    while (to < rows.length && (to === from || bytes < sliceBytes))
-      bytes += tree.lineLength(rows[to++] as number);
-    return to;
+    let end = from;
+    while (end < rows.length && bytes < sliceBytes) {
+      const row = rows[end++] as number;
+      const place = tree.line(row);
+      if (place === undefined) continue;
+      bytes += place.length;
+      stored.push(row);
+      places.push(place);
+    }
+    const lines = this.#log.readAt(places);
+    // Whoever waits for it is told; while an earlier slice fails, nobody does.
+    lines.catch(() => undefined);
+    return { rows: stored, lines, end };
   }
 
-  async #read(rows: readonly number[], into: (Entry | undefined)[]): Promise<void> {
-    const tree = treeRows(this.#reader.tree);
-    const stored = rows.filter((row) => tree.lineLength(row) > 0);
-    const lines = await this.#log.readAt(stored.map((row) => tree.line(row) as LinePlace));
+  #parse(
+    rows: readonly number[],
+    lines: readonly (Uint8Array | undefined)[],
+    into: (Entry | undefined)[],
+  ): void {
     const texts = this.#log.platform?.asciiTexts(lines);
-    stored.forEach((row, index) => {
-      const bytes = lines[index];
-      const entry = bytes === undefined ? this.#lost(row) : this.#decode(row, bytes, texts?.[index]);
-      if (entry === undefined) return;
+    for (let i = 0; i < rows.length; i++) {
+      const row = rows[i] as number;
+      const bytes = lines[i];
+      const entry = bytes === undefined ? this.#lost(row) : this.#decode(row, bytes, texts?.[i]);
+      if (entry === undefined) continue;
       this.#keep(row, entry);
       // All were let go while this was read; who asked for it still holds the list of before.
       if (into !== this.#kept) into[row] = entry;
-    });
+    }
   }
 
   #decode(row: number, bytes: Uint8Array, text?: string): Entry | undefined {

@@ -374,6 +374,25 @@ describe("a broken file", () => {
     });
   });
 
+  test("row 19: JSON that is no object, in a file of version 1 that is migrated", async () => {
+    const old = (customType: string) => JSON.stringify({ type: "custom", timestamp: "t", customType });
+    const { version: _version, ...header1 } = plainHeader;
+    const path = written(file(JSON.stringify(header1), old("x"), "42", old("y"), "null", old("z")));
+    const chain = ["00000001", "00000003", "00000005"];
+    for (const mode of ["read", "write", "read"] as const) {
+      const session = await opened(path, { mode });
+      expect(session.tree.path(session.leafId).map(({ id }) => id)).toEqual(chain);
+      const entries = await Promise.all(chain.map((id) => session.entry(id)));
+      expect(entries.map((entry) => entry?.parentId)).toEqual([null, ...chain.slice(0, 2)]);
+      expect(codesOf(await session.diagnose()).map(([code]) => code)).toEqual([
+        "NOT_AN_OBJECT",
+        "NOT_AN_OBJECT",
+      ]);
+      await session.close();
+    }
+    expect(JSON.parse(readFileSync(path, "utf8").split("\n")[0] as string)).toEqual(plainHeader);
+  });
+
   test("row 20: a second header", () => {
     const second = JSON.stringify({ ...plainHeader, id: "other", version: 99 });
     const session = parseSession(file(header, line("a"), second, line("b", "a")));

@@ -112,7 +112,7 @@ export function decodeBody(
   const stamp = typeof timestamp === "string" ? timestamp : "";
   if (own.parentId !== parentId) own.parentId = parentId;
   if (own.timestamp !== stamp) own.timestamp = stamp;
-  if ("crc" in own) Reflect.deleteProperty(own, "crc");
+  if (own.crc !== undefined) delete own.crc;
   const role = roleOf(type, own);
   const entry = withKnownContent(own);
   const problem = fieldsProblem(entry);

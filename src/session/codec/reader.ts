@@ -34,6 +34,7 @@ export class SessionReader {
   readonly #options: SessionReaderOptions;
   readonly #rows = treeRows(this.tree);
   #full: boolean;
+  #placeless: DecodeContext | undefined;
 
   constructor(options: SessionReaderOptions) {
     this.#options = options;
@@ -125,6 +126,13 @@ export class SessionReader {
   }
 
   #context(): DecodeContext {
+    // What a line is by its place matters to version 1 alone.
+    if (this.#placeless !== undefined && this.#placeless.version === this.version) return this.#placeless;
+    const { version } = this;
+    if (version !== undefined && version >= 2) {
+      this.#placeless = { version, ordinal: 0, maxDepth: this.#options.maxDepth };
+      return this.#placeless;
+    }
     const { size } = this.#rows;
     return {
       version: this.version,

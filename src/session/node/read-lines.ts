@@ -36,21 +36,30 @@ export async function* readLines(
   let size = start ?? 0;
   let mark = from !== undefined && start !== undefined ? (parsePosition(from)?.mark ?? "start") : "start";
   let first = true;
-  const buffer = new Uint8Array(Math.min(chunkBytes, Math.max(stat.size - size, 1)));
-  for (let offset = size; offset < stat.size; ) {
+  const readChunk = async (into: Uint8Array, offset: number): Promise<Uint8Array> => {
+    const wanted = into.subarray(0, Math.min(into.length, stat.size - offset));
+    return wanted.length === 0 ? wanted : wanted.subarray(0, await file.read(wanted, offset));
+  };
+  const length = Math.min(chunkBytes, Math.max(stat.size - size, 1));
+  let [buffer, other] = [new Uint8Array(length), new Uint8Array(stat.size - size > length ? length : 0)];
+  let offset = size;
+  let pending = readChunk(buffer, offset);
+  for (;;) {
     options.signal?.throwIfAborted();
-    const wanted = buffer.subarray(0, Math.min(buffer.length, stat.size - offset));
-    const count = await file.read(wanted, offset);
-    if (count === 0) break;
-    const chunk = wanted.subarray(0, count);
+    const chunk = await pending;
+    if (chunk.length === 0) break;
     const end = chunk.lastIndexOf(10) + 1;
     splitter.push(chunk);
     if (end > 0) {
       size = offset + end;
       mark = await markAt(file, chunk.subarray(0, end), size);
     }
-    offset += count;
+    offset += chunk.length;
     if (offset >= stat.size) break;
+    // The next chunk is read while the caller is at work on the lines of this one, which lie in the other buffer.
+    [buffer, other] = [other, buffer];
+    pending = readChunk(buffer, offset);
+    pending.catch(() => undefined);
     yield batch();
   }
   const tail = splitter.rest();

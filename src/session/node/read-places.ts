@@ -3,8 +3,7 @@ import type { DiskFile } from "./disk.js";
 
 /** Lines with less than this between them are read in one go. */
 const maxGapBytes = 32 * 1024;
-/** Small enough that what is cut out of a run and parsed lies in the processor's cache. */
-const maxRunBytes = 512 * 1024;
+const maxRunBytes = 1024 * 1024;
 
 /** The bytes at these places, in the order asked for; undefined past the end of the file. */
 export async function readPlaces(

@@ -102,6 +102,13 @@ describe("version 1", () => {
 describe("migrated", () => {
   const ignore = () => undefined;
 
+  test("follows the line with the number before, where it is not told another", () => {
+    const parentAt = (ordinal: number, previousId?: string | null) =>
+      migrated({ type: "custom" }, 1, ordinal, ignore, previousId).parentId;
+    expect([parentAt(1), parentAt(2), parentAt(16)]).toEqual([null, "00000001", "0000000f"]);
+    expect([parentAt(2, null), parentAt(5, "00000003")]).toEqual([null, "00000003"]);
+  });
+
   test("gives an entry of version 2 or later back as it is", () => {
     const entry = { type: "custom", id: "x" };
     expect(migrated(entry, 2, 5, ignore)).toBe(entry);
