@@ -6,6 +6,7 @@ export default defineConfig({
   test: {
     name: "peers",
     include: ["peers/**/*.test.ts"],
+    setupFiles: ["peers/setup.ts"],
     testTimeout: 60_000,
   },
 });

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { fileSessionStore, openSessionFile } from "sessile/session/node";
 import { expect, test } from "vitest";
 import { ourView, piView, type View } from "./compare.js";
-import { inDirectory, SessionManager } from "./pi.js";
+import { inDirectory, type PiEntry, SessionManager } from "./pi.js";
 import { type Step, script } from "./scripts.js";
 import { carryOut, ourHand, piHand } from "./writers.js";
 
@@ -62,7 +62,10 @@ test("both append in turns, each opening the file anew: nothing is lost, and bot
             await opened.close();
           }
           const { entries, leafId } = await sameView(path);
-          expect(entries.map((entry) => (entry as { readonly id: string }).id)).toEqual(ids);
+          const last = entries.at(-1) as PiEntry;
+          // A name far from the end is written again when we close: a difference of its own.
+          if (last.type === "session_info" && last.id !== ids.at(-1)) ids.push(last.id);
+          expect(entries.map((entry) => (entry as PiEntry).id)).toEqual(ids);
           expect(leafId).toBe(ids.at(-1));
         }
       });
@@ -87,6 +90,6 @@ test("a session that both hold open: ours reads what pi appended, and goes on wh
     ids.push((await session.appendMessage({ role: "user", content: "again", timestamp: 4 })).id);
     await session.close();
     const { entries } = await sameView(session.location as string);
-    expect(entries.map((entry) => (entry as { readonly id: string }).id)).toEqual(ids);
+    expect(entries.map((entry) => (entry as PiEntry).id)).toEqual(ids);
   });
 });

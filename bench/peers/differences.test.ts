@@ -359,6 +359,26 @@ const shown: { readonly [name in DifferenceName]: (dir: string) => Promise<void>
     expect(said(piMessages(SessionManager.open(copy)))).toEqual(["a", "b", "d"]);
   },
 
+  async farInfo(dir) {
+    const session = await conversation(dir, user("a"), reply("b"));
+    await session.updateInfo({ name: "work" });
+    const path = session.location as string;
+    const copy = join(dir, "copy.jsonl");
+    copyFileSync(path, copy);
+    const long = "x".repeat(100_000);
+    await session.appendMessage(user(long));
+    await session.close();
+    SessionManager.open(copy).appendMessage({ role: "user", content: long, timestamp: 3 });
+    const types = (file: string) =>
+      SessionManager.open(file)
+        .getEntries()
+        .map(({ type }) => type);
+    const before = ["message", "message", "session_info", "message"];
+    expect(types(path)).toEqual([...before, "session_info"]);
+    expect(types(copy)).toEqual(before);
+    expect(SessionManager.open(path).getSessionName()).toBe("work");
+  },
+
   async labelOnPath(dir) {
     const session = await conversation(dir, user("a"), reply("b"));
     await session.append([{ type: "label", targetId: session.leafId as string, label: "here" }]);

@@ -33,6 +33,8 @@ export const differences = {
     "a file without an assistant message that pi opens: pi writes every line again with the first one, which reads here as one session",
   tornTail: "appending behind a torn line: the torn bytes are put aside here, joined with the new line by pi",
   twoWriters: "two handles on one file: the second writer is told here, pi forks the history",
+  farInfo:
+    "a name that lies far from the end of the file: written again when the session is closed here, so that a list finds it",
   // Copies and lists
   labelOnPath:
     "extracting a path with a label on it: what follows the label keeps its history here, loses it in pi",

@@ -8,6 +8,9 @@ import { ownIdentity } from "../../src/session/node/process-identity.js";
 import type { Session } from "../../src/session/types.js";
 import { useChildren } from "./start-child.js";
 
+// On a machine with other work to do.
+vi.setConfig({ testTimeout: 60_000 });
+
 const startChild = useChildren();
 let dir = "";
 beforeAll(() => {
@@ -96,7 +99,7 @@ describe("four processes that append to one session", () => {
 describe("a process that is killed while it appends", () => {
   const rounds = 30;
 
-  test(`loses nothing that it said was there (${rounds} rounds)`, { timeout: 60_000 }, async () => {
+  test(`loses nothing that it said was there (${rounds} rounds)`, async () => {
     const store = fileSessionStore({ dir });
     const path = await stored("killed");
     const acknowledged: string[] = [];

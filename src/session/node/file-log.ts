@@ -165,7 +165,7 @@ export class FileLog implements SessionLog {
     const bytes = lines.length === 1 ? (lines[0] as Uint8Array) : concatBytes(lines);
     const created = expected === absentPosition;
     if (created) await this.#options.refuseTaken?.();
-    const handle = created ? this.#end.create() : await this.#end.at(expected);
+    const handle = created ? this.#end.create() : await this.#end.at(expected, this.#options.lock.holds);
     const { position, at, interleaved } = await this.#end.write(handle, bytes, created);
     if (created) await this.#staysAlone();
     let next = at;

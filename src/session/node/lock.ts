@@ -44,6 +44,7 @@ export class FileLock {
   #seenAt = 0;
   #askedAt = 0;
   #uses = 0;
+  #holds = 0;
   #idleTimer: NodeJS.Timeout | undefined;
   #heartbeat: NodeJS.Timeout | undefined;
 
@@ -69,6 +70,11 @@ export class FileLock {
       this.#uses--;
       this.#letGoWhenIdle();
     }
+  }
+
+  /** How often the lock was taken: the number of the present hold while there is one. */
+  get holds(): number {
+    return this.#holds;
   }
 
   /** Lets go at once. */
@@ -132,6 +138,7 @@ export class FileLock {
     } finally {
       file.close();
     }
+    this.#holds++;
     this.#seenAt = Date.now();
     this.#askedAt = this.#seenAt;
     this.#heartbeat = setInterval(() => this.#beat(), heartbeatMs);

@@ -25,6 +25,9 @@ interface Seen {
   readonly stat: FileStat;
 }
 
+/** After this the name is looked up again even so, for programs that rename without taking locks. */
+const namedMs = 50;
+
 /** Where a batch came to lie. */
 export interface Written {
   readonly position: LogPosition;
@@ -40,6 +43,8 @@ export class LogEnd {
   #file: { readonly handle: DiskFile; readonly dev: number; readonly ino: number } | undefined;
   #seen: Seen | undefined;
   #poison: SessileError | undefined;
+  /** When the name was last looked up, and in which hold of the lock. */
+  #named = { hold: -1, at: 0 };
   #topDirectory: string | undefined;
 
   constructor(options: LogEndOptions) {
@@ -75,22 +80,30 @@ export class LogEnd {
     return handle;
   }
 
-  /** The file that has the name now, at its end, which is where `expected` says. Throws CONCURRENT_WRITER otherwise. */
-  async at(expected: LogPosition): Promise<DiskFile> {
+  /**
+   * The file that has the name now, at its end, which is where `expected` says. Throws CONCURRENT_WRITER otherwise.
+   *
+   * @param hold which hold of the lock this is. Within one, nobody who takes locks gives the name to another file, so that
+   *   it need not be looked up for each of a run of appends: that takes longer than the write.
+   */
+  async at(expected: LogPosition, hold?: number): Promise<DiskFile> {
     const { disk, path } = this.#options;
-    const stat = disk.stat(path);
+    const now = Date.now();
+    const known = hold !== undefined && hold === this.#named.hold && Math.abs(now - this.#named.at) < namedMs;
+    const stat = known ? this.#file?.handle.stat() : disk.stat(path);
     const { handle } = this.#open(stat);
+    if (!known && hold !== undefined) this.#named = { hold, at: now };
     const seen = this.#seen;
     if (seen?.position === expected && isUnchanged(seen.stat, stat)) return handle;
     // A crash, or a program without locks, may have left half a line.
     if (!endsWhole(handle)) await this.mend();
-    const now = handle.stat();
-    const actual = positionAt(handle, now);
+    const own = handle.stat();
+    const actual = positionAt(handle, own);
     if (actual !== expected) {
       const message = `another writer came first: the log ends at ${actual}, not at ${expected}`;
       throw new SessileError("CONCURRENT_WRITER", message, { details: { expected, actual } });
     }
-    this.#seen = { position: actual, stat: now };
+    this.#seen = { position: actual, stat: own };
     return handle;
   }
 

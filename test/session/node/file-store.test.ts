@@ -24,6 +24,9 @@ import type { Session, SessionStore, SessionSummary } from "../../../src/session
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 import { temporaryDirectory } from "./temporary-directory.js";
 
+// On a machine with other work to do.
+vi.setConfig({ testTimeout: 60_000 });
+
 const time = "2026-01-02T03:04:05.678Z";
 
 function lines(...values: readonly object[]): string {

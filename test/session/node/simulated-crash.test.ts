@@ -7,6 +7,9 @@ import { fileSessionStoreOn } from "../../../src/session/node/file-store.js";
 import type { Session } from "../../../src/session/types.js";
 import { type PowerCutOptions, SimulatedDisk } from "../../support/simulated-disk.js";
 
+// On a machine with other work to do.
+vi.setConfig({ testTimeout: 60_000 });
+
 // A machine that comes back has another boot id, and what was locked before is not locked any more.
 const boot = vi.hoisted(() => ({ id: "first" }));
 vi.mock("../../../src/session/node/process-identity.js", async (original) => {
@@ -128,14 +131,19 @@ async function entriesOf(session: Session): Promise<(SessionEntry | UnknownEntry
 /** Ids of the entries whose lines are whole in what a power cut left of a log; a last one may lack its line feed. */
 function wholeEntries(history: readonly Uint8Array[], left: Uint8Array): string[] {
   const same = Math.max(0, ...history.map((bytes) => commonLength(bytes, left)));
-  const whole = left.subarray(0, same).lastIndexOf(10) + 1;
-  const lacksLineFeed =
-    same === left.length && history.some((bytes) => commonLength(bytes, left) === same && bytes[same] === 10);
-  const text = Buffer.from(left.subarray(0, lacksLineFeed ? same : whole)).toString();
-  return text
-    .split("\n")
-    .slice(1)
-    .flatMap((line) => (line === "" ? [] : [JSON.parse(line).id as string]));
+  const lines = Buffer.from(left.subarray(0, same)).toString().split("\n");
+  const last = lines.pop() ?? "";
+  if (same === left.length && isJson(last)) lines.push(last);
+  return lines.slice(1).map((line) => JSON.parse(line).id as string);
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function commonLength(a: Uint8Array, b: Uint8Array): number {
@@ -339,7 +347,7 @@ describe("the power goes", () => {
     expect(checked).toBeGreaterThan(200);
   });
 
-  test("at any time in any program", { timeout: 300_000 }, async () => {
+  test("at any time in any program", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 14 }), fc.nat(), async (steps, seed) => {
         boot.id = "first";
@@ -350,7 +358,7 @@ describe("the power goes", () => {
         );
         await checkMoments({ moments: some, dir: run.dir }, { limit: 7, random });
       }),
-      { numRuns: Number(process.env.RUNS ?? 25) },
+      { numRuns: 25 },
     );
   });
 });
