@@ -13,6 +13,9 @@ export const millionLines: Claim = {
     return runner.inDirectory("million", async (dir) => {
       const path = join(dir, "session.jsonl");
       writeSession(path, { entries: 1_000_000, compactEvery: 1_000 });
+      const failure = await runner.failure("pi", "open", { path });
+      if (!failure.includes("ERR_STRING_TOO_LONG"))
+        throw new Error(`pi: expected another failure, got ${failure}`);
       const opened = await runner.alone("open", "openOnly", { path });
       const built = await runner.alone("open and build the context", "open", { path });
       return [opened, built].map((row): Row => ({ ...row, targets: ceilings(row) }));

@@ -34,7 +34,7 @@ export interface Claim {
 /** The target of being at least so many times faster than pi. */
 export function fasterThanPi(row: Pick<Row, "ratio">, atLeast: number): Target {
   return {
-    text: `at least ${atLeast} times as fast as pi`,
+    text: atLeast === 1 ? "at least as fast as pi" : `at least ${atLeast} times as fast as pi`,
     met: row.ratio !== undefined && row.ratio.median >= atLeast,
   };
 }

@@ -14,9 +14,18 @@ export function printClaim({ name, title }: Claim, rows: readonly Row[]): string
     const times = `${ratio.median.toFixed(1)} (${ratio.min.toFixed(1)} to ${ratio.max.toFixed(1)})`;
     return [what, ms(ours.ms), ms(pi.ms), times, mb(ours.peakMb), mb(pi.peakMb), verdict];
   });
-  const align = head.map((_, at) => (at === 0 || at === head.length - 1 ? "---" : "---:"));
-  const table = [head, align, ...lines].map((cells) => `| ${cells.join(" | ")} |`);
+  const table = printTable(head, lines);
   return [`## ${title}`, "", `\`npm run bench -- ${name}\``, "", ...table, ""].join("\n");
+}
+
+/** A table as the formatter leaves it: columns of one width, numbers to the right, first and last column to the left. */
+function printTable(head: readonly string[], lines: readonly (readonly string[])[]): readonly string[] {
+  const widths = head.map((_, at) => Math.max(3, ...[head, ...lines].map((cells) => cells[at]?.length ?? 0)));
+  const isText = (at: number) => at === 0 || at === head.length - 1;
+  const padded = (cells: readonly string[]) =>
+    cells.map((cell, at) => (isText(at) ? cell.padEnd(widths[at] ?? 0) : cell.padStart(widths[at] ?? 0)));
+  const rule = widths.map((width, at) => (isText(at) ? "-".repeat(width) : `${"-".repeat(width - 1)}:`));
+  return [padded(head), rule, ...lines.map(padded)].map((cells) => `| ${cells.join(" | ")} |`);
 }
 
 /** The whole of RESULTS.md. */

@@ -51,6 +51,16 @@ export class Runner {
     return JSON.parse(stdout) as TaskResult;
   }
 
+  /** What a task that fails writes to its standard error; throws where it does not fail. */
+  async failure(side: Side, task: string, input: object): Promise<string> {
+    try {
+      await this.once(side, task, input);
+    } catch (error) {
+      return String((error as { readonly stderr?: unknown }).stderr);
+    }
+    throw new Error(`${task}: expected ${side} to fail`);
+  }
+
   /**
    * Runs a task of both sides in alternation, the order changing from round to round, so that what else the machine does
    * falls on both. Fails where they do not find the same.
