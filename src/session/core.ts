@@ -179,8 +179,11 @@ export class SessionCore {
     this.events.emit("leaf", { leafId, previousLeafId });
   }
 
-  /** Runs steps over bodies that are read as they are asked for, and keeps those for the next time. */
-  async run<T>(steps: BodySteps<T>): Promise<T> {
+  /**
+   * Runs steps over bodies that are read as they are asked for, and keeps those for the next time, or what `shown` says of
+   * the result where that is more.
+   */
+  async run<T>(steps: BodySteps<T>, shown: (value: T) => readonly number[] = () => []): Promise<T> {
     const { bodies } = this;
     const asked: number[] = [];
     let step = steps.next();
@@ -188,7 +191,8 @@ export class SessionCore {
       for (const row of step.value) asked.push(row);
       step = steps.next(await bodies.load(step.value));
     }
-    bodies.retain(asked);
+    const rows = shown(step.value);
+    bodies.retain(rows.length > asked.length ? rows : asked);
     return step.value;
   }
 

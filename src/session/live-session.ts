@@ -164,7 +164,8 @@ export class LiveSession implements Session {
 
   async context(leafId: string | null = this.#core.leafId): Promise<Context> {
     const core = this.#core;
-    const built = await core.run(extendedSteps(treeRows(this.tree), this.#row(leafId), core.lastContext));
+    const steps = extendedSteps(treeRows(this.tree), this.#row(leafId), core.lastContext);
+    const built = await core.run(steps, ({ shown }) => shown);
     core.lastContext = built;
     return built.context;
   }

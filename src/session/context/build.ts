@@ -8,6 +8,7 @@ import { contextSteps, runSteps } from "./steps.js";
 export interface ContextSource {
   readonly tree: SessionTree;
   readonly leafId: string | null;
+  /** The entry with this id, or undefined. */
   entry(id: string): SessionEntry | UnknownEntry | undefined;
 }
 

@@ -24,7 +24,7 @@ export function* extendedSteps(
   const tail = last?.rows === rows && last.extensible ? tailAfter(rows, last.leaf, leaf) : undefined;
   if (last === undefined || tail === undefined || rows.isUnsettled) return yield* builtSteps(rows, leaf);
   const shown = [...last.shown, ...tail];
-  const bodyOf = yield shown;
+  const bodyOf = yield tail;
   const items = [...last.context.items];
   let { model, thinkingLevel } = last.context;
   for (const row of tail) {

@@ -224,6 +224,65 @@ describe("nodeDisk", () => {
   });
 });
 
+describe("SimulatedDisk after a power cut", () => {
+  /** What may be left of a file: its text in each state, and "-" where its name is gone. */
+  function states(disk: SimulatedDisk, path: string): string[] {
+    const texts = Array.from(disk.afterPowerCut({ limit: 10_000 }), (left) => {
+      const found = left.bytes(path);
+      return found === undefined ? "-" : Buffer.from(found).toString().replaceAll("\0", "0");
+    });
+    return [...new Set(texts)].sort();
+  }
+
+  test("has any prefix of what was written and not synced, padded or not, under any name that may be left", async () => {
+    const disk = new SimulatedDisk();
+    const file = disk.open("/a", "create") as DiskFile;
+    expect(states(disk, "/a")).toEqual(["", "-"]);
+    file.append(bytes("xyz"));
+    expect(states(disk, "/a")).toEqual(["", "-", "000", "x", "x00", "xy", "xy0", "xyz"]);
+    // Syncing a file says nothing of its name, and syncing a name nothing of its file.
+    await file.sync();
+    expect(states(disk, "/a")).toEqual(["-", "xyz"]);
+    await disk.syncDirectory("/");
+    expect(states(disk, "/a")).toEqual(["xyz"]);
+    file.append(bytes("12"));
+    file.truncate(3);
+    file.append(bytes("3"));
+    expect(states(disk, "/a")).toEqual(["xyz", "xyz0", "xyz00", "xyz1", "xyz10", "xyz12", "xyz3"]);
+    disk.rename("/a", "/b");
+    expect(states(disk, "/b")).toContain("-");
+    expect(states(disk, "/a").length).toBe(states(disk, "/b").length);
+    const both = Array.from(disk.afterPowerCut({ limit: 1000 }), (left) => left.paths().length);
+    expect(new Set(both)).toEqual(new Set([1]));
+  });
+
+  test("keeps what was synced, whatever comes later, and says nothing of the disk that goes on", async () => {
+    const disk = new SimulatedDisk();
+    disk.makeDirectory("/d");
+    disk.put("/d/a", "kept");
+    expect(disk.unlink("/d/a")).toBe(true);
+    expect(states(disk, "/d/a")).toEqual(["-", "kept"]);
+    const [left] = disk.afterPowerCut({ limit: 1 });
+    expect(left?.open("/d/a", "append")?.append(bytes("!"))).toBe(1);
+    expect(disk.bytes("/d/a")).toBeUndefined();
+    expect(states(disk, "/d/a")).toEqual(["-", "kept"]);
+    expect(Array.from(disk.afterPowerCut({ only: () => false })).length).toBe(1);
+  });
+
+  test("a sync makes last what was there when it was called", async () => {
+    const disk = new SimulatedDisk();
+    const file = disk.open("/a", "create") as DiskFile;
+    await disk.syncDirectory("/");
+    file.append(bytes("x"));
+    const resume = disk.pause();
+    const syncing = file.sync();
+    file.append(bytes("y"));
+    resume();
+    await syncing;
+    expect(states(disk, "/a")).toEqual(["x", "x0", "xy"]);
+  });
+});
+
 describe("storageError", () => {
   test("keeps the system's code, and leaves what is no system error alone", () => {
     const cause = Object.assign(new Error("no space"), { code: "ENOSPC" });

@@ -112,10 +112,14 @@ test("what is no session of the partition is not listed", async () => {
   disk.put("/store/notes.txt", "x");
   disk.put("/store/--p--/deeper/x.jsonl", header("deep"));
   disk.put("/store/@tenant/--p--/x_two.jsonl", header("two"));
+  disk.put("/store/@tenant/x_three.jsonl", header("three"));
   disk.makeDirectory("/store/--p--/directory.jsonl");
   disk.put("/store/by-hand.jsonl", header("by-hand"));
   expect((await listed(backend)).map(({ id }) => id).sort()).toEqual(["by-hand", "one"]);
-  expect((await listed(backend, { partition: "tenant" })).map(({ id }) => id)).toEqual(["two"]);
+  expect((await listed(backend, { partition: "tenant" })).map(({ id }) => id).sort()).toEqual([
+    "three",
+    "two",
+  ]);
 });
 
 test("a project's list leaves other projects' directories out, but for those that may be its own", async () => {

@@ -191,6 +191,7 @@ describe("replace", () => {
     async (way) => {
       const { disk, log, position } = await created('{"one":1}\n');
       disk.refuseLinks = way === "copies";
+      await read(log);
       const next = await log.replace(lines(), position);
       expect(text(disk)).toBe('{"header":2}\n{"new":1}\n');
       expect(beside(disk)).toEqual([`${path}.old-1970-01-01T00-00-00-000Z`]);
