@@ -33,7 +33,11 @@ export async function* linesUpTo(session: LiveSession, upTo?: string): AsyncGene
   const last = upTo === undefined ? undefined : rows.line(rows.row(upTo))?.at;
   let ordinal = 0;
   let previousId: string | null = null;
-  for await (const { bytes, at } of session.lines()) {
+  for await (const { bytes, at, tooLong } of session.lines()) {
+    if (tooLong) {
+      yield withLineFeed(bytes);
+      continue;
+    }
     const decoded = decodeLine(bytes[0] === 0xef ? bytes.subarray(3) : bytes, { version, ordinal, maxDepth });
     const countsAs =
       decoded.kind === "entry" || decoded.kind === "header" || (decoded.kind === "bad" && decoded.parsed);

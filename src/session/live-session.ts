@@ -17,6 +17,7 @@ import type { EphemeralEvent, SessionEventMap, SessionEventName } from "./events
 import { isInfoFar } from "./far-info.js";
 import type { SessionInfo } from "./info.js";
 import { type PermissionRule, withApproval } from "./permissions.js";
+import { type StoredLine, storedLines } from "./stored-lines.js";
 import { noRow } from "./tree/rows.js";
 import { type EntryNode, rowOf, type SessionTree, treeRows } from "./tree/tree.js";
 import { type ToolCallState, type TurnContext, toolStateSteps, turnSteps } from "./turn.js";
@@ -285,12 +286,9 @@ export class LiveSession implements Session {
     await this.close();
   }
 
-  /** The lines of the log as stored, each with a line feed, for a copy. */
-  async *lines(): AsyncGenerator<{ readonly bytes: Uint8Array; readonly at: number }> {
-    for await (const batch of this.#core.log.read(undefined)) {
-      for (const [index, bytes] of batch.lines.entries()) yield { bytes, at: batch.at[index] as number };
-      if (batch.tail !== undefined) yield batch.tail;
-    }
+  /** The lines of the log, for a copy. */
+  lines(): AsyncGenerator<StoredLine> {
+    return storedLines(this.#core.log);
   }
 
   async #close(): Promise<void> {

@@ -1,5 +1,4 @@
 import { SessileError } from "../errors/index.js";
-import { encodeUtf8 } from "../internal/bytes.js";
 import type { LogPosition } from "./backend.js";
 import {
   areInLog,
@@ -12,7 +11,8 @@ import {
   type Revise,
   takeStored,
 } from "./batch.js";
-import { checkEntry, encodeHeader } from "./codec/encode.js";
+import { checkEntry } from "./codec/encode.js";
+import { headerLine } from "./copy.js";
 import type { SessionCore } from "./core.js";
 import { checkDraft, entryOf, namesAny } from "./draft.js";
 import type { EntryDraft, SessionEntry } from "./entries.js";
@@ -242,7 +242,9 @@ export class Writer {
       const written = [...this.#staged.map(({ entry }) => entry), ...placed.map(({ entry }) => entry)];
       if (written.length === 0) break;
       const lines = [...this.#staged.map(({ line }) => line), ...placed.map(({ line }) => line)];
-      const withHeader = core.exists ? lines : [encodeUtf8(`${encodeHeader(core.header)}\n`), ...lines];
+      // Another program may have emptied the log since: without a header it is no session.
+      const begins = !core.exists || core.reader.header === undefined;
+      const withHeader = begins ? [headerLine(core.header), ...lines] : lines;
       const expected = core.position as LogPosition;
       try {
         const result = await core.log.append(withHeader, expected);
@@ -300,6 +302,7 @@ export class Writer {
     const core = this.#core;
     const created = !core.exists;
     core.exists = true;
+    core.reader.header ??= core.header;
     core.position = position;
     this.#wrote = true;
     if (created) core.events.emit("created", { id: core.header.id });

@@ -96,6 +96,29 @@ describe("fork", () => {
     expect(linesOf(disk, last).slice(1, -1)).toEqual(lines.map(latin));
   });
 
+  test("copies lines that are too long to be read, and whatever is behind them", async () => {
+    const long = line("bbbbbbbb", "aaaaaaaa", say("x".repeat(3000)));
+    for (const version of [3, 1]) {
+      const disk = new SimulatedDisk();
+      const lines = [
+        header({ version }),
+        line("aaaaaaaa", null, say("one")),
+        long,
+        line("cccccccc", "aaaaaaaa", say("two")),
+        long,
+      ];
+      disk.put("/s/x_source.jsonl", lines.join("\n"));
+      const store = fileSessionStoreOn(disk, { dir: "/s", maxLineBytes: 2000 });
+      const source = await store.open("source");
+      const fork = await store.fork("source");
+      const stored = linesOf(disk, fork);
+      expect([stored[2], stored[4], stored.length]).toEqual([long, long, 6]);
+      expect((await fork.context()).items).toEqual((await source.context()).items);
+      await fork.close();
+      await source.close();
+    }
+  });
+
   test("goes where it is told, with a directory of its own", async () => {
     const { store } = storeWith([header(), line("aaaaaaaa", null, say("one"))]);
     const fork = await store.fork("source", { cwd: "/elsewhere" });

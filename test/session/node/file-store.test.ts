@@ -610,6 +610,24 @@ describe("a session that is open", () => {
     await session.close();
   });
 
+  test("goes on in a file that was emptied, under a header of its own again", async () => {
+    const session = await fileSessionStore({ dir: temporaryDirectory() }).create({ cwd: "/p", id: "a" });
+    await session.appendMessage(userMessage("gone"));
+    truncateSync(session.location ?? "", 0);
+    expect(await codeOf(session.appendMessage(userMessage("told")))).toBe("CONCURRENT_WRITER");
+    expect([session.tree.size, session.leafId]).toEqual([0, null]);
+    const kept = [
+      await session.appendMessage(userMessage("one")),
+      await session.appendMessage(userMessage("two")),
+    ];
+    await session.close();
+    const again = await openSessionFile(session.location ?? "");
+    expect(again.header).toMatchObject({ id: "a", cwd: "/p" });
+    expect(again.tree.path(again.leafId).map((node) => node.id)).toEqual(kept.map(({ id }) => id));
+    expect(again.diagnostics).toEqual([]);
+    await again.close();
+  });
+
   test("lets the lock go soon after an append, and at once when it is closed", async () => {
     const dir = temporaryDirectory();
     const session = await fileSessionStore({ dir }).create({ cwd: "/p", id: "a" });
