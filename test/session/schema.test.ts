@@ -12,7 +12,8 @@ const change: fc.Arbitrary<(value: unknown) => unknown> = fc.oneof(
   fc.constant(() => undefined),
   jsonValue.map((value) => () => value),
   fc.constant((value: unknown) => [value]),
-  fc.constant((value: unknown) => (typeof value === "string" ? `${value}x` : String(value))),
+  // Not String(value): a generated object can have a toString of its own.
+  fc.constant((value: unknown) => (typeof value === "string" ? `${value}x` : JSON.stringify(value))),
   fc
     .constantFrom("", "link", "text", "toolCall", "user", "leaf", null, 0, [], {})
     .map((value) => () => value),
