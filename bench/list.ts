@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { type Claim, fasterThanPi, lighterThanPi } from "./support/claim.js";
+import { type Claim, fasterThan, lighterThan, timesTable } from "./support/claim.js";
 import { writeSession } from "./support/sessions.js";
 
 const sessions = 10_000;
@@ -18,7 +18,7 @@ export const list: Claim = {
       }
       const what = `of ${sessions.toLocaleString("en")} sessions of 20 entries`;
       const row = await runner.compare(what, "list", () => ({ dir, project, cwd, limit }));
-      return [{ ...row, targets: [fasterThanPi(row, 5), lighterThanPi(row)] }];
+      return timesTable("pi", [{ ...row, targets: [fasterThan("pi", row, 5), lighterThan("pi", row)] }]);
     });
   },
 };

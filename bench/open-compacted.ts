@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { type Claim, fasterThanPi, lighterThanPi, type Row } from "./support/claim.js";
+import { type Claim, fasterThan, lighterThan, type Row, timesTable } from "./support/claim.js";
 import { writeSession } from "./support/sessions.js";
 
 export const openCompacted: Claim = {
@@ -12,10 +12,10 @@ export const openCompacted: Claim = {
         const path = join(dir, "session.jsonl");
         writeSession(path, { entries, compactEvery: 1_000 });
         const row = await runner.compare(`${entries.toLocaleString("en")} entries`, "open", () => ({ path }));
-        const targets = entries === 100_000 ? [fasterThanPi(row, 8), lighterThanPi(row)] : [];
+        const targets = entries === 100_000 ? [fasterThan("pi", row, 8), lighterThan("pi", row)] : [];
         rows.push({ ...row, targets });
       });
     }
-    return rows;
+    return timesTable("pi", rows);
   },
 };

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { type Claim, fasterThanPi, lighterThanPi, type Row } from "./support/claim.js";
+import { type Claim, fasterThan, lighterThan, type Row, timesTable } from "./support/claim.js";
 import { writeSession } from "./support/sessions.js";
 
 export const openLinear: Claim = {
@@ -12,10 +12,10 @@ export const openLinear: Claim = {
         const path = join(dir, "session.jsonl");
         writeSession(path, { entries });
         const row = await runner.compare(`${entries.toLocaleString("en")} entries`, "open", () => ({ path }));
-        const targets = entries === 100_000 ? [fasterThanPi(row, 2.5), lighterThanPi(row)] : [];
+        const targets = entries === 100_000 ? [fasterThan("pi", row, 2.5), lighterThan("pi", row)] : [];
         rows.push({ ...row, targets });
       });
     }
-    return rows;
+    return timesTable("pi", rows);
   },
 };

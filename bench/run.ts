@@ -6,7 +6,7 @@ import { list } from "./list.js";
 import { millionLines } from "./million-lines.js";
 import { openCompacted } from "./open-compacted.js";
 import { openLinear } from "./open-linear.js";
-import type { Claim, Row } from "./support/claim.js";
+import type { Claim, Table } from "./support/claim.js";
 import { printClaim, printResults } from "./support/report.js";
 import { Runner } from "./support/runner.js";
 
@@ -23,11 +23,11 @@ if (named.length > chosen.length)
 
 using built = await buildPackage();
 using runner = new Runner(built.dir, rounds);
-const results: { readonly claim: Claim; readonly rows: readonly Row[] }[] = [];
+const results: { readonly claim: Claim; readonly table: Table }[] = [];
 for (const claim of chosen) {
-  const rows = await claim.measure(runner);
-  results.push({ claim, rows });
-  console.log(printClaim(claim, rows));
+  const table = await claim.measure(runner);
+  results.push({ claim, table });
+  console.log(printClaim(claim, table));
 }
 if (named.length === 0) writeFileSync(new URL("RESULTS.md", import.meta.url), printResults(results, rounds));
 // A claim that is missed is a result, and said as one; only a program that fails is an error.

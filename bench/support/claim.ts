@@ -17,29 +17,66 @@ export interface Row {
   readonly what: string;
   readonly ours: Figure;
   /** Absent where the claim is about this library alone. */
-  readonly pi?: Figure;
+  readonly peer?: Figure;
   /** How many times faster this library is: the median over pairs of runs, and the least and the greatest. */
   readonly ratio?: { readonly median: number; readonly min: number; readonly max: number };
   /** Empty for a row that is there for comparison. */
   readonly targets: readonly Target[];
 }
 
-/** Something that the documentation says of speed or memory, and the program that shows whether it holds. */
+/** What a claim comes to, as it is printed: the first and the last column are text, those between are numbers. */
+export interface Table {
+  readonly head: readonly string[];
+  readonly lines: readonly (readonly string[])[];
+  readonly targets: readonly Target[];
+}
+
+/** Something that the documentation says of speed, memory or error, and the program that shows whether it holds. */
 export interface Claim {
   readonly name: string;
   readonly title: string;
-  measure(runner: Runner): Promise<readonly Row[]>;
+  measure(runner: Runner): Promise<Table>;
 }
 
-/** The target of being at least so many times faster than pi. */
-export function fasterThanPi(row: Pick<Row, "ratio">, atLeast: number): Target {
+/** The target of being at least so many times as fast as the peer. */
+export function fasterThan(peer: string, row: Pick<Row, "ratio">, atLeast: number): Target {
   return {
-    text: atLeast === 1 ? "at least as fast as pi" : `at least ${atLeast} times as fast as pi`,
+    text: atLeast === 1 ? `at least as fast as ${peer}` : `at least ${atLeast} times as fast as ${peer}`,
     met: row.ratio !== undefined && row.ratio.median >= atLeast,
   };
 }
 
-/** The target of less peak memory than pi. */
-export function lighterThanPi(row: Pick<Row, "ours" | "pi">): Target {
-  return { text: "less peak memory than pi", met: row.pi !== undefined && row.ours.peakMb < row.pi.peakMb };
+/** The target of less peak memory than the peer. */
+export function lighterThan(peer: string, row: Pick<Row, "ours" | "peer">): Target {
+  return {
+    text: `less peak memory than ${peer}`,
+    met: row.peer !== undefined && row.ours.peakMb < row.peer.peakMb,
+  };
+}
+
+/** Times and peaks as a table, the peer's beside ours where there is a peer. */
+export function timesTable(peer: string | undefined, rows: readonly Row[]): Table {
+  const head =
+    peer === undefined
+      ? ["", "ms", "peak MB", "target"]
+      : ["", "ms", `${peer} ms`, "times as fast (least to most)", "peak MB", `${peer} peak MB`, "target"];
+  const lines = rows.map(({ what, ours, peer: theirs, ratio, targets }) => {
+    const verdict = targets.length === 0 ? "none" : targets.map(printTarget).join("; ");
+    if (theirs === undefined || ratio === undefined) return [what, ms(ours.ms), mb(ours.peakMb), verdict];
+    const times = `${ratio.median.toFixed(1)} (${ratio.min.toFixed(1)} to ${ratio.max.toFixed(1)})`;
+    return [what, ms(ours.ms), ms(theirs.ms), times, mb(ours.peakMb), mb(theirs.peakMb), verdict];
+  });
+  return { head, lines, targets: rows.flatMap((row) => row.targets) };
+}
+
+export function printTarget({ text, met }: Target): string {
+  return `${met ? "met" : "**missed**"}: ${text}`;
+}
+
+function ms(value: number): string {
+  return value < 10 ? value.toFixed(1) : String(Math.round(value));
+}
+
+function mb(value: number): string {
+  return String(Math.round(value));
 }

@@ -1,21 +1,9 @@
 import { cpus, release, totalmem, type } from "node:os";
-import type { Claim, Row, Target } from "./claim.js";
+import type { Claim, Table } from "./claim.js";
 
-/** A claim's rows as a Markdown table under its title. */
-export function printClaim({ name, title }: Claim, rows: readonly Row[]): string {
-  const compared = rows.some(({ pi }) => pi !== undefined);
-  const head = compared
-    ? ["", "ms", "pi ms", "times as fast (least to most)", "peak MB", "pi peak MB", "target"]
-    : ["", "ms", "peak MB", "target"];
-  const lines = rows.map((row) => {
-    const { what, ours, pi, ratio, targets } = row;
-    const verdict = targets.length === 0 ? "none" : targets.map(printTarget).join("; ");
-    if (pi === undefined || ratio === undefined) return [what, ms(ours.ms), mb(ours.peakMb), verdict];
-    const times = `${ratio.median.toFixed(1)} (${ratio.min.toFixed(1)} to ${ratio.max.toFixed(1)})`;
-    return [what, ms(ours.ms), ms(pi.ms), times, mb(ours.peakMb), mb(pi.peakMb), verdict];
-  });
-  const table = printTable(head, lines);
-  return [`## ${title}`, "", `\`npm run bench -- ${name}\``, "", ...table, ""].join("\n");
+/** A claim's table in Markdown under its title. */
+export function printClaim({ name, title }: Claim, { head, lines }: Table): string {
+  return [`## ${title}`, "", `\`npm run bench -- ${name}\``, "", ...printTable(head, lines), ""].join("\n");
 }
 
 /** A table as the formatter leaves it: columns of one width, numbers to the right, first and last column to the left. */
@@ -30,10 +18,10 @@ function printTable(head: readonly string[], lines: readonly (readonly string[])
 
 /** The whole of RESULTS.md. */
 export function printResults(
-  results: readonly { readonly claim: Claim; readonly rows: readonly Row[] }[],
+  results: readonly { readonly claim: Claim; readonly table: Table }[],
   rounds: number,
 ): string {
-  const targets = results.flatMap(({ rows }) => rows.flatMap((row) => row.targets));
+  const targets = results.flatMap(({ table }) => table.targets);
   const missed = targets.filter(({ met }) => !met).length;
   const cores = cpus();
   return [
@@ -46,23 +34,11 @@ export function printResults(
     `- Node ${process.version}; pi is @mariozechner/pi-coding-agent 0.73.1`,
     `- Targets: ${targets.length - missed} met, ${missed} missed`,
     "",
-    `Each figure is the median of ${rounds} runs, each in a new process, this library and pi in turns on the same files.`,
+    `Each figure is the median of ${rounds} runs, each in a new process, this library and its peer in turns on the same input.`,
     '"Times as fast" is the median over the pairs of runs, with the least and the greatest. Peak memory is the largest',
     "resident set of the whole process, Node itself included, which takes some 45 MB. Of pi only the file that keeps",
     "sessions is loaded.",
     "",
-    ...results.map(({ claim, rows }) => printClaim(claim, rows)),
+    ...results.map(({ claim, table }) => printClaim(claim, table)),
   ].join("\n");
-}
-
-function printTarget({ text, met }: Target): string {
-  return `${met ? "met" : "**missed**"}: ${text}`;
-}
-
-function ms(value: number): string {
-  return value < 10 ? value.toFixed(1) : String(Math.round(value));
-}
-
-function mb(value: number): string {
-  return String(Math.round(value));
 }

@@ -14,7 +14,12 @@ interface TaskResult extends Figure {
 }
 
 /** The two sides of a comparison, each the name of a file of tasks. */
-export type Side = "sessile" | "pi";
+export interface Sides {
+  readonly ours: string;
+  readonly peer: string;
+}
+
+const sessions: Sides = { ours: "sessile", peer: "pi" };
 
 /** Runs tasks, each in a process of its own. */
 export class Runner {
@@ -41,7 +46,7 @@ export class Runner {
   }
 
   /** Runs a task of one side once. */
-  async once(side: Side, task: string, input: object): Promise<TaskResult> {
+  async once(side: string, task: string, input: object): Promise<TaskResult> {
     const program = fileURLToPath(new URL(`../tasks/${side}.mjs`, import.meta.url));
     const { stdout } = await run(
       process.execPath,
@@ -52,7 +57,7 @@ export class Runner {
   }
 
   /** What a task that fails writes to its standard error; throws where it does not fail. */
-  async failure(side: Side, task: string, input: object): Promise<string> {
+  async failure(side: string, task: string, input: object): Promise<string> {
     try {
       await this.once(side, task, input);
     } catch (error) {
@@ -71,26 +76,32 @@ export class Runner {
     what: string,
     task: string,
     input: (round: string) => Promise<object> | object,
+    sides: Sides = sessions,
   ): Promise<Omit<Row, "targets">> {
     const ours: TaskResult[] = [];
-    const pi: TaskResult[] = [];
+    const theirs: TaskResult[] = [];
     for (let round = 0; round < this.#rounds; round++) {
-      for (const side of round % 2 === 0 ? (["sessile", "pi"] as const) : (["pi", "sessile"] as const)) {
-        const results = side === "pi" ? pi : ours;
+      for (const side of round % 2 === 0 ? [sides.ours, sides.peer] : [sides.peer, sides.ours]) {
+        const results = side === sides.peer ? theirs : ours;
         results.push(await this.once(side, task, await input(`${round}-${side}`)));
       }
-      const [found, foundByPi] = [ours.at(-1)?.found, pi.at(-1)?.found].map((each) => JSON.stringify(each));
-      if (found !== foundByPi) throw new Error(`${what}: found ${found}, pi found ${foundByPi}`);
+      const [found, foundThere] = [ours.at(-1), theirs.at(-1)].map((each) => JSON.stringify(each?.found));
+      if (found !== foundThere) throw new Error(`${what}: found ${found}, ${sides.peer} found ${foundThere}`);
     }
-    const ratios = ours.map(({ ms }, round) => (pi[round] as TaskResult).ms / ms);
+    const ratios = ours.map(({ ms }, round) => (theirs[round] as TaskResult).ms / ms);
     const ratio = { median: median(ratios), min: Math.min(...ratios), max: Math.max(...ratios) };
-    return { what, ours: figureOf(ours), pi: figureOf(pi), ratio };
+    return { what, ours: figureOf(ours), peer: figureOf(theirs), ratio };
   }
 
   /** Runs a task of this library alone. */
-  async alone(what: string, task: string, input: object): Promise<Omit<Row, "targets">> {
+  async alone(
+    what: string,
+    task: string,
+    input: object,
+    side = sessions.ours,
+  ): Promise<Omit<Row, "targets">> {
     const results: TaskResult[] = [];
-    for (let round = 0; round < this.#rounds; round++) results.push(await this.once("sessile", task, input));
+    for (let round = 0; round < this.#rounds; round++) results.push(await this.once(side, task, input));
     return { what, ours: figureOf(results) };
   }
 
