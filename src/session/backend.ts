@@ -13,10 +13,20 @@ export interface LinePlace {
   readonly length: number;
 }
 
+/** Lines that lie in one array of bytes. */
+export interface LineRanges {
+  readonly bytes: Uint8Array;
+  /** Where each line begins and where it ends, without its line feed: two numbers a line. */
+  readonly bounds: readonly number[];
+}
+
 /** A run of lines, as {@link SessionLog.read} gives it. */
 export interface LogBatch {
-  /** Lines without their line feeds. The bytes hold only until the next batch is asked for. */
-  readonly lines: readonly Uint8Array[];
+  /**
+   * Lines without their line feeds, each by itself or all in one array, which is quicker where there are many. The bytes
+   * hold only until the next batch is asked for.
+   */
+  readonly lines: readonly Uint8Array[] | LineRanges;
   /** Where each line lies. */
   readonly at: readonly number[];
   /** Lines over the size that the reader takes, of which no byte is kept. */

@@ -12,6 +12,7 @@ import { ordinalOfId } from "./codec/reader.js";
 import type { SessionCore, SessionSettings } from "./core.js";
 import { formatVersion, type SessionEntry, type SessionHeader } from "./entries.js";
 import type { LiveSession } from "./live-session.js";
+import { idOf } from "./tree/entry-key.js";
 import { type EntryNode, treeRows } from "./tree/tree.js";
 
 /** A header's line with its line feed. */
@@ -47,7 +48,7 @@ export async function* linesUpTo(session: LiveSession, upTo?: string): AsyncGene
       yield migrated === undefined ? withLineFeed(bytes) : encodeUtf8(`${withChecksum(migrated)}\n`);
     }
     if (countsAs) ordinal++;
-    if (decoded.kind === "entry") previousId = decoded.head.id;
+    if (decoded.kind === "entry") previousId = idOf(decoded.head.id);
     if (at === last) return;
   }
 }
@@ -193,9 +194,11 @@ function rechained(
 /** A line whose body cannot be read, with another parent: only its head is known, and that is canonical. */
 function damagedBehind(raw: Uint8Array, parentId: string | null): Uint8Array {
   const head = sliceHead(raw);
-  if (head === undefined || head.parentId === parentId) return raw;
-  const start = `{"type":"${head.type}","id":"${head.id}","parentId":`;
-  const { length } = start + JSON.stringify(head.parentId);
+  if (head === undefined) return raw;
+  const stored = head.parentId === null ? null : idOf(head.parentId);
+  if (stored === parentId) return raw;
+  const start = `{"type":"${head.type}","id":"${idOf(head.id)}","parentId":`;
+  const { length } = start + JSON.stringify(stored);
   return concatBytes([encodeUtf8(start + JSON.stringify(parentId)), raw.subarray(length)]);
 }
 

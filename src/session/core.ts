@@ -9,6 +9,7 @@ import type { Diagnostic } from "./diagnostics.js";
 import { formatVersion, type SessionEntry, type SessionHeader, type UnknownEntry } from "./entries.js";
 import { Events, type SessionEventMap } from "./events.js";
 import { infoOf, type SessionInfo } from "./info.js";
+import { eachLine } from "./log-lines.js";
 import { treeRows } from "./tree/tree.js";
 
 /** What a session takes from its store. */
@@ -220,25 +221,12 @@ export class SessionCore {
         this.#startOver();
       }
       const { reader } = this;
-      // Long lines stand among the others; their numbers are kept right by taking both in order of place.
-      let next = 0;
-      for (const long of batch.tooLong ?? []) {
-        while (next < batch.lines.length && (batch.at[next] as number) < long.at) this.#line(batch, next++);
-        reader.tooLong(long.at, long.length);
-      }
-      while (next < batch.lines.length) this.#line(batch, next++);
+      eachLine(batch, reader);
       if (batch.tail !== undefined) reader.tail(batch.tail.bytes, batch.tail.at, atRest);
       this.endsOpen = batch.tail !== undefined;
       this.position = batch.next;
     }
     return restarted;
-  }
-
-  #line(
-    batch: { readonly lines: readonly Uint8Array[]; readonly at: readonly number[] },
-    index: number,
-  ): void {
-    this.reader.line(batch.lines[index] as Uint8Array, batch.at[index] as number);
   }
 
   #startOver(): void {

@@ -5,6 +5,7 @@
  */
 export type {
   LinePlace,
+  LineRanges,
   LogAppend,
   LogBatch,
   LogPlatform,

@@ -16,6 +16,7 @@ import type {
 import type { EphemeralEvent, SessionEventMap, SessionEventName } from "./events.js";
 import { isInfoFar } from "./far-info.js";
 import type { SessionInfo } from "./info.js";
+import { eachLine } from "./log-lines.js";
 import { type PermissionRule, withApproval } from "./permissions.js";
 import { type StoredLine, storedLines } from "./stored-lines.js";
 import { noRow } from "./tree/rows.js";
@@ -248,16 +249,7 @@ export class LiveSession implements Session {
       const reader = new SessionReader({ maxDepth: core.settings.maxDepth, full: true });
       if (!core.exists) return [];
       for await (const batch of core.log.read(undefined)) {
-        const long = [...(batch.tooLong ?? [])];
-        batch.lines.forEach((line, index) => {
-          const at = batch.at[index] as number;
-          for (let next = long[0]; next !== undefined && next.at < at; next = long[0]) {
-            reader.tooLong(next.at, next.length);
-            long.shift();
-          }
-          reader.line(line, at);
-        });
-        for (const { at, length } of long) reader.tooLong(at, length);
+        eachLine(batch, reader);
         if (batch.tail !== undefined) reader.tail(batch.tail.bytes, batch.tail.at);
       }
       reader.finish();

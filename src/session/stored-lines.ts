@@ -1,4 +1,5 @@
 import type { LinePlace, SessionLog } from "./backend.js";
+import { eachLine } from "./log-lines.js";
 
 /** A line as it is stored, without its line feed. */
 export interface StoredLine {
@@ -11,20 +12,20 @@ export interface StoredLine {
 /** The lines of a log for a copy, what follows the last line feed included, and those too long to be read in their places. */
 export async function* storedLines(log: SessionLog): AsyncGenerator<StoredLine> {
   for await (const batch of log.read(undefined)) {
-    const long = [...(batch.tooLong ?? [])];
-    for (const [index, bytes] of batch.lines.entries()) {
-      const at = batch.at[index] as number;
-      while ((long[0]?.at ?? at) < at) yield* longLines(log, long.splice(0, 1));
-      yield { bytes, at, tooLong: false };
+    const found: (StoredLine | LinePlace)[] = [];
+    eachLine(batch, {
+      line: (bytes, at, start, end) => found.push({ bytes: bytes.subarray(start, end), at, tooLong: false }),
+      tooLong: (at, length) => found.push({ at, length }),
+    });
+    for (const line of found) {
+      if ("bytes" in line) yield line;
+      else yield* longLine(log, line);
     }
-    yield* longLines(log, long);
     if (batch.tail !== undefined) yield { ...batch.tail, tooLong: false };
   }
 }
 
-async function* longLines(log: SessionLog, places: readonly LinePlace[]): AsyncGenerator<StoredLine> {
-  for (const place of places) {
-    const [bytes] = await log.readAt([place]);
-    if (bytes !== undefined) yield { bytes, at: place.at, tooLong: true };
-  }
+async function* longLine(log: SessionLog, place: LinePlace): AsyncGenerator<StoredLine> {
+  const [bytes] = await log.readAt([place]);
+  if (bytes !== undefined) yield { bytes, at: place.at, tooLong: true };
 }

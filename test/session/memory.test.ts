@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { userMessage } from "../../src/content/index.js";
 import type { LogBatch, LogPosition, SessionLog } from "../../src/session/backend.js";
+import { linesOf } from "../../src/session/log-lines.js";
 import { memoryBackend, memorySessionStore } from "../../src/session/memory.js";
 
 const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
@@ -9,7 +10,7 @@ const place = { id: "a", partition: "", cwd: "/p", timestamp: "2026-01-02T03:04:
 async function read(log: SessionLog, from?: LogPosition) {
   const batches: LogBatch[] = [];
   for await (const batch of log.read(from)) batches.push(batch);
-  const lines = batches.flatMap((batch) => batch.lines.map((line) => new TextDecoder().decode(line)));
+  const lines = batches.flatMap((batch) => linesOf(batch).map((line) => new TextDecoder().decode(line)));
   return {
     lines,
     next: batches.at(-1)?.next as LogPosition,

@@ -3,6 +3,7 @@ import { userMessage } from "../../src/content/index.js";
 import { SessileError } from "../../src/errors/index.js";
 import type { LogPosition, SessionBackend } from "../../src/session/backend.js";
 import type { EntryDraft } from "../../src/session/entries.js";
+import { linesOf } from "../../src/session/log-lines.js";
 import { memoryBackend } from "../../src/session/memory.js";
 import { type SessionStoreOptions, sessionStore } from "../../src/session/store.js";
 import type { Session } from "../../src/session/types.js";
@@ -328,7 +329,7 @@ describe("staged entries", () => {
     const lines: Uint8Array[] = [];
     let position: LogPosition | undefined;
     for await (const batch of log?.read(undefined) ?? []) {
-      lines.push(...batch.lines.map((line) => Uint8Array.from([...line, 10])));
+      lines.push(...linesOf(batch).map((line) => Uint8Array.from([...line, 10])));
       position = batch.next;
     }
     await log?.replace?.(lines, position as LogPosition);

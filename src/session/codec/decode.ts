@@ -8,6 +8,7 @@ import {
   type UnknownEntry,
 } from "../entries.js";
 import { fieldsProblem, headerProblem, isEntryType } from "../shape.js";
+import { keyOf } from "../tree/entry-key.js";
 import { type EntryHead, sliceHead, timeOf } from "./head.js";
 import { type KnownOfLine, parseLine } from "./json.js";
 import { knownContent, knownMessage } from "./messages.js";
@@ -45,10 +46,15 @@ export interface DecodeContext {
 }
 
 /** Reads the structure of a line, from its canonical prefix if it has one. */
-export function decodeHead(bytes: Uint8Array, context: DecodeContext): Decoded {
-  const head = (context.version ?? 0) >= 2 ? sliceHead(bytes) : undefined;
+export function decodeHead(
+  bytes: Uint8Array,
+  context: DecodeContext,
+  start = 0,
+  end = bytes.length,
+): Decoded {
+  const head = (context.version ?? 0) >= 2 ? sliceHead(bytes, start, end) : undefined;
   // Labels, names and moves of the tip are part of the structure: their bodies are wanted at once, and small.
-  if (head === undefined || structural.has(head.type)) return decodeLine(bytes, context);
+  if (head === undefined || structural.has(head.type)) return decodeLine(bytes.subarray(start, end), context);
   return {
     kind: "entry",
     head: head.role === "hookMessage" ? { ...head, role: "custom" } : head,
@@ -66,7 +72,13 @@ export function decodeLine(bytes: Uint8Array, context: DecodeContext): Decoded {
   if (read.kind !== "entry") return read;
   const { entry, type, role, notes } = read;
   const { id, parentId, timestamp } = entry;
-  const head = { type, id, parentId, time: timeOf(timestamp), ...(role === undefined ? {} : { role }) };
+  const head = {
+    type,
+    id: keyOf(id),
+    parentId: parentId === null ? null : keyOf(parentId),
+    time: timeOf(timestamp),
+    ...(role === undefined ? {} : { role }),
+  };
   return { kind: "entry", head, entry, notes };
 }
 

@@ -1,3 +1,5 @@
+import { type EntryKey, hexDigit } from "../tree/entry-key.js";
+
 /**
  * The canonical prefix of an entry line, sliced without parsing the line:
  * `{"type":"…","id":"…","parentId":null|"…","timestamp":"…"`, for messages followed by `,"message":{"role":"…"`.
@@ -7,8 +9,8 @@
 /** What the structure of a session needs of an entry. */
 export interface EntryHead {
   readonly type: string;
-  readonly id: string;
-  readonly parentId: string | null;
+  readonly id: EntryKey;
+  readonly parentId: EntryKey | null;
   /** Milliseconds since 1970 where the stored text is exactly `Date.prototype.toISOString` of that, else the text. */
   readonly time: number | string;
   /** For messages. */
@@ -25,39 +27,40 @@ const roleKey = ascii('","message":{"role":"');
 const isoLength = 24;
 
 /**
- * The head of a canonical line, or undefined where the line has to be parsed. A line that does not end with `}` is
+ * The head of a canonical line, or undefined where the line has to be parsed. What may follow it in the array begins with
+ * a line feed, which no key has, so that comparing with keys needs no bound. A line that does not end with `}` is
  * never canonical: it is torn, joined or padded.
  */
-export function sliceHead(bytes: Uint8Array): EntryHead | undefined {
-  if (lastByte(bytes) !== 0x7d || !startsWith(bytes, open, 0)) return undefined;
-  let at = open.length;
-  let end = plainEnd(bytes, at);
+export function sliceHead(bytes: Uint8Array, start = 0, stop = bytes.length): EntryHead | undefined {
+  if (lastByte(bytes, start, stop) !== 0x7d || !startsWith(bytes, open, start)) return undefined;
+  let at = start + open.length;
+  let end = plainEnd(bytes, at, stop);
   if (end < 0 || !startsWith(bytes, idKey, end)) return undefined;
   const type = textOf(bytes, at, end);
   at = end + idKey.length;
-  end = plainEnd(bytes, at);
+  end = plainEnd(bytes, at, stop);
   if (end <= at || !startsWith(bytes, parentKey, end)) return undefined;
-  const id = textOf(bytes, at, end);
+  const id = idAt(bytes, at, end);
   at = end + parentKey.length;
-  let parentId: string | null;
+  let parentId: EntryKey | null;
   if (bytes[at] === quote) {
-    end = plainEnd(bytes, at + 1);
+    end = plainEnd(bytes, at + 1, stop);
     if (end < 0 || !startsWith(bytes, timeKey, end)) return undefined;
-    parentId = textOf(bytes, at + 1, end);
+    parentId = idAt(bytes, at + 1, end);
     at = end + timeKey.length;
   } else {
     if (!startsWith(bytes, nullTimeKey, at)) return undefined;
     parentId = null;
     at += nullTimeKey.length;
   }
-  end = plainEnd(bytes, at);
+  end = plainEnd(bytes, at, stop);
   if (end < 0 || type === "session") return undefined;
   const time = end - at === isoLength ? isoTime(bytes, at) : Number.NaN;
   const stamp = Number.isNaN(time) ? textOf(bytes, at, end) : time;
   if (type !== "message") return { type, id, parentId, time: stamp };
   if (!startsWith(bytes, roleKey, end)) return undefined;
   at = end + roleKey.length;
-  end = plainEnd(bytes, at);
+  end = plainEnd(bytes, at, stop);
   return end < 0 ? undefined : { type, id, parentId, time: stamp, role: textOf(bytes, at, end) };
 }
 
@@ -77,10 +80,10 @@ export function timestampOf(time: number | string): string {
 }
 
 /** The last byte that is no white space; CR is there in files that were edited on Windows. */
-function lastByte(bytes: Uint8Array): number | undefined {
-  let at = bytes.length - 1;
-  while (at >= 0 && (bytes[at] === 0x0d || bytes[at] === 0x20)) at--;
-  return bytes[at];
+function lastByte(bytes: Uint8Array, start: number, stop: number): number | undefined {
+  let at = stop - 1;
+  while (at >= start && (bytes[at] === 0x0d || bytes[at] === 0x20)) at--;
+  return at < start ? undefined : bytes[at];
 }
 
 function startsWith(bytes: Uint8Array, wanted: Uint8Array, at: number): boolean {
@@ -91,8 +94,8 @@ function startsWith(bytes: Uint8Array, wanted: Uint8Array, at: number): boolean 
 const maxPlainLength = 4096;
 
 /** Where the string that begins at `at` ends, or -1 if it is long, has an escape, or a byte outside printable ASCII. */
-function plainEnd(bytes: Uint8Array, at: number): number {
-  const last = Math.min(bytes.length - 1, at + maxPlainLength);
+function plainEnd(bytes: Uint8Array, at: number, stop: number): number {
+  const last = Math.min(stop - 1, at + maxPlainLength);
   for (let i = at; i <= last; i++) {
     const byte = bytes[i] as number;
     if (byte === quote) return i;
@@ -101,20 +104,19 @@ function plainEnd(bytes: Uint8Array, at: number): number {
   return -1;
 }
 
+function idAt(bytes: Uint8Array, start: number, end: number): EntryKey {
+  if (end - start !== 8) return textOf(bytes, start, end);
+  let key = 0;
+  for (let i = start; i < end; i++) {
+    const digit = hexDigit(bytes[i] as number);
+    if (digit < 0) return textOf(bytes, start, end);
+    key = (key << 4) | digit;
+  }
+  return key >>> 0;
+}
+
 /** A flat string: a slice of a chunk's text would keep the whole chunk in memory. */
 function textOf(bytes: Uint8Array, start: number, end: number): string {
-  if (end - start === 8) {
-    return String.fromCharCode(
-      bytes[start] as number,
-      bytes[start + 1] as number,
-      bytes[start + 2] as number,
-      bytes[start + 3] as number,
-      bytes[start + 4] as number,
-      bytes[start + 5] as number,
-      bytes[start + 6] as number,
-      bytes[start + 7] as number,
-    );
-  }
   const known = knownWord(bytes, start, end);
   if (known !== undefined) return known;
   return String.fromCharCode.apply(undefined, bytes.subarray(start, end) as unknown as number[]);

@@ -2,8 +2,8 @@ import { concatBytes } from "../../internal/bytes.js";
 
 /** Where a {@link LineSplitter} puts what it finds. */
 export interface LineSink {
-  /** One line without its line feed; the bytes are a view that holds only during the call. */
-  line(bytes: Uint8Array, at: number): void;
+  /** One line: the bytes from `start` up to `end`, without its line feed. They hold only during the call. */
+  line(bytes: Uint8Array, at: number, start: number, end: number): void;
   /** A line over the limit, of which no byte was kept. */
   tooLong(at: number, length: number): void;
 }
@@ -35,7 +35,7 @@ export class LineSplitter {
     for (;;) {
       const end = chunk.indexOf(10, start);
       if (end < 0) break;
-      this.#end(start === 0 && end === chunk.length ? chunk : chunk.subarray(start, end));
+      this.#end(chunk, start, end);
       start = end + 1;
       this.#lineAt = this.#at + start;
     }
@@ -63,11 +63,16 @@ export class LineSplitter {
     if (!this.#skipping) this.#held.push(bytes.slice());
   }
 
-  #end(bytes: Uint8Array): void {
-    const length = this.#heldLength + bytes.length;
-    if (this.#skipping || length > this.#maxLineBytes) this.#sink.tooLong(this.#lineAt, length);
-    else if (this.#heldLength === 0) this.#sink.line(bytes, this.#lineAt);
-    else this.#sink.line(concatBytes([...this.#held, bytes], length), this.#lineAt);
+  #end(bytes: Uint8Array, start: number, end: number): void {
+    const length = this.#heldLength + end - start;
+    if (this.#skipping || length > this.#maxLineBytes) {
+      this.#sink.tooLong(this.#lineAt, length);
+    } else if (this.#heldLength === 0) {
+      this.#sink.line(bytes, this.#lineAt, start, end);
+    } else {
+      const line = concatBytes([...this.#held, bytes.subarray(start, end)], length);
+      this.#sink.line(line, this.#lineAt, 0, length);
+    }
     this.#held = [];
     this.#heldLength = 0;
     this.#skipping = false;

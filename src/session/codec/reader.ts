@@ -1,6 +1,7 @@
 import type { LinePlace } from "../backend.js";
 import type { Diagnostic, DiagnosticCode } from "../diagnostics.js";
 import type { SessionEntry, SessionHeader, SessionInfoFields, UnknownEntry } from "../entries.js";
+import { type EntryKey, idOf, keyOf } from "../tree/entry-key.js";
 import { noRow } from "../tree/rows.js";
 import { SessionTree, setLabel, treeRows } from "../tree/tree.js";
 import { type DecodeContext, type Decoded, decodeHead, decodeLine, isNewer } from "./decode.js";
@@ -29,7 +30,10 @@ export class SessionReader {
   /** Lines seen, blank ones too. */
   lines = 0;
   #ordinal = 0;
-  #tip: { readonly id: string | null; readonly entryId: string } | undefined;
+  /** The row of the last entry that says where the tip is. */
+  #tipRow = noRow;
+  /** The tip that a leaf entry names; undefined where the last entry is the tip itself. */
+  #target: string | null | undefined;
   #lineOf = new Map<number, { readonly line: number; readonly at: number }>();
   readonly #options: SessionReaderOptions;
   readonly #rows = treeRows(this.tree);
@@ -53,18 +57,25 @@ export class SessionReader {
 
   /** The tip that the log names: its last entry, or that one's target. */
   get leafId(): string | null {
-    const tip = this.#tip;
-    if (tip === undefined) return null;
+    if (this.#tipRow === noRow || this.#target === null) return null;
     // A leaf entry whose target is gone says nothing; then it is a last entry like any other.
-    return tip.id !== null && !this.tree.has(tip.id) ? tip.entryId : tip.id;
+    if (this.#target !== undefined && this.tree.has(this.#target)) return this.#target;
+    return this.#rows.id(this.#tipRow);
   }
 
-  /** Takes the next line, without its line feed. */
-  line(bytes: Uint8Array, at: number): void {
-    const content = this.lines++ === 0 ? withoutByteOrderMark(bytes) : bytes;
+  /** Takes the next line: the bytes from `start` up to `end`, without its line feed, which lies at `at` in the log. */
+  line(bytes: Uint8Array, at: number, start = 0, end = bytes.length): void {
+    const from = this.lines++ === 0 && hasByteOrderMark(bytes, start, end) ? start + 3 : start;
     const context = this.#context();
-    const decoded = this.#full ? decodeLine(content, context) : decodeHead(content, context);
-    this.#take(decoded, content, at, bytes.length);
+    const decoded = this.#full
+      ? decodeLine(bytes.subarray(from, end), context)
+      : decodeHead(bytes, context, from, end);
+    if (decoded.kind === "entry" && decoded.notes.length === 0) {
+      this.#ordinal++;
+      this.#add(decoded, at, end - start);
+    } else {
+      this.#take(decoded, bytes.subarray(from, end), at, end - start);
+    }
   }
 
   /** Takes note of a line that was too long to be handed over. */
@@ -78,7 +89,8 @@ export class SessionReader {
    * one is a problem of a log at rest; while another writes, it is a line that is on its way.
    */
   tail(bytes: Uint8Array, at: number, atRest = true): boolean {
-    const content = this.lines === 0 ? withoutByteOrderMark(bytes) : bytes;
+    const marked = this.lines === 0 && hasByteOrderMark(bytes, 0, bytes.length);
+    const content = marked ? bytes.subarray(3) : bytes;
     const decoded = decodeLine(content, this.#context());
     if (decoded.kind === "blank") return false;
     if (decoded.kind !== "bad") {
@@ -153,14 +165,14 @@ export class SessionReader {
         // Version 1 counts every line that parses, so a bad one must not move the ids of those after it.
         if (decoded.parsed) this.#ordinal++;
         const head = (this.version ?? 0) >= 2 ? sliceHead(bytes) : undefined;
-        for (const note of decoded.notes) this.#report(note.code, at, note.message, head?.id);
+        for (const note of decoded.notes) this.#report(note.code, at, note.message, head && idOf(head.id));
         // The body is lost; the place in the tree is not, and with it the history before.
         if (head !== undefined) this.#add({ kind: "entry", head, notes: [] }, at, length);
         return;
       }
       case "entry":
         this.#ordinal++;
-        for (const note of decoded.notes) this.#report(note.code, at, note.message, decoded.head.id);
+        for (const note of decoded.notes) this.#report(note.code, at, note.message, idOf(decoded.head.id));
         this.#add(decoded, at, length);
     }
   }
@@ -192,16 +204,17 @@ export class SessionReader {
       this.#report(
         "DUPLICATE_ID",
         at,
-        `an earlier entry has the id ${head.id}: this one is ignored`,
-        head.id,
+        `an earlier entry has the id ${idOf(head.id)}: this one is ignored`,
+        idOf(head.id),
       );
       return;
     }
     if (head.parentId !== null && this.#rows.parent(row) === noRow)
       this.#lineOf.set(row, { line: this.lines, at });
-    this.#tip = { id: head.id, entryId: head.id };
+    this.#tipRow = row;
+    this.#target = undefined;
     if (entry === undefined) return;
-    this.applyStructure(entry);
+    this.#applyStructure(entry);
     this.#options.onEntry?.(row, entry);
   }
 
@@ -210,14 +223,15 @@ export class SessionReader {
     const role = entry.type === "message" ? { role: entry.message.role } : {};
     const head = {
       type: entry.type,
-      id: entry.id,
-      parentId: entry.parentId,
+      id: keyOf(entry.id),
+      parentId: entry.parentId === null ? null : keyOf(entry.parentId),
       time: timeOf(entry.timestamp),
       ...role,
     };
     const row = this.#rows.add(head, line);
     this.#rows.settle();
-    this.applyStructure(entry);
+    this.#tipRow = row;
+    this.#applyStructure(entry);
     return row;
   }
 
@@ -227,8 +241,8 @@ export class SessionReader {
   }
 
   /** What an entry changes besides the tree. */
-  applyStructure(entry: SessionEntry | UnknownEntry): void {
-    this.#tip = { id: entry.type === "leaf" ? entry.targetId : entry.id, entryId: entry.id };
+  #applyStructure(entry: SessionEntry | UnknownEntry): void {
+    this.#target = entry.type === "leaf" ? entry.targetId : undefined;
     if (entry.type === "label") {
       setLabel(this.tree, entry.targetId, entry.label, entry.timestamp);
     } else if (entry.type === "session_info") {
@@ -238,8 +252,8 @@ export class SessionReader {
   }
 
   /** Whether the line was seen before; one of an entry that was only staged becomes that entry's line. */
-  #isKnown(id: string, at: number, length: number): boolean {
-    const row = this.#rows.row(id);
+  #isKnown(id: EntryKey, at: number, length: number): boolean {
+    const row = this.#rows.rowOfKey(id);
     if (row === noRow) return false;
     if (this.#rows.line(row) === undefined) this.#rows.setLine(row, at, length);
     return this.#rows.line(row)?.at === at;
@@ -267,6 +281,6 @@ export function ordinalOfId(id: string): number {
   return idOfOrdinal(ordinal) === id ? ordinal : 0;
 }
 
-function withoutByteOrderMark(bytes: Uint8Array): Uint8Array {
-  return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes;
+function hasByteOrderMark(bytes: Uint8Array, start: number, end: number): boolean {
+  return end - start >= 3 && bytes[start] === 0xef && bytes[start + 1] === 0xbb && bytes[start + 2] === 0xbf;
 }

@@ -1,5 +1,5 @@
-import type { LinePlace, LogBatch, LogPosition } from "../backend.js";
-import { LineSplitter } from "../codec/lines.js";
+import type { LogBatch, LogPosition } from "../backend.js";
+import { Block } from "./block.js";
 import type { DiskFile, FileStat } from "./disk.js";
 import { isSameFile, markedBytes, markOf, parsePosition, printPosition } from "./position.js";
 
@@ -15,70 +15,41 @@ export async function* readLines(
   from: LogPosition | undefined,
   options: { readonly maxLineBytes: number; readonly signal?: AbortSignal },
 ): AsyncGenerator<LogBatch> {
-  const start = from === undefined ? 0 : resumeAt(file, stat, from);
-  const restarted = from !== undefined && start === undefined;
-  let lines: Uint8Array[] = [];
-  let at: number[] = [];
-  let tooLong: LinePlace[] = [];
-  const splitter = new LineSplitter(
-    {
-      line(bytes, offset) {
-        lines.push(bytes);
-        at.push(offset);
-      },
-      tooLong(offset, length) {
-        tooLong.push({ at: offset, length });
-      },
-    },
-    options.maxLineBytes,
-    start ?? 0,
-  );
-  let size = start ?? 0;
-  let mark = from !== undefined && start !== undefined ? (parsePosition(from)?.mark ?? "start") : "start";
-  let first = true;
-  const readChunk = async (into: Uint8Array, offset: number): Promise<Uint8Array> => {
-    const wanted = into.subarray(0, Math.min(into.length, stat.size - offset));
-    return wanted.length === 0 ? wanted : wanted.subarray(0, await file.read(wanted, offset));
-  };
-  const length = Math.min(chunkBytes, Math.max(stat.size - size, 1));
-  let [buffer, other] = [new Uint8Array(length), new Uint8Array(stat.size - size > length ? length : 0)];
-  let offset = size;
-  let pending = readChunk(buffer, offset);
+  const resumed = from === undefined ? 0 : resumeAt(file, stat, from);
+  const start = resumed ?? 0;
+  let restarted = resumed === undefined;
+  let mark = from !== undefined && !restarted ? (parsePosition(from)?.mark ?? "start") : "start";
+  /** Where the whole lines end. */
+  let size = start;
+  let block = new Block(Math.min(chunkBytes, Math.max(stat.size - start, 1)), start);
+  let spare: Block | undefined;
+  let pending = block.fill(file, stat.size);
   for (;;) {
     options.signal?.throwIfAborted();
-    const chunk = await pending;
-    if (chunk.length === 0) break;
-    const end = chunk.lastIndexOf(10) + 1;
-    splitter.push(chunk);
-    if (end > 0) {
-      size = offset + end;
-      mark = await markAt(file, chunk.subarray(0, end), size);
+    const count = await pending;
+    const found = block.lines(options.maxLineBytes);
+    if (found.end > 0) {
+      size = block.at + found.end;
+      mark = await markAt(file, block.filled.subarray(0, found.end), size);
     }
-    offset += chunk.length;
-    if (offset >= stat.size) break;
-    // The next chunk is read while the caller is at work on the lines of this one, which lie in the other buffer.
-    [buffer, other] = [other, buffer];
-    pending = readChunk(buffer, offset);
-    pending.catch(() => undefined);
-    yield batch();
-  }
-  const tail = splitter.rest();
-  yield { ...batch(), ...(tail === undefined ? {} : { tail }) };
-
-  function batch(): LogBatch {
-    const position = printPosition({ dev: stat.dev, ino: stat.ino, size, mark });
-    const out: LogBatch = {
-      lines,
-      at,
-      next: position,
-      ...(tooLong.length === 0 ? {} : { tooLong }),
-      ...(first && restarted ? { restarted: true as const } : {}),
+    const next = printPosition({ dev: stat.dev, ino: stat.ino, size, mark });
+    const batch: LogBatch = {
+      lines: { bytes: block.bytes, bounds: found.bounds },
+      at: found.at,
+      next,
+      ...(restarted ? { restarted: true as const } : {}),
     };
-    lines = [];
-    at = [];
-    tooLong = [];
-    first = false;
-    return out;
+    restarted = false;
+    if (count === 0 || block.next >= stat.size) {
+      yield { ...batch, ...block.rest(found.tooLong) };
+      return;
+    }
+    spare = block.follow(spare, chunkBytes);
+    [block, spare] = [spare, block];
+    // The next chunk is read while the caller is at work on the lines of this one, which lie in the other block.
+    pending = block.fill(file, stat.size);
+    pending.catch(() => undefined);
+    yield found.tooLong.length === 0 ? batch : { ...batch, tooLong: found.tooLong };
   }
 }
 

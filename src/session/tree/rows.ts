@@ -1,17 +1,17 @@
 import { IntColumn, NumberColumn } from "../../internal/columns.js";
 import type { LinePlace } from "../backend.js";
 import { type EntryHead, timestampOf } from "../codec/head.js";
+import { type EntryKey, keyOf } from "./entry-key.js";
+import { KeyIndex, noRow } from "./key-index.js";
 
-/** The row of no entry. */
-export const noRow = -1;
+export { noRow } from "./key-index.js";
 
 /**
  * The structure of a session as columns: one row an entry, in file order, with its parent's row, its children as a
  * linked list, and where its line lies. Nothing is copied when a row is added; everything is iterative.
  */
 export class TreeRows {
-  readonly #rowOf = new Map<string, number>();
-  readonly #ids: string[] = [];
+  readonly #index = new KeyIndex();
   readonly #parents = new IntColumn();
   readonly #kinds = new IntColumn();
   readonly #firstChild = new IntColumn();
@@ -26,10 +26,10 @@ export class TreeRows {
   readonly #kindOfRole = new Map<string, number>();
   #firstRoot = noRow;
   #lastRoot = noRow;
-  #unplaced: { readonly row: number; readonly parentId: string }[] = [];
+  #unplaced: { readonly row: number; readonly parentId: EntryKey }[] = [];
 
   get size(): number {
-    return this.#ids.length;
+    return this.#index.size;
   }
 
   /** Whether a row's parent may still turn up; see {@link settle}. */
@@ -39,11 +39,16 @@ export class TreeRows {
 
   /** The row of an id, or -1. */
   row(id: string): number {
-    return this.#rowOf.get(id) ?? noRow;
+    return this.#index.row(keyOf(id));
+  }
+
+  /** The same by key. */
+  rowOfKey(key: EntryKey): number {
+    return this.#index.row(key);
   }
 
   id(row: number): string {
-    return this.#ids[row] as string;
+    return this.#index.id(row);
   }
 
   parent(row: number): number {
@@ -94,13 +99,9 @@ export class TreeRows {
 
   /** Adds an entry after all others; -1 where its id is taken. Call {@link settle} after the last of a batch. */
   add(head: EntryHead, line: LinePlace | undefined): number {
-    if (this.#rowOf.has(head.id)) return noRow;
-    const row = this.#ids.length;
-    // Most entries follow the one before.
-    const follows = row > 0 && head.parentId === this.#ids[row - 1];
-    const parent = follows ? row - 1 : head.parentId === null ? noRow : this.row(head.parentId);
-    this.#rowOf.set(head.id, row);
-    this.#ids.push(head.id);
+    const row = this.#index.add(head.id);
+    if (row === noRow) return noRow;
+    const parent = this.#parentRow(head, row);
     this.#parents.push(parent);
     this.#kinds.push(this.#kindOfHead(head));
     this.#firstChild.push(noRow);
@@ -141,7 +142,7 @@ export class TreeRows {
       return row;
     };
     for (const { row, parentId } of this.#unplaced) {
-      const parent = this.row(parentId);
+      const parent = this.#index.row(parentId);
       if (parent === noRow) {
         orphans.push(row);
       } else if (rootOf(parent) === row) {
@@ -163,6 +164,15 @@ export class TreeRows {
     const path = new Int32Array(length);
     for (let at = row; at !== noRow; at = this.parent(at)) path[--length] = at;
     return path;
+  }
+
+  #parentRow({ parentId }: EntryHead, row: number): number {
+    if (parentId === null) return noRow;
+    // Most entries follow the one before.
+    if (row > 0 && parentId === this.#index.key(row - 1)) return row - 1;
+    const parent = this.#index.row(parentId);
+    // One that is its own parent has none yet; settling finds the cycle.
+    return parent === row ? noRow : parent;
   }
 
   #kindOfHead({ type, role }: EntryHead): number {

@@ -1,6 +1,7 @@
 import { SessileError } from "../../errors/index.js";
 import { timeOf } from "../codec/head.js";
 import type { SessionEntry, UnknownEntry } from "../entries.js";
+import { keyOf } from "./entry-key.js";
 import { noRow, parseKind, TreeRows } from "./rows.js";
 
 /** An entry's place in the tree, without its body. */
@@ -61,7 +62,9 @@ export class SessionTree {
     for (const entry of entries) {
       const type = entry.type === "unknown" ? entry.entryType : entry.type;
       const role = entry.type === "message" ? { role: entry.message.role } : {};
-      const head = { type, id: entry.id, parentId: entry.parentId, time: timeOf(entry.timestamp), ...role };
+      const id = keyOf(entry.id);
+      const parentId = entry.parentId === null ? null : keyOf(entry.parentId);
+      const head = { type, id, parentId, time: timeOf(entry.timestamp), ...role };
       if (this.#rows.add(head, undefined) === noRow) continue;
       if (entry.type === "label") setLabel(this, entry.targetId, entry.label, entry.timestamp);
     }

@@ -10,6 +10,7 @@ import {
 } from "../../../src/session/codec/decode.js";
 import { timeOf } from "../../../src/session/codec/head.js";
 import { entryProblem } from "../../../src/session/shape.js";
+import { keyOf } from "../../../src/session/tree/entry-key.js";
 import { damage, damaged } from "../../arbitraries/bytes.js";
 import { entryTypes, header, sessionEntry } from "../../arbitraries/entries.js";
 import { messagesByRole } from "../../arbitraries/messages.js";
@@ -27,7 +28,8 @@ describe("decodeLine", () => {
       fc.property(sessionEntry, fc.constantFrom("", "\r", " "), (entry, end) => {
         const { type, id, parentId, timestamp } = entry;
         const role = entry.type === "message" ? { role: entry.message.role } : {};
-        const head = { type, id, parentId, time: timeOf(timestamp), ...role };
+        const parent = parentId === null ? null : keyOf(parentId);
+        const head = { type, id: keyOf(id), parentId: parent, time: timeOf(timestamp), ...role };
         expect(decode(encodeEntry(entry) + end)).toEqual({ kind: "entry", head, entry, notes: [] });
       }),
     );
@@ -182,6 +184,16 @@ describe("decodeHead", () => {
     );
   });
 
+  test("says of a line in a chunk what it says of the line alone", () => {
+    fc.assert(
+      fc.property(bytesOf, bytesOf, (bytes, next) => {
+        const chunk = Uint8Array.from([...next, 10, ...bytes, 10, ...next]);
+        const start = next.length + 1;
+        expect(decodeHead(chunk, current, start, start + bytes.length)).toEqual(decodeHead(bytes, current));
+      }),
+    );
+  });
+
   test("reads labels, names and moves of the tip at once, and leaves other bodies for later", () => {
     fc.assert(
       fc.property(sessionEntry, (entry) => {
@@ -206,7 +218,7 @@ describe("decodeHead", () => {
     );
     expect(decodeHead(line, { ...current, version: undefined })).toHaveProperty("entry.customType", "c");
     expect(decodeHead(line, { ...current, version: 1, ordinal: 7 })).toMatchObject({
-      head: { id: "00000007" },
+      head: { id: 7 },
     });
   });
 });

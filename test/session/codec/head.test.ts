@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { encodeEntry } from "sessile/session";
 import { describe, expect, test } from "vitest";
 import { type EntryHead, sliceHead, timeOf, timestampOf } from "../../../src/session/codec/head.js";
+import { idOf } from "../../../src/session/tree/entry-key.js";
 import { damage, damaged } from "../../arbitraries/bytes.js";
 import { sessionEntry } from "../../arbitraries/entries.js";
 import { hexId, timestamp } from "../../arbitraries/values.js";
@@ -12,8 +13,9 @@ const slice = (line: string) => sliceHead(encoder.encode(line));
 
 /** What a head says, in the words of the line. */
 function told(head: EntryHead): unknown {
-  const { time, ...rest } = head;
-  return { ...rest, timestamp: timestampOf(time) };
+  const { time, id, parentId, ...rest } = head;
+  const parent = parentId === null ? null : idOf(parentId);
+  return { ...rest, id: idOf(id), parentId: parent, timestamp: timestampOf(time) };
 }
 
 interface Line {

@@ -12,7 +12,8 @@ function split(chunks: readonly Uint8Array[], max: number, start: number): reado
   const found: Found[] = [];
   const splitter = new LineSplitter(
     {
-      line: (bytes, at) => void found.push({ kind: "line", at, bytes: Array.from(bytes) }),
+      line: (bytes, at, start, end) =>
+        void found.push({ kind: "line", at, bytes: Array.from(bytes.subarray(start, end)) }),
       tooLong: (at, length) => void found.push({ kind: "long", at, length }),
     },
     max,

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { LogBatch, LogPosition } from "../../../src/session/backend.js";
+import { linesOf } from "../../../src/session/log-lines.js";
 import { FileLog, type FileLogOptions } from "../../../src/session/node/file-log.js";
 import { FileLock } from "../../../src/session/node/lock.js";
 import { absentPosition } from "../../../src/session/node/position.js";
@@ -38,7 +39,7 @@ async function read(log: FileLog, from?: LogPosition): Promise<{ lines: string[]
   const lines: string[] = [];
   const batches: LogBatch[] = [];
   for await (const batch of log.read(from)) {
-    lines.push(...batch.lines.map((line) => new TextDecoder().decode(line)));
+    lines.push(...linesOf(batch).map((line) => new TextDecoder().decode(line)));
     batches.push(batch);
   }
   return { lines, batches };

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { LogBatch, LogPosition } from "../../../src/session/backend.js";
+import { linesOf } from "../../../src/session/log-lines.js";
 import type { DiskFile } from "../../../src/session/node/disk.js";
 import { absentPosition } from "../../../src/session/node/position.js";
 import { readLines } from "../../../src/session/node/read-lines.js";
@@ -22,7 +23,7 @@ async function read(disk: SimulatedDisk, from?: LogPosition, maxLineBytes = 1 <<
   const batches: LogBatch[] = [];
   for await (const batch of readLines(file, file.stat(), from, { maxLineBytes })) {
     // The bytes hold only until the next batch.
-    lines.push(...batch.lines.map((line) => Buffer.from(line).toString("latin1")));
+    lines.push(...linesOf(batch).map((line) => Buffer.from(line).toString("latin1")));
     batches.push(batch);
   }
   const last = batches.at(-1) as LogBatch;
@@ -96,6 +97,22 @@ test("a line over the limit is told of and not kept, also at the end", async () 
   ]);
   expect(tail).toBeUndefined();
   expect(next).toMatch(/^1-\d+-2005-/);
+});
+
+test("lines longer than a chunk are read whole, one after the other and up to the limit", async () => {
+  const text = ["a", "b".repeat(3 << 20), "c", "d".repeat(1 << 20), "e".repeat((4 << 20) + 1), "f"].join(
+    "\n",
+  );
+  const { lines, tooLong, tail, at } = await read(diskOf(text), undefined, 4 << 20);
+  expect(lines.map((line) => [line[0], line.length])).toEqual([
+    ["a", 1],
+    ["b", 3 << 20],
+    ["c", 1],
+    ["d", 1 << 20],
+  ]);
+  expect(at).toEqual([0, 2, (3 << 20) + 3, (3 << 20) + 5]);
+  expect(tooLong).toEqual([{ at: (4 << 20) + 6, length: (4 << 20) + 1 }]);
+  expect(tail).toBe("f");
 });
 
 test("a log that was cut, rewritten or replaced is read from its start", async () => {

@@ -1,0 +1,101 @@
+import type { LinePlace, LogBatch } from "../backend.js";
+import type { DiskFile } from "./disk.js";
+
+/** What a {@link Block} has of lines. */
+interface Found {
+  /** Two numbers a line. */
+  readonly bounds: number[];
+  readonly at: number[];
+  readonly tooLong: LinePlace[];
+  /** Behind the last line feed; 0 where there is none. */
+  readonly end: number;
+}
+
+/**
+ * A stretch of a file that begins where a line does, so that whole lines lie in one array. What follows the last line
+ * feed is carried over to the block after it; of a line over the limit only the place and the length.
+ */
+export class Block {
+  bytes: Uint8Array;
+  /** The offset in the file of the first byte. */
+  at: number;
+  #carried = 0;
+  #length = 0;
+  /** Where the line without an end begins. */
+  #open = 0;
+  /** A line over the limit that has not ended: where it began, and its bytes so far. */
+  #long: { readonly at: number; length: number } | undefined;
+
+  constructor(size: number, at: number) {
+    this.bytes = new Uint8Array(size);
+    this.at = at;
+  }
+
+  /** The bytes that were read. */
+  get filled(): Uint8Array {
+    return this.bytes.subarray(0, this.#length);
+  }
+
+  /** The offset in the file of the byte after this block. */
+  get next(): number {
+    return this.at + this.#length;
+  }
+
+  /** Reads behind what was carried over, up to an offset in the file; how many bytes. */
+  async fill(file: DiskFile, until: number): Promise<number> {
+    const start = this.#carried;
+    const end = Math.min(this.bytes.length, until - this.at);
+    this.#length = start;
+    const count = end <= start ? 0 : await file.read(this.bytes.subarray(start, end), this.at + start);
+    this.#length = start + count;
+    return count;
+  }
+
+  /** The lines that end in this block. */
+  lines(maxLineBytes: number): Found {
+    const bytes = this.filled;
+    const bounds: number[] = [];
+    const at: number[] = [];
+    const tooLong: LinePlace[] = [];
+    let start = 0;
+    for (let end = bytes.indexOf(10, this.#carried); end >= 0; end = bytes.indexOf(10, start)) {
+      if (this.#long !== undefined) {
+        tooLong.push({ at: this.#long.at, length: this.#long.length + end });
+        this.#long = undefined;
+      } else if (end - start > maxLineBytes) {
+        tooLong.push({ at: this.at + start, length: end - start });
+      } else {
+        bounds.push(start, end);
+        at.push(this.at + start);
+      }
+      start = end + 1;
+    }
+    const open = bytes.length - start;
+    if (this.#long !== undefined) this.#long.length += open;
+    else if (open > maxLineBytes) this.#long = { at: this.at + start, length: open };
+    this.#open = this.#long === undefined ? start : bytes.length;
+    return { bounds, at, tooLong, end: start };
+  }
+
+  /** The block that follows this one, in the bytes of another that is not needed any more. */
+  follow(spare: Block | undefined, size: number): Block {
+    const open = this.bytes.subarray(this.#open, this.#length);
+    const wanted = Math.max(size, 2 * open.length);
+    const next = spare !== undefined && spare.bytes.length >= wanted ? spare : new Block(wanted, 0);
+    next.bytes.set(open);
+    next.at = this.at + this.#open;
+    next.#carried = open.length;
+    next.#long = this.#long;
+    return next;
+  }
+
+  /** What the end of the log adds to the last batch. */
+  rest(tooLong: readonly LinePlace[]): Pick<LogBatch, "tail" | "tooLong"> {
+    const long = this.#long === undefined ? tooLong : [...tooLong, this.#long];
+    const bytes = this.bytes.slice(this.#open, this.#length);
+    return {
+      ...(long.length === 0 ? {} : { tooLong: long }),
+      ...(bytes.length === 0 ? {} : { tail: { bytes, at: this.at + this.#open } }),
+    };
+  }
+}

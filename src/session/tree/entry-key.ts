@@ -1,0 +1,28 @@
+/**
+ * An entry id as the tree keeps it: the number that eight lower-case hexadecimal digits stand for, which is what nearly
+ * all ids are, or the id itself. A number needs no string of its own, and is compared at once.
+ */
+export type EntryKey = number | string;
+
+/** The key of an id. */
+export function keyOf(id: string): EntryKey {
+  if (id.length !== 8) return id;
+  let key = 0;
+  for (let i = 0; i < 8; i++) {
+    const digit = hexDigit(id.charCodeAt(i));
+    if (digit < 0) return id;
+    key = (key << 4) | digit;
+  }
+  return key >>> 0;
+}
+
+/** The inverse of {@link keyOf}. */
+export function idOf(key: EntryKey): string {
+  return typeof key === "string" ? key : key.toString(16).padStart(8, "0");
+}
+
+/** The value of a lower-case hexadecimal digit, or -1. */
+export function hexDigit(code: number): number {
+  if (code >= 0x30 && code <= 0x39) return code - 0x30;
+  return code >= 0x61 && code <= 0x66 ? code - 0x57 : -1;
+}
