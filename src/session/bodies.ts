@@ -1,7 +1,10 @@
+import { decodeUtf8 } from "../internal/bytes.js";
 import type { LinePlace, SessionLog } from "./backend.js";
 import { type DecodeContext, decodeBody } from "./codec/decode.js";
 import { ordinalOfId, type SessionReader } from "./codec/reader.js";
+import { storedEntry } from "./codec/stored.js";
 import type { SessionEntry, UnknownEntry } from "./entries.js";
+import { keyOf } from "./tree/entry-key.js";
 import { noRow } from "./tree/rows.js";
 import { treeRows } from "./tree/tree.js";
 
@@ -150,17 +153,22 @@ export class Bodies {
     }
   }
 
-  #decode(row: number, bytes: Uint8Array, text?: string): Entry | undefined {
+  #decode(row: number, bytes: Uint8Array, known?: string): Entry | undefined {
     const tree = treeRows(this.#reader.tree);
-    const id = tree.id(row);
     const version = this.#reader.version;
+    const crc32 = this.#log.platform?.crc32;
+    const text = known ?? decodeUtf8(bytes);
+    if (text !== undefined && (version ?? 3) >= 2) {
+      const entry = storedEntry(bytes, text, this.#maxDepth, crc32);
+      if (entry !== undefined && keyOf(entry.id) === tree.key(row)) return entry;
+    }
+    const id = tree.id(row);
     const marked = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
     const context =
       (version ?? 3) < 2 ? this.#firstVersion(row) : { version, ordinal: 0, maxDepth: this.#maxDepth };
-    const decoded = decodeBody(marked ? bytes.subarray(3) : bytes, context, {
-      text,
-      crc32: this.#log.platform?.crc32,
-    });
+    const decoded = marked
+      ? decodeBody(bytes.subarray(3), context, { crc32 })
+      : decodeBody(bytes, context, { text, crc32 });
     if (decoded.kind === "blank" || decoded.kind === "header") return this.#lost(row);
     // A key that stands twice: the structure was read from the first, the body from the last.
     const lost = decoded.kind === "entry" && decoded.entry.id !== id;

@@ -162,7 +162,10 @@ export function isNewer(header: SessionHeader): boolean {
   return versionOf(header) > formatVersion || (header.sessile ?? 1) > extensionVersion;
 }
 
-function withKnownContent(entry: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+/** An entry with what this version does not know of its content made into what it does; the same where there is none. */
+export function withKnownContent(
+  entry: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
   if (entry.type === "message") {
     const message = knownMessage(entry.message);
     return message === entry.message ? entry : { ...entry, message };

@@ -42,21 +42,28 @@ export function parseLine(bytes: Uint8Array, maxDepth: number, known: KnownOfLin
     };
   }
   const notes: { code: DiagnosticCode; message: string }[] = [];
-  // A key can be written with escapes, so an escape of any of its letters counts as a reason to look.
-  const mayHave =
-    text.includes("__proto__") || (text.includes("\\u00") && /\\u00(?:5f|70|72|6f|74)/i.test(text));
-  if (mayHave && dropUnsafeKeys(value)) {
+  if (mayBeUnsafe(text) && dropUnsafeKeys(value)) {
     notes.push({ code: "UNSAFE_KEY", message: "a __proto__ key was left out" });
   }
-  const sealedAt = checksumAt(bytes);
-  const checksum = known.crc32 ?? crc32;
-  if (sealedAt >= 0 && checksum(bytes.subarray(0, sealedAt)) !== storedChecksum(bytes, sealedAt)) {
+  if (!isSealed(bytes, known.crc32 ?? crc32)) {
     notes.push({
       code: "MODIFIED",
       message: "the checksum disagrees: the line was changed after it was written",
     });
   }
   return { ok: true, value, text, notes };
+}
+
+/** Whether a line may have a `__proto__` key. One can be written with escapes, so an escape of any of its letters counts. */
+export function mayBeUnsafe(text: string): boolean {
+  return text.includes("__proto__") || (text.includes("\\u00") && /\\u00(?:5f|70|72|6f|74)/i.test(text));
+}
+
+/** Whether a line's checksum is right; true where it has none. */
+export function isSealed(bytes: Uint8Array, checksum: (bytes: Uint8Array) => number): boolean {
+  const at = checksumAt(bytes);
+  // Of the whole line, so that no other array is made: the stored checksum goes on over what follows it.
+  return at < 0 || checksum(bytes) === crc32(bytes, at, bytes.length, storedChecksum(bytes, at));
 }
 
 const checksumKey = ',"crc":"';
@@ -111,8 +118,9 @@ export function withoutChecksum(line: string): string {
     : `${line.slice(0, -checksumLength)}}`;
 }
 
-function tooDeep(text: string, maxDepth: number): boolean {
-  if (!hasMoreOpeners(text, maxDepth)) return false;
+/** Whether a line is nested deeper than that. JSON that is too short to be is not looked at. */
+export function tooDeep(text: string, maxDepth: number): boolean {
+  if (text.length <= 2 * maxDepth || !hasMoreOpeners(text, maxDepth)) return false;
   let depth = 0;
   let inString = false;
   for (let i = 0; i < text.length; i++) {
@@ -133,7 +141,6 @@ function tooDeep(text: string, maxDepth: number): boolean {
 
 /** Whether there are more than `count` brackets that open: searching for them is native, and few lines have that many. */
 function hasMoreOpeners(text: string, count: number): boolean {
-  if (text.length <= count) return false;
   let found = 0;
   for (const opener of ["{", "["]) {
     for (let at = text.indexOf(opener); at >= 0; at = text.indexOf(opener, at + 1)) {

@@ -44,7 +44,7 @@ export function* builtSteps(rows: TreeRows, leaf: number): BodySteps<BuiltContex
   for (let i = 0; i < path.length; i++) {
     const row = path[i] as number;
     const kind = rows.kindAt(row);
-    if (kinds.shown.has(kind)) {
+    if (kinds.shown[kind]) {
       if (i < range.start && !range.retained.has(i)) continue;
       needed.push(row);
       if (i < compactionAt) beforeCompaction++;
@@ -78,7 +78,8 @@ interface KindCodes {
   readonly pin: number;
   readonly edit: number;
   readonly view: number;
-  readonly shown: ReadonlySet<number>;
+  /** By kind code. */
+  readonly shown: readonly boolean[];
 }
 
 const shownKinds = [
@@ -93,11 +94,13 @@ const shownKinds = [
 ];
 
 function kindCodes(rows: TreeRows): KindCodes {
+  const shown: boolean[] = new Array(rows.kindCount).fill(false);
+  for (const code of shownKinds.map((kind) => rows.kindCode(kind))) if (code >= 0) shown[code] = true;
   return {
     pin: rows.kindCode("context_pin"),
     edit: rows.kindCode("context_edit"),
     view: rows.kindCode("resource_view"),
-    shown: new Set(shownKinds.map((kind) => rows.kindCode(kind)).filter((code) => code >= 0)),
+    shown,
   };
 }
 

@@ -47,6 +47,11 @@ export class TreeRows {
     return this.#index.row(key);
   }
 
+  /** The key of a row's id. */
+  key(row: number): EntryKey {
+    return this.#index.key(row);
+  }
+
   id(row: number): string {
     return this.#index.id(row);
   }
@@ -63,6 +68,11 @@ export class TreeRows {
   /** A number that stands for a kind in {@link kindAt}; -1 where no row has it. */
   kindCode(kind: string): number {
     return this.#kindOf.get(kind) ?? -1;
+  }
+
+  /** How many kinds there are; their codes are the numbers below. */
+  get kindCount(): number {
+    return this.#kindNames.length;
   }
 
   kindAt(row: number): number {
