@@ -25,14 +25,10 @@ const tables = /* @__PURE__ */ ((): readonly [Table, Table, Table, Table, Table,
   return [t0, t1, t2, t3, t4, t5, t6, after(t6)];
 })();
 
-/**
- * The checksum of `bytes` from `start` up to `end`, as an unsigned number.
- *
- * @param before the checksum of the bytes that come before these
- */
-export function crc32(bytes: Uint8Array, start = 0, end = bytes.length, before = 0): number {
+/** The checksum of `bytes` from `start` up to `end`, as an unsigned number. */
+export function crc32(bytes: Uint8Array, start = 0, end = bytes.length): number {
   const [t0, t1, t2, t3, t4, t5, t6, t7] = tables;
-  let crc = ~before;
+  let crc = -1;
   let i = start;
   for (; i + 8 <= end; i += 8) {
     crc ^=

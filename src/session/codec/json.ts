@@ -46,7 +46,9 @@ export function parseLine(bytes: Uint8Array, maxDepth: number, known: KnownOfLin
   if (mayBeUnsafe(text) && dropUnsafeKeys(value)) {
     notes.push({ code: "UNSAFE_KEY", message: "a __proto__ key was left out" });
   }
-  if (!isSealed(bytes, known.crc32 ?? crc32)) {
+  const sealedAt = checksumAt(bytes);
+  const checksum = known.crc32 ?? crc32;
+  if (sealedAt >= 0 && checksum(bytes.subarray(0, sealedAt)) !== storedChecksum(bytes, sealedAt)) {
     notes.push({
       code: "MODIFIED",
       message: "the checksum disagrees: the line was changed after it was written",
@@ -60,15 +62,22 @@ export function mayBeUnsafe(text: string): boolean {
   return text.includes("__proto__") || (text.includes("\\u00") && /\\u00(?:5f|70|72|6f|74)/i.test(text));
 }
 
-/** Whether a line's checksum is right; true where it has none. */
-export function isSealed(bytes: Uint8Array, checksum: (bytes: Uint8Array) => number): boolean {
-  const at = checksumAt(bytes);
-  // Of the whole line, so that no other array is made: the stored checksum goes on over what follows it.
-  return at < 0 || checksum(bytes) === crc32(bytes, at, bytes.length, storedChecksum(bytes, at));
-}
-
 const checksumKey = ',"crc":"';
 const checksumLength = checksumKey.length + 8 + 2;
+/** How long `,"crc":"xxxxxxxx"}` is, in bytes and in characters. */
+export const sealLength = checksumLength;
+
+/** What stands in the place of the checksum's digits at the end of a line that has one; undefined where it has none. */
+export function sealOf(text: string): string | undefined {
+  const at = text.length - checksumLength;
+  if (!text.endsWith('"}') || !text.startsWith(checksumKey, at)) return undefined;
+  return text.slice(at + checksumKey.length, -2);
+}
+
+/** Eight lower-case hexadecimal digits. */
+export function hex8(value: number): string {
+  return value.toString(16).padStart(8, "0");
+}
 
 /** Where `,"crc":"xxxxxxxx"}` begins at the end of a line, or -1. */
 export function checksumAt(bytes: Uint8Array): number {
@@ -103,7 +112,7 @@ export function withChecksum(line: string): string {
 export function checksummedLine(line: string, platform?: Pick<LogPlatform, "encode" | "crc32">): Uint8Array {
   if (platform !== undefined) {
     const sealed = line.slice(0, -1);
-    const crc = platform.crc32(sealed).toString(16).padStart(8, "0");
+    const crc = hex8(platform.crc32(sealed));
     return platform.encode(`${sealed}${checksumKey}${crc}"}\n`);
   }
   const bytes = encodeUtf8(`${line.slice(0, -1)}${checksumKey}00000000"}\n`);

@@ -3,7 +3,7 @@ import { isRecord } from "../../internal/shape.js";
 import type { SessionEntry } from "../entries.js";
 import { fieldsProblem, isEntryType } from "../shape.js";
 import { withKnownContent } from "./decode.js";
-import { isSealed, type KnownOfLine, mayBeUnsafe, tooDeep } from "./json.js";
+import { hex8, type KnownOfLine, mayBeUnsafe, sealLength, sealOf, tooDeep } from "./json.js";
 
 /**
  * The entry of a line that is as this version writes them: of a known type that it fits, with nothing unusual and no
@@ -28,8 +28,13 @@ export function storedEntry(
   if (typeof type !== "string" || typeof id !== "string" || id === "" || typeof timestamp !== "string")
     return undefined;
   if (parentId !== null && typeof parentId !== "string") return undefined;
-  if (!isEntryType(type) || !isSealed(bytes, checksum)) return undefined;
-  if (value.crc !== undefined) delete value.crc;
+  if (!isEntryType(type)) return undefined;
+  if (value.crc !== undefined) {
+    // A checksum that is not where this version puts it is for the whole reading too.
+    if (value.crc !== sealOf(text) || value.crc !== hex8(checksum(bytes.subarray(0, -sealLength))))
+      return undefined;
+    delete value.crc;
+  }
   if (withKnownContent(value) !== value || fieldsProblem(value) !== undefined) return undefined;
   // The checks above are what make this cast true.
   return value as unknown as SessionEntry;

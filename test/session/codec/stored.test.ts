@@ -13,10 +13,10 @@ const read = (line: string) => storedEntry(encoder.encode(line), line, maxDepth)
 
 test("reads what this version writes", () => {
   fc.assert(
-    fc.property(sessionEntry, fc.boolean(), fc.constantFrom("", " ", "\r"), (entry, checksum, end) => {
+    fc.property(sessionEntry, fc.boolean(), (entry, checksum) => {
       const line = encodeEntry(entry, { checksum });
       fc.pre(!/__proto__|\\u00/.test(line));
-      expect(read(line + end)).toEqual(entry);
+      expect(read(line)).toEqual(entry);
     }),
   );
 });
