@@ -12,6 +12,7 @@ export const promisedNames: Readonly<Record<string, readonly string[]>> = {
     "toolPairs",
     "describeResource",
   ],
+  "sessile/media": ["sniff", "extensionOf", "mediaTypeOfName", "agreesWith"],
   "sessile/session": [
     "parseSession",
     "encodeEntry",
