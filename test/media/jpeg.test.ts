@@ -2,7 +2,7 @@ import { describe, expect, it, test } from "vitest";
 import { maxParts } from "../../src/media/image.js";
 import { isJpeg, readJpeg } from "../../src/media/jpeg.js";
 import { countedBytes } from "../support/counted-bytes.js";
-import { bytesOf, jpeg, jpegExif, jpegSegment, type Part, sof, tiff } from "../support/media-files.js";
+import { be32, bytesOf, jpeg, jpegExif, jpegSegment, type Part, sof, tiff } from "../support/media-files.js";
 
 const size = { width: 640, height: 480 };
 const photo = { kind: "image", mediaType: "image/jpeg", ...size, animated: false };
@@ -45,8 +45,8 @@ describe("readJpeg", () => {
   test.each<[string, Uint8Array, string]>([
     ["a width of 0", jpeg(sof({ width: 0, height: 480 })), "zero-size"],
     ["a height that comes only after the scan", jpeg(sof({ width: 640, height: 0 })), "zero-size"],
-    ["a scan before any frame header", jpeg(jpegSegment(0xdb)), "malformed"],
-    ["an end before any frame header", bytesOf([0xff, 0xd8, 0xff, 0xd9], sof(size)), "malformed"],
+    ["a scan before the frame header", jpeg(jpegSegment(0xda, [1, 1, 0, 0, 63, 0]), sof(size)), "malformed"],
+    ["an end before the frame header", bytesOf([0xff, 0xd8, 0xff, 0xd9], sof(size)), "malformed"],
     ["a segment shorter than its length", bytesOf([0xff, 0xd8, 0xff, 0xe0, 0, 1], sof(size)), "malformed"],
     ["a frame header without room for a size", jpeg(jpegSegment(0xc0, [8, 0, 1, 0, 1])), "malformed"],
     ["the first three bytes", Uint8Array.of(0xff, 0xd8, 0xff), "truncated"],
@@ -73,10 +73,10 @@ describe("readJpeg", () => {
     ["no EXIF in another segment", jpeg(jpegSegment(0xe2, bytesOf("Exif\0\0", tiff(6))), sof(size)), {}],
     ["no EXIF behind the frame header", jpeg(sof(size), jpegExif(tiff(6))), {}],
     [
-      "no entry behind its segment",
+      "no directory behind its segment",
       jpeg(
-        jpegSegment(0xe1, bytesOf("Exif\0\0", tiff(6).subarray(0, 10))),
-        jpegSegment(0xe2, tiff(6).subarray(10)),
+        jpegSegment(0xe1, bytesOf("Exif\0\0", tiff(6).subarray(0, 4), be32(12))),
+        jpegSegment(0xe2, tiff(6).subarray(8)),
         sof(size),
       ),
       {},
@@ -89,6 +89,7 @@ describe("readJpeg", () => {
     const segments = (count: number) =>
       jpeg(...Array.from({ length: count }, () => jpegSegment(0xfe)), sof(size));
     expect(readJpeg(segments(maxParts - 1))).toEqual(photo);
+    expect(readJpeg(segments(maxParts))).toEqual(invalid("too-many-parts"));
     const { bytes, reads } = countedBytes(segments(3 * maxParts));
     expect(readJpeg(bytes)).toEqual(invalid("too-many-parts"));
     expect(reads()).toBeLessThan(12 * maxParts);

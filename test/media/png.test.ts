@@ -35,7 +35,12 @@ describe("readPng", () => {
 
   test.each<[string, Uint8Array]>([
     ["another chunk first", header(pngChunk("CgBI", [0x50, 0, 0x20, 2]), png(size).subarray(8))],
-    ["a header of another length", header(be32(12), png(size).subarray(12))],
+    [
+      "another chunk of that length first",
+      header(pngChunk("what", new Uint8Array(13)), png(size).subarray(8)),
+    ],
+    ["a longer header", header(be32(14), png(size).subarray(12))],
+    ["a shorter header", header(be32(12), png(size).subarray(12))],
   ])("refuses %s", (_, bytes) => {
     expect(readPng(bytes)).toEqual(invalid("malformed"));
   });
@@ -59,7 +64,10 @@ describe("readPng", () => {
     ["EXIF that is none", png(size, [pngChunk("eXIf", "no")]), {}],
     [
       "EXIF whose directory is in the next chunk",
-      png(size, [pngChunk("eXIf", tiff(6).subarray(0, 9)), pngChunk("tEXt", tiff(6))]),
+      png(size, [
+        pngChunk("eXIf", bytesOf(tiff(6).subarray(0, 4), be32(20))),
+        pngChunk("tEXt", tiff(6).subarray(8)),
+      ]),
       {},
     ],
   ])("reads %s", (_, bytes, extras) => {
@@ -78,6 +86,7 @@ describe("readPng", () => {
         Array.from({ length: count }, () => pngChunk("tEXt")),
       );
     expect(readPng(chunks(maxParts - 1))).toEqual(still);
+    expect(readPng(chunks(maxParts))).toEqual(invalid("too-many-parts"));
     const { bytes, reads } = countedBytes(chunks(3 * maxParts));
     expect(readPng(bytes)).toEqual(invalid("too-many-parts"));
     expect(reads()).toBeLessThan(10 * maxParts);

@@ -55,6 +55,15 @@ describe("readWebp", () => {
       { ...still, orientation: 6 },
     ],
     ["not rotated, by its flag", webp(vp8x(size), exif(tiff(6))), still],
+    [
+      "not rotated by what is behind its EXIF",
+      webp(
+        vp8x(size, webpExif),
+        exif(bytesOf(tiff(6, "II").subarray(0, 4), le32(16))),
+        webpChunk("XMP ", tiff(6, "II").subarray(8)),
+      ),
+      still,
+    ],
     ["not rotated by a frame's data", webp(vp8x(size, webpExif), webpChunk("XMP ", exif(tiff(6)))), still],
   ])("reads one that is %s", (_, bytes, expected) => {
     expect(readWebp(bytes)).toEqual(expected);
