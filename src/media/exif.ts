@@ -18,12 +18,11 @@ export function hasExifPrefix(bytes: Uint8Array, at: number): boolean {
  */
 export function exifOrientation(bytes: Uint8Array, start: number, end: number): Orientation | undefined {
   const tiff = hasExifPrefix(bytes, start) ? start + 6 : start;
-  if (tiff + 8 > end) return undefined;
   const order = u16be(bytes, tiff);
   if (order !== 0x4949 && order !== 0x4d4d) return undefined;
   const [u16, u32] = order === 0x4949 ? [u16le, u32le] : [u16be, u32be];
+  if (u16(bytes, tiff + 2) !== 42) return undefined;
   const directory = tiff + u32(bytes, tiff + 4);
-  if (u16(bytes, tiff + 2) !== 42 || directory + 2 > end) return undefined;
   const count = Math.min(u16(bytes, directory), maxParts);
   // Entries should be in the order of their tags, and are not always.
   for (let index = 0; index < count; index++) {

@@ -42,6 +42,16 @@ describe("readWebp", () => {
       { ...still, animated: true, frames: 3 },
     ],
     ["animated without a frame", webp(vp8x(size, webpAnimated)), { ...still, animated: true }],
+    [
+      "rotated behind an extended chunk longer than today, of odd length",
+      webp(webpChunk("VP8X", bytesOf(vp8x(size, webpExif).subarray(8), [0, 0, 0])), exif(tiff(6))),
+      { ...still, orientation: 6 },
+    ],
+    [
+      "not animated though rotated",
+      webp(vp8x(size, webpExif), ...frames(3), exif(tiff(6))),
+      { ...still, orientation: 6 },
+    ],
     ["not animated, by its flag", webp(vp8x(size), ...frames(3)), still],
     ["rotated", webp(vp8x(size, webpExif), vp8(size), exif(tiff(6))), { ...still, orientation: 6 }],
     [

@@ -16,8 +16,8 @@ function bytesOfOne(part: Part): Uint8Array {
 
 export const be16 = (value: number): readonly number[] => [value >>> 8, value & 0xff];
 export const be32 = (value: number): readonly number[] => [...be16(value >>> 16), ...be16(value & 0xffff)];
-export const le16 = (value: number): readonly number[] => be16(value).toReversed();
-export const le24 = (value: number): readonly number[] => be32(value).slice(1).toReversed();
+const le16 = (value: number): readonly number[] => be16(value).toReversed();
+const le24 = (value: number): readonly number[] => be32(value).slice(1).toReversed();
 export const le32 = (value: number): readonly number[] => be32(value).toReversed();
 
 /** The size of an image to be made. */
