@@ -40,5 +40,5 @@ export function sniff(bytes: Uint8Array): Media | undefined {
 
 /** `%PDF-` at the very start, though readers of PDF look for it in the first kilobyte. */
 function isPdf(bytes: Uint8Array): boolean {
-  return bytes.length >= 5 && u32be(bytes, 0) === 0x25504446 && bytes[4] === 0x2d;
+  return u32be(bytes, 0) === 0x25504446 && bytes[4] === 0x2d;
 }

@@ -72,6 +72,7 @@ describe("mediaTypeOfName", () => {
     ["work.png\\notes", undefined],
     [".png", undefined],
     ["/home/me/.png", undefined],
+    ["C:\\home\\.png", undefined],
     ["png", undefined],
     ["shot.png.", undefined],
     ["shot.png ", undefined],
