@@ -12,6 +12,8 @@ export const promisedNames: Readonly<Record<string, readonly string[]>> = {
     "toolPairs",
     "describeResource",
   ],
+  "sessile/estimate": ["estimateTextTokens", "estimateImageTokens", "estimateMessageTokens"],
+  "sessile/limits": ["limitProfiles", "checkLimits"],
   "sessile/session": [
     "parseSession",
     "encodeEntry",
