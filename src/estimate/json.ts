@@ -80,13 +80,13 @@ function* stringParts(text: string): Generator<string, void, undefined> {
   while (at < text.length) {
     let end = Math.min(text.length, at + pieceLength);
     // Half a pair would be escaped.
-    if (end < text.length && isHighSurrogate(text.charCodeAt(end - 1))) end++;
+    if (isPair(text.charCodeAt(end - 1), text.charCodeAt(end))) end++;
     yield JSON.stringify(text.slice(at, end)).slice(1, -1);
     at = end;
   }
   yield '"';
 }
 
-function isHighSurrogate(code: number): boolean {
-  return code >= 0xd800 && code < 0xdc00;
+function isPair(first: number, second: number): boolean {
+  return first >= 0xd800 && first < 0xdc00 && second >= 0xdc00 && second < 0xe000;
 }

@@ -22,10 +22,10 @@ describe("jsonPieces", () => {
         (units, length) => {
           const text = units.join("").repeat(Math.ceil(length / units.join("").length));
           const value = { [text]: [text, { text }] };
-          expect(joined(value)).toBe(JSON.stringify(value));
+          expect(joined(value) === JSON.stringify(value)).toBe(true);
         },
       ),
-      { numRuns: 30 },
+      { numRuns: 100 },
     );
   });
 
