@@ -7,10 +7,10 @@ import { integerOption } from "../internal/arguments.js";
  *   a page, and the cost of an image; users measured 2750 to 3150 for both together
  * @see https://ai.google.dev/gemini-api/docs/document-processing (stored copy, 2026-11-21)
  */
-const pageTokens = { anthropic: 3000 + 1568, gemini: 258 } as const;
+const pageTokens: Readonly<Record<PdfFamily, number>> = { anthropic: 3000 + 1568, gemini: 258 };
 
 /** A provider whose price for a page of PDF is known. */
-export type PdfFamily = keyof typeof pageTokens;
+export type PdfFamily = "anthropic" | "gemini";
 
 /**
  * The tokens that a PDF costs at most, by its pages.

@@ -40,7 +40,8 @@ const bytesPerToken = 3;
  * About how many tokens a message costs, a whole number: its text, thinking, calls with their arguments, images and
  * attachments. Signatures, details for programs and what is excluded from context cost nothing, and neither do the few
  * tokens that a provider puts around a message. An image whose size is not known costs the most that one can. With
- * `{ text: byLength, image: { kind: "flat", tokens: 1200 } }` it is what pi counts.
+ * `{ text: byLength, image: { kind: "flat", tokens: 1200 } }` it is what pi 0.73.1 counts, which gives nothing for images
+ * of users.
  *
  * @throws TypeError when `message` is none.
  * @example

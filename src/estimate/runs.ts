@@ -100,7 +100,7 @@ export function runCounter(weights: RunWeights): (text: string) => number {
         } else {
           if (more >= 0) tokens += weights.spaces + Math.floor((more + 1) / longestSpaces);
           if (nextKind === digit) tokens += weights.spaceBeforeDigit;
-          attachable = nextKind !== digit;
+          attachable = true;
         }
       }
       previous = kind;

@@ -13,6 +13,7 @@ export type {
   LimitCondition,
   LimitProfile,
   LimitRow,
+  LimitRowBase,
   LimitRule,
   LimitScope,
   LimitUnit,

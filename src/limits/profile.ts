@@ -56,7 +56,8 @@ export interface LimitCondition {
   readonly withDocuments?: true;
 }
 
-interface RowBase {
+/** What every row says of its limit besides the value. */
+export interface LimitRowBase {
   readonly scope: LimitScope;
   readonly when?: LimitCondition;
   /** The provider says so; somebody tried it; or it follows from something else. */
@@ -69,7 +70,7 @@ interface RowBase {
 }
 
 /** One limit of one provider. The value is the most that is taken. */
-export type LimitRow = RowBase &
+export type LimitRow = LimitRowBase &
   (
     | { readonly rule: NumericRule; readonly value: number; readonly unit: LimitUnit }
     | { readonly rule: TypeRule; readonly value: readonly string[]; readonly unit: "mediaType" }

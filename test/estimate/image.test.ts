@@ -15,8 +15,10 @@ describe("estimateImageTokens", () => {
     [3840, 2160, "anthropic", 1560],
     [3840, 2160, "anthropicLarge", 4784],
     [1075, 1520, "anthropic", 33 * 47], // as 924 x 1307
+    [3136, 57, "anthropic", 56], // as 1568 x 28.5, which rounds to the even 28
     [1024, 1024, "openaiPatches", 1024],
     [1800, 2400, "openaiPatches", 1452],
+    [420, 3920, "openaiPatches", 12 * 112], // 12 whole patches across, whatever a product of fractions says
     [1024, 1024, "openaiMini", Math.ceil(1024 * 1.62)],
     [1800, 2400, "openaiNano", Math.ceil(1452 * 2.46)],
     [1800, 2400, "openaiO4Mini", Math.ceil(1452 * 1.72)],
