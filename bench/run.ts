@@ -2,6 +2,8 @@ import { writeFileSync } from "node:fs";
 import { buildPackage } from "../test/support/built.js";
 import { append } from "./append.js";
 import { appendContext } from "./append-context.js";
+import { estimateError } from "./estimate-error.js";
+import { estimateSpeed } from "./estimate-speed.js";
 import { list } from "./list.js";
 import { millionLines } from "./million-lines.js";
 import { openCompacted } from "./open-compacted.js";
@@ -20,6 +22,8 @@ const claims: readonly Claim[] = [
   millionLines,
   list,
   sniffing,
+  estimateSpeed,
+  estimateError,
 ];
 const rounds = 7;
 

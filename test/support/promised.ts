@@ -13,6 +13,8 @@ export const promisedNames: Readonly<Record<string, readonly string[]>> = {
     "describeResource",
   ],
   "sessile/media": ["sniff", "extensionOf", "mediaTypeOfName", "agreesWith"],
+  "sessile/estimate": ["estimateTextTokens", "estimateImageTokens", "estimateMessageTokens"],
+  "sessile/limits": ["limitProfiles", "checkLimits"],
   "sessile/session": [
     "parseSession",
     "encodeEntry",
