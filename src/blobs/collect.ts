@@ -57,7 +57,7 @@ export interface CollectionReport {
   readonly recent: BlobTally;
   /** Named by none: moved to the trash. */
   readonly trashed: BlobTally;
-  /** In the trash and named by a root: taken back. */
+  /** In the trash and named by a root: taken back, and counted as kept too. */
   readonly restored: BlobTally;
   /** Deleted from the trash for good. */
   readonly deleted: BlobTally;
@@ -119,6 +119,7 @@ export async function collectGarbage(
   for await (const { ref, size, trashedAt } of backend.trash.list(each)) {
     look(ref);
     if (marked.has(ref)) {
+      if (dryRun) kept.add(size);
       if (dryRun || (await backend.trash.restore(ref))) restored.add(size);
     } else if (trashedAt >= now - trashMs) {
       waiting.add(size);

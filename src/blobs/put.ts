@@ -126,8 +126,12 @@ class Put {
       const piece = chunk.subarray(at, at + pieceBytes);
       // A piece is hashed here while the backend writes it elsewhere.
       const written = writer.write(piece);
-      this.#intake.hash(piece);
-      await written;
+      try {
+        this.#intake.hash(piece);
+      } finally {
+        // In any case: what is under way must not outlive the writer.
+        await written;
+      }
       this.#fed += piece.length;
       onProgress?.({ bytes: this.#fed, ...(total === undefined ? {} : { total }) });
     }

@@ -18,12 +18,17 @@ export class StoreDirectory {
   readonly disk: BlobDisk;
   readonly layout: Layout;
   readonly durable: boolean;
+  /** The topmost folder that may have a new name: the store's, or the one in which that was made. */
+  #topmost: string;
+  /** Folders that are known to be there. */
+  readonly #made = new Set<string>();
   /** Folders whose names are known to last. */
   readonly #lasting = new Set<string>();
   #checked = false;
 
   constructor(path: string, disk: BlobDisk, layout: Layout, durability: Durability) {
     this.path = resolve(path);
+    this.#topmost = this.path;
     this.disk = disk;
     this.layout = layout;
     this.durable = durability === "disk";
@@ -46,7 +51,7 @@ export class StoreDirectory {
   /** Makes the store where there is none. */
   async prepare(): Promise<void> {
     this.check();
-    await this.makeFolder("tmp");
+    this.makeFolder("tmp");
     if (!this.#checked) await this.#writeFormat();
   }
 
@@ -55,17 +60,26 @@ export class StoreDirectory {
     return this.at("tmp", `${process.pid}-${randomHex8()}${randomHex8()}`);
   }
 
-  /**
-   * Makes a folder and those above it, and their names last. Also names that were there: another process may have made
-   * them a moment ago, and not have come further.
-   */
-  async makeFolder(folder: string): Promise<void> {
+  /** Makes a folder, with those above it, where it is not there. Its name lasts when `sync` has been called. */
+  makeFolder(folder: string): void {
     const path = this.at(folder);
-    if (this.#lasting.has(path)) return;
-    const topmost = this.disk.makeDirectory(path) ?? this.path;
-    const last = topmost.length < this.path.length ? topmost : this.path;
-    for (let at = path; at.length >= last.length && !this.#lasting.has(at); at = dirname(at)) {
-      if (this.durable) await this.#syncParent(at);
+    if (this.#made.has(path)) return;
+    const topmost = this.disk.makeDirectory(path);
+    if (topmost !== undefined && topmost.length < this.#topmost.length) this.#topmost = topmost;
+    this.#made.add(path);
+  }
+
+  /**
+   * Makes the names in a folder last, and those of the folder and what is above it. Also of folders that were there:
+   * another process may have made them a moment ago, and not have come further. The innermost first, which on a file
+   * system with a journal leaves little to do for the others.
+   */
+  async sync(folder: string): Promise<void> {
+    if (!this.durable) return;
+    const path = this.at(folder);
+    await this.disk.syncDirectory(path);
+    for (let at = path; at.length >= this.#topmost.length && !this.#lasting.has(at); at = dirname(at)) {
+      await this.#syncParent(at);
       this.#lasting.add(at);
     }
   }
@@ -79,13 +93,9 @@ export class StoreDirectory {
     }
   }
 
-  /** Makes the names in a folder last, where this store promises so. */
-  async sync(folder: string): Promise<void> {
-    if (this.durable) await this.disk.syncDirectory(folder);
-  }
-
   /** Forgets which folders there are: somebody removed one. */
   forget(): void {
+    this.#made.clear();
     this.#lasting.clear();
     this.#checked = false;
   }
@@ -145,7 +155,7 @@ export class StoreDirectory {
       disk.unlink(temporary);
       throw error;
     }
-    await this.sync(this.path);
+    await this.sync(".");
     this.check();
   }
 }
@@ -159,7 +169,10 @@ export function placeNew(disk: BlobDisk, from: string, to: string): void {
     disk.link(from, to);
   } catch (error) {
     const errno = errnoOf(error) ?? "";
-    if (["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"].includes(errno)) return disk.rename(from, to);
+    if (["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"].includes(errno)) {
+      disk.rename(from, to);
+      return;
+    }
     if (errno !== "EEXIST") throw error;
   }
   disk.unlink(from);

@@ -151,7 +151,7 @@ export class FileBlobBackend implements BlobBackend {
         if (this.#directory.disk.statAt(target)?.kind !== "file") continue;
         if (!this.#directory.disk.unlink(target)) continue;
         deleted = true;
-        await this.#directory.sync(dirname(target));
+        await this.#directory.sync(dirname(path));
       }
       return deleted;
     });
@@ -196,7 +196,16 @@ export class FileBlobBackend implements BlobBackend {
   async #place(file: NewFile, ref: BlobRef, size: number, hints: BlobHints): Promise<BlobStat> {
     const { layout } = this.#directory;
     const path = join(layout.folderOf(ref), layout.nameFor(ref, hints.mediaType));
-    return { ref, size, touchedAt: await file.place(path) };
+    try {
+      return { ref, size, touchedAt: await file.place(path) };
+    } catch (error) {
+      // Windows does not replace a file that is read-only or open; an identical one that came in between is as good.
+      if (!["EPERM", "EACCES", "EBUSY", "EEXIST"].includes(errnoOf(error) ?? "")) throw error;
+      const renewed = await this.#renew(ref, size);
+      if (renewed === undefined) throw error;
+      file.discard();
+      return renewed;
+    }
   }
 
   /** Opens a blob; undefined where it is not there, BLOB_CORRUPT where something is that is no file. */

@@ -61,7 +61,7 @@ export class FileTrash implements BlobTrash {
         const from = this.#directory.at("trash", nameInTrash(ref, name));
         const folder = layout.folderOf(ref);
         if (disk.statAt(from)?.kind !== "file") continue;
-        await this.#directory.makeFolder(folder);
+        this.#directory.makeFolder(folder);
         const to = this.#directory.at(folder, name);
         try {
           const fd = disk.open(from);
@@ -75,7 +75,7 @@ export class FileTrash implements BlobTrash {
           if (errnoOf(error) === "ENOENT") continue; // deleted for good, or restored by another
           throw error;
         }
-        await this.#directory.sync(dirname(to));
+        await this.#directory.sync(folder);
         return true;
       }
       return false;
@@ -88,7 +88,7 @@ export class FileTrash implements BlobTrash {
       for (const name of await this.#namesOf(ref)) {
         if (this.#directory.disk.unlink(this.#directory.at("trash", nameInTrash(ref, name)))) deleted = true;
       }
-      if (deleted) await this.#directory.sync(this.#directory.at("trash"));
+      if (deleted) await this.#directory.sync("trash");
       return deleted;
     });
   }

@@ -60,17 +60,17 @@ export class NewFile {
     this.#fd = undefined;
     disk.close(fd);
     const folder = dirname(path);
-    await this.#directory.makeFolder(folder);
+    this.#directory.makeFolder(folder);
     const target = this.#directory.at(path);
     try {
       disk.rename(this.#path, target);
     } catch (error) {
       if (errnoOf(error) !== "ENOENT" || disk.statAt(this.#path) === undefined) throw error;
       this.#directory.forget();
-      await this.#directory.makeFolder(folder);
+      this.#directory.makeFolder(folder);
       disk.rename(this.#path, target);
     }
-    await this.#directory.sync(dirname(target));
+    await this.#directory.sync(folder);
     return mtimeMs;
   }
 

@@ -39,7 +39,7 @@ export async function renew(
     const found = disk.statAt(target);
     if (found?.ino !== after.ino || found.dev !== after.dev) return undefined;
     if (durable) await disk.sync(fd);
-    await directory.sync(dirname(target));
+    await directory.sync(dirname(path));
     return { size: after.size, touchedAt: after.mtimeMs };
   } finally {
     disk.close(fd);
