@@ -66,7 +66,8 @@ export const collectionCases = [
       await ask(await open(), ref);
       equal(await refsIn(store), [ref], `blobs after ${way}`);
       await after(13, store);
-      sameBytes(await store.get(ref), noise(10), `bytes within a new grace after ${way}`);
+      equal(await refsIn(store), [ref], `blobs within a new grace after ${way}`);
+      sameBytes(await store.get(ref), noise(10), `bytes after ${way}`);
       await store.delete(ref);
       equal(await trashOf(store), [], "the trash after it was deleted");
     }

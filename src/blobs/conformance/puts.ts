@@ -177,7 +177,7 @@ export const putCases = [
 
   blobCase("progress is told, up to all bytes", async ({ open }) => {
     const store = await open();
-    for (const source of [noise(10), noise(2_500_000), inChunks(noise(2_500_000, 2), 1_000_000)]) {
+    for (const source of [noise(10), noise(1_500_000), inChunks(noise(1_500_000, 2), 1_000_000)]) {
       const told: number[] = [];
       const { ref, size } = await store.put(source, { onProgress: ({ bytes }) => void told.push(bytes) });
       equal(told.at(-1), size, "last progress of the put");

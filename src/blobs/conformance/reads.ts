@@ -59,15 +59,15 @@ export const readCases = [
 
   blobCase("what is not there is undefined", async ({ open }) => {
     const store = await open();
-    for (let i = 0; i < 2; i++) {
+    for (const there of [[], [noise(1)]]) {
+      const refs = [];
+      for (const bytes of there) refs.push((await store.put(bytes)).ref);
       equal(await store.get(absent), undefined, "get");
       equal(await store.stream(absent), undefined, "stream");
       equal(await store.stat(absent), undefined, "stat");
       equal(await store.touch(absent), undefined, "touch");
       equal(await store.delete(absent), false, "delete");
-      equal(await refsIn(store), [], "list");
-      const other = await store.put(noise(1));
-      await store.delete(other.ref);
+      equal(await refsIn(store), refs, "list");
     }
   }),
 
@@ -84,7 +84,7 @@ export const readCases = [
 
   blobCase("a stream gives the bytes of a get", async ({ open }) => {
     const store = await open();
-    for (const size of [0, 1, 262_145, 3_000_000]) {
+    for (const size of [0, 1, 262_145, 2_200_000]) {
       const bytes = noise(size, 5);
       const { ref } = await store.put(bytes);
       const chunks = await collect((await store.stream(ref)) ?? []);
@@ -111,8 +111,7 @@ export const readCases = [
 
   blobCase("list gives every blob once, with what stat says", async ({ open }) => {
     const store = await open();
-    const stats = [];
-    for (let size = 0; size < 300; size++) stats.push(await store.put(noise(size)));
+    const stats = await Promise.all(Array.from({ length: 100 }, (_, size) => store.put(noise(size))));
     const byRef = (a: { ref: string }, b: { ref: string }) => (a.ref < b.ref ? -1 : 1);
     const listed = await collect((await open()).list());
     equal(listed.sort(byRef), stats.sort(byRef), "blobs");
@@ -131,7 +130,7 @@ export const readCases = [
 
   blobCase("bytes that are not what their name says never come back", async ({ open, subject }) => {
     if (subject.damage === undefined) return { skipped: "the subject cannot damage what is stored" };
-    for (const size of [1000, 3_000_000]) {
+    for (const size of [1000, 1_100_000]) {
       for (const [fault, change] of Object.entries(faults)) {
         const store = await open();
         const bytes = noise(size, 4);
