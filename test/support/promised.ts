@@ -15,6 +15,9 @@ export const promisedNames: Readonly<Record<string, readonly string[]>> = {
   "sessile/media": ["sniff", "extensionOf", "mediaTypeOfName", "agreesWith"],
   "sessile/estimate": ["estimateTextTokens", "estimateImageTokens", "estimateMessageTokens"],
   "sessile/limits": ["limitProfiles", "checkLimits"],
+  "sessile/blobs": ["blobStore", "memoryBlobStore", "digest", "collectGarbage"],
+  "sessile/blobs/node": ["fileBlobStore"],
+  "sessile/blobs/conformance": ["blobStoreConformance"],
   "sessile/session": [
     "parseSession",
     "encodeEntry",
