@@ -14,7 +14,7 @@ export function hasExifPrefix(bytes: Uint8Array, at: number): boolean {
  * The orientation in the first directory of the TIFF structure from `start` up to `end`. The prefix that JPEG has before
  * it may be there: some writers put it into the other formats too. Values that are no orientation count as none.
  *
- * @see https://www.cipa.jp/std/documents/download_e.html?DC-008-Translation-2023-E section 4.6.4 (read 2026-11-21)
+ * @see https://www.digicamsoft.com/exif22/exif22/html/exif22_24.htm Exif 2.2, page 18 (read 2026-11-21)
  */
 export function exifOrientation(bytes: Uint8Array, start: number, end: number): Orientation | undefined {
   const tiff = hasExifPrefix(bytes, start) ? start + 6 : start;

@@ -13,7 +13,7 @@ export function isGif(bytes: Uint8Array): boolean {
 /**
  * Reads a GIF to its end, to count its frames: they say nothing of themselves beforehand.
  *
- * @see https://www.w3.org/Graphics/GIF/spec-gif89a.txt (read 2026-11-21)
+ * @see https://256stuff.com/gray/docs/gifspecs/data.html GIF89a, sections 15 and 16 (read 2026-11-21)
  */
 export function readGif(bytes: Uint8Array): ImageMedia | InvalidMedia {
   if (bytes.length < 10) return invalid(mediaType, "truncated");

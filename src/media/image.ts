@@ -26,12 +26,10 @@ export function image(
   { animated = false, frames, orientation }: Extras = {},
 ): ImageMedia | InvalidMedia {
   if (width === 0 || height === 0) return invalid(mediaType, "zero-size");
+  const media = { kind: "image", mediaType, width, height, animated } as const;
+  if (frames === undefined && orientation === undefined) return media;
   return {
-    kind: "image",
-    mediaType,
-    width,
-    height,
-    animated,
+    ...media,
     ...(frames === undefined ? {} : { frames }),
     ...(orientation === undefined ? {} : { orientation }),
   };

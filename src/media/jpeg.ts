@@ -13,7 +13,7 @@ export function isJpeg(bytes: Uint8Array): boolean {
  * Reads a JPEG up to its frame header, which can lie hundreds of kilobytes behind the start. Bytes between segments that
  * are no marker are skipped, as decoders do.
  *
- * @see https://www.w3.org/Graphics/JPEG/itu-t81.pdf sections B.1.1 and B.2.2 (read 2026-11-21)
+ * @see https://www.w3.org/Graphics/JPEG/itu-t81.pdf table B.1 (read 2026-11-21)
  */
 export function readJpeg(bytes: Uint8Array): ImageMedia | InvalidMedia {
   let orientation: Orientation | undefined;

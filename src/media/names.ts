@@ -11,8 +11,6 @@ interface NamedType {
 /**
  * What {@link sniff} can tell, and the kinds of text that people attach. Sources of programs that have no registered type
  * are plain text.
- *
- * @see https://www.iana.org/assignments/media-types/media-types.xhtml (read 2026-11-21)
  */
 const namedTypes: readonly NamedType[] = [
   { mediaType: "image/png", extensions: ["png"] },

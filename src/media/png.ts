@@ -15,9 +15,9 @@ export function isPng(bytes: Uint8Array): boolean {
 }
 
 /**
- * Reads a PNG up to its image data: an animation has to be declared before, and EXIF is by every writer that means it.
+ * Reads a PNG up to its image data: animation control and EXIF have to come before.
  *
- * @see https://www.w3.org/TR/png-3/ sections 11.2.1 and 11.3.3.1 (read 2026-11-21)
+ * @see https://www.w3.org/TR/png-3/#5ChunkOrdering and https://www.w3.org/TR/png-3/#acTL-chunk (read 2026-11-21)
  */
 export function readPng(bytes: Uint8Array): ImageMedia | InvalidMedia {
   if (bytes.length < 24) return invalid(mediaType, "truncated");

@@ -26,8 +26,7 @@ import { isWebp, readWebp } from "./webp.js";
  * ```
  */
 export function sniff(bytes: Uint8Array): Media | undefined {
-  // By name, not instanceof: a byte array of another realm is one too.
-  if (Object.prototype.toString.call(bytes) !== "[object Uint8Array]") {
+  if (!isByteArray(bytes)) {
     throw new TypeError(`bytes: expected a Uint8Array, got ${describe(bytes)}`);
   }
   if (isPng(bytes)) return readPng(bytes);
@@ -36,6 +35,11 @@ export function sniff(bytes: Uint8Array): Media | undefined {
   if (isWebp(bytes)) return readWebp(bytes);
   if (isPdf(bytes)) return { kind: "pdf", mediaType: "application/pdf" };
   return isText(bytes) ? { kind: "text", mediaType: "text/plain" } : undefined;
+}
+
+/** By name too: a byte array of another realm, such as a frame's, is no instance of this one's class. */
+function isByteArray(bytes: unknown): boolean {
+  return bytes instanceof Uint8Array || Object.prototype.toString.call(bytes) === "[object Uint8Array]";
 }
 
 /** `%PDF-` at the very start, though readers of PDF look for it in the first kilobyte. */

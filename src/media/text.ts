@@ -2,7 +2,7 @@
  * Whether bytes are UTF-8 without NUL: one pass, nothing allocated. As strict as the standard is: no overlong forms, no
  * surrogates, nothing past U+10FFFF, no sequence cut off at the end.
  *
- * @see https://www.unicode.org/versions/Unicode16.0.0/core-spec/chapter-3/ table 3-7 (read 2026-11-21)
+ * @see http://howardhinnant.github.io/utf_summary.html the valid ranges (read 2026-11-21)
  */
 export function isText(bytes: Uint8Array): boolean {
   const { length } = bytes;

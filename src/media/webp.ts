@@ -22,7 +22,8 @@ export function isWebp(bytes: Uint8Array): boolean {
 /**
  * Reads a WebP's first chunk, and of an extended one the list of chunks where its flags say that there is more to learn.
  *
- * @see https://www.rfc-editor.org/rfc/rfc9649 sections 2.5 to 2.7 (read 2026-11-21)
+ * @see https://github.com/webmproject/libwebp doc/webp-container-spec.txt and doc/webp-lossless-bitstream-spec.txt
+ * (read 2026-11-21)
  */
 export function readWebp(bytes: Uint8Array): ImageMedia | InvalidMedia {
   if (bytes.length < 20) return invalid(mediaType, "truncated");

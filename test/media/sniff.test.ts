@@ -1,3 +1,4 @@
+import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { imageDimensionsFromData } from "image-dimensions";
 import { agreesWith, type Media, mediaTypeOfName, sniff } from "sessile/media";
@@ -124,6 +125,12 @@ describe("sniff", () => {
       expect(() => sniff(value as never)).toThrow(/^bytes: expected a Uint8Array, got /);
     },
   );
+
+  it("takes bytes of another realm", () => {
+    const foreign = runInNewContext("Uint8Array.of(0x61)") as Uint8Array;
+    expect(foreign).not.toBeInstanceOf(Uint8Array);
+    expect(sniff(foreign)).toEqual(text);
+  });
 
   it("takes a Buffer", () => {
     expect(sniff(Buffer.from(png({ width: 3, height: 2 })))).toMatchObject({ width: 3, height: 2 });
