@@ -145,10 +145,14 @@ class BackedBlobStore implements BlobStore {
     return blobStore(this.#whole, { ...this.#options, partition: name });
   }
 
-  /** What a look finds, where need be after the blob was taken back from the trash: somebody wants it still. */
+  /**
+   * What a look finds, where need be after the blob was taken back from the trash: somebody wants it still. A collection
+   * may also have taken it for a moment only and put it back itself, so that the second look counts in any case.
+   */
   async #found<T>(ref: BlobRef, look: () => Promise<T | undefined>): Promise<T | undefined> {
     const found = await look();
-    if (found !== undefined || !(await this.backend.trash.restore(ref))) return found;
+    if (found !== undefined) return found;
+    await this.backend.trash.restore(ref);
     return look();
   }
 }

@@ -1,4 +1,4 @@
-import { basename, dirname } from "node:path";
+import { basename, join } from "node:path";
 import type { BlobRef } from "../../content/index.js";
 import { errnoOf, storageError } from "../../internal/storage-error.js";
 import type { BlobStat, BlobTrash, TrashedBlob } from "../backend.js";
@@ -17,21 +17,9 @@ export class FileTrash implements BlobTrash {
 
   take(seen: BlobStat): Promise<boolean> {
     return this.#guard(async () => {
-      const { disk } = this.#directory;
       for (const path of await pathsThere(this.#directory, seen.ref)) {
-        const from = this.#directory.at(path);
-        const to = this.#directory.at("trash", nameInTrash(seen.ref, basename(path)));
-        if (disk.statAt(from)?.mtimeMs !== seen.touchedAt) continue;
-        disk.makeDirectory(dirname(to));
-        try {
-          disk.rename(from, to);
-        } catch (error) {
-          if (errnoOf(error) === "ENOENT") continue; // another collection took it, or it was deleted
-          throw error;
-        }
-        // The other half of what `renew` does.
-        if (disk.statAt(to)?.mtimeMs === seen.touchedAt) return true;
-        placeNew(disk, to, from);
+        const to = join("trash", nameInTrash(seen.ref, basename(path)));
+        if (takeFile(this.#directory, path, to, seen.touchedAt)) return true;
       }
       return false;
     });
@@ -116,6 +104,26 @@ export class FileTrash implements BlobTrash {
       throw storageError("collect in", this.#directory.path, error);
     }
   }
+}
+
+/**
+ * Moves a blob's file, if it was not touched since it was seen. The other half of `renew`, which see: whoever renews the
+ * lease in between either does so before the move, and it is seen here, or after, and finds the file gone.
+ */
+export function takeFile(directory: StoreDirectory, path: string, to: string, touchedAt: number): boolean {
+  const { disk } = directory;
+  const [source, target] = [directory.at(path), directory.at(to)];
+  if (disk.statAt(source)?.mtimeMs !== touchedAt) return false;
+  directory.makeFolder("trash");
+  try {
+    disk.rename(source, target);
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT") return false; // another collection took it, or it was deleted
+    throw error;
+  }
+  if (disk.statAt(target)?.mtimeMs === touchedAt) return true;
+  placeNew(disk, target, source);
+  return false;
 }
 
 function nameInTrash(ref: BlobRef, name: string): string {
