@@ -73,11 +73,20 @@ export function listOf(item: Check): Check {
 export function fields(checks: Readonly<Record<string, Check>>): Check {
   const keys = Object.keys(checks);
   const inOrder = Object.values(checks);
+  // Most fields are text or a number, and good: those are looked at here, without a call for each.
+  const plain = inOrder.map((check) => (check === text ? "string" : check === finite ? "number" : ""));
   return (value) => {
     if (!isRecord(value)) return { path: "", expected: "an object" };
     for (let i = 0; i < keys.length; i++) {
       const key = keys[i] as string;
-      const problem = (inOrder[i] as Check)(value[key]);
+      const member = value[key];
+      const kind = plain[i];
+      if (kind === "string") {
+        if (typeof member === "string") continue;
+      } else if (kind === "number" && typeof member === "number" && Number.isFinite(member)) {
+        continue;
+      }
+      const problem = (inOrder[i] as Check)(member);
       if (problem !== undefined) return { path: joinPath(key, problem.path), expected: problem.expected };
     }
     return undefined;

@@ -55,8 +55,10 @@ export type Durability = "disk" | "os";
 export interface LogPlatform {
   /** The texts of those among these lines that are all ASCII, undefined for others. */
   asciiTexts(lines: readonly (Uint8Array | undefined)[]): readonly (string | undefined)[];
-  /** CRC-32 as in zlib, unsigned. */
-  crc32(bytes: Uint8Array): number;
+  /** The UTF-8 bytes of text that has no lone surrogate. */
+  encode(text: string): Uint8Array;
+  /** CRC-32 as in zlib, unsigned, of bytes or of the UTF-8 bytes of text. */
+  crc32(data: Uint8Array | string): number;
 }
 
 /** One session's lines. */

@@ -1,4 +1,5 @@
 import { SessileError } from "../errors/index.js";
+import type { LogPlatform } from "./backend.js";
 import type { Bodies } from "./bodies.js";
 import { encodeCheckedLine } from "./codec/encode.js";
 import type { SessionReader } from "./codec/reader.js";
@@ -24,6 +25,8 @@ export interface Request {
   readonly revise: Revise | undefined;
   /** The session's count of moves when the call was made. */
   readonly moves: number;
+  /** How many entries the session had then. */
+  readonly size: number;
   readonly signal: AbortSignal | undefined;
   readonly resolve: (entries: readonly SessionEntry[]) => void;
   readonly reject: (error: unknown) => void;
@@ -49,6 +52,19 @@ export function entriesToWrite(
   rebase: boolean,
   encode: (entry: SessionEntry) => Uint8Array,
 ): readonly PlacedEntry[] {
+  const [only] = group;
+  // The usual case: an append that waited for no other, and whose place cannot have changed.
+  if (group.length === 1 && only?.entries.length === 1 && !only.rebase && only.revise === undefined) {
+    const [entry] = only.entries;
+    const [line] = only.lines;
+    if (
+      entry !== undefined &&
+      line !== undefined &&
+      entry.type !== "session_info" &&
+      only.size === reader.tree.size
+    )
+      return [{ entry, line }];
+  }
   const own = new Set(group.flatMap(({ entries }) => entries.map((entry) => entry?.id)));
   let info: SessionInfoFields = reader.info;
   let tip = reader.leafId;
@@ -128,8 +144,12 @@ export function inOneConversation(a: string | null, b: string | null, tree: Sess
 }
 
 /** The line of a checked entry, with its line feed. Throws LINE_TOO_LONG. */
-export function encodeLine(entry: SessionEntry, checksum: boolean, maxBytes: number): Uint8Array {
-  const line = encodeCheckedLine(entry, checksum);
+export function encodeLine(
+  entry: SessionEntry,
+  { checksum, maxLineBytes: maxBytes }: { readonly checksum: boolean; readonly maxLineBytes: number },
+  platform: LogPlatform | undefined,
+): Uint8Array {
+  const line = encodeCheckedLine(entry, checksum, platform);
   const bytes = line.length - 1;
   if (bytes <= maxBytes) return line;
   throw new SessileError("LINE_TOO_LONG", `the entry takes ${bytes} bytes, at most ${maxBytes}`, {

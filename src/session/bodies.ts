@@ -20,8 +20,10 @@ interface Slice {
   readonly end: number;
 }
 
-/** How many bodies may gather from appends alone, while nobody asks for a context, before all are let go. */
+/** How many bodies may gather from appends alone after the last context that was asked for, before all are let go. */
 const maxUnread = 4096;
+/** The same before anybody asked for one, as where a log is only written. */
+const maxUnasked = 256;
 
 /**
  * Bodies of entries: read from the log when they are wanted, and kept in memory while the last context that was built
@@ -33,7 +35,8 @@ export class Bodies {
   readonly #maxDepth: number;
   #kept: (Entry | undefined)[] = [];
   #keptRows: number[] = [];
-  #unread = 0;
+  /** Bodies that were added since somebody asked for any. */
+  #unread = maxUnread - maxUnasked;
   readonly #pinned = new Map<number, Entry>();
   readonly #reported = new Set<number>();
 
@@ -45,8 +48,9 @@ export class Bodies {
 
   /** Keeps a body that was written or read anyway. */
   add(row: number, entry: Entry): void {
-    if (++this.#unread > maxUnread) this.#clear();
-    this.#keep(row, entry);
+    if (this.#unread >= maxUnread) return;
+    if (++this.#unread === maxUnread) this.#clear();
+    else this.#keep(row, entry);
   }
 
   /** Keeps a body that has no line yet. */
@@ -103,7 +107,6 @@ export class Bodies {
   #clear(): void {
     this.#kept = [];
     this.#keptRows = [];
-    this.#unread = 0;
   }
 
   #keep(row: number, entry: Entry): void {

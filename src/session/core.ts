@@ -59,7 +59,8 @@ export class SessionCore {
   migrate: (() => Promise<void>) | undefined;
   #diagnostics: Diagnostic[] = [];
   #fresh: { row: number; entry: SessionEntry | UnknownEntry }[] = [];
-  #turn: Promise<unknown> = Promise.resolve();
+  /** Those that wait for their turn; undefined where nothing is under way. */
+  #turns: (() => void)[] | undefined;
 
   constructor(log: SessionLog, settings: SessionSettings, mode: "read" | "write", created?: SessionHeader) {
     this.log = log;
@@ -95,10 +96,29 @@ export class SessionCore {
   }
 
   /** Runs one thing at a time: what reads on in the log and what writes to it must not meet. */
-  exclusive<T>(act: () => Promise<T>): Promise<T> {
-    const result = this.#turn.then(act);
-    this.#turn = result.catch(() => undefined);
-    return result;
+  async exclusive<T>(act: () => Promise<T>): Promise<T> {
+    const turn = this.takeTurn();
+    if (turn !== undefined) await turn;
+    try {
+      return await act();
+    } finally {
+      this.endTurn();
+    }
+  }
+
+  /** Begins what {@link exclusive} runs: to be waited for, unless nothing is under way. */
+  takeTurn(): Promise<void> | undefined {
+    const turns = this.#turns;
+    if (turns !== undefined) return new Promise((resolve) => turns.push(resolve));
+    this.#turns = [];
+    return undefined;
+  }
+
+  /** Lets the next one begin. */
+  endTurn(): void {
+    const next = this.#turns?.shift();
+    if (next === undefined) this.#turns = undefined;
+    else next();
   }
 
   /** Reads the log from its start. */

@@ -14,10 +14,14 @@ export interface EntryPlace {
 
 /** The entry that a draft makes at a place, not yet checked. A leaf entry hangs on its target. */
 export function entryOf(draft: EntryDraft, place: EntryPlace, info: SessionInfoFields): SessionEntry {
-  const { type, id: _id, ...fields } = draft;
-  const own = draft.type === "session_info" ? patchedInfo(info, draft) : fields;
+  const { type } = draft;
+  const { id, timestamp } = place;
   const parentId = draft.type === "leaf" ? draft.targetId : place.parentId;
-  return { type, id: place.id, parentId, timestamp: place.timestamp, ...own } as SessionEntry;
+  const own = draft.type === "session_info" ? patchedInfo(info, draft) : draft;
+  // The first keys keep their places; the draft's own id, which may be undefined, does not stay.
+  const entry: Record<string, unknown> = { type, id, parentId, timestamp, ...own };
+  entry.id = id;
+  return entry as unknown as SessionEntry;
 }
 
 /** Throws INVALID_ENTRY for what is no draft at all, and for references to entries that are not there. */
@@ -30,7 +34,9 @@ export function checkDraft(draft: EntryDraft, at: number, known: (id: string) =>
   if (draft.id !== undefined && (typeof draft.id !== "string" || draft.id === "")) {
     throw invalid(`drafts[${at}].id`, "a non-empty string", describe(draft.id));
   }
-  for (const [field, id] of references(draft)) {
+  const named = references(draft);
+  if (named.length === 0) return;
+  for (const [field, id] of named) {
     if (typeof id === "string" && id !== draft.id && !known(id)) {
       throw new SessileError(
         "ENTRY_NOT_FOUND",
@@ -66,9 +72,11 @@ function references(draft: EntryDraft): readonly (readonly [string, unknown])[] 
           : []),
       ];
     default:
-      return [];
+      return noReferences;
   }
 }
+
+const noReferences: readonly (readonly [string, unknown])[] = [];
 
 const ephemeralTypes: ReadonlySet<string> = new Set([
   "text_delta",

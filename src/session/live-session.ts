@@ -83,12 +83,13 @@ export class LiveSession implements Session {
       : Promise.reject(this.#closedError());
   }
 
-  async appendMessage(
+  appendMessage(
     message: Message,
     options?: AppendOptions,
   ): Promise<SessionEntry & { readonly type: "message" }> {
-    const [entry] = await this.append([{ type: "message", message }], options);
-    return entry as SessionEntry & { readonly type: "message" };
+    if (this.#closing !== undefined) return Promise.reject(this.#closedError());
+    const entry = this.#writer.appendOne({ type: "message", message }, options);
+    return entry as Promise<SessionEntry & { readonly type: "message" }>;
   }
 
   stage(drafts: readonly EntryDraft[]): readonly SessionEntry[] {

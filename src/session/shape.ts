@@ -240,12 +240,16 @@ function jsonProblemAt(value: unknown, depthLeft: number): Problem | undefined {
     return undefined;
   }
   // By tag and not by prototype, since a plain object can come from another realm.
-  if (Object.prototype.toString.call(value) !== "[object Object]" || "toJSON" in value) {
+  const isPlain =
+    Object.getPrototypeOf(value) === Object.prototype ||
+    Object.prototype.toString.call(value) === "[object Object]";
+  if (!isPlain || "toJSON" in value) {
     return { path: "", expected: "a plain object" };
   }
   for (const key of Object.keys(value)) {
     const member = (value as Record<string, unknown>)[key];
-    if (member === undefined) continue;
+    // Most members are text: those need no call.
+    if (member === undefined || (typeof member === "string" && key !== "__proto__")) continue;
     if (key === "__proto__") return { path: key, expected: "no such key" };
     const problem = jsonProblemAt(member, depthLeft - 1);
     if (problem !== undefined) return { path: joinPath(key, problem.path), expected: problem.expected };

@@ -2,7 +2,6 @@ import { SessileError } from "../errors/index.js";
 import type { LogPosition } from "./backend.js";
 import {
   areInLog,
-  encodeLine,
   entriesToWrite,
   inOneConversation,
   isHarmless,
@@ -11,11 +10,11 @@ import {
   type Revise,
   takeStored,
 } from "./batch.js";
-import { checkEntry } from "./codec/encode.js";
 import { headerLine } from "./copy.js";
 import type { SessionCore } from "./core.js";
-import { checkDraft, entryOf, namesAny } from "./draft.js";
+import { namesAny } from "./draft.js";
 import type { EntryDraft, SessionEntry } from "./entries.js";
+import { Placing } from "./placing.js";
 import { isSameEntry } from "./same-entry.js";
 import { noRow } from "./tree/rows.js";
 import { treeRows } from "./tree/tree.js";
@@ -29,6 +28,7 @@ const maxAttempts = 16;
  */
 export class Writer {
   readonly #core: SessionCore;
+  readonly #placing: Placing;
   /** What the next entry follows: the tip, or the last entry that waits. */
   #tip: string | null;
   #waiting: Request[] = [];
@@ -42,6 +42,7 @@ export class Writer {
 
   constructor(core: SessionCore) {
     this.#core = core;
+    this.#placing = new Placing(core, this.#waitingIds);
     this.#tip = core.leafId;
   }
 
@@ -61,36 +62,45 @@ export class Writer {
 
   append(
     drafts: readonly EntryDraft[],
-    options: AppendOptions = {},
+    options?: AppendOptions,
     revise?: Revise,
   ): Promise<readonly SessionEntry[]> {
+    return new Promise((resolve, reject) => this.#append(drafts, options, revise, resolve, reject));
+  }
+
+  /** {@link append} for one draft, with its entry. */
+  appendOne(draft: EntryDraft, options?: AppendOptions): Promise<SessionEntry> {
     return new Promise((resolve, reject) => {
-      const { conflict = "reject", signal } = options;
-      if (conflict !== "reject" && conflict !== "rebase") {
-        throw new TypeError(`conflict: expected "reject" or "rebase", got ${String(conflict)}`);
-      }
-      if (!Array.isArray(drafts)) throw new TypeError("drafts: expected an array of entry drafts");
-      signal?.throwIfAborted();
-      this.#assertWritable();
-      const rebase = conflict === "rebase";
-      if (rebase && drafts.some((draft) => !metadata.has(draft.type))) {
-        throw new TypeError('conflict: "rebase" is for label, session_info and usage entries');
-      }
-      const { entries, lines } = this.#place(drafts);
-      for (const entry of entries) if (entry !== undefined) this.#waitingIds.add(entry.id);
-      this.#waiting.push({
-        drafts,
-        entries,
-        lines,
-        rebase,
-        revise,
-        moves: this.#core.moves,
-        signal,
-        resolve,
-        reject,
-      });
-      this.#draining ??= this.#drain();
+      const first = ([entry]: readonly SessionEntry[]) => resolve(entry as SessionEntry);
+      this.#append([draft], options, undefined, first, reject);
     });
+  }
+
+  #append(
+    drafts: readonly EntryDraft[],
+    options: AppendOptions = {},
+    revise: Revise | undefined,
+    resolve: Request["resolve"],
+    reject: Request["reject"],
+  ): void {
+    const { conflict = "reject", signal } = options;
+    if (conflict !== "reject" && conflict !== "rebase") {
+      throw new TypeError(`conflict: expected "reject" or "rebase", got ${String(conflict)}`);
+    }
+    if (!Array.isArray(drafts)) throw new TypeError("drafts: expected an array of entry drafts");
+    signal?.throwIfAborted();
+    this.#assertWritable();
+    const rebase = conflict === "rebase";
+    if (rebase && drafts.some((draft) => !metadata.has(draft.type))) {
+      throw new TypeError('conflict: "rebase" is for label, session_info and usage entries');
+    }
+    const { entries, lines, tip } = this.#placing.place(drafts, this.#tip);
+    this.#tip = tip;
+    for (const entry of entries) if (entry !== undefined) this.#waitingIds.add(entry.id);
+    const { moves, reader } = this.#core;
+    const { size } = reader.tree;
+    this.#waiting.push({ drafts, entries, lines, rebase, revise, moves, size, signal, resolve, reject });
+    this.#draining ??= this.#drain();
   }
 
   /** Adds entries to the tree that have no line yet. */
@@ -103,7 +113,8 @@ export class Writer {
       });
     }
     const core = this.#core;
-    const placed = this.#place(drafts);
+    const placed = this.#placing.place(drafts, this.#tip);
+    this.#tip = placed.tip;
     const entries: SessionEntry[] = [];
     placed.entries.forEach((entry, at) => {
       const line = placed.lines[at];
@@ -122,42 +133,6 @@ export class Writer {
     while (this.#draining !== undefined) await this.#draining;
   }
 
-  /**
-   * Entries at the places that the drafts take if all goes well, and their lines. Throws on the first draft that cannot be
-   * written, here and not when it is written, so that it fails alone.
-   */
-  #place(drafts: readonly EntryDraft[]): Pick<Request, "entries" | "lines"> {
-    const { settings, reader } = this.#core;
-    const batch = new Set<string>();
-    const known = (id: string) => reader.tree.has(id) || this.#waitingIds.has(id) || batch.has(id);
-    const timestamp = new Date(settings.now()).toISOString();
-    let tip = this.#tip;
-    const entries = drafts.map((draft, at) => {
-      checkDraft(draft, at, known);
-      if (draft.id !== undefined && known(draft.id)) {
-        tip = draft.id;
-        return undefined;
-      }
-      const id = draft.id ?? this.#newId(known);
-      const entry = entryOf(draft, { id, parentId: tip, timestamp }, reader.info);
-      checkEntry(entry, settings.maxDepth);
-      batch.add(id);
-      tip = entry.type === "leaf" ? entry.targetId : id;
-      return entry;
-    });
-    const lines = entries.map((entry) => entry && this.#encode(entry));
-    this.#tip = tip;
-    return { entries, lines };
-  }
-
-  #newId(known: (id: string) => boolean): string {
-    for (let attempt = 0; attempt < 100; attempt++) {
-      const id = this.#core.settings.newEntryId();
-      if (!known(id)) return id;
-    }
-    return crypto.randomUUID();
-  }
-
   async #drain(): Promise<void> {
     // Calls of the same tick go together.
     await undefined;
@@ -165,10 +140,14 @@ export class Writer {
       this.#withdrawAborted();
       const group = this.#takeGroup();
       if (group.length === 0) continue;
+      const turn = this.#core.takeTurn();
+      if (turn !== undefined) await turn;
       try {
-        await this.#core.exclusive(() => this.#write(group));
+        await this.#write(group);
       } catch (error) {
         this.#fail(group, error);
+      } finally {
+        this.#core.endTurn();
       }
     }
     this.#draining = undefined;
@@ -179,6 +158,7 @@ export class Writer {
    * an entry again goes alone, since it may turn out to be another entry, and then fails.
    */
   #takeGroup(): Request[] {
+    if (this.#waiting.length < 2) return this.#waiting.splice(0);
     const [first] = this.#waiting;
     const alone = (request: Request) => request.entries.includes(undefined);
     const end =
@@ -189,11 +169,16 @@ export class Writer {
   }
 
   #withdrawAborted(): void {
-    for (;;) {
-      const at = this.#waiting.findIndex((request) => request.signal?.aborted === true);
-      if (at < 0) return;
-      const [request] = this.#waiting.splice(at, 1);
-      if (request !== undefined) this.#fail([request], request.signal?.reason);
+    for (let at = 0; at < this.#waiting.length; ) {
+      const request = this.#waiting[at] as Request;
+      if (request.signal?.aborted !== true) {
+        at++;
+        continue;
+      }
+      this.#waiting.splice(at, 1);
+      this.#fail([request], request.signal.reason);
+      // What followed it is gone too, wherever it stood.
+      at = 0;
     }
   }
 
@@ -228,27 +213,24 @@ export class Writer {
   async #write(group: readonly Request[]): Promise<void> {
     const core = this.#core;
     this.#assertWritable();
-    await core.migrate?.();
+    if (core.migrate !== undefined) await core.migrate();
     const rebase = group[0]?.rebase === true && this.#staged.length === 0;
     if (this.#untold !== undefined && group[0]?.rebase !== true) {
       const error = this.#untold;
       this.#untold = undefined;
       throw error;
     }
-    await this.#resolveExisting(group);
+    if (group.some(({ entries }) => entries.includes(undefined))) await this.#resolveExisting(group);
     for (let attempt = 1; ; attempt++) {
-      const encode = (entry: SessionEntry) => this.#encode(entry);
-      const placed = entriesToWrite(group, core.reader, attempt > 1 && rebase, encode);
-      const written = [...this.#staged.map(({ entry }) => entry), ...placed.map(({ entry }) => entry)];
+      const { entries: written, lines } = this.#toWrite(group, attempt > 1 && rebase);
       if (written.length === 0) break;
-      const lines = [...this.#staged.map(({ line }) => line), ...placed.map(({ line }) => line)];
       // Another program may have emptied the log since: without a header it is no session.
       const begins = !core.exists || core.reader.header === undefined;
       const withHeader = begins ? [headerLine(core.header), ...lines] : lines;
       const expected = core.position as LogPosition;
       try {
         const result = await core.log.append(withHeader, expected);
-        this.#written(written, lines, result.at.slice(-lines.length), result.position);
+        this.#written(written, lines, begins ? result.at.slice(1) : result.at, result.position);
         if (result.interleaved === true) await this.#readInterleaved(expected);
         break;
       } catch (error) {
@@ -267,6 +249,16 @@ export class Writer {
       }
     }
     this.#settle(group);
+  }
+
+  /** What was staged, and the group's entries where they belong by now. */
+  #toWrite(
+    group: readonly Request[],
+    rebase: boolean,
+  ): { readonly entries: readonly SessionEntry[]; readonly lines: readonly Uint8Array[] } {
+    const placed = entriesToWrite(group, this.#core.reader, rebase, (entry) => this.#placing.encode(entry));
+    const all = this.#staged.length === 0 ? placed : [...this.#staged, ...placed];
+    return { entries: all.map(({ entry }) => entry), lines: all.map(({ line }) => line) };
   }
 
   /** Drafts whose id is taken: the same entry again is no new one, anything else is a mistake. */
@@ -288,11 +280,6 @@ export class Writer {
     }
   }
 
-  #encode(entry: SessionEntry): Uint8Array {
-    const { checksum, maxLineBytes } = this.#core.settings;
-    return encodeLine(entry, checksum, maxLineBytes);
-  }
-
   #written(
     entries: readonly SessionEntry[],
     lines: readonly Uint8Array[],
@@ -307,15 +294,18 @@ export class Writer {
     this.#wrote = true;
     if (created) core.events.emit("created", { id: core.header.id });
     const rows = treeRows(core.reader.tree);
-    entries.forEach((entry, index) => {
-      const place = { at: at[index] as number, length: (lines[index] as Uint8Array).length - 1 };
-      // A staged one is there already, unless the log was read anew since.
-      let row = rows.row(entry.id);
-      if (row === noRow) row = core.reader.own(entry, place);
-      else rows.setLine(row, place.at, place.length);
+    for (let i = 0; i < entries.length; i++) {
+      const entry = entries[i] as SessionEntry;
+      const place = { at: at[i] as number, length: (lines[i] as Uint8Array).length - 1 };
+      let row = core.reader.own(entry, place);
+      if (row === noRow) {
+        // It was staged.
+        row = rows.row(entry.id);
+        rows.setLine(row, place.at, place.length);
+      }
       core.bodies.add(row, entry);
-    });
-    this.#forgetStaged();
+    }
+    if (this.#staged.length > 0) this.#forgetStaged();
     for (const entry of entries) core.announce(entry, "local");
   }
 

@@ -2,6 +2,7 @@ import { SessileError } from "../../errors/index.js";
 import { integerOption } from "../../internal/arguments.js";
 import { encodeUtf8 } from "../../internal/bytes.js";
 import { isRecord } from "../../internal/shape.js";
+import type { LogPlatform } from "../backend.js";
 import type { SessionEntry, SessionHeader, UnknownEntry } from "../entries.js";
 import { entryProblem, jsonProblem } from "../shape.js";
 import { checksummedLine, withChecksum } from "./json.js";
@@ -51,12 +52,29 @@ export function encodeChecked(entry: SessionEntry, checksum: boolean): string {
 }
 
 /** The bytes of {@link encodeChecked} with a line feed. */
-export function encodeCheckedLine(entry: SessionEntry, checksum: boolean): Uint8Array {
+export function encodeCheckedLine(
+  entry: SessionEntry,
+  checksum: boolean,
+  platform?: Pick<LogPlatform, "encode" | "crc32">,
+): Uint8Array {
   const line = printEntry(entry);
-  return checksum ? checksummedLine(line) : encodeUtf8(`${line}\n`);
+  return checksum ? checksummedLine(line, platform) : (platform?.encode ?? encodeUtf8)(`${line}\n`);
+}
+
+const headKeys = ["type", "id", "parentId", "timestamp"];
+
+/** Whether the canonical keys come first, as in every entry that was made of a draft. */
+function isOrdered(entry: SessionEntry): boolean {
+  let at = 0;
+  for (const key in entry) {
+    if (key !== headKeys[at++]) return false;
+    if (at === headKeys.length) return !("crc" in entry);
+  }
+  return false;
 }
 
 function printEntry(entry: SessionEntry): string {
+  if (isOrdered(entry)) return JSON.stringify(entry);
   const { type, id, parentId, timestamp } = entry;
   const ordered: Record<string, unknown> = { type, id, parentId, timestamp };
   for (const [key, value] of Object.entries(entry)) if (key !== "crc") ordered[key] = value;

@@ -1,5 +1,6 @@
 import { decodeUtf8, encodeUtf8 } from "../../internal/bytes.js";
 import { crc32, crc32Hex } from "../../internal/crc32.js";
+import type { LogPlatform } from "../backend.js";
 import type { DiagnosticCode } from "../diagnostics.js";
 
 /** A line's JSON, or why there is none. */
@@ -99,12 +100,18 @@ export function withChecksum(line: string): string {
 }
 
 /** The bytes of {@link withChecksum} with a line feed: encoded once, and the checksum put where it belongs. */
-export function checksummedLine(line: string): Uint8Array {
+export function checksummedLine(line: string, platform?: Pick<LogPlatform, "encode" | "crc32">): Uint8Array {
+  if (platform !== undefined) {
+    const sealed = line.slice(0, -1);
+    const crc = platform.crc32(sealed).toString(16).padStart(8, "0");
+    return platform.encode(`${sealed}${checksumKey}${crc}"}\n`);
+  }
   const bytes = encodeUtf8(`${line.slice(0, -1)}${checksumKey}00000000"}\n`);
   const at = bytes.length - 1 - checksumLength;
   let crc = crc32(bytes, 0, at);
   for (let i = at + checksumLength - 3; i >= at + checksumKey.length; i--) {
-    bytes[i] = "0123456789abcdef".charCodeAt(crc & 0xf);
+    const digit = crc & 0xf;
+    bytes[i] = digit < 10 ? 0x30 + digit : 0x57 + digit;
     crc >>>= 4;
   }
   return bytes;

@@ -35,6 +35,9 @@ export class SessionReader {
   /** The tip that a leaf entry names; undefined where the last entry is the tip itself. */
   #target: string | null | undefined;
   #lineOf = new Map<number, { readonly line: number; readonly at: number }>();
+  /** Of the entry that this program wrote last. */
+  #own: { readonly id: string; readonly key: EntryKey } = { id: "", key: "" };
+  #ownTime: { readonly timestamp: string; readonly time: number | string } = { timestamp: "", time: "" };
   readonly #options: SessionReaderOptions;
   readonly #rows = treeRows(this.tree);
   #full: boolean;
@@ -218,21 +221,29 @@ export class SessionReader {
     this.#options.onEntry?.(row, entry);
   }
 
-  /** Takes an entry that this program wrote itself, or is about to; its row. */
+  /** Takes an entry that this program wrote itself, or is about to; its row, or -1 where it was taken before. */
   own(entry: SessionEntry, line: LinePlace | undefined): number {
-    const role = entry.type === "message" ? { role: entry.message.role } : {};
-    const head = {
-      type: entry.type,
-      id: keyOf(entry.id),
-      parentId: entry.parentId === null ? null : keyOf(entry.parentId),
-      time: timeOf(entry.timestamp),
-      ...role,
-    };
+    const { type, id, parentId } = entry;
+    const key = keyOf(id);
+    const parent = parentId === null ? null : parentId === this.#own.id ? this.#own.key : keyOf(parentId);
+    const time = this.#timeOf(entry.timestamp);
+    const head =
+      type === "message"
+        ? { type, id: key, parentId: parent, time, role: entry.message.role }
+        : { type, id: key, parentId: parent, time };
     const row = this.#rows.add(head, line);
-    this.#rows.settle();
+    if (row === noRow) return noRow;
+    this.#own = { id, key };
+    if (this.#rows.isUnsettled) this.#rows.settle();
     this.#tipRow = row;
     this.#applyStructure(entry);
     return row;
+  }
+
+  /** Entries of one millisecond share their timestamp, and reading it takes longer than the rest of adding a row. */
+  #timeOf(timestamp: string): number | string {
+    if (timestamp !== this.#ownTime.timestamp) this.#ownTime = { timestamp, time: timeOf(timestamp) };
+    return this.#ownTime.time;
   }
 
   /** Notes a problem that was found elsewhere than in a line's structure. */

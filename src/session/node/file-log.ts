@@ -5,7 +5,7 @@ import { errnoOf, storageError } from "../../internal/storage-error.js";
 import type { LinePlace, LogAppend, LogBatch, LogPosition, SessionLog } from "../backend.js";
 import type { DiskFile } from "./disk.js";
 import type { FileLock } from "./lock.js";
-import { gone, LogEnd, type LogEndOptions, regular, stamp } from "./log-end.js";
+import { gone, LogEnd, type LogEndOptions, regular, stamp, type Written } from "./log-end.js";
 import { nodePlatform } from "./platform.js";
 import { absentPosition } from "./position.js";
 import { readLines } from "./read-lines.js";
@@ -46,7 +46,21 @@ export class FileLog implements SessionLog {
     return this.#options.path;
   }
 
-  async append(lines: readonly Uint8Array[], expected: LogPosition): Promise<LogAppend> {
+  append(lines: readonly Uint8Array[], expected: LogPosition): Promise<LogAppend> {
+    const { lock } = this.#options;
+    try {
+      const done = lock.ifHeld(() => {
+        const bytes = bytesOf(lines);
+        const written = this.#end.next(expected, lock.holds, bytes);
+        return written && appended(written, lines);
+      });
+      return done === undefined ? this.#appendLocked(lines, expected) : Promise.resolve(done);
+    } catch (error) {
+      return Promise.reject(this.#failure("append to", error, expected));
+    }
+  }
+
+  async #appendLocked(lines: readonly Uint8Array[], expected: LogPosition): Promise<LogAppend> {
     const { lock } = this.#options;
     try {
       if (expected === absentPosition) this.#end.makeDirectory();
@@ -163,19 +177,13 @@ export class FileLog implements SessionLog {
   }
 
   async #append(lines: readonly Uint8Array[], expected: LogPosition): Promise<LogAppend> {
-    const bytes = lines.length === 1 ? (lines[0] as Uint8Array) : concatBytes(lines);
+    const bytes = bytesOf(lines);
     const created = expected === absentPosition;
     if (created) await this.#options.refuseTaken?.();
     const handle = created ? this.#end.create() : await this.#end.at(expected, this.#options.lock.holds);
-    const { position, at, interleaved } = await this.#end.write(handle, bytes, created);
+    const written = await this.#end.write(handle, bytes, created);
     if (created) await this.#staysAlone();
-    let next = at;
-    const places = lines.map((line) => {
-      const place = next;
-      next += line.length;
-      return place;
-    });
-    return { position, at: places, ...(interleaved ? { interleaved: true as const } : {}) };
+    return appended(written, lines);
   }
 
   /** Two programs may make files for one id in the same moment. Whoever sees the other then takes its own back. */
@@ -238,4 +246,19 @@ export class FileLog implements SessionLog {
     if (this.#reading !== undefined && this.#reading !== handle) this.#retired.push(this.#reading);
     this.#reading = handle;
   }
+}
+
+function bytesOf(lines: readonly Uint8Array[]): Uint8Array {
+  return lines.length === 1 ? (lines[0] as Uint8Array) : concatBytes(lines);
+}
+
+function appended({ position, at, interleaved }: Written, lines: readonly Uint8Array[]): LogAppend {
+  if (lines.length === 1 && !interleaved) return { position, at: [at] };
+  let next = at;
+  const places = lines.map((line) => {
+    const place = next;
+    next += line.length;
+    return place;
+  });
+  return { position, at: places, ...(interleaved ? { interleaved: true as const } : {}) };
 }

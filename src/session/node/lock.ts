@@ -43,6 +43,7 @@ export class FileLock {
   #held: { readonly nonce: string } | undefined;
   #seenAt = 0;
   #askedAt = 0;
+  #usedAt = 0;
   #uses = 0;
   #holds = 0;
   #idleTimer: NodeJS.Timeout | undefined;
@@ -72,6 +73,22 @@ export class FileLock {
     }
   }
 
+  /**
+   * Runs `act` at once where the lock is held already and it is not yet time to see whether others wait; undefined where
+   * it is not: then {@link with} it is.
+   */
+  ifHeld<T>(act: () => T): T | undefined {
+    const now = Date.now();
+    if (now - this.#askedAt >= fairMs || !this.#isHeld(now)) return undefined;
+    this.#uses++;
+    try {
+      return act();
+    } finally {
+      this.#uses--;
+      this.#letGoWhenIdle(now);
+    }
+  }
+
   /** How often the lock was taken: the number of the present hold while there is one. */
   get holds(): number {
     return this.#holds;
@@ -87,9 +104,8 @@ export class FileLock {
     this.#held = undefined;
   }
 
-  #isHeld(): boolean {
+  #isHeld(now = Date.now()): boolean {
     if (this.#held === undefined) return false;
-    const now = Date.now();
     if (now - this.#seenAt < recheckMs && now >= this.#seenAt) return true;
     this.#seenAt = now;
     if (this.#isOurs(this.#held)) return true;
@@ -111,15 +127,19 @@ export class FileLock {
     return this.#disk.unlink(this.#waitPath);
   }
 
-  #letGoWhenIdle(): void {
+  #letGoWhenIdle(now = Date.now()): void {
     if (this.#uses > 0 || this.#held === undefined) return;
-    if (this.#idleTimer === undefined) this.#idleTimer = setTimeout(() => this.#onIdle(), this.#times.idleMs);
-    else this.#idleTimer.refresh();
+    this.#usedAt = now;
+    this.#idleTimer ??= setTimeout(() => this.#onIdle(), this.#times.idleMs);
   }
 
   #onIdle(): void {
     this.#idleTimer = undefined;
-    if (this.#uses === 0) this.release();
+    if (this.#uses > 0 || this.#held === undefined) return;
+    // It was used since the timer was set, which is not set anew for each of a run of appends.
+    const left = this.#usedAt + this.#times.idleMs - Date.now();
+    if (left <= 0 || left > this.#times.idleMs) this.release();
+    else this.#idleTimer = setTimeout(() => this.#onIdle(), left);
   }
 
   /** Makes the lock file; false where there is one. */

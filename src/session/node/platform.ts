@@ -4,7 +4,8 @@ import type { LogPlatform } from "../backend.js";
 
 /** What Node does natively. */
 export const nodePlatform: LogPlatform = {
-  crc32: (bytes) => crc32(bytes),
+  crc32: (data) => crc32(data),
+  encode: (text) => Buffer.from(text, "utf8"),
   asciiTexts(lines) {
     // Lines that were read in one go lie in one buffer.
     let view: Buffer = Buffer.alloc(0);

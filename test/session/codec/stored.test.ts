@@ -36,7 +36,7 @@ test("says of any line what the whole reading says, or nothing", () => {
     }),
     { numRuns: 1000 },
   );
-  expect(read).toBeGreaterThan(20);
+  expect(read).toBeGreaterThan(4);
 });
 
 const message = '"message":{"role":"user","content":"hi","timestamp":1}';

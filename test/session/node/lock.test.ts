@@ -51,6 +51,36 @@ describe("a free lock", () => {
     lock.release();
   });
 
+  test("that is held runs another act at once; one that is not leaves it to the caller", async () => {
+    const path = newPath();
+    const lock = lockAt(path);
+    expect(lock.ifHeld(() => "act")).toBeUndefined();
+    await lock.with(() => undefined);
+    expect(lock.ifHeld(() => "act")).toBe("act");
+    expect(lock.ifHeld(() => undefined)).toBeUndefined();
+    expect(() =>
+      lock.ifHeld(() => {
+        throw new Error("why");
+      }),
+    ).toThrow("why");
+    rmSync(path);
+    lock.release();
+    expect(lock.ifHeld(() => "act")).toBeUndefined();
+  });
+
+  test("stays held while it is used, and is let go after the last use", async () => {
+    const path = newPath();
+    const lock = lockAt(path, { idleMs: 60 });
+    await lock.with(() => undefined);
+    const { holds } = lock;
+    for (let i = 0; i < 10; i++) {
+      await new Promise((resolve) => setTimeout(resolve, 15));
+      if (lock.ifHeld(() => true) === undefined) await lock.with(() => undefined);
+    }
+    expect(lock.holds).toBe(holds);
+    await vi.waitFor(() => expect(existsSync(path)).toBe(false), poll);
+  });
+
   test("is let go when idle, at once when released, and after a failure", async () => {
     const path = newPath();
     const lock = lockAt(path);

@@ -1,5 +1,5 @@
-import { expect, test } from "vitest";
-import type { LogPosition } from "../../../src/session/backend.js";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import type { Durability, LogPosition } from "../../../src/session/backend.js";
 import type { DiskFile } from "../../../src/session/node/disk.js";
 import { LogEnd, type LogEndOptions } from "../../../src/session/node/log-end.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
@@ -218,4 +218,79 @@ test("all directories up to the topmost new one are synced with a new file", asy
   end.makeDirectory();
   await end.write(end.create(), utf8("{}\n"), true);
   expect(disk.counts.syncDirectory).toBe(2);
+});
+
+describe("a run of appends", () => {
+  const line = (number: number) => utf8(`{"number":${number}}\n`);
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  /** An end that wrote so many lines within one millisecond, each after a look. */
+  async function afterLooks(disk: SimulatedDisk, count: number, options: Partial<LogEndOptions> = {}) {
+    vi.useFakeTimers({ toFake: ["Date"], now: 1000 });
+    const created = await create(disk);
+    const end = endOf(disk, { durability: "os", ...options });
+    let { position } = created;
+    for (let i = 0; i < count; i++)
+      ({ position } = await end.write(await end.at(position, 1), line(i), false));
+    return { end, position };
+  }
+
+  test("goes on without a look from the sixteenth on, to where the looks would have led", async () => {
+    const disk = new SimulatedDisk();
+    const { end, position } = await afterLooks(disk, 16);
+    const before = text(disk);
+    const first = end.next(position, 1, line(16));
+    expect(first).toMatchObject({ at: before.length, interleaved: false });
+    const second = end.next(first?.position as LogPosition, 1, line(17));
+    expect(text(disk)).toBe(`${before}{"number":16}\n{"number":17}\n`);
+    expect(second?.position).toBe(endOf(disk).position());
+    expect(end.isStill(second?.position as LogPosition)).toBe(true);
+  });
+
+  test.each<[string, { count?: number; ms?: number; hold?: number; durability?: Durability }]>([
+    ["in the fifteenth append", { count: 15 }],
+    ["two milliseconds later", { ms: 2 }],
+    ["when the clock was put back", { ms: -1 }],
+    ["when the lock was let go in between", { hold: 2 }],
+    ["when batches have to reach the disk", { durability: "disk" }],
+  ])("looks again %s", async (_, { count = 16, ms = 0, hold = 1, durability = "os" }) => {
+    const disk = new SimulatedDisk();
+    const { end, position } = await afterLooks(disk, count, { durability });
+    vi.setSystemTime(1000 + ms);
+    const before = text(disk);
+    expect(end.next(position, hold, line(99))).toBeUndefined();
+    expect(text(disk)).toBe(before);
+  });
+
+  test("is not gone on with at another position", async () => {
+    const disk = new SimulatedDisk();
+    const { end } = await afterLooks(disk, 20);
+    expect(end.next("elsewhere" as LogPosition, 1, line(99))).toBeUndefined();
+  });
+
+  test("notices at its next look what another program wrote in that millisecond; every line is there", async () => {
+    const disk = new SimulatedDisk();
+    const { end, position } = await afterLooks(disk, 16);
+    foreign(disk, '{"foreign":1}\n');
+    const blind = end.next(position, 1, line(16));
+    expect(blind).toBeDefined();
+    vi.setSystemTime(1002);
+    expect(end.next(blind?.position as LogPosition, 1, line(17))).toBeUndefined();
+    const late = end.at(blind?.position as LogPosition, 1);
+    await expect(late).rejects.toMatchObject({ code: "CONCURRENT_WRITER" });
+    expect(text(disk).endsWith('{"number":15}\n{"foreign":1}\n{"number":16}\n')).toBe(true);
+  });
+
+  test("puts the file back after a write that fails", async () => {
+    const disk = new SimulatedDisk();
+    const { end, position } = await afterLooks(disk, 16);
+    const before = text(disk);
+    disk.capacityBytes = disk.usedBytes + 5;
+    expect(() => end.next(position, 1, line(16))).toThrow(
+      expect.objectContaining({ code: "STORAGE_FAILED" }),
+    );
+    expect(text(disk)).toBe(before);
+  });
 });

@@ -1,0 +1,79 @@
+import { encodeLine } from "./batch.js";
+import { checkEntry } from "./codec/encode.js";
+import type { SessionCore } from "./core.js";
+import { checkDraft, entryOf } from "./draft.js";
+import type { EntryDraft, SessionEntry } from "./entries.js";
+
+/** Drafts at the places that they take if all goes well. */
+export interface Placed {
+  /** One for each draft; undefined where an entry with the draft's id is there already. */
+  readonly entries: (SessionEntry | undefined)[];
+  /** The lines of `entries`. */
+  readonly lines: (Uint8Array | undefined)[];
+  /** What comes next follows it. */
+  readonly tip: string | null;
+}
+
+/** Makes entries of drafts: an id, a parent, a time, and the line. */
+export class Placing {
+  readonly #core: SessionCore;
+  /** Ids of entries that wait to be written. */
+  readonly #waiting: ReadonlySet<string>;
+  #stamp = { time: Number.NaN, text: "" };
+
+  constructor(core: SessionCore, waiting: ReadonlySet<string>) {
+    this.#core = core;
+    this.#waiting = waiting;
+  }
+
+  /**
+   * Places drafts one after the other behind `tip`. Throws on the first that cannot be written, here and not when it is
+   * written, so that it fails alone.
+   */
+  place(drafts: readonly EntryDraft[], tip: string | null): Placed {
+    const { settings, reader } = this.#core;
+    const batch = drafts.length > 1 ? new Set<string>() : undefined;
+    const known = (id: string) => reader.tree.has(id) || this.#waiting.has(id) || batch?.has(id) === true;
+    const timestamp = this.#timestamp();
+    const entries: (SessionEntry | undefined)[] = [];
+    let next = tip;
+    for (let at = 0; at < drafts.length; at++) {
+      const draft = drafts[at] as EntryDraft;
+      checkDraft(draft, at, known);
+      if (draft.id !== undefined && known(draft.id)) {
+        next = draft.id;
+        entries.push(undefined);
+        continue;
+      }
+      const id = draft.id ?? this.#newId(known);
+      const entry = entryOf(draft, { id, parentId: next, timestamp }, reader.info);
+      checkEntry(entry, settings.maxDepth);
+      batch?.add(id);
+      next = entry.type === "leaf" ? entry.targetId : id;
+      entries.push(entry);
+    }
+    const lines: (Uint8Array | undefined)[] = [];
+    for (const entry of entries) lines.push(entry && this.encode(entry));
+    return { entries, lines, tip: next };
+  }
+
+  /** The line of an entry. Throws LINE_TOO_LONG. */
+  encode(entry: SessionEntry): Uint8Array {
+    return encodeLine(entry, this.#core.settings, this.#core.log.platform);
+  }
+
+  /** Many entries are written in one millisecond, and its text takes longer than any other part of their lines. */
+  #timestamp(): string {
+    const time = this.#core.settings.now();
+    if (time !== this.#stamp.time) this.#stamp = { time, text: new Date(time).toISOString() };
+    return this.#stamp.text;
+  }
+
+  #newId(known: (id: string) => boolean): string {
+    for (let attempt = 0; attempt < 100; attempt++) {
+      const id = this.#core.settings.newEntryId();
+      if (!known(id)) return id;
+    }
+    return crypto.randomUUID();
+  }
+}
