@@ -64,6 +64,24 @@ export interface ErrorDetails {
   BLOB_STORE_FORMAT: { readonly path: string; readonly expected: string; readonly found: string };
   /** What may be deleted is not certain; nothing was collected. */
   COLLECTION_REFUSED: { readonly reasons: readonly { readonly root: string; readonly reason: string }[] };
+  /** A path or a file URL is not taken, or nothing can be read there; `reason` says which rule. */
+  FILE_REFUSED: {
+    readonly path: string;
+    readonly reason:
+      | "malformed"
+      | "relative"
+      | "url"
+      | "windowsName"
+      | "system"
+      | "link"
+      | "outsideRoots"
+      | "missing"
+      | "unreadable";
+  };
+  /** A file has more bytes than were allowed; `bytes` is what is known of its size. */
+  FILE_TOO_LARGE: { readonly path: string; readonly bytes: number; readonly maxBytes: number };
+  /** A file was written to, or another one put in its place, while it was being read. */
+  CHANGED_DURING_READ: { readonly path: string };
   /** The storage below refused: `errno` is its own code, such as ENOSPC. */
   STORAGE_FAILED: { readonly operation: string; readonly path: string; readonly errno: string };
 }

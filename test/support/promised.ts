@@ -30,4 +30,6 @@ export const promisedNames: Readonly<Record<string, readonly string[]>> = {
   "sessile/session/schema": ["sessionEntrySchema", "sessionHeaderSchema"],
   "sessile/session/node": ["fileSessionStore"],
   "sessile/session/conformance": ["sessionStoreConformance"],
+  "sessile/attachments": ["ingest", "resourceView", "replayCurrentTurn"],
+  "sessile/attachments/node": ["readLocalFile"],
 };
