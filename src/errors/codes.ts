@@ -64,6 +64,23 @@ export interface ErrorDetails {
   BLOB_STORE_FORMAT: { readonly path: string; readonly expected: string; readonly found: string };
   /** What may be deleted is not certain; nothing was collected. */
   COLLECTION_REFUSED: { readonly reasons: readonly { readonly root: string; readonly reason: string }[] };
+  /** Bytes begin as an image does and are none; `reason` says what is wrong with them. */
+  MEDIA_INVALID: { readonly mediaType: string; readonly reason: string };
+  /** A name or a sender claims an image, and the bytes are something else. */
+  MEDIA_TYPE_MISMATCH: { readonly declared: string; readonly actual: string };
+  /** The target does not take so much, or not this; nothing was stored. `item` is the place in what was given. */
+  LIMIT_EXCEEDED: {
+    readonly profile: string;
+    readonly violations: readonly {
+      readonly rule: string;
+      readonly unit: string;
+      readonly limit: number | false | readonly string[];
+      readonly actual: number | string | true;
+      readonly items: readonly number[];
+    }[];
+  };
+  /** The address of a link is not taken. It is not repeated here. */
+  LINK_REFUSED: { readonly reason: "malformed" | "data" | "file" | "fileId" | "scheme" | "tooLong" };
   /** A path or a file URL is not taken, or nothing can be read there; `reason` says which rule. */
   FILE_REFUSED: {
     readonly path: string;
