@@ -20,7 +20,7 @@ export function parseDataUrl(url: string): DataUrl | undefined {
   const comma = url.indexOf(",");
   // A media type is short; nobody looks through megabytes for the end of one.
   if (comma < 0 || comma > 1000) return undefined;
-  const [, mediaType] = /^\s*data:([^,]*?)\s*;\s*base64\s*$/is.exec(url.slice(0, comma)) ?? [];
+  const [, mediaType] = /^\s*data:\s*([^,]*?)\s*;\s*base64\s*$/is.exec(url.slice(0, comma)) ?? [];
   const payload = url.slice(comma + 1);
   const size = base64Bytes(payload);
   if (mediaType === undefined || size === undefined) return undefined;
