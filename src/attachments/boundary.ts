@@ -18,7 +18,10 @@ export type LeakageVerdict = "allow" | "describe" | "refuse";
  * Stands between a session and whoever its resources are sent to. Asked for each place of each resource of each request,
  * links too; it can send less than the replay policy wants, never more. May take its time, such as to ask a person.
  */
-export type LeakageBoundary = (resource: Resource, transfer: Transfer) => LeakageVerdict | Promise<LeakageVerdict>;
+export type LeakageBoundary = (
+  resource: Resource,
+  transfer: Transfer,
+) => LeakageVerdict | Promise<LeakageVerdict>;
 
 /** What is left of what the policy wants. */
 export function bounded(wanted: ReplayDecision, verdict: LeakageVerdict): ReplayDecision {

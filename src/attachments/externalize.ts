@@ -1,4 +1,10 @@
-import { describeResource, type ImageBlock, type Message, type Resource, type TextBlock } from "../content/index.js";
+import {
+  describeResource,
+  type ImageBlock,
+  type Message,
+  type Resource,
+  type TextBlock,
+} from "../content/index.js";
 import { SessileError } from "../errors/index.js";
 import { encodeUtf8 } from "../internal/bytes.js";
 import { type IngestOptions, ingest } from "./ingest.js";

@@ -73,7 +73,8 @@ export async function gather(source: IngestSource, options: GatherOptions): Prom
           });
     case "input_image": {
       const { image_url: url } = source;
-      if (typeof url !== "string") throw refused("fileId", "an id of a provider's file is neither bytes nor a link");
+      if (typeof url !== "string")
+        throw refused("fileId", "an id of a provider's file is neither bytes nor a link");
       if (/^\s*data:/i.test(url)) return gatherDataUrl("image_url", url, undefined, options);
       return linkResource(url, { resourceId: options.newId() });
     }
@@ -186,7 +187,9 @@ function numberOf(size: unknown): unknown {
 }
 
 function invalid(path: string, expected: string): SessileError<"INVALID_MESSAGE"> {
-  return new SessileError("INVALID_MESSAGE", `${path}: expected ${expected}`, { details: { path, expected } });
+  return new SessileError("INVALID_MESSAGE", `${path}: expected ${expected}`, {
+    details: { path, expected },
+  });
 }
 
 function unknownSource(source: unknown): TypeError {

@@ -21,7 +21,8 @@ export function grantResources(
   return messages.map((message) => {
     if (!("content" in message) || typeof message.content === "string") return message;
     const content = (message.content as readonly (TextBlock | ImageBlock)[]).map((block) => {
-      const isOpen = block.type === "text" && (block.resource === undefined || ids.has(block.resource.resourceId));
+      const isOpen =
+        block.type === "text" && (block.resource === undefined || ids.has(block.resource.resourceId));
       const isAttachment = block.type === "image" || block.type === "text";
       return isOpen || !isAttachment ? block : withheld;
     });

@@ -6,7 +6,13 @@ import { checkLimits, type LimitProfile, type LimitSituation } from "../limits/i
 import { type Gathered, gather, gatherLink, type ReadFile } from "./gather.js";
 import { type Identity, identify, type MismatchPolicy, unknownMediaType } from "./identify.js";
 import { resourceIdFrom } from "./ids.js";
-import type { IngestSource, InputImageSource, LinkSource, ResourceLinkSource, StoredSource } from "./source.js";
+import type {
+  IngestSource,
+  InputImageSource,
+  LinkSource,
+  ResourceLinkSource,
+  StoredSource,
+} from "./source.js";
 
 /** Options of {@link ingest} and {@link ingestAll}. */
 export interface IngestOptions {

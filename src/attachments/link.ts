@@ -29,7 +29,8 @@ export function linkUri(link: string): string {
   }
   const uri = `${url.protocol}//${url.host}${url.pathname}`;
   // Cut, it would be another address.
-  if (encodeUtf8(uri).length > maxLinkBytes) throw refused("tooLong", `it has more than ${maxLinkBytes} bytes`);
+  if (encodeUtf8(uri).length > maxLinkBytes)
+    throw refused("tooLong", `it has more than ${maxLinkBytes} bytes`);
   return uri;
 }
 

@@ -37,8 +37,7 @@ export function placesIn(context: Pick<Context, "items" | "views">): readonly Pl
       const viewed = !currentTurn && isLast && wanted.has(resourceId);
       const own = isSendable(resource) ? resource.size : undefined;
       // Behind its earlier places a resource stands itself, and counts for the others only.
-      const newer =
-        isLast || own === undefined ? { count, bytes } : { count: count - 1, bytes: bytes - own };
+      const newer = isLast || own === undefined ? { count, bytes } : { count: count - 1, bytes: bytes - own };
       if (isLast) {
         seen.add(resourceId);
         if (own !== undefined) {

@@ -3,7 +3,7 @@ import type { Context, ReplayDecision, ReplayPolicy, Resource } from "../content
 import { SessileError } from "../errors/index.js";
 import { stringArgument } from "../internal/arguments.js";
 import { bounded, type LeakageBoundary } from "./boundary.js";
-import { type Place, isSendable, placesIn } from "./places.js";
+import { isSendable, type Place, placesIn } from "./places.js";
 import { replayCurrentTurn } from "./replay.js";
 import { type AttachmentReason, placeText } from "./texts.js";
 import { currentTurnStart } from "./turn.js";
@@ -111,7 +111,8 @@ async function decide(
 }
 
 function byPolicy(decision: ReplayDecision, { viewed, currentTurn }: Place["place"]): Decided {
-  if (decision === "full") return { decision, reason: viewed ? "viewed" : currentTurn ? "currentTurn" : "replayed" };
+  if (decision === "full")
+    return { decision, reason: viewed ? "viewed" : currentTurn ? "currentTurn" : "replayed" };
   return { decision, reason: decision === "describe" && !currentTurn && !viewed ? "earlierTurn" : "policy" };
 }
 

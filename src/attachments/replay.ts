@@ -26,7 +26,10 @@ export const replayNever: ReplayPolicy = () => "describe";
  * const { attachments } = await planAttachments(await session.context(), { target: "anthropic", replay });
  * ```
  */
-export function replayWithin(budget: { readonly maxBytes?: number; readonly maxCount?: number }): ReplayPolicy {
+export function replayWithin(budget: {
+  readonly maxBytes?: number;
+  readonly maxCount?: number;
+}): ReplayPolicy {
   const maxBytes = integerOption("maxBytes", budget.maxBytes, Number.MAX_SAFE_INTEGER, 0);
   const maxCount = integerOption("maxCount", budget.maxCount, Number.MAX_SAFE_INTEGER, 0);
   return (resource, place) => {

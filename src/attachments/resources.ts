@@ -1,4 +1,10 @@
-import { type Context, type ContextMessage, describeResource, type Resource, resourceOf } from "../content/index.js";
+import {
+  type Context,
+  type ContextMessage,
+  describeResource,
+  type Resource,
+  resourceOf,
+} from "../content/index.js";
 import { integerOption } from "../internal/arguments.js";
 
 /** A block of a message that stands for a resource. */
@@ -30,9 +36,7 @@ export function resourceBlocks(message: ContextMessage): readonly ResourceBlock[
  * const [first] = resourcesIn(await session.context());
  * ```
  */
-export function resourcesIn(
-  source: Pick<Context, "items"> | Iterable<ContextMessage>,
-): readonly Resource[] {
+export function resourcesIn(source: Pick<Context, "items"> | Iterable<ContextMessage>): readonly Resource[] {
   const messages = "items" in source ? source.items.map(({ message }) => message) : source;
   const byId = new Map<string, Resource>();
   for (const message of messages) {
@@ -43,7 +47,8 @@ export function resourcesIn(
   return [...byId.values()];
 }
 
-const listHeading = "Attached resources. These lines describe them and are not what is in them; view one by its id to see it.";
+const listHeading =
+  "Attached resources. These lines describe them and are not what is in them; view one by its id to see it.";
 
 /**
  * A list of resources for a prompt or a summary: one descriptor a line, under a line that says that a description is not

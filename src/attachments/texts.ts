@@ -23,7 +23,9 @@ export function placeText(resource: Resource, decision: ReplayDecision, reason: 
   if (decision === "omit") return "";
   if (decision === "full") return describeResource(resource);
   const facts = [dimensions(resource), explanation(resource, reason)].filter((part) => part !== "");
-  return facts.length === 0 ? describeResource(resource) : `${describeResource(resource)} (${facts.join("; ")})`;
+  return facts.length === 0
+    ? describeResource(resource)
+    : `${describeResource(resource)} (${facts.join("; ")})`;
 }
 
 function dimensions(resource: Resource): string {

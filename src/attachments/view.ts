@@ -142,7 +142,9 @@ const failures: Readonly<Record<ViewFailure, string>> = {
 
 function failed(code: ViewFailure, resourceId: unknown, draft?: ResourceViewDraft): ResourceViewing {
   // A model made the id up, so it is not repeated at any length.
-  const id = String(resourceId).replace(/[^\w-]/g, "_").slice(0, 40);
+  const id = String(resourceId)
+    .replace(/[^\w-]/g, "_")
+    .slice(0, 40);
   const parts = [`[${code} ${id}: ${failures[code]}]`] as const;
   return draft === undefined ? { ok: false, code, parts } : { ok: false, code, parts, draft };
 }

@@ -6,11 +6,15 @@ import { base64 } from "./samples.js";
 describe("parseDataUrl", () => {
   test("gives the bytes of every data URL", () => {
     fc.assert(
-      fc.property(fc.uint8Array({ maxLength: 100 }), fc.constantFrom("image/png", "", "text/plain;a=b"), (bytes, type) => {
-        const url = parseDataUrl(`data:${type};base64,${base64(bytes)}`);
-        expect(url).toMatchObject({ mediaType: type, size: bytes.length });
-        expect(url?.decode()).toEqual(bytes);
-      }),
+      fc.property(
+        fc.uint8Array({ maxLength: 100 }),
+        fc.constantFrom("image/png", "", "text/plain;a=b"),
+        (bytes, type) => {
+          const url = parseDataUrl(`data:${type};base64,${base64(bytes)}`);
+          expect(url).toMatchObject({ mediaType: type, size: bytes.length });
+          expect(url?.decode()).toEqual(bytes);
+        },
+      ),
     );
   });
 
@@ -35,7 +39,10 @@ describe("parseDataUrl", () => {
     expect(parseDataUrl(url)).toBeUndefined();
   });
 
-  test.each(["Zg==\n", "Z%67==", "Zh==", "Zm9-", " Zm9v   "])("has no bytes for the payload %j", (payload) => {
-    expect(parseDataUrl(`data:image/png;base64,${payload}`)?.decode()).toBeUndefined();
-  });
+  test.each(["Zg==\n", "Z%67==", "Zh==", "Zm9-", " Zm9v   "])(
+    "has no bytes for the payload %j",
+    (payload) => {
+      expect(parseDataUrl(`data:image/png;base64,${payload}`)?.decode()).toBeUndefined();
+    },
+  );
 });

@@ -6,7 +6,10 @@ import { text } from "../arbitraries/values.js";
 describe("declaredFrom", () => {
   test.each([
     [{ mediaType: " IMAGE/PNG " }, { mediaType: "image/png" }],
-    [{ mediaType: "text/plain; charset=utf-8", size: 3 }, { mediaType: "text/plain", size: 3 }],
+    [
+      { mediaType: "text/plain; charset=utf-8", size: 3 },
+      { mediaType: "text/plain", size: 3 },
+    ],
     [{ mediaType: "", size: 0 }, { size: 0 }],
     [{ mediaType: null, size: null }, undefined],
     [{ mediaType: 5, size: "5" }, undefined],

@@ -19,7 +19,11 @@ describe("gather", () => {
       { name: "a.png", declared: { mediaType: "image/png", size: 9 } },
     ],
     ["a data URL", { dataUrl: url, name: "a.png" }, { name: "a.png", declared: { mediaType: "image/png" } }],
-    ["a data URL in capitals", { dataUrl: url.replace("data:", "DATA:") }, { declared: { mediaType: "image/png" } }],
+    [
+      "a data URL in capitals",
+      { dataUrl: url.replace("data:", "DATA:") },
+      { declared: { mediaType: "image/png" } },
+    ],
     [
       "an image block, with a remote origin",
       { type: "image", data: base64(png()), mimeType: "image/jpeg", uri: "https://a.example/b?token=c" },
@@ -35,7 +39,11 @@ describe("gather", () => {
       { type: "resource", resource: { uri: "file:///ws/a%20b.png", mimeType: null, blob: base64(png()) } },
       { name: "a b.png", declared: undefined },
     ],
-    ["an input image", { type: "input_image", image_url: url, detail: "auto" }, { declared: { mediaType: "image/png" } }],
+    [
+      "an input image",
+      { type: "input_image", image_url: url, detail: "auto" },
+      { declared: { mediaType: "image/png" } },
+    ],
   ])("reads %s", async (_, source, expected) => {
     expect(await gather(source, options())).toMatchObject({ kind: "bytes", bytes: png(), ...expected });
   });
@@ -67,7 +75,12 @@ describe("gather", () => {
   });
 
   test("reads the file of a link through the port, and no other way", async () => {
-    const link: IngestSource = { type: "resource_link", uri: "FILE:///tmp/notes.txt", name: "Notes", size: null };
+    const link: IngestSource = {
+      type: "resource_link",
+      uri: "FILE:///tmp/notes.txt",
+      name: "Notes",
+      size: null,
+    };
     const asked: string[] = [];
     const readFile = async (uri: string) => {
       asked.push(uri);
@@ -89,7 +102,11 @@ describe("gather", () => {
   });
 
   test.each<[string, unknown, string]>([
-    ["a data URL that is a link", { type: "resource_link", uri: "DATA:image/png;base64,c2VjcmV0", name: "x" }, "LINK_REFUSED"],
+    [
+      "a data URL that is a link",
+      { type: "resource_link", uri: "DATA:image/png;base64,c2VjcmV0", name: "x" },
+      "LINK_REFUSED",
+    ],
     ["an id of a provider's file", { type: "input_image", file_id: "file-1" }, "LINK_REFUSED"],
     ["base64 that is none", { type: "image", data: "c2VjcmV0!", mimeType: "image/png" }, "INVALID_MESSAGE"],
     ["no base64", { type: "image", mimeType: "image/png" }, "INVALID_MESSAGE"],

@@ -9,7 +9,12 @@ const brokenPng = png().slice(0, 20);
 describe("identify", () => {
   test("goes by the bytes, whatever is claimed", () => {
     const image = { kind: "image", mediaType: "image/png", width: 7, height: 5, animated: false };
-    for (const claims of [{}, { name: "a.png" }, { name: "a.txt", mediaType: "image/jpeg" }, { mediaType: "text/html" }]) {
+    for (const claims of [
+      {},
+      { name: "a.png" },
+      { name: "a.txt", mediaType: "image/jpeg" },
+      { mediaType: "text/html" },
+    ]) {
       expect(identify(png(7, 5), claims, "refuse")).toEqual(image);
     }
     expect(identify(gif, { name: "a.png" }, "refuse").mediaType).toBe("image/gif");
@@ -21,7 +26,10 @@ describe("identify", () => {
     ["SVG that says so", svg, "text/plain"],
     ["no known bytes", Uint8Array.of(0, 1, 2, 0xff), "application/octet-stream"],
   ])("keeps %s as a file", (_, bytes, mediaType) => {
-    expect(identify(bytes, { name: "x.svg", mediaType: "image/svg+xml" }, "refuse")).toEqual({ kind: "file", mediaType });
+    expect(identify(bytes, { name: "x.svg", mediaType: "image/svg+xml" }, "refuse")).toEqual({
+      kind: "file",
+      mediaType,
+    });
   });
 
   test.each([
@@ -30,7 +38,13 @@ describe("identify", () => {
     ["a Git LFS pointer named .png", lfsPointer, { name: "a.png" }, "image/png", "text/plain"],
     ["a PDF declared as a JPEG", pdf, { mediaType: "image/jpeg" }, "image/jpeg", "application/pdf"],
     ["nothing at all named .gif", new Uint8Array(), { name: "a.gif" }, "image/gif", "text/plain"],
-    ["unknown bytes named .webp", Uint8Array.of(0, 1), { name: "a.webp" }, "image/webp", "application/octet-stream"],
+    [
+      "unknown bytes named .webp",
+      Uint8Array.of(0, 1),
+      { name: "a.webp" },
+      "image/webp",
+      "application/octet-stream",
+    ],
   ])("refuses %s, or keeps it as a file", async (_, bytes, claims, declared, actual) => {
     expect(await failureOf(() => identify(bytes, claims, "refuse"))).toEqual({
       code: "MEDIA_TYPE_MISMATCH",

@@ -6,11 +6,18 @@ import fc from "fast-check";
 import { type IngestOptions, ingest, ingestAll } from "sessile/attachments";
 import { readLocalFile } from "sessile/attachments/node";
 import { type BlobStore, memoryBlobStore } from "sessile/blobs";
-import { asUserMessage, isResource, type LinkResource, resourceOf, type StoredResource, userMessage } from "sessile/content";
+import {
+  asUserMessage,
+  isResource,
+  type LinkResource,
+  resourceOf,
+  type StoredResource,
+  userMessage,
+} from "sessile/content";
 import { type LimitProfile, limitProfiles } from "sessile/limits";
 import { describe, expect, expectTypeOf, test } from "vitest";
-import { fixture } from "../support/fixtures.js";
 import { temporaryDirectory } from "../session/node/temporary-directory.js";
+import { fixture } from "../support/fixtures.js";
 import { base64, bytesOf, countingIds, failureOf, gif, pdf, png } from "./samples.js";
 
 const sha256 = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
@@ -85,7 +92,10 @@ describe("ingest", () => {
   });
 
   test("gives a link at once, and nothing else of it than scheme, host and path", () => {
-    const link = ingest({ link: "https://user@example.com/context/report.pdf?download=true#fragment", name: "r" });
+    const link = ingest({
+      link: "https://user@example.com/context/report.pdf?download=true#fragment",
+      name: "r",
+    });
     expectTypeOf(link).toEqualTypeOf<LinkResource>();
     expect(link).toEqual({
       resourceId: link.resourceId,
@@ -163,19 +173,26 @@ describe("ingest", () => {
     "paper.pdf": { kind: "file", mediaType: "application/pdf" },
   })) {
     const real = fixture(`media/${name}`);
-    test.skipIf(real.absent)(`takes in ${name}${real.absent ? ` (skipped: ${real.absent})` : ""}`, async () => {
-      const blobs = memoryBlobStore();
-      const bytes = new Uint8Array(real.read());
-      const resource = await ingest({ bytes, name }, { blobs, limits: limitProfiles.anthropic });
-      expect(resource).toMatchObject({ ...facts, size: bytes.length, contentSha256: sha256(bytes) });
-      expect(Buffer.compare((await blobs.get(resource.blob)) ?? new Uint8Array(), bytes)).toBe(0);
-    });
+    test.skipIf(real.absent)(
+      `takes in ${name}${real.absent ? ` (skipped: ${real.absent})` : ""}`,
+      async () => {
+        const blobs = memoryBlobStore();
+        const bytes = new Uint8Array(real.read());
+        const resource = await ingest({ bytes, name }, { blobs, limits: limitProfiles.anthropic });
+        expect(resource).toMatchObject({ ...facts, size: bytes.length, contentSha256: sha256(bytes) });
+        expect(Buffer.compare((await blobs.get(resource.blob)) ?? new Uint8Array(), bytes)).toBe(0);
+      },
+    );
   }
 });
 
 describe("ingestAll", () => {
   test("keeps the order of what it is given", async () => {
-    const sources = [{ bytes: gif }, { link: "https://a.example/" }, { dataUrl: `data:;base64,${base64(pdf)}` }];
+    const sources = [
+      { bytes: gif },
+      { link: "https://a.example/" },
+      { dataUrl: `data:;base64,${base64(pdf)}` },
+    ];
     const resources = await ingestAll(sources, { blobs: memoryBlobStore(), newId: countingIds() });
     expect(resources.map(({ kind }) => kind)).toEqual(["image", "link", "file"]);
     expect(new Set(resources.map(({ resourceId }) => resourceId)).size).toBe(3);
@@ -192,14 +209,28 @@ describe("ingestAll", () => {
     name: "two",
     transports: ["any"],
     rows: [
-      { rule: "imageCount", value: 2, unit: "count", scope: "request", evidence: "measured", asOf: "2026-11-21", source: "test" },
+      {
+        rule: "imageCount",
+        value: 2,
+        unit: "count",
+        scope: "request",
+        evidence: "measured",
+        asOf: "2026-11-21",
+        source: "test",
+      },
     ],
   };
 
   test("holds them against the limits together, and says which are too much", async () => {
     const blobs = memoryBlobStore();
     const link = { link: "https://a.example/" };
-    const sources = [{ bytes: png() }, link, { bytes: gif }, { bytes: bytesOf("text") }, { bytes: png(9, 9) }];
+    const sources = [
+      { bytes: png() },
+      link,
+      { bytes: gif },
+      { bytes: bytesOf("text") },
+      { bytes: png(9, 9) },
+    ];
     expect(await failureOf(() => ingestAll(sources, { blobs, limits: twoImages }))).toEqual({
       code: "LIMIT_EXCEEDED",
       details: {

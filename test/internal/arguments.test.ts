@@ -1,6 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { describe as described, integerOption, oneOfOption, stringArgument } from "../../src/internal/arguments.js";
+import {
+  describe as described,
+  integerOption,
+  oneOfOption,
+  stringArgument,
+} from "../../src/internal/arguments.js";
 
 describe("integerOption", () => {
   test("gives the value, or the fallback where there is none", () => {

@@ -26,7 +26,8 @@ export function pathRefusal(path: string, platform: PathPlatform): PathRefusal |
   // Node would replace the half character, and open a file of another name.
   if (!path.isWellFormed()) return { reason: "malformed", because: "it has half of a surrogate pair" };
   if (isTooLong(path, platform)) return { reason: "malformed", because: "it is too long" };
-  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(path)) return { reason: "url", because: "it is a URL, and no file URL" };
+  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(path))
+    return { reason: "url", because: "it is a URL, and no file URL" };
   return platform === "windows" ? windowsRefusal(path) : posixRefusal(path);
 }
 
@@ -61,7 +62,8 @@ function windowsRefusal(path: string): PathRefusal | undefined {
     return { reason: "windowsName", because: "it is a device path" };
   }
   if (normal.startsWith("\\\\")) return { reason: "windowsName", because: "it is a network path" };
-  if (!/^[a-z]:\\/i.test(normal)) return { reason: "relative", because: "it does not begin with a drive and \\" };
+  if (!/^[a-z]:\\/i.test(normal))
+    return { reason: "relative", because: "it does not begin with a drive and \\" };
   for (const part of normal.slice(3).split("\\")) {
     const because = windowsPartProblem(part);
     if (because !== undefined) return { reason: "windowsName", because };

@@ -63,7 +63,21 @@ describe("pathOfFileUrl", () => {
   });
 
   test("says the same as the platform's parser, or refuses", () => {
-    const piece = fc.constantFrom("file:", "/", "//", "localhost", "a", "%41", "%2f", "%00", "?", "#", "..", " ", "é");
+    const piece = fc.constantFrom(
+      "file:",
+      "/",
+      "//",
+      "localhost",
+      "a",
+      "%41",
+      "%2f",
+      "%00",
+      "?",
+      "#",
+      "..",
+      " ",
+      "é",
+    );
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 8 }), (pieces) => {
         const path = pathOfFileUrl(`file:///${pieces.join("")}`, "posix");

@@ -91,10 +91,15 @@ describe("pathRefusal on Windows", () => {
     expect(pathRefusal(path, "windows")).toMatchObject({ reason });
   });
 
-  test.each(["C:\\a.png", "c:/users/me/a.png", "C:\\a\\..\\b", "C:\\console.txt", "C:\\com10", "C:\\.env", "C:\\"])(
-    "takes %s",
-    (path) => {
-      expect(pathRefusal(path, "windows")).toBeUndefined();
-    },
-  );
+  test.each([
+    "C:\\a.png",
+    "c:/users/me/a.png",
+    "C:\\a\\..\\b",
+    "C:\\console.txt",
+    "C:\\com10",
+    "C:\\.env",
+    "C:\\",
+  ])("takes %s", (path) => {
+    expect(pathRefusal(path, "windows")).toBeUndefined();
+  });
 });

@@ -18,7 +18,11 @@ import fc from "fast-check";
 import { readLocalFile } from "sessile/attachments/node";
 import { SessileError } from "sessile/errors";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { type IntakeFiles, nodeIntakeFiles, type OpenFile } from "../../../src/attachments/node/intake-files.js";
+import {
+  type IntakeFiles,
+  nodeIntakeFiles,
+  type OpenFile,
+} from "../../../src/attachments/node/intake-files.js";
 import { readWith } from "../../../src/attachments/node/read-local-file.js";
 import { temporaryDirectory } from "../../session/node/temporary-directory.js";
 
@@ -113,7 +117,10 @@ describe("readLocalFile", () => {
   test("reads exactly the limit, and not one byte more", async () => {
     expect((await readLocalFile(join(root, "a.txt"), { maxBytes: 5 })).bytes).toHaveLength(5);
     const error = await readLocalFile(join(root, "a.txt"), { maxBytes: 4 }).catch((error: unknown) => error);
-    expect(SessileError.is(error, "FILE_TOO_LARGE") && error.details).toMatchObject({ bytes: 5, maxBytes: 4 });
+    expect(SessileError.is(error, "FILE_TOO_LARGE") && error.details).toMatchObject({
+      bytes: 5,
+      maxBytes: 4,
+    });
   });
 
   test("does not read a terabyte that is not there", async () => {
@@ -196,7 +203,9 @@ describe("readLocalFile, links and roots", () => {
     symlinkSync(join(outside, "secret.txt"), join(root, "out"));
     expect(await failure(readLocalFile(join(root, "inside")))).toBe("FILE_REFUSED link");
     expect(await failure(readLocalFile(join(root, "inside"), { roots: [root] }))).toBe("FILE_REFUSED link");
-    expect(await failure(readLocalFile(join(root, "out"), { roots: [root] }))).toBe("FILE_REFUSED outsideRoots");
+    expect(await failure(readLocalFile(join(root, "out"), { roots: [root] }))).toBe(
+      "FILE_REFUSED outsideRoots",
+    );
   });
 
   test("follows a link in the middle as long as it stays in the roots", async () => {
@@ -204,7 +213,9 @@ describe("readLocalFile, links and roots", () => {
     symlinkSync(outside, join(root, "leave"));
     const inside = join(root, "sub", "up", "a.txt");
     expect((await readLocalFile(inside, { roots: [root] })).bytes).toHaveLength(5);
-    expect(await failure(readLocalFile(inside, { roots: [root], links: "refuse" }))).toBe("FILE_REFUSED link");
+    expect(await failure(readLocalFile(inside, { roots: [root], links: "refuse" }))).toBe(
+      "FILE_REFUSED link",
+    );
     expect(await failure(readLocalFile(inside, { links: "refuse" }))).toBe("FILE_REFUSED link");
     const left = join(root, "leave", "secret.txt");
     expect(await failure(readLocalFile(left, { roots: [root] }))).toBe("FILE_REFUSED outsideRoots");
@@ -249,7 +260,9 @@ describe("readLocalFile, links and roots", () => {
   test("allows nothing where there are no roots, or none that exist", async () => {
     const path = join(root, "a.txt");
     expect(await failure(readLocalFile(path, { roots: [] }))).toBe("FILE_REFUSED outsideRoots");
-    expect(await failure(readLocalFile(path, { roots: [join(dir, "gone")] }))).toBe("FILE_REFUSED outsideRoots");
+    expect(await failure(readLocalFile(path, { roots: [join(dir, "gone")] }))).toBe(
+      "FILE_REFUSED outsideRoots",
+    );
   });
 
   test("ends where links lead in a circle", async () => {
@@ -356,7 +369,11 @@ describe("readLocalFile, what changes under its hands", () => {
       async open(path) {
         const file = await inner.open(path);
         open++;
-        return { ...file, close: () => (open--, file.close()) };
+        const close = () => {
+          open--;
+          return file.close();
+        };
+        return { ...file, close };
       },
     });
     await readWith(counting(nodeIntakeFiles), join(root, "a.txt"), {});

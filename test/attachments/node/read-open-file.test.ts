@@ -87,7 +87,13 @@ describe("readOpenFile", () => {
     const stop = new AbortController();
     const { file, opened } = scripted({ bytes: bytesOf(10), said: [10n, 10n], most: 1 });
     const read = file.read;
-    const stopping: OpenFile = { ...file, read: (into) => (stop.abort(new Error("enough")), read(into)) };
+    const stopping: OpenFile = {
+      ...file,
+      read(into) {
+        stop.abort(new Error("enough"));
+        return read(into);
+      },
+    };
     await expect(readOpenFile(stopping, opened, 100, stop.signal)).rejects.toThrow("enough");
   });
 });
