@@ -5,7 +5,7 @@ import { pathToFileURL } from "node:url";
 import fc from "fast-check";
 import { type IngestOptions, ingest, ingestAll } from "sessile/attachments";
 import { readLocalFile } from "sessile/attachments/node";
-import { type BlobStore, memoryBlobStore } from "sessile/blobs";
+import { type BlobStore, collectGarbage, memoryBlobStore } from "sessile/blobs";
 import {
   asUserMessage,
   isResource,
@@ -262,6 +262,22 @@ describe("ingestAll", () => {
     };
     const resource = await ingest({ bytes }, { blobs, limits: limitProfiles.anthropic });
     expect(resource).toMatchObject({ kind: "file", mediaType: "application/octet-stream" });
+  });
+
+  test("leaves no orphan behind that a collection would not take", async () => {
+    let now = 1000;
+    const blobs = memoryBlobStore({ now: () => now });
+    const full: Pick<BlobStore, "put"> = {
+      put: (source, options) =>
+        source === gif ? Promise.reject(new Error("full")) : blobs.put(source, options),
+    };
+    await expect(ingestAll([{ bytes: pdf }, { bytes: gif }], { blobs: full })).rejects.toThrow("full");
+    expect(await all(blobs.list())).toHaveLength(1);
+    const marks = [{ root: "log", refs: [], complete: true }];
+    now += 15 * 86_400_000;
+    await collectGarbage(blobs, { marks });
+    now += 15 * 86_400_000;
+    expect((await collectGarbage(blobs, { marks })).deleted.count).toBe(1);
   });
 
   test("throws what the store throws once all puts are over", async () => {
