@@ -56,7 +56,7 @@ export async function gather(source: IngestSource, options: GatherOptions): Prom
       return gathered(bytes, { mediaType: source.mimeType, uri: remoteUri(source.uri) });
     }
     case "resource": {
-      const { uri, mimeType, text, blob } = source.resource;
+      const { uri, mimeType, text, blob }: Partial<typeof source.resource> = source.resource ?? {};
       const bytes =
         typeof text === "string"
           ? textBytes(text, options.maxBytes)

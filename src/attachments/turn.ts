@@ -14,10 +14,9 @@ import type { Context } from "../content/index.js";
 export function currentTurnStart({ items }: Pick<Context, "items">): number {
   let start = items.findLastIndex(({ message }) => message.role === "user");
   if (start < 0) return 0;
-  // Messages that a compaction retained stand side by side because what was between them is gone.
-  if (items[start]?.origin === "retained") return start;
   for (let at = start - 1; at >= 0; at--) {
     const item = items[at];
+    // Messages that a compaction retained stand side by side because what was between them is gone.
     if (item?.origin !== "message" && item?.origin !== "custom") break;
     const { role } = item.message;
     if (role === "user") start = at;

@@ -68,7 +68,7 @@ export interface ErrorDetails {
   MEDIA_INVALID: { readonly mediaType: string; readonly reason: string };
   /** A name or a sender claims an image, and the bytes are something else. */
   MEDIA_TYPE_MISMATCH: { readonly declared: string; readonly actual: string };
-  /** The target does not take so much, or not this; nothing was stored. `item` is the place in what was given. */
+  /** The target does not take so much, or not this; nothing was stored. `items` are places in what was given. */
   LIMIT_EXCEEDED: {
     readonly profile: string;
     readonly violations: readonly {

@@ -112,6 +112,8 @@ describe("gather", () => {
     ["no base64", { type: "image", mimeType: "image/png" }, "INVALID_MESSAGE"],
     ["base64 with line breaks", { dataUrl: "data:image/png;base64,c2Vj\ncmV0" }, "INVALID_MESSAGE"],
     ["a data URL that is text", { dataUrl: "data:,c2VjcmV0" }, "INVALID_MESSAGE"],
+    ["a block without its resource", { type: "resource" }, "INVALID_MESSAGE"],
+    ["a link without an address", { type: "resource_link", name: "x" }, "LINK_REFUSED"],
     ["neither text nor bytes", { type: "resource", resource: { uri: "x:y" } }, "INVALID_MESSAGE"],
   ])("refuses %s without repeating it", async (_, source, code) => {
     const failure = await failureOf(() => gather(source as IngestSource, options()));
