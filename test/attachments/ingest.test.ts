@@ -245,10 +245,10 @@ describe("ingestAll", () => {
   test("knows the limits of real targets", async () => {
     const blobs = memoryBlobStore();
     const images = Array.from({ length: 5 }, (_, at) => ({ bytes: png(at + 1, 1) }));
-    expect(await failureOf(() => ingestAll(images, { blobs, limits: X))).toMatchObject({
+    expect(await failureOf(() => ingestAll(images, { blobs, limits: limitProfiles.tether }))).toMatchObject({
       code: "LIMIT_EXCEEDED",
     });
-    expect(await ingestAll(images.slice(1), { blobs, limits: X)).toHaveLength(4);
+    expect(await ingestAll(images.slice(1), { blobs, limits: limitProfiles.tether })).toHaveLength(4);
     const wide = { bytes: png(8001, 1) };
     expect(await failureOf(() => ingest(wide, { blobs, limits: limitProfiles.anthropic }))).toMatchObject({
       details: { violations: [{ rule: "imageSide", limit: 8000, actual: 8001, items: [0] }] },
