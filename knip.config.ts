@@ -13,8 +13,8 @@ const config: KnipConfig = {
       ignoreBinaries: ["mkfifo"],
     },
     bench: {
-      entry: ["*.ts", "peers/**/*.test.ts"],
-      project: ["**/*.ts"],
+      entry: ["*.ts", "peers/**/*.test.ts", "tasks/*.mjs"],
+      project: ["**/*.{ts,mjs}"],
       // Until the benchmarks of blobs import them.
       ignoreDependencies: ["cacache", "tinybench"],
     },

@@ -2,16 +2,29 @@ import { writeFileSync } from "node:fs";
 import { buildPackage } from "../test/support/built.js";
 import { append } from "./append.js";
 import { appendContext } from "./append-context.js";
+import { estimateError } from "./estimate-error.js";
+import { estimateSpeed } from "./estimate-speed.js";
 import { list } from "./list.js";
 import { millionLines } from "./million-lines.js";
 import { openCompacted } from "./open-compacted.js";
 import { openLinear } from "./open-linear.js";
+import { sniffing } from "./sniff.js";
 import type { Claim, Table } from "./support/claim.js";
 import { printClaim, printResults } from "./support/report.js";
 import { Runner } from "./support/runner.js";
 
 /** npm run bench [-- NAME…]: all claims, written to RESULTS.md, or the named ones, printed only. */
-const claims: readonly Claim[] = [openLinear, openCompacted, append, appendContext, millionLines, list];
+const claims: readonly Claim[] = [
+  openLinear,
+  openCompacted,
+  append,
+  appendContext,
+  millionLines,
+  list,
+  sniffing,
+  estimateSpeed,
+  estimateError,
+];
 const rounds = 7;
 
 const named = process.argv.slice(2);

@@ -14,11 +14,19 @@ export interface ContextItem {
   readonly edited?: true;
 }
 
+/** A request to see a resource again, and where in a context it was made. */
+export interface ContextView {
+  readonly entryId: string;
+  readonly resourceId: string;
+  /** How many of the context's items stand before it. */
+  readonly item: number;
+}
+
 /** What a model is to see next, in order; a plain value that every other module takes. */
 export interface Context {
   readonly items: readonly ContextItem[];
   /** Resource views on the path since the context begins, oldest first. */
-  readonly views: readonly { readonly entryId: string; readonly resourceId: string }[];
+  readonly views: readonly ContextView[];
   /** Ids of entries that are pinned at the leaf, in path order; the next compaction keeps them. */
   readonly pins: readonly string[];
   /** The model in force at the leaf. */

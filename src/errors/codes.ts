@@ -42,6 +42,63 @@ export interface ErrorDetails {
   NOT_A_FILE: { readonly path: string; readonly kind: string };
   /** The session changed its shape while it was being read or copied. */
   LOG_CHANGED: { readonly id: string };
+  /** The bytes of a blob are not what its name says. `actual` is their own ref, or the kind of thing in its place. */
+  BLOB_CORRUPT: {
+    readonly expected: string;
+    readonly actual: string;
+    readonly size: number;
+    /** Where what was found was put aside. */
+    readonly quarantined?: string;
+  };
+  /** The bytes to be stored are not those that were declared; nothing was stored. */
+  BLOB_MISMATCH: {
+    readonly what: "size" | "digest";
+    readonly expected: number | string;
+    readonly actual: number | string;
+  };
+  /** There are more bytes than the store or the caller takes; nothing was stored. `bytes` is how many were seen. */
+  BLOB_TOO_LARGE: { readonly bytes: number; readonly maxBytes: number };
+  /** The bytes do not fit into what the store may hold; nothing was stored. */
+  QUOTA_EXCEEDED: { readonly bytes: number; readonly used: number; readonly quota: number };
+  /** The directory of a blob store was laid out by a newer version, or in another way than it was opened. */
+  BLOB_STORE_FORMAT: { readonly path: string; readonly expected: string; readonly found: string };
+  /** What may be deleted is not certain; nothing was collected. */
+  COLLECTION_REFUSED: { readonly reasons: readonly { readonly root: string; readonly reason: string }[] };
+  /** Bytes begin as an image does and are none; `reason` says what is wrong with them. */
+  MEDIA_INVALID: { readonly mediaType: string; readonly reason: string };
+  /** A name or a sender claims an image, and the bytes are something else. */
+  MEDIA_TYPE_MISMATCH: { readonly declared: string; readonly actual: string };
+  /** The target does not take so much, or not this; nothing was stored. `items` are places in what was given. */
+  LIMIT_EXCEEDED: {
+    readonly profile: string;
+    readonly violations: readonly {
+      readonly rule: string;
+      readonly unit: string;
+      readonly limit: number | false | readonly string[];
+      readonly actual: number | string | true;
+      readonly items: readonly number[];
+    }[];
+  };
+  /** The address of a link is not taken. It is not repeated here. */
+  LINK_REFUSED: { readonly reason: "malformed" | "data" | "file" | "fileId" | "scheme" | "tooLong" };
+  /** A path or a file URL is not taken, or nothing can be read there; `reason` says which rule. */
+  FILE_REFUSED: {
+    readonly path: string;
+    readonly reason:
+      | "malformed"
+      | "relative"
+      | "url"
+      | "windowsName"
+      | "system"
+      | "link"
+      | "outsideRoots"
+      | "missing"
+      | "unreadable";
+  };
+  /** A file has more bytes than were allowed; `bytes` is what is known of its size. */
+  FILE_TOO_LARGE: { readonly path: string; readonly bytes: number; readonly maxBytes: number };
+  /** A file was written to, or another one put in its place, while it was being read. */
+  CHANGED_DURING_READ: { readonly path: string };
   /** The storage below refused: `errno` is its own code, such as ENOSPC. */
   STORAGE_FAILED: { readonly operation: string; readonly path: string; readonly errno: string };
 }

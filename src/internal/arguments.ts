@@ -24,6 +24,18 @@ export function stringArgument(name: string, value: unknown): string {
   return value;
 }
 
+/** Returns `value`, or the first choice where there is none; a TypeError names `name` when it is no choice. */
+export function oneOfOption<T extends string>(
+  name: string,
+  value: T | undefined,
+  choices: readonly [T, ...T[]],
+): T {
+  if (value === undefined) return choices[0];
+  if (choices.includes(value)) return value;
+  const expected = choices.map((choice) => JSON.stringify(choice)).join(" or ");
+  throw new TypeError(`${name}: expected ${expected}, got ${describe(value)}`);
+}
+
 /** A short, safe description of any value, for error messages. */
 export function describe(value: unknown): string {
   if (value === null) return "null";

@@ -1,6 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { describe as described, integerOption, stringArgument } from "../../src/internal/arguments.js";
+import {
+  describe as described,
+  integerOption,
+  oneOfOption,
+  stringArgument,
+} from "../../src/internal/arguments.js";
 
 describe("integerOption", () => {
   test("gives the value, or the fallback where there is none", () => {
@@ -76,5 +81,19 @@ describe("describe", () => {
       }),
     );
     expect(described("x".repeat(1000))).toHaveLength(42);
+  });
+});
+
+describe("oneOfOption", () => {
+  test("gives the value, or the first choice where there is none", () => {
+    expect(oneOfOption("mode", "write", ["read", "write"])).toBe("write");
+    expect(oneOfOption("mode", undefined, ["read", "write"])).toBe("read");
+  });
+
+  test("names what was expected and what came", () => {
+    expect(() => oneOfOption<string>("mode", "append", ["read", "write"])).toThrow(
+      new TypeError('mode: expected "read" or "write", got "append"'),
+    );
+    expect(() => oneOfOption("mode", null as never, ["read"])).toThrow(TypeError);
   });
 });

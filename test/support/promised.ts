@@ -12,6 +12,12 @@ export const promisedNames: Readonly<Record<string, readonly string[]>> = {
     "toolPairs",
     "describeResource",
   ],
+  "sessile/media": ["sniff", "extensionOf", "mediaTypeOfName", "agreesWith"],
+  "sessile/estimate": ["estimateTextTokens", "estimateImageTokens", "estimateMessageTokens"],
+  "sessile/limits": ["limitProfiles", "checkLimits"],
+  "sessile/blobs": ["blobStore", "memoryBlobStore", "digest", "collectGarbage"],
+  "sessile/blobs/node": ["fileBlobStore"],
+  "sessile/blobs/conformance": ["blobStoreConformance"],
   "sessile/session": [
     "parseSession",
     "encodeEntry",
@@ -24,4 +30,6 @@ export const promisedNames: Readonly<Record<string, readonly string[]>> = {
   "sessile/session/schema": ["sessionEntrySchema", "sessionHeaderSchema"],
   "sessile/session/node": ["fileSessionStore"],
   "sessile/session/conformance": ["sessionStoreConformance"],
+  "sessile/attachments": ["ingest", "resourceView", "replayCurrentTurn"],
+  "sessile/attachments/node": ["readLocalFile"],
 };

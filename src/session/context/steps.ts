@@ -1,4 +1,4 @@
-import type { Context } from "../../content/index.js";
+import type { Context, ContextItem } from "../../content/index.js";
 import type { SessionEntry, UnknownEntry } from "../entries.js";
 import { noRow, type TreeRows } from "../tree/rows.js";
 import { assembleItems } from "./items.js";
@@ -40,6 +40,8 @@ export function* builtSteps(rows: TreeRows, leaf: number): BodySteps<BuiltContex
   let beforeCompaction = 0;
   const pinRows: number[] = [];
   const viewRows: number[] = [];
+  /** For each view, how many needed rows stand before it. */
+  const viewsAfter: number[] = [];
   const editRows: number[] = [];
   for (let i = 0; i < path.length; i++) {
     const row = path[i] as number;
@@ -50,28 +52,43 @@ export function* builtSteps(rows: TreeRows, leaf: number): BodySteps<BuiltContex
       if (i < compactionAt) beforeCompaction++;
     } else if (kind === kinds.pin) pinRows.push(row);
     else if (kind === kinds.edit && i > range.earliest) editRows.push(row);
-    else if (kind === kinds.view && i >= range.start) viewRows.push(row);
+    else if (kind === kinds.view && i >= range.start) {
+      viewRows.push(row);
+      viewsAfter.push(needed.length);
+    }
   }
   const settings = yield* foldSettings(rows, path);
   const others = [...editRows, ...pinRows, ...viewRows];
   const bodyOf = yield others.length === 0 ? needed : [...needed, ...others];
+  const items = assembleItems({
+    needed: needed.map(bodyOf),
+    beforeCompaction,
+    retained: new Set([...range.retained].map((at) => rows.id(path[at] as number))),
+    edits: editRows.map(bodyOf),
+    compaction,
+  });
+  const placeOf = viewRows.length === 0 ? undefined : placesAfter(items, needed.map(rows.id, rows));
   const context: Context = {
-    items: assembleItems({
-      needed: needed.map(bodyOf),
-      beforeCompaction,
-      retained: new Set([...range.retained].map((at) => rows.id(path[at] as number))),
-      edits: editRows.map(bodyOf),
-      compaction,
-    }),
-    views: viewRows.flatMap((row) => {
+    items,
+    views: viewRows.flatMap((row, at) => {
       const entry = bodyOf(row);
-      return entry?.type === "resource_view" ? [{ entryId: entry.id, resourceId: entry.resourceId }] : [];
+      if (entry?.type !== "resource_view") return [];
+      const item = placeOf?.[viewsAfter[at] as number] ?? 0;
+      return [{ entryId: entry.id, resourceId: entry.resourceId, item }];
     }),
     pins: pinsOf(rows, path, pinRows.map(bodyOf)),
     ...settings,
   };
   const extensible = editRows.length === 0 && pinRows.length === 0 && !rows.isUnsettled;
   return { context, rows, leaf, shown: needed, extensible };
+}
+
+/** How many items stand before whatever follows the first n needed entries, for each n. */
+function placesAfter(items: readonly ContextItem[], needed: readonly string[]): readonly number[] {
+  const shown = new Set(items.map(({ entryId }) => entryId));
+  const isShown = needed.map((id) => shown.has(id));
+  let item = items.length - isShown.filter(Boolean).length;
+  return [item, ...isShown.map((is) => (is ? ++item : item))];
 }
 
 interface KindCodes {

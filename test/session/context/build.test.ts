@@ -345,9 +345,15 @@ describe("buildSessionContext", () => {
       const { pins, views } = buildSessionContext(session);
       expect(pins).toEqual(["a"]);
       expect(views).toEqual([
-        { entryId: "v2", resourceId: "of v2" },
-        { entryId: "v3", resourceId: "of v3" },
+        { entryId: "v2", resourceId: "of v2", item: 2 },
+        { entryId: "v3", resourceId: "of v3", item: 2 },
       ]);
+    });
+
+    test("says of a view how many items stand before it, what an edit took out not counting", () => {
+      const view = (id: string): Fields => ({ type: "resource_view", id, resourceId: "r" });
+      const session = chain(view("v0"), user("a"), view("v1"), user("b"), edit("e", "a", null), view("v2"));
+      expect(buildSessionContext(session).views.map(({ item }) => item)).toEqual([0, 0, 1]);
     });
   });
 

@@ -17,13 +17,16 @@ export function naiveContext(entries: readonly AnyEntry[], leafId: string | null
     if (!compaction?.retain?.includes(entry.id)) return [];
     return itemsOf(entry, true, compaction).map((item) => ({ ...item, origin: "retained" as const }));
   });
+  const summary = compaction === undefined ? [] : summaryOf(path, compaction);
+  const messages = edited(path, shown);
+  const isBefore = (id: string, at: number) => path.findIndex((entry) => entry.id === id) < at;
   return {
-    items: [...(compaction === undefined ? [] : summaryOf(path, compaction)), ...edited(path, shown)],
-    views: path
-      .slice(start)
-      .flatMap((entry) =>
-        entry.type === "resource_view" ? [{ entryId: entry.id, resourceId: entry.resourceId }] : [],
-      ),
+    items: [...summary, ...messages],
+    views: path.flatMap((entry, at) => {
+      if (at < start || entry.type !== "resource_view") return [];
+      const before = messages.filter(({ entryId }) => isBefore(entryId, at));
+      return [{ entryId: entry.id, resourceId: entry.resourceId, item: summary.length + before.length }];
+    }),
     pins: path.filter((entry) => isPinned(path, entry.id)).map((entry) => entry.id),
     model: path.reduce(modelAfter, null),
     thinkingLevel: path.reduce(

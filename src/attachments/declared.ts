@@ -1,0 +1,43 @@
+import type { StoredResource } from "../content/index.js";
+
+/** What a sender says of bytes, in any shape. */
+export interface Claims {
+  readonly mediaType?: unknown;
+  readonly size?: unknown;
+}
+
+/**
+ * What is recorded of a sender's claims: a media type without parameters, in lower case and of bounded length, and a size
+ * that can be one. ` IMAGE/PNG ` is `image/png`. undefined where nothing of use was said.
+ */
+export function declaredFrom({ mediaType, size }: Claims): StoredResource["declared"] {
+  const type = typeof mediaType === "string" ? normalMediaType(mediaType) : "";
+  const isSize = typeof size === "number" && Number.isSafeInteger(size) && size >= 0;
+  if (type === "" && !isSize) return undefined;
+  return { ...(type === "" ? {} : { mediaType: type }), ...(isSize ? { size } : {}) };
+}
+
+/** As long as RFC 6838 lets one be: 127 characters on either side of the slash. */
+const maxMediaTypeLength = 255;
+
+function normalMediaType(mediaType: string): string {
+  const [essence = ""] = mediaType.slice(0, 4 * maxMediaTypeLength).split(";", 1);
+  return essence.trim().toLowerCase().slice(0, maxMediaTypeLength).toWellFormed();
+}
+
+const maxNameLength = 255;
+
+/**
+ * What is recorded of a name that a sender gave: the last part of a path, since where a file lay is nobody's business, and
+ * of bounded length, the extension kept. undefined where nothing is left.
+ */
+export function nameFrom(name: unknown): string | undefined {
+  if (typeof name !== "string") return undefined;
+  const base = name.slice(Math.max(name.lastIndexOf("/"), name.lastIndexOf("\\")) + 1).toWellFormed();
+  if (base.trim() === "") return undefined;
+  const characters = Array.from(base.slice(0, 4096));
+  if (base.length <= maxNameLength) return base;
+  const dot = base.lastIndexOf(".");
+  const ending = dot > 0 && base.length - dot <= 16 ? base.slice(dot) : "";
+  return `${characters.slice(0, maxNameLength - ending.length - 1).join("")}…${ending}`;
+}

@@ -1,0 +1,198 @@
+import type { LinkResource, StoredResource } from "../content/index.js";
+import { SessileError } from "../errors/index.js";
+import { describe } from "../internal/arguments.js";
+import { base64Bytes, decodeBase64 } from "../internal/base64.js";
+import { encodeUtf8 } from "../internal/bytes.js";
+import { parseDataUrl } from "./data-url.js";
+import { type Claims, declaredFrom, nameFrom } from "./declared.js";
+import { linkResource, linkUri, refused } from "./link.js";
+import type { IngestSource, LinkSource } from "./source.js";
+
+/** How `ingest` reads a `file://` link: `readLocalFile` fits, alone or with roots of its own. */
+export type ReadFile = (
+  uri: string,
+  options: { readonly signal?: AbortSignal },
+) => Promise<{ readonly bytes: Uint8Array; readonly name?: string }>;
+
+/** What gathering needs besides the source. */
+export interface GatherOptions {
+  readonly maxBytes: number;
+  readonly readFile?: ReadFile | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** Gives the id of a link. */
+  readonly newId: () => string;
+}
+
+/** Bytes in memory, and what was said of them. */
+export interface Gathered {
+  readonly kind: "bytes";
+  readonly bytes: Uint8Array;
+  readonly name: string | undefined;
+  readonly declared: StoredResource["declared"];
+  readonly uri: string | undefined;
+}
+
+/**
+ * Reads a source to its bytes, or to the link that it is. What is too large is refused before it is decoded. Never puts
+ * the source's payload into an error.
+ *
+ * @throws SessileError INVALID_MESSAGE, BLOB_TOO_LARGE, LINK_REFUSED, and what `readFile` throws
+ */
+export async function gather(source: IngestSource, options: GatherOptions): Promise<Gathered | LinkResource> {
+  if (typeof source !== "object" || source === null) throw unknownSource(source);
+  if ("link" in source) return gatherLink(source, options.newId);
+  if ("bytes" in source) {
+    const { bytes, name, mediaType, size } = source;
+    if (!(bytes instanceof Uint8Array)) {
+      throw new TypeError(`source.bytes: expected a Uint8Array, got ${describe(bytes)}`);
+    }
+    checkSize(bytes.length, options.maxBytes);
+    return gathered(bytes, { name, mediaType, size });
+  }
+  if ("dataUrl" in source) return gatherDataUrl("dataUrl", source.dataUrl, source.name, options);
+  switch (source.type) {
+    case "image": {
+      const bytes = decoded("data", source.data, options.maxBytes);
+      return gathered(bytes, { mediaType: source.mimeType, uri: remoteUri(source.uri) });
+    }
+    case "resource": {
+      const { uri, mimeType, text, blob }: Partial<typeof source.resource> = source.resource ?? {};
+      const bytes =
+        typeof text === "string"
+          ? textBytes(text, options.maxBytes)
+          : decoded("resource.blob", blob, options.maxBytes);
+      return gathered(bytes, { name: lastPart(uri), mediaType: mimeType, uri: remoteUri(uri) });
+    }
+    case "resource_link":
+      return isFileUri(source.uri)
+        ? gatherFile(source, options)
+        : linkResource(source.uri, {
+            resourceId: options.newId(),
+            ...named(source.name),
+            ...declared({ mediaType: source.mimeType, size: numberOf(source.size) }),
+          });
+    case "input_image": {
+      const { image_url: url } = source;
+      if (typeof url !== "string")
+        throw refused("fileId", "an id of a provider's file is neither bytes nor a link");
+      if (/^\s*data:/i.test(url)) return gatherDataUrl("image_url", url, undefined, options);
+      return linkResource(url, { resourceId: options.newId() });
+    }
+    default:
+      throw unknownSource(source);
+  }
+}
+
+/** The resource of a link. */
+export function gatherLink({ link, name }: LinkSource, newId: () => string): LinkResource {
+  return linkResource(link, { resourceId: newId(), ...named(name) });
+}
+
+function gatherDataUrl(
+  path: string,
+  url: unknown,
+  name: string | undefined,
+  { maxBytes }: GatherOptions,
+): Gathered {
+  const parsed = typeof url === "string" ? parseDataUrl(url) : undefined;
+  if (parsed !== undefined) checkSize(parsed.size, maxBytes);
+  const bytes = parsed?.decode();
+  if (parsed === undefined || bytes === undefined) throw invalid(path, "a data URL with base64");
+  return gathered(bytes, { name, mediaType: parsed.mediaType });
+}
+
+async function gatherFile(
+  { uri, name, mimeType, size }: { uri: string; name: unknown; mimeType?: unknown; size?: unknown },
+  { readFile, maxBytes, signal }: GatherOptions,
+): Promise<Gathered> {
+  if (readFile === undefined) throw refused("file", "a link to a file, and no readFile to read it");
+  const file = await readFile(uri, signal === undefined ? {} : { signal });
+  checkSize(file.bytes.length, maxBytes);
+  const normal = uri.trim().replace(/^file:/i, "file:");
+  return gathered(file.bytes, {
+    name: nameFrom(name) ?? file.name,
+    mediaType: mimeType,
+    size: numberOf(size),
+    uri: normal.length <= 1000 ? normal : undefined,
+  });
+}
+
+function gathered(
+  bytes: Uint8Array,
+  { name, uri, ...claims }: Claims & { readonly name?: unknown; readonly uri?: string | undefined },
+): Gathered {
+  return { kind: "bytes", bytes, name: nameFrom(name), declared: declaredFrom(claims), uri };
+}
+
+function decoded(path: string, base64: unknown, maxBytes: number): Uint8Array {
+  const size = typeof base64 === "string" ? base64Bytes(base64) : undefined;
+  if (size !== undefined) checkSize(size, maxBytes);
+  const bytes = size === undefined ? undefined : decodeBase64(base64 as string);
+  if (bytes === undefined) throw invalid(path, "base64 as RFC 4648 has it");
+  return bytes;
+}
+
+function textBytes(text: string, maxBytes: number): Uint8Array {
+  // Not one character is less than a byte.
+  checkSize(text.length, maxBytes);
+  const bytes = encodeUtf8(text);
+  checkSize(bytes.length, maxBytes);
+  return bytes;
+}
+
+function checkSize(bytes: number, maxBytes: number): void {
+  if (bytes <= maxBytes) return;
+  throw new SessileError("BLOB_TOO_LARGE", `${bytes} bytes, at most ${maxBytes}`, {
+    details: { bytes, maxBytes },
+  });
+}
+
+function isFileUri(uri: unknown): boolean {
+  return typeof uri === "string" && /^\s*file:/i.test(uri);
+}
+
+/** The address of a remote origin, stripped; undefined for any other. */
+function remoteUri(uri: unknown): string | undefined {
+  if (typeof uri !== "string" || !/^\s*https?:/i.test(uri)) return undefined;
+  try {
+    return linkUri(uri);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A name out of an address; what is no address gives none. */
+function lastPart(uri: unknown): string | undefined {
+  if (typeof uri !== "string" || uri.length > 4096) return undefined;
+  const [path = ""] = uri.split(/[?#]/, 1);
+  try {
+    return decodeURIComponent(path.slice(path.lastIndexOf("/") + 1));
+  } catch {
+    return undefined;
+  }
+}
+
+function named(name: unknown): { readonly name?: string } {
+  const clean = nameFrom(name);
+  return clean === undefined ? {} : { name: clean };
+}
+
+function declared(claims: Claims): Pick<LinkResource, "declared"> {
+  const said = declaredFrom(claims);
+  return said === undefined ? {} : { declared: said };
+}
+
+function numberOf(size: unknown): unknown {
+  return typeof size === "bigint" ? Number(size) : size;
+}
+
+function invalid(path: string, expected: string): SessileError<"INVALID_MESSAGE"> {
+  return new SessileError("INVALID_MESSAGE", `${path}: expected ${expected}`, {
+    details: { path, expected },
+  });
+}
+
+function unknownSource(source: unknown): TypeError {
+  const kind = typeof source === "object" && source !== null ? (source as { type?: unknown }).type : source;
+  return new TypeError(`source: expected bytes, dataUrl, link or a known block, got ${describe(kind)}`);
+}

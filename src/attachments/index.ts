@@ -1,0 +1,43 @@
+/**
+ * Attachments: taking them in, naming them in a session, and deciding what of them each request shows.
+ *
+ * @module attachments
+ */
+export type { LeakageBoundary, LeakageVerdict, Transfer } from "./boundary.js";
+export { type ExternalizedMessage, externalizeImages } from "./externalize.js";
+export type { ReadFile } from "./gather.js";
+export { grantResources } from "./grants.js";
+export type { MismatchPolicy } from "./identify.js";
+export { type IngestOptions, ingest, ingestAll } from "./ingest.js";
+export {
+  type AttachmentPlan,
+  type PlanAttachmentsOptions,
+  type PlannedAttachment,
+  planAttachments,
+} from "./plan.js";
+export { replayAlways, replayCurrentTurn, replayNever, replayWithin } from "./replay.js";
+export { listResources, resourcesIn } from "./resources.js";
+export type {
+  BytesSource,
+  DataUrlSource,
+  EmbeddedResourceSource,
+  ImageContentSource,
+  IngestSource,
+  InputImageSource,
+  LinkSource,
+  ResourceLinkSource,
+  StoredSource,
+} from "./source.js";
+export type { AttachmentReason } from "./texts.js";
+export { currentTurnStart } from "./turn.js";
+export {
+  observationsIn,
+  type ResourceObservationDraft,
+  type ResourceViewDraft,
+  type ResourceViewing,
+  resourceObservation,
+  resourceView,
+  type ViewFailure,
+  type ViewResourceOptions,
+  viewResource,
+} from "./view.js";

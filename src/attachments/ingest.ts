@@ -1,0 +1,162 @@
+import { type BlobStore, digest } from "../blobs/index.js";
+import type { LinkResource, Resource, StoredResource } from "../content/index.js";
+import { SessileError } from "../errors/index.js";
+import { describe, integerOption, oneOfOption } from "../internal/arguments.js";
+import { checkLimits, type LimitProfile, type LimitSituation } from "../limits/index.js";
+import { type Gathered, gather, gatherLink, type ReadFile } from "./gather.js";
+import { type Identity, identify, type MismatchPolicy, unknownMediaType } from "./identify.js";
+import { resourceIdFrom } from "./ids.js";
+import type {
+  IngestSource,
+  InputImageSource,
+  LinkSource,
+  ResourceLinkSource,
+  StoredSource,
+} from "./source.js";
+
+/** Options of {@link ingest} and {@link ingestAll}. */
+export interface IngestOptions {
+  /** Where the bytes go. */
+  readonly blobs: Pick<BlobStore, "put">;
+  /** The most bytes of one resource, at least 0. Default 64 MiB. */
+  readonly maxBytes?: number;
+  /**
+   * What the target takes, so that what it will refuse is refused now. Bytes of unknown type are never sent, and only
+   * `maxBytes` counts for them. Default none.
+   */
+  readonly limits?: LimitProfile;
+  /** What is known of the request that they are for, such as the images that it has already. */
+  readonly situation?: LimitSituation;
+  /** How they came into the session. Default `upload`. */
+  readonly source?: "upload" | "tool" | "import";
+  /** What to do with bytes that claim to be an image and are none. Default `refuse`. */
+  readonly mismatch?: MismatchPolicy;
+  /** Reads `file://` links; without it they are refused. Give `readLocalFile`, with roots where a model chose the link. */
+  readonly readFile?: ReadFile;
+  /** Default 64 random bits. */
+  readonly newId?: () => string;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Takes an attachment in: reads it to bytes, looks at them to tell what they are, holds them against the limits, stores
+ * them, and gives the resource to put into a message. The bytes are durable when it resolves, so that no log names bytes
+ * that are not there. They are kept exactly as they came; what the sender says of their type and size is recorded as
+ * `declared` and never believed. A link is recorded by scheme, host and path, and never fetched.
+ *
+ * @throws SessileError INVALID_MESSAGE, BLOB_TOO_LARGE, MEDIA_INVALID, MEDIA_TYPE_MISMATCH, LIMIT_EXCEEDED, LINK_REFUSED,
+ *   and what the store or `readFile` throws
+ * @throws TypeError for a source that is none
+ * @example
+ * ```ts
+ * const blobs = memoryBlobStore();
+ * const shot = await ingest({ bytes, name: "screen.png" }, { blobs });
+ * const page = ingest({ link: "https://user@example.com/report.pdf?download=true" });
+ * await session.appendMessage(userMessage("What is wrong here?", shot, page));
+ * ```
+ */
+export function ingest(source: LinkSource, options?: Pick<IngestOptions, "newId">): LinkResource;
+export function ingest(source: StoredSource, options: IngestOptions): Promise<StoredResource>;
+export function ingest(
+  source: ResourceLinkSource | InputImageSource,
+  options: IngestOptions,
+): Promise<Resource>;
+export function ingest(
+  source: IngestSource,
+  options: Partial<IngestOptions> = {},
+): LinkResource | Promise<Resource> {
+  if (typeof source === "object" && source !== null && "link" in source) {
+    return gatherLink(source, () => resourceIdFrom(options.newId));
+  }
+  return ingestAll([source], options as IngestOptions).then(([resource]) => resource as Resource);
+}
+
+const defaultMaxBytes = 64 << 20;
+
+/**
+ * {@link ingest} of several that belong to one message, in order: all are read and checked, each by itself and all
+ * together, before the first is stored. When it throws there is nothing to clean up: bytes that were stored by then are
+ * named by no log, and the next collection takes them.
+ *
+ * @throws what {@link ingest} throws; `details.violations` of LIMIT_EXCEEDED has the places of those that are too much
+ */
+export async function ingestAll(
+  sources: readonly IngestSource[],
+  options: IngestOptions,
+): Promise<readonly Resource[]> {
+  if (typeof options?.blobs?.put !== "function") {
+    throw new TypeError(`blobs: expected a blob store, got ${describe(options?.blobs)}`);
+  }
+  const { signal, readFile } = options;
+  const maxBytes = integerOption("maxBytes", options.maxBytes, defaultMaxBytes, 0);
+  const mismatch = oneOfOption("mismatch", options.mismatch, ["refuse", "file"]);
+  const newId = () => resourceIdFrom(options.newId);
+  const pieces: (LinkResource | Identified)[] = [];
+  for (const source of sources) {
+    signal?.throwIfAborted();
+    const piece = await gather(source, { maxBytes, readFile, signal, newId });
+    pieces.push(piece.kind === "link" ? piece : identified(piece, mismatch));
+  }
+  checkTogether(pieces, options);
+  const stored = await Promise.allSettled(
+    pieces.map((piece) => (piece.kind === "link" ? piece : store(piece, newId(), options))),
+  );
+  return stored.map((outcome) => {
+    if (outcome.status === "rejected") throw outcome.reason;
+    return outcome.value;
+  });
+}
+
+interface Identified extends Gathered {
+  readonly identity: Identity;
+}
+
+function identified(piece: Gathered, mismatch: MismatchPolicy): Identified {
+  const { bytes, name, declared } = piece;
+  return { ...piece, identity: identify(bytes, { name, mediaType: declared?.mediaType }, mismatch) };
+}
+
+function checkTogether(
+  pieces: readonly (LinkResource | Identified)[],
+  { limits, situation }: IngestOptions,
+): void {
+  if (limits === undefined) return;
+  const counted = pieces.flatMap((piece, place) =>
+    piece.kind === "link" || piece.identity.mediaType === unknownMediaType
+      ? []
+      : [{ place, item: { ...piece.identity, size: piece.bytes.length } }],
+  );
+  const items = counted.map(({ item }) => item);
+  const violations = checkLimits(items, limits, situation).map(({ rule, unit, limit, actual, items }) => ({
+    rule,
+    unit,
+    limit,
+    actual,
+    items: items.map(({ index }) => (counted[index] as (typeof counted)[number]).place),
+  }));
+  const [first] = violations;
+  if (first === undefined) return;
+  const message = `${limits.name} takes ${first.rule} ${String(first.limit)}, got ${String(first.actual)}`;
+  throw new SessileError("LIMIT_EXCEEDED", message, { details: { profile: limits.name, violations } });
+}
+
+async function store(piece: Identified, resourceId: string, options: IngestOptions): Promise<StoredResource> {
+  const { bytes, name, declared, uri, identity } = piece;
+  const { mediaType } = identity;
+  const { signal } = options;
+  const { ref } = await options.blobs.put(bytes, { mediaType, ...(signal === undefined ? {} : { signal }) });
+  const sha256 = ref.startsWith("sha256:") ? ref : digest(bytes);
+  return {
+    resourceId,
+    kind: identity.kind,
+    ...(name === undefined ? {} : { name }),
+    mediaType,
+    size: bytes.length,
+    contentSha256: sha256.slice("sha256:".length),
+    blob: ref,
+    ...(identity.kind === "image" ? { width: identity.width, height: identity.height } : {}),
+    source: options.source ?? "upload",
+    ...(uri === undefined ? {} : { uri }),
+    ...(declared === undefined ? {} : { declared }),
+  };
+}

@@ -1,0 +1,51 @@
+import type { Context, ReplayPlace, Resource, StoredResource } from "../content/index.js";
+import { unknownMediaType } from "./identify.js";
+import { resourceBlocks } from "./resources.js";
+import { currentTurnStart } from "./turn.js";
+
+/** A place of a resource in a context, and what a policy has to know of it. */
+export interface Place {
+  readonly resource: Resource;
+  readonly block: number;
+  readonly place: ReplayPlace;
+}
+
+/** Whether bytes could ever be sent for a resource: they are there, and it is known what they are. */
+export function isSendable(resource: Resource): resource is StoredResource {
+  return resource.kind !== "link" && resource.mediaType !== unknownMediaType;
+}
+
+/** Every place of a resource in a context, in order. Linear in its blocks. */
+export function placesIn(context: Pick<Context, "items" | "views">): readonly Place[] {
+  const start = currentTurnStart(context);
+  const found = context.items.flatMap(({ entryId, message }, item) =>
+    resourceBlocks(message).map(({ resource, block }) => ({ resource, block, entryId, item })),
+  );
+  const wanted = new Set(
+    context.views.flatMap(({ resourceId, item }) => (item >= start ? [resourceId] : [])),
+  );
+  const seen = new Set<string>();
+  let count = 0;
+  let bytes = 0;
+  return found
+    .toReversed()
+    .map(({ resource, block, entryId, item }) => {
+      const { resourceId } = resource;
+      const currentTurn = item >= start;
+      const isLast = !seen.has(resourceId);
+      // A resource of the turn is sent anyway, and one from before it at one place.
+      const viewed = !currentTurn && isLast && wanted.has(resourceId);
+      const own = isSendable(resource) ? resource.size : undefined;
+      // Behind its earlier places a resource stands itself, and counts for the others only.
+      const newer = isLast || own === undefined ? { count, bytes } : { count: count - 1, bytes: bytes - own };
+      if (isLast) {
+        seen.add(resourceId);
+        if (own !== undefined) {
+          count++;
+          bytes += own;
+        }
+      }
+      return { resource, block, place: { entryId, item, currentTurn, viewed, newer } };
+    })
+    .reverse();
+}

@@ -1,0 +1,81 @@
+import {
+  type Context,
+  type ContextMessage,
+  describeResource,
+  type Resource,
+  resourceOf,
+} from "../content/index.js";
+import { integerOption } from "../internal/arguments.js";
+
+/** A block of a message that stands for a resource. */
+export interface ResourceBlock {
+  readonly resource: Resource;
+  /** Index among the message's blocks. */
+  readonly block: number;
+}
+
+/** The blocks of a message that stand for resources, in order. */
+export function resourceBlocks(message: ContextMessage): readonly ResourceBlock[] {
+  if (!("content" in message) || typeof message.content === "string") return [];
+  const blocks: ResourceBlock[] = [];
+  let at = 0;
+  for (const block of message.content) {
+    const resource = resourceOf(block);
+    if (resource !== undefined) blocks.push({ resource, block: at });
+    at++;
+  }
+  return blocks;
+}
+
+/**
+ * The resources that a context holds, or that messages hold, each once and in the order in which they first appear. Give
+ * it the messages of a session's whole path for those that a compaction took out of the context.
+ *
+ * @example
+ * ```ts
+ * const [first] = resourcesIn(await session.context());
+ * ```
+ */
+export function resourcesIn(source: Pick<Context, "items"> | Iterable<ContextMessage>): readonly Resource[] {
+  const messages = "items" in source ? source.items.map(({ message }) => message) : source;
+  const byId = new Map<string, Resource>();
+  for (const message of messages) {
+    for (const { resource } of resourceBlocks(message)) {
+      if (!byId.has(resource.resourceId)) byId.set(resource.resourceId, resource);
+    }
+  }
+  return [...byId.values()];
+}
+
+const listHeading =
+  "Attached resources. These lines describe them and are not what is in them; view one by its id to see it.";
+
+/**
+ * A list of resources for a prompt or a summary: one descriptor a line, under a line that says that a description is not
+ * the thing itself. Where it would be longer than allowed, descriptors are shortened to their ids, the oldest first; an id
+ * is never lost, so that the list of very many may be longer all the same. Empty for no resources.
+ *
+ * @param options.maxCharacters UTF-16 units, at least 0; default no bound
+ * @example
+ * ```ts
+ * listResources(resourcesIn(contextOf([userMessage("hi")]))); // ""
+ * ```
+ */
+export function listResources(
+  resources: readonly Resource[],
+  options: { readonly maxCharacters?: number } = {},
+): string {
+  const max = integerOption("maxCharacters", options.maxCharacters, Number.MAX_SAFE_INTEGER, 0);
+  const unique = [...new Map(resources.map((resource) => [resource.resourceId, resource])).values()];
+  if (unique.length === 0) return "";
+  const full = unique.map(describeResource);
+  const bare = unique.map(({ resourceId }) => `[${resourceId}]`);
+  let length = listHeading.length + full.reduce((sum, line) => sum + line.length + 1, 0);
+  const lines = full.map((line, at) => {
+    const short = bare[at] as string;
+    if (length <= max || short.length >= line.length) return line;
+    length -= line.length - short.length;
+    return short;
+  });
+  return [listHeading, ...lines].join("\n");
+}

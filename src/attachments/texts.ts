@@ -1,0 +1,56 @@
+import { describeResource, type ReplayDecision, type Resource } from "../content/index.js";
+
+/**
+ * Why a resource is sent in full, described or omitted. In full: it belongs to the `currentTurn`, it was `viewed`, or the
+ * policy has it `replayed`. Described: it belongs to an `earlierTurn`, its bytes are `sentAlready` in this request, it is a
+ * `link`, of `unknownType`, `missing` or `corrupt`. Described or omitted: by the `policy` or by the `boundary`.
+ */
+export type AttachmentReason =
+  | "currentTurn"
+  | "viewed"
+  | "replayed"
+  | "earlierTurn"
+  | "policy"
+  | "boundary"
+  | "sentAlready"
+  | "link"
+  | "unknownType"
+  | "missing"
+  | "corrupt";
+
+/** What a model reads at the place of a resource: never that it was shown something that it was not. */
+export function placeText(resource: Resource, decision: ReplayDecision, reason: AttachmentReason): string {
+  if (decision === "omit") return "";
+  if (decision === "full") return describeResource(resource);
+  const facts = [dimensions(resource), explanation(resource, reason)].filter((part) => part !== "");
+  return facts.length === 0
+    ? describeResource(resource)
+    : `${describeResource(resource)} (${facts.join("; ")})`;
+}
+
+function dimensions(resource: Resource): string {
+  if (resource.kind === "link" || resource.width === undefined || resource.height === undefined) return "";
+  return `${resource.width} x ${resource.height} pixels`;
+}
+
+function explanation({ resourceId }: Resource, reason: AttachmentReason): string {
+  switch (reason) {
+    case "earlierTurn":
+      return `not sent again, view ${resourceId} to see it`;
+    case "sentAlready":
+      return "shown elsewhere in this request";
+    case "link":
+      return "a link, never fetched";
+    case "unknownType":
+      return "kept, and not sent, since its type is unknown";
+    case "missing":
+      return "not shown: its bytes are no longer stored";
+    case "corrupt":
+      return "not shown: its stored bytes are damaged";
+    case "policy":
+    case "boundary":
+      return "not shown: it was withheld";
+    default:
+      return "";
+  }
+}

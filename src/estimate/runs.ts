@@ -1,0 +1,184 @@
+import { type Kind, kindOf, kinds } from "./characters.js";
+
+/** Tokens of a character, by its script. */
+type ScriptWeights = Readonly<
+  Record<Exclude<Kind, "lower" | "upper" | "digit" | "space" | "lineEnd" | "mark">, number>
+>;
+
+/**
+ * What runs of characters cost. Fitted by least squares of the relative error against o200k_base, on source code,
+ * documents and noise of this project's and this machine's own; bench/estimate-error.ts measures it on other text.
+ */
+export interface RunWeights {
+  /** A piece of a word, by its length (up to 4, 8, more), after a space or a single mark, which its token takes in. */
+  readonly attached: readonly [number, number, number];
+  /** The same after anything else. */
+  readonly bare: readonly [number, number, number];
+  /** Each letter of a piece beyond the 13th. */
+  readonly tail: number;
+  /** Two capitals or more: the piece, and each letter beyond the second. */
+  readonly capitals: readonly [number, number];
+  /** Three digits. */
+  readonly digits: number;
+  /** A letter with a diacritic, on top. */
+  readonly diacritic: number;
+  /** Each character of a run that is no word, such as base64 and digests: of letters in both cases, or in one. */
+  readonly noise: readonly [number, number];
+  /** White space before a digit, on top: digits take none in. */
+  readonly spaceBeforeDigit: number;
+  /** Two spaces or more before something in the line. */
+  readonly spaces: number;
+  /** A line's end, after a mark, which may take it in, and after anything else. */
+  readonly lineEnd: readonly [number, number];
+  /** One mark, before a letter that takes it in, and alone. */
+  readonly mark: readonly [number, number];
+  /** Several marks: the first two, each other, each that repeats the one before. */
+  readonly marks: readonly [number, number, number];
+  /** A word of Cyrillic, on top of its letters. */
+  readonly cyrillicWord: number;
+  /** A symbol that repeats the one before. */
+  readonly repeatedSymbol: number;
+  readonly scripts: ScriptWeights;
+}
+
+/** The most characters of one kind that o200k_base has a token for. */
+const longestSpaces = 128;
+const longestLineEnds = 16;
+
+const { lower, upper, digit, lineEnd, mark, symbol, cyrillic } = kinds;
+const spaceCode = 0x20;
+
+/** Gives the tokens of a text, not rounded, in one pass and constant memory. */
+export function runCounter(weights: RunWeights): (text: string) => number {
+  const scripts = Float64Array.from({ length: kinds.other + 1 });
+  for (const [name, tokens] of Object.entries(weights.scripts)) scripts[kinds[name as Kind]] = tokens;
+
+  return (text) => {
+    const { length } = text;
+    const word: Word = { end: 0, tokens: 0 };
+    let tokens = 0;
+    /** A space or single mark has just been read that a word would take in. */
+    let attachable = false;
+    let previous = 0;
+    let at = 0;
+    while (at < length) {
+      const start = at;
+      const code = text.charCodeAt(at);
+      const kind = kindOf[code] as number;
+      if (kind <= digit) {
+        readWord(text, at, attachable, weights, word);
+        tokens += word.tokens;
+        at = word.end;
+        attachable = false;
+      } else if (kind >= symbol) {
+        at++;
+        if (kind === symbol && start > 0 && text.charCodeAt(start - 1) === code)
+          tokens += weights.repeatedSymbol;
+        else tokens += scripts[kind] as number;
+        if (kind === cyrillic && previous !== cyrillic) tokens += weights.cyrillicWord;
+        attachable = false;
+      } else {
+        let repeats = 0;
+        let last = code;
+        let next = 0;
+        for (at++; at < length; at++) {
+          next = text.charCodeAt(at);
+          if (kindOf[next] !== kind) break;
+          if (next === last) repeats++;
+          last = next;
+        }
+        const nextKind = at < length ? (kindOf[next] as number) : lineEnd;
+        const more = at - start - 2;
+        if (kind === mark) {
+          attachable =
+            more < 0 && nextKind <= upper && !(start > 0 && text.charCodeAt(start - 1) === spaceCode);
+          if (more < 0) tokens += weights.mark[attachable ? 0 : 1];
+          else tokens += marksTokens(more, Math.min(repeats, more), weights);
+        } else if (kind === lineEnd) {
+          tokens += weights.lineEnd[previous === mark ? 0 : 1] + Math.floor((more + 1) / longestLineEnds);
+          attachable = false;
+        } else {
+          if (more >= 0) tokens += weights.spaces + Math.floor((more + 1) / longestSpaces);
+          if (nextKind === digit) tokens += weights.spaceBeforeDigit;
+          attachable = true;
+        }
+      }
+      previous = kind;
+    }
+    return tokens;
+  };
+}
+
+function marksTokens(more: number, repeated: number, { marks }: RunWeights): number {
+  return marks[0] + marks[1] * (more - repeated) + marks[2] * repeated;
+}
+
+/** A word as far as it was read. */
+interface Word {
+  end: number;
+  tokens: number;
+}
+
+/** Reads letters and digits up to what is neither, piece by piece: `fileSize12` has three. */
+function readWord(text: string, start: number, attachable: boolean, weights: RunWeights, word: Word): void {
+  const { length } = text;
+  let tokens = 0;
+  let digits = 0;
+  let capitals = 0;
+  let changes = 0;
+  let piece = start;
+  let attached = attachable;
+  let previous = 0;
+  let isCapital = false;
+  let at = start;
+  for (; at < length; at++) {
+    const code = text.charCodeAt(at);
+    const kind = kindOf[code] as number;
+    if (kind === previous && kind === lower && code < 128) continue;
+    if (kind > digit) break;
+    if (code > 127) tokens += weights.diacritic;
+    if (kind === digit) digits++;
+    else if (kind === upper) capitals++;
+    if (kind === previous) continue;
+    if (previous === 0) {
+      isCapital = kind === upper;
+    } else if (kind === lower && previous === upper) {
+      // A capital that begins a word is no change; several that go over into lower case are.
+      if (at - piece > 1) changes++;
+      isCapital = false;
+    } else {
+      changes++;
+      tokens += pieceTokens(at - piece, previous, isCapital, attached, weights);
+      attached = false;
+      piece = at;
+      isCapital = kind === upper;
+    }
+    previous = kind;
+  }
+  const size = at - start;
+  word.end = at;
+  word.tokens = isNoise(size, digits, changes)
+    ? size * weights.noise[capitals > 0 && size - digits > capitals ? 0 : 1]
+    : tokens + pieceTokens(at - piece, previous, isCapital, attached, weights);
+}
+
+/** Whether a run changes so often between cases and digits that it is no word. */
+function isNoise(size: number, digits: number, changes: number): boolean {
+  if (size < 8 || changes < 3 || size === digits) return false;
+  return digits > 0 || (size >= 24 && changes * 5 >= size);
+}
+
+function pieceTokens(
+  length: number,
+  kind: number,
+  isCapital: boolean,
+  attached: boolean,
+  weights: RunWeights,
+): number {
+  if (kind === digit) return Math.ceil(length / 3) * weights.digits;
+  if (isCapital && length > 1) return weights.capitals[0] + weights.capitals[1] * (length - 2);
+  const byLength = attached ? weights.attached : weights.bare;
+  if (length <= 4) return byLength[0];
+  if (length <= 8) return byLength[1];
+  return byLength[2] + weights.tail * Math.max(0, length - 13);
+}

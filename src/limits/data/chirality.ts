@@ -1,0 +1,42 @@
+import type { LimitProfile } from "../profile.js";
+
+/** The limits of attachments of one turn, in bytes: the one place where they are written. */
+export const chiralityLimits = {
+  /** Bytes of a file; this many is allowed. */
+  maxFileBytes: 10 * 2 ** 20,
+  /** Bytes of all files of a turn; this many is allowed. */
+  maxTurnBytes: 18 * 2 ** 20,
+  fileTypes: [
+    "image/png",
+    "image/jpeg",
+    "image/gif",
+    "image/webp",
+    "application/pdf",
+    "text/plain",
+    "text/markdown",
+    "text/csv",
+  ],
+} as const;
+
+const seed = {
+  evidence: "documented",
+  asOf: "2026-11-21",
+  source: "docs/requirements.md R163, R165, R166",
+} as const;
+
+/** Attachments by path; a turn is a message. The types are those of its nine extensions, jpg and jpeg being one. */
+export const chirality: LimitProfile = {
+  name: "chirality",
+  transports: ["turn"],
+  rows: [
+    { rule: "fileTypes", value: chiralityLimits.fileTypes, unit: "mediaType", scope: "item", ...seed },
+    { rule: "fileBytes", value: chiralityLimits.maxFileBytes, unit: "decodedBytes", scope: "item", ...seed },
+    {
+      rule: "fileBytes",
+      value: chiralityLimits.maxTurnBytes,
+      unit: "decodedBytes",
+      scope: "message",
+      ...seed,
+    },
+  ],
+};

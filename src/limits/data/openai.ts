@@ -1,0 +1,47 @@
+import type { LimitProfile } from "../profile.js";
+
+const asOf = "2026-11-21";
+const images = {
+  evidence: "documented",
+  asOf,
+  source: "https://developers.openai.com/api/docs/guides/images-vision",
+} as const;
+const files = { ...images, source: "https://developers.openai.com/api/docs/guides/file-inputs" } as const;
+
+/** OpenAI's Chat Completions and Responses. Too large is answered 400, never 413. Large images are resized. */
+export const openai: LimitProfile = {
+  name: "openai",
+  transports: ["api"],
+  rows: [
+    {
+      rule: "imageTypes",
+      value: ["image/png", "image/jpeg", "image/webp", "image/gif"],
+      unit: "mediaType",
+      scope: "item",
+      ...images,
+    },
+    { rule: "animation", value: false, unit: "presence", scope: "item", ...images },
+    {
+      rule: "imageCount",
+      value: 500,
+      unit: "count",
+      scope: "request",
+      evidence: "measured",
+      asOf,
+      source: "https://github.com/earendil-works/pi/pull/120",
+      note: "the guide said 500 and later 1500",
+    },
+    {
+      rule: "bodyBytes",
+      value: 50_000_000,
+      unit: "bodyBytes",
+      scope: "request",
+      evidence: "measured",
+      asOf,
+      source: "https://developers.openai.com/api/docs/guides/images-vision",
+      note: "an older copy of the guide says 50 MB of image bytes a request, and 20 MB an image, which is gone since",
+    },
+    { rule: "documentBytes", value: 50_000_000, unit: "decodedBytes", scope: "item", ...files },
+    { rule: "documentBytes", value: 50_000_000, unit: "decodedBytes", scope: "request", ...files },
+  ],
+};

@@ -1,0 +1,31 @@
+import { anthropic } from "./data/anthropic.js";
+import { bedrockConverse } from "./data/bedrock.js";
+import { chirality } from "./data/chirality.js";
+import { gemini } from "./data/gemini.js";
+import { groq } from "./data/groq.js";
+import { mistral } from "./data/mistral.js";
+import { openai } from "./data/openai.js";
+import { telegram } from "./data/telegram.js";
+import { tether } from "./data/tether.js";
+import { xai } from "./data/xai.js";
+
+/**
+ * The limits of each target that is known, by name. Write your own for another: a profile is plain data.
+ *
+ * @example
+ * ```ts
+ * limitProfiles.anthropic.transports; // ["api", "bedrock", "vertex"]
+ * ```
+ */
+export const limitProfiles = {
+  anthropic,
+  bedrockConverse,
+  openai,
+  gemini,
+  mistral,
+  xai,
+  groq,
+  telegram,
+  tether,
+  chirality,
+} as const;

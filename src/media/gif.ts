@@ -1,0 +1,56 @@
+import { image, invalid } from "./image.js";
+import type { ImageMedia, InvalidMedia } from "./media.js";
+import { u16le, u32be } from "./read.js";
+
+const mediaType = "image/gif";
+
+export function isGif(bytes: Uint8Array): boolean {
+  // GIF8, then 7a or 9a.
+  if (bytes.length < 6 || u32be(bytes, 0) !== 0x47494638) return false;
+  return (bytes[4] === 0x37 || bytes[4] === 0x39) && bytes[5] === 0x61;
+}
+
+/**
+ * Reads a GIF to its end, to count its frames: they say nothing of themselves beforehand.
+ *
+ * @see https://256stuff.com/gray/docs/gifspecs/data.html GIF89a, sections 15 and 16 (read 2026-11-21)
+ */
+export function readGif(bytes: Uint8Array): ImageMedia | InvalidMedia {
+  if (bytes.length < 10) return invalid(mediaType, "truncated");
+  const frames = countFrames(bytes);
+  const extras = frames > 1 ? { animated: true, frames } : {};
+  return image(mediaType, u16le(bytes, 6), u16le(bytes, 8), extras);
+}
+
+/** Each step takes at least one byte. What is no block ends the file, as it does for browsers. */
+function countFrames(bytes: Uint8Array): number {
+  let frames = 0;
+  let at = 13 + colorTableLength(bytes[10]);
+  while (at < bytes.length) {
+    const block = bytes[at];
+    if (block === 0x21) {
+      at = afterSubBlocks(bytes, at + 2);
+    } else if (block === 0x2c && at + 10 <= bytes.length) {
+      frames++;
+      // The descriptor, its colors, and the byte that says how wide codes are at first.
+      at = afterSubBlocks(bytes, at + 11 + colorTableLength(bytes[at + 9]));
+    } else {
+      break;
+    }
+  }
+  return frames;
+}
+
+function colorTableLength(packed = 0): number {
+  return packed & 0x80 ? 3 << ((packed & 7) + 1) : 0;
+}
+
+function afterSubBlocks(bytes: Uint8Array, from: number): number {
+  let at = from;
+  while (at < bytes.length) {
+    const length = bytes[at] as number;
+    at += length + 1;
+    if (length === 0) break;
+  }
+  return at;
+}

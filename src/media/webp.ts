@@ -1,0 +1,86 @@
+import { exifOrientation } from "./exif.js";
+import { image, invalid, maxParts } from "./image.js";
+import type { ImageMedia, InvalidMedia, Orientation } from "./media.js";
+import { fourCC, u16le, u24le, u32be, u32le } from "./read.js";
+
+const mediaType = "image/webp";
+const riff = /* @__PURE__ */ fourCC("RIFF");
+const webp = /* @__PURE__ */ fourCC("WEBP");
+const lossy = /* @__PURE__ */ fourCC("VP8 ");
+const lossless = /* @__PURE__ */ fourCC("VP8L");
+const extended = /* @__PURE__ */ fourCC("VP8X");
+const anmf = /* @__PURE__ */ fourCC("ANMF");
+const exif = /* @__PURE__ */ fourCC("EXIF");
+
+const animatedFlag = 0x02;
+const exifFlag = 0x08;
+
+export function isWebp(bytes: Uint8Array): boolean {
+  return bytes.length >= 12 && u32be(bytes, 0) === riff && u32be(bytes, 8) === webp;
+}
+
+/**
+ * Reads a WebP's first chunk, and of an extended one the list of chunks where its flags say that there is more to learn.
+ *
+ * @see https://github.com/webmproject/libwebp doc/webp-container-spec.txt and doc/webp-lossless-bitstream-spec.txt
+ * (read 2026-11-21)
+ */
+export function readWebp(bytes: Uint8Array): ImageMedia | InvalidMedia {
+  if (bytes.length < 20) return invalid(mediaType, "truncated");
+  const length = u32le(bytes, 16);
+  switch (u32be(bytes, 12)) {
+    case lossy:
+      return sized(bytes, length, 10) ?? readLossy(bytes);
+    case lossless:
+      return sized(bytes, length, 5) ?? readLossless(bytes);
+    case extended:
+      return sized(bytes, length, 10) ?? readExtended(bytes, length);
+    default:
+      return invalid(mediaType, "malformed");
+  }
+}
+
+/** What is wrong where the first chunk has less than its own fields, by its length or for want of bytes. */
+function sized(bytes: Uint8Array, length: number, least: number): InvalidMedia | undefined {
+  if (length < least) return invalid(mediaType, "malformed");
+  return bytes.length < 20 + least ? invalid(mediaType, "truncated") : undefined;
+}
+
+function readLossy(bytes: Uint8Array): ImageMedia | InvalidMedia {
+  if (u24le(bytes, 23) !== 0x2a019d) return invalid(mediaType, "malformed");
+  return image(mediaType, u16le(bytes, 26) & 0x3fff, u16le(bytes, 28) & 0x3fff);
+}
+
+function readLossless(bytes: Uint8Array): ImageMedia | InvalidMedia {
+  const bits = u32le(bytes, 21);
+  // The three highest bits are the version, and there is only 0.
+  if (bytes[20] !== 0x2f || bits >>> 29 !== 0) return invalid(mediaType, "malformed");
+  return image(mediaType, (bits & 0x3fff) + 1, ((bits >>> 14) & 0x3fff) + 1);
+}
+
+function readExtended(bytes: Uint8Array, length: number): ImageMedia | InvalidMedia {
+  const width = u24le(bytes, 24) + 1;
+  const height = u24le(bytes, 27) + 1;
+  if (width * height > 0xffffffff) return invalid(mediaType, "too-large");
+  const flags = bytes[20] as number;
+  const animated = (flags & animatedFlag) !== 0;
+  const hasExif = (flags & exifFlag) !== 0;
+  if (!animated && !hasExif) return image(mediaType, width, height);
+
+  let frames = 0;
+  let orientation: Orientation | undefined;
+  let at = 20 + length + (length & 1);
+  let parts = 0;
+  for (; parts < maxParts && at + 8 <= bytes.length; parts++) {
+    const name = u32be(bytes, at);
+    const size = u32le(bytes, at + 4);
+    const data = at + 8;
+    if (name === anmf) frames++;
+    if (name === exif && hasExif) {
+      orientation ??= exifOrientation(bytes, data, Math.min(data + size, bytes.length));
+    }
+    at = data + size + (size & 1);
+  }
+  const counted = animated && frames > 0 && parts < maxParts;
+  return image(mediaType, width, height, { animated, frames: counted ? frames : undefined, orientation });
+}

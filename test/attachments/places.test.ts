@@ -1,0 +1,39 @@
+import { assistantMessage, userMessage } from "sessile/content";
+import { describe, expect, test } from "vitest";
+import { isSendable, placesIn } from "../../src/attachments/places.js";
+import { contextWith, image } from "./samples.js";
+
+const reply = assistantMessage({ provider: "p", model: "m" }, "ok");
+
+describe("placesIn", () => {
+  test("says where each stands, and what is newer", () => {
+    const link = {
+      resourceId: "res_00000000000000aa",
+      kind: "link",
+      source: "link",
+      uri: "https://a.example/",
+    } as const;
+    const context = contextWith([
+      userMessage("a", image(1, { size: 10 }), image(2, { size: 20 })),
+      reply,
+      userMessage(link, image(1, { size: 10 })),
+    ]);
+    expect(placesIn(context).map(({ block, place }) => ({ block, ...place }))).toEqual([
+      { block: 1, entryId: "m0", item: 0, currentTurn: false, viewed: false, newer: { count: 1, bytes: 20 } },
+      { block: 2, entryId: "m0", item: 0, currentTurn: false, viewed: false, newer: { count: 1, bytes: 10 } },
+      { block: 0, entryId: "m2", item: 2, currentTurn: true, viewed: false, newer: { count: 1, bytes: 10 } },
+      { block: 1, entryId: "m2", item: 2, currentTurn: true, viewed: false, newer: { count: 0, bytes: 0 } },
+    ]);
+  });
+});
+
+describe("isSendable", () => {
+  test("takes what has bytes of a known type", () => {
+    expect(isSendable(image(1))).toBe(true);
+    expect(isSendable(image(1, { kind: "file", mediaType: "application/pdf" }))).toBe(true);
+    expect(isSendable(image(1, { kind: "file", mediaType: "application/octet-stream" }))).toBe(false);
+    expect(isSendable({ resourceId: "r", kind: "link", source: "link", uri: "https://a.example/" })).toBe(
+      false,
+    );
+  });
+});

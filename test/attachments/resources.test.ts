@@ -1,0 +1,98 @@
+import fc from "fast-check";
+import { listResources, resourcesIn } from "sessile/attachments";
+import { assistantMessage, contextOf, type Resource, toolResult, userMessage } from "sessile/content";
+import { memorySessionStore } from "sessile/session";
+import { describe, expect, test } from "vitest";
+import { resourceBlocks } from "../../src/attachments/resources.js";
+import { message as anyMessage, resource as anyResource } from "../arbitraries/messages.js";
+import { image } from "./samples.js";
+
+const reply = assistantMessage({ provider: "p", model: "m" }, "ok");
+
+describe("resourceBlocks", () => {
+  test("finds what stands in a message, and where", () => {
+    expect(resourceBlocks(userMessage("a", image(1), "b", image(2)))).toEqual([
+      { resource: image(1), block: 1 },
+      { resource: image(2), block: 3 },
+    ]);
+    expect(resourceBlocks(userMessage("a"))).toEqual([]);
+    expect(resourceBlocks({ role: "branchSummary", summary: "s", fromId: "x", timestamp: 0 })).toEqual([]);
+  });
+
+  test("finds no more and no less than the blocks say, in any message", () => {
+    fc.assert(
+      fc.property(anyMessage, (message) => {
+        const content: unknown = "content" in message ? message.content : undefined;
+        const blocks: readonly { readonly type: string; readonly resource?: Resource }[] = Array.isArray(
+          content,
+        )
+          ? content
+          : [];
+        const expected = blocks.flatMap((block, at) =>
+          block.type === "text" && block.resource !== undefined
+            ? [{ resource: block.resource, block: at }]
+            : [],
+        );
+        expect(resourceBlocks(message)).toEqual(expected);
+      }),
+    );
+  });
+});
+
+describe("resourcesIn", () => {
+  test("gives each once, in the order of their first appearance, tool results too", () => {
+    const messages = [
+      userMessage(image(2), image(1)),
+      reply,
+      toolResult({ id: "c", name: "shot" }, image(3), image(2)),
+    ];
+    const ids = (resources: readonly Resource[]) =>
+      resources.map(({ resourceId }) => Number(resourceId.slice(4)));
+    expect(ids(resourcesIn(messages))).toEqual([2, 1, 3]);
+    expect(ids(resourcesIn(contextOf(messages)))).toEqual([2, 1, 3]);
+  });
+
+  test("knows of the path what a compaction took out of the context", async () => {
+    const session = await memorySessionStore().create({ cwd: "/work" });
+    const attached = await session.appendMessage(userMessage("see", image(1)));
+    const id = "c0mpac71";
+    await session.append([{ type: "compaction", id, summary: "s", firstKeptEntryId: id, tokensBefore: 1 }]);
+    expect(resourcesIn(await session.context())).toEqual([]);
+    expect(resourcesIn(await session.context(attached.id))).toEqual([image(1)]);
+  });
+});
+
+describe("listResources", () => {
+  test("says that a description is not the thing, and how to see it", () => {
+    expect(listResources([image(1)])).toBe(
+      "Attached resources. These lines describe them and are not what is in them; view one by its id to see it.\n" +
+        "[image shot-1.png, image/png, 100 B, res_0000000000000001]",
+    );
+  });
+
+  test("shortens the oldest to their ids", () => {
+    const [, first, second] = listResources([image(1), image(2)], { maxCharacters: 200 }).split("\n");
+    expect(first).toBe("[res_0000000000000001]");
+    expect(second).toContain("shot-2.png");
+  });
+
+  test("never loses an id, however little room there is, and keeps to the room if that can be", () => {
+    fc.assert(
+      fc.property(
+        fc.array(anyResource, { maxLength: 30 }),
+        fc.nat({ max: 1500 }),
+        (resources, maxCharacters) => {
+          const list = listResources(resources, { maxCharacters });
+          for (const { resourceId } of resources) expect(list).toContain(resourceId);
+          const least = listResources(resources, { maxCharacters: 0 });
+          expect(list.length).toBeLessThanOrEqual(Math.max(maxCharacters, least.length));
+          expect(least.length).toBeLessThanOrEqual(105 + 23 * resources.length);
+        },
+      ),
+    );
+  });
+
+  test("takes only bounds that make sense", () => {
+    expect(() => listResources([image(1)], { maxCharacters: -1 })).toThrow(RangeError);
+  });
+});

@@ -1,0 +1,218 @@
+import { runInNewContext } from "node:vm";
+import fc from "fast-check";
+import { imageDimensionsFromData } from "image-dimensions";
+import { agreesWith, type Media, mediaTypeOfName, sniff } from "sessile/media";
+import { describe, expect, it, test } from "vitest";
+import { damage, damaged } from "../arbitraries/bytes.js";
+import { madeImage } from "../arbitraries/media.js";
+import { fixture } from "../support/fixtures.js";
+import { bytesOf, gif, gifFrame, jpeg, type Part, png, pngSignature, sof } from "../support/media-files.js";
+
+const text = { kind: "text", mediaType: "text/plain" };
+const pdf = { kind: "pdf", mediaType: "application/pdf" };
+const reasons = ["truncated", "zero-size", "too-large", "too-many-parts", "malformed"];
+
+/** Whether a result keeps what its type promises. */
+function expectSound(media: Media | undefined): void {
+  if (media?.kind === "invalid") expect(reasons).toContain(media.reason);
+  if (media?.kind !== "image") return;
+  for (const side of [media.width, media.height]) {
+    expect(Number.isInteger(side) && side >= 1 && side <= 0x7fffffff).toBe(true);
+  }
+  if (media.frames !== undefined) expect(media.animated && media.frames >= 1).toBe(true);
+  if (media.orientation !== undefined) expect([1, 2, 3, 4, 5, 6, 7, 8]).toContain(media.orientation);
+}
+
+const starts: readonly Part[] = [
+  pngSignature,
+  bytesOf(pngSignature, [0, 0, 0, 13], "IHDR"),
+  [0xff, 0xd8, 0xff],
+  "GIF89a",
+  "GIF87a",
+  bytesOf("RIFF", [0, 0, 0, 0], "WEBPVP8X", [10, 0, 0, 0]),
+  bytesOf("RIFF", [0, 0, 0, 0], "WEBPVP8 ", [10, 0, 0, 0]),
+  bytesOf("RIFF", [0, 0, 0, 0], "WEBPVP8L", [5, 0, 0, 0]),
+  "%PDF-",
+];
+
+describe("sniff", () => {
+  it("tells what an image of any format was made as, and image-dimensions agrees on its size", () => {
+    fc.assert(
+      fc.property(madeImage, ({ bytes, media }) => {
+        expect(sniff(bytes)).toEqual(media);
+        const { width, height, type } = imageDimensionsFromData(bytes) ?? {};
+        expect({ width, height, mediaType: `image/${type}` }).toEqual({
+          width: media.width,
+          height: media.height,
+          mediaType: media.mediaType,
+        });
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  it("does not throw on any bytes", () => {
+    fc.assert(
+      fc.property(
+        fc.option(fc.constantFrom(...starts), { nil: [] }),
+        fc.uint8Array({ maxLength: 200 }),
+        (start, rest) => expectSound(sniff(bytesOf(start, rest))),
+      ),
+      { numRuns: 1000 },
+    );
+  });
+
+  it("does not throw on a damaged image", () => {
+    fc.assert(
+      fc.property(madeImage, damage, ({ bytes }, changes) => expectSound(sniff(damaged(bytes, changes)))),
+      { numRuns: 1000 },
+    );
+  });
+
+  it("says of the beginning of an image the same size, or that it is cut off", () => {
+    fc.assert(
+      fc.property(madeImage, fc.nat(), ({ bytes, media }, end) => {
+        const start = bytes.subarray(0, 12 + (end % Math.min(bytes.length - 12, 300)));
+        const { mediaType, width, height } = media;
+        const found = sniff(start);
+        if (found?.kind === "image") expect(found).toMatchObject({ mediaType, width, height });
+        else expect(found).toEqual({ kind: "invalid", mediaType, reason: "truncated" });
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it("reads a view as it reads a copy, and changes nothing", () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          madeImage.map(({ bytes }) => bytes),
+          fc.uint8Array(),
+          fc.string().map((s) => bytesOf(s)),
+        ),
+        fc.uint8Array({ minLength: 1, maxLength: 20 }),
+        (bytes, noise) => {
+          const all = bytesOf(noise, bytes, noise);
+          const before = all.slice();
+          expect(sniff(all.subarray(noise.length, noise.length + bytes.length))).toEqual(sniff(bytes));
+          expect(Buffer.compare(all, before)).toBe(0);
+        },
+      ),
+    );
+  });
+
+  test.each<[string, Part, object | undefined]>([
+    ["nothing", "", text],
+    ["a PDF", "%PDF-1.7\n%\xe2\xe3", pdf],
+    ["a PDF after a blank", " %PDF-1.7", text],
+    ["the beginning of a PDF's first line", "%PDF", text],
+    ["what begins as a PDF and goes on otherwise", "%PDF_1.7", text],
+    ["UTF-16", [0xff, 0xfe, 0x61, 0], undefined],
+    ["zeros", new Uint8Array(64), undefined],
+    ["an archive", [0x50, 0x4b, 3, 4, 0, 0], undefined],
+    ["a PNG that lost a carriage return on its way", [0x89, 0x50, 0x4e, 0x47, 0x0a, 0x1a, 0x0a], undefined],
+    ["half a PNG signature", pngSignature.subarray(0, 7), undefined],
+    ["half a GIF signature", "GIF8", text],
+    ["a RIFF of sound", bytesOf("RIFF", [36, 0, 0, 0], "WAVEfmt "), undefined],
+  ])("reads %s", (_, part, expected) => {
+    expect(sniff(bytesOf(part))).toEqual(expected);
+  });
+
+  test.each([["a string"], [new ArrayBuffer(8)], [[1, 2]], [new Int8Array(3)], [undefined], [null]])(
+    "refuses what is no Uint8Array: %s",
+    (value) => {
+      expect(() => sniff(value as never)).toThrow(TypeError);
+      expect(() => sniff(value as never)).toThrow(/^bytes: expected a Uint8Array, got /);
+    },
+  );
+
+  it("takes bytes of another realm", () => {
+    const foreign = runInNewContext("Uint8Array.of(0x61)") as Uint8Array;
+    expect(foreign).not.toBeInstanceOf(Uint8Array);
+    expect(sniff(foreign)).toEqual(text);
+  });
+
+  it("takes a Buffer", () => {
+    expect(sniff(Buffer.from(png({ width: 3, height: 2 })))).toMatchObject({ width: 3, height: 2 });
+  });
+});
+
+describe("what is called an image and is none", () => {
+  test.each<[string, string, Part]>([
+    ["an SVG", "logo.png", `<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"/>`],
+    ["an error page", "shot.png", "<!DOCTYPE html><title>404 Not Found</title>"],
+    [
+      "a pointer of Git LFS",
+      "big.png",
+      `version https://git-lfs.github.com/spec/v1\noid sha256:${"0".repeat(64)}\nsize 1234567\n`,
+    ],
+  ])("is text: %s", (_, name, part) => {
+    const media = sniff(bytesOf(part)) as Media;
+    expect(media).toEqual(text);
+    expect(agreesWith(media, mediaTypeOfName(name) as string)).toBe(false);
+  });
+
+  it("is the other image: a JPEG called .png", () => {
+    const media = sniff(jpeg(sof({ width: 640, height: 480 }))) as Media;
+    expect(media).toMatchObject({ mediaType: "image/jpeg", width: 640, height: 480 });
+    expect(agreesWith(media, mediaTypeOfName("photo.png") as string)).toBe(false);
+  });
+
+  it("is a GIF of an absurd size where it is JavaScript too", () => {
+    // The start of a comment where the size is, and its end behind the pixels.
+    const polyglot = bytesOf("GIF89a/*", [0, 0x2a], new Uint8Array(20), "*/=1;alert(1)");
+    expect(sniff(polyglot)).toEqual({
+      kind: "image",
+      mediaType: "image/gif",
+      width: 10_799,
+      height: 10_752,
+      animated: false,
+    });
+  });
+
+  it("is an image where a PDF follows the pixels", () => {
+    const both = bytesOf(gif({ width: 1, height: 1 }, [gifFrame(2)]), "%PDF-1.7");
+    expect(sniff(both)).toMatchObject({ kind: "image", mediaType: "image/gif", animated: false });
+  });
+});
+
+describe("real files", () => {
+  const image = (mediaType: string, width: number, height: number, extras = {}) => ({
+    kind: "image",
+    mediaType,
+    width,
+    height,
+    animated: false,
+    ...extras,
+  });
+  const files = [
+    ["animated.gif", image("image/gif", 2166, 546, { animated: true, frames: 240 })],
+    ["paper.pdf", pdf],
+    ["parrot.jpg", image("image/jpeg", 800, 618)],
+    ["red-circle.png", image("image/png", 200, 200)],
+    ["screenshot.png", image("image/png", 1024, 768)],
+  ] as const;
+
+  for (const [name, expected] of files) {
+    const real = fixture(`media/${name}`);
+    const note = real.absent === undefined ? "" : ` (${real.absent})`;
+
+    test.skipIf(real.absent !== undefined)(`${name} is what its name says${note}`, () => {
+      const bytes = real.read();
+      const media = sniff(bytes);
+      expect(media).toEqual(expected);
+      expect(media?.mediaType).toBe(mediaTypeOfName(name));
+      const { width, height } = imageDimensionsFromData(bytes) ?? {};
+      if (media?.kind === "image")
+        expect({ width, height }).toEqual({ width: media.width, height: media.height });
+    });
+
+    test.skipIf(real.absent !== undefined)(`${name} does no harm when it is damaged${note}`, () => {
+      const bytes = real.read().subarray(0, 50_000);
+      fc.assert(
+        fc.property(damage, (changes) => expectSound(sniff(damaged(bytes, changes)))),
+        { numRuns: 50 },
+      );
+    });
+  }
+});
