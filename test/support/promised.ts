@@ -12,6 +12,14 @@ export const promisedNames: Readonly<Record<string, readonly string[]>> = {
     "toolPairs",
     "describeResource",
   ],
+  "sessile/context-tokens": [
+    "parseContextTokens",
+    "printContextToken",
+    "escapeContextTokens",
+    "planPaste",
+    "planDrop",
+    "extractImagePaths",
+  ],
   "sessile/session": [
     "parseSession",
     "encodeEntry",
