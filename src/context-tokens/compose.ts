@@ -28,7 +28,7 @@ export function insertSteps(draft: string, steps: readonly ComposeStep[], at?: n
     return step.type === "import" ? [step.placeholder] : [step.text];
   });
   if (inserted.length === 0) return draft;
-  return joined([shutOpener(draft.slice(0, place)), ...inserted, draft.slice(place)]);
+  return joined([shutOpeners(draft.slice(0, place)), ...inserted, draft.slice(place)]);
 }
 
 /** How an import ended: the absolute path of the stored file, or, for people, what failed and why. */
@@ -60,7 +60,9 @@ export function settleImport(draft: string, id: string, outcome: ImportOutcome):
 
 /** Text from anywhere, without what could end a token or a line. */
 function oneLine(text: string): string {
+  // What is far behind the end of the note need not be looked at.
   const clean = text
+    .slice(0, 8 * maxNoteLength)
     .toWellFormed()
     .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, " ")
     .replace(/[<>]/g, "_")
@@ -81,12 +83,10 @@ function outsideTokens(draft: string, place: number): number {
   return place;
 }
 
-/** An opener that is not closed yet would take what is put behind it for its path: it is escaped. */
-function shutOpener(text: string): string {
-  const open = text.lastIndexOf(opener);
-  if (open === -1) return text;
-  const rest = text.slice(open + opener.length);
-  return rest.includes(closer) || /[\n\0]/.test(rest) ? text : escapedAt(text, open);
+/** Openers that nothing has ended yet would take what is put behind them for their path: they are escaped. */
+function shutOpeners(text: string): string {
+  const end = Math.max(text.lastIndexOf("\n"), text.lastIndexOf("\0"), text.lastIndexOf(closer)) + 1;
+  return text.slice(0, end) + text.slice(end).replaceAll(opener, escapedOnce);
 }
 
 /** The pieces as one text. An opener that two or more of them make together, escaped or not, is escaped once more. */
@@ -99,10 +99,10 @@ function joined(pieces: readonly string[]): string {
   let next = 0;
   return pieces.join("").replace(anyOpener, (found: string, _slashes: string, at: number) => {
     while (next < seams.length && (seams[next] as number) <= at) next += 1;
-    return (seams[next] as number) < at + found.length ? escapedAt(found, 0) : found;
+    return (seams[next] as number) < at + found.length ? escapedOnce(found) : found;
   });
 }
 
-function escapedAt(text: string, open: number): string {
-  return `${text.slice(0, open + 2)}\\${text.slice(open + 2)}`;
+function escapedOnce(found: string): string {
+  return `<<\\${found.slice(2)}`;
 }
