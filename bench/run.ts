@@ -2,6 +2,7 @@ import { writeFileSync } from "node:fs";
 import { buildPackage } from "../test/support/built.js";
 import { append } from "./append.js";
 import { appendContext } from "./append-context.js";
+import { contextTokens } from "./context-tokens.js";
 import { list } from "./list.js";
 import { millionLines } from "./million-lines.js";
 import { openCompacted } from "./open-compacted.js";
@@ -11,7 +12,15 @@ import { printClaim, printResults } from "./support/report.js";
 import { Runner } from "./support/runner.js";
 
 /** npm run bench [-- NAME…]: all claims, written to RESULTS.md, or the named ones, printed only. */
-const claims: readonly Claim[] = [openLinear, openCompacted, append, appendContext, millionLines, list];
+const claims: readonly Claim[] = [
+  openLinear,
+  openCompacted,
+  append,
+  appendContext,
+  millionLines,
+  list,
+  contextTokens,
+];
 const rounds = 7;
 
 const named = process.argv.slice(2);
