@@ -19,18 +19,37 @@ export const textExtensions: readonly string[] = [
   "csv",
 ];
 
-const imageExtensions: ReadonlyMap<string, string> = new Map([
-  ["image/png", "png"],
-  ["image/jpeg", "jpg"],
-  ["image/jpg", "jpg"],
-  ["image/gif", "gif"],
-  ["image/webp", "webp"],
+const imageTypes: ReadonlyMap<string, FileType> = new Map([
+  ["image/png", { mediaType: "image/png", extension: "png" }],
+  ["image/jpeg", { mediaType: "image/jpeg", extension: "jpg" }],
+  ["image/jpg", { mediaType: "image/jpeg", extension: "jpg" }],
+  ["image/gif", { mediaType: "image/gif", extension: "gif" }],
+  ["image/webp", { mediaType: "image/webp", extension: "webp" }],
 ]);
 
-/** The extension of an image of this media type, parameters and case aside; undefined for what no model reads. */
-export function imageExtension(mediaType: string): string | undefined {
+const textTypes: ReadonlyMap<string, string> = new Map([
+  ["md", "text/markdown"],
+  ["html", "text/html"],
+  ["css", "text/css"],
+  ["csv", "text/csv"],
+  ["json", "application/json"],
+]);
+
+/** A media type, and the extension of files of it. */
+export interface FileType {
+  readonly mediaType: string;
+  readonly extension: string;
+}
+
+/** The type of an image whose clipboard says this, parameters and case aside; undefined for what no model reads. */
+export function imageType(mediaType: string): FileType | undefined {
   const [essence = ""] = mediaType.split(";");
-  return imageExtensions.get(essence.trim().toLowerCase());
+  return imageTypes.get(essence.trim().toLowerCase());
+}
+
+/** The type of a text file with this extension. */
+export function textType(extension: string): FileType {
+  return { mediaType: textTypes.get(extension) ?? "text/plain", extension };
 }
 
 /** The extension of a path in lower case, or "" for a name that has none or begins with its only dot. */

@@ -1,6 +1,6 @@
 import { integerOption } from "../internal/arguments.js";
 import { encodeUtf8 } from "../internal/bytes.js";
-import { extensionOf, imageExtension, textExtensions } from "./allowed.js";
+import { extensionOf, type FileType, imageType, textExtensions, textType } from "./allowed.js";
 import { escapeContextTokens } from "./escape.js";
 import { pendingMark } from "./parse.js";
 import { isAbsolutePath } from "./paths.js";
@@ -39,6 +39,8 @@ export interface ImportStep<E extends ClipboardEntry = ClipboardEntry> {
   /** Also a name for its temporary file. */
   readonly id: string;
   readonly kind: "image" | "text";
+  /** As the clipboard says, or of text by its extension; not sniffed. */
+  readonly mediaType: string;
   /** Of the stored file, in lower case: that of the image's type, `txt` for pasted text, that of the path. */
   readonly extension: string;
   /** Stands in the text until the import is settled, and parses as broken, `pending`. */
@@ -140,27 +142,27 @@ interface Limits {
 type Verdict =
   | { readonly reason: RefusalReason }
   | { readonly text: string }
-  | Pick<ImportStep, "kind" | "extension">;
+  | ({ readonly kind: ImportStep["kind"] } & FileType);
 
 /** What becomes of one entry; undefined for text without a character. */
 function judge(entry: ClipboardEntry, limits: Limits): Verdict | undefined {
   switch (entry.type) {
     case "image": {
-      const extension = imageExtension(entry.mediaType);
-      if (extension === undefined) return { reason: "media-type" };
-      return refusalOf(entry.size, limits) ?? { kind: "image", extension };
+      const type = imageType(entry.mediaType);
+      if (type === undefined) return { reason: "media-type" };
+      return refusalOf(entry.size, limits) ?? { kind: "image", ...type };
     }
     case "path": {
       if (!isAbsolutePath(entry.path)) return { reason: "relative" };
       const extension = extensionOf(entry.path);
       if (!limits.extensions.includes(extension)) return { reason: "extension" };
       const refusal = entry.size === undefined ? undefined : refusalOf(entry.size, limits);
-      return refusal ?? { kind: "text", extension };
+      return refusal ?? { kind: "text", ...textType(extension) };
     }
     case "text":
       if (entry.text === "") return undefined;
       if (isInline(entry.text, limits)) return { text: entry.text };
-      return refusalOf(utf8Size(entry.text, limits.bytes), limits) ?? { kind: "text", extension: "txt" };
+      return refusalOf(utf8Size(entry.text, limits.bytes), limits) ?? { kind: "text", ...textType("txt") };
   }
 }
 

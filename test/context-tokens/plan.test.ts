@@ -182,6 +182,16 @@ describe("planPaste", () => {
     expect(step).toMatchObject({ type: "import", kind: "text", extension: "txt", entry });
   });
 
+  test.each<[ClipboardEntry, string]>([
+    [image("IMAGE/jpg; q=1"), "image/jpeg"],
+    [path("/a.MD"), "text/markdown"],
+    [path("/a.json"), "application/json"],
+    [path("/a.rs"), "text/plain"],
+    [text("x".repeat(8001)), "text/plain"],
+  ])("says of what type %j is: %s", (entry, mediaType) => {
+    expect(planPaste([entry])).toMatchObject([{ type: "import", mediaType }]);
+  });
+
   test("gives no step for text without a character", () => {
     expect(planPaste([text("")])).toEqual([]);
   });
