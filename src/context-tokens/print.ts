@@ -23,9 +23,7 @@ export function printContextToken(token: { readonly kind: ContextTokenKind; read
   const { kind, path } = token;
   const printed = writeToken(kind, path);
   const [first] = parseContextTokens(printed);
-  if (first?.type === "token" && first.raw === printed && first.kind === kind && first.path === path) {
-    return printed;
-  }
+  if (first?.type === "token" && first.kind === kind && first.path === path) return printed;
   const reason = reasonAgainst(path);
   throw new SessileError("INVALID_CONTEXT_TOKEN", `cannot be printed as a context token: ${reason}`, {
     details: { path, reason },

@@ -20,7 +20,7 @@ describe("escapeContextTokens", () => {
         const raw = escapeContextTokens(text);
         expect(parseContextTokens(raw)).toEqual(text === "" ? [] : [{ type: "text", raw, text }]);
       }),
-      { numRuns: 1000 },
+      { numRuns: 500 },
     );
   });
 
@@ -32,7 +32,7 @@ describe("escapeContextTokens", () => {
         for (let time = 0; time < times; time++) escaped = unescapeContextTokens(escaped);
         expect(escaped).toBe(text);
       }),
-      { numRuns: 1000 },
+      { numRuns: 500 },
     );
   });
 });

@@ -84,7 +84,7 @@ describe("parseContextTokens", () => {
           expect(segments[at + 1]?.type).not.toBe("text");
         });
       }),
-      { numRuns: 1000 },
+      { numRuns: 500 },
     );
   });
 
@@ -93,7 +93,7 @@ describe("parseContextTokens", () => {
       fc.property(tokenish, (source) => {
         expect(parseContextTokens(source)).toEqual(naiveParse(source));
       }),
-      { numRuns: 1000 },
+      { numRuns: 500 },
     );
   });
 });

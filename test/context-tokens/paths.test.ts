@@ -61,7 +61,7 @@ describe("parseContextTokens with a context directory", () => {
           expect(segment?.type).toBe(trusted && below(posix, directory, path) ? "token" : "broken");
         },
       ),
-      { numRuns: 1000 },
+      { numRuns: 500 },
     );
   });
 

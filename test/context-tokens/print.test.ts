@@ -51,7 +51,7 @@ describe("printContextToken", () => {
           expect(again).toMatchObject({ type: "token", kind: segment.kind, path: segment.path });
         }
       }),
-      { numRuns: 1000 },
+      { numRuns: 500 },
     );
   });
 
