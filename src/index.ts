@@ -3,5 +3,6 @@
  *
  * @module sessile
  */
+export * from "./blobs/index.js";
 export * from "./content/index.js";
 export * from "./session/index.js";

@@ -47,6 +47,28 @@ export interface ErrorDetails {
     readonly path: string;
     readonly reason: "empty" | "relative" | "white-space" | "delimiter" | "kind";
   };
+  /** The bytes of a blob are not what its name says. `actual` is their own ref, or the kind of thing in its place. */
+  BLOB_CORRUPT: {
+    readonly expected: string;
+    readonly actual: string;
+    readonly size: number;
+    /** Where what was found was put aside. */
+    readonly quarantined?: string;
+  };
+  /** The bytes to be stored are not those that were declared; nothing was stored. */
+  BLOB_MISMATCH: {
+    readonly what: "size" | "digest";
+    readonly expected: number | string;
+    readonly actual: number | string;
+  };
+  /** There are more bytes than the store or the caller takes; nothing was stored. `bytes` is how many were seen. */
+  BLOB_TOO_LARGE: { readonly bytes: number; readonly maxBytes: number };
+  /** The bytes do not fit into what the store may hold; nothing was stored. */
+  QUOTA_EXCEEDED: { readonly bytes: number; readonly used: number; readonly quota: number };
+  /** The directory of a blob store was laid out by a newer version, or in another way than it was opened. */
+  BLOB_STORE_FORMAT: { readonly path: string; readonly expected: string; readonly found: string };
+  /** What may be deleted is not certain; nothing was collected. */
+  COLLECTION_REFUSED: { readonly reasons: readonly { readonly root: string; readonly reason: string }[] };
   /** The storage below refused: `errno` is its own code, such as ENOSPC. */
   STORAGE_FAILED: { readonly operation: string; readonly path: string; readonly errno: string };
 }

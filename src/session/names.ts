@@ -1,15 +1,3 @@
-import { describe } from "../internal/arguments.js";
-
-const namePattern = /^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$/;
-
-/** Returns a session id or a partition that is safe as part of a file name. Throws a TypeError naming the argument. */
-export function nameArgument(name: string, value: unknown): string {
-  if (typeof value === "string" && value.length <= 128 && namePattern.test(value)) return value;
-  throw new TypeError(
-    `${name}: expected at most 128 letters, digits, dots, underscores and hyphens with no dot or hyphen at the ends, got ${describe(value)}`,
-  );
-}
-
 /** The title of a fork: numbered on from the title's own number. */
 export function forkTitle(title: string): string {
   const numbered = /^(.*) \(fork #(\d{1,9})\)$/s.exec(title);

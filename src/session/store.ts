@@ -1,6 +1,7 @@
 import { SessileError } from "../errors/index.js";
 import { integerOption, stringArgument } from "../internal/arguments.js";
 import { randomHex8, uuidv7 } from "../internal/ids.js";
+import { nameArgument } from "../internal/names.js";
 import type { LogPosition, SessionBackend, SessionLog } from "./backend.js";
 import { defaultLimits } from "./codec/limits.js";
 import { versionOf } from "./codec/migrate.js";
@@ -10,7 +11,7 @@ import { extensionVersion, formatVersion, type SessionHeader, type SessionInfoFi
 import { Events } from "./events.js";
 import { firstText, fits, parseCursor, summaryOf } from "./listing.js";
 import { LiveSession } from "./live-session.js";
-import { forkTitle, nameArgument } from "./names.js";
+import { forkTitle } from "./names.js";
 import type { Session, SessionQuery, SessionStore, SessionStoreEventMap, SessionSummary } from "./types.js";
 
 /** Options of every store. */

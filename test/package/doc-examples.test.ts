@@ -17,6 +17,8 @@ const given: Readonly<Record<string, string>> = {
   session: 'import("sessile/session").Session',
   sessions: 'import("sessile/session").SessionStore',
   backend: 'import("sessile/session").SessionBackend',
+  blobBackend: 'import("sessile/blobs").BlobBackend',
+  blobs: 'import("sessile/blobs").BlobStore',
   entry: 'import("sessile/session").SessionEntry',
   message: 'import("sessile/content").UserMessage',
   screenshot: 'import("sessile/content").StoredResource',

@@ -68,7 +68,9 @@ describe("sessile", () => {
     const { statements } = ts.createSourceFile("index.ts", text, ts.ScriptTarget.Latest);
     expect(statements.every((statement) => ts.isExportDeclaration(statement))).toBe(true);
 
-    const parts = await Promise.all(["src/content/index.ts", "src/session/index.ts"].map(load));
+    const parts = await Promise.all(
+      ["src/blobs/index.ts", "src/content/index.ts", "src/session/index.ts"].map(load),
+    );
     const names = parts.flatMap((part) => Object.keys(part)).sort();
     expect(Object.keys(await load("src/index.ts")).sort()).toEqual(names);
   });

@@ -12,6 +12,9 @@ export const promisedNames: Readonly<Record<string, readonly string[]>> = {
     "toolPairs",
     "describeResource",
   ],
+  "sessile/blobs": ["blobStore", "memoryBlobStore", "digest", "collectGarbage"],
+  "sessile/blobs/node": ["fileBlobStore"],
+  "sessile/blobs/conformance": ["blobStoreConformance"],
   "sessile/context-tokens": [
     "parseContextTokens",
     "printContextToken",

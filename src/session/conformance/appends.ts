@@ -1,6 +1,6 @@
 import { assistantMessage, toolResult, userMessage } from "../../content/index.js";
+import { equal, refuses, rejects } from "../../internal/expect.js";
 import type { EntryDraft } from "../entries.js";
-import { equal, refuses, rejects } from "./expect.js";
 import { conformanceCase, say } from "./trial.js";
 
 const usage = { input: 1, output: 2, cacheRead: 3, cacheWrite: 4, totalTokens: 10 };

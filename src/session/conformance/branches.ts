@@ -1,4 +1,4 @@
-import { equal, rejects } from "./expect.js";
+import { equal, rejects } from "../../internal/expect.js";
 import { conformanceCase, say, textsInContext } from "./trial.js";
 
 /** Branches, and where the tip is. */

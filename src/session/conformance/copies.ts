@@ -1,5 +1,5 @@
+import { equal, rejects } from "../../internal/expect.js";
 import type { Session } from "../types.js";
-import { equal, rejects } from "./expect.js";
 import { conformanceCase, cwd, say, type Trial, textsInContext } from "./trial.js";
 
 /** A session with two branches, a label on each, and the tip on the first. */

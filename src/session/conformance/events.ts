@@ -1,6 +1,6 @@
+import { equal, within } from "../../internal/expect.js";
 import type { SessionEntry, UnknownEntry } from "../entries.js";
 import type { SessionEventName } from "../events.js";
-import { equal, within } from "./expect.js";
 import { conformanceCase, say } from "./trial.js";
 
 const watched: readonly SessionEventName[] = ["created", "updated", "entry", "leaf", "closed", "error"];

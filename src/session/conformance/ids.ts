@@ -1,4 +1,4 @@
-import { equal, rejects } from "./expect.js";
+import { equal, rejects } from "../../internal/expect.js";
 import { conformanceCase, say } from "./trial.js";
 
 /** Drafts that bring their id, so that a retry is safe. */

@@ -1,5 +1,5 @@
 import { userMessage } from "../../content/index.js";
-import { equal, refuses, rejects } from "./expect.js";
+import { equal, refuses, rejects } from "../../internal/expect.js";
 import { collect, conformanceCase, cwd, pause, say, textsInContext } from "./trial.js";
 
 /** Creating, opening and closing. */

@@ -1,6 +1,6 @@
 import type { UserMessage } from "../../content/index.js";
 import { encodeUtf8 } from "../../internal/bytes.js";
-import { equal, rejects } from "./expect.js";
+import { equal, rejects } from "../../internal/expect.js";
 import { conformanceCase, say, textsInContext } from "./trial.js";
 
 const mebibyte = 1024 * 1024;

@@ -1,5 +1,5 @@
+import { equal, refuses, rejects } from "../../internal/expect.js";
 import type { SessionQuery, SessionStore } from "../types.js";
-import { equal, refuses, rejects } from "./expect.js";
 import { collect, conformanceCase, cwd, pause, say, type Trial } from "./trial.js";
 
 async function idsOf(store: SessionStore, query?: SessionQuery): Promise<readonly string[]> {

@@ -1,7 +1,7 @@
 import { userMessage } from "../../content/index.js";
+import { asFailure, equal } from "../../internal/expect.js";
 import type { EntryDraft, SessionEntry, UnknownEntry } from "../entries.js";
 import type { Session, SessionStore } from "../types.js";
-import { asFailure, equal } from "./expect.js";
 import type { ConformanceCase, ConformanceSubject } from "./subject.js";
 
 /** The project directory of sessions that need none in particular. */

@@ -1,6 +1,6 @@
 import { SessileError } from "../../errors/index.js";
+import { equal, refuses, rejects } from "../../internal/expect.js";
 import type { EntryDraft } from "../entries.js";
-import { equal, refuses, rejects } from "./expect.js";
 import { conformanceCase, say, textsInContext } from "./trial.js";
 
 const usage = { input: 1, output: 2, cacheRead: 0, cacheWrite: 0 };

@@ -1,7 +1,8 @@
 import { dirname, join, resolve } from "node:path";
 import { SessileError } from "../../errors/index.js";
+import { storageError } from "../../internal/storage-error.js";
 import type { Durability, LogPosition, SessionBackend, StoredSession } from "../backend.js";
-import { type Disk, type FileStat, storageError } from "./disk.js";
+import type { Disk, FileStat } from "./disk.js";
 import { readEnds } from "./ends.js";
 import { FileLog, type FileLogOptions } from "./file-log.js";
 import { fileName, idOfFileName, partitionDirectory, projectName, projectNames } from "./layout.js";

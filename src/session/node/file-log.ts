@@ -1,8 +1,9 @@
 import { dirname } from "node:path";
 import { SessileError } from "../../errors/index.js";
 import { concatBytes } from "../../internal/bytes.js";
+import { errnoOf, storageError } from "../../internal/storage-error.js";
 import type { LinePlace, LogAppend, LogBatch, LogPosition, SessionLog } from "../backend.js";
-import { type DiskFile, errnoOf, storageError } from "./disk.js";
+import type { DiskFile } from "./disk.js";
 import type { FileLock } from "./lock.js";
 import { gone, LogEnd, type LogEndOptions, regular, stamp } from "./log-end.js";
 import { nodePlatform } from "./platform.js";

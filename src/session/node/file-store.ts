@@ -1,11 +1,12 @@
 import { basename, resolve } from "node:path";
 import { SessileError } from "../../errors/index.js";
 import { integerOption, stringArgument } from "../../internal/arguments.js";
+import { storageError } from "../../internal/storage-error.js";
 import type { Durability } from "../backend.js";
 import { defaultLimits } from "../codec/limits.js";
 import { openLog, type SessionStoreOptions, sessionStore } from "../store.js";
 import type { Session, SessionStore } from "../types.js";
-import { type Disk, nodeDisk, storageError } from "./disk.js";
+import { type Disk, nodeDisk } from "./disk.js";
 import { FileBackend } from "./file-backend.js";
 import { idOfFileName, storeDirectory } from "./layout.js";
 

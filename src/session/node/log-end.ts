@@ -1,7 +1,8 @@
 import { dirname } from "node:path";
 import { SessileError } from "../../errors/index.js";
+import { storageError } from "../../internal/storage-error.js";
 import type { Durability, LogPosition } from "../backend.js";
-import { type Disk, type DiskFile, type FileStat, storageError } from "./disk.js";
+import type { Disk, DiskFile, FileStat } from "./disk.js";
 import { absentPosition, markedBytes, markOf, printPosition } from "./position.js";
 import { mendTail, type SavedTail } from "./tail.js";
 

@@ -3,8 +3,7 @@ import { mkdirSync, statSync, symlinkSync, utimesSync, writeFileSync } from "nod
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test, vi } from "vitest";
-import { SessileError } from "../../../src/errors/index.js";
-import { type Disk, type DiskFile, errnoOf, nodeDisk, storageError } from "../../../src/session/node/disk.js";
+import { type Disk, type DiskFile, nodeDisk } from "../../../src/session/node/disk.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 import { temporaryDirectory } from "./temporary-directory.js";
 
@@ -280,30 +279,5 @@ describe("SimulatedDisk after a power cut", () => {
     resume();
     await syncing;
     expect(states(disk, "/a")).toEqual(["x", "x0", "xy"]);
-  });
-});
-
-describe("storageError", () => {
-  test("keeps the system's code, and leaves what is no system error alone", () => {
-    const cause = Object.assign(new Error("no space"), { code: "ENOSPC" });
-    expect(errnoOf(cause)).toBe("ENOSPC");
-    const error = storageError("append to", "/a", cause);
-    expect(error).toMatchObject({
-      code: "STORAGE_FAILED",
-      details: { operation: "append to", path: "/a", errno: "ENOSPC" },
-      cause,
-    });
-    const known = new SessileError("SESSION_NOT_FOUND", "gone", { details: { id: "a" } });
-    for (const other of [
-      known,
-      new TypeError("x"),
-      Object.assign(new Error(""), { code: "ERR_X" }),
-      "text",
-      null,
-    ]) {
-      expect(storageError("read", "/a", other)).toBe(other);
-    }
-    expect(errnoOf(null)).toBeUndefined();
-    expect(errnoOf({ code: 5 })).toBeUndefined();
   });
 });

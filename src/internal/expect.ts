@@ -1,5 +1,7 @@
-import { type ErrorCode, SessileError } from "../../errors/index.js";
-import { isRecord } from "../../internal/shape.js";
+/** How a conformance case compares, free of any test runner: what fails says what was expected and what came. */
+
+import { type ErrorCode, SessileError } from "../errors/index.js";
+import { isRecord } from "./shape.js";
 
 /** What a case found wrong, in contrast to what a store throws. */
 class Failure extends Error {}

@@ -1,0 +1,37 @@
+/**
+ * The promises of a blob store as cases that any test runner can run: for whoever writes a backend.
+ *
+ * @module blobs/conformance
+ */
+import { collectionCases } from "./conformance/collections.js";
+import { endCases } from "./conformance/ends.js";
+import { putCases } from "./conformance/puts.js";
+import { readCases } from "./conformance/reads.js";
+import type { BlobConformanceCase } from "./conformance/subject.js";
+import { tenantCases } from "./conformance/tenants.js";
+
+export type { BlobConformanceCase, BlobConformanceSubject } from "./conformance/subject.js";
+
+/**
+ * Every promise of a blob store, one case each, free of any test runner. A backend is right when `blobStore` on it passes
+ * all of them, each with a fresh subject.
+ *
+ * @example
+ * ```ts
+ * import { test } from "vitest";
+ *
+ * for (const { name, run } of blobStoreConformance) {
+ *   test(name, async ({ skip }) => {
+ *     const result = await run({ open: (options) => blobStore(blobBackend, options) });
+ *     if (result !== undefined) skip(result.skipped);
+ *   });
+ * }
+ * ```
+ */
+export const blobStoreConformance: readonly BlobConformanceCase[] = [
+  ...putCases,
+  ...readCases,
+  ...endCases,
+  ...tenantCases,
+  ...collectionCases,
+];

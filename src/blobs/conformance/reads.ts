@@ -1,0 +1,195 @@
+import type { BlobRef } from "../../content/index.js";
+import { concatBytes } from "../../internal/bytes.js";
+import { equal, refuses, rejects } from "../../internal/expect.js";
+import { digest } from "../hash.js";
+import { partsOf } from "../ref.js";
+import { blobCase, collect, noise, refsIn, sameBytes } from "./trial.js";
+
+const absent = digest(noise(77, 77));
+
+/** What is no name of a blob; some would be a path. */
+const noRefs: readonly unknown[] = [
+  "",
+  "sha256:",
+  "sha256:../../../../etc/passwd",
+  `sha256:${"0".repeat(63)}`,
+  `sha256:${"0".repeat(65)}`,
+  `sha256:${"A".repeat(64)}`,
+  `SHA256:${"a".repeat(64)}`,
+  `sha256:${"0".repeat(64)}\n`,
+  ` sha256:${"0".repeat(64)}`,
+  `sha256:${"0".repeat(61)}/..`,
+  `sha256:${"0".repeat(63)}\0`,
+  `md5:${"0".repeat(64)}`,
+  `sha512:${"0".repeat(64)}`,
+  "0".repeat(64),
+  undefined,
+  null,
+  {},
+];
+
+/** Other bytes than a blob's, as faults make them. */
+const faults: Readonly<Record<string, (bytes: Uint8Array) => Uint8Array>> = {
+  "one bit flipped at the start": (bytes) => flipped(bytes, 0),
+  "one bit flipped at the end": (bytes) => flipped(bytes, bytes.length - 1),
+  "cut in the middle": (bytes) => bytes.slice(0, bytes.length >> 1),
+  emptied: () => new Uint8Array(),
+  "a byte longer": (bytes) => concatBytes([bytes, new Uint8Array(1)]),
+  "zeros of the same length": (bytes) => new Uint8Array(bytes.length),
+  "another blob's bytes": (bytes) => noise(bytes.length, 8),
+};
+
+function flipped(bytes: Uint8Array, at: number): Uint8Array {
+  const copy = bytes.slice();
+  copy[at] = (copy[at] as number) ^ 1;
+  return copy;
+}
+
+/** Reading blobs. */
+export const readCases = [
+  blobCase("get returns a copy", async ({ open }) => {
+    const store = await open();
+    for (const bytes of [noise(10), noise(300_000)]) {
+      const { ref } = await store.put(bytes);
+      (await store.get(ref))?.fill(0);
+      for await (const chunk of (await store.stream(ref)) ?? []) chunk.fill(0);
+      sameBytes(await store.get(ref), bytes, "bytes read after a copy was changed");
+    }
+  }),
+
+  blobCase("what is not there is undefined", async ({ open }) => {
+    const store = await open();
+    for (const there of [[], [noise(1)]]) {
+      const refs = [];
+      for (const bytes of there) refs.push((await store.put(bytes)).ref);
+      equal(await store.get(absent), undefined, "get");
+      equal(await store.stream(absent), undefined, "stream");
+      equal(await store.stat(absent), undefined, "stat");
+      equal(await store.touch(absent), undefined, "touch");
+      equal(await store.delete(absent), false, "delete");
+      equal(await refsIn(store), refs, "list");
+    }
+  }),
+
+  blobCase("what is no name of a blob is a TypeError, before anything is looked at", async ({ open }) => {
+    const store = await open();
+    for (const value of noRefs) {
+      const ref = value as BlobRef;
+      for (const act of ["get", "stream", "stat", "touch", "delete"] as const) {
+        await refuses(() => store[act](ref), `${act} of ${JSON.stringify(value)}`);
+      }
+      if (value !== undefined) await refuses(() => store.put(noise(1), { ref }), "put under it");
+    }
+  }),
+
+  blobCase("a stream gives the bytes of a get", async ({ open }) => {
+    const store = await open();
+    for (const size of [0, 1, 262_145, 2_200_000]) {
+      const bytes = noise(size, 5);
+      const { ref } = await store.put(bytes);
+      const chunks = await collect((await store.stream(ref)) ?? []);
+      sameBytes(concatBytes(chunks), bytes, `a stream of ${size} bytes`);
+      equal(chunks.filter(({ length }) => length === 0).length, 0, "empty chunks");
+    }
+  }),
+
+  blobCase("stat gives a blob's size, and touch renews its lease", async ({ open }) => {
+    const store = await open();
+    for (const size of [10, 300_000]) {
+      const bytes = noise(size, size);
+      const { ref, touchedAt } = await store.put(bytes);
+      equal(await store.stat(ref), { ref, size, touchedAt }, "stat after the put");
+      const touched = await (await open()).touch(ref);
+      equal([touched?.ref, touched?.size], [ref, size], "ref and size that touch gives");
+      equal((touched?.touchedAt ?? 0) > touchedAt, true, "whether it was touched later than put");
+      equal(await store.stat(ref), touched, "stat after the touch");
+      const again = await store.put(bytes);
+      equal(again.touchedAt > (touched?.touchedAt ?? 0), true, "whether a put of the same bytes touches");
+      equal(await store.stat(ref), again, "stat after the second put");
+    }
+  }),
+
+  blobCase("list gives every blob once, with what stat says", async ({ open }) => {
+    const store = await open();
+    const stats = await Promise.all(Array.from({ length: 100 }, (_, size) => store.put(noise(size))));
+    const byRef = (a: { ref: string }, b: { ref: string }) => (a.ref < b.ref ? -1 : 1);
+    const listed = await collect((await open()).list());
+    equal(listed.sort(byRef), stats.sort(byRef), "blobs");
+  }),
+
+  blobCase("a deleted blob is gone for every handle, and can be put again", async ({ open }) => {
+    const [store, other] = [await open(), await open()];
+    const { ref } = await store.put(noise(10));
+    equal(await other.delete(ref), true, "whether it was there");
+    equal(await other.delete(ref), false, "whether it still was");
+    equal(await store.get(ref), undefined, "get");
+    equal(await refsIn(store), [], "blobs");
+    await store.put(noise(10));
+    sameBytes(await other.get(ref), noise(10), "bytes after another put");
+  }),
+
+  blobCase("bytes that are not what their name says never come back", async ({ open, subject }) => {
+    if (subject.damage === undefined) return { skipped: "the subject cannot damage what is stored" };
+    for (const size of [1000, 1_100_000]) {
+      for (const [fault, change] of Object.entries(faults)) {
+        const store = await open();
+        const bytes = noise(size, 4);
+        const { ref } = await store.put(bytes);
+        const wrong = change(bytes);
+        const actual = digest(wrong, partsOf(ref).algorithm);
+        await subject.damage(ref, wrong);
+        const details = await rejects(() => store.get(ref), "BLOB_CORRUPT", `get of what is ${fault}`);
+        const { quarantined: _, ...rest } = details as { readonly quarantined?: string };
+        equal(rest, { expected: ref, actual, size: wrong.length }, `details of what is ${fault}`);
+        await store.delete(ref);
+
+        await store.put(bytes);
+        await subject.damage(ref, wrong);
+        let streamed = 0;
+        await rejects(
+          async () => {
+            for await (const { length } of (await store.stream(ref)) ?? []) streamed += length;
+          },
+          "BLOB_CORRUPT",
+          `stream of what is ${fault}`,
+        );
+        equal(streamed < Math.max(1, wrong.length), true, "whether the stream failed before its end");
+        await store.delete(ref);
+      }
+    }
+    return undefined;
+  }),
+
+  blobCase("a corrupt blob is mended by a put of its bytes", async ({ open, subject }) => {
+    if (subject.damage === undefined) return { skipped: "the subject cannot damage what is stored" };
+    const store = await open();
+    const bytes = noise(1000);
+    const { ref } = await store.put(bytes);
+    // Seen by its size alone.
+    await subject.damage(ref, bytes.slice(0, 500));
+    await store.put(bytes);
+    sameBytes(await store.get(ref), bytes, "what was cut, and put again");
+    // Seen when it is read, and put aside.
+    await subject.damage(ref, noise(1000, 2));
+    await rejects(() => store.get(ref), "BLOB_CORRUPT", "get of what is corrupt");
+    await store.put(bytes);
+    sameBytes(await store.get(ref), bytes, "what was corrupt, and put again");
+    return undefined;
+  }),
+
+  blobCase("verify names what is corrupt and what is missing", async ({ open, subject }) => {
+    const store = await open();
+    const good = await store.put(noise(1000, 2));
+    const bad = await store.put(noise(300_000));
+    const whole = await store.verify();
+    equal(whole, { checked: { count: 2, bytes: 301_000 }, corrupt: [], missing: [] }, "of whole blobs");
+    equal((await store.verify({ refs: [absent, good.ref] })).missing, [absent], "missing blobs");
+    if (subject.damage === undefined) return { skipped: "the subject cannot damage what is stored" };
+    await subject.damage(bad.ref, noise(300_000, 3));
+    const [one, ...others] = (await store.verify()).corrupt;
+    const actual = digest(noise(300_000, 3), partsOf(bad.ref).algorithm);
+    equal([one?.ref, one?.actual, others.length], [bad.ref, actual, 0], "the corrupt blob");
+    equal(await store.get(good.ref).then((bytes) => bytes?.length), 1000, "bytes of the other");
+    return undefined;
+  }),
+];

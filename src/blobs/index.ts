@@ -1,0 +1,33 @@
+/**
+ * Bytes under their digest, stored once: stores, the port below them, and the collection of what nothing names any more.
+ *
+ * @module blobs
+ */
+export type {
+  BlobBackend,
+  BlobHints,
+  BlobLeftovers,
+  BlobReading,
+  BlobStat,
+  BlobTrash,
+  BlobWriter,
+  TrashedBlob,
+} from "./backend.js";
+export {
+  type BlobMark,
+  type BlobTally,
+  type CollectionReport,
+  type CollectOptions,
+  collectGarbage,
+} from "./collect.js";
+export { digest, type Hasher, type HashFunction } from "./hash.js";
+export { memoryBlobStore } from "./memory.js";
+export { blobRefsIn, type DigestAlgorithm, isBlobRef } from "./ref.js";
+export { type BlobStoreOptions, blobStore } from "./store.js";
+export type {
+  BlobProgress,
+  BlobStore,
+  BlobTransferOptions,
+  BlobVerification,
+  PutOptions,
+} from "./types.js";

@@ -1,0 +1,98 @@
+import type { BlobRef } from "../content/index.js";
+import { SessileError } from "../errors/index.js";
+import { describe, integerOption } from "../internal/arguments.js";
+import { type Hasher, type HashFunction, refFrom } from "./hash.js";
+import { type DigestAlgorithm, partsOf, refArgument } from "./ref.js";
+import type { PutOptions } from "./types.js";
+
+/** What bytes have to be, to be taken. */
+export interface Conditions {
+  readonly maxBytes: number;
+  /** Declared, both. */
+  readonly size: number | undefined;
+  readonly ref: BlobRef | undefined;
+}
+
+/** The conditions of a put. Throws TypeError, RangeError; BLOB_TOO_LARGE where the declared size says it already. */
+export function conditionsOf(options: PutOptions, storeMaxBytes: number): Conditions {
+  const maxBytes = Math.min(
+    storeMaxBytes,
+    integerOption("maxBytes", options.maxBytes, Number.MAX_SAFE_INTEGER, 0),
+  );
+  const size = options.size === undefined ? undefined : integerOption("size", options.size, 0, 0);
+  if (size !== undefined && size > maxBytes) throw tooLarge(size, maxBytes);
+  return { maxBytes, size, ref: options.ref === undefined ? undefined : refArgument("ref", options.ref) };
+}
+
+/** Measures bytes on their way in, and refuses them as soon as they cannot be what they should be. */
+export class Intake {
+  readonly #conditions: Conditions;
+  readonly #hash: HashFunction;
+  readonly #hasher: Hasher;
+  /** The declared digest's own, where it is of the other algorithm. */
+  readonly #second: { readonly hash: HashFunction; readonly hasher: Hasher } | undefined;
+  #size = 0;
+
+  constructor(
+    conditions: Conditions,
+    hash: HashFunction,
+    hashes: Readonly<Record<DigestAlgorithm, HashFunction>>,
+  ) {
+    this.#conditions = conditions;
+    this.#hash = hash;
+    this.#hasher = hash.create();
+    const declared = conditions.ref === undefined ? hash.name : partsOf(conditions.ref).algorithm;
+    if (declared !== hash.name) this.#second = { hash: hashes[declared], hasher: hashes[declared].create() };
+  }
+
+  /** Bytes that were admitted so far. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Counts bytes, before they are written anywhere. */
+  admit(bytes: number): void {
+    const { maxBytes, size } = this.#conditions;
+    const total = this.#size + bytes;
+    if (total > maxBytes) throw tooLarge(total, maxBytes);
+    if (size !== undefined && total > size) throw mismatch("size", size, total);
+    this.#size = total;
+  }
+
+  /** Takes admitted bytes into the digest. */
+  hash(bytes: Uint8Array): void {
+    this.#hasher.update(bytes);
+    this.#second?.hasher.update(bytes);
+  }
+
+  /** The name of all that came, once there is no more. */
+  seal(): BlobRef {
+    const { size, ref: declared } = this.#conditions;
+    if (size !== undefined && this.#size !== size) throw mismatch("size", size, this.#size);
+    const ref = refFrom(this.#hash, this.#hasher);
+    const actual = this.#second === undefined ? ref : refFrom(this.#second.hash, this.#second.hasher);
+    if (declared !== undefined && actual !== declared) throw mismatch("digest", declared, actual);
+    return ref;
+  }
+}
+
+/** Returns a chunk of a source; a TypeError says what came instead. */
+export function chunkOf(value: unknown): Uint8Array {
+  if (value instanceof Uint8Array) return value;
+  throw new TypeError(`source: expected chunks that are Uint8Array, got ${describe(value)}`);
+}
+
+function tooLarge(bytes: number, maxBytes: number): SessileError {
+  return new SessileError(
+    "BLOB_TOO_LARGE",
+    `there are ${bytes} bytes or more, at most ${maxBytes} are taken`,
+    {
+      details: { bytes, maxBytes },
+    },
+  );
+}
+
+function mismatch(what: "size" | "digest", expected: number | string, actual: number | string): SessileError {
+  const message = `the ${what} was declared as ${expected} and is ${actual}${what === "size" ? " or more" : ""}`;
+  return new SessileError("BLOB_MISMATCH", message, { details: { what, expected, actual } });
+}

@@ -1,0 +1,138 @@
+import type { BlobRef } from "../content/index.js";
+import { concatBytes } from "../internal/bytes.js";
+import type { BlobBackend, BlobStat, BlobTrash, BlobWriter, TrashedBlob } from "./backend.js";
+import { type BlobStoreOptions, blobStore } from "./store.js";
+import type { BlobStore } from "./types.js";
+
+/**
+ * Blobs in memory: for tests, for browsers, and for agents that keep none.
+ *
+ * @throws TypeError, RangeError for options that are none
+ * @example
+ * ```ts
+ * const blobs = memoryBlobStore();
+ * const { ref } = await blobs.put(bytes);
+ * const copy = await blobs.get(ref);
+ * ```
+ */
+export function memoryBlobStore(
+  options: BlobStoreOptions & {
+    /** Milliseconds since 1970. Default `Date.now`. */
+    readonly now?: () => number;
+  } = {},
+): BlobStore {
+  return blobStore(memoryBlobBackend(options.now), options);
+}
+
+interface Kept {
+  readonly bytes: Uint8Array;
+  readonly at: number;
+}
+
+/** The backend of {@link memoryBlobStore}. */
+export function memoryBlobBackend(now: () => number = Date.now): BlobBackend {
+  const partitions = new Map<string, BlobBackend>();
+  const whole = onePartition(now, (name) => {
+    const known = partitions.get(name) ?? onePartition(now, (other) => whole.partition(other));
+    partitions.set(name, known);
+    return known;
+  });
+  return whole;
+}
+
+function onePartition(now: () => number, partition: (name: string) => BlobBackend): BlobBackend {
+  const stored = new Map<BlobRef, Kept>();
+  const trashed = new Map<BlobRef, Kept>();
+
+  const statOf = (ref: BlobRef): BlobStat | undefined => {
+    const kept = stored.get(ref);
+    return kept && { ref, size: kept.bytes.length, touchedAt: kept.at };
+  };
+  const keep = (ref: BlobRef, bytes: Uint8Array): BlobStat => {
+    // A touch shows, also within one tick of the clock.
+    const before = stored.get(ref)?.at ?? Number.NEGATIVE_INFINITY;
+    stored.set(ref, { bytes, at: Math.max(now(), before + 0.001) });
+    return statOf(ref) as BlobStat;
+  };
+  const move = (ref: BlobRef, from: Map<BlobRef, Kept>, to: Map<BlobRef, Kept>): boolean => {
+    const kept = from.get(ref);
+    if (kept === undefined) return false;
+    to.set(ref, { bytes: kept.bytes, at: now() });
+    return from.delete(ref);
+  };
+  const trash: BlobTrash = {
+    async take({ ref, touchedAt }) {
+      return stored.get(ref)?.at === touchedAt && move(ref, stored, trashed);
+    },
+    async *list() {
+      for (const [ref, { bytes, at }] of [...trashed]) {
+        yield { ref, size: bytes.length, trashedAt: at } satisfies TrashedBlob;
+      }
+    },
+    async restore(ref) {
+      // What was put again since is at least as good.
+      return stored.has(ref) ? trashed.delete(ref) : move(ref, trashed, stored);
+    },
+    async delete(ref) {
+      return trashed.delete(ref);
+    },
+  };
+
+  return {
+    async write(ref, bytes) {
+      const known = stored.get(ref)?.bytes;
+      return keep(ref, known?.length === bytes.length ? known : new Uint8Array(bytes));
+    },
+    async create() {
+      let chunks: Uint8Array[] = [];
+      return {
+        async write(chunk) {
+          chunks.push(new Uint8Array(chunk));
+        },
+        async commit(ref) {
+          const bytes = concatBytes(chunks);
+          const known = stored.get(ref)?.bytes;
+          return keep(ref, known?.length === bytes.length ? known : bytes);
+        },
+        async discard() {
+          chunks = [];
+        },
+      } satisfies BlobWriter;
+    },
+    async read(ref) {
+      const kept = stored.get(ref);
+      if (kept === undefined) return undefined;
+      return {
+        size: kept.bytes.length,
+        bytes: (async function* () {
+          yield new Uint8Array(kept.bytes);
+        })(),
+        async quarantine() {
+          if (stored.get(ref)?.bytes === kept.bytes) stored.delete(ref);
+          return undefined;
+        },
+      };
+    },
+    async stat(ref) {
+      return statOf(ref);
+    },
+    async touch(ref) {
+      const kept = stored.get(ref);
+      return kept && keep(ref, kept.bytes);
+    },
+    async *list() {
+      for (const ref of [...stored.keys()]) {
+        const stat = statOf(ref);
+        if (stat !== undefined) yield stat;
+      }
+    },
+    async delete(ref) {
+      return stored.delete(ref);
+    },
+    trash,
+    async now() {
+      return now();
+    },
+    partition,
+  };
+}

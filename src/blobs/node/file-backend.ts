@@ -1,0 +1,287 @@
+import { basename, dirname, join } from "node:path";
+import type { BlobRef } from "../../content/index.js";
+import { randomHex8 } from "../../internal/ids.js";
+import { errnoOf, storageError } from "../../internal/storage-error.js";
+import type { BlobBackend, BlobHints, BlobLeftovers, BlobReading, BlobStat, BlobWriter } from "../backend.js";
+import { corruptError } from "../reading.js";
+import { partsOf } from "../ref.js";
+import { type Durability, placeNew, StoreDirectory } from "./directory.js";
+import type { BlobDisk, FileStat } from "./disk.js";
+import { FileTrash } from "./file-trash.js";
+import { gate } from "./gate.js";
+import { type Layout, partitionDirectory } from "./layout.js";
+import { removeLeftovers } from "./leftovers.js";
+import { listBlobs, pathsThere } from "./locate.js";
+import { NewFile } from "./new-file.js";
+import { readPieces, readWhole } from "./read-file.js";
+import { type Renewed, renew } from "./renew.js";
+
+/** What a backend on files is made of. */
+export interface FileBackendOptions {
+  readonly dir: string;
+  readonly disk: BlobDisk;
+  readonly layout: Layout;
+  readonly durability: Durability;
+}
+
+/** Puts that hold a descriptor at a time. */
+const putsAtATime = 32;
+
+/** Blobs as files below a directory. See `layout.ts` for where, and docs of `fileBlobStore` for the order of writes. */
+export class FileBlobBackend implements BlobBackend {
+  readonly trash: FileTrash;
+  readonly #options: FileBackendOptions;
+  readonly #whole: FileBlobBackend;
+  readonly #directory: StoreDirectory;
+  readonly #inTurn = gate(putsAtATime);
+
+  constructor(options: FileBackendOptions, whole?: FileBlobBackend) {
+    const { dir, disk, layout, durability } = options;
+    this.#options = options;
+    this.#whole = whole ?? this;
+    this.#directory = new StoreDirectory(dir, disk, layout, durability);
+    this.trash = new FileTrash(this.#directory);
+  }
+
+  get location(): string {
+    return this.#directory.path;
+  }
+
+  write(ref: BlobRef, bytes: Uint8Array, hints: BlobHints): Promise<BlobStat> {
+    return this.#inTurn(() =>
+      this.#guard("put into", async () => {
+        this.#directory.check();
+        const renewed = await this.#renew(ref, bytes.length);
+        if (renewed !== undefined) return renewed;
+        const file = await NewFile.create(this.#directory);
+        try {
+          file.writeNow(bytes);
+          return await this.#place(file, ref, bytes.length, hints);
+        } catch (error) {
+          file.discard();
+          throw error;
+        }
+      }),
+    );
+  }
+
+  async create(hints: BlobHints): Promise<BlobWriter> {
+    const file = await this.#guard("put into", () => NewFile.create(this.#directory));
+    let size = 0;
+    return {
+      write: (chunk) =>
+        this.#guard("put into", async () => {
+          await file.write(chunk);
+          size += chunk.length;
+        }),
+      commit: (ref) =>
+        this.#inTurn(() =>
+          this.#guard("put into", async () => {
+            const renewed = await this.#renew(ref, size);
+            if (renewed === undefined) return this.#place(file, ref, size, hints);
+            file.discard();
+            return renewed;
+          }),
+        ),
+      discard: async () => file.discard(),
+    };
+  }
+
+  read(ref: BlobRef): Promise<BlobReading | undefined> {
+    return this.#guard("read from", async () => {
+      this.#directory.check();
+      const { disk } = this.#directory;
+      for (const path of await pathsThere(this.#directory, ref)) {
+        const opened = this.#open(path, ref);
+        if (opened === undefined) continue;
+        const { fd, stat } = opened;
+        let bytes: Uint8Array | undefined;
+        try {
+          bytes = readWhole(disk, fd, stat.size);
+        } finally {
+          disk.close(fd);
+        }
+        return {
+          size: stat.size,
+          bytes: bytes === undefined ? this.#pieces(path, ref) : single(bytes),
+          quarantine: async () => this.#putAside(path, ref, stat),
+        };
+      }
+      return undefined;
+    });
+  }
+
+  stat(ref: BlobRef): Promise<BlobStat | undefined> {
+    return this.#guard("look into", async () => {
+      this.#directory.check();
+      for (const path of await pathsThere(this.#directory, ref)) {
+        const stat = this.#directory.disk.statAt(this.#directory.at(path));
+        if (stat?.kind === "file") return { ref, size: stat.size, touchedAt: stat.mtimeMs };
+      }
+      return undefined;
+    });
+  }
+
+  touch(ref: BlobRef): Promise<BlobStat | undefined> {
+    return this.#guard("touch in", async () => {
+      this.#directory.check();
+      for (const path of await pathsThere(this.#directory, ref)) {
+        const renewed = await renew(this.#directory, path, undefined);
+        if (renewed !== undefined) return { ref, ...renewed };
+      }
+      return undefined;
+    });
+  }
+
+  async *list(options: { readonly signal?: AbortSignal } = {}): AsyncGenerator<BlobStat, void, undefined> {
+    try {
+      this.#directory.check();
+      yield* listBlobs(this.#directory, options.signal);
+    } catch (error) {
+      throw storageError("list", this.location, error);
+    }
+  }
+
+  delete(ref: BlobRef): Promise<boolean> {
+    return this.#guard("delete from", async () => {
+      this.#directory.check();
+      let deleted = false;
+      for (const path of await pathsThere(this.#directory, ref)) {
+        const target = this.#directory.at(path);
+        if (this.#directory.disk.statAt(target)?.kind !== "file") continue;
+        if (!this.#directory.disk.unlink(target)) continue;
+        deleted = true;
+        await this.#directory.sync(dirname(path));
+      }
+      return deleted;
+    });
+  }
+
+  /** What the file system thinks the time is; a network's differs from this machine's. */
+  now(): Promise<number> {
+    return this.#guard("look into", async () => {
+      const file = await NewFile.create(this.#directory);
+      try {
+        return file.mtimeMs();
+      } finally {
+        file.discard();
+      }
+    });
+  }
+
+  partition(name: string): FileBlobBackend {
+    const dir = join(this.#whole.#options.dir, partitionDirectory(name));
+    return new FileBlobBackend({ ...this.#options, dir }, this.#whole);
+  }
+
+  removeLeftovers(before: number, options: { readonly dryRun: boolean }): Promise<BlobLeftovers> {
+    return this.#guard("clean", () => removeLeftovers(this.#directory, before, options));
+  }
+
+  async #renew(ref: BlobRef, size: number): Promise<BlobStat | undefined> {
+    const { layout } = this.#directory;
+    for (const name of layout.namesOf(ref)) {
+      let renewed: Renewed | undefined;
+      try {
+        renewed = await renew(this.#directory, join(layout.folderOf(ref), name), size);
+      } catch (error) {
+        // Not ours to touch, or not to be made to last: the bytes are at hand, and written anew.
+        if (errnoOf(error) === undefined) throw error;
+      }
+      if (renewed !== undefined) return { ref, ...renewed };
+    }
+    return undefined;
+  }
+
+  async #place(file: NewFile, ref: BlobRef, size: number, hints: BlobHints): Promise<BlobStat> {
+    const { layout } = this.#directory;
+    const path = join(layout.folderOf(ref), layout.nameFor(ref, hints.mediaType));
+    try {
+      return { ref, size, touchedAt: await file.place(path) };
+    } catch (error) {
+      // Windows does not replace a file that is read-only or open; an identical one that came in between is as good.
+      if (!["EPERM", "EACCES", "EBUSY", "EEXIST"].includes(errnoOf(error) ?? "")) throw error;
+      const renewed = await this.#renew(ref, size);
+      if (renewed === undefined) throw error;
+      file.discard();
+      return renewed;
+    }
+  }
+
+  /** Opens a blob; undefined where it is not there, BLOB_CORRUPT where something is that is no file. */
+  #open(path: string, ref: BlobRef): { readonly fd: number; readonly stat: FileStat } | undefined {
+    const { disk } = this.#directory;
+    const target = this.#directory.at(path);
+    let fd: number;
+    try {
+      fd = disk.open(target);
+    } catch (error) {
+      const errno = errnoOf(error) ?? "";
+      if (errno === "ENOENT" || errno === "ENOTDIR") return undefined;
+      const stat = disk.statAt(target);
+      if (stat === undefined) return undefined;
+      if (stat.kind === "file") throw error;
+      throw this.#notAFile(path, ref, stat);
+    }
+    const stat = disk.stat(fd);
+    if (stat.kind === "file") return { fd, stat };
+    disk.close(fd);
+    throw this.#notAFile(path, ref, stat);
+  }
+
+  /** A large file's pieces. It is opened when they are asked for, so that a stream that nobody reads holds nothing. */
+  async *#pieces(path: string, ref: BlobRef): AsyncGenerator<Uint8Array, void, undefined> {
+    try {
+      const opened = this.#open(path, ref);
+      if (opened === undefined) {
+        throw Object.assign(new Error(`ENOENT: ${path} was deleted`), { code: "ENOENT" });
+      }
+      yield* readPieces(this.#directory.disk, opened.fd);
+    } catch (error) {
+      throw storageError("read from", this.location, error);
+    }
+  }
+
+  #notAFile(path: string, ref: BlobRef, stat: FileStat): Error {
+    let quarantined: string | undefined;
+    try {
+      quarantined = this.#putAside(path, ref, stat);
+    } catch {
+      // What matters is that it is no blob.
+    }
+    const actual = `a ${stat.kind}`;
+    return corruptError({
+      expected: ref,
+      actual,
+      size: stat.size,
+      ...(quarantined === undefined ? {} : { quarantined }),
+    });
+  }
+
+  /** Moves what was seen at a path into quarantine; what took its place since goes back. */
+  #putAside(path: string, ref: BlobRef, seen: FileStat): string | undefined {
+    const { disk } = this.#directory;
+    const from = this.#directory.at(path);
+    const isSeen = (stat: FileStat | undefined) => stat?.ino === seen.ino && stat.dev === seen.dev;
+    if (!isSeen(disk.statAt(from))) return undefined;
+    disk.makeDirectory(this.#directory.at("quarantine"));
+    const name = `${partsOf(ref).algorithm}-${basename(path)}-${randomHex8()}`;
+    const to = this.#directory.at("quarantine", name);
+    disk.rename(from, to);
+    if (isSeen(disk.statAt(to))) return to;
+    placeNew(disk, to, from);
+    return undefined;
+  }
+
+  async #guard<T>(operation: string, act: () => Promise<T>): Promise<T> {
+    try {
+      return await act();
+    } catch (error) {
+      throw storageError(operation, this.location, error);
+    }
+  }
+}
+
+async function* single(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, undefined> {
+  yield bytes;
+}

@@ -1,0 +1,70 @@
+import { join } from "node:path";
+import type { BlobRef } from "../../content/index.js";
+import { extensionOf, knownExtensions } from "../extension.js";
+import { type DigestAlgorithm, partsOf, refOf } from "../ref.js";
+
+/** Where blobs lie below the directory of a store. */
+export interface Layout {
+  /** As `store.json` has it. */
+  readonly description: Readonly<Record<string, unknown>>;
+  /** The folder of a blob, relative to the store. */
+  folderOf(ref: BlobRef): string;
+  /** The file name of a new blob. */
+  nameFor(ref: BlobRef, mediaType: string | undefined): string;
+  /** The file names that a blob may have, the likeliest first; none where this layout cannot have it. */
+  namesOf(ref: BlobRef): readonly string[];
+  /** The folders with blobs in them. */
+  folders(list: (folder: string) => Promise<readonly string[]>): AsyncIterable<string>;
+  /** The ref of a file in such a folder; undefined for one that is no blob. */
+  refAt(folder: string, name: string): BlobRef | undefined;
+}
+
+/** The format that this version reads and writes. */
+export const formatVersion = 1;
+
+/** `blobs/<algorithm>/<first two digits>/<digits>`: any number of blobs, of both algorithms. */
+export const sharded: Layout = {
+  description: { format: formatVersion },
+  folderOf(ref) {
+    const { algorithm, hex } = partsOf(ref);
+    return join("blobs", algorithm, hex.slice(0, 2));
+  },
+  nameFor: (ref) => partsOf(ref).hex,
+  namesOf: (ref) => [partsOf(ref).hex],
+  async *folders(list) {
+    for (const algorithm of ["sha256", "blake3"]) {
+      for (const shard of await list(join("blobs", algorithm))) {
+        if (/^[0-9a-f]{2}$/.test(shard)) yield join("blobs", algorithm, shard);
+      }
+    }
+  },
+  refAt(folder, name) {
+    const [, algorithm = "", shard = ""] = folder.split(/[/\\]/);
+    return name.startsWith(shard) ? refOf(algorithm, name) : undefined;
+  },
+};
+
+/**
+ * `blobs/<digits>.<extension>`, one algorithm a store: a folder that people and other programs look into. The extension
+ * comes from the media type that was given with the bytes.
+ */
+export function flat(algorithm: DigestAlgorithm): Layout {
+  return {
+    description: { format: formatVersion, layout: "flat", digest: algorithm },
+    folderOf: () => "blobs",
+    nameFor: (ref, mediaType) => `${partsOf(ref).hex}.${extensionOf(mediaType)}`,
+    namesOf(ref) {
+      const { hex, algorithm: other } = partsOf(ref);
+      return other === algorithm ? knownExtensions.map((extension) => `${hex}.${extension}`) : [];
+    },
+    async *folders() {
+      yield "blobs";
+    },
+    refAt: (_, name) => refOf(algorithm, /^([0-9a-f]{64})\.[A-Za-z0-9]{1,8}$/.exec(name)?.[1] ?? ""),
+  };
+}
+
+/** The directory of a tenant. Upper case is spelt out, since some file systems do not tell it from lower. */
+export function partitionDirectory(name: string): string {
+  return `@${name.replace(/[A-Z]/g, (letter) => `!${letter.toLowerCase()}`)}`;
+}

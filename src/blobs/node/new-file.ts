@@ -1,0 +1,104 @@
+import { dirname } from "node:path";
+import { errnoOf } from "../../internal/storage-error.js";
+import type { StoreDirectory } from "./directory.js";
+
+/**
+ * A file on its way into the store: written aside, made to last, then named. Whatever fails, nothing half written ever has
+ * the name of a blob.
+ */
+export class NewFile {
+  readonly #directory: StoreDirectory;
+  readonly #path: string;
+  #fd: number | undefined;
+
+  private constructor(directory: StoreDirectory, path: string, fd: number) {
+    this.#directory = directory;
+    this.#path = path;
+    this.#fd = fd;
+  }
+
+  /** Begins one, in a store that is made where there is none. */
+  static async create(directory: StoreDirectory): Promise<NewFile> {
+    await directory.prepare();
+    const path = directory.temporaryPath();
+    try {
+      return new NewFile(directory, path, directory.disk.create(path));
+    } catch (error) {
+      if (errnoOf(error) !== "ENOENT") throw error;
+      // Somebody removed the folder since it was made.
+      directory.forget();
+      await directory.prepare();
+      return new NewFile(directory, path, directory.disk.create(path));
+    }
+  }
+
+  /** Writes at once; a write that takes only some of the bytes is gone on with. */
+  writeNow(bytes: Uint8Array): void {
+    for (let at = 0; at < bytes.length; )
+      at += progress(this.#directory.disk.writeNow(this.#descriptor(), bytes.subarray(at)));
+  }
+
+  /** Writes in the thread pool. */
+  async write(bytes: Uint8Array): Promise<void> {
+    for (let at = 0; at < bytes.length; )
+      at += progress(await this.#directory.disk.write(this.#descriptor(), bytes.subarray(at)));
+  }
+
+  /**
+   * Gives the file its name in a folder of the store, in place of whatever has it; gives when it was last written. By
+   * renaming, which needs no second names and mends what is damaged: an identical file that another put there in between
+   * is replaced by an identical one.
+   *
+   * A sync that failed is not tried again, since the system may have marked the bytes as written by then. Where the
+   * folder's fails the file keeps its name: its bytes last, and another process may have acknowledged it by now.
+   */
+  async place(path: string): Promise<number> {
+    const { disk, durable } = this.#directory;
+    const fd = this.#descriptor();
+    if (durable) await disk.sync(fd);
+    const { mtimeMs } = disk.stat(fd);
+    this.#fd = undefined;
+    disk.close(fd);
+    const folder = dirname(path);
+    this.#directory.makeFolder(folder);
+    const target = this.#directory.at(path);
+    try {
+      disk.rename(this.#path, target);
+    } catch (error) {
+      if (errnoOf(error) !== "ENOENT" || disk.statAt(this.#path) === undefined) throw error;
+      this.#directory.forget();
+      this.#directory.makeFolder(folder);
+      disk.rename(this.#path, target);
+    }
+    await this.#directory.sync(folder);
+    return mtimeMs;
+  }
+
+  /** When it was last written, in milliseconds since 1970, as the file system has it. */
+  mtimeMs(): number {
+    return this.#directory.disk.stat(this.#descriptor()).mtimeMs;
+  }
+
+  /** Forgets it, where it has no name yet. */
+  discard(): void {
+    const { disk } = this.#directory;
+    try {
+      if (this.#fd !== undefined) disk.close(this.#fd);
+      this.#fd = undefined;
+      disk.unlink(this.#path);
+    } catch {
+      // It stays until a collection, and what failed before is what the caller has to know.
+    }
+  }
+
+  #descriptor(): number {
+    if (this.#fd !== undefined) return this.#fd;
+    throw Object.assign(new Error("EBADF: the file was closed"), { code: "EBADF" });
+  }
+}
+
+/** A write that takes nothing and says nothing would be tried forever. */
+function progress(bytes: number): number {
+  if (bytes > 0) return bytes;
+  throw Object.assign(new Error("EIO: a write took no bytes"), { code: "EIO" });
+}

@@ -1,0 +1,175 @@
+import type { BlobRef } from "../content/index.js";
+import { SessileError } from "../errors/index.js";
+import { abortable } from "../internal/abortable.js";
+import { describe } from "../internal/arguments.js";
+import { concatBytes } from "../internal/bytes.js";
+import type { BlobBackend, BlobHints, BlobStat, BlobWriter } from "./backend.js";
+import type { HashFunction } from "./hash.js";
+import { chunkOf, conditionsOf, Intake } from "./intake.js";
+import { type Quota, type Reservation, unlimited } from "./quota.js";
+import type { DigestAlgorithm } from "./ref.js";
+import type { PutOptions } from "./types.js";
+
+/** Where a put goes, and what it keeps to. */
+export interface PutTarget {
+  readonly backend: BlobBackend;
+  readonly hash: HashFunction;
+  readonly hashes: Readonly<Record<DigestAlgorithm, HashFunction>>;
+  readonly maxBytes: number;
+  readonly quota: Quota | undefined;
+}
+
+/**
+ * Up to so many bytes are put in one piece: they are named before anything is written, so that a duplicate costs no
+ * writing. More are written while they are hashed, in pieces of {@link pieceBytes}.
+ */
+const wholeBytes = 256 * 1024;
+/** Small enough that hashing a piece in JavaScript does not stop all else for long, large enough to be worth a call. */
+const pieceBytes = 1024 * 1024;
+
+/** Puts bytes into a backend. See `BlobStore.put`. */
+export async function putBlob(
+  target: PutTarget,
+  source: Uint8Array | AsyncIterable<Uint8Array>,
+  options: PutOptions,
+): Promise<BlobStat> {
+  options.signal?.throwIfAborted();
+  const isBytes = source instanceof Uint8Array;
+  if (!isBytes && typeof source?.[Symbol.asyncIterator] !== "function") {
+    throw new TypeError(
+      `source: expected a Uint8Array or an async iterable of them, got ${describe(source)}`,
+    );
+  }
+  const put = new Put(target, options);
+  try {
+    if (!isBytes) return await put.stream(source);
+    return source.length <= wholeBytes ? await put.whole(source) : await put.large(source);
+  } finally {
+    put.room.release();
+  }
+}
+
+class Put {
+  readonly room: Reservation;
+  readonly #target: PutTarget;
+  readonly #options: PutOptions;
+  readonly #intake: Intake;
+  readonly #hints: BlobHints;
+  #fed = 0;
+
+  constructor(target: PutTarget, options: PutOptions) {
+    this.#target = target;
+    this.#options = options;
+    this.#intake = new Intake(conditionsOf(options, target.maxBytes), target.hash, target.hashes);
+    this.room = target.quota?.reserve() ?? unlimited;
+    const { mediaType, size } = options;
+    this.#hints = {
+      ...(mediaType === undefined ? {} : { mediaType }),
+      ...(size === undefined ? {} : { size }),
+    };
+  }
+
+  /** Bytes that are at hand, in one piece. */
+  async whole(bytes: Uint8Array): Promise<BlobStat> {
+    this.#intake.admit(bytes.length);
+    return this.#write(bytes);
+  }
+
+  /** Bytes that are at hand, too many for one piece. */
+  async large(bytes: Uint8Array): Promise<BlobStat> {
+    this.#intake.admit(bytes.length);
+    try {
+      await this.room.grow(bytes.length);
+    } catch (error) {
+      // They may be stored already, and then take no room.
+      if (!SessileError.is(error, "QUOTA_EXCEEDED")) throw error;
+      return this.#write(bytes);
+    }
+    return this.#create({ ...this.#hints, size: bytes.length }, (writer) => this.#feed(writer, bytes));
+  }
+
+  /** Bytes that come one by one: in one piece where they turn out to be few. */
+  async stream(source: AsyncIterable<Uint8Array>): Promise<BlobStat> {
+    const chunks = this.#admitted(source);
+    const few: Uint8Array[] = [];
+    for await (const chunk of chunks) {
+      // A copy: a source may fill the same array again.
+      few.push(new Uint8Array(chunk));
+      if (this.#intake.size <= wholeBytes) continue;
+      return await this.#create(this.#hints, async (writer) => {
+        for (const early of few.splice(0)) await this.#feedNew(writer, early);
+        for (let next = await chunks.next(); !next.done; next = await chunks.next())
+          await this.#feedNew(writer, next.value);
+      });
+    }
+    return this.#write(concatBytes(few));
+  }
+
+  async *#admitted(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+    for await (const value of abortable(source, this.#options.signal)) {
+      const chunk = chunkOf(value);
+      this.#intake.admit(chunk.length);
+      if (chunk.length > 0) yield chunk;
+    }
+  }
+
+  async #feedNew(writer: BlobWriter, chunk: Uint8Array): Promise<void> {
+    await this.room.grow(chunk.length);
+    await this.#feed(writer, chunk);
+  }
+
+  async #feed(writer: BlobWriter, chunk: Uint8Array): Promise<void> {
+    const { signal, onProgress } = this.#options;
+    const total = this.#hints.size;
+    for (let at = 0; at < chunk.length; at += pieceBytes) {
+      signal?.throwIfAborted();
+      const piece = chunk.subarray(at, at + pieceBytes);
+      // A piece is hashed here while the backend writes it elsewhere.
+      const written = writer.write(piece);
+      try {
+        this.#intake.hash(piece);
+      } finally {
+        // In any case: what is under way must not outlive the writer.
+        await written;
+      }
+      this.#fed += piece.length;
+      onProgress?.({ bytes: this.#fed, ...(total === undefined ? {} : { total }) });
+    }
+  }
+
+  async #create(hints: BlobHints, fill: (writer: BlobWriter) => Promise<void>): Promise<BlobStat> {
+    const { signal } = this.#options;
+    const writer = await this.#target.backend.create(hints);
+    try {
+      await fill(writer);
+      signal?.throwIfAborted();
+      const ref = this.#intake.seal();
+      const isThere = await this.#isThere(ref);
+      const stat = await writer.commit(ref);
+      if (!isThere) this.room.keep();
+      return stat;
+    } catch (error) {
+      await writer.discard();
+      throw error;
+    }
+  }
+
+  async #write(bytes: Uint8Array): Promise<BlobStat> {
+    const { backend } = this.#target;
+    const { signal, onProgress } = this.#options;
+    this.#intake.hash(bytes);
+    const ref = this.#intake.seal();
+    if (!(await this.#isThere(ref))) await this.room.grow(bytes.length);
+    signal?.throwIfAborted();
+    const stat = await backend.write(ref, bytes, { ...this.#hints, size: bytes.length });
+    this.room.keep();
+    onProgress?.({ bytes: bytes.length, total: bytes.length });
+    return stat;
+  }
+
+  /** Whether a put takes no more room; only asked where room is counted. */
+  async #isThere(ref: BlobRef): Promise<boolean> {
+    const { backend, quota } = this.#target;
+    return quota !== undefined && (await backend.stat(ref))?.size === this.#intake.size;
+  }
+}

@@ -1,0 +1,55 @@
+import type { BlobRef } from "../content/index.js";
+import { SessileError } from "../errors/index.js";
+import { abortable } from "../internal/abortable.js";
+import type { BlobReading } from "./backend.js";
+import { type HashFunction, refFrom } from "./hash.js";
+import type { BlobTransferOptions } from "./types.js";
+
+/**
+ * The bytes of a blob, verified: the last chunk is held back until all of them are known to be right. What is wrong is
+ * put aside before BLOB_CORRUPT is thrown, so that a put of the right bytes is no duplicate of it.
+ */
+export async function* verified(
+  ref: BlobRef,
+  reading: BlobReading,
+  hash: HashFunction,
+  { signal, onProgress }: BlobTransferOptions,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const hasher = hash.create();
+  let held: Uint8Array | undefined;
+  let bytes = 0;
+  for await (const chunk of abortable(reading.bytes, signal)) {
+    if (chunk.length === 0) continue;
+    hasher.update(chunk);
+    bytes += chunk.length;
+    onProgress?.({ bytes, total: reading.size });
+    if (held !== undefined) yield held;
+    held = chunk;
+  }
+  const actual = refFrom(hash, hasher);
+  if (actual !== ref) throw await corrupt(ref, actual, bytes, reading);
+  if (held !== undefined) yield held;
+}
+
+async function corrupt(
+  expected: BlobRef,
+  actual: BlobRef,
+  size: number,
+  reading: BlobReading,
+): Promise<SessileError> {
+  // Where it cannot be put aside, as on a read-only file system, what matters is still that it is wrong.
+  const quarantined = await reading.quarantine?.().catch(() => undefined);
+  return corruptError({ expected, actual, size, ...(quarantined === undefined ? {} : { quarantined }) });
+}
+
+/** What is in the place of a blob is another thing. */
+export function corruptError(details: {
+  readonly expected: BlobRef;
+  readonly actual: string;
+  readonly size: number;
+  readonly quarantined?: string;
+}): SessileError<"BLOB_CORRUPT"> {
+  const where = details.quarantined === undefined ? "" : `; it was put aside as ${details.quarantined}`;
+  const message = `the blob ${details.expected} is ${details.actual} (${details.size} bytes)${where}`;
+  return new SessileError("BLOB_CORRUPT", message, { details });
+}

@@ -1,0 +1,55 @@
+import type { BlobRef } from "../content/index.js";
+import { describe } from "../internal/arguments.js";
+
+/** What names a blob: SHA-256, or BLAKE3 of 256 bits. */
+export type DigestAlgorithm = "sha256" | "blake3";
+
+const refPattern = /^(sha256|blake3):[0-9a-f]{64}$/;
+const digits = /^[0-9a-f]{64}$/;
+const anyRef = /(?<![0-9A-Za-z])(?:sha256|blake3):[0-9a-f]{64}(?![0-9A-Za-z])/g;
+
+/**
+ * Whether a value is the name of a blob: an algorithm and 64 lower-case hexadecimal digits. Names come from logs and from
+ * outside, and become paths and keys, so that nothing else may pass.
+ *
+ * @example
+ * ```ts
+ * isBlobRef("sha256:../../../etc/passwd"); // false
+ * ```
+ */
+export function isBlobRef(value: unknown): value is BlobRef {
+  // `$` would take a line feed behind the last digit in other languages; not in this one, without the flag m.
+  return typeof value === "string" && refPattern.test(value);
+}
+
+/**
+ * Every blob that a text names, wherever in it the name stands: the mark of a log's lines for {@link collectGarbage}, which
+ * needs no knowledge of what the lines mean, and so misses nothing that a newer version wrote.
+ *
+ * @example
+ * ```ts
+ * [...blobRefsIn(`{"note":"sha256:${"0".repeat(64)}"}`)].length; // 1
+ * ```
+ */
+export function blobRefsIn(text: string): ReadonlySet<BlobRef> {
+  return new Set(text.match(anyRef) as BlobRef[] | null);
+}
+
+/** Returns a ref; a TypeError names the argument otherwise. */
+export function refArgument(name: string, value: unknown): BlobRef {
+  if (isBlobRef(value)) return value;
+  throw new TypeError(
+    `${name}: expected "sha256:" or "blake3:" and 64 lower-case hexadecimal digits, got ${describe(value)}`,
+  );
+}
+
+/** The two halves of a ref. */
+export function partsOf(ref: BlobRef): { readonly algorithm: DigestAlgorithm; readonly hex: string } {
+  return { algorithm: ref.slice(0, 6) as DigestAlgorithm, hex: ref.slice(7) };
+}
+
+/** The ref of two halves; undefined where they make none. */
+export function refOf(algorithm: string, hex: string): BlobRef | undefined {
+  if ((algorithm !== "sha256" && algorithm !== "blake3") || !digits.test(hex)) return undefined;
+  return `${algorithm}:${hex}`;
+}

@@ -1,0 +1,162 @@
+import type { BlobRef } from "../content/index.js";
+import { SessileError } from "../errors/index.js";
+import { abortable } from "../internal/abortable.js";
+import { integerOption } from "../internal/arguments.js";
+import { concatBytes } from "../internal/bytes.js";
+import { nameArgument } from "../internal/names.js";
+import type { BlobBackend, BlobStat } from "./backend.js";
+import { digestArgument, type HashFunction, hashTable } from "./hash.js";
+import { type PutTarget, putBlob } from "./put.js";
+import { Quota } from "./quota.js";
+import { verified } from "./reading.js";
+import { type DigestAlgorithm, partsOf, refArgument } from "./ref.js";
+import type { BlobStore, BlobTransferOptions, BlobVerification, PutOptions } from "./types.js";
+
+/** Options of every blob store. */
+export interface BlobStoreOptions {
+  /** What names new blobs. Those of the other algorithm are read all the same. Default `sha256`. */
+  readonly digest?: DigestAlgorithm;
+  /** Faster hash functions than those built in. */
+  readonly hashes?: readonly HashFunction[];
+  /** The most bytes of one blob. Minimum 0, default no limit. */
+  readonly maxBytes?: number;
+  /** The most bytes of all blobs of a partition, the trash not counted. Minimum 0, default no limit. */
+  readonly quota?: number;
+  /** A tenant, whose blobs no other sees. Default one without a name. */
+  readonly partition?: string;
+}
+
+/**
+ * A blob store on a backend: it hashes what comes in, keeps to limits, and verifies what goes out.
+ *
+ * @param backend keeps the bytes; see {@link BlobBackend}
+ * @throws TypeError, RangeError for options that are none
+ * @example
+ * ```ts
+ * const blobs = blobStore(blobBackend, { maxBytes: 20_000_000, quota: 10_000_000_000 });
+ * const { ref } = await blobs.put(bytes);
+ * ```
+ */
+export function blobStore(backend: BlobBackend, options: BlobStoreOptions = {}): BlobStore {
+  const { partition } = options;
+  return new BackedBlobStore(
+    partition === undefined ? backend : backend.partition(nameArgument("partition", partition)),
+    backend,
+    options,
+  );
+}
+
+class BackedBlobStore implements BlobStore {
+  readonly backend: BlobBackend;
+  /** The backend of all partitions. */
+  readonly #whole: BlobBackend;
+  readonly #options: BlobStoreOptions;
+  readonly #target: PutTarget;
+
+  constructor(backend: BlobBackend, whole: BlobBackend, options: BlobStoreOptions) {
+    this.backend = backend;
+    this.#whole = whole;
+    this.#options = options;
+    const hashes = hashTable(options.hashes);
+    const { digest = "sha256", maxBytes, quota } = options;
+    this.#target = {
+      backend,
+      hashes,
+      hash: hashes[digestArgument("digest", digest)],
+      maxBytes: integerOption("maxBytes", maxBytes, Number.MAX_SAFE_INTEGER, 0),
+      quota: quota === undefined ? undefined : new Quota(backend, integerOption("quota", quota, 0, 0)),
+    };
+  }
+
+  async put(source: Uint8Array | AsyncIterable<Uint8Array>, options: PutOptions = {}): Promise<BlobStat> {
+    return putBlob(this.#target, source, options);
+  }
+
+  async get(ref: BlobRef, options: BlobTransferOptions = {}): Promise<Uint8Array | undefined> {
+    const chunks = await this.stream(ref, options);
+    if (chunks === undefined) return undefined;
+    const parts: Uint8Array[] = [];
+    for await (const chunk of chunks) parts.push(chunk);
+    return parts.length === 1 ? parts[0] : concatBytes(parts);
+  }
+
+  async stream(
+    ref: BlobRef,
+    options: BlobTransferOptions = {},
+  ): Promise<AsyncIterable<Uint8Array> | undefined> {
+    refArgument("ref", ref);
+    options.signal?.throwIfAborted();
+    const reading = await this.#found(ref, () => this.backend.read(ref));
+    return reading && verified(ref, reading, this.#target.hashes[partsOf(ref).algorithm], options);
+  }
+
+  async stat(ref: BlobRef): Promise<BlobStat | undefined> {
+    refArgument("ref", ref);
+    return this.#found(ref, () => this.backend.stat(ref));
+  }
+
+  async touch(ref: BlobRef): Promise<BlobStat | undefined> {
+    refArgument("ref", ref);
+    return this.#found(ref, () => this.backend.touch(ref));
+  }
+
+  async *list(options: { readonly signal?: AbortSignal } = {}): AsyncGenerator<BlobStat, void, undefined> {
+    yield* abortable(this.backend.list(options), options.signal);
+  }
+
+  async delete(ref: BlobRef): Promise<boolean> {
+    refArgument("ref", ref);
+    const wasStored = await this.backend.delete(ref);
+    const wasTrashed = await this.backend.trash.delete(ref);
+    return wasStored || wasTrashed;
+  }
+
+  async verify(
+    options: BlobTransferOptions & { readonly refs?: Iterable<BlobRef> | AsyncIterable<BlobRef> } = {},
+  ): Promise<BlobVerification> {
+    const { signal, onProgress, refs } = options;
+    const each = signal === undefined ? {} : { signal };
+    const checked = { count: 0, bytes: 0 };
+    const corrupt: BlobVerification["corrupt"][number][] = [];
+    const missing: BlobRef[] = [];
+    for await (const ref of refs ?? refsOf(this.list(each))) {
+      try {
+        const chunks = await this.stream(ref, each);
+        if (chunks === undefined) {
+          // One that was listed and has gone since is nobody's loss.
+          if (refs !== undefined) missing.push(ref);
+          continue;
+        }
+        checked.count++;
+        for await (const { length } of chunks) {
+          checked.bytes += length;
+          onProgress?.({ bytes: checked.bytes });
+        }
+      } catch (error) {
+        if (!SessileError.is(error, "BLOB_CORRUPT")) throw error;
+        const { actual, quarantined } = error.details;
+        corrupt.push({ ref, actual, ...(quarantined === undefined ? {} : { quarantined }) });
+      }
+    }
+    return { checked, corrupt, missing };
+  }
+
+  partition(name: string): BlobStore {
+    return blobStore(this.#whole, { ...this.#options, partition: name });
+  }
+
+  /**
+   * What a look finds, where need be after the blob was taken back from the trash: somebody wants it still. A collection
+   * may also have taken it for a moment only and put it back itself, so that the second look counts in any case.
+   */
+  async #found<T>(ref: BlobRef, look: () => Promise<T | undefined>): Promise<T | undefined> {
+    const found = await look();
+    if (found !== undefined) return found;
+    await this.backend.trash.restore(ref);
+    return look();
+  }
+}
+
+async function* refsOf(blobs: AsyncIterable<BlobStat>): AsyncGenerator<BlobRef, void, undefined> {
+  for await (const { ref } of blobs) yield ref;
+}

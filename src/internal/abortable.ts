@@ -1,0 +1,39 @@
+/**
+ * What a source gives, until a signal aborts: then the signal's reason is thrown at once, also while the source is waited
+ * for. The source is told to end, and not waited for, since one that hangs would never answer.
+ */
+export async function* abortable<T>(
+  source: AsyncIterable<T>,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<T, void, undefined> {
+  signal?.throwIfAborted();
+  if (signal === undefined) {
+    yield* source;
+    return;
+  }
+  const iterator = source[Symbol.asyncIterator]();
+  let abort = (_: unknown): void => undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    abort = reject;
+  });
+  // Where nothing waits for it, an abort is no unhandled rejection.
+  aborted.catch(() => undefined);
+  const onAbort = () => abort(signal.reason);
+  signal.addEventListener("abort", onAbort, { once: true });
+  let ended = false;
+  try {
+    for (;;) {
+      const next = await Promise.race([iterator.next(), aborted]);
+      signal.throwIfAborted();
+      if (next.done === true) {
+        ended = true;
+        return;
+      }
+      yield next.value;
+      signal.throwIfAborted();
+    }
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+    if (!ended) void Promise.resolve(iterator.return?.()).catch(() => undefined);
+  }
+}

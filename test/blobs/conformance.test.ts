@@ -1,0 +1,349 @@
+import { chmodSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import {
+  type BlobBackend,
+  type BlobStat,
+  type BlobStore,
+  type BlobStoreOptions,
+  type BlobTrash,
+  blobStore,
+} from "sessile/blobs";
+import {
+  type BlobConformanceCase,
+  type BlobConformanceSubject,
+  blobStoreConformance,
+} from "sessile/blobs/conformance";
+import { type FileBlobStoreOptions, fileBlobStore } from "sessile/blobs/node";
+import { afterEach, describe, expect, test } from "vitest";
+import { memoryBlobBackend } from "../../src/blobs/memory.js";
+import { nodeSha256 } from "../../src/blobs/node/hashes.js";
+
+const hashes = [nodeSha256];
+
+const folders: string[] = [];
+afterEach(() => {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true });
+});
+
+function subjectOn(backend: BlobBackend): BlobConformanceSubject {
+  return {
+    open: (options) => blobStore(backend, { hashes, ...options }),
+    // The store's own way in, under a name that is not the bytes' digest.
+    async damage(ref, bytes) {
+      await backend.delete(ref);
+      await backend.write(ref, bytes, {});
+    },
+  };
+}
+
+function fileSubject(how: Omit<FileBlobStoreOptions, "dir">): BlobConformanceSubject {
+  const dir = mkdtempSync(join(tmpdir(), "sessile-"));
+  folders.push(dir);
+  return {
+    open: (options: BlobStoreOptions = {}): BlobStore => fileBlobStore({ ...how, ...options, dir }),
+    ...(how.layout === "flat" ? { digests: [how.digest ?? "sha256"] } : {}),
+    damage(ref, bytes) {
+      const hex = ref.slice(7);
+      const found = readdirSync(dir, { recursive: true, encoding: "utf8" }).find(
+        (path) => path.startsWith("blobs") && path.includes(hex),
+      );
+      const path = join(dir, found as string);
+      chmodSync(path, 0o600);
+      writeFileSync(path, bytes);
+    },
+  };
+}
+
+const subjects: Readonly<Record<string, () => BlobConformanceSubject>> = {
+  "a store in memory": () => subjectOn(memoryBlobBackend()),
+  "a store in files": () => fileSubject({}),
+  "a store in files that are durable in the operating system": () => fileSubject({ durability: "os" }),
+  "a flat store in files": () => fileSubject({ layout: "flat" }),
+  "a flat store in files, by BLAKE3": () =>
+    fileSubject({ layout: "flat", digest: "blake3", durability: "os" }),
+};
+
+describe.each(Object.entries(subjects))("%s", (_, subject) => {
+  for (const { name, run } of blobStoreConformance) {
+    test(name, { timeout: 60_000 }, async ({ skip }) => {
+      const result = await run(subject());
+      if (result !== undefined) skip(result.skipped);
+    });
+  }
+});
+
+test("every case has a name of its own", () => {
+  const names = blobStoreConformance.map(({ name }) => name);
+  expect([...new Set(names)]).toEqual(names);
+});
+
+/** A backend in memory that does some things in another way. */
+function broken(how: (sound: BlobBackend) => Partial<BlobBackend>): BlobBackend {
+  const change = (sound: BlobBackend): BlobBackend =>
+    Object.assign(
+      Object.create(sound),
+      { partition: (name: string) => change(sound.partition(name)) },
+      how(sound),
+    );
+  return change(memoryBlobBackend());
+}
+
+function brokenTrash(how: (sound: BlobTrash, backend: BlobBackend) => Partial<BlobTrash>): BlobBackend {
+  return broken((sound) => ({
+    trash: Object.assign(Object.create(sound.trash), how(sound.trash, sound)),
+  }));
+}
+
+async function* only(one: Uint8Array): AsyncGenerator<Uint8Array, void> {
+  yield one;
+}
+
+/** Mistakes of a backend, and cases that must find them. */
+const mistakes: Readonly<
+  Record<string, { readonly backend: () => BlobBackend; readonly found: readonly string[] }>
+> = {
+  "forgets the last byte": {
+    backend: () =>
+      broken((sound) => ({ write: (ref, bytes, hints) => sound.write(ref, bytes.subarray(0, -1), hints) })),
+    found: ["bytes of any size come back to another handle", "get returns a copy"],
+  },
+  "acknowledges before it keeps": {
+    backend: () =>
+      broken((sound) => ({
+        async write(ref, bytes, hints) {
+          setTimeout(() => sound.write(ref, bytes, hints), 20);
+          return { ref, size: bytes.length, touchedAt: 1 };
+        },
+      })),
+    found: ["bytes of any size come back to another handle"],
+  },
+  "keeps the caller's array": {
+    backend: () => {
+      const kept = new Map<string, Uint8Array>();
+      return broken((sound) => ({
+        write(ref, bytes, hints) {
+          kept.set(ref, bytes);
+          return sound.write(ref, bytes, hints);
+        },
+        async read(ref) {
+          const bytes = kept.get(ref);
+          return bytes === undefined ? sound.read(ref) : { size: bytes.length, bytes: only(bytes.slice()) };
+        },
+      }));
+    },
+    found: ["what is put is not the caller's array"],
+  },
+  "keeps the chunks of a stream without copying them": {
+    backend: () =>
+      broken((sound) => ({
+        async create(hints) {
+          const writer = await sound.create(hints);
+          const chunks: Uint8Array[] = [];
+          return {
+            async write(chunk) {
+              chunks.push(chunk);
+            },
+            async commit(ref) {
+              for (const chunk of chunks) await writer.write(chunk);
+              return writer.commit(ref);
+            },
+            discard: () => writer.discard(),
+          };
+        },
+      })),
+    found: ["a source that fills the same array again is stored as it came"],
+  },
+  "gives its own array": {
+    backend: () => {
+      const given = new Map<string, Uint8Array>();
+      return broken((sound) => ({
+        async read(ref) {
+          const reading = await sound.read(ref);
+          if (reading === undefined) return undefined;
+          const bytes =
+            given.get(ref) ?? new Uint8Array(await new Response(toStream(reading.bytes)).arrayBuffer());
+          given.set(ref, bytes);
+          return { size: bytes.length, bytes: only(bytes) };
+        },
+      }));
+    },
+    found: ["get returns a copy"],
+  },
+  "keeps every put as another": {
+    backend: () =>
+      broken((sound) => {
+        const all: BlobStat[] = [];
+        return {
+          async write(ref, bytes, hints) {
+            const stat = await sound.write(ref, bytes, hints);
+            all.push(stat);
+            return stat;
+          },
+          async *list() {
+            yield* all;
+          },
+        };
+      }),
+    found: [
+      "the same bytes are stored once",
+      "a deleted blob is gone for every handle, and can be put again",
+    ],
+  },
+  "does not touch what it has": {
+    backend: () =>
+      broken((sound) => ({
+        async write(ref, bytes, hints) {
+          return (await sound.stat(ref)) ?? sound.write(ref, bytes, hints);
+        },
+      })),
+    found: [
+      "stat gives a blob's size, and touch renews its lease",
+      "what was touched since it was seen stays",
+      "a put after the collection looked is not swept",
+    ],
+  },
+  "takes one of another size for the same": {
+    backend: () => {
+      const backend = broken((sound) => ({
+        async write(ref, bytes, hints) {
+          return (await sound.touch(ref)) ?? sound.write(ref, bytes, hints);
+        },
+      }));
+      return backend;
+    },
+    found: ["a corrupt blob is mended by a put of its bytes"],
+  },
+  "keeps what was discarded": {
+    backend: () =>
+      broken((sound) => ({
+        async create(hints) {
+          const writer = await sound.create(hints);
+          return {
+            write: (chunk) => writer.write(chunk),
+            commit: (ref) => writer.commit(ref),
+            async discard() {
+              await writer.commit(`sha256:${"0".repeat(64)}`);
+            },
+          };
+        },
+      })),
+    found: [
+      "a source that fails leaves nothing, and its error comes out",
+      "a size that was declared wrongly is refused, and nothing is stored",
+    ],
+  },
+  "finds one blob for every name": {
+    backend: () =>
+      broken((sound) => ({
+        async read(ref) {
+          for await (const { ref: any } of sound.list()) return sound.read(any);
+          return sound.read(ref);
+        },
+      })),
+    found: ["what is not there is undefined", "bytes of any size come back to another handle"],
+  },
+  "ignores partitions": {
+    backend: () => {
+      const sound = memoryBlobBackend();
+      const backend: BlobBackend = Object.assign(Object.create(sound), { partition: () => backend });
+      return backend;
+    },
+    found: ["a partition sees nothing of another, even by name"],
+  },
+  "does not tell partitions by case": {
+    backend: () => {
+      const sound = memoryBlobBackend();
+      return Object.assign(Object.create(sound), {
+        partition: (name: string) => sound.partition(name.toLowerCase()),
+      });
+    },
+    found: ["a partition sees nothing of another, even by name"],
+  },
+  "lists some twice": {
+    backend: () =>
+      broken((sound) => ({
+        async *list(options) {
+          yield* sound.list(options);
+          yield* sound.list(options);
+        },
+      })),
+    found: ["list gives every blob once, with what stat says"],
+  },
+  "says that it deleted what was not there": {
+    backend: () =>
+      broken((sound) => ({
+        async delete(ref) {
+          await sound.delete(ref);
+          return true;
+        },
+      })),
+    found: [
+      "what is not there is undefined",
+      "a deleted blob is gone for every handle, and can be put again",
+    ],
+  },
+  "deletes instead of trashing": {
+    backend: () => brokenTrash((_, backend) => ({ take: ({ ref }) => backend.delete(ref) })),
+    found: [
+      "what nothing names goes after its grace, first into the trash and then for good",
+      "what is in the trash comes back when it is asked for",
+    ],
+  },
+  "trashes what was touched": {
+    backend: () =>
+      brokenTrash((sound, backend) => ({
+        take: async ({ ref }) => sound.take((await backend.stat(ref)) as BlobStat),
+      })),
+    found: ["what was touched since it was seen stays"],
+  },
+  "restores without a new lease": {
+    backend: () =>
+      broken((sound) => {
+        const past = new Map<string, BlobStat>();
+        return {
+          async *list(options) {
+            for await (const stat of sound.list(options)) yield past.get(stat.ref) ?? stat;
+          },
+          trash: Object.assign(Object.create(sound.trash), {
+            async restore(ref: BlobStat["ref"]) {
+              const restored = await sound.trash.restore(ref);
+              const stat = await sound.stat(ref);
+              if (restored && stat !== undefined) past.set(ref, { ...stat, touchedAt: 1 });
+              return restored;
+            },
+            take: async ({ ref }: BlobStat) => sound.trash.take((await sound.stat(ref)) as BlobStat),
+          }),
+        };
+      }),
+    found: ["what is in the trash comes back when it is asked for"],
+  },
+};
+
+function toStream(bytes: AsyncIterable<Uint8Array>): ReadableStream {
+  const iterator = bytes[Symbol.asyncIterator]();
+  return new ReadableStream({
+    async pull(controller) {
+      const { value, done } = await iterator.next();
+      if (done) controller.close();
+      else controller.enqueue(value);
+    },
+  });
+}
+
+/** Why a case fails on this backend; undefined where it does not. */
+async function failureOf({ run }: BlobConformanceCase, backend: BlobBackend): Promise<string | undefined> {
+  try {
+    await run(subjectOn(backend));
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+describe.each(Object.entries(mistakes))("a backend that %s", (_, { backend, found }) => {
+  test.each(found)("is found by: %s", async (name) => {
+    const testCase = blobStoreConformance.find((candidate) => candidate.name === name);
+    expect(await failureOf(testCase as BlobConformanceCase, backend())).toMatch(/expected .+, got /s);
+  });
+});
