@@ -30,7 +30,6 @@ const imageTypes: ReadonlyMap<string, FileType> = new Map([
 const textTypes: ReadonlyMap<string, string> = new Map([
   ["md", "text/markdown"],
   ["html", "text/html"],
-  ["css", "text/css"],
   ["csv", "text/csv"],
   ["json", "application/json"],
 ]);
