@@ -2,6 +2,7 @@ import { writeFileSync } from "node:fs";
 import { buildPackage } from "../test/support/built.js";
 import { append } from "./append.js";
 import { appendContext } from "./append-context.js";
+import { contextTokens } from "./context-tokens.js";
 import { estimateError } from "./estimate-error.js";
 import { estimateSpeed } from "./estimate-speed.js";
 import { list } from "./list.js";
@@ -24,6 +25,7 @@ const claims: readonly Claim[] = [
   sniffing,
   estimateSpeed,
   estimateError,
+  contextTokens,
 ];
 const rounds = 7;
 

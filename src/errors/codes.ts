@@ -42,6 +42,11 @@ export interface ErrorDetails {
   NOT_A_FILE: { readonly path: string; readonly kind: string };
   /** The session changed its shape while it was being read or copied. */
   LOG_CHANGED: { readonly id: string };
+  /** A path, or a kind, that would not come back from the text of a context token. */
+  INVALID_CONTEXT_TOKEN: {
+    readonly path: string;
+    readonly reason: "empty" | "relative" | "white-space" | "delimiter" | "kind";
+  };
   /** The bytes of a blob are not what its name says. `actual` is their own ref, or the kind of thing in its place. */
   BLOB_CORRUPT: {
     readonly expected: string;

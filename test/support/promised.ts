@@ -18,6 +18,14 @@ export const promisedNames: Readonly<Record<string, readonly string[]>> = {
   "sessile/blobs": ["blobStore", "memoryBlobStore", "digest", "collectGarbage"],
   "sessile/blobs/node": ["fileBlobStore"],
   "sessile/blobs/conformance": ["blobStoreConformance"],
+  "sessile/context-tokens": [
+    "parseContextTokens",
+    "printContextToken",
+    "escapeContextTokens",
+    "planPaste",
+    "planDrop",
+    "extractImagePaths",
+  ],
   "sessile/session": [
     "parseSession",
     "encodeEntry",

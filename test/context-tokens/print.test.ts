@@ -1,0 +1,78 @@
+import fc from "fast-check";
+import { type ContextTokenKind, parseContextTokens, printContextToken } from "sessile/context-tokens";
+import { SessileError } from "sessile/errors";
+import { describe, expect, test } from "vitest";
+import { posixPath, tokenish, windowsPath } from "../arbitraries/tokens.js";
+
+const kind = fc.constantFrom<ContextTokenKind>("image", "text", "file");
+const path = fc.oneof(
+  posixPath,
+  windowsPath,
+  tokenish,
+  tokenish.map((rest) => `/${rest}`),
+);
+
+function reasonOf(work: () => unknown): string | undefined {
+  try {
+    work();
+    return undefined;
+  } catch (error) {
+    if (SessileError.is(error, "INVALID_CONTEXT_TOKEN")) return error.details.reason;
+    throw error;
+  }
+}
+
+describe("printContextToken", () => {
+  test("prints what parses to the same, or refuses", () => {
+    let printed = 0;
+    fc.assert(
+      fc.property(kind, path, (kind, path) => {
+        let raw: string;
+        try {
+          raw = printContextToken({ kind, path });
+        } catch (error) {
+          expect(SessileError.is(error, "INVALID_CONTEXT_TOKEN") && error.details.path).toBe(path);
+          return;
+        }
+        printed += 1;
+        expect(parseContextTokens(raw)).toEqual([{ type: "token", kind, path, raw }]);
+      }),
+      { numRuns: 1000, seed: 1 },
+    );
+    expect(printed).toBeGreaterThan(300);
+  });
+
+  test("prints again every token that was parsed", () => {
+    fc.assert(
+      fc.property(tokenish, (source) => {
+        for (const segment of parseContextTokens(source)) {
+          if (segment.type !== "token") continue;
+          const [again] = parseContextTokens(printContextToken(segment));
+          expect(again).toMatchObject({ type: "token", kind: segment.kind, path: segment.path });
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test.each([
+    ["", "empty"],
+    ["a.png", "relative"],
+    ["pending:1", "relative"],
+    [" /a.png", "white-space"],
+    ["/a.png\u00a0", "white-space"],
+    [" ", "white-space"],
+    ["/a\n.png", "delimiter"],
+    ["/a\0.png", "delimiter"],
+    ["/a>>>.png", "delimiter"],
+    ["/a>", "delimiter"],
+    ["/<<context:a", "delimiter"],
+  ])("refuses the path %j: %s", (path, reason) => {
+    expect(reasonOf(() => printContextToken({ kind: "image", path }))).toBe(reason);
+  });
+
+  test.each(["IMAGE", "video", "", "image:/x>>>"])("refuses the kind %j", (kind) => {
+    const token = { kind: kind as ContextTokenKind, path: "/a.png" };
+    expect(reasonOf(() => printContextToken(token))).toBe("kind");
+  });
+});
