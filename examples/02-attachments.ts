@@ -7,9 +7,9 @@ import { tmpdir } from "node:os";
 import { basename, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import {
-  externalizeImages,
   grantResources,
   type IngestSource,
+  imageExternalizer,
   ingest,
   ingestAll,
   type LeakageBoundary,
@@ -262,11 +262,15 @@ async function moveOut(image: Uint8Array): Promise<void> {
       { type: "image", data, mimeType: "image/png" },
     ],
   });
-  const { bytesBefore, bytesAfter, resources } = await externalizeImages(message, { blobs });
-  say(`${bytesBefore} bytes of JSON before, ${bytesAfter} after`);
-  check("moves out", [resources.length, bytesAfter < bytesBefore / 10], [1, true]);
-  const [moved] = resources;
+  await using fat = await sessions.create({ cwd: "/work" });
+  await fat.appendMessage(message);
+  const { rewrite, report } = imageExternalizer({ blobs });
+  await using slim = await sessions.fork(fat.id, { rewrite });
+  say(`${report.bytesBefore} bytes of entries before, ${report.bytesAfter} after`);
+  check("moves out", [report.images, report.bytesAfter < report.bytesBefore / 10], [1, true]);
+  const [moved] = resourcesIn(await slim.context());
   check("byte for byte", sameBytes(moved?.kind === "image" ? await blobs.get(moved.blob) : undefined, image));
+  check("and the first session is as it was", (await logOf(fat)).includes(data));
 }
 
 async function reply(session: Session, text: string): Promise<void> {

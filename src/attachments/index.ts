@@ -5,6 +5,7 @@
  */
 export type { LeakageBoundary, LeakageVerdict, Transfer } from "./boundary.js";
 export { type ExternalizedMessage, externalizeImages } from "./externalize.js";
+export { type ExternalizerReport, type ImageExternalizer, imageExternalizer } from "./externalizer.js";
 export type { ReadFile } from "./gather.js";
 export { grantResources } from "./grants.js";
 export type { MismatchPolicy } from "./identify.js";

@@ -2,8 +2,8 @@ import { SessileError } from "../errors/index.js";
 import { concatBytes, encodeUtf8 } from "../internal/bytes.js";
 import { isRecord } from "../internal/shape.js";
 import type { LogPosition } from "./backend.js";
-import { decodeLine } from "./codec/decode.js";
-import { encodeChecked, encodeHeader } from "./codec/encode.js";
+import { type Decoded, decodeLine } from "./codec/decode.js";
+import { checkEntry, encodeChecked, encodeHeader } from "./codec/encode.js";
 import { sliceHead } from "./codec/head.js";
 import { parseLine, withChecksum, withoutChecksum } from "./codec/json.js";
 import { defaultLimits } from "./codec/limits.js";
@@ -14,6 +14,7 @@ import { formatVersion, type SessionEntry, type SessionHeader } from "./entries.
 import type { LiveSession } from "./live-session.js";
 import { idOf } from "./tree/entry-key.js";
 import { type EntryNode, treeRows } from "./tree/tree.js";
+import type { RewriteEntry } from "./types.js";
 
 /** A header's line with its line feed. */
 export function headerLine(header: SessionHeader): Uint8Array {
@@ -27,7 +28,11 @@ const maxMigrations = 4;
  * The lines of a session up to and with an entry, each with its line feed, without the header. Byte for byte, lines that
  * are no entry included, so that nothing is lost in a fork; those of an older version as the current one writes them.
  */
-export async function* linesUpTo(session: LiveSession, upTo?: string): AsyncGenerator<Uint8Array> {
+export async function* linesUpTo(
+  session: LiveSession,
+  upTo?: string,
+  rewrite?: RewriteEntry,
+): AsyncGenerator<Uint8Array> {
   const version = versionOf(session.header);
   const rows = treeRows(session.tree);
   // By its place: the line may be damaged, and its id may stand in others.
@@ -42,7 +47,10 @@ export async function* linesUpTo(session: LiveSession, upTo?: string): AsyncGene
     const decoded = decodeLine(bytes[0] === 0xef ? bytes.subarray(3) : bytes, { version, ordinal, maxDepth });
     const countsAs =
       decoded.kind === "entry" || decoded.kind === "header" || (decoded.kind === "bad" && decoded.parsed);
-    if (decoded.kind !== "header") {
+    const rewritten = rewrite === undefined ? undefined : await rewrittenLine(decoded, rewrite);
+    if (rewritten !== undefined) {
+      yield rewritten;
+    } else if (decoded.kind !== "header") {
       const migrated =
         version < formatVersion ? migratedLine(bytes, version, ordinal, maxDepth, previousId) : undefined;
       yield migrated === undefined ? withLineFeed(bytes) : encodeUtf8(`${withChecksum(migrated)}\n`);
@@ -149,6 +157,19 @@ export async function migrate(session: LiveSession, core: SessionCore): Promise<
     }
   }
   core.migrate = undefined;
+}
+
+/** The line of what stands in an entry's place in a copy; undefined where its own line does. */
+async function rewrittenLine(decoded: Decoded, rewrite: RewriteEntry): Promise<Uint8Array | undefined> {
+  if (decoded.kind !== "entry" || decoded.entry === undefined || decoded.entry.type === "unknown")
+    return undefined;
+  const { entry } = decoded;
+  const changed = await rewrite(entry);
+  if (changed === entry) return undefined;
+  const { type, id, parentId, timestamp } = entry;
+  const placed = { ...changed, type, id, parentId, timestamp } as SessionEntry;
+  checkEntry(placed);
+  return encodeUtf8(`${encodeChecked(placed, true)}\n`);
 }
 
 function isDropped(type: string): boolean {

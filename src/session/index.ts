@@ -50,6 +50,8 @@ export {
 } from "./turn.js";
 export type {
   AppendOptions,
+  ForkOptions,
+  RewriteEntry,
   Session,
   SessionQuery,
   SessionStore,

@@ -12,7 +12,14 @@ import { Events } from "./events.js";
 import { firstText, fits, parseCursor, summaryOf } from "./listing.js";
 import { LiveSession } from "./live-session.js";
 import { forkTitle } from "./names.js";
-import type { Session, SessionQuery, SessionStore, SessionStoreEventMap, SessionSummary } from "./types.js";
+import type {
+  ForkOptions,
+  Session,
+  SessionQuery,
+  SessionStore,
+  SessionStoreEventMap,
+  SessionSummary,
+} from "./types.js";
 
 /** Options of every store. */
 export interface SessionStoreOptions {
@@ -169,24 +176,21 @@ class BackedStore implements SessionStore {
     return undefined;
   }
 
-  async fork(
-    id: string,
-    options: {
-      readonly upTo?: string;
-      readonly cwd?: string;
-      readonly id?: string;
-      readonly partition?: string;
-    } = {},
-  ): Promise<Session> {
+  async fork(id: string, options: ForkOptions = {}): Promise<Session> {
     const source = await this.open(id, { mode: "read", partition: partitionOf(options.partition) });
     try {
-      const { upTo } = options;
+      const { upTo, rewrite } = options;
       if (upTo !== undefined && !source.tree.has(upTo)) {
         throw new SessileError("ENTRY_NOT_FOUND", `no entry has the id ${JSON.stringify(upTo)}`, {
           details: { entryId: upTo },
         });
       }
-      return await this.#copy(source, linesUpTo(source, upTo), options, await this.#forkInfo(source));
+      return await this.#copy(
+        source,
+        linesUpTo(source, upTo, rewrite),
+        options,
+        await this.#forkInfo(source),
+      );
     } finally {
       await source.close();
     }

@@ -184,6 +184,25 @@ export interface SessionStoreEventMap {
   deleted: { readonly id: string };
 }
 
+/** What {@link SessionStore.fork} copies, and where to. */
+export interface ForkOptions {
+  /** The last entry to copy. Default: all. */
+  readonly upTo?: string;
+  /** Default: that of the session forked. */
+  readonly cwd?: string;
+  readonly id?: string;
+  readonly partition?: string;
+  /**
+   * Called with each entry that can be read, in the order of the file; gives what stands in its place, such as the entry
+   * without the images that it has inline. Type, id, parent and timestamp stay. Where it gives the very same object the
+   * line is copied byte for byte; else it is written anew, numbers as JSON.parse reads them.
+   */
+  readonly rewrite?: RewriteEntry;
+}
+
+/** Gives what stands in an entry's place in a copy; see {@link ForkOptions.rewrite}. */
+export type RewriteEntry = <E extends SessionEntry>(entry: E) => E | Promise<E>;
+
 /** Keeps sessions. Closing a session never closes its store; a store has nothing to close. */
 export interface SessionStore {
   /**
@@ -216,17 +235,9 @@ export interface SessionStore {
    * A new session with the lines of another, byte for byte, entry ids and all branches included; up to an entry, the
    * lines of the file up to that one. Its title says "(fork #N)". Open for writing.
    *
-   * @throws SessileError SESSION_NOT_FOUND, ENTRY_NOT_FOUND, SESSION_EXISTS
+   * @throws SessileError SESSION_NOT_FOUND, ENTRY_NOT_FOUND, SESSION_EXISTS; INVALID_ENTRY for what `rewrite` gives
    */
-  fork(
-    id: string,
-    options?: {
-      readonly upTo?: string;
-      readonly cwd?: string;
-      readonly id?: string;
-      readonly partition?: string;
-    },
-  ): Promise<Session>;
+  fork(id: string, options?: ForkOptions): Promise<Session>;
   /** Deletes a session. Whether there was one. */
   delete(id: string, options?: { readonly partition?: string }): Promise<boolean>;
   /** Marks a session as archived, or as active again. */

@@ -15,7 +15,10 @@ const present = 1000;
 const graceMs = 100;
 
 /** A store whose one blob nothing has named for long, still in it or in its trash. */
-async function withOldBlob(place: "store" | "trash" | "nowhere", clock: { now: number }): Promise<BlobBackend> {
+async function withOldBlob(
+  place: "store" | "trash" | "nowhere",
+  clock: { now: number },
+): Promise<BlobBackend> {
   clock.now = old;
   const backend = memoryBlobBackend(() => clock.now);
   if (place !== "nowhere") {
@@ -38,46 +41,58 @@ describe("a collection while others write and read", () => {
 
   test("never takes what a put has acknowledged", async () => {
     await fc.assert(
-      fc.asyncProperty(fc.scheduler(), place, fc.integer({ min: 1, max: 3 }), async (scheduler, where, writers) => {
-        const clock = { now: 0 };
-        const sound = await withOldBlob(where, clock);
-        const backend = scheduledBackend(sound, scheduler);
-        const log = new Set<BlobRef>();
-        const collector = collectGarbage(blobStore(backend), { marks: logOf(log), graceMs });
-        const puts = Array.from({ length: writers }, async () => {
-          const store = blobStore(backend);
-          expect((await store.put(bytes)).ref).toBe(ref);
-          // From here on it has to be there, for everybody.
-          expect(await store.get(ref)).toEqual(bytes);
-          log.add(ref);
-          expect(await store.get(ref)).toEqual(bytes);
-        });
-        await scheduler.waitFor(Promise.all([collector, ...puts]));
-        expect(await blobStore(sound).get(ref)).toEqual(bytes);
-        clock.now += 10 * graceMs;
-        await collectGarbage(blobStore(sound), { marks: logOf(log), graceMs });
-        expect(await blobStore(sound).get(ref)).toEqual(bytes);
-      }),
+      fc.asyncProperty(
+        fc.scheduler(),
+        place,
+        fc.integer({ min: 1, max: 3 }),
+        async (scheduler, where, writers) => {
+          const clock = { now: 0 };
+          const sound = await withOldBlob(where, clock);
+          const backend = scheduledBackend(sound, scheduler);
+          const log = new Set<BlobRef>();
+          const collector = collectGarbage(blobStore(backend), { marks: logOf(log), graceMs });
+          const puts = Array.from({ length: writers }, async () => {
+            const store = blobStore(backend);
+            expect((await store.put(bytes)).ref).toBe(ref);
+            // From here on it has to be there, for everybody.
+            expect(await store.get(ref)).toEqual(bytes);
+            log.add(ref);
+            expect(await store.get(ref)).toEqual(bytes);
+          });
+          await scheduler.waitFor(Promise.all([collector, ...puts]));
+          expect(await blobStore(sound).get(ref)).toEqual(bytes);
+          clock.now += 10 * graceMs;
+          await collectGarbage(blobStore(sound), { marks: logOf(log), graceMs });
+          expect(await blobStore(sound).get(ref)).toEqual(bytes);
+        },
+      ),
       { numRuns: 500 },
     );
   });
 
   test("never takes what a touch or a read has found, and gives it whole or not at all", async () => {
     await fc.assert(
-      fc.asyncProperty(fc.scheduler(), place, fc.constantFrom("touch", "get" as const), async (scheduler, where, way) => {
-        const clock = { now: 0 };
-        const sound = await withOldBlob(where, clock);
-        const backend = scheduledBackend(sound, scheduler);
-        const collectors = [0, 1].map(() => collectGarbage(blobStore(backend), { marks: logOf(new Set()), graceMs }));
-        const store = blobStore(backend);
-        const found = (async () => {
-          const got = await store[way](ref);
-          if (way === "get" && got !== undefined) expect(got).toEqual(bytes);
-          return way === "touch" && got !== undefined;
-        })();
-        await scheduler.waitFor(Promise.all([found, ...collectors]));
-        if (await found) expect(await blobStore(sound).get(ref)).toEqual(bytes);
-      }),
+      fc.asyncProperty(
+        fc.scheduler(),
+        place,
+        fc.constantFrom("touch", "get" as const),
+        async (scheduler, where, way) => {
+          const clock = { now: 0 };
+          const sound = await withOldBlob(where, clock);
+          const backend = scheduledBackend(sound, scheduler);
+          const collectors = [0, 1].map(() =>
+            collectGarbage(blobStore(backend), { marks: logOf(new Set()), graceMs }),
+          );
+          const store = blobStore(backend);
+          const found = (async () => {
+            const got = await store[way](ref);
+            if (way === "get" && got !== undefined) expect(got).toEqual(bytes);
+            return way === "touch" && got !== undefined;
+          })();
+          await scheduler.waitFor(Promise.all([found, ...collectors]));
+          if (await found) expect(await blobStore(sound).get(ref)).toEqual(bytes);
+        },
+      ),
       { numRuns: 500 },
     );
   });
@@ -103,37 +118,42 @@ describe("collectGarbage", () => {
       named: fc.boolean(),
     });
     await fc.assert(
-      fc.asyncProperty(fc.uniqueArray(blob, { selector: ({ size }) => size, maxLength: 12 }), async (blobs) => {
-        const clock = { now: 0 };
-        const store = blobStore(memoryBlobBackend(() => clock.now));
-        const named: BlobRef[] = [];
-        const staying: BlobRef[] = [];
-        const going = { count: 0, bytes: 0 };
-        for (const { size, age, named: isNamed } of blobs) {
-          clock.now = present - age;
-          const stat = await store.put(new Uint8Array(size));
-          if (isNamed) named.push(stat.ref);
-          if (isNamed || age <= graceMs) staying.push(stat.ref);
-          else {
-            going.count++;
-            going.bytes += size;
+      fc.asyncProperty(
+        fc.uniqueArray(blob, { selector: ({ size }) => size, maxLength: 12 }),
+        async (blobs) => {
+          const clock = { now: 0 };
+          const store = blobStore(memoryBlobBackend(() => clock.now));
+          const named: BlobRef[] = [];
+          const staying: BlobRef[] = [];
+          const going = { count: 0, bytes: 0 };
+          for (const { size, age, named: isNamed } of blobs) {
+            clock.now = present - age;
+            const stat = await store.put(new Uint8Array(size));
+            if (isNamed) named.push(stat.ref);
+            if (isNamed || age <= graceMs) staying.push(stat.ref);
+            else {
+              going.count++;
+              going.bytes += size;
+            }
           }
-        }
-        clock.now = present;
-        const report = await collectGarbage(store, {
-          marks: named.map((each, index) => ({ root: `${index}`, refs: [each], complete: true })).concat({
-            root: "empty",
-            refs: [],
-            complete: true,
-          }),
-          graceMs,
-        });
-        expect(report.trashed).toEqual(going);
-        const left: BlobStat[] = [];
-        for await (const stat of store.list()) left.push(stat);
-        expect(left.map((stat) => stat.ref).sort()).toEqual(staying.sort());
-        expect(report.missing).toEqual([]);
-      }),
+          clock.now = present;
+          const report = await collectGarbage(store, {
+            marks: named
+              .map((each, index) => ({ root: `${index}`, refs: [each], complete: true }))
+              .concat({
+                root: "empty",
+                refs: [],
+                complete: true,
+              }),
+            graceMs,
+          });
+          expect(report.trashed).toEqual(going);
+          const left: BlobStat[] = [];
+          for await (const stat of store.list()) left.push(stat);
+          expect(left.map((stat) => stat.ref).sort()).toEqual(staying.sort());
+          expect(report.missing).toEqual([]);
+        },
+      ),
     );
   });
 

@@ -41,7 +41,7 @@ describe("the attachments example", () => {
   it("ends well, with every check", () => {
     expect(run).toMatchObject({ code: 0, stderr: "" });
     expect(run.stdout).not.toContain("FAIL");
-    expect(run.stdout.match(/^ok {3}/gm)).toHaveLength(31);
+    expect(run.stdout.match(/^ok {3}/gm)).toHaveLength(32);
   });
 
   it("shows what a request says of each attachment", () => {

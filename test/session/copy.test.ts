@@ -77,6 +77,40 @@ describe("fork", () => {
     }
   });
 
+  test("puts what a rewrite gives in the place of entries, and copies the lines of those that it leaves", async () => {
+    const lines = [
+      line("aaaaaaaa", null, say("one")),
+      big,
+      line("cccccccc", "bbbbbbbb", { x: 1 }, "made_up"),
+      "not json at all",
+      line("dddddddd", "cccccccc", say("two")),
+    ];
+    const { store, disk } = storeWith([header(), ...lines]);
+    const asked: string[] = [];
+    const fork = await store.fork("source", {
+      rewrite: async (entry) => {
+        asked.push(entry.id);
+        if (entry.id !== "dddddddd") return entry;
+        return { ...entry, id: "00000000", parentId: null, ...say("slim") };
+      },
+    });
+    expect(asked).toEqual(["aaaaaaaa", "bbbbbbbb", "dddddddd"]);
+    const stored = linesOf(disk, fork).slice(1, -1);
+    expect(stored.slice(0, -1)).toEqual(lines.slice(0, -1).map(latin));
+    expect(stored.at(-1)).toMatch(/"crc":"[0-9a-f]{8}"}$/);
+    expect(await fork.entry("dddddddd")).toMatchObject({ parentId: "cccccccc", ...say("slim") });
+    await fork.close();
+  });
+
+  test("makes no session where a rewrite gives no entry, or fails", async () => {
+    const { store } = storeWith([header(), line("aaaaaaaa", null, say("one"))]);
+    const bad = store.fork("source", { id: "bad", rewrite: (entry) => ({ ...entry, message: 1 }) });
+    await expect(bad).rejects.toMatchObject({ code: "INVALID_ENTRY" });
+    const failing = store.fork("source", { id: "bad", rewrite: () => Promise.reject(new Error("why")) });
+    await expect(failing).rejects.toThrow("why");
+    await expect(store.open("bad")).rejects.toMatchObject({ code: "SESSION_NOT_FOUND" });
+  });
+
   test("up to an entry ends with its line, also where its body is damaged or its id stands twice", async () => {
     const lines = [
       line("aaaaaaaa", null, say("one")),
