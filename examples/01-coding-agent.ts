@@ -1,16 +1,20 @@
 // A coding agent whose session survives what happens to its process.
 //
-//   npm run demo                  the story: a kill in the middle of a turn, then branches, a summary, a label, a fork
+//   npm run demo                  the story: a kill in the middle of a turn, then branches, a summary, a label, an
+//                                 attachment, a fork
 //   npm run demo -- FILE.jsonl    reads any session file, pi's included, and changes nothing
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { type ToolResultMessage, toolCalls, userMessage } from "sessile/content";
+import { ingest, planAttachments } from "sessile/attachments";
+import { readLocalFile } from "sessile/attachments/node";
+import { fileBlobStore } from "sessile/blobs/node";
+import { type MessagePart, type ToolResultMessage, toolCalls, userMessage } from "sessile/content";
 import { SessileError } from "sessile/errors";
 import {
   type EntryDraft,
@@ -22,6 +26,7 @@ import {
 import { fileSessionStore, openSessionFile } from "sessile/session/node";
 import { check } from "./support/check.js";
 import { fingerprint } from "./support/fingerprint.js";
+import { makePng } from "./support/make-media.js";
 import { messageText } from "./support/message-text.js";
 import type { Model } from "./support/model.js";
 import { printSession } from "./support/print-session.js";
@@ -56,8 +61,8 @@ interface Answer {
 }
 
 /** One turn: what the user says, then the model and its tools, until the model calls none. */
-async function ask(agent: Agent, text: string): Promise<Answer> {
-  await keep(agent, [{ type: "message", message: userMessage(text) }]);
+async function ask(agent: Agent, ...parts: readonly MessagePart[]): Promise<Answer> {
+  await keep(agent, [{ type: "message", message: userMessage(...parts) }]);
   return finishTurn(agent);
 }
 
@@ -145,8 +150,23 @@ async function tellStory(): Promise<void> {
   const inContext = (await session.context()).items.map(({ entryId }) => entryId);
   check("the other branch is not in context", inContext.includes(copy.entryId), false);
   await session.branchWithSummary(copy.entryId, `The project in one sentence. ${sentence.text}`);
+
+  console.log("\nAn attachment");
+  const blobs = fileBlobStore({ dir: join(dir, "blobs") });
+  await writeFile(join(dir, "screen.png"), makePng(320, 200));
+  const shot = await ingest(await readLocalFile(join(dir, "screen.png")), { blobs });
+  const seen = await ask(agent, "What is attached?", shot);
+  check("the model is told of it", seen.text, `An image of 320 x 200 pixels: ${shot.resourceId}.`);
+  const sent = async () => {
+    const { attachments } = await planAttachments(await session.context(), { target: "scripted", blobs });
+    return attachments.map(({ decision, bytes }) => [decision, bytes?.length]);
+  };
+  check("its bytes go out in this turn", await sent(), [["full", shot.size]]);
   const left = await ask(agent, "What did we do on the other branch?");
+  check("and are described in the next", await sent(), [["describe", undefined]]);
   check("the summary of the abandoned branch is in context", left.text.endsWith(sentence.text));
+  const log = await readFile(session.location ?? "", "latin1");
+  check("the log names them, and has none", [log.includes(shot.blob), log.length < 60_000], [true, true]);
 
   console.log("\nA fork, and a list");
   await using fork = await sessions.fork(session.id, { upTo: notes.entryId });

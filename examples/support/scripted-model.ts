@@ -1,3 +1,4 @@
+import { resourcesIn } from "sessile/attachments";
 import {
   assistantMessage,
   type Context,
@@ -70,6 +71,7 @@ function answer(view: View): readonly Part[] {
   if (/copy of the notes/.test(view.task)) return copyNotes(view);
   if (/one sentence/.test(view.task)) return [oneSentence(view)];
   if (/other branch/.test(view.task)) return [otherBranch(view)];
+  if (/attached/.test(view.task)) return [attached(view)];
   return ["That is not in my script."];
 }
 
@@ -128,6 +130,15 @@ function oneSentence({ messages }: View): string {
 function otherBranch({ messages }: View): string {
   const left = messages.findLast((message) => message.role === "branchSummary");
   return left === undefined ? "I know of no other branch." : `We left this: ${left.summary}`;
+}
+
+function attached({ messages }: View): string {
+  const resources = resourcesIn(messages).map((resource) =>
+    resource.kind === "image"
+      ? `An image of ${resource.width} x ${resource.height} pixels: ${resource.resourceId}.`
+      : `Something else: ${resource.resourceId}.`,
+  );
+  return resources.join(" ");
 }
 
 function nameIn(manifest: string): string {

@@ -53,7 +53,7 @@ describe("npm run demo", () => {
   it("ends well, with every check", () => {
     expect(run).toMatchObject({ code: 0, stderr: "" });
     expect(run.stdout).not.toContain("FAIL");
-    expect(run.stdout.match(/^ok {3}/gm)).toHaveLength(14);
+    expect(run.stdout.match(/^ok {3}/gm)).toHaveLength(18);
   });
 
   it("shows the killed turn with its calls, and the tip", () => {
