@@ -183,7 +183,7 @@ async function tellStory(): Promise<void> {
   check("nothing is wrong with the file", await reopened.diagnose(), []);
   await printSession(reopened);
 
-  await rm(workspace, { recursive: true });
+  for (const made of [workspace, join(dir, "screen.png")]) await rm(made, { recursive: true });
   console.log(`\nkept: ${join(dir, "sessions")}\nread it: npm run demo -- ${reopened.location}`);
 }
 

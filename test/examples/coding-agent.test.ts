@@ -72,14 +72,14 @@ describe("npm run demo", () => {
 
   it("shows the context, and lists the session and its fork", () => {
     expect(run.stdout).toMatch(/^ {2}branchSummary The project in one sentence\. /m);
-    expect(run.stdout).toMatch(/^in context {3}22 messages$/m);
+    expect(run.stdout).toMatch(/^in context {3}24 messages$/m);
     expect(run.stdout).toMatch(/^ {2}\S{36} Notes on sessile \(fork #1\): Write notes on this project\.$/m);
     expect(run.stdout).toMatch(/^ {2}\S{36} Notes on sessile: Write notes on this project\.$/m);
   });
 
   it("keeps the session directory alone, and its file reads", { timeout }, async () => {
     const kept = /^kept: (.+)$/m.exec(run.stdout)?.[1] as string;
-    expect(readdirSync(join(kept, ".."))).toEqual(["sessions"]);
+    expect(readdirSync(join(kept, ".."))).toEqual(["blobs", "sessions"]);
     const file = /^file +(.+)$/m.exec(run.stdout)?.[1] as string;
     const again = await demo([file]);
     expect(again).toMatchObject({ code: 0, stderr: "" });
