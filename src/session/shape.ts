@@ -18,6 +18,7 @@ import {
   text,
 } from "../internal/shape.js";
 import type { EntryType } from "./entries.js";
+import { isPlainMessage } from "./plain-message.js";
 
 const usage = fields({
   input: finite,
@@ -195,7 +196,9 @@ export function entryProblem(value: unknown): Problem | undefined {
   if (!isRecord(value)) return { path: "", expected: "an object" };
   if (typeof value.type !== "string" || !isEntryType(value.type))
     return { path: "type", expected: "an entry type" };
-  return base(value) ?? entries[value.type](value);
+  const problem = base(value);
+  if (problem === undefined && value.type === "message" && isPlainMessage(value.message)) return undefined;
+  return problem ?? entries[value.type](value);
 }
 
 /** The first problem of a header. */

@@ -1,6 +1,7 @@
 import { crc32 } from "../../internal/crc32.js";
 import { isRecord } from "../../internal/shape.js";
 import type { SessionEntry } from "../entries.js";
+import { isPlainMessage } from "../plain-message.js";
 import { fieldsProblem, isEntryType } from "../shape.js";
 import { withKnownContent } from "./decode.js";
 import { hex8, type KnownOfLine, mayBeUnsafe, sealLength, sealOf, tooDeep } from "./json.js";
@@ -35,7 +36,8 @@ export function storedEntry(
       return undefined;
     delete value.crc;
   }
-  if (withKnownContent(value) !== value || fieldsProblem(value) !== undefined) return undefined;
+  const isPlain = type === "message" && isPlainMessage(value.message);
+  if (!isPlain && (withKnownContent(value) !== value || fieldsProblem(value) !== undefined)) return undefined;
   // The checks above are what make this cast true.
   return value as unknown as SessionEntry;
 }
