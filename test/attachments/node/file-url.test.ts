@@ -82,7 +82,7 @@ describe("pathOfFileUrl", () => {
       fc.property(fc.array(piece, { maxLength: 8 }), (pieces) => {
         const path = pathOfFileUrl(`file:///${pieces.join("")}`, "posix");
         // Dot segments are left to the file system, which follows links before it goes up.
-        if (typeof path !== "string" || /(^|\/)\.\.?(\/|$)/.test(path)) return;
+        if (typeof path !== "string" || /(^|\/)\.\.?(\/|$)/.test(path.trimEnd())) return;
         expect(path.trimEnd()).toBe(fileURLToPath(`file:///${pieces.join("")}`).trimEnd());
       }),
     );
