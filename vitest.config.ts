@@ -2,13 +2,26 @@ import { defineConfig } from "vitest/config";
 import { sourceAliases } from "./scripts/aliases.mjs";
 
 const slow = "test/**/*.slow.test.ts";
+/** Tests of files, processes and clocks, which put things of their own in the place of modules. */
+const system = [
+  "test/faults/**",
+  "test/session/node/**",
+  "test/blobs/**",
+  "test/attachments/node/**",
+  "test/examples/**",
+].map((directory) => `${directory}/*.test.ts`);
 
 export default defineConfig({
   resolve: { alias: sourceAliases },
   test: {
     coverage: { provider: "v8", include: ["src/**/*.ts"], reporter: ["text-summary", "html"] },
     projects: [
-      { extends: true, test: { name: "unit", include: ["test/**/*.test.ts"], exclude: [slow] } },
+      // Loading the modules anew for each file would take longer than these tests.
+      {
+        extends: true,
+        test: { name: "unit", include: ["test/**/*.test.ts"], exclude: [slow, ...system], isolate: false },
+      },
+      { extends: true, test: { name: "system", include: system, exclude: [slow] } },
       // Timings want the processor to themselves: one file at a time.
       {
         extends: true,
