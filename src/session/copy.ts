@@ -2,7 +2,7 @@ import { SessileError } from "../errors/index.js";
 import { concatBytes, encodeUtf8 } from "../internal/bytes.js";
 import { isRecord } from "../internal/shape.js";
 import type { LogPosition } from "./backend.js";
-import { type Decoded, decodeLine } from "./codec/decode.js";
+import { type Decoded, decodeHead, decodeLine } from "./codec/decode.js";
 import { checkEntry, encodeChecked, encodeHeader } from "./codec/encode.js";
 import { sliceHead } from "./codec/head.js";
 import { parseLine, withChecksum, withoutChecksum } from "./codec/json.js";
@@ -88,6 +88,7 @@ export async function pathLines(session: LiveSession, leafId: string): Promise<P
   let parentId: string | null = null;
   for (const [index, { id }] of kept.entries()) {
     const raw = stored[index];
+    if (raw !== undefined && version >= formatVersion && idOfLine(raw) !== id) throw gone(session, id);
     if (raw !== undefined && !parseLine(raw, maxDepth).ok) {
       lines.push(withLineFeed(damagedBehind(raw, parentId)));
       parentId = id;
@@ -97,9 +98,7 @@ export async function pathLines(session: LiveSession, leafId: string): Promise<P
     if (raw !== undefined && version < formatVersion)
       line = migratedLine(raw, version, ordinalOfId(id), maxDepth);
     if (raw === undefined && treeRows(session.tree).line(treeRows(session.tree).row(id)) !== undefined) {
-      throw new SessileError("LOG_CHANGED", `the line of entry ${id} is gone from the log`, {
-        details: { id: session.id },
-      });
+      throw gone(session, id);
     }
     // An entry that was staged has no line yet.
     line ??= encodeChecked((await session.entry(id)) as SessionEntry, true);
@@ -117,6 +116,19 @@ export async function pathLines(session: LiveSession, leafId: string): Promise<P
     leafId: parentId,
     labels: [...session.tree.labels()].filter(({ targetId }) => ids.has(targetId)),
   };
+}
+
+/** Another program may have moved lines since they were seen: what lies in the place of one is not to be taken for it. */
+function idOfLine(raw: Uint8Array): string | undefined {
+  const decoded = decodeHead(raw, { version: formatVersion, ordinal: 0, maxDepth });
+  const head = decoded.kind === "entry" ? decoded.head : sliceHead(raw);
+  return head && idOf(head.id);
+}
+
+function gone({ id }: LiveSession, entryId: string): SessileError {
+  return new SessileError("LOG_CHANGED", `the line of entry ${entryId} is gone from the log`, {
+    details: { id },
+  });
 }
 
 /** The lines of labels that are set on a path, one after the other behind its last entry. */

@@ -18,9 +18,11 @@ export function entryOf(draft: EntryDraft, place: EntryPlace, info: SessionInfoF
   const { id, timestamp } = place;
   const parentId = draft.type === "leaf" ? draft.targetId : place.parentId;
   const own = draft.type === "session_info" ? patchedInfo(info, draft) : draft;
-  // The first keys keep their places; the draft's own id, which may be undefined, does not stay.
+  // The first keys keep their places, and what the draft has there does not stay: it may be an entry of another place.
   const entry: Record<string, unknown> = { type, id, parentId, timestamp, ...own };
   entry.id = id;
+  entry.parentId = parentId;
+  entry.timestamp = timestamp;
   return entry as unknown as SessionEntry;
 }
 

@@ -234,6 +234,7 @@ function jsonProblemAt(value: unknown, depthLeft: number): Problem | undefined {
   }
   if (value === null) return undefined;
   if (depthLeft === 0) return { path: "", expected: "less nesting" };
+  if ("toJSON" in value) return { path: "", expected: "no toJSON" };
   if (Array.isArray(value)) {
     for (let i = 0; i < value.length; i++) {
       const problem = jsonProblemAt(value[i], depthLeft - 1);
@@ -242,13 +243,10 @@ function jsonProblemAt(value: unknown, depthLeft: number): Problem | undefined {
     }
     return undefined;
   }
-  // By tag and not by prototype, since a plain object can come from another realm.
-  const isPlain =
-    Object.getPrototypeOf(value) === Object.prototype ||
-    Object.prototype.toString.call(value) === "[object Object]";
-  if (!isPlain || "toJSON" in value) {
+  // A plain object can come from another realm, whose Object.prototype has no prototype either.
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype !== null && prototype !== Object.prototype && Object.getPrototypeOf(prototype) !== null)
     return { path: "", expected: "a plain object" };
-  }
   for (const key of Object.keys(value)) {
     const member = (value as Record<string, unknown>)[key];
     // Most members are text: those need no call.

@@ -94,7 +94,7 @@ export class Writer {
     if (rebase && drafts.some((draft) => !metadata.has(draft.type))) {
       throw new TypeError('conflict: "rebase" is for label, session_info and usage entries');
     }
-    const { entries, lines, tip } = this.#placing.place(drafts, this.#tip);
+    const { entries, lines, tip } = this.#placing.place(drafts, this.#tipNow());
     this.#tip = tip;
     for (const entry of entries) if (entry !== undefined) this.#waitingIds.add(entry.id);
     const { moves, reader } = this.#core;
@@ -113,7 +113,7 @@ export class Writer {
       });
     }
     const core = this.#core;
-    const placed = this.#placing.place(drafts, this.#tip);
+    const placed = this.#placing.place(drafts, this.#tipNow());
     this.#tip = placed.tip;
     const entries: SessionEntry[] = [];
     placed.entries.forEach((entry, at) => {
@@ -205,9 +205,14 @@ export class Writer {
       else if (follows) for (const entry of request.entries) if (entry !== undefined) lost.add(entry.id);
       return !fails;
     });
-    if (this.#tip !== null && !this.#core.reader.tree.has(this.#tip) && !this.#waitingIds.has(this.#tip)) {
-      this.#tip = this.#core.leafId;
-    }
+    this.#tip = this.#tipNow();
+  }
+
+  /** What the next entry follows: the session's tip where the writer's own is gone, with a log that was replaced. */
+  #tipNow(): string | null {
+    const tip = this.#tip;
+    const isThere = tip === null || this.#core.reader.tree.has(tip) || this.#waitingIds.has(tip);
+    return isThere ? tip : this.#core.leafId;
   }
 
   async #write(group: readonly Request[]): Promise<void> {
@@ -299,9 +304,10 @@ export class Writer {
       const place = { at: at[i] as number, length: (lines[i] as Uint8Array).length - 1 };
       let row = core.reader.own(entry, place);
       if (row === noRow) {
-        // It was staged.
+        // It was staged, and what it says of the session comes last now.
         row = rows.row(entry.id);
         rows.setLine(row, place.at, place.length);
+        core.reader.says(row, entry);
       }
       core.bodies.add(row, entry);
     }

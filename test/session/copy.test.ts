@@ -329,6 +329,18 @@ describe("extract", () => {
     expect(disk.paths()).toEqual(["/s/x_source.jsonl"]);
   });
 
+  test("of lines that were exchanged meanwhile is LOG_CHANGED too, damaged or not", async () => {
+    const one = line("aaaaaaaa", null, say("one"));
+    const two = line("bbbbbbbb", null, say("two"));
+    for (const other of [two, two.replace('"role"', "'role'")]) {
+      const { store, disk } = storeWith([header(), one, two]);
+      const source = await store.open("source");
+      const at = (disk.bytes("/s/x_source.jsonl") as Uint8Array).indexOf(10) + 1;
+      (disk.bytes("/s/x_source.jsonl") as Uint8Array).set(Buffer.from(other), at);
+      await expect(source.extract("aaaaaaaa")).rejects.toMatchObject({ code: "LOG_CHANGED" });
+    }
+  });
+
   test("keeps a damaged line in its place, so that the history before it is still before it", async () => {
     const damaged =
       '{"type":"message","id":"cccccccc","parentId":"bbbbbbbb","timestamp":"","message":{"role":"user","content":"\\x"}}';

@@ -345,6 +345,18 @@ describe("staged entries", () => {
     expect(session.tree.path(entry?.id ?? "")[0]?.id).toBe(first?.id);
   });
 
+  test("say what they say of the session when they are written, after what others wrote in between", async () => {
+    const all = await setting();
+    const { session } = all;
+    await session.append([say("first")]);
+    session.stage([{ type: "session_info", name: "ours" }]);
+    const second = await other(all);
+    await second.append([{ type: "session_info", name: "theirs" }], { conflict: "rebase" });
+    await session.append([say("b")]);
+    expect(session.info.name).toBe("ours");
+    expect((await other(all)).info.name).toBe("ours");
+  });
+
   test("are refused while an append waits, and kept when it fails", async () => {
     const { hooks, session } = await setting();
     const [staged] = session.stage([say("staged")]);
@@ -358,6 +370,40 @@ describe("staged entries", () => {
     await session.flush();
     expect(session.tree.size).toBe(2);
     for (const id of idsOf(session)) expect(await session.raw(id)).toBeDefined();
+  });
+});
+
+describe("a draft", () => {
+  test("that is an entry of another place goes where it is put now", async () => {
+    const { session } = await setting();
+    const [first] = await session.append([say("first")]);
+    const stored = { type: "custom", customType: "c", parentId: "elsewhere", timestamp: "then" } as const;
+    const [entry] = await session.append([stored]);
+    expect(entry).toMatchObject({ parentId: first?.id, customType: "c" });
+    expect(entry?.timestamp).not.toBe("then");
+  });
+});
+
+describe("a log that was replaced by a shorter one", () => {
+  test("is gone on with from its tip", async () => {
+    const all = await setting();
+    const { backend, session } = all;
+    await session.append([say("one"), say("two"), say("three")]);
+    const log = await backend.open("s", { partition: "", mode: "write" });
+    const lines: Uint8Array[] = [];
+    let position: LogPosition | undefined;
+    for await (const batch of log?.read(undefined) ?? []) {
+      lines.push(...linesOf(batch).map((line) => Uint8Array.from([...line, 10])));
+      position = batch.next;
+    }
+    await log?.replace?.(lines.slice(0, 3), position as LogPosition);
+    await session.refresh();
+    const tip = session.leafId;
+    const [entry] = await session.append([say("four")]);
+    expect(entry?.parentId).toBe(tip);
+    const again = await other(all);
+    expect(again.diagnostics).toEqual([]);
+    expect((await again.context()).items).toHaveLength(3);
   });
 });
 

@@ -235,9 +235,14 @@ export class SessionReader {
     if (row === noRow) return noRow;
     this.#own = { id, key };
     if (this.#rows.isUnsettled) this.#rows.settle();
+    this.says(row, entry);
+    return row;
+  }
+
+  /** What an entry of a row says of the session as a whole holds from now on: it is the last one. */
+  says(row: number, entry: SessionEntry): void {
     this.#tipRow = row;
     this.#applyStructure(entry);
-    return row;
   }
 
   /** Entries of one millisecond share their timestamp, and reading it takes longer than the rest of adding a row. */

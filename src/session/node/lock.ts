@@ -96,12 +96,9 @@ export class FileLock {
 
   /** Lets go at once. */
   release(): void {
-    clearTimeout(this.#idleTimer);
-    clearInterval(this.#heartbeat);
-    this.#idleTimer = undefined;
-    this.#heartbeat = undefined;
-    if (this.#held !== undefined && this.#isOurs(this.#held)) this.#disk.unlink(this.path);
-    this.#held = undefined;
+    const held = this.#held;
+    this.#forget();
+    if (held !== undefined && this.#isOurs(held)) this.#disk.unlink(this.path);
   }
 
   #isHeld(now = Date.now()): boolean {
@@ -110,8 +107,17 @@ export class FileLock {
     this.#seenAt = now;
     if (this.#isOurs(this.#held)) return true;
     // Somebody took it for dead, or a person removed it.
-    this.#held = undefined;
+    this.#forget();
     return false;
+  }
+
+  /** There is no hold any more: nothing may touch the file, which may be another holder's. */
+  #forget(): void {
+    clearTimeout(this.#idleTimer);
+    clearInterval(this.#heartbeat);
+    this.#idleTimer = undefined;
+    this.#heartbeat = undefined;
+    this.#held = undefined;
   }
 
   /** By what it says: an inode's number alone goes to the next file once this one is removed. */

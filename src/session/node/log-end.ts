@@ -23,14 +23,13 @@ export interface LogEndOptions {
 /** What the file was like when its end was last read or written. */
 interface Seen {
   readonly position: LogPosition;
-  /** Its `mtimeMs` is NaN where it was written since and not looked at. */
   readonly stat: FileStat;
 }
 
 /** After this the name is looked up again even so, for programs that rename without taking locks. */
 const namedMs = 50;
 
-/** Appends that follow each other within `runMs` are a run from the so many-th on: its end is looked at that often. */
+/** Appends that follow each other within two readings of a clock of milliseconds are a run from the so many-th on. */
 const runLength = 16;
 const runMs = 1;
 
@@ -53,7 +52,7 @@ export class LogEnd {
   #named = { hold: -1, at: 0 };
   #topDirectory: string | undefined;
   /** The appends that came one right after the other until now. */
-  #run = { length: 0, at: 0, lookedAt: 0 };
+  #run = { length: 0, at: 0 };
 
   constructor(options: LogEndOptions) {
     this.#options = options;
@@ -116,40 +115,37 @@ export class LogEnd {
   }
 
   /**
-   * {@link at} and {@link write} in one for an append in a run of them, without a look at the file before and after: those
-   * take as long as the write. So in a run the end is looked at once a millisecond and not twice an append, and another
-   * program that takes no lock and writes in that millisecond is noticed at the next look. undefined where a look is due,
-   * or the batch has to reach the disk.
+   * {@link at} and {@link write} in one for an append in a run of them, where the look after the one before was a moment
+   * ago and serves as the look before this one: that takes as long as the write. What another program that takes no lock
+   * writes in that moment is seen by the look after, as what it writes during a write is. undefined where both looks are
+   * due, or the batch has to reach the disk.
    */
   next(expected: LogPosition, hold: number, bytes: Uint8Array): Written | undefined {
-    const seen = this.#seen;
-    const file = this.#file;
-    if (this.#options.durability === "disk" || this.#poison !== undefined) return undefined;
-    if (file === undefined || seen?.position !== expected || hold !== this.#named.hold) return undefined;
-    const now = Date.now();
-    const run = this.#run;
-    if (run.length < runLength || !isWithin(now, run.at, runMs) || !isWithin(now, run.lookedAt, runMs))
+    if (this.#options.durability === "disk" || this.#poison !== undefined || this.#file === undefined)
       return undefined;
-    const at = seen.stat.size;
-    this.#append(file.handle, bytes, at, false);
-    run.at = now;
-    const { kind, dev, ino } = seen.stat;
-    const size = at + bytes.length;
-    const position = printPosition({ dev, ino, size, mark: markOf(bytes) });
-    this.#seen = { position, stat: { kind, dev, ino, size, mtimeMs: Number.NaN } };
-    return { position, at, interleaved: false };
+    if (this.#seen?.position !== expected || hold !== this.#named.hold) return undefined;
+    const { length, at } = this.#run;
+    if (length < runLength || !isWithin(Date.now(), at, runMs)) return undefined;
+    return this.#write(this.#file.handle, bytes, false);
   }
 
   /** Writes a batch behind the last line, and makes it last. All of it, or none. */
   async write(handle: DiskFile, bytes: Uint8Array, created: boolean): Promise<Written> {
     if (this.#poison !== undefined) throw this.#poison;
+    const written = this.#write(handle, bytes, created);
+    if (this.#options.durability === "disk") await this.#sync(handle, created);
+    return written;
+  }
+
+  /** Writes a batch, and looks where it came to lie. */
+  #write(handle: DiskFile, bytes: Uint8Array, created: boolean): Written {
     const start = created ? 0 : (this.#seen as Seen).stat.size;
     this.#append(handle, bytes, start, created);
     const stat = handle.stat();
-    this.#looked();
+    const now = Date.now();
+    this.#run = { length: isWithin(now, this.#run.at, runMs) ? this.#run.length + 1 : 1, at: now };
     const interleaved = stat.size !== start + bytes.length;
     const at = interleaved ? this.#find(handle, bytes, start, stat) : start;
-    if (this.#options.durability === "disk") await this.#sync(handle, created);
     const { dev, ino, size } = stat;
     const position = interleaved
       ? positionAt(handle, stat)
@@ -207,13 +203,6 @@ export class LogEnd {
       handle.close();
       throw error;
     }
-  }
-
-  /** Counts an append after which the end was looked at. */
-  #looked(): void {
-    const now = Date.now();
-    const length = isWithin(now, this.#run.at, runMs) ? this.#run.length + 1 : 1;
-    this.#run = { length, at: now, lookedAt: now };
   }
 
   /** Adds the whole batch, or puts the file back to where it was. */
@@ -313,7 +302,7 @@ function endsWhole(handle: DiskFile): boolean {
 
 function isUnchanged(seen: FileStat, now: FileStat | undefined): boolean {
   if (now === undefined || seen.dev !== now.dev || seen.ino !== now.ino) return false;
-  return seen.size === now.size && (seen.mtimeMs === now.mtimeMs || Number.isNaN(seen.mtimeMs));
+  return seen.size === now.size && seen.mtimeMs === now.mtimeMs;
 }
 
 function isWithin(now: number, then: number, ms: number): boolean {

@@ -21,6 +21,12 @@ function wrongPlace(entry: unknown, options?: Parameters<typeof encodeEntry>[1])
   }
 }
 
+class Getter {
+  get hidden() {
+    return 1;
+  }
+}
+
 describe("encodeEntry", () => {
   test("begins with type, id, parentId and timestamp, and ends with the checksum", () => {
     fc.assert(
@@ -97,6 +103,9 @@ describe("encodeEntry", () => {
     ["a Map", custom(new Map()), "data"],
     ["bytes", custom(new Uint8Array(1)), "data"],
     ["an object that writes itself", custom({ toJSON: () => 1 }), "data"],
+    ["an array that writes itself", custom(Object.assign([1], { toJSON: () => 5 })), "data"],
+    ["an object of a class, whose getters JSON leaves out", custom(new Getter()), "data"],
+    ["an object with another before it", custom(Object.create({ inherited: 1 })), "data"],
     ["an own __proto__", custom(JSON.parse('{"__proto__":1}')), "data.__proto__"],
     ["a cycle", custom(cyclic), `data${".self".repeat(255)}`],
     ["a depth of 257", custom(deep(256)), `data${"[0]".repeat(255)}`],

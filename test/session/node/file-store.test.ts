@@ -739,3 +739,41 @@ describe("what the system refuses", () => {
     }
   });
 });
+
+describe("a run of appends under durability os", () => {
+  /** So many appends without a pause, then what another program does, then one more; false where no run was met. */
+  async function runWith(foreign: string): Promise<{ session: Session; ids: string[]; error: unknown }> {
+    const session = await fileSessionStore({ dir: temporaryDirectory(), durability: "os" }).create({
+      cwd: "/p",
+    });
+    const ids: string[] = [];
+    const say = async (text: string) => ids.push((await session.appendMessage(userMessage(text))).id);
+    for (let i = 0; i < 200; i++) await say(`before ${i}`);
+    appendFileSync(session.location as string, foreign);
+    let error: unknown;
+    try {
+      await say("after");
+    } catch (reason) {
+      error = reason;
+    }
+    return { session, ids, error };
+  }
+
+  test("loses nothing that was acknowledged when a program without locks adds half a line, or a whole one", async () => {
+    const whole = `${JSON.stringify(entry("abcdef01", null, "theirs"))}\n`;
+    for (let round = 0; round < 12; round++) {
+      const { session, ids, error } = await runWith(round % 2 === 0 ? '{"half' : whole);
+      if (error !== undefined) {
+        expect(["CONCURRENT_WRITER", "WRITER_POISONED"]).toContain((error as { code?: string }).code);
+      }
+      const fresh = await openSessionFile(session.location as string);
+      expect(ids.filter((id) => !fresh.tree.has(id))).toEqual([]);
+      // Its own bodies are where it thinks they are.
+      const path = session.tree.path(ids.at(-1) as string);
+      expect((await session.context(ids.at(-1))).items).toHaveLength(path.length);
+      expect(await session.entry(ids.at(-1) as string)).toEqual(await fresh.entry(ids.at(-1) as string));
+      await fresh.close();
+      await session.close();
+    }
+  });
+});

@@ -300,6 +300,20 @@ describe("a holder", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
+  test("that lost the lock gives no sign of life for whoever has it now", async () => {
+    vi.useFakeTimers();
+    const disk = new SimulatedDisk();
+    const lock = lockAt("/a.lock", { idleMs: 1500, waitMs: 0 }, disk);
+    await lock.with(() => undefined);
+    disk.unlink("/a.lock");
+    disk.put("/a.lock", holder());
+    await vi.advanceTimersByTimeAsync(1100);
+    await expect(lock.with(() => undefined)).rejects.toMatchObject({ code: "SESSION_LOCKED" });
+    const touched = vi.spyOn(disk, "touch");
+    await vi.advanceTimersByTimeAsync(20_000);
+    expect(touched).not.toHaveBeenCalled();
+  });
+
   test("that was taken for dead sees it, and takes the lock again", async () => {
     vi.useFakeTimers();
     const disk = new SimulatedDisk();

@@ -237,7 +237,7 @@ describe("a run of appends", () => {
     return { end, position };
   }
 
-  test("goes on without a look from the sixteenth on, to where the looks would have led", async () => {
+  test("goes on without a look before from the sixteenth on, to where the looks would have led", async () => {
     const disk = new SimulatedDisk();
     const { end, position } = await afterLooks(disk, 16);
     const before = text(disk);
@@ -270,17 +270,32 @@ describe("a run of appends", () => {
     expect(end.next("elsewhere" as LogPosition, 1, line(99))).toBeUndefined();
   });
 
-  test("notices at its next look what another program wrote in that millisecond; every line is there", async () => {
+  test("sees what another program wrote a moment ago, right after its own write; every line is there", async () => {
     const disk = new SimulatedDisk();
     const { end, position } = await afterLooks(disk, 16);
+    const before = text(disk).length;
     foreign(disk, '{"foreign":1}\n');
-    const blind = end.next(position, 1, line(16));
-    expect(blind).toBeDefined();
-    vi.setSystemTime(1002);
-    expect(end.next(blind?.position as LogPosition, 1, line(17))).toBeUndefined();
-    const late = end.at(blind?.position as LogPosition, 1);
-    await expect(late).rejects.toMatchObject({ code: "CONCURRENT_WRITER" });
+    expect(end.next(position, 1, line(16))).toMatchObject({ at: before + 14, interleaved: true });
     expect(text(disk).endsWith('{"number":15}\n{"foreign":1}\n{"number":16}\n')).toBe(true);
+  });
+
+  test("acknowledges no line that was joined to half a line of another program", async () => {
+    const disk = new SimulatedDisk();
+    const { end, position } = await afterLooks(disk, 16);
+    foreign(disk, '{"half');
+    const poisoned = expect.objectContaining({ code: "WRITER_POISONED" });
+    expect(() => end.next(position, 1, line(16))).toThrow(poisoned);
+    await expect(end.at(position, 1)).rejects.toEqual(poisoned);
+  });
+
+  test("sees that a file was rewritten to the same size behind its last line", async () => {
+    const disk = new SimulatedDisk();
+    const { end, position } = await afterLooks(disk, 16);
+    const next = end.next(position, 1, line(16))?.position as LogPosition;
+    disk.put(path, text(disk).replace('"number":16', '"number":61'));
+    expect(end.isStill(next)).toBe(false);
+    vi.setSystemTime(1002);
+    await expect(end.at(next, 1)).rejects.toMatchObject({ code: "CONCURRENT_WRITER" });
   });
 
   test("puts the file back after a write that fails", async () => {
