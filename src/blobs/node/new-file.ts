@@ -82,13 +82,11 @@ export class NewFile {
   /** Forgets it, where it has no name yet. */
   discard(): void {
     const { disk } = this.#directory;
-    try {
-      if (this.#fd !== undefined) disk.close(this.#fd);
-      this.#fd = undefined;
-      disk.unlink(this.#path);
-    } catch {
-      // It stays until a collection, and what failed before is what the caller has to know.
-    }
+    const fd = this.#fd;
+    this.#fd = undefined;
+    // Where one of these fails the file stays until a collection, and what failed before is what the caller has to know.
+    if (fd !== undefined) attempt(() => disk.close(fd));
+    attempt(() => disk.unlink(this.#path));
   }
 
   #descriptor(): number {
@@ -101,4 +99,12 @@ export class NewFile {
 function progress(bytes: number): number {
   if (bytes > 0) return bytes;
   throw Object.assign(new Error("EIO: a write took no bytes"), { code: "EIO" });
+}
+
+function attempt(act: () => void): void {
+  try {
+    act();
+  } catch {
+    // See there.
+  }
 }
