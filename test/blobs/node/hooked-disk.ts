@@ -18,7 +18,7 @@ export function hookedDisk(before: (call: DiskCall) => void): BlobDisk {
       const method = disk[name] as (...args: unknown[]) => unknown;
       return (...args: unknown[]) => {
         const hook = () => before({ number: number++, name, args });
-        const isAsync = ["write", "read", "sync", "syncDirectory", "list"].includes(name);
+        const isAsync = ["write", "read", "sync", "syncBeside", "syncDirectory", "list"].includes(name);
         if (!isAsync) {
           hook();
           return method(...args);
