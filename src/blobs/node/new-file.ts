@@ -49,6 +49,7 @@ export class NewFile {
    */
   async write(bytes: Uint8Array): Promise<void> {
     const fd = this.#descriptor();
+    if (this.#failure !== undefined) throw this.#failure;
     for (let at = 0; at < bytes.length; )
       at += progress(await this.#directory.disk.write(fd, bytes.subarray(at)));
     if (this.#directory.durable && !this.#isSyncing) this.#earlySync = this.#syncEarly(fd);
