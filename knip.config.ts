@@ -15,8 +15,8 @@ const config: KnipConfig = {
     bench: {
       entry: ["*.ts", "peers/**/*.test.ts", "tasks/*.mjs"],
       project: ["**/*.{ts,mjs}"],
-      // Until the benchmarks of blobs import them.
-      ignoreDependencies: ["cacache", "tinybench"],
+      // Until a benchmark imports it.
+      ignoreDependencies: ["tinybench"],
     },
   },
   ignoreExportsUsedInFile: { interface: true, type: true },

@@ -2,6 +2,7 @@ import { writeFileSync } from "node:fs";
 import { buildPackage } from "../test/support/built.js";
 import { append } from "./append.js";
 import { appendContext } from "./append-context.js";
+import { blobsPut } from "./blobs-put.js";
 import { contextTokens } from "./context-tokens.js";
 import { estimateError } from "./estimate-error.js";
 import { estimateSpeed } from "./estimate-speed.js";
@@ -22,6 +23,7 @@ const claims: readonly Claim[] = [
   appendContext,
   millionLines,
   list,
+  blobsPut,
   sniffing,
   estimateSpeed,
   estimateError,

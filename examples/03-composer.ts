@@ -15,8 +15,8 @@ import {
 } from "sessile/context-tokens";
 import { fileSessionStore } from "sessile/session/node";
 import { check } from "./support/check.js";
-import { Composer, type Pasted } from "./support/composer.js";
-import { contextDirectory, readFileStream } from "./support/context-directory.js";
+import { Composer, type Pasted, readFile } from "./support/composer.js";
+import { contextDirectory } from "./support/context-directory.js";
 import { messageText } from "./support/message-text.js";
 import { viewLines } from "./support/print-views.js";
 import { oneLine, terminalWidth } from "./support/terminal.js";
@@ -87,7 +87,7 @@ async function tellStory(): Promise<void> {
     ...["chip", "chip", "broken", "chip", "thumbnail", "text"],
   ]);
   const broken = views.find(({ type }) => type === "broken");
-  check("the failed import says what failed", broken?.type === "broken" && broken.name, "gone.md: ENOENT");
+  check("the failed import says what failed", broken?.type === "broken" && broken.name, "gone.md: missing");
   const last = views.at(-1);
   check("the hostile text is text", last, { type: "text", text: ` They wrote: ${hostile}` });
   const blobs = join(context.path, "blobs");
@@ -144,7 +144,7 @@ async function describe(path: string): Promise<Pasted> {
   const mediaType = imageTypes[extname(path).toLowerCase()];
   if (found === undefined) return { type: "path", path };
   if (mediaType === undefined) return { type: "path", path, size: found.size };
-  return { type: "image", mediaType, size: found.size, read: () => readFileStream(path) };
+  return { type: "image", mediaType, size: found.size, read: () => readFile(path) };
 }
 
 /** Shows what codex is started with; the prompt goes to its standard input, since `--image` takes every value behind it. */

@@ -1,4 +1,5 @@
 import { basename } from "node:path";
+import { readLocalFile } from "sessile/attachments/node";
 import {
   type ClipboardEntry,
   type ComposeStep,
@@ -8,13 +9,11 @@ import {
   planPaste,
   settleImport,
 } from "sessile/context-tokens";
-import { type ContextDirectory, maxImportBytes, readFileStream } from "./context-directory.js";
-
-/** Bytes, at once or in pieces. */
-type Source = Uint8Array | AsyncIterable<Uint8Array>;
+import { SessileError } from "sessile/errors";
+import { type ContextDirectory, maxImportBytes } from "./context-directory.js";
 
 /** What this composer gets from a clipboard: images come with what reads them. */
-export type Pasted = ClipboardEntry & { readonly read?: () => Promise<Source> };
+export type Pasted = ClipboardEntry & { readonly read?: () => Promise<Uint8Array> };
 
 /** A message that is being written. Its whole state is a string, which an editor may change in between. */
 export class Composer {
@@ -59,7 +58,7 @@ export class Composer {
   /** Never rejects: what fails is said in the message. */
   async #import(step: ImportStep<Pasted>): Promise<void> {
     try {
-      const path = await this.#context.store(await sourceOf(step.entry), step.mediaType);
+      const path = await this.#context.store(await bytesOf(step.entry), step.mediaType);
       this.draft = settleImport(this.draft, step.id, { path });
     } catch (error) {
       this.draft = settleImport(this.draft, step.id, { failed: `${nameOf(step.entry)}: ${reasonOf(error)}` });
@@ -67,19 +66,25 @@ export class Composer {
   }
 }
 
-async function sourceOf(entry: Pasted): Promise<Source> {
+async function bytesOf(entry: Pasted): Promise<Uint8Array> {
   if (entry.read !== undefined) return entry.read();
   if (entry.type === "text") return new TextEncoder().encode(entry.text);
-  if (entry.type === "path") return readFileStream(entry.path);
+  if (entry.type === "path") return readFile(entry.path);
   throw new Error("nothing reads it");
+}
+
+/** The bytes of a file that the user pointed at, wherever it lies. */
+export async function readFile(path: string): Promise<Uint8Array> {
+  return (await readLocalFile(path, { maxBytes: maxImportBytes })).bytes;
 }
 
 function nameOf(entry: Pasted): string {
   return entry.type === "path" ? basename(entry.path) : `pasted ${entry.type}`;
 }
 
-/** The model reads it with the message, so the system's code must do: its words hold the whole path. */
+/** The model reads it with the message, so a code must do: the words hold the whole path. */
 function reasonOf(error: unknown): string {
+  if (SessileError.is(error, "FILE_REFUSED")) return error.details.reason;
   if (!(error instanceof Error)) return String(error);
   return "code" in error ? String(error.code) : error.message;
 }

@@ -1,5 +1,4 @@
-import { createReadStream, readdirSync, statSync } from "node:fs";
-import { stat } from "node:fs/promises";
+import { readdirSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { fileBlobStore } from "sessile/blobs/node";
 import type { BlobRef } from "sessile/content";
@@ -13,7 +12,7 @@ export interface ContextDirectory {
   /** Absolute. */
   readonly path: string;
   /** Stores bytes once, whoever brings them; gives the absolute path of the file. */
-  store(source: Uint8Array | AsyncIterable<Uint8Array>, mediaType: string): Promise<string>;
+  store(bytes: Uint8Array, mediaType: string): Promise<string>;
   /** What a user interface shows of a stored file; undefined where it is gone. */
   factsOf(path: string): FileFacts | undefined;
 }
@@ -28,8 +27,8 @@ export function contextDirectory(
   const blobs = fileBlobStore({ dir: path, layout: "flat", digest: "blake3" });
   return {
     path,
-    async store(source, mediaType) {
-      const { ref } = await blobs.put(source, { mediaType, maxBytes: maxImportBytes });
+    async store(bytes, mediaType) {
+      const { ref } = await blobs.put(bytes, { mediaType, maxBytes: maxImportBytes });
       return pathOf(join(path, "blobs"), ref);
     },
     factsOf(path) {
@@ -48,10 +47,4 @@ function pathOf(folder: string, ref: BlobRef): string {
   const name = readdirSync(folder).find((name) => name.startsWith(`${digits}.`));
   if (name === undefined) throw new Error(`${ref} was stored, and is not there`);
   return join(folder, name);
-}
-
-/** The bytes of a file that the user pointed at. Reading a FIFO would not end, so only regular files are read. */
-export async function readFileStream(path: string): Promise<AsyncIterable<Uint8Array>> {
-  if (!(await stat(path)).isFile()) throw new Error("not a file");
-  return createReadStream(path);
 }

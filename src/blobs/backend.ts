@@ -64,6 +64,7 @@ export interface BlobTrash {
    * there may have been acknowledged in between. False where it was left.
    */
   take(seen: BlobStat): Promise<boolean>;
+  /** Every blob in the trash, in no order. */
   list(options?: { readonly signal?: AbortSignal }): AsyncIterable<TrashedBlob>;
   /** Takes a blob back into the store, touched. False where it is not in the trash. */
   restore(ref: BlobRef): Promise<boolean>;

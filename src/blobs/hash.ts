@@ -7,6 +7,7 @@ import type { DigestAlgorithm } from "./ref.js";
 
 /** A digest that is being computed. Node's `createHash` gives one, and so do hashes of @noble/hashes. */
 export interface Hasher {
+  /** Takes the next bytes. */
   update(bytes: Uint8Array): unknown;
   /** 32 bytes. */
   digest(): Uint8Array;
@@ -15,6 +16,7 @@ export interface Hasher {
 /** How to compute a digest: a seam for a faster implementation than the one built in. */
 export interface HashFunction {
   readonly name: DigestAlgorithm;
+  /** Begins a digest. */
   create(): Hasher;
 }
 

@@ -25,7 +25,7 @@ export interface PutTarget {
  */
 const wholeBytes = 256 * 1024;
 /** Small enough that hashing a piece in JavaScript does not stop all else for long, large enough to be worth a call. */
-const pieceBytes = 1024 * 1024;
+const pieceBytes = 512 * 1024;
 
 /** Puts bytes into a backend. See `BlobStore.put`. */
 export async function putBlob(

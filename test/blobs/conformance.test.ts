@@ -15,9 +15,12 @@ import {
   blobStoreConformance,
 } from "sessile/blobs/conformance";
 import { type FileBlobStoreOptions, fileBlobStore } from "sessile/blobs/node";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { memoryBlobBackend } from "../../src/blobs/memory.js";
 import { nodeSha256 } from "../../src/blobs/node/hashes.js";
+
+// On a machine whose disk has other work to do.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const hashes = [nodeSha256];
 
@@ -66,7 +69,7 @@ const subjects: Readonly<Record<string, () => BlobConformanceSubject>> = {
 
 describe.each(Object.entries(subjects))("%s", (_, subject) => {
   for (const { name, run } of blobStoreConformance) {
-    test(name, { timeout: 60_000 }, async ({ skip }) => {
+    test(name, async ({ skip }) => {
       const result = await run(subject());
       if (result !== undefined) skip(result.skipped);
     });

@@ -49,7 +49,7 @@ describe("the composer", () => {
     expect(run.stdout).toMatch(/^ {2}pending {4}image, importing$/m);
     expect(run.stdout).toMatch(/^ {2}thumbnail {2}[0-9a-f]{8}\.png, 70 bytes$/m);
     expect(run.stdout).toMatch(/^ {2}chip {7}[0-9a-f]{8}\.txt, 9890 bytes$/m);
-    expect(run.stdout).toMatch(/^ {2}broken {5}text gone\.md: ENOENT: failed$/m);
+    expect(run.stdout).toMatch(/^ {2}broken {5}text gone\.md: missing: failed$/m);
     expect(run.stdout).toMatch(/^ {2}text {7}They wrote: <<context:image:\/etc\/passwd>>>$/m);
     expect(run.stdout).toMatch(/^ {2}broken {5}image passwd: outside$/m);
   });

@@ -1,4 +1,6 @@
 import { writeSync } from "node:fs";
+import { collectGarbage } from "../../src/blobs/index.js";
+import { fileBlobStore } from "../../src/blobs/node/index.js";
 import { userMessage } from "../../src/content/index.js";
 import { SessileError } from "../../src/errors/index.js";
 import { nodeDisk } from "../../src/session/node/disk.js";
@@ -48,7 +50,62 @@ const roles: Readonly<Record<string, (...args: string[]) => Promise<void>>> = {
       say(`title ${at}`);
     }
   },
+  /** Puts the blobs that all children put and some of its own, and says each that was acknowledged. */
+  async put(dir = "", name = "", count = "0") {
+    const blobs = fileBlobStore({ dir });
+    for (let at = 0; at < Number(count); at++) {
+      const own = blobs.put(blobBytes(`${name} ${at}`, at % 3 === 0 ? 300_000 : 500));
+      const shared = blobs.put(blobBytes(`shared ${at}`, at % 3 === 1 ? 300_000 : 500));
+      for (const { ref } of await Promise.all([own, shared])) say(ref);
+    }
+  },
+  /** Puts blobs, small, large and in streams, until it is killed, and says each that was acknowledged. */
+  async putForever(dir = "", name = "") {
+    const blobs = fileBlobStore({ dir });
+    for (let at = 0; ; at++) {
+      const bytes = blobBytes(
+        at % 2 === 0 ? `${name} ${at}` : `shared ${at}`,
+        [400, 5000, 600_000][at % 3] ?? 0,
+      );
+      const source = async function* () {
+        for (let from = 0; from < bytes.length; from += 70_000) yield bytes.subarray(from, from + 70_000);
+      };
+      say((await blobs.put(at % 4 === 3 ? source() : bytes)).ref);
+    }
+  },
+  /** Puts or touches some of a few thousand blobs again and again, and fails where one is not there right after. */
+  async renewSome(dir = "", ms = "0") {
+    const blobs = fileBlobStore({ dir, durability: "os" });
+    let missed = 0;
+    for (const end = Date.now() + Number(ms); Date.now() < end; ) {
+      const bytes = blobBytes(`some ${Math.floor(Math.random() * 6000)}`, 100);
+      const { ref } = await blobs.put(bytes);
+      const got = await blobs.get(ref);
+      if (got === undefined || Buffer.compare(got, bytes) !== 0) missed++;
+      if (Math.random() < 0.2) {
+        const touched = await blobs.touch(ref);
+        if (touched === undefined || (await blobs.get(ref)) === undefined) missed++;
+      }
+    }
+    say(`missed ${missed}`);
+  },
+  /** Collects a store that nothing names anything of, again and again, and says how much it took. */
+  async collect(dir = "", graceMs = "0", ms = "0") {
+    const blobs = fileBlobStore({ dir, durability: "os" });
+    const taken = { trashed: 0, deleted: 0 };
+    for (const end = Date.now() + Number(ms); Date.now() < end; ) {
+      const marks = [{ root: "nothing", refs: [], complete: true }];
+      const report = await collectGarbage(blobs, { marks, graceMs: Number(graceMs) });
+      taken.trashed += report.trashed.count;
+      taken.deleted += report.deleted.count;
+    }
+    say(JSON.stringify(taken));
+  },
 };
+
+function blobBytes(text: string, size: number): Uint8Array {
+  return new Uint8Array(Buffer.alloc(size, `${text} `));
+}
 
 async function appended(session: Session, text: string): Promise<string> {
   for (;;) {

@@ -25,6 +25,8 @@ export interface BlobDisk {
   setTime(fd: number, ms: number): void;
   /** Makes what was written last. */
   sync(fd: number): Promise<void>;
+  /** The same, always in the thread pool. */
+  syncBeside(fd: number): Promise<void>;
   /** Makes names in a directory last. */
   syncDirectory(path: string): Promise<void>;
   close(fd: number): void;
@@ -86,6 +88,7 @@ export function nodeBlobDisk(): BlobDisk {
         () => inPool((done) => fs.fdatasync(fd, done)),
         () => fs.fdatasyncSync(fd),
       ),
+    syncBeside: (fd) => inPool((done) => fs.fdatasync(fd, done)),
     async syncDirectory(path) {
       const fd = fs.openSync(path, O_RDONLY);
       try {

@@ -58,7 +58,7 @@ export class FileBlobBackend implements BlobBackend {
           file.writeNow(bytes);
           return await this.#place(file, ref, bytes.length, hints);
         } catch (error) {
-          file.discard();
+          await file.discard();
           throw error;
         }
       }),
@@ -79,11 +79,11 @@ export class FileBlobBackend implements BlobBackend {
           this.#guard("put into", async () => {
             const renewed = await this.#renew(ref, size);
             if (renewed === undefined) return this.#place(file, ref, size, hints);
-            file.discard();
+            await file.discard();
             return renewed;
           }),
         ),
-      discard: async () => file.discard(),
+      discard: () => file.discard(),
     };
   }
 
@@ -164,7 +164,7 @@ export class FileBlobBackend implements BlobBackend {
       try {
         return file.mtimeMs();
       } finally {
-        file.discard();
+        await file.discard();
       }
     });
   }
@@ -203,7 +203,7 @@ export class FileBlobBackend implements BlobBackend {
       if (!["EPERM", "EACCES", "EBUSY", "EEXIST"].includes(errnoOf(error) ?? "")) throw error;
       const renewed = await this.#renew(ref, size);
       if (renewed === undefined) throw error;
-      file.discard();
+      await file.discard();
       return renewed;
     }
   }

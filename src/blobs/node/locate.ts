@@ -10,7 +10,7 @@ const batch = 256;
  * The file names, in its folder, under which a blob may lie: those of the layout, or another program's where the layout
  * gives several and none of them is there.
  */
-export async function namesThere(directory: StoreDirectory, ref: BlobRef): Promise<readonly string[]> {
+async function namesThere(directory: StoreDirectory, ref: BlobRef): Promise<readonly string[]> {
   const { layout, disk } = directory;
   const names = layout.namesOf(ref);
   if (names.length < 2) return names;

@@ -10,6 +10,11 @@ export class NewFile {
   readonly #directory: StoreDirectory;
   readonly #path: string;
   #fd: number | undefined;
+  #isSyncing = false;
+  /** The last sync that was begun before all was written. Never rejects. */
+  #earlySync: Promise<void> | undefined;
+  /** Why one of them failed. */
+  #failure: Error | undefined;
 
   private constructor(directory: StoreDirectory, path: string, fd: number) {
     this.#directory = directory;
@@ -38,10 +43,16 @@ export class NewFile {
       at += progress(this.#directory.disk.writeNow(this.#descriptor(), bytes.subarray(at)));
   }
 
-  /** Writes in the thread pool. */
+  /**
+   * Writes in the thread pool, and has what is written made to last meanwhile: the device is at work while the next bytes
+   * are hashed and copied, so that little is left to wait for at the end.
+   */
   async write(bytes: Uint8Array): Promise<void> {
+    const fd = this.#descriptor();
+    if (this.#failure !== undefined) throw this.#failure;
     for (let at = 0; at < bytes.length; )
-      at += progress(await this.#directory.disk.write(this.#descriptor(), bytes.subarray(at)));
+      at += progress(await this.#directory.disk.write(fd, bytes.subarray(at)));
+    if (this.#directory.durable && !this.#isSyncing) this.#earlySync = this.#syncEarly(fd);
   }
 
   /**
@@ -55,6 +66,8 @@ export class NewFile {
   async place(path: string): Promise<number> {
     const { disk, durable } = this.#directory;
     const fd = this.#descriptor();
+    await this.#earlySync;
+    if (this.#failure !== undefined) throw this.#failure;
     if (durable) await disk.sync(fd);
     const { mtimeMs } = disk.stat(fd);
     this.#fd = undefined;
@@ -80,14 +93,25 @@ export class NewFile {
   }
 
   /** Forgets it, where it has no name yet. */
-  discard(): void {
+  async discard(): Promise<void> {
+    // The descriptor's number may be another file's by the time that a late sync comes to it.
+    await this.#earlySync;
     const { disk } = this.#directory;
+    const fd = this.#fd;
+    this.#fd = undefined;
+    // Where one of these fails the file stays until a collection, and what failed before is what the caller has to know.
+    if (fd !== undefined) attempt(() => disk.close(fd));
+    attempt(() => disk.unlink(this.#path));
+  }
+
+  async #syncEarly(fd: number): Promise<void> {
+    this.#isSyncing = true;
     try {
-      if (this.#fd !== undefined) disk.close(this.#fd);
-      this.#fd = undefined;
-      disk.unlink(this.#path);
-    } catch {
-      // It stays until a collection, and what failed before is what the caller has to know.
+      await this.#directory.disk.syncBeside(fd);
+    } catch (error) {
+      this.#failure ??= error as Error;
+    } finally {
+      this.#isSyncing = false;
     }
   }
 
@@ -101,4 +125,12 @@ export class NewFile {
 function progress(bytes: number): number {
   if (bytes > 0) return bytes;
   throw Object.assign(new Error("EIO: a write took no bytes"), { code: "EIO" });
+}
+
+function attempt(act: () => void): void {
+  try {
+    act();
+  } catch {
+    // See there.
+  }
 }

@@ -1,0 +1,156 @@
+import { existsSync, readFileSync, statSync, utimesSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import type { BlobStat } from "../../../src/blobs/backend.js";
+import { StoreDirectory } from "../../../src/blobs/node/directory.js";
+import { nodeBlobDisk } from "../../../src/blobs/node/disk.js";
+import { fileBlobStore, fileBlobStoreOn } from "../../../src/blobs/node/file-store.js";
+import { takeFile } from "../../../src/blobs/node/file-trash.js";
+import { sharded } from "../../../src/blobs/node/layout.js";
+import { renew } from "../../../src/blobs/node/renew.js";
+import { temporaryDirectory } from "../../session/node/temporary-directory.js";
+import { hookedDisk } from "./hooked-disk.js";
+
+// One does all of its work between two calls of the other, at every such place: what two processes do to each other that
+// the scheduler of one process cannot show.
+
+const bytes = new Uint8Array([1, 2, 3]);
+
+interface Old {
+  readonly dir: string;
+  readonly stat: BlobStat;
+  readonly path: string;
+  readonly inTrash: string;
+}
+
+/** A store with a blob whose grace has run out. */
+async function withOldBlob(): Promise<Old> {
+  const dir = temporaryDirectory();
+  const blobs = fileBlobStore({ dir, durability: "os" });
+  const { ref } = await blobs.put(bytes);
+  const hex = ref.slice(7);
+  const path = join("blobs", "sha256", hex.slice(0, 2), hex);
+  utimesSync(join(dir, path), 1000, 1000);
+  return { dir, path, stat: (await blobs.stat(ref)) as BlobStat, inTrash: join("trash", `sha256-${hex}`) };
+}
+
+/** Runs something before each call in turn, each time on a fresh store, until there is no such call. */
+async function atEveryCall(
+  run: (old: Old, step: (call: number) => void) => Promise<void>,
+  inner: (old: Old) => void,
+): Promise<number> {
+  for (let at = 0; ; at++) {
+    const old = await withOldBlob();
+    let reached = false;
+    await run(old, (call) => {
+      if (call !== at) return;
+      reached = true;
+      inner(old);
+    });
+    if (!reached) return at;
+  }
+}
+
+function take({ dir, path, inTrash, stat }: Old): boolean {
+  return takeFile(new StoreDirectory(dir, nodeBlobDisk(), sharded, "os"), path, inTrash, stat.touchedAt);
+}
+
+describe("a collection in the middle of", () => {
+  test("a put of the same bytes never takes what was acknowledged", async () => {
+    const calls = await atEveryCall(async (old, step) => {
+      const blobs = fileBlobStoreOn(
+        hookedDisk(({ number }) => step(number)),
+        { dir: old.dir },
+      );
+      const { ref } = await blobs.put(bytes);
+      // In the store itself, not only in the trash from where a get would bring it back.
+      expect(readFileSync(join(old.dir, old.path))).toEqual(Buffer.from(bytes));
+      expect(statSync(join(old.dir, old.path)).mtimeMs).toBeGreaterThan(1_000_000);
+      expect(await blobs.get(ref)).toEqual(bytes);
+    }, take);
+    expect(calls).toBeGreaterThan(8);
+  });
+
+  test("a touch never takes what the touch has found", async () => {
+    let found = 0;
+    await atEveryCall(async (old, step) => {
+      const blobs = fileBlobStoreOn(
+        hookedDisk(({ number }) => step(number)),
+        { dir: old.dir },
+      );
+      const touched = await blobs.touch(old.stat.ref);
+      if (touched === undefined) return;
+      found++;
+      expect(existsSync(join(old.dir, old.path))).toBe(true);
+      expect(await blobs.get(old.stat.ref)).toEqual(bytes);
+    }, take);
+    expect(found).toBeGreaterThan(4);
+  });
+
+  test("a get gives the whole blob", async () => {
+    await atEveryCall(async (old, step) => {
+      const blobs = fileBlobStoreOn(
+        hookedDisk(({ number }) => step(number)),
+        { dir: old.dir },
+      );
+      expect(await blobs.get(old.stat.ref)).toEqual(bytes);
+    }, take);
+  });
+});
+
+describe("in the middle of a collection", () => {
+  // Both do all that matters before they first wait for anything.
+  const ways: Readonly<Record<string, (old: Old) => Promise<unknown>>> = {
+    put: ({ dir, stat }) => fileBlobStore({ dir, durability: "os" }).backend.write(stat.ref, bytes, {}),
+    touch: ({ dir, path }) => renew(new StoreDirectory(dir, nodeBlobDisk(), sharded, "os"), path, undefined),
+  };
+
+  test.each(Object.entries(ways))("a %s is never lost", async (way, act) => {
+    let taken = 0;
+    let pending: Promise<unknown> | undefined;
+    const calls = await atEveryCall(
+      async (old, step) => {
+        pending = undefined;
+        const disk = hookedDisk(({ number }) => step(number));
+        const directory = new StoreDirectory(old.dir, disk, sharded, "os");
+        const wasTaken = takeFile(directory, old.path, old.inTrash, old.stat.touchedAt);
+        if (wasTaken && pending !== undefined) taken++;
+        const wasFound = (await pending) !== undefined;
+        if (wasFound) expect(existsSync(join(old.dir, old.path))).toBe(true);
+        expect(wasFound || way === "touch" || pending === undefined).toBe(true);
+        expect(await fileBlobStore({ dir: old.dir }).get(old.stat.ref)).toEqual(bytes);
+      },
+      (old) => {
+        pending = act(old);
+      },
+    );
+    expect(calls).toBeGreaterThan(3);
+    // Only where all of it was too late.
+    expect(taken).toBe(1);
+  });
+});
+
+describe("renew", () => {
+  test("does not find a file that was moved while it was touched", async () => {
+    const old = await withOldBlob();
+    const disk = hookedDisk(({ name }) => {
+      // Between the opening of the file and the setting of its time, a collection moves it and sees the old one.
+      if (name === "setTime") expect(take(old)).toBe(true);
+    });
+    const directory = new StoreDirectory(old.dir, disk, sharded, "os");
+    expect(await renew(directory, old.path, 3)).toBeUndefined();
+  });
+
+  test("shows although the clock stands still, or is behind", async () => {
+    const old = await withOldBlob();
+    const directory = new StoreDirectory(old.dir, nodeBlobDisk(), sharded, "os");
+    const ahead = Date.now() / 1000 + 3600;
+    utimesSync(join(old.dir, old.path), ahead, ahead);
+    let last = statSync(join(old.dir, old.path)).mtimeMs;
+    for (let i = 0; i < 20; i++) {
+      const renewed = await renew(directory, old.path, undefined);
+      expect(renewed?.touchedAt).toBeGreaterThan(last);
+      last = renewed?.touchedAt ?? 0;
+    }
+  });
+});

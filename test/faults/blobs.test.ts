@@ -1,0 +1,96 @@
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { collectGarbage } from "../../src/blobs/index.js";
+import { fileBlobStore } from "../../src/blobs/node/index.js";
+import type { BlobStore } from "../../src/blobs/types.js";
+import type { BlobRef } from "../../src/content/index.js";
+import { useChildren } from "./start-child.js";
+
+// On a machine with other work to do.
+vi.setConfig({ testTimeout: 90_000 });
+
+const startChild = useChildren();
+let dir = "";
+beforeAll(() => {
+  dir = mkdtempSync(join(tmpdir(), "sessile-blobs-"));
+});
+afterAll(() => rmSync(dir, { recursive: true, force: true }));
+
+/** Fails unless each of these is there and is what its name says. */
+async function areThere(blobs: BlobStore, refs: Iterable<string>): Promise<void> {
+  const report = await blobs.verify({ refs: refs as Iterable<BlobRef> });
+  expect(report.missing).toEqual([]);
+  expect(report.corrupt).toEqual([]);
+}
+
+describe("twenty processes that put the same and different blobs at once", () => {
+  test("all succeed, and each blob is stored once and whole", async () => {
+    const store = join(dir, "twenty");
+    const children = Array.from({ length: 20 }, (_, n) => startChild("put", store, `own ${n}`, "6"));
+    for (const child of children) expect(await child.ended).toBe(0);
+    const said = children.flatMap((child) => child.said);
+    expect(said.length).toBe(20 * 12);
+    const refs = new Set(said);
+    expect(refs.size).toBe(20 * 6 + 6);
+    const blobs = fileBlobStore({ dir: store });
+    await areThere(blobs, refs);
+    expect((await blobs.verify()).checked.count).toBe(refs.size);
+    expect(readdirSync(join(store, "tmp"))).toEqual([]);
+  });
+});
+
+describe("processes that are killed while they put", () => {
+  const rounds = 10;
+  const atATime = 5;
+
+  test(`leave every acknowledged blob whole, and nothing that is wrong (${rounds * atATime} kills)`, async () => {
+    const store = join(dir, "killed");
+    const blobs = fileBlobStore({ dir: store });
+    const acknowledged = new Set<string>();
+    for (let round = 0; round < rounds; round++) {
+      const children = Array.from({ length: atATime }, (_, n) =>
+        startChild("putForever", store, `round ${round} ${n}`),
+      );
+      // Each at another moment of its work.
+      await Promise.all(
+        children.map(async (child, n) => {
+          await vi.waitFor(() => expect(child.said.length).toBeGreaterThan((round * 3 + n * 2) % 14), {
+            timeout: 60_000,
+            interval: 1,
+          });
+          child.kill("SIGKILL");
+          expect(await child.ended).toBe("SIGKILL");
+          for (const ref of child.said) acknowledged.add(ref);
+        }),
+      );
+      // The next puts go on in what the last ones left.
+      await blobs.put(new Uint8Array([round]));
+    }
+    expect(acknowledged.size).toBeGreaterThan(rounds * atATime);
+    await areThere(blobs, acknowledged);
+    expect((await blobs.verify()).corrupt).toEqual([]);
+    const left = readdirSync(join(store, "tmp")).length;
+    const marks = [{ root: "said", refs: acknowledged as ReadonlySet<BlobRef>, complete: true }];
+    const report = await collectGarbage(blobs, { marks, now: () => Date.now() + 16 * 86_400_000 });
+    expect(report.missing).toEqual([]);
+    expect(report.leftovers.count).toBe(left);
+    expect(readdirSync(join(store, "tmp"))).toEqual([]);
+    await areThere(blobs, acknowledged);
+  });
+});
+
+describe("collections beside processes that put and touch what is about to go", () => {
+  test("take nothing that was acknowledged", async () => {
+    const store = join(dir, "collected");
+    const graceMs = "1000";
+    const writers = [0, 1].map(() => startChild("renewSome", store, "5000"));
+    const collectors = [0, 1].map(() => startChild("collect", store, graceMs, "5000"));
+    for (const child of [...writers, ...collectors]) expect(await child.ended).toBe(0);
+    expect(writers.flatMap((child) => child.said)).toEqual(["missed 0", "missed 0"]);
+    const taken = collectors.map((child) => JSON.parse(child.said[0] ?? "") as { trashed: number });
+    expect(taken.reduce((sum, { trashed }) => sum + trashed, 0)).toBeGreaterThan(0);
+    expect((await fileBlobStore({ dir: store }).verify()).corrupt).toEqual([]);
+  });
+});
