@@ -42,17 +42,29 @@ describe("printContextToken", () => {
     expect(printed).toBeGreaterThan(300);
   });
 
-  test("prints again every token that was parsed", () => {
+  test("prints again every token that was parsed, but for a path that white space alone kept from the closer", () => {
     fc.assert(
       fc.property(tokenish, (source) => {
         for (const segment of parseContextTokens(source)) {
           if (segment.type !== "token") continue;
+          if (segment.path.endsWith(">")) {
+            expect(() => printContextToken(segment)).toThrow(
+              expect.objectContaining({ code: "INVALID_CONTEXT_TOKEN" }),
+            );
+            continue;
+          }
           const [again] = parseContextTokens(printContextToken(segment));
           expect(again).toMatchObject({ type: "token", kind: segment.kind, path: segment.path });
         }
       }),
       { numRuns: 500 },
     );
+  });
+
+  test("a path that white space kept from the closer is parsed, and not printed", () => {
+    const [segment] = parseContextTokens("<<context:image:/ctx/a> >>>");
+    expect(segment).toMatchObject({ type: "token", path: "/ctx/a>" });
+    expect(reasonOf(() => printContextToken({ kind: "image", path: "/ctx/a>" }))).toBe("delimiter");
   });
 
   test.each([
