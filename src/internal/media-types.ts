@@ -1,0 +1,69 @@
+/** A media type and what its files are called. */
+export interface NamedType {
+  readonly mediaType: string;
+  /** The first is the one that a file gets. */
+  readonly extensions: readonly [string, ...string[]];
+  /** Its bytes are text, whatever comes before the slash. */
+  readonly text?: true;
+}
+
+/**
+ * What `sniff` can tell, the kinds of text that people attach, and some that are kept and never looked into. Sources of programs that have no registered type
+ * are plain text.
+ *
+ * @see https://www.iana.org/assignments/media-types (read 2026-11-21)
+ */
+export const namedTypes: readonly NamedType[] = [
+  { mediaType: "image/png", extensions: ["png"] },
+  { mediaType: "image/jpeg", extensions: ["jpg", "jpeg", "jfif"] },
+  { mediaType: "image/gif", extensions: ["gif"] },
+  { mediaType: "image/webp", extensions: ["webp"] },
+  { mediaType: "application/pdf", extensions: ["pdf"] },
+  {
+    mediaType: "text/plain",
+    extensions: ["txt", "text", "log", "rs", "go", "py", "ts", "tsx", "jsx"],
+    text: true,
+  },
+  { mediaType: "text/markdown", extensions: ["md", "markdown"], text: true },
+  { mediaType: "text/csv", extensions: ["csv"], text: true },
+  { mediaType: "text/html", extensions: ["html", "htm"], text: true },
+  { mediaType: "text/css", extensions: ["css"], text: true },
+  { mediaType: "text/javascript", extensions: ["js", "mjs"], text: true },
+  { mediaType: "application/json", extensions: ["json"], text: true },
+  { mediaType: "application/toml", extensions: ["toml"], text: true },
+  { mediaType: "application/xml", extensions: ["xml"], text: true },
+  { mediaType: "application/yaml", extensions: ["yaml", "yml"], text: true },
+  { mediaType: "image/svg+xml", extensions: ["svg"], text: true },
+  { mediaType: "image/bmp", extensions: ["bmp"] },
+  { mediaType: "image/tiff", extensions: ["tiff", "tif"] },
+  { mediaType: "image/avif", extensions: ["avif"] },
+  { mediaType: "image/heic", extensions: ["heic"] },
+  { mediaType: "application/zip", extensions: ["zip"] },
+  { mediaType: "audio/mpeg", extensions: ["mp3"] },
+  { mediaType: "audio/wav", extensions: ["wav"] },
+  { mediaType: "video/mp4", extensions: ["mp4"] },
+];
+
+const byMediaType: ReadonlyMap<string, NamedType> = /* @__PURE__ */ new Map(
+  namedTypes.map((type) => [type.mediaType, type]),
+);
+const byExtension: ReadonlyMap<string, NamedType> = /* @__PURE__ */ new Map(
+  namedTypes.flatMap((type) => type.extensions.map((extension) => [extension, type])),
+);
+
+/** What is known of a media type, in any case and with any parameters. */
+export function typeOf(mediaType: string): NamedType | undefined {
+  return byMediaType.get(essenceOf(mediaType));
+}
+
+/** What a file name's extension claims, in any case and without the dot. */
+export function typeOfExtension(extension: string): NamedType | undefined {
+  return byExtension.get(extension.toLowerCase());
+}
+
+/** The media type without parameters, in lower case. */
+export function essenceOf(mediaType: string): string {
+  const end = mediaType.indexOf(";");
+  const essence = (end === -1 ? mediaType : mediaType.slice(0, end)).trim().toLowerCase();
+  return essence === "image/jpg" ? "image/jpeg" : essence;
+}
