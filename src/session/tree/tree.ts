@@ -50,9 +50,9 @@ export class SessionTree {
   static {
     treeRows = (tree) => tree.#rows;
     setLabel = (tree, targetId, label, timestamp) => {
-      // Deleted first, so that it comes last in the order.
-      tree.#labels.delete(targetId);
-      if (label !== undefined && label !== "") tree.#labels.set(targetId, { label, timestamp });
+      // One that is set again keeps its place in the order, as in pi.
+      if (label === undefined || label === "") tree.#labels.delete(targetId);
+      else tree.#labels.set(targetId, { label, timestamp });
     };
   }
 
@@ -141,7 +141,7 @@ export class SessionTree {
     return this.#labels.get(id)?.label;
   }
 
-  /** Every label that is set, with the entry it is on, in the order they were set. */
+  /** Every label that is set, with the entry it is on, in the order in which the entries were labelled. */
   *labels(): IterableIterator<{
     readonly targetId: string;
     readonly label: string;

@@ -156,7 +156,7 @@ describe("SessionTree", () => {
       ...(label === undefined ? {} : { label }),
     });
 
-    test("are the latest of each entry, in the order they were set", () => {
+    test("are the latest of each entry, in the order in which the entries were labelled", () => {
       const target = fc.constantFrom("a", "b", "__proto__");
       const labels = fc.array(
         fc.record({ target, label: fc.option(fc.constantFrom("", "x", "y"), { nil: undefined }) }),
@@ -166,11 +166,12 @@ describe("SessionTree", () => {
         fc.property(labels, (labels) => {
           const entries = labels.map((one, at) => label(`l${at}`, one.target, one.label));
           const tree = new SessionTree(entries);
-          const latest = labels.flatMap(({ target, label }, at) =>
-            labels.slice(at + 1).some((later) => later.target === target) || !label
-              ? []
-              : [{ targetId: target, label, timestamp: `at l${at}` }],
-          );
+          const latest: { targetId: string; label: string; timestamp: string }[] = [];
+          for (const [at, { target, label }] of labels.entries()) {
+            const known = latest.findIndex(({ targetId }) => targetId === target);
+            const set = label ? [{ targetId: target, label, timestamp: `at l${at}` }] : [];
+            latest.splice(known < 0 ? latest.length : known, known < 0 ? 0 : 1, ...set);
+          }
           expect(Array.from(tree.labels())).toEqual(latest);
           for (const id of ["a", "b", "__proto__", "constructor"]) {
             expect(tree.label(id)).toBe(latest.find(({ targetId }) => targetId === id)?.label);
