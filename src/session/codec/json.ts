@@ -75,7 +75,7 @@ export function sealOf(text: string): string | undefined {
 }
 
 /** Eight lower-case hexadecimal digits. */
-export function hex8(value: number): string {
+function hex8(value: number): string {
   return value.toString(16).padStart(8, "0");
 }
 

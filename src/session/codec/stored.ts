@@ -3,8 +3,9 @@ import { isRecord } from "../../internal/shape.js";
 import type { SessionEntry } from "../entries.js";
 import { isPlainMessage } from "../plain-message.js";
 import { fieldsProblem, isEntryType } from "../shape.js";
+import { keyOf } from "../tree/entry-key.js";
 import { withKnownContent } from "./decode.js";
-import { hex8, type KnownOfLine, mayBeUnsafe, sealLength, sealOf, tooDeep } from "./json.js";
+import { type KnownOfLine, mayBeUnsafe, sealLength, sealOf, tooDeep } from "./json.js";
 
 /**
  * The entry of a line that is as this version writes them: of a known type that it fits, with nothing unusual and no
@@ -32,8 +33,10 @@ export function storedEntry(
   if (!isEntryType(type)) return undefined;
   if (value.crc !== undefined) {
     // A checksum that is not where this version puts it is for the whole reading too.
-    if (value.crc !== sealOf(text) || value.crc !== hex8(checksum(bytes.subarray(0, -sealLength))))
-      return undefined;
+    const seal = sealOf(text);
+    if (seal === undefined || value.crc !== seal) return undefined;
+    // As a number: the digits of one take as long to make as the checksum.
+    if (keyOf(seal) !== checksum(bytes.subarray(0, -sealLength))) return undefined;
     delete value.crc;
   }
   const isPlain = type === "message" && isPlainMessage(value.message);
