@@ -9,6 +9,7 @@ import { parseLine, withChecksum, withoutChecksum } from "./codec/json.js";
 import { defaultLimits } from "./codec/limits.js";
 import { migratedLine, versionOf } from "./codec/migrate.js";
 import { ordinalOfId } from "./codec/reader.js";
+import { splicedJson } from "./codec/splice.js";
 import type { SessionCore, SessionSettings } from "./core.js";
 import { formatVersion, type SessionEntry, type SessionHeader } from "./entries.js";
 import type { LiveSession } from "./live-session.js";
@@ -47,13 +48,12 @@ export async function* linesUpTo(
     const decoded = decodeLine(bytes[0] === 0xef ? bytes.subarray(3) : bytes, { version, ordinal, maxDepth });
     const countsAs =
       decoded.kind === "entry" || decoded.kind === "header" || (decoded.kind === "bad" && decoded.parsed);
-    const rewritten = rewrite === undefined ? undefined : await rewrittenLine(decoded, rewrite);
-    if (rewritten !== undefined) {
-      yield rewritten;
-    } else if (decoded.kind !== "header") {
+    if (decoded.kind !== "header") {
       const migrated =
         version < formatVersion ? migratedLine(bytes, version, ordinal, maxDepth, previousId) : undefined;
-      yield migrated === undefined ? withLineFeed(bytes) : encodeUtf8(`${withChecksum(migrated)}\n`);
+      const rewritten = rewrite && (await rewrittenLine(decoded, migrated ?? bytes, rewrite));
+      const line = rewritten ?? migrated;
+      yield line === undefined ? withLineFeed(bytes) : encodeUtf8(`${withChecksum(line)}\n`);
     }
     if (countsAs) ordinal++;
     if (decoded.kind === "entry") previousId = idOf(decoded.head.id);
@@ -171,8 +171,15 @@ export async function migrate(session: LiveSession, core: SessionCore): Promise<
   core.migrate = undefined;
 }
 
-/** The line of what stands in an entry's place in a copy; undefined where its own line does. */
-async function rewrittenLine(decoded: Decoded, rewrite: RewriteEntry): Promise<Uint8Array | undefined> {
+/**
+ * The line of what stands in an entry's place in a copy, without a checksum; undefined where its own line does. What the
+ * rewrite left is in the words of the line.
+ */
+async function rewrittenLine(
+  decoded: Decoded,
+  line: string | Uint8Array,
+  rewrite: RewriteEntry,
+): Promise<string | undefined> {
   if (decoded.kind !== "entry" || decoded.entry === undefined || decoded.entry.type === "unknown")
     return undefined;
   const { entry } = decoded;
@@ -181,7 +188,8 @@ async function rewrittenLine(decoded: Decoded, rewrite: RewriteEntry): Promise<U
   const { type, id, parentId, timestamp } = entry;
   const placed = { ...changed, type, id, parentId, timestamp } as SessionEntry;
   checkEntry(placed);
-  return encodeUtf8(`${encodeChecked(placed, true)}\n`);
+  const text = typeof line === "string" ? line : new TextDecoder().decode(line);
+  return splicedJson(text, entry, placed);
 }
 
 function isDropped(type: string): boolean {

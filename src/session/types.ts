@@ -196,7 +196,7 @@ export interface ForkOptions {
   /**
    * Called with each entry that can be read, in the order of the file; gives what stands in its place, such as the entry
    * without the images that it has inline. Type, id, parent and timestamp stay. Where it gives the very same object the
-   * line is copied byte for byte; else it is written anew, numbers as JSON.parse reads them.
+   * line is copied byte for byte; in another, each part that is the very same is.
    */
   readonly rewrite?: RewriteEntry;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { userMessage } from "../../src/content/index.js";
+import { type TextBlock, userMessage } from "../../src/content/index.js";
 import { withChecksum } from "../../src/session/codec/json.js";
 import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
 import type { Session, SessionStore } from "../../src/session/types.js";
@@ -99,6 +99,25 @@ describe("fork", () => {
     expect(stored.slice(0, -1)).toEqual(lines.slice(0, -1).map(latin));
     expect(stored.at(-1)).toMatch(/"crc":"[0-9a-f]{8}"}$/);
     expect(await fork.entry("dddddddd")).toMatchObject({ parentId: "cccccccc", ...say("slim") });
+    await fork.close();
+  });
+
+  test("keeps the words of what a rewrite leaves: digits, and blocks that this version cannot read", async () => {
+    const blocks = '[{"type":"image","data":"QQ==","mimeType":"image/png"},{"type":"audio","data":"QUJD"}]';
+    const stored = `{"type":"message","id":"aaaaaaaa","parentId":null,"timestamp":"${time}","message":{"role":"user","content":${blocks},"timestamp":1,"details":{"n":12345678901234567890,"x":1.0}}}`;
+    const { store, disk } = storeWith([header(), stored]);
+    const slim = { type: "text", text: "moved" } as const;
+    const fork = await store.fork("source", {
+      rewrite: (entry) => {
+        if (entry.type !== "message" || entry.message.role !== "user") return entry;
+        const [, ...others] = entry.message.content as readonly TextBlock[];
+        return { ...entry, message: { ...entry.message, content: [slim, ...others] } };
+      },
+    });
+    const line1 = linesOf(disk, fork)[1] as string;
+    expect(line1).toContain('[{"type":"text","text":"moved"},{"type":"audio","data":"QUJD"}]');
+    expect(line1).toContain('{"n":12345678901234567890,"x":1.0}');
+    expect(fork.diagnostics).toEqual([]);
     await fork.close();
   });
 
