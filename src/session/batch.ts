@@ -117,6 +117,28 @@ export async function takeStored(
   return true;
 }
 
+/** Drafts whose id is taken: the same entry again is no new one, anything else is a mistake. */
+export async function resolveExisting(
+  group: readonly Request[],
+  tree: SessionTree,
+  bodies: Bodies,
+): Promise<void> {
+  for (const { drafts, entries } of group) {
+    for (const [at, draft] of drafts.entries()) {
+      if (entries[at] !== undefined) continue;
+      const entryId = draft.id as string;
+      const row = treeRows(tree).row(entryId);
+      const entry = row < 0 ? undefined : await bodies.one(row);
+      if (entry === undefined || entry.type === "unknown" || !isSameEntry(draft, entry)) {
+        throw new SessileError("DUPLICATE_ID", `drafts[${at}].id: another entry has the id ${entryId}`, {
+          details: { entryId },
+        });
+      }
+      entries[at] = entry;
+    }
+  }
+}
+
 /** Whether all of these are in the log: an earlier attempt was written, and only its answer was lost. */
 export function areInLog(entries: readonly SessionEntry[], tree: SessionTree): boolean {
   const rows = treeRows(tree);

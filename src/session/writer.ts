@@ -8,6 +8,7 @@ import {
   metadata,
   type Request,
   type Revise,
+  resolveExisting,
   takeStored,
 } from "./batch.js";
 import { headerLine } from "./copy.js";
@@ -15,7 +16,6 @@ import type { SessionCore } from "./core.js";
 import { namesAny } from "./draft.js";
 import type { EntryDraft, SessionEntry } from "./entries.js";
 import { Placing } from "./placing.js";
-import { isSameEntry } from "./same-entry.js";
 import { noRow } from "./tree/rows.js";
 import { treeRows } from "./tree/tree.js";
 import type { AppendOptions } from "./types.js";
@@ -225,7 +225,8 @@ export class Writer {
       this.#untold = undefined;
       throw error;
     }
-    if (group.some(({ entries }) => entries.includes(undefined))) await this.#resolveExisting(group);
+    if (group.some(({ entries }) => entries.includes(undefined)))
+      await resolveExisting(group, core.reader.tree, core.bodies);
     for (let attempt = 1; ; attempt++) {
       const { entries: written, lines } = this.#toWrite(group, attempt > 1 && rebase);
       if (written.length === 0) break;
@@ -264,25 +265,6 @@ export class Writer {
     const placed = entriesToWrite(group, this.#core.reader, rebase, (entry) => this.#placing.encode(entry));
     const all = this.#staged.length === 0 ? placed : [...this.#staged, ...placed];
     return { entries: all.map(({ entry }) => entry), lines: all.map(({ line }) => line) };
-  }
-
-  /** Drafts whose id is taken: the same entry again is no new one, anything else is a mistake. */
-  async #resolveExisting(group: readonly Request[]): Promise<void> {
-    const { bodies, reader } = this.#core;
-    for (const request of group) {
-      for (const [at, draft] of request.drafts.entries()) {
-        if (request.entries[at] !== undefined) continue;
-        const entryId = draft.id as string;
-        const row = treeRows(reader.tree).row(entryId);
-        const entry = row < 0 ? undefined : await bodies.one(row);
-        if (entry === undefined || entry.type === "unknown" || !isSameEntry(draft, entry)) {
-          throw new SessileError("DUPLICATE_ID", `drafts[${at}].id: another entry has the id ${entryId}`, {
-            details: { entryId },
-          });
-        }
-        request.entries[at] = entry;
-      }
-    }
   }
 
   #written(
