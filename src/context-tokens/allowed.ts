@@ -1,3 +1,5 @@
+import { typeOf, typeOfExtension } from "../internal/media-types.js";
+
 /** Extensions of files that are taken in as text when their path is pasted or dropped. */
 export const textExtensions: readonly string[] = [
   "txt",
@@ -19,20 +21,8 @@ export const textExtensions: readonly string[] = [
   "csv",
 ];
 
-const imageTypes: ReadonlyMap<string, FileType> = new Map([
-  ["image/png", { mediaType: "image/png", extension: "png" }],
-  ["image/jpeg", { mediaType: "image/jpeg", extension: "jpg" }],
-  ["image/jpg", { mediaType: "image/jpeg", extension: "jpg" }],
-  ["image/gif", { mediaType: "image/gif", extension: "gif" }],
-  ["image/webp", { mediaType: "image/webp", extension: "webp" }],
-]);
-
-const textTypes: ReadonlyMap<string, string> = new Map([
-  ["md", "text/markdown"],
-  ["html", "text/html"],
-  ["csv", "text/csv"],
-  ["json", "application/json"],
-]);
+/** Images that models read. */
+const imageTypes: readonly string[] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 /** A media type, and the extension of files of it. */
 export interface FileType {
@@ -42,13 +32,16 @@ export interface FileType {
 
 /** The type of an image whose clipboard says this, parameters and case aside; undefined for what no model reads. */
 export function imageType(mediaType: string): FileType | undefined {
-  const [essence = ""] = mediaType.split(";");
-  return imageTypes.get(essence.trim().toLowerCase());
+  const type = typeOf(mediaType);
+  if (type === undefined || !imageTypes.includes(type.mediaType)) return undefined;
+  return { mediaType: type.mediaType, extension: type.extensions[0] };
 }
 
-/** The type of a text file with this extension. */
+/** The type of a file with this extension that is taken as text: plain where it is no kind of text, or also an image. */
 export function textType(extension: string): FileType {
-  return { mediaType: textTypes.get(extension) ?? "text/plain", extension };
+  const type = typeOfExtension(extension);
+  const text = type?.text === true && !type.mediaType.startsWith("image/");
+  return { mediaType: text ? type.mediaType : "text/plain", extension };
 }
 
 /** The extension of a path in lower case, or "" for a name that has none or begins with its only dot. */

@@ -5,7 +5,7 @@ import { type ContextTokenOptions, parseContextTokens } from "./parse.js";
  * each after an `--image` of its own; the prompt goes as it is, best on standard input, since that flag takes all values
  * up to the next flag.
  *
- * @throws TypeError for a `contextDirectory` that is not absolute.
+ * @throws TypeError for a `source` that is no string or a `contextDirectory` that is not absolute.
  * @example
  * ```ts
  * const images = extractImagePaths("<<context:image:/a.png>>> and <<context:image:/b.png>>>");

@@ -60,14 +60,14 @@ export const failedMark = "failed:";
 
 /**
  * Splits a message into text and context tokens, `<<context:<kind>:<absolute path>>>`. The `raw`s, joined, are the source.
- * Takes time in proportion to the source, and never throws for any source.
+ * Takes time in proportion to the source, and never throws for any string.
  *
  * The opener is lower case; the kind is `image`, `text` or `file` in any case; the path is the shortest run up to `>>>`; both
  * are trimmed. What has another kind, no `>>>`, or a line feed, a NUL or another opener before its `>>>` is text, and a
  * token inside it is found. A known kind without a usable path is broken. The path is compared as text: whoever opens it has
  * to look at links.
  *
- * @throws TypeError for a `contextDirectory` that is not absolute.
+ * @throws TypeError for a `source` that is no string or a `contextDirectory` that is not absolute.
  * @example
  * ```ts
  * const segments = parseContextTokens("see <<context:image:/ctx/blobs/a.png>>>", { contextDirectory: "/ctx" });
@@ -76,6 +76,7 @@ export const failedMark = "failed:";
  * ```
  */
 export function parseContextTokens(source: string, options: ContextTokenOptions = {}): readonly Segment[] {
+  if (typeof source !== "string") throw new TypeError(`source: expected a string, got ${describe(source)}`);
   const { contextDirectory } = options;
   const inside = contextDirectory === undefined ? isAbsolutePath : insideOf(contextDirectory);
   if (inside === undefined) {

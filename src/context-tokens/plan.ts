@@ -1,4 +1,4 @@
-import { integerOption } from "../internal/arguments.js";
+import { describe, integerOption } from "../internal/arguments.js";
 import { encodeUtf8 } from "../internal/bytes.js";
 import { extensionOf, type FileType, imageType, textExtensions, textType } from "./allowed.js";
 import { escapeContextTokens } from "./escape.js";
@@ -41,7 +41,10 @@ export interface ImportStep<E extends ClipboardEntry = ClipboardEntry> {
   readonly kind: "image" | "text";
   /** As the clipboard says, or of text by its extension; not sniffed. */
   readonly mediaType: string;
-  /** Of the stored file, in lower case: that of the image's type, `txt` for pasted text, that of the path. */
+  /**
+   * Of what was pasted, in lower case: of a file that of its path, of an image that of its type, `txt` for text. A store
+   * may name its file by the media type instead.
+   */
   readonly extension: string;
   /** Stands in the text until the import is settled, and parses as broken, `pending`. */
   readonly placeholder: string;
@@ -76,7 +79,8 @@ const order = { image: 0, path: 1, text: 2 } as const satisfies Record<Clipboard
  * and as a `txt` file where it is long. It imports nothing: {@link insertSteps} puts the text and a placeholder for each
  * import into the draft.
  *
- * @throws RangeError for a limit out of range, TypeError for an id with other characters.
+ * @throws RangeError for a limit out of range, TypeError for an id with other characters or an entry of
+ *   another type.
  * @example
  * ```ts
  * const steps = planPaste([
@@ -91,6 +95,7 @@ export function planPaste<E extends ClipboardEntry>(
   entries: readonly E[],
   options: ComposeOptions = {},
 ): readonly ComposeStep<E>[] {
+  checkEntries(entries);
   // The sort is stable: within a type the order of the clipboard stays.
   return planDrop(
     [...entries].sort((a, b) => order[a.type] - order[b.type]),
@@ -102,7 +107,8 @@ export function planPaste<E extends ClipboardEntry>(
  * Decides what becomes of a drop: as {@link planPaste}, in the order of the entries. A file is taken by its path only when it
  * is text; a dropped image file is described as an image.
  *
- * @throws RangeError for a limit out of range, TypeError for an id with other characters.
+ * @throws RangeError for a limit out of range, TypeError for an id with other characters or an entry of
+ *   another type.
  * @example
  * ```ts
  * const paths = ["/notes/b.md", "/notes/a.md"];
@@ -114,6 +120,7 @@ export function planDrop<E extends ClipboardEntry>(
   entries: readonly E[],
   options: ComposeOptions = {},
 ): readonly ComposeStep<E>[] {
+  checkEntries(entries);
   const limits: Limits = {
     characters: integerOption("maxInlineCharacters", options.maxInlineCharacters, 8000, 0),
     lines: integerOption("maxInlineLines", options.maxInlineLines, 200, 1),
@@ -129,6 +136,20 @@ export function planDrop<E extends ClipboardEntry>(
     const id = checkedId(newId());
     const placeholder = writeToken(verdict.kind, pendingMark + id);
     return [{ type: "import", id, ...verdict, placeholder, entry }];
+  });
+}
+
+function checkEntries(entries: readonly ClipboardEntry[]): void {
+  if (!Array.isArray(entries)) throw new TypeError(`entries: expected an array, got ${describe(entries)}`);
+  entries.forEach((entry: ClipboardEntry | null | undefined, index) => {
+    if (typeof entry !== "object" || entry === null) {
+      throw new TypeError(`entries[${index}]: expected an object, got ${describe(entry)}`);
+    }
+    if (!Object.hasOwn(order, entry.type)) {
+      throw new TypeError(
+        `entries[${index}].type: expected image, path or text, got ${describe(entry.type)}`,
+      );
+    }
   });
 }
 

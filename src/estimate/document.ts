@@ -1,4 +1,4 @@
-import { integerOption } from "../internal/arguments.js";
+import { describe, integerArgument } from "../internal/arguments.js";
 
 /**
  * The most tokens of a PDF's page: its text, and on Claude its picture beside it.
@@ -15,12 +15,17 @@ export type PdfFamily = "anthropic" | "gemini";
 /**
  * The tokens that a PDF costs at most, by its pages.
  *
- * @throws RangeError when `pages` is no integer >= 0.
+ * @throws RangeError when `pages` is no integer >= 0; TypeError for a family that is not known.
  * @example
  * ```ts
  * estimatePdfTokens(10, "gemini"); // 2580
  * ```
  */
 export function estimatePdfTokens(pages: number, family: PdfFamily): number {
-  return integerOption("pages", pages, 0, 0) * pageTokens[family];
+  if (!Object.hasOwn(pageTokens, family)) {
+    throw new TypeError(
+      `family: expected one of ${Object.keys(pageTokens).join(", ")}, got ${describe(family)}`,
+    );
+  }
+  return integerArgument("pages", pages, 0) * pageTokens[family];
 }

@@ -1,4 +1,4 @@
-import { describe, integerOption } from "../internal/arguments.js";
+import { describe, integerArgument } from "../internal/arguments.js";
 import { unreachable } from "../internal/unreachable.js";
 import { type ImageFamily, type ImageTokenRule, imageTokenRules } from "./image-rules.js";
 
@@ -16,7 +16,7 @@ const cells = (side: number, cell: number): number => Math.max(1, Math.ceil(side
  * The tokens that an image costs, by its size alone, a whole number.
  *
  * @param rule a family's name, or a rule of your own
- * @throws RangeError when a side is no integer >= 1; TypeError for a family that is not known.
+ * @throws RangeError when a side is no integer >= 1; TypeError for a family that is not known, or no size.
  * @example
  * ```ts
  * estimateImageTokens({ width: 1920, height: 1080 }, "anthropic"); // 1560
@@ -25,8 +25,11 @@ const cells = (side: number, cell: number): number => Math.max(1, Math.ceil(side
  * ```
  */
 export function estimateImageTokens(size: ImageSize, rule: ImageFamily | ImageTokenRule): number {
-  const width = integerOption("width", size.width, 0, 1);
-  const height = integerOption("height", size.height, 0, 1);
+  if (typeof size !== "object" || size === null) {
+    throw new TypeError(`size: expected an object, got ${describe(size)}`);
+  }
+  const width = integerArgument("width", size.width, 1);
+  const height = integerArgument("height", size.height, 1);
   const known = imageRule(rule);
   switch (known.kind) {
     case "grid":
@@ -70,7 +73,7 @@ const mostTiles = 8;
 const unknownCrops = 16;
 
 function imageRule(rule: ImageFamily | ImageTokenRule): ImageTokenRule {
-  if (typeof rule !== "string") return rule;
+  if (typeof rule === "object" && rule !== null) return rule;
   if (!Object.hasOwn(imageTokenRules, rule)) {
     throw new TypeError(
       `rule: expected one of ${Object.keys(imageTokenRules).join(", ")}, got ${describe(rule)}`,

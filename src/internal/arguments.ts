@@ -8,7 +8,16 @@ export function integerOption(
   min: number,
   max = Number.MAX_SAFE_INTEGER,
 ): number {
-  if (value === undefined) return fallback;
+  return value === undefined ? fallback : integerArgument(name, value, min, max);
+}
+
+/** Returns `value`, which has to be there; a RangeError names `name` when it is no safe integer from `min` to `max`. */
+export function integerArgument(
+  name: string,
+  value: number,
+  min: number,
+  max = Number.MAX_SAFE_INTEGER,
+): number {
   if (!Number.isSafeInteger(value) || value < min || value > max) {
     const bound = max === Number.MAX_SAFE_INTEGER ? `>= ${min}` : `from ${min} to ${max}`;
     throw new RangeError(`${name}: expected an integer ${bound}, got ${String(value)}`);

@@ -1,4 +1,5 @@
 import { describe } from "../internal/arguments.js";
+import { essenceOf } from "../internal/media-types.js";
 import { kindOf, type LimitItem, measure } from "./item.js";
 import type { LimitCondition, LimitProfile, LimitRow, LimitRule, LimitScope } from "./profile.js";
 
@@ -24,7 +25,7 @@ export interface LimitViolation {
   readonly limit: LimitRow["value"];
   /** What came: the number, the media type, or true for what is there and should not be. */
   readonly actual: number | string | true;
-  /** The item, or all that were counted, in order. Empty where only the body is known. */
+  /** The item, or all that were counted, in order. Empty where only the situation told of it. */
   readonly items: readonly { readonly index: number; readonly resourceId?: string }[];
   /** The message that it is in; absent for a limit of the whole request. */
   readonly message?: number;
@@ -38,8 +39,8 @@ export interface LimitViolation {
  * request that breaks a rule, against the tightest value in force. Ordered by row, then by item; the order of items has
  * no other effect. An item more never takes a violation away. Pure, and linear in the items.
  *
- * @throws TypeError when `items` is no array or an item has no media type or size; RangeError for a transport that the
- *   profile does not have.
+ * @throws TypeError when `items` is no array, an item has no media type or size or is a link, or a number is not finite
+ *   or is negative; RangeError for a transport that the profile does not have.
  * @example
  * ```ts
  * const wide = { mediaType: "image/png", size: 80_000, width: 9000, height: 600 };
@@ -53,6 +54,7 @@ export function checkLimits(
   situation: LimitSituation = {},
 ): readonly LimitViolation[] {
   checkItems(items);
+  checkSituation(situation);
   const holds = conditions(items, profile, situation);
   return tightest(profile.rows.filter(({ when }) => when === undefined || holds(when))).flatMap((row) =>
     row.scope === "item" ? brokenByItems(row, items) : brokenTogether(row, items, situation),
@@ -62,13 +64,37 @@ export function checkLimits(
 function checkItems(items: readonly LimitItem[]): void {
   if (!Array.isArray(items)) throw new TypeError(`items: expected an array, got ${describe(items)}`);
   items.forEach((item: LimitItem | null | undefined, index) => {
-    if (typeof item?.mediaType !== "string") {
-      throw new TypeError(`items[${index}].mediaType: expected a string, got ${describe(item?.mediaType)}`);
+    const name = `items[${index}]`;
+    if (typeof item !== "object" || item === null) {
+      throw new TypeError(`${name}: expected an object, got ${describe(item)}`);
     }
-    if (!(item.size >= 0)) {
-      throw new TypeError(`items[${index}].size: expected a number >= 0, got ${describe(item.size)}`);
+    if (item.kind === "link") {
+      throw new TypeError(`${name}: expected what has bytes, got a link: leave it out, or count its text`);
+    }
+    if (typeof item.mediaType !== "string") {
+      throw new TypeError(`${name}.mediaType: expected a string, got ${describe(item.mediaType)}`);
+    }
+    checkNumber(`${name}.size`, item.size);
+    for (const field of itemNumbers) {
+      if (item[field] !== undefined) checkNumber(`${name}.${field}`, item[field]);
     }
   });
+}
+
+const itemNumbers = ["width", "height", "pages", "characters", "message"] as const;
+const situationNumbers = ["contextWindow", "imageCount", "bodyBytes"] as const;
+
+function checkSituation(situation: LimitSituation): void {
+  for (const field of situationNumbers) {
+    if (situation[field] !== undefined) checkNumber(field, situation[field]);
+  }
+}
+
+/** What is negative or no number would take from a sum, or make it one that is over nothing. */
+function checkNumber(name: string, value: unknown): void {
+  if (!Number.isFinite(value) || (value as number) < 0) {
+    throw new TypeError(`${name}: expected a finite number >= 0, got ${describe(value)}`);
+  }
 }
 
 function conditions(
@@ -114,7 +140,9 @@ function broken(row: LimitRow, item: LimitItem): LimitViolation["actual"] | unde
     case "imageTypes":
     case "fileTypes": {
       const meant = row.rule === "imageTypes" ? kindOf(item) === "image" : kindOf(item) !== "text";
-      return meant && !row.value.includes(item.mediaType) ? item.mediaType : undefined;
+      if (!meant) return undefined;
+      const type = essenceOf(item.mediaType);
+      return row.value.some((taken) => essenceOf(taken) === type) ? undefined : item.mediaType;
     }
     case "animation":
       return kindOf(item) === "image" && item.animated === true ? true : undefined;
@@ -130,7 +158,7 @@ function broken(row: LimitRow, item: LimitItem): LimitViolation["actual"] | unde
 function brokenTogether(
   row: LimitRow,
   items: readonly LimitItem[],
-  { bodyBytes = 0 }: LimitSituation,
+  situation: LimitSituation,
 ): readonly LimitViolation[] {
   if (row.unit === "mediaType" || row.unit === "presence") return [];
   const groups = new Map<number | undefined, { sum: number; readonly counted: number[] }>();
@@ -145,9 +173,15 @@ function brokenTogether(
     group.counted.push(index);
   });
   return [...groups].flatMap(([message, { sum, counted }]) => {
-    const known = row.rule === "bodyBytes" && row.scope === "request" ? Math.max(sum, bodyBytes) : sum;
+    const known = row.scope === "request" ? Math.max(sum, told(row.rule, situation)) : sum;
     return known > row.value ? [violation(row, known, counted, items, message)] : [];
   });
+}
+
+/** What is known of the whole request, whatever its items come to. */
+function told(rule: LimitRule, { bodyBytes = 0, imageCount = 0 }: LimitSituation): number {
+  if (rule === "bodyBytes") return bodyBytes;
+  return rule === "imageCount" ? imageCount : 0;
 }
 
 function violation(

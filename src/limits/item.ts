@@ -1,11 +1,14 @@
+import { essenceOf } from "../internal/media-types.js";
 import type { LimitUnit, NumericRule } from "./profile.js";
 
 /**
- * What is known of one thing that is to be sent. A stored resource is one as it is. What is not told is not checked: an
- * image without `width` breaks no limit of pixels. A document has at least one page.
+ * What is known of one thing that is to be sent. A stored resource is one as it is, a link is none. What is not told is
+ * not checked: an image without `width` breaks no limit of pixels. A resource does not say whether it is `animated`: add
+ * it, as `sniff` tells it of the bytes, for a target that takes no animation. A document has at least one page. Numbers
+ * are finite and not negative.
  */
 export interface LimitItem {
-  /** As sniffed, such as `image/png`. */
+  /** As sniffed, such as `image/png`; case and parameters do not matter. */
   readonly mediaType: string;
   /** Decoded bytes. */
   readonly size: number;
@@ -30,7 +33,7 @@ export interface LimitItem {
 /** What an item counts as: text only where it says so. */
 export function kindOf({ kind, mediaType }: LimitItem): "image" | "document" | "text" {
   if (kind === "text") return "text";
-  return mediaType.startsWith("image/") ? "image" : "document";
+  return essenceOf(mediaType).startsWith("image/") ? "image" : "document";
 }
 
 /** The characters that base64 takes for so many bytes, padding included. */
@@ -61,9 +64,9 @@ export function measure(rule: NumericRule, unit: LimitUnit, item: LimitItem): nu
     case "documentCount":
       return kind === "document" ? 1 : undefined;
     case "documentPages":
-      return item.mediaType === "application/pdf" ? Math.max(1, item.pages ?? 1) : undefined;
+      return essenceOf(item.mediaType) === "application/pdf" ? Math.max(1, item.pages ?? 1) : undefined;
     case "bodyBytes":
-      return item.mediaType.startsWith("text/") ? item.size : base64Length(item.size);
+      return essenceOf(item.mediaType).startsWith("text/") ? item.size : base64Length(item.size);
     case "textCharacters":
       return kind === "text" ? item.characters : undefined;
   }

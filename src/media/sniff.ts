@@ -37,8 +37,12 @@ export function sniff(bytes: Uint8Array): Media | undefined {
   return isText(bytes) ? { kind: "text", mediaType: "text/plain" } : undefined;
 }
 
-/** By name too: a byte array of another realm, such as a frame's, is no instance of this one's class. */
+/**
+ * By name too: a byte array of another realm, such as a frame's, is no instance of this one's class. A view first, since
+ * an object can have any name and any prototype.
+ */
 function isByteArray(bytes: unknown): boolean {
+  if (!ArrayBuffer.isView(bytes)) return false;
   return bytes instanceof Uint8Array || Object.prototype.toString.call(bytes) === "[object Uint8Array]";
 }
 

@@ -13,6 +13,12 @@ function brief(source: string): readonly string[] {
 }
 
 describe("parseContextTokens", () => {
+  test.each([5, undefined, null])("refuses a source that is no string: %s", (source) => {
+    expect(() => parseContextTokens(source as never)).toThrow(
+      new TypeError(`source: expected a string, got ${source}`),
+    );
+  });
+
   test.each<[string, string, readonly string[]]>([
     [
       "keeps tokens and text in order",

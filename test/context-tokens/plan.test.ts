@@ -187,9 +187,32 @@ describe("planPaste", () => {
     [path("/a.MD"), "text/markdown"],
     [path("/a.json"), "application/json"],
     [path("/a.rs"), "text/plain"],
+    [path("/a.toml"), "application/toml"],
+    [path("/a.yaml"), "application/yaml"],
+    [path("/a.yml"), "application/yaml"],
+    [path("/a.css"), "text/css"],
+    [path("/a.js"), "text/javascript"],
     [text("x".repeat(8001)), "text/plain"],
   ])("says of what type %j is: %s", (entry, mediaType) => {
     expect(planPaste([entry])).toMatchObject([{ type: "import", mediaType }]);
+  });
+
+  test("says of a file that it takes as text that it is text, whatever else its extension claims", () => {
+    for (const extension of ["svg", "png", "tex"]) {
+      const steps = planPaste([path(`/a.${extension}`)], { extensions: [extension] });
+      expect(steps).toMatchObject([{ kind: "text", mediaType: "text/plain", extension }]);
+    }
+  });
+
+  test.each([
+    [5, "entries: expected an array, got 5"],
+    [[null], "entries[0]: expected an object, got null"],
+    [[text("a"), { type: "html" }], 'entries[1].type: expected image, path or text, got "html"'],
+    [[text("a"), { type: "toString" }], 'entries[1].type: expected image, path or text, got "toString"'],
+    [[text("a"), image("image/png"), {}], "entries[2].type: expected image, path or text, got undefined"],
+  ])("refuses the entries %j", (entries, message) => {
+    expect(() => planPaste(entries as never)).toThrow(new TypeError(message));
+    expect(() => planDrop(entries as never)).toThrow(new TypeError(message));
   });
 
   test("gives no step for text without a character", () => {

@@ -9,3 +9,15 @@ test("estimatePdfTokens counts by the page", () => {
     new RangeError("pages: expected an integer >= 0, got 1.5"),
   );
 });
+
+test("estimatePdfTokens refuses to count what it is not told", () => {
+  expect(() => estimatePdfTokens(undefined as never, "gemini")).toThrow(
+    new RangeError("pages: expected an integer >= 0, got undefined"),
+  );
+  for (const family of ["openai", "toString", undefined]) {
+    expect(() => estimatePdfTokens(1, family as never)).toThrow(TypeError);
+    expect(() => estimatePdfTokens(1, family as never)).toThrow(
+      /^family: expected one of anthropic, gemini, got /,
+    );
+  }
+});

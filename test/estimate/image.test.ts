@@ -94,6 +94,20 @@ describe("estimateImageTokens", () => {
     expect(() => estimateImageTokens({ width, height }, "gemini3")).toThrow(new RangeError(message));
   });
 
+  test.each([
+    [{}, "width: expected an integer >= 1, got undefined"],
+    [{ width: 5 }, "height: expected an integer >= 1, got undefined"],
+  ])("refuses a size without a side: %j", (size, message) => {
+    expect(() => estimateImageTokens(size as never, "anthropic")).toThrow(new RangeError(message));
+  });
+
+  test.each([undefined, null, 5])("refuses %s for a size and for a rule", (none) => {
+    expect(() => estimateImageTokens(none as never, "anthropic")).toThrow(
+      new TypeError(`size: expected an object, got ${none}`),
+    );
+    expect(() => mostImageTokens(none as never)).toThrow(/^rule: expected one of anthropic, .* got /);
+  });
+
   test("refuses a family that it does not know", () => {
     const size = { width: 1, height: 1 };
     expect(() => estimateImageTokens(size, "toString" as never)).toThrow(

@@ -2,10 +2,20 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
   describe as described,
+  integerArgument,
   integerOption,
   oneOfOption,
   stringArgument,
 } from "../../src/internal/arguments.js";
+
+describe("integerArgument", () => {
+  test("has no fallback", () => {
+    expect(integerArgument("pages", 5, 0, 5)).toBe(5);
+    expect(() => integerArgument("pages", undefined as never, 0)).toThrow(
+      new RangeError("pages: expected an integer >= 0, got undefined"),
+    );
+  });
+});
 
 describe("integerOption", () => {
   test("gives the value, or the fallback where there is none", () => {

@@ -4,6 +4,7 @@ import {
   chiralityLimits,
   type LimitItem,
   type LimitProfile,
+  type LimitRow,
   type LimitSituation,
   type LimitViolation,
   limitProfiles,
@@ -175,6 +176,35 @@ const bounds: readonly (readonly [
   ["xAI: WebP", limitProfiles.xai, [png({ mediaType: "image/webp" })], {}, "imageTypes"],
   ["xAI: a GIF", limitProfiles.xai, [png({ mediaType: "image/gif" })], {}, "imageTypes"],
   ["Groq: 6 images", limitProfiles.groq, many(6), {}, "imageCount"],
+  ["Groq: 6 images, 5 of them elsewhere", limitProfiles.groq, [png()], { imageCount: 6 }, "imageCount"],
+  ["Groq: 5 images, all elsewhere", limitProfiles.groq, [], { imageCount: 5 }, undefined],
+  ["Groq: 6 images, all elsewhere", limitProfiles.groq, [], { imageCount: 6 }, "imageCount"],
+  ["Groq: 6 images, fewer of them told", limitProfiles.groq, many(6), { imageCount: 1 }, "imageCount"],
+  ["Converse: 21 images elsewhere", limitProfiles.bedrockConverse, [png()], { imageCount: 21 }, "imageCount"],
+  ["700 images elsewhere, 1M", limitProfiles.anthropic, [png()], { ...whole, imageCount: 700 }, "imageCount"],
+  [
+    "Tether: images elsewhere are in other frames",
+    limitProfiles.tether,
+    [png()],
+    { imageCount: 9 },
+    undefined,
+  ],
+  ["a type in capitals", limitProfiles.anthropic, [png({ mediaType: "IMAGE/PNG; a=b" })], {}, undefined],
+  [
+    "an image whose type is in capitals",
+    limitProfiles.anthropic,
+    [png({ mediaType: "IMAGE/PNG", width: 8001, height: 1 })],
+    {},
+    "imageSide",
+  ],
+  ["HEIC in capitals", limitProfiles.anthropic, [png({ mediaType: "Image/HEIC" })], {}, "imageTypes"],
+  [
+    "pages of a PDF in capitals",
+    limitProfiles.anthropic,
+    [pdf({ mediaType: "Application/PDF", pages: 101 })],
+    {},
+    "documentPages",
+  ],
   ["Groq: the area of one", limitProfiles.groq, [png({ width: 7680, height: 4320 })], {}, undefined],
   [
     "Groq: the area of all",
@@ -268,6 +298,112 @@ const bounds: readonly (readonly [
   ["Chirality: a table", limitProfiles.chirality, [pdf({ mediaType: "text/csv" })], {}, undefined],
 ];
 
+const numericRows = Object.values<LimitProfile>(limitProfiles).flatMap((profile) =>
+  profile.rows.flatMap((row, index) =>
+    typeof row.value === "number"
+      ? [
+          {
+            title: `${profile.name}[${index}] ${row.rule} ${row.value} ${row.unit} a ${row.scope}`,
+            profile,
+            row,
+          },
+        ]
+      : [],
+  ),
+);
+
+/** Items that come to so much of what a row measures, with any amount that its unit can be. */
+function amounting({ rule, unit }: LimitRow, amount: number): readonly LimitItem[] {
+  // Base64 grows by four characters: the size below is the largest that has no more than the amount.
+  const size = unit === "base64Bytes" ? Math.floor(amount / 4) * 3 : amount;
+  switch (rule) {
+    case "imageBytes":
+    case "fileBytes":
+      return [png({ size })];
+    case "documentBytes":
+      return [pdf({ size })];
+    case "imageSide":
+    case "imageArea":
+      return [png({ width: amount, height: 1 })];
+    case "imageSideSum":
+      return [png({ width: 1, height: amount - 1 })];
+    case "imageRatio":
+      return [png({ width: 100, height: 100 * amount })];
+    case "imageCount":
+      return many(amount);
+    case "documentCount":
+      return many(amount, pdf());
+    case "documentPages":
+      return [pdf({ pages: amount })];
+    case "bodyBytes":
+      return [{ kind: "text", mediaType: "text/plain", size }];
+    case "textCharacters":
+      return [{ kind: "text", mediaType: "text/plain", size: 1, characters: amount }];
+    default:
+      throw new Error(`no amount of ${rule}`);
+  }
+}
+
+/** Over by the least that there is: a byte for base64, a pixel for a ratio. */
+function leastOver(row: LimitRow): readonly LimitItem[] {
+  const value = row.value as number;
+  if (row.unit === "base64Bytes") {
+    return amounting(row, value).map((item) => ({ ...item, size: item.size + 1 }));
+  }
+  return amounting(row, row.unit === "ratio" ? value + 0.01 : value + 1);
+}
+
+/** Where a row counts and no tighter one does; `short` by one of it where it depends on a number. */
+function situationOf(
+  row: LimitRow,
+  profile: LimitProfile,
+  short = 0,
+): readonly [LimitSituation, LimitItem[]] {
+  const { transport = profile.transports, contextWindowBelow, imagesOver, withDocuments } = row.when ?? {};
+  const elsewhere = transport.find((each) => !profile.rows.some((other) => tighter(other, row, each)));
+  return [
+    {
+      transport: elsewhere ?? "none",
+      contextWindow: contextWindowBelow === undefined ? 1e9 : contextWindowBelow - 1 + short,
+      // A document is the one more, so that the row for images alone does not count.
+      ...(imagesOver === undefined ? {} : { imageCount: imagesOver + (withDocuments ? 0 : 1) - short }),
+    },
+    withDocuments ? [pdf()] : [],
+  ];
+}
+
+function tighter(other: LimitRow, row: LimitRow, transport: string): boolean {
+  const { transport: transports = [transport], contextWindowBelow, imagesOver } = other.when ?? {};
+  return (
+    [other.rule, other.scope, other.unit].join() === [row.rule, row.scope, row.unit].join() &&
+    other.value < row.value &&
+    transports.includes(transport) &&
+    contextWindowBelow === undefined &&
+    imagesOver === undefined
+  );
+}
+
+describe("each number of a profile", () => {
+  const found = (row: LimitRow, profile: LimitProfile, items: readonly LimitItem[], short = 0) => {
+    const [situation, others] = situationOf(row, profile, short);
+    return checkLimits([...items, ...others], profile, situation).filter(
+      ({ rule, scope, unit }) => rule === row.rule && scope === row.scope && unit === row.unit,
+    );
+  };
+
+  test.each(numericRows)("is allowed, and the least over it is not: $title", ({ row, profile }) => {
+    expect(found(row, profile, amounting(row, row.value as number))).toEqual([]);
+    expect(found(row, profile, leastOver(row))).toMatchObject([{ limit: row.value, source: row.source }]);
+  });
+
+  test.each(numericRows.filter(({ row: { when } }) => when?.contextWindowBelow ?? when?.imagesOver))(
+    "counts only under its condition: $title",
+    ({ row, profile }) => {
+      expect(found(row, profile, leastOver(row), 1)).toEqual([]);
+    },
+  );
+});
+
 describe("checkLimits", () => {
   test.each(bounds)("knows %s", (_, profile, items, situation, rule) => {
     expect(rules(checkLimits(items, profile, situation))).toEqual(rule === undefined ? [] : [rule]);
@@ -329,15 +465,40 @@ describe("checkLimits", () => {
   });
 
   test.each([
-    [5, /^items: expected an array, got 5$/],
-    [[null], /^items\[0\]\.mediaType: expected a string, got undefined$/],
-    [[png(), { size: 1 }], /^items\[1\]\.mediaType/],
-    [[{ mediaType: "image/png" }], /^items\[0\]\.size: expected a number >= 0, got undefined$/],
-    [[png({ size: -1 })], /^items\[0\]\.size: expected a number >= 0, got -1$/],
-    [[png({ size: Number.NaN })], /^items\[0\]\.size: expected a number >= 0, got NaN$/],
-  ])("refuses %j", (items, message) => {
-    expect(() => checkLimits(items as never, limitProfiles.anthropic)).toThrow(TypeError);
-    expect(() => checkLimits(items as never, limitProfiles.anthropic)).toThrow(message);
+    [5, {}, /^items: expected an array, got 5$/],
+    [[null], {}, /^items\[0\]: expected an object, got null$/],
+    [[{ size: 1 }], {}, /^items\[0\]\.mediaType: expected a string, got undefined$/],
+    [[png(), { size: 1 }], {}, /^items\[1\]\.mediaType/],
+    [[{ mediaType: "image/png" }], {}, /^items\[0\]\.size: expected a finite number >= 0, got undefined$/],
+    [[png({ size: "5" as never })], {}, /^items\[0\]\.size: expected a finite number >= 0, got "5"$/],
+    [
+      [{ kind: "link", resourceId: "res_a", url: "https://example.org" }],
+      {},
+      /^items\[0\]: expected what has bytes, got a link/,
+    ],
+    ...(["size", "width", "height", "pages", "characters", "message"] as const).flatMap((name) =>
+      ([-1, Number.NaN, Number.POSITIVE_INFINITY, null] as never[]).map(
+        (bad) =>
+          [
+            [png(), png({ [name]: bad })],
+            {},
+            new RegExp(`^items\\[1\\]\\.${name}: expected a finite number >= 0, got ${bad}$`),
+          ] as const,
+      ),
+    ),
+    ...(["contextWindow", "imageCount", "bodyBytes"] as const).flatMap((name) =>
+      ([-1, Number.NaN, Number.POSITIVE_INFINITY, "5"] as never[]).map(
+        (bad) =>
+          [
+            [],
+            { [name]: bad },
+            new RegExp(`^${name}: expected a finite number >= 0, got "?${bad}"?$`),
+          ] as const,
+      ),
+    ),
+  ] as const)("refuses %j with %j: %s", (items, situation, message) => {
+    expect(() => checkLimits(items as never, limitProfiles.anthropic, situation)).toThrow(TypeError);
+    expect(() => checkLimits(items as never, limitProfiles.anthropic, situation)).toThrow(message);
   });
 
   test("refuses a transport that the profile does not have", () => {

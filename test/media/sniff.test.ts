@@ -118,13 +118,19 @@ describe("sniff", () => {
     expect(sniff(bytesOf(part))).toEqual(expected);
   });
 
-  test.each([["a string"], [new ArrayBuffer(8)], [[1, 2]], [new Int8Array(3)], [undefined], [null]])(
-    "refuses what is no Uint8Array: %s",
-    (value) => {
-      expect(() => sniff(value as never)).toThrow(TypeError);
-      expect(() => sniff(value as never)).toThrow(/^bytes: expected a Uint8Array, got /);
-    },
-  );
+  test.each([
+    ["a string", "a string"],
+    ["an ArrayBuffer", new ArrayBuffer(8)],
+    ["an array", [1, 2]],
+    ["an Int8Array", new Int8Array(3)],
+    ["an object that is called one", { [Symbol.toStringTag]: "Uint8Array" }],
+    ["an object with its methods", Object.create(Uint8Array.prototype)],
+    ["undefined", undefined],
+    ["null", null],
+  ])("refuses what is no Uint8Array: %s", (_, value) => {
+    expect(() => sniff(value as never)).toThrow(TypeError);
+    expect(() => sniff(value as never)).toThrow(/^bytes: expected a Uint8Array, got /);
+  });
 
   it("takes bytes of another realm", () => {
     const foreign = runInNewContext("Uint8Array.of(0x61)") as Uint8Array;
