@@ -54,7 +54,12 @@ export async function externalizeImages<M extends Message>(
       continue;
     }
     try {
-      const resource = await ingest(piece, { ...options, source: "import", mismatch: "file" });
+      // Other fields that were logged with it are no claims of an attachment.
+      const { type, data, mimeType } = piece;
+      const resource = await ingest(
+        { type, data, mimeType },
+        { ...options, source: "import", mismatch: "file" },
+      );
       resources.push(resource);
       content.push({ type: "text", text: describeResource(resource), resource });
     } catch (error) {

@@ -6,7 +6,7 @@ import { encodeUtf8 } from "../internal/bytes.js";
 import { parseDataUrl } from "./data-url.js";
 import { type Claims, declaredFrom, nameFrom } from "./declared.js";
 import { linkResource, linkUri, refused } from "./link.js";
-import type { IngestSource, LinkSource } from "./source.js";
+import { type BlockSource, type IngestSource, isBlock, type LinkSource } from "./source.js";
 
 /** How `ingest` reads a `file://` link: `readLocalFile` fits, alone or with roots of its own. */
 export type ReadFile = (
@@ -40,16 +40,22 @@ export interface Gathered {
  */
 export async function gather(source: IngestSource, options: GatherOptions): Promise<Gathered | LinkResource> {
   if (typeof source !== "object" || source === null) throw unknownSource(source);
+  if (isBlock(source)) return gatherBlock(source, options);
   if ("link" in source) return gatherLink(source, options.newId);
-  if ("bytes" in source) {
-    const { bytes, name, mediaType, size } = source;
-    if (!(bytes instanceof Uint8Array)) {
-      throw new TypeError(`source.bytes: expected a Uint8Array, got ${describe(bytes)}`);
-    }
-    checkSize(bytes.length, options.maxBytes);
-    return gathered(bytes, { name, mediaType, size });
-  }
   if ("dataUrl" in source) return gatherDataUrl("dataUrl", source.dataUrl, source.name, options);
+  if (!("bytes" in source)) throw unknownSource(source);
+  const { bytes, name, mediaType, size } = source;
+  if (!(bytes instanceof Uint8Array)) {
+    throw new TypeError(`source.bytes: expected a Uint8Array, got ${describe(bytes)}`);
+  }
+  checkSize(bytes.length, options.maxBytes);
+  return gathered(bytes, { name, mediaType, size });
+}
+
+function gatherBlock(
+  source: BlockSource,
+  options: GatherOptions,
+): Gathered | LinkResource | Promise<Gathered> {
   switch (source.type) {
     case "image": {
       const bytes = decoded("data", source.data, options.maxBytes);

@@ -54,6 +54,15 @@ describe("externalizeImages", () => {
     ]);
   });
 
+  test("moves an image that other fields were logged with", async () => {
+    for (const more of [{ link: "https://e.com/a" }, { bytes: 70 }, { uri: "https://e.com/a" }]) {
+      const message = withImages({ ...inline(png()), ...more });
+      const { resources } = await externalizeImages(message, { blobs: memoryBlobStore() });
+      expect(resources).toMatchObject([{ kind: "image" }]);
+      expect(resources[0]).not.toHaveProperty("uri");
+    }
+  });
+
   test("leaves what it cannot decode or keep where it is, and says so", async () => {
     const broken: ImageBlock = { type: "image", data: "not base64", mimeType: "image/png" };
     const message = withImages(broken, inline(png()), inline(new Uint8Array(500)));

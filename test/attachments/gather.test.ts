@@ -48,6 +48,14 @@ describe("gather", () => {
     expect(await gather(source, options())).toMatchObject({ kind: "bytes", bytes: png(), ...expected });
   });
 
+  test.each([{ link: "https://e.com/a" }, { bytes: 70 }, { dataUrl: "data:,x" }])(
+    "goes by the type of a block, whatever else it has: %j",
+    async (more) => {
+      const source = { type: "image", data: base64(png()), mimeType: "image/png", ...more } as IngestSource;
+      expect(await gather(source, options())).toMatchObject({ kind: "bytes", bytes: png() });
+    },
+  );
+
   test("reads the text of an embedded resource", async () => {
     const source: IngestSource = { type: "resource", resource: { uri: "zed:///x/notes.md", text: "grüße" } };
     expect(await gather(source, options())).toMatchObject({ bytes: bytesOf("grüße"), name: "notes.md" });

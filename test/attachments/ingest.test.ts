@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import fc from "fast-check";
-import { type IngestOptions, ingest, ingestAll } from "sessile/attachments";
+import { type ImageContentSource, type IngestOptions, ingest, ingestAll } from "sessile/attachments";
 import { readLocalFile } from "sessile/attachments/node";
 import { type BlobStore, collectGarbage, memoryBlobStore } from "sessile/blobs";
 import {
@@ -106,6 +106,18 @@ describe("ingest", () => {
     });
     expect(isResource(link)).toBe(true);
     expect(() => ingest({ link: "file:///etc/passwd" })).toThrow("link: ");
+  });
+
+  test("takes a block for what its type says, also with a link in it", async () => {
+    const source = {
+      type: "image",
+      data: base64(gif),
+      mimeType: "image/gif",
+      link: "https://e.com/a",
+    } as const;
+    expect(await ingest(source as ImageContentSource, { blobs: memoryBlobStore() })).toMatchObject({
+      kind: "image",
+    });
   });
 
   test("copies in a local file that a link names, also from outside the workspace", async () => {
