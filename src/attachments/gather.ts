@@ -4,7 +4,7 @@ import { describe } from "../internal/arguments.js";
 import { base64Bytes, decodeBase64 } from "../internal/base64.js";
 import { encodeUtf8 } from "../internal/bytes.js";
 import { parseDataUrl } from "./data-url.js";
-import { type Claims, declaredFrom, nameFrom } from "./declared.js";
+import { type Claims, declaredFrom, nameFrom, nameFromUrl } from "./declared.js";
 import { linkResource, linkUri, refused } from "./link.js";
 import { type BlockSource, type IngestSource, isBlock, type LinkSource } from "./source.js";
 
@@ -67,7 +67,7 @@ function gatherBlock(
         typeof text === "string"
           ? textBytes(text, options.maxBytes)
           : decoded("resource.blob", blob, options.maxBytes);
-      return gathered(bytes, { name: lastPart(uri), mediaType: mimeType, uri: remoteUri(uri) });
+      return gathered(bytes, { name: nameFromUrl(uri), mediaType: mimeType, uri: remoteUri(uri) });
     }
     case "resource_link":
       return isFileUri(source.uri)
@@ -162,17 +162,6 @@ function remoteUri(uri: unknown): string | undefined {
   if (typeof uri !== "string" || !/^\s*https?:/i.test(uri)) return undefined;
   try {
     return linkUri(uri);
-  } catch {
-    return undefined;
-  }
-}
-
-/** A name out of an address; what is no address gives none. */
-function lastPart(uri: unknown): string | undefined {
-  if (typeof uri !== "string" || uri.length > 4096) return undefined;
-  const [path = ""] = uri.split(/[?#]/, 1);
-  try {
-    return decodeURIComponent(path.slice(path.lastIndexOf("/") + 1));
   } catch {
     return undefined;
   }

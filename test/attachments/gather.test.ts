@@ -57,8 +57,21 @@ describe("gather", () => {
   );
 
   test("reads the text of an embedded resource", async () => {
-    const source: IngestSource = { type: "resource", resource: { uri: "zed:///x/notes.md", text: "grüße" } };
+    const source: IngestSource = { type: "resource", resource: { uri: "file:///x/notes.md", text: "grüße" } };
     expect(await gather(source, options())).toMatchObject({ bytes: bytesOf("grüße"), name: "notes.md" });
+  });
+
+  test.each([
+    ["https://user:secret@example.com", undefined],
+    ["https://user:secret@example.com/a%20b.md?token=secret#secret", "a b.md"],
+    ["https://example.com/https%3A%2F%2Fuser:secret@example.com", undefined],
+    ["data:text/plain;base64,c2VjcmV0", undefined],
+    ["zed://user:secret@host", undefined],
+    ["urn:secret", undefined],
+    ["//user:secret@example.com", undefined],
+  ])("names an embedded resource after the path of %s at most", async (uri, name) => {
+    const source: IngestSource = { type: "resource", resource: { uri, text: "x" } };
+    expect(await gather(source, options())).toMatchObject({ name });
   });
 
   test("makes links of what is remote, and fetches nothing", async () => {
