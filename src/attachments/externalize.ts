@@ -49,7 +49,7 @@ export async function externalizeImages<M extends Message>(
   const kept: ExternalizedMessage["kept"][number][] = [];
   const content: (TextBlock | ImageBlock)[] = [];
   for (const [block, piece] of shownBlocks(message).entries()) {
-    if (piece.type !== "image") {
+    if (piece?.type !== "image") {
       content.push(piece);
       continue;
     }
@@ -79,7 +79,8 @@ const keepable = ["INVALID_MESSAGE", "BLOB_TOO_LARGE"] as const;
 /** The blocks of the messages that can have images. */
 function shownBlocks(message: Message): readonly (TextBlock | ImageBlock)[] {
   if (message.role !== "user" && message.role !== "toolResult" && message.role !== "custom") return [];
-  return typeof message.content === "string" ? [] : message.content;
+  // A foreign log may have anything there.
+  return Array.isArray(message.content) ? message.content : [];
 }
 
 function jsonBytes(message: Message): number {

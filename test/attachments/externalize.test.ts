@@ -83,6 +83,23 @@ describe("externalizeImages", () => {
     }
   });
 
+  test.each([undefined, null, 5, [null], [null, { type: "text", text: "a" }]])(
+    "leaves content that is none as it is: %j",
+    async (content) => {
+      const message = { ...withImages(), content } as never as UserMessage;
+      const moved = await externalizeImages(message, { blobs: memoryBlobStore() });
+      expect(moved.message).toBe(message);
+      expect(moved.kept).toEqual([]);
+    },
+  );
+
+  test("moves the image beside a block that is none", async () => {
+    const message = { ...withImages(), content: [null, inline(png())] } as never as UserMessage;
+    const moved = await externalizeImages(message, { blobs: memoryBlobStore() });
+    expect(moved.resources).toHaveLength(1);
+    expect(moved.message.content[0]).toBe(null);
+  });
+
   test("throws what the store throws", async () => {
     const blobs = { put: () => Promise.reject(new Error("full")) };
     await expect(externalizeImages(withImages(inline(png())), { blobs })).rejects.toThrow("full");
