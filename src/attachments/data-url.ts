@@ -23,7 +23,14 @@ export function parseDataUrl(url: string): DataUrl | undefined {
   const head = url.slice(0, comma).trim();
   // By hand: a pattern with white space around both sides of a semicolon tries each way to share it out.
   const semicolon = head.lastIndexOf(";");
-  if (!/^data:/i.test(head) || head.slice(semicolon + 1).trim().toLowerCase() !== "base64") return undefined;
+  if (
+    !/^data:/i.test(head) ||
+    head
+      .slice(semicolon + 1)
+      .trim()
+      .toLowerCase() !== "base64"
+  )
+    return undefined;
   const payload = url.slice(comma + 1);
   const size = base64Bytes(payload);
   if (semicolon < 0 || size === undefined) return undefined;

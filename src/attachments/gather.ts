@@ -8,10 +8,13 @@ import { type Claims, declaredFrom, nameFrom, nameFromUrl } from "./declared.js"
 import { linkResource, linkUri, refused } from "./link.js";
 import { type BlockSource, type IngestSource, isBlock, type LinkSource } from "./source.js";
 
-/** How `ingest` reads a `file://` link: `readLocalFile` fits, alone or with roots of its own. */
+/**
+ * How `ingest` reads a `file://` link: `readLocalFile` fits, alone or with roots of its own. The link begins with `file:`
+ * in lower case and is otherwise as it was given, unchecked. `maxBytes` is as `readLocalFile` takes it, so at least 1.
+ */
 export type ReadFile = (
   uri: string,
-  options: { readonly signal?: AbortSignal },
+  options: { readonly maxBytes: number; readonly signal?: AbortSignal },
 ) => Promise<{ readonly bytes: Uint8Array; readonly name?: string }>;
 
 /** What gathering needs besides the source. */
@@ -107,19 +110,24 @@ function gatherDataUrl(
   return gathered(bytes, { name, mediaType: parsed.mediaType });
 }
 
+/** What `readLocalFile` takes at most. */
+const mostReadBytes = 2 ** 32 - 1;
+
 async function gatherFile(
   { uri, name, mimeType, size }: { uri: string; name: unknown; mimeType?: unknown; size?: unknown },
   { readFile, maxBytes, signal }: GatherOptions,
 ): Promise<Gathered> {
   if (readFile === undefined) throw refused("file", "a link to a file, and no readFile to read it");
-  const file = await readFile(uri, signal === undefined ? {} : { signal });
+  const file = await readFile(uri.trim().replace(/^file:/i, "file:"), {
+    maxBytes: Math.min(Math.max(maxBytes, 1), mostReadBytes),
+    ...(signal === undefined ? {} : { signal }),
+  });
   checkSize(file.bytes.length, maxBytes);
-  const normal = uri.trim().replace(/^file:/i, "file:");
+  // Its address is not recorded: where a file lay is nobody's business.
   return gathered(file.bytes, {
     name: nameFrom(name) ?? file.name,
     mediaType: mimeType,
     size: numberOf(size),
-    uri: normal.length <= 1000 ? normal : undefined,
   });
 }
 

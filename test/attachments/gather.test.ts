@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type GatherOptions, gather } from "../../src/attachments/gather.js";
+import { type GatherOptions, gather, type ReadFile } from "../../src/attachments/gather.js";
 import type { IngestSource } from "../../src/attachments/source.js";
 import { base64, bytesOf, countingIds, failureOf, png } from "./samples.js";
 
@@ -102,17 +102,28 @@ describe("gather", () => {
       name: "Notes",
       size: null,
     };
-    const asked: string[] = [];
-    const readFile = async (uri: string) => {
-      asked.push(uri);
+    const asked: unknown[] = [];
+    const readFile: ReadFile = async (uri, options) => {
+      asked.push([uri, options]);
       return { bytes: bytesOf("notes"), name: "notes.txt" };
     };
-    expect(await gather(link, options({ readFile }))).toMatchObject({
+    expect(await gather(link, options({ readFile }))).toEqual({
+      kind: "bytes",
       bytes: bytesOf("notes"),
       name: "Notes",
-      uri: "file:///tmp/notes.txt",
+      declared: undefined,
+      // Where a file lay is nobody's business.
+      uri: undefined,
     });
-    expect(asked).toEqual(["FILE:///tmp/notes.txt"]);
+    const { signal } = new AbortController();
+    await gather({ ...link, uri: " file:///tmp/a b\n" }, options({ readFile, signal, maxBytes: 2 ** 40 }));
+    await failureOf(() => gather(link, options({ readFile, maxBytes: 0 })));
+    expect(asked).toEqual([
+      ["file:///tmp/notes.txt", { maxBytes: 1000 }],
+      ["file:///tmp/a b", { maxBytes: 2 ** 32 - 1, signal }],
+      // The least that readLocalFile takes.
+      ["file:///tmp/notes.txt", { maxBytes: 1 }],
+    ]);
     expect(await failureOf(() => gather(link, options()))).toEqual({
       code: "LINK_REFUSED",
       details: { reason: "file" },

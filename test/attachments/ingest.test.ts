@@ -124,9 +124,14 @@ describe("ingest", () => {
     const path = join(temporaryDirectory(), "notes.txt");
     writeFileSync(path, "hello");
     const blobs = memoryBlobStore();
-    const source = { type: "resource_link", uri: pathToFileURL(path).href, name: "notes.txt" } as const;
+    const source = { type: "resource_link", uri: ` ${pathToFileURL(path).href}`, name: "notes.txt" } as const;
     const resource = await ingest(source, { blobs, readFile: readLocalFile });
-    expect(resource).toMatchObject({ kind: "file", mediaType: "text/plain", size: 5, uri: source.uri });
+    expect(resource).toMatchObject({ kind: "file", mediaType: "text/plain", size: 5, name: "notes.txt" });
+    expect(resource).not.toHaveProperty("uri");
+    expect(await failureOf(() => ingest(source, { blobs, readFile: readLocalFile, maxBytes: 4 }))).toEqual({
+      code: "FILE_TOO_LARGE",
+      details: { path, bytes: 5, maxBytes: 4 },
+    });
     const confined: IngestOptions = {
       blobs,
       readFile: (uri, options) => readLocalFile(uri, { ...options, roots: ["/nowhere"] }),
