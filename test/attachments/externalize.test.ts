@@ -1,7 +1,13 @@
 import fc from "fast-check";
 import { externalizeImages, resourcesIn } from "sessile/attachments";
 import { memoryBlobStore } from "sessile/blobs";
-import { type ImageBlock, toolResult, type UserMessage, userMessage } from "sessile/content";
+import {
+  assistantMessage,
+  type ImageBlock,
+  toolResult,
+  type UserMessage,
+  userMessage,
+} from "sessile/content";
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { message as anyMessage } from "../arbitraries/messages.js";
 import { base64, countingIds, png } from "./samples.js";
@@ -92,6 +98,16 @@ describe("externalizeImages", () => {
       expect(moved.kept).toEqual([]);
     },
   );
+
+  test("leaves an image of an assistant, whose messages have none, and says so", async () => {
+    const message = {
+      ...assistantMessage({ provider: "p", model: "m" }, "a"),
+      content: [inline(png())],
+    } as never;
+    const moved = await externalizeImages(message, { blobs: memoryBlobStore() });
+    expect(moved.message).toBe(message);
+    expect(moved.kept).toEqual([{ block: 0, code: "INVALID_MESSAGE" }]);
+  });
 
   test("moves the image beside a block that is none", async () => {
     const message = { ...withImages(), content: [null, inline(png())] } as never as UserMessage;
