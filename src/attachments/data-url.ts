@@ -20,9 +20,20 @@ export function parseDataUrl(url: string): DataUrl | undefined {
   const comma = url.indexOf(",");
   // A media type is short; nobody looks through megabytes for the end of one.
   if (comma < 0 || comma > 1000) return undefined;
-  const [, mediaType] = /^\s*data:\s*([^,]*?)\s*;\s*base64\s*$/is.exec(url.slice(0, comma)) ?? [];
+  const head = url.slice(0, comma).trim();
+  // By hand: a pattern with white space around both sides of a semicolon tries each way to share it out.
+  const semicolon = head.lastIndexOf(";");
+  if (
+    !/^data:/i.test(head) ||
+    head
+      .slice(semicolon + 1)
+      .trim()
+      .toLowerCase() !== "base64"
+  )
+    return undefined;
   const payload = url.slice(comma + 1);
   const size = base64Bytes(payload);
-  if (mediaType === undefined || size === undefined) return undefined;
+  if (semicolon < 0 || size === undefined) return undefined;
+  const mediaType = head.slice("data:".length, semicolon).trim();
   return { mediaType, size, decode: () => decodeBase64(payload) };
 }

@@ -29,10 +29,13 @@ const maxNameLength = 255;
 
 /**
  * What is recorded of a name that a sender gave: the last part of a path, since where a file lay is nobody's business, and
- * of bounded length, the extension kept. undefined where nothing is left.
+ * of bounded length, the extension kept. Of a URL only the path counts, since user, host and query may have secrets.
+ * undefined where nothing is left.
  */
 export function nameFrom(name: unknown): string | undefined {
   if (typeof name !== "string") return undefined;
+  if (/^\s*data:/i.test(name)) return undefined;
+  if (name.includes("://")) return nameFromUrl(name);
   const base = name.slice(Math.max(name.lastIndexOf("/"), name.lastIndexOf("\\")) + 1).toWellFormed();
   if (base.trim() === "") return undefined;
   const characters = Array.from(base.slice(0, 4096));
@@ -40,4 +43,23 @@ export function nameFrom(name: unknown): string | undefined {
   const dot = base.lastIndexOf(".");
   const ending = dot > 0 && base.length - dot <= 16 ? base.slice(dot) : "";
   return `${characters.slice(0, maxNameLength - ending.length - 1).join("")}…${ending}`;
+}
+
+/** A name out of the path of an http, https or file URL; nothing else of it, and of any other text undefined. */
+export function nameFromUrl(url: unknown): string | undefined {
+  return typeof url === "string" ? nameFrom(lastPartOf(url)) : undefined;
+}
+
+const maxUrlLength = 4096;
+
+function lastPartOf(text: string): string | undefined {
+  if (text.length > maxUrlLength || !URL.canParse(text)) return undefined;
+  const { protocol, pathname } = new URL(text);
+  if (!/^(?:https?|file):$/.test(protocol)) return undefined;
+  try {
+    // Escaped, a slash or a whole URL may be in the last part.
+    return decodeURIComponent(pathname.slice(pathname.lastIndexOf("/") + 1));
+  } catch {
+    return undefined;
+  }
 }

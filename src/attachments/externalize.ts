@@ -19,7 +19,10 @@ export interface ExternalizedMessage<M extends Message = Message> {
   readonly bytesBefore: number;
   /** UTF-8 bytes of the message as JSON. */
   readonly bytesAfter: number;
-  /** Images that stay where they are: their data is no base64, or it is too large for the store. */
+  /**
+   * Images that stay where they are: their data is no base64, or it is too large for the store, or the message is of a
+   * role that can have none.
+   */
   readonly kept: readonly {
     /** Index among the message's blocks. */
     readonly block: number;
@@ -49,12 +52,21 @@ export async function externalizeImages<M extends Message>(
   const kept: ExternalizedMessage["kept"][number][] = [];
   const content: (TextBlock | ImageBlock)[] = [];
   for (const [block, piece] of shownBlocks(message).entries()) {
-    if (piece.type !== "image") {
+    if (piece?.type !== "image") {
       content.push(piece);
       continue;
     }
+    if (!hasImages(message)) {
+      kept.push({ block, code: "INVALID_MESSAGE" });
+      continue;
+    }
     try {
-      const resource = await ingest(piece, { ...options, source: "import", mismatch: "file" });
+      // Other fields that were logged with it are no claims of an attachment.
+      const { type, data, mimeType } = piece;
+      const resource = await ingest(
+        { type, data, mimeType },
+        { ...options, source: "import", mismatch: "file" },
+      );
       resources.push(resource);
       content.push({ type: "text", text: describeResource(resource), resource });
     } catch (error) {
@@ -71,10 +83,14 @@ export async function externalizeImages<M extends Message>(
 
 const keepable = ["INVALID_MESSAGE", "BLOB_TOO_LARGE"] as const;
 
-/** The blocks of the messages that can have images. */
+/** Whether messages of this role can have images. */
+function hasImages({ role }: Message): boolean {
+  return role === "user" || role === "toolResult" || role === "custom";
+}
+
+/** A foreign log may have anything for content, and images in any message. */
 function shownBlocks(message: Message): readonly (TextBlock | ImageBlock)[] {
-  if (message.role !== "user" && message.role !== "toolResult" && message.role !== "custom") return [];
-  return typeof message.content === "string" ? [] : message.content;
+  return "content" in message && Array.isArray(message.content) ? message.content : [];
 }
 
 function jsonBytes(message: Message): number {

@@ -4,14 +4,17 @@ import { describe } from "../internal/arguments.js";
 import { base64Bytes, decodeBase64 } from "../internal/base64.js";
 import { encodeUtf8 } from "../internal/bytes.js";
 import { parseDataUrl } from "./data-url.js";
-import { type Claims, declaredFrom, nameFrom } from "./declared.js";
+import { type Claims, declaredFrom, nameFrom, nameFromUrl } from "./declared.js";
 import { linkResource, linkUri, refused } from "./link.js";
-import type { IngestSource, LinkSource } from "./source.js";
+import { type BlockSource, type IngestSource, isBlock, type LinkSource } from "./source.js";
 
-/** How `ingest` reads a `file://` link: `readLocalFile` fits, alone or with roots of its own. */
+/**
+ * How `ingest` reads a `file://` link: `readLocalFile` fits, alone or with roots of its own. The link begins with `file:`
+ * in lower case and is otherwise as it was given, unchecked. `maxBytes` is as `readLocalFile` takes it, so at least 1.
+ */
 export type ReadFile = (
   uri: string,
-  options: { readonly signal?: AbortSignal },
+  options: { readonly maxBytes: number; readonly signal?: AbortSignal },
 ) => Promise<{ readonly bytes: Uint8Array; readonly name?: string }>;
 
 /** What gathering needs besides the source. */
@@ -40,16 +43,22 @@ export interface Gathered {
  */
 export async function gather(source: IngestSource, options: GatherOptions): Promise<Gathered | LinkResource> {
   if (typeof source !== "object" || source === null) throw unknownSource(source);
+  if (isBlock(source)) return gatherBlock(source, options);
   if ("link" in source) return gatherLink(source, options.newId);
-  if ("bytes" in source) {
-    const { bytes, name, mediaType, size } = source;
-    if (!(bytes instanceof Uint8Array)) {
-      throw new TypeError(`source.bytes: expected a Uint8Array, got ${describe(bytes)}`);
-    }
-    checkSize(bytes.length, options.maxBytes);
-    return gathered(bytes, { name, mediaType, size });
-  }
   if ("dataUrl" in source) return gatherDataUrl("dataUrl", source.dataUrl, source.name, options);
+  if (!("bytes" in source)) throw unknownSource(source);
+  const { bytes, name, mediaType, size } = source;
+  if (!(bytes instanceof Uint8Array)) {
+    throw new TypeError(`source.bytes: expected a Uint8Array, got ${describe(bytes)}`);
+  }
+  checkSize(bytes.length, options.maxBytes);
+  return gathered(bytes, { name, mediaType, size });
+}
+
+function gatherBlock(
+  source: BlockSource,
+  options: GatherOptions,
+): Gathered | LinkResource | Promise<Gathered> {
   switch (source.type) {
     case "image": {
       const bytes = decoded("data", source.data, options.maxBytes);
@@ -61,7 +70,7 @@ export async function gather(source: IngestSource, options: GatherOptions): Prom
         typeof text === "string"
           ? textBytes(text, options.maxBytes)
           : decoded("resource.blob", blob, options.maxBytes);
-      return gathered(bytes, { name: lastPart(uri), mediaType: mimeType, uri: remoteUri(uri) });
+      return gathered(bytes, { name: nameFromUrl(uri), mediaType: mimeType, uri: remoteUri(uri) });
     }
     case "resource_link":
       return isFileUri(source.uri)
@@ -101,19 +110,24 @@ function gatherDataUrl(
   return gathered(bytes, { name, mediaType: parsed.mediaType });
 }
 
+/** What `readLocalFile` takes at most. */
+const mostReadBytes = 2 ** 32 - 1;
+
 async function gatherFile(
   { uri, name, mimeType, size }: { uri: string; name: unknown; mimeType?: unknown; size?: unknown },
   { readFile, maxBytes, signal }: GatherOptions,
 ): Promise<Gathered> {
   if (readFile === undefined) throw refused("file", "a link to a file, and no readFile to read it");
-  const file = await readFile(uri, signal === undefined ? {} : { signal });
+  const file = await readFile(uri.trim().replace(/^file:/i, "file:"), {
+    maxBytes: Math.min(Math.max(maxBytes, 1), mostReadBytes),
+    ...(signal === undefined ? {} : { signal }),
+  });
   checkSize(file.bytes.length, maxBytes);
-  const normal = uri.trim().replace(/^file:/i, "file:");
+  // Its address is not recorded: where a file lay is nobody's business.
   return gathered(file.bytes, {
     name: nameFrom(name) ?? file.name,
     mediaType: mimeType,
     size: numberOf(size),
-    uri: normal.length <= 1000 ? normal : undefined,
   });
 }
 
@@ -156,17 +170,6 @@ function remoteUri(uri: unknown): string | undefined {
   if (typeof uri !== "string" || !/^\s*https?:/i.test(uri)) return undefined;
   try {
     return linkUri(uri);
-  } catch {
-    return undefined;
-  }
-}
-
-/** A name out of an address; what is no address gives none. */
-function lastPart(uri: unknown): string | undefined {
-  if (typeof uri !== "string" || uri.length > 4096) return undefined;
-  const [path = ""] = uri.split(/[?#]/, 1);
-  try {
-    return decodeURIComponent(path.slice(path.lastIndexOf("/") + 1));
   } catch {
     return undefined;
   }

@@ -6,12 +6,13 @@ import { checkLimits, type LimitProfile, type LimitSituation } from "../limits/i
 import { type Gathered, gather, gatherLink, type ReadFile } from "./gather.js";
 import { type Identity, identify, type MismatchPolicy, unknownMediaType } from "./identify.js";
 import { resourceIdFrom } from "./ids.js";
-import type {
-  IngestSource,
-  InputImageSource,
-  LinkSource,
-  ResourceLinkSource,
-  StoredSource,
+import {
+  type IngestSource,
+  type InputImageSource,
+  isBlock,
+  type LinkSource,
+  type ResourceLinkSource,
+  type StoredSource,
 } from "./source.js";
 
 /** Options of {@link ingest} and {@link ingestAll}. */
@@ -65,7 +66,7 @@ export function ingest(
   source: IngestSource,
   options: Partial<IngestOptions> = {},
 ): LinkResource | Promise<Resource> {
-  if (typeof source === "object" && source !== null && "link" in source) {
+  if (typeof source === "object" && source !== null && !isBlock(source) && "link" in source) {
     return gatherLink(source, () => resourceIdFrom(options.newId));
   }
   return ingestAll([source], options as IngestOptions).then(([resource]) => resource as Resource);

@@ -62,6 +62,14 @@ export interface InputImageSource {
   readonly detail?: string;
 }
 
+/** A content block, which says by its `type` what it is. */
+export type BlockSource = ImageContentSource | EmbeddedResourceSource | ResourceLinkSource | InputImageSource;
+
+/** Whether a source says by a `type` what it is: whatever other fields it has, they do not make it another one. */
+export function isBlock(source: IngestSource): source is BlockSource {
+  return "type" in source && typeof source.type === "string";
+}
+
 /** What always becomes a stored resource. */
 export type StoredSource = BytesSource | DataUrlSource | ImageContentSource | EmbeddedResourceSource;
 

@@ -1,7 +1,13 @@
 import fc from "fast-check";
 import { externalizeImages, resourcesIn } from "sessile/attachments";
 import { memoryBlobStore } from "sessile/blobs";
-import { type ImageBlock, toolResult, type UserMessage, userMessage } from "sessile/content";
+import {
+  assistantMessage,
+  type ImageBlock,
+  toolResult,
+  type UserMessage,
+  userMessage,
+} from "sessile/content";
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { message as anyMessage } from "../arbitraries/messages.js";
 import { base64, countingIds, png } from "./samples.js";
@@ -54,6 +60,15 @@ describe("externalizeImages", () => {
     ]);
   });
 
+  test("moves an image that other fields were logged with", async () => {
+    for (const more of [{ link: "https://e.com/a" }, { bytes: 70 }, { uri: "https://e.com/a" }]) {
+      const message = withImages({ ...inline(png()), ...more });
+      const { resources } = await externalizeImages(message, { blobs: memoryBlobStore() });
+      expect(resources).toMatchObject([{ kind: "image" }]);
+      expect(resources[0]).not.toHaveProperty("uri");
+    }
+  });
+
   test("leaves what it cannot decode or keep where it is, and says so", async () => {
     const broken: ImageBlock = { type: "image", data: "not base64", mimeType: "image/png" };
     const message = withImages(broken, inline(png()), inline(new Uint8Array(500)));
@@ -72,6 +87,33 @@ describe("externalizeImages", () => {
       expect(moved.message).toBe(message);
       expect(moved.bytesAfter).toBe(moved.bytesBefore);
     }
+  });
+
+  test.each([undefined, null, 5, [null], [null, { type: "text", text: "a" }]])(
+    "leaves content that is none as it is: %j",
+    async (content) => {
+      const message = { ...withImages(), content } as never as UserMessage;
+      const moved = await externalizeImages(message, { blobs: memoryBlobStore() });
+      expect(moved.message).toBe(message);
+      expect(moved.kept).toEqual([]);
+    },
+  );
+
+  test("leaves an image of an assistant, whose messages have none, and says so", async () => {
+    const message = {
+      ...assistantMessage({ provider: "p", model: "m" }, "a"),
+      content: [inline(png())],
+    } as never;
+    const moved = await externalizeImages(message, { blobs: memoryBlobStore() });
+    expect(moved.message).toBe(message);
+    expect(moved.kept).toEqual([{ block: 0, code: "INVALID_MESSAGE" }]);
+  });
+
+  test("moves the image beside a block that is none", async () => {
+    const message = { ...withImages(), content: [null, inline(png())] } as never as UserMessage;
+    const moved = await externalizeImages(message, { blobs: memoryBlobStore() });
+    expect(moved.resources).toHaveLength(1);
+    expect(moved.message.content[0]).toBe(null);
   });
 
   test("throws what the store throws", async () => {

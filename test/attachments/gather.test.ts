@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type GatherOptions, gather } from "../../src/attachments/gather.js";
+import { type GatherOptions, gather, type ReadFile } from "../../src/attachments/gather.js";
 import type { IngestSource } from "../../src/attachments/source.js";
 import { base64, bytesOf, countingIds, failureOf, png } from "./samples.js";
 
@@ -48,9 +48,30 @@ describe("gather", () => {
     expect(await gather(source, options())).toMatchObject({ kind: "bytes", bytes: png(), ...expected });
   });
 
+  test.each([{ link: "https://e.com/a" }, { bytes: 70 }, { dataUrl: "data:,x" }])(
+    "goes by the type of a block, whatever else it has: %j",
+    async (more) => {
+      const source = { type: "image", data: base64(png()), mimeType: "image/png", ...more } as IngestSource;
+      expect(await gather(source, options())).toMatchObject({ kind: "bytes", bytes: png() });
+    },
+  );
+
   test("reads the text of an embedded resource", async () => {
-    const source: IngestSource = { type: "resource", resource: { uri: "zed:///x/notes.md", text: "grüße" } };
+    const source: IngestSource = { type: "resource", resource: { uri: "file:///x/notes.md", text: "grüße" } };
     expect(await gather(source, options())).toMatchObject({ bytes: bytesOf("grüße"), name: "notes.md" });
+  });
+
+  test.each([
+    ["https://user:secret@example.com", undefined],
+    ["https://user:secret@example.com/a%20b.md?token=secret#secret", "a b.md"],
+    ["https://example.com/https%3A%2F%2Fuser:secret@example.com", undefined],
+    ["data:text/plain;base64,c2VjcmV0", undefined],
+    ["zed://user:secret@host", undefined],
+    ["urn:secret", undefined],
+    ["//user:secret@example.com", undefined],
+  ])("names an embedded resource after the path of %s at most", async (uri, name) => {
+    const source: IngestSource = { type: "resource", resource: { uri, text: "x" } };
+    expect(await gather(source, options())).toMatchObject({ name });
   });
 
   test("makes links of what is remote, and fetches nothing", async () => {
@@ -81,17 +102,28 @@ describe("gather", () => {
       name: "Notes",
       size: null,
     };
-    const asked: string[] = [];
-    const readFile = async (uri: string) => {
-      asked.push(uri);
+    const asked: unknown[] = [];
+    const readFile: ReadFile = async (uri, options) => {
+      asked.push([uri, options]);
       return { bytes: bytesOf("notes"), name: "notes.txt" };
     };
-    expect(await gather(link, options({ readFile }))).toMatchObject({
+    expect(await gather(link, options({ readFile }))).toEqual({
+      kind: "bytes",
       bytes: bytesOf("notes"),
       name: "Notes",
-      uri: "file:///tmp/notes.txt",
+      declared: undefined,
+      // Where a file lay is nobody's business.
+      uri: undefined,
     });
-    expect(asked).toEqual(["FILE:///tmp/notes.txt"]);
+    const { signal } = new AbortController();
+    await gather({ ...link, uri: " file:///tmp/a b\n" }, options({ readFile, signal, maxBytes: 2 ** 40 }));
+    await failureOf(() => gather(link, options({ readFile, maxBytes: 0 })));
+    expect(asked).toEqual([
+      ["file:///tmp/notes.txt", { maxBytes: 1000 }],
+      ["file:///tmp/a b", { maxBytes: 2 ** 32 - 1, signal }],
+      // The least that readLocalFile takes.
+      ["file:///tmp/notes.txt", { maxBytes: 1 }],
+    ]);
     expect(await failureOf(() => gather(link, options()))).toEqual({
       code: "LINK_REFUSED",
       details: { reason: "file" },

@@ -30,6 +30,19 @@ describe("grantResources", () => {
     expect(resourcesIn(grantResources(messages, [image(2).resourceId]))).toEqual([image(2)]);
   });
 
+  test("passes on no details, which may have anything in them, of a text alone either", () => {
+    const details = { resource: image(3) };
+    const result = { ...toolResult({ id: "c", name: "t" }, "ok"), details };
+    const custom = { role: "custom", customType: "x", display: true, details, timestamp: 0 } as const;
+    const given = grantResources([result, { ...custom, content: "ok" }, { ...custom, content: [] }]);
+    expect(JSON.stringify(given)).not.toMatch(/res_0|shot-|sha256|details/);
+    expect(given).toMatchObject([
+      { role: "toolResult", toolCallId: "c" },
+      { content: "ok" },
+      { content: [] },
+    ]);
+  });
+
   test("never passes on another, in any messages, and leaves all else", () => {
     fc.assert(
       fc.property(fc.array(message, { maxLength: 5 }), fc.nat({ max: 3 }), (any, count) => {

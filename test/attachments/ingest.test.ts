@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import fc from "fast-check";
-import { type IngestOptions, ingest, ingestAll } from "sessile/attachments";
+import { type ImageContentSource, type IngestOptions, ingest, ingestAll } from "sessile/attachments";
 import { readLocalFile } from "sessile/attachments/node";
 import { type BlobStore, collectGarbage, memoryBlobStore } from "sessile/blobs";
 import {
@@ -108,13 +108,30 @@ describe("ingest", () => {
     expect(() => ingest({ link: "file:///etc/passwd" })).toThrow("link: ");
   });
 
+  test("takes a block for what its type says, also with a link in it", async () => {
+    const source = {
+      type: "image",
+      data: base64(gif),
+      mimeType: "image/gif",
+      link: "https://e.com/a",
+    } as const;
+    expect(await ingest(source as ImageContentSource, { blobs: memoryBlobStore() })).toMatchObject({
+      kind: "image",
+    });
+  });
+
   test("copies in a local file that a link names, also from outside the workspace", async () => {
     const path = join(temporaryDirectory(), "notes.txt");
     writeFileSync(path, "hello");
     const blobs = memoryBlobStore();
-    const source = { type: "resource_link", uri: pathToFileURL(path).href, name: "notes.txt" } as const;
+    const source = { type: "resource_link", uri: ` ${pathToFileURL(path).href}`, name: "notes.txt" } as const;
     const resource = await ingest(source, { blobs, readFile: readLocalFile });
-    expect(resource).toMatchObject({ kind: "file", mediaType: "text/plain", size: 5, uri: source.uri });
+    expect(resource).toMatchObject({ kind: "file", mediaType: "text/plain", size: 5, name: "notes.txt" });
+    expect(resource).not.toHaveProperty("uri");
+    expect(await failureOf(() => ingest(source, { blobs, readFile: readLocalFile, maxBytes: 4 }))).toEqual({
+      code: "FILE_TOO_LARGE",
+      details: { path, bytes: 5, maxBytes: 4 },
+    });
     const confined: IngestOptions = {
       blobs,
       readFile: (uri, options) => readLocalFile(uri, { ...options, roots: ["/nowhere"] }),

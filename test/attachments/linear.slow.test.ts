@@ -31,6 +31,13 @@ describe("takes time in proportion to the text:", () => {
       (url) => parseDataUrl(url)?.decode(),
     ],
     ["a data URL of white space", 400_000, (size) => `data:${" ".repeat(size)}`, parseDataUrl],
+    // No longer than it may be before the comma, and so a hundred times over.
+    [
+      "a media type of white space in a data URL",
+      120,
+      (size) => `data:${" ".repeat(size)},x`,
+      (url) => Array.from({ length: 100 }, () => parseDataUrl(url)),
+    ],
     [
       "a media type of white space",
       400_000,

@@ -132,9 +132,13 @@ async function checkPlace(
   if (!isInRoots(roots, again)) throw refused(path, "outsideRoots", "it lies outside the roots");
   if (again !== real) throw changed(path);
   const place = await file.place();
-  if (place !== undefined && !isInRoots(roots, place)) {
-    throw refused(path, "outsideRoots", "it was opened outside the roots");
+  if (place === undefined) return;
+  if (!isInRoots(roots, place)) throw refused(path, "outsideRoots", "it was opened outside the roots");
+  if (process.platform !== "win32" && isSystemPath(place)) {
+    throw refused(path, "system", "it was opened in /proc, /sys or /dev");
   }
+  // It was swapped, and swapped back: by its path it looks as before.
+  if (place !== real) throw changed(path);
 }
 
 /** Paths come from people and models: an error does not repeat one of any length. */

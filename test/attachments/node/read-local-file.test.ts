@@ -8,6 +8,7 @@ import {
   renameSync,
   symlinkSync,
   truncateSync,
+  unlinkSync,
   utimesSync,
   writeFileSync,
 } from "node:fs";
@@ -359,6 +360,41 @@ describe("readLocalFile, what changes under its hands", () => {
         facts: () => nodeIntakeFiles.facts(join(outside, "secret.txt")),
       };
       expect(await attempt(lying)).toBe("FILE_REFUSED outsideRoots");
+    },
+  );
+
+  test.skipIf(process.platform !== "linux")(
+    "is not led into /proc by a directory that is a link for a moment, also without roots (skipped: not Linux)",
+    async () => {
+      const sub = join(root, "sub");
+      writeFileSync(join(sub, "environ"), "mine");
+      const swapped: IntakeFiles = {
+        ...nodeIntakeFiles,
+        facts(path) {
+          renameSync(sub, join(root, "gone"));
+          symlinkSync("/proc/self", sub);
+          return nodeIntakeFiles.facts(path);
+        },
+        async open(path) {
+          const file = await nodeIntakeFiles.open(path);
+          unlinkSync(sub);
+          renameSync(join(root, "gone"), sub);
+          return file;
+        },
+      };
+      expect(await failure(readWith(swapped, join(sub, "environ"), {}))).toBe("FILE_REFUSED system");
+    },
+  );
+
+  test.skipIf(process.platform !== "linux")(
+    "notices that another file was opened than the path names (skipped: not Linux)",
+    async () => {
+      const lying: IntakeFiles = {
+        ...nodeIntakeFiles,
+        open: () => nodeIntakeFiles.open(join(outside, "secret.txt")),
+        facts: () => nodeIntakeFiles.facts(join(outside, "secret.txt")),
+      };
+      expect(await failure(readWith(lying, join(root, "a.txt"), {}))).toBe("CHANGED_DURING_READ");
     },
   );
 
