@@ -89,12 +89,7 @@ function holderOf(entry: { readonly type: string }): Holder | undefined {
   return undefined;
 }
 
-function holderOfBlocks(content: readonly unknown[], put: (content: unknown) => unknown): Holder | undefined {
-  // An edit of an assistant's message has blocks of other kinds, and never an image.
-  const shown = content.every(
-    (block) => isRecord(block) && (block.type === "text" || block.type === "image"),
-  );
-  if (!shown) return undefined;
+function holderOfBlocks(content: readonly unknown[], put: (content: unknown) => unknown): Holder {
   return {
     message: { role: "user", content: content as Blocks, timestamp: 0 },
     with: (message) => put((message as UserMessage).content),

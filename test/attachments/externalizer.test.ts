@@ -41,7 +41,7 @@ test("a copy of a session has its images in the store, every other line as it wa
       {
         type: "context_edit",
         targetId: (asked as SessionEntry).id,
-        replacement: { content: [image(large(1))] },
+        replacement: { content: [image(large(1)), { type: "made-up", data: [1] }] },
       },
       { type: "custom", customType: "state", data: { large: [1, 2, 3] } },
       { type: "message", message: { role: "user", content: "no image", timestamp: 2 } },
