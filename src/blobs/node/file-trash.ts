@@ -122,7 +122,11 @@ export function takeFile(directory: StoreDirectory, path: string, to: string, to
     throw error;
   }
   if (disk.statAt(target)?.mtimeMs === touchedAt) return true;
-  placeNew(disk, target, source);
+  try {
+    placeNew(disk, target, source);
+  } catch (error) {
+    if (errnoOf(error) !== "ENOENT") throw error; // whoever renewed it has brought it back already
+  }
   return false;
 }
 
