@@ -1,11 +1,9 @@
-import { basename, dirname, join } from "node:path";
+import { dirname, join } from "node:path";
 import type { BlobRef } from "../../content/index.js";
-import { randomHex8 } from "../../internal/ids.js";
 import { errnoOf, storageError } from "../../internal/storage-error.js";
 import type { BlobBackend, BlobHints, BlobLeftovers, BlobReading, BlobStat, BlobWriter } from "../backend.js";
 import { corruptError } from "../reading.js";
-import { partsOf } from "../ref.js";
-import { type Durability, placeNew, StoreDirectory } from "./directory.js";
+import { type Durability, StoreDirectory } from "./directory.js";
 import type { BlobDisk, FileStat } from "./disk.js";
 import { FileTrash } from "./file-trash.js";
 import { gate } from "./gate.js";
@@ -13,6 +11,7 @@ import { type Layout, partitionDirectory } from "./layout.js";
 import { removeLeftovers } from "./leftovers.js";
 import { listBlobs, pathsThere } from "./locate.js";
 import { NewFile } from "./new-file.js";
+import { putAside } from "./quarantine.js";
 import { readPieces, readWhole } from "./read-file.js";
 import { type Renewed, renew } from "./renew.js";
 
@@ -104,7 +103,7 @@ export class FileBlobBackend implements BlobBackend {
         return {
           size: stat.size,
           bytes: bytes === undefined ? this.#pieces(path, ref) : single(bytes),
-          quarantine: async () => this.#putAside(path, ref, stat),
+          quarantine: async () => putAside(this.#directory, path, ref, stat),
         };
       }
       return undefined;
@@ -245,7 +244,7 @@ export class FileBlobBackend implements BlobBackend {
   #notAFile(path: string, ref: BlobRef, stat: FileStat): Error {
     let quarantined: string | undefined;
     try {
-      quarantined = this.#putAside(path, ref, stat);
+      quarantined = putAside(this.#directory, path, ref, stat);
     } catch {
       // What matters is that it is no blob.
     }
@@ -256,21 +255,6 @@ export class FileBlobBackend implements BlobBackend {
       size: stat.size,
       ...(quarantined === undefined ? {} : { quarantined }),
     });
-  }
-
-  /** Moves what was seen at a path into quarantine; what took its place since goes back. */
-  #putAside(path: string, ref: BlobRef, seen: FileStat): string | undefined {
-    const { disk } = this.#directory;
-    const from = this.#directory.at(path);
-    const isSeen = (stat: FileStat | undefined) => stat?.ino === seen.ino && stat.dev === seen.dev;
-    if (!isSeen(disk.statAt(from))) return undefined;
-    disk.makeDirectory(this.#directory.at("quarantine"));
-    const name = `${partsOf(ref).algorithm}-${basename(path)}-${randomHex8()}`;
-    const to = this.#directory.at("quarantine", name);
-    disk.rename(from, to);
-    if (isSeen(disk.statAt(to))) return to;
-    placeNew(disk, to, from);
-    return undefined;
   }
 
   async #guard<T>(operation: string, act: () => Promise<T>): Promise<T> {

@@ -5,6 +5,7 @@ import type { BlobStat, BlobTrash, TrashedBlob } from "../backend.js";
 import { partsOf, refOf } from "../ref.js";
 import { placeNew, type StoreDirectory } from "./directory.js";
 import { pathsThere } from "./locate.js";
+import { placeBack } from "./quarantine.js";
 import { laterThan } from "./renew.js";
 
 /** `trash/<algorithm>-<file name>`: a blob that was taken out by moving its file. */
@@ -50,7 +51,6 @@ export class FileTrash implements BlobTrash {
         const folder = layout.folderOf(ref);
         if (disk.statAt(from)?.kind !== "file") continue;
         this.#directory.makeFolder(folder);
-        const to = this.#directory.at(folder, name);
         try {
           const fd = disk.open(from);
           try {
@@ -58,7 +58,7 @@ export class FileTrash implements BlobTrash {
           } finally {
             disk.close(fd);
           }
-          placeNew(disk, from, to);
+          await placeBack(this.#directory, from, join(folder, name), ref);
         } catch (error) {
           if (errnoOf(error) === "ENOENT") continue; // deleted for good, or restored by another
           throw error;

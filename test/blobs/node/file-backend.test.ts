@@ -223,6 +223,48 @@ describe("what lies in the place of a blob", () => {
     expect(readdirSync(join(dir, "tmp"))).toEqual([]);
   });
 
+  describe("while the blob is in the trash", () => {
+    async function withTrashed(): Promise<{ readonly dir: string; readonly blobs: BlobStore }> {
+      const dir = temporaryDirectory();
+      const blobs = plain(dir);
+      expect(await blobs.backend.trash.take(await blobs.put(bytes))).toBe(true);
+      return { dir, blobs };
+    }
+
+    test("is put aside where it is a file of another size with other bytes", async () => {
+      const { dir, blobs } = await withTrashed();
+      writeFileSync(pathOf(dir), "ten bytes!");
+      const marks = [{ root: "log", refs: [ref], complete: true }];
+      expect((await collectGarbage(blobs, { marks })).restored.count).toBe(1);
+      expect(await blobs.get(ref)).toEqual(bytes);
+      expect(readdirSync(join(dir, "trash"))).toEqual([]);
+      const [aside = ""] = readdirSync(join(dir, "quarantine"));
+      expect(readFileSync(join(dir, "quarantine", aside), "utf8")).toBe("ten bytes!");
+    });
+
+    test.each([
+      ["a link", (dir: string) => symlinkSync(join(dir, "other"), pathOf(dir))],
+      ["a directory", (dir: string) => mkdirSync(pathOf(dir))],
+    ])("is put aside by a look where it is %s", async (_, place) => {
+      const { dir, blobs } = await withTrashed();
+      place(dir);
+      expect(await blobs.stat(ref)).toMatchObject({ size: bytes.length });
+      expect(await blobs.get(ref)).toEqual(bytes);
+      expect(readdirSync(join(dir, "quarantine")).length).toBe(1);
+    });
+
+    test("stays where it is the blob and what is in the trash was cut", async () => {
+      const { dir, blobs } = await withTrashed();
+      await blobs.put(bytes);
+      const [name = ""] = readdirSync(join(dir, "trash"));
+      chmodSync(join(dir, "trash", name), 0o600);
+      writeFileSync(join(dir, "trash", name), "cut");
+      expect(await blobs.backend.trash.restore(ref)).toBe(true);
+      expect(await blobs.get(ref)).toEqual(bytes);
+      expect(readdirSync(join(dir, "trash"))).toEqual([]);
+    });
+  });
+
   test("stays where it took the place of what was found corrupt", async () => {
     const dir = temporaryDirectory();
     const blobs = fileBlobStore({ dir });
