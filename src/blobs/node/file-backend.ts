@@ -231,7 +231,7 @@ export class FileBlobBackend implements BlobBackend {
   /** A large file's pieces. It is opened when they are asked for, so that a stream that nobody reads holds nothing. */
   async *#pieces(path: string, ref: BlobRef): AsyncGenerator<Uint8Array, void, undefined> {
     try {
-      const opened = this.#open(path, ref);
+      const opened = this.#open(path, ref) ?? (await this.#openAgain(ref));
       if (opened === undefined) {
         throw Object.assign(new Error(`ENOENT: ${path} was deleted`), { code: "ENOENT" });
       }
@@ -239,6 +239,16 @@ export class FileBlobBackend implements BlobBackend {
     } catch (error) {
       throw storageError("read from", this.location, error);
     }
+  }
+
+  /** A blob that was there a moment ago: where a collection took it since, it comes back, as for any who ask for it. */
+  async #openAgain(ref: BlobRef): Promise<{ readonly fd: number } | undefined> {
+    await this.trash.restore(ref);
+    for (const path of await pathsThere(this.#directory, ref)) {
+      const opened = this.#open(path, ref);
+      if (opened !== undefined) return opened;
+    }
+    return undefined;
   }
 
   #notAFile(path: string, ref: BlobRef, stat: FileStat): Error {

@@ -282,6 +282,23 @@ describe("what lies in the place of a blob", () => {
   });
 });
 
+describe("a large blob that a collection takes before the first byte was read", () => {
+  test.each(["sharded", "flat"] as const)("comes back, in a layout that is %s", async (layout) => {
+    const dir = temporaryDirectory();
+    const blobs = fileBlobStore({ dir, layout, durability: "os" });
+    const stat = await blobs.put(large, { mediaType: "image/png" });
+    const stream = await blobs.stream(stat.ref);
+    expect(await blobs.backend.trash.take(stat)).toBe(true);
+    const read: Uint8Array[] = [];
+    for await (const chunk of stream ?? []) read.push(chunk);
+    expect(Buffer.concat(read).equals(large)).toBe(true);
+    // What is nowhere any more is still a failure.
+    const other = await blobs.stream(stat.ref);
+    await blobs.delete(stat.ref);
+    await expect(other?.[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: "STORAGE_FAILED" });
+  });
+});
+
 describe("a duplicate", () => {
   test("is touched, and costs no writing", async () => {
     const dir = temporaryDirectory();
