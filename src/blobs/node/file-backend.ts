@@ -14,6 +14,7 @@ import { NewFile } from "./new-file.js";
 import { putAside } from "./quarantine.js";
 import { readPieces, readWhole } from "./read-file.js";
 import { type Renewed, renew } from "./renew.js";
+import { turns } from "./turns.js";
 
 /** What a backend on files is made of. */
 export interface FileBackendOptions {
@@ -23,8 +24,10 @@ export interface FileBackendOptions {
   readonly durability: Durability;
 }
 
-/** Puts that hold a descriptor at a time. */
+/** Puts that hold a descriptor at a time: so many of bytes at hand, which wait for nobody, and so many of others. */
 const putsAtATime = 32;
+/** How long these others may all wait for their sources before one more is let in, in milliseconds. */
+const patienceMs = 100;
 
 /** Blobs as files below a directory. See `layout.ts` for where, and docs of `fileBlobStore` for the order of writes. */
 export class FileBlobBackend implements BlobBackend {
@@ -33,6 +36,7 @@ export class FileBlobBackend implements BlobBackend {
   readonly #whole: FileBlobBackend;
   readonly #directory: StoreDirectory;
   readonly #inTurn = gate(putsAtATime);
+  readonly #nextTurn = turns(putsAtATime, patienceMs);
 
   constructor(options: FileBackendOptions, whole?: FileBlobBackend) {
     const { dir, disk, layout, durability } = options;
@@ -65,24 +69,36 @@ export class FileBlobBackend implements BlobBackend {
   }
 
   async create(hints: BlobHints): Promise<BlobWriter> {
-    const file = await this.#guard("put into", () => NewFile.create(this.#directory));
+    const turn = await this.#nextTurn();
+    const act = <T>(run: () => Promise<T>): Promise<T> => turn.use(() => this.#guard("put into", run));
+    let file: NewFile;
+    try {
+      file = await act(() => NewFile.create(this.#directory));
+    } catch (error) {
+      turn.end();
+      throw error;
+    }
     let size = 0;
     return {
       write: (chunk) =>
-        this.#guard("put into", async () => {
+        act(async () => {
           await file.write(chunk);
           size += chunk.length;
         }),
-      commit: (ref) =>
-        this.#inTurn(() =>
-          this.#guard("put into", async () => {
-            const renewed = await this.#renew(ref, size);
-            if (renewed === undefined) return this.#place(file, ref, size, hints);
-            await file.discard();
-            return renewed;
-          }),
-        ),
-      discard: () => file.discard(),
+      commit: async (ref) => {
+        const stat = await act(async () => {
+          const renewed = await this.#renew(ref, size);
+          if (renewed === undefined) return this.#place(file, ref, size, hints);
+          await file.discard();
+          return renewed;
+        });
+        turn.end();
+        return stat;
+      },
+      discard: async () => {
+        await turn.use(() => file.discard());
+        turn.end();
+      },
     };
   }
 

@@ -433,7 +433,15 @@ describe("a put", () => {
     expect(existsSync(join(dir, "store.json"))).toBe(true);
   });
 
-  test("of many at once holds few descriptors", async () => {
+  const manyAtOnce: readonly (readonly [
+    string,
+    (index: number) => Uint8Array | AsyncIterable<Uint8Array>,
+  ])[] = [
+    ["small", (index) => new Uint8Array(index)],
+    ["large", (index) => new Uint8Array(300_000 + index)],
+    ["streamed", (index) => streamOf(new Uint8Array(300_000 + index))],
+  ];
+  test.each(manyAtOnce)("of many at once that are %s holds few descriptors", async (_, source) => {
     const dir = temporaryDirectory();
     let open = 0;
     let most = 0;
@@ -453,10 +461,30 @@ describe("a put", () => {
       },
     });
     const blobs = fileBlobStoreOn(counting, { dir });
-    await Promise.all(Array.from({ length: 300 }, (_, size) => blobs.put(new Uint8Array(size))));
+    await Promise.all(Array.from({ length: 300 }, (_, index) => blobs.put(source(index))));
     expect(open).toBe(0);
     expect(most).toBeGreaterThan(4);
     expect(most).toBeLessThan(40);
+  });
+
+  test("waits for no put that waits for it", async () => {
+    const blobs = plain(temporaryDirectory());
+    const outer = 40;
+    let begun = 0;
+    let go: () => void = () => undefined;
+    const some = new Promise<void>((resolve) => (go = resolve));
+    const puts = Array.from({ length: outer }, (_, index) =>
+      blobs.put(
+        (async function* () {
+          yield new Uint8Array(300_000).fill(index);
+          if (++begun === 32) go();
+          await some;
+          yield new TextEncoder().encode((await blobs.put(new Uint8Array(400_000 + index))).ref);
+        })(),
+      ),
+    );
+    const stats = await Promise.all(puts);
+    expect(new Set(stats.map((stat) => stat.ref)).size).toBe(outer);
   });
 
   test("of a long stream holds little of it", async () => {
