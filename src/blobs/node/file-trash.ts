@@ -6,7 +6,7 @@ import { partsOf, refOf } from "../ref.js";
 import { placeNew, type StoreDirectory } from "./directory.js";
 import { pathsThere } from "./locate.js";
 import { placeBack } from "./quarantine.js";
-import { laterThan } from "./renew.js";
+import { setTimeToNow } from "./renew.js";
 
 /** `trash/<algorithm>-<file name>`: a blob that was taken out by moving its file. */
 export class FileTrash implements BlobTrash {
@@ -54,7 +54,7 @@ export class FileTrash implements BlobTrash {
         try {
           const fd = disk.open(from);
           try {
-            disk.setTime(fd, laterThan(disk.stat(fd).mtimeMs));
+            setTimeToNow(disk, fd, disk.stat(fd));
           } finally {
             disk.close(fd);
           }
