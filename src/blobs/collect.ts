@@ -1,7 +1,7 @@
 import type { BlobRef } from "../content/index.js";
 import { SessileError } from "../errors/index.js";
 import { describe, integerOption } from "../internal/arguments.js";
-import type { BlobLeftovers } from "./backend.js";
+import type { BlobBackend, BlobLeftovers } from "./backend.js";
 import { isBlobRef } from "./ref.js";
 import type { BlobStore } from "./types.js";
 
@@ -30,7 +30,7 @@ export interface CollectOptions {
   readonly trashMs?: number;
   /** Changes nothing, and reports what would be. Default false. */
   readonly dryRun?: boolean;
-  /** Milliseconds since 1970. Default the clock of what keeps the blobs. */
+  /** Milliseconds since 1970, finite. Default the clock of what keeps the blobs. */
   readonly now?: () => number;
   /** Ends the collection with the signal's reason; what was done until then is done. */
   readonly signal?: AbortSignal;
@@ -97,7 +97,7 @@ export async function collectGarbage(
   const graceMs = integerOption("graceMs", options.graceMs, fortnightMs, 0);
   const trashMs = integerOption("trashMs", options.trashMs, graceMs, 0);
   // Before the marks are read, so that what is put meanwhile is younger than this.
-  const now = options.now?.() ?? (await backend.now());
+  const now = await timeOf(options, backend);
   const { roots, marked } = await readMarks(options);
 
   const kept = new Count();
@@ -148,6 +148,13 @@ export async function collectGarbage(
     leftovers: leftovers ?? { count: 0, bytes: 0 },
     missing: [...missing],
   };
+}
+
+async function timeOf({ now }: CollectOptions, backend: Pick<BlobBackend, "now">): Promise<number> {
+  const time: unknown = now === undefined ? await backend.now() : now();
+  // By NaN no blob is recent.
+  if (Number.isFinite(time)) return time as number;
+  throw new RangeError(`now: expected a function that gives a finite number, got ${describe(time)} from it`);
 }
 
 class Count {

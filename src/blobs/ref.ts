@@ -6,7 +6,8 @@ export type DigestAlgorithm = "sha256" | "blake3";
 
 const refPattern = /^(sha256|blake3):[0-9a-f]{64}$/;
 const digits = /^[0-9a-f]{64}$/;
-const anyRef = /(?<![0-9A-Za-z])(?:sha256|blake3):[0-9a-f]{64}(?![0-9A-Za-z])/g;
+// What stands before it does not count: in JSON that may be the letter of an escape, as in "see:\nsha256:…".
+const anyRef = /(?:sha256|blake3):[0-9a-f]{64}(?![0-9A-Za-z])/g;
 
 /**
  * Whether a value is the name of a blob: an algorithm and 64 lower-case hexadecimal digits. Names come from logs and from
@@ -24,7 +25,8 @@ export function isBlobRef(value: unknown): value is BlobRef {
 
 /**
  * Every blob that a text names, wherever in it the name stands: the mark of a log's lines for {@link collectGarbage}, which
- * needs no knowledge of what the lines mean, and so misses nothing that a newer version wrote.
+ * needs no knowledge of what the lines mean, and so misses nothing that a newer version wrote. Whatever stands before a name,
+ * as the letter of an escape in JSON does, it counts: to keep a blob too many costs little.
  *
  * @example
  * ```ts

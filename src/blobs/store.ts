@@ -38,12 +38,16 @@ export interface BlobStoreOptions {
  * ```
  */
 export function blobStore(backend: BlobBackend, options: BlobStoreOptions = {}): BlobStore {
+  return partitionOf(backend, options, new Map());
+}
+
+/** The quotas of a store's partitions by their names: two that are opened by one name count together. */
+type Quotas = Map<string | undefined, Quota>;
+
+function partitionOf(whole: BlobBackend, options: BlobStoreOptions, quotas: Quotas): BlobStore {
   const { partition } = options;
-  return new BackedBlobStore(
-    partition === undefined ? backend : backend.partition(nameArgument("partition", partition)),
-    backend,
-    options,
-  );
+  const backend = partition === undefined ? whole : whole.partition(nameArgument("partition", partition));
+  return new BackedBlobStore(backend, whole, options, quotas);
 }
 
 class BackedBlobStore implements BlobStore {
@@ -51,12 +55,14 @@ class BackedBlobStore implements BlobStore {
   /** The backend of all partitions. */
   readonly #whole: BlobBackend;
   readonly #options: BlobStoreOptions;
+  readonly #quotas: Quotas;
   readonly #target: PutTarget;
 
-  constructor(backend: BlobBackend, whole: BlobBackend, options: BlobStoreOptions) {
+  constructor(backend: BlobBackend, whole: BlobBackend, options: BlobStoreOptions, quotas: Quotas) {
     this.backend = backend;
     this.#whole = whole;
     this.#options = options;
+    this.#quotas = quotas;
     const hashes = hashTable(options.hashes);
     const { digest = "sha256", maxBytes, quota } = options;
     this.#target = {
@@ -64,8 +70,15 @@ class BackedBlobStore implements BlobStore {
       hashes,
       hash: hashes[digestArgument("digest", digest)],
       maxBytes: integerOption("maxBytes", maxBytes, Number.MAX_SAFE_INTEGER, 0),
-      quota: quota === undefined ? undefined : new Quota(backend, integerOption("quota", quota, 0, 0)),
+      quota: quota === undefined ? undefined : this.#quota(integerOption("quota", quota, 0, 0)),
     };
+  }
+
+  #quota(maxBytes: number): Quota {
+    const { partition } = this.#options;
+    const quota = this.#quotas.get(partition) ?? new Quota(this.backend, maxBytes);
+    this.#quotas.set(partition, quota);
+    return quota;
   }
 
   async put(source: Uint8Array | AsyncIterable<Uint8Array>, options: PutOptions = {}): Promise<BlobStat> {
@@ -142,7 +155,7 @@ class BackedBlobStore implements BlobStore {
   }
 
   partition(name: string): BlobStore {
-    return blobStore(this.#whole, { ...this.#options, partition: name });
+    return partitionOf(this.#whole, { ...this.#options, partition: name }, this.#quotas);
   }
 
   /**

@@ -183,4 +183,19 @@ describe("collectGarbage", () => {
       new RangeError("trashMs: expected an integer >= 0, got 0.5"),
     );
   });
+
+  test.each([Number.NaN, Number.POSITIVE_INFINITY, "0", undefined])(
+    "takes nothing by a clock that gives %s",
+    async (time) => {
+      const store = blobStore(memoryBlobBackend());
+      await store.put(bytes);
+      const collected = collectGarbage(store, {
+        marks: [{ root: "log", refs: [], complete: true }],
+        now: () => time as number,
+      });
+      await expect(collected).rejects.toThrow(/^now: expected a function that gives a finite number, got /);
+      await expect(collected).rejects.toThrow(RangeError);
+      expect(await store.stat(ref)).toBeDefined();
+    },
+  );
 });

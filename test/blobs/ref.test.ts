@@ -70,9 +70,21 @@ describe("blobRefsIn", () => {
     );
   });
 
-  test("takes no part of something longer for a ref", () => {
+  test("finds a ref behind whatever JSON makes an escape of", () => {
+    fc.assert(
+      fc.property(ref, fc.string({ unit: "binary" }), (blob, before) => {
+        expect(blobRefsIn(JSON.stringify({ text: before + blob }))).toContain(blob);
+      }),
+    );
+    const blob = `sha256:${"0".repeat(64)}` as const;
+    for (const before of ["\n", "\t", "\r", "\b", "\f", "\u0001", "\ud800", "x"]) {
+      expect([...blobRefsIn(JSON.stringify({ text: `see:${before}${blob}` }))]).toEqual([blob]);
+    }
+  });
+
+  test("takes nothing that goes on, or is cut, for a ref", () => {
     const good = `sha256:${"a".repeat(64)}`;
-    for (const text of ["", `x${good}`, `${good}a`, `${good}Z`, good.slice(1), `sha256: ${"a".repeat(64)}`]) {
+    for (const text of ["", `${good}a`, `${good}Z`, good.slice(1), `sha256: ${"a".repeat(64)}`]) {
       expect(blobRefsIn(text).size).toBe(0);
     }
   });

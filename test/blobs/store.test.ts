@@ -114,4 +114,19 @@ describe("a store", () => {
     await sound.write(ref, bytes, {});
     await expect(blobStore(backend).get(ref)).rejects.toMatchObject({ code: "BLOB_CORRUPT" });
   });
+
+  test("counts a partition once, by however many names of it bytes come in", async () => {
+    const store = blobStore(memoryBlobBackend(), { quota: 100, partition: "a" });
+    const doors = [store, ...["a", "a", "b"].map((name) => store.partition(name))];
+    doors.push((doors[3] as typeof store).partition("a"));
+    const puts = doors.flatMap((door, at) =>
+      [0, 1].map((more) => door.put(new Uint8Array(40).fill(2 * at + more))),
+    );
+    const results = await Promise.allSettled(puts);
+    const refused = results.map((result) => (result.status === "rejected" ? result.reason.code : ""));
+    // Two of the eight into "a", and both into "b".
+    expect(refused.filter((code) => code === "")).toHaveLength(4);
+    expect(refused.filter((code) => code === "QUOTA_EXCEEDED")).toHaveLength(6);
+    expect(refused.slice(6, 8)).toEqual(["", ""]);
+  });
 });

@@ -1,11 +1,9 @@
-import { basename, dirname, join } from "node:path";
+import { dirname, join } from "node:path";
 import type { BlobRef } from "../../content/index.js";
-import { randomHex8 } from "../../internal/ids.js";
 import { errnoOf, storageError } from "../../internal/storage-error.js";
 import type { BlobBackend, BlobHints, BlobLeftovers, BlobReading, BlobStat, BlobWriter } from "../backend.js";
 import { corruptError } from "../reading.js";
-import { partsOf } from "../ref.js";
-import { type Durability, placeNew, StoreDirectory } from "./directory.js";
+import { type Durability, StoreDirectory } from "./directory.js";
 import type { BlobDisk, FileStat } from "./disk.js";
 import { FileTrash } from "./file-trash.js";
 import { gate } from "./gate.js";
@@ -13,8 +11,10 @@ import { type Layout, partitionDirectory } from "./layout.js";
 import { removeLeftovers } from "./leftovers.js";
 import { listBlobs, pathsThere } from "./locate.js";
 import { NewFile } from "./new-file.js";
+import { putAside } from "./quarantine.js";
 import { readPieces, readWhole } from "./read-file.js";
 import { type Renewed, renew } from "./renew.js";
+import { turns } from "./turns.js";
 
 /** What a backend on files is made of. */
 export interface FileBackendOptions {
@@ -24,8 +24,10 @@ export interface FileBackendOptions {
   readonly durability: Durability;
 }
 
-/** Puts that hold a descriptor at a time. */
+/** Puts that hold a descriptor at a time: so many of bytes at hand, which wait for nobody, and so many of others. */
 const putsAtATime = 32;
+/** How long these others may all wait for their sources before one more is let in, in milliseconds. */
+const patienceMs = 100;
 
 /** Blobs as files below a directory. See `layout.ts` for where, and docs of `fileBlobStore` for the order of writes. */
 export class FileBlobBackend implements BlobBackend {
@@ -34,6 +36,7 @@ export class FileBlobBackend implements BlobBackend {
   readonly #whole: FileBlobBackend;
   readonly #directory: StoreDirectory;
   readonly #inTurn = gate(putsAtATime);
+  readonly #nextTurn = turns(putsAtATime, patienceMs);
 
   constructor(options: FileBackendOptions, whole?: FileBlobBackend) {
     const { dir, disk, layout, durability } = options;
@@ -66,24 +69,36 @@ export class FileBlobBackend implements BlobBackend {
   }
 
   async create(hints: BlobHints): Promise<BlobWriter> {
-    const file = await this.#guard("put into", () => NewFile.create(this.#directory));
+    const turn = await this.#nextTurn();
+    const act = <T>(run: () => Promise<T>): Promise<T> => turn.use(() => this.#guard("put into", run));
+    let file: NewFile;
+    try {
+      file = await act(() => NewFile.create(this.#directory));
+    } catch (error) {
+      turn.end();
+      throw error;
+    }
     let size = 0;
     return {
       write: (chunk) =>
-        this.#guard("put into", async () => {
+        act(async () => {
           await file.write(chunk);
           size += chunk.length;
         }),
-      commit: (ref) =>
-        this.#inTurn(() =>
-          this.#guard("put into", async () => {
-            const renewed = await this.#renew(ref, size);
-            if (renewed === undefined) return this.#place(file, ref, size, hints);
-            await file.discard();
-            return renewed;
-          }),
-        ),
-      discard: () => file.discard(),
+      commit: async (ref) => {
+        const stat = await act(async () => {
+          const renewed = await this.#renew(ref, size);
+          if (renewed === undefined) return this.#place(file, ref, size, hints);
+          await file.discard();
+          return renewed;
+        });
+        turn.end();
+        return stat;
+      },
+      discard: async () => {
+        await turn.use(() => file.discard());
+        turn.end();
+      },
     };
   }
 
@@ -104,7 +119,7 @@ export class FileBlobBackend implements BlobBackend {
         return {
           size: stat.size,
           bytes: bytes === undefined ? this.#pieces(path, ref) : single(bytes),
-          quarantine: async () => this.#putAside(path, ref, stat),
+          quarantine: async () => putAside(this.#directory, path, ref, stat),
         };
       }
       return undefined;
@@ -232,7 +247,7 @@ export class FileBlobBackend implements BlobBackend {
   /** A large file's pieces. It is opened when they are asked for, so that a stream that nobody reads holds nothing. */
   async *#pieces(path: string, ref: BlobRef): AsyncGenerator<Uint8Array, void, undefined> {
     try {
-      const opened = this.#open(path, ref);
+      const opened = this.#open(path, ref) ?? (await this.#openAgain(ref));
       if (opened === undefined) {
         throw Object.assign(new Error(`ENOENT: ${path} was deleted`), { code: "ENOENT" });
       }
@@ -242,10 +257,20 @@ export class FileBlobBackend implements BlobBackend {
     }
   }
 
+  /** A blob that was there a moment ago: where a collection took it since, it comes back, as for any who ask for it. */
+  async #openAgain(ref: BlobRef): Promise<{ readonly fd: number } | undefined> {
+    await this.trash.restore(ref);
+    for (const path of await pathsThere(this.#directory, ref)) {
+      const opened = this.#open(path, ref);
+      if (opened !== undefined) return opened;
+    }
+    return undefined;
+  }
+
   #notAFile(path: string, ref: BlobRef, stat: FileStat): Error {
     let quarantined: string | undefined;
     try {
-      quarantined = this.#putAside(path, ref, stat);
+      quarantined = putAside(this.#directory, path, ref, stat);
     } catch {
       // What matters is that it is no blob.
     }
@@ -256,21 +281,6 @@ export class FileBlobBackend implements BlobBackend {
       size: stat.size,
       ...(quarantined === undefined ? {} : { quarantined }),
     });
-  }
-
-  /** Moves what was seen at a path into quarantine; what took its place since goes back. */
-  #putAside(path: string, ref: BlobRef, seen: FileStat): string | undefined {
-    const { disk } = this.#directory;
-    const from = this.#directory.at(path);
-    const isSeen = (stat: FileStat | undefined) => stat?.ino === seen.ino && stat.dev === seen.dev;
-    if (!isSeen(disk.statAt(from))) return undefined;
-    disk.makeDirectory(this.#directory.at("quarantine"));
-    const name = `${partsOf(ref).algorithm}-${basename(path)}-${randomHex8()}`;
-    const to = this.#directory.at("quarantine", name);
-    disk.rename(from, to);
-    if (isSeen(disk.statAt(to))) return to;
-    placeNew(disk, to, from);
-    return undefined;
   }
 
   async #guard<T>(operation: string, act: () => Promise<T>): Promise<T> {

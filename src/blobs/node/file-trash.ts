@@ -5,7 +5,8 @@ import type { BlobStat, BlobTrash, TrashedBlob } from "../backend.js";
 import { partsOf, refOf } from "../ref.js";
 import { placeNew, type StoreDirectory } from "./directory.js";
 import { pathsThere } from "./locate.js";
-import { laterThan } from "./renew.js";
+import { placeBack } from "./quarantine.js";
+import { setTimeToNow } from "./renew.js";
 
 /** `trash/<algorithm>-<file name>`: a blob that was taken out by moving its file. */
 export class FileTrash implements BlobTrash {
@@ -50,15 +51,14 @@ export class FileTrash implements BlobTrash {
         const folder = layout.folderOf(ref);
         if (disk.statAt(from)?.kind !== "file") continue;
         this.#directory.makeFolder(folder);
-        const to = this.#directory.at(folder, name);
         try {
           const fd = disk.open(from);
           try {
-            disk.setTime(fd, laterThan(disk.stat(fd).mtimeMs));
+            setTimeToNow(disk, fd, disk.stat(fd));
           } finally {
             disk.close(fd);
           }
-          placeNew(disk, from, to);
+          await placeBack(this.#directory, from, join(folder, name), ref);
         } catch (error) {
           if (errnoOf(error) === "ENOENT") continue; // deleted for good, or restored by another
           throw error;
@@ -122,7 +122,11 @@ export function takeFile(directory: StoreDirectory, path: string, to: string, to
     throw error;
   }
   if (disk.statAt(target)?.mtimeMs === touchedAt) return true;
-  placeNew(disk, target, source);
+  try {
+    placeNew(disk, target, source);
+  } catch (error) {
+    if (errnoOf(error) !== "ENOENT") throw error; // whoever renewed it has brought it back already
+  }
   return false;
 }
 

@@ -1,6 +1,7 @@
 import { dirname } from "node:path";
 import { errnoOf } from "../../internal/storage-error.js";
 import type { StoreDirectory } from "./directory.js";
+import type { BlobDisk, FileStat } from "./disk.js";
 
 /** A blob whose lease was renewed. */
 export interface Renewed {
@@ -36,7 +37,7 @@ export async function renew(
   try {
     const before = disk.stat(fd);
     if (before.kind !== "file" || (size !== undefined && before.size !== size)) return undefined;
-    disk.setTime(fd, laterThan(before.mtimeMs));
+    setTimeToNow(disk, fd, before);
     const after = disk.stat(fd);
     const found = disk.statAt(target);
     if (found?.ino !== after.ino || found.dev !== after.dev) return undefined;
@@ -48,7 +49,18 @@ export async function renew(
   }
 }
 
-/** Now, and in any case later: that a blob was touched has to show, also within one tick of the clock. */
-export function laterThan(mtimeMs: number): number {
-  return Math.max(Date.now() + Math.random(), mtimeMs + 0.01);
+/** How far this machine's clock may be from the file system's before it counts, in milliseconds. */
+const agreementMs = 100;
+
+/**
+ * Sets a file's time to now, and in any case later than it was: that a blob was touched has to show, also within one tick
+ * of the clock. The clock is the file system's, by which a collection goes: to set a time is a change of the file, and
+ * when that was, it notes by itself. Where it does not, this machine's counts.
+ */
+export function setTimeToNow(disk: BlobDisk, fd: number, before: FileStat): void {
+  const later = before.mtimeMs + 0.01;
+  disk.setTime(fd, Math.max(Date.now() + Math.random(), later));
+  const { ctimeMs } = disk.stat(fd);
+  if (ctimeMs <= before.ctimeMs || Math.abs(ctimeMs - Date.now()) < agreementMs) return;
+  disk.setTime(fd, Math.max(ctimeMs + Math.random(), later));
 }

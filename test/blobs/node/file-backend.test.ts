@@ -223,6 +223,48 @@ describe("what lies in the place of a blob", () => {
     expect(readdirSync(join(dir, "tmp"))).toEqual([]);
   });
 
+  describe("while the blob is in the trash", () => {
+    async function withTrashed(): Promise<{ readonly dir: string; readonly blobs: BlobStore }> {
+      const dir = temporaryDirectory();
+      const blobs = plain(dir);
+      expect(await blobs.backend.trash.take(await blobs.put(bytes))).toBe(true);
+      return { dir, blobs };
+    }
+
+    test("is put aside where it is a file of another size with other bytes", async () => {
+      const { dir, blobs } = await withTrashed();
+      writeFileSync(pathOf(dir), "ten bytes!");
+      const marks = [{ root: "log", refs: [ref], complete: true }];
+      expect((await collectGarbage(blobs, { marks })).restored.count).toBe(1);
+      expect(await blobs.get(ref)).toEqual(bytes);
+      expect(readdirSync(join(dir, "trash"))).toEqual([]);
+      const [aside = ""] = readdirSync(join(dir, "quarantine"));
+      expect(readFileSync(join(dir, "quarantine", aside), "utf8")).toBe("ten bytes!");
+    });
+
+    test.each([
+      ["a link", (dir: string) => symlinkSync(join(dir, "other"), pathOf(dir))],
+      ["a directory", (dir: string) => mkdirSync(pathOf(dir))],
+    ])("is put aside by a look where it is %s", async (_, place) => {
+      const { dir, blobs } = await withTrashed();
+      place(dir);
+      expect(await blobs.stat(ref)).toMatchObject({ size: bytes.length });
+      expect(await blobs.get(ref)).toEqual(bytes);
+      expect(readdirSync(join(dir, "quarantine")).length).toBe(1);
+    });
+
+    test("stays where it is the blob and what is in the trash was cut", async () => {
+      const { dir, blobs } = await withTrashed();
+      await blobs.put(bytes);
+      const [name = ""] = readdirSync(join(dir, "trash"));
+      chmodSync(join(dir, "trash", name), 0o600);
+      writeFileSync(join(dir, "trash", name), "cut");
+      expect(await blobs.backend.trash.restore(ref)).toBe(true);
+      expect(await blobs.get(ref)).toEqual(bytes);
+      expect(readdirSync(join(dir, "trash"))).toEqual([]);
+    });
+  });
+
   test("stays where it took the place of what was found corrupt", async () => {
     const dir = temporaryDirectory();
     const blobs = fileBlobStore({ dir });
@@ -237,6 +279,23 @@ describe("what lies in the place of a blob", () => {
     expect(await reading?.quarantine?.()).toBeUndefined();
     expect(await blobs.get(ref)).toEqual(bytes);
     expect(readdirSync(join(dir, "quarantine")).length).toBe(1);
+  });
+});
+
+describe("a large blob that a collection takes before the first byte was read", () => {
+  test.each(["sharded", "flat"] as const)("comes back, in a layout that is %s", async (layout) => {
+    const dir = temporaryDirectory();
+    const blobs = fileBlobStore({ dir, layout, durability: "os" });
+    const stat = await blobs.put(large, { mediaType: "image/png" });
+    const stream = await blobs.stream(stat.ref);
+    expect(await blobs.backend.trash.take(stat)).toBe(true);
+    const read: Uint8Array[] = [];
+    for await (const chunk of stream ?? []) read.push(chunk);
+    expect(Buffer.concat(read).equals(large)).toBe(true);
+    // What is nowhere any more is still a failure.
+    const other = await blobs.stream(stat.ref);
+    await blobs.delete(stat.ref);
+    await expect(other?.[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: "STORAGE_FAILED" });
   });
 });
 
@@ -374,7 +433,15 @@ describe("a put", () => {
     expect(existsSync(join(dir, "store.json"))).toBe(true);
   });
 
-  test("of many at once holds few descriptors", async () => {
+  const manyAtOnce: readonly (readonly [
+    string,
+    (index: number) => Uint8Array | AsyncIterable<Uint8Array>,
+  ])[] = [
+    ["small", (index) => new Uint8Array(index)],
+    ["large", (index) => new Uint8Array(300_000 + index)],
+    ["streamed", (index) => streamOf(new Uint8Array(300_000 + index))],
+  ];
+  test.each(manyAtOnce)("of many at once that are %s holds few descriptors", async (_, source) => {
     const dir = temporaryDirectory();
     let open = 0;
     let most = 0;
@@ -394,10 +461,30 @@ describe("a put", () => {
       },
     });
     const blobs = fileBlobStoreOn(counting, { dir });
-    await Promise.all(Array.from({ length: 300 }, (_, size) => blobs.put(new Uint8Array(size))));
+    await Promise.all(Array.from({ length: 300 }, (_, index) => blobs.put(source(index))));
     expect(open).toBe(0);
     expect(most).toBeGreaterThan(4);
     expect(most).toBeLessThan(40);
+  });
+
+  test("waits for no put that waits for it", async () => {
+    const blobs = plain(temporaryDirectory());
+    const outer = 40;
+    let begun = 0;
+    let go: () => void = () => undefined;
+    const some = new Promise<void>((resolve) => (go = resolve));
+    const puts = Array.from({ length: outer }, (_, index) =>
+      blobs.put(
+        (async function* () {
+          yield new Uint8Array(300_000).fill(index);
+          if (++begun === 32) go();
+          await some;
+          yield new TextEncoder().encode((await blobs.put(new Uint8Array(400_000 + index))).ref);
+        })(),
+      ),
+    );
+    const stats = await Promise.all(puts);
+    expect(new Set(stats.map((stat) => stat.ref)).size).toBe(outer);
   });
 
   test("of a long stream holds little of it", async () => {

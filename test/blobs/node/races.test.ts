@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync, utimesSync } from "node:fs";
+import { existsSync, readFileSync, renameSync, statSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { BlobStat } from "../../../src/blobs/backend.js";
@@ -127,6 +127,21 @@ describe("in the middle of a collection", () => {
     expect(calls).toBeGreaterThan(3);
     // Only where all of it was too late.
     expect(taken).toBe(1);
+  });
+});
+
+describe("a collection", () => {
+  test("goes on where another brings back what it has just moved", async () => {
+    const old = await withOldBlob();
+    const looks = { count: 0 };
+    const disk = hookedDisk(({ name }) => {
+      // The second look is at the file in the trash.
+      if (name !== "statAt" || ++looks.count < 2) return;
+      renameSync(join(old.dir, old.inTrash), join(old.dir, old.path));
+    });
+    const directory = new StoreDirectory(old.dir, disk, sharded, "os");
+    expect(takeFile(directory, old.path, old.inTrash, old.stat.touchedAt)).toBe(false);
+    expect(readFileSync(join(old.dir, old.path))).toEqual(Buffer.from(bytes));
   });
 });
 
