@@ -185,12 +185,8 @@ class BackedStore implements SessionStore {
           details: { entryId: upTo },
         });
       }
-      return await this.#copy(
-        source,
-        linesUpTo(source, upTo, rewrite),
-        options,
-        await this.#forkInfo(source),
-      );
+      const lines = linesUpTo(source, upTo, rewrite);
+      return await this.#copy(source, lines, options, await this.#forkInfo(source));
     } finally {
       await source.close();
     }
