@@ -3,7 +3,6 @@
  *
  * @module projections
  */
-
 export { type RequestBody, toBody } from "./body.js";
 export { type CacheMark, type CachePolicy, cacheConversation, cacheSystem } from "./cache.js";
 export {
