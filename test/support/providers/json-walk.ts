@@ -7,10 +7,7 @@ export function step(path: string, key: string | number): string {
 }
 
 /** Every string in a JSON value, keys included, with its path. */
-export function* stringsIn(
-  value: unknown,
-  path = "",
-): Generator<{ readonly path: string; readonly text: string }> {
+function* stringsIn(value: unknown, path = ""): Generator<{ readonly path: string; readonly text: string }> {
   if (typeof value === "string") yield { path, text: value };
   if (Array.isArray(value)) {
     for (const [index, item] of value.entries()) yield* stringsIn(item, step(path, index));

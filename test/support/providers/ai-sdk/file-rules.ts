@@ -55,10 +55,9 @@ export const fileRules: readonly ProviderRule<AiSdkCall>[] = [
     check: (call) =>
       filesOf(call).flatMap(({ path, part: { data, mediaType } }) => {
         const bytes = typeof data === "string" ? decodeBase64(data) : undefined;
-        if (bytes === undefined || bytes.length === 0) return [];
+        if (bytes === undefined || bytes.length === 0 || typeof mediaType !== "string") return [];
         const media = sniff(bytes);
-        const agrees =
-          media !== undefined && media.kind !== "invalid" && agreesWith(media, String(mediaType));
+        const agrees = media !== undefined && media.kind !== "invalid" && agreesWith(media, mediaType);
         return agrees ? [] : [{ path, problem: `${media?.mediaType ?? "unknown bytes"}, not ${mediaType}` }];
       }),
   },
