@@ -117,6 +117,7 @@ function describeWork(work: AttachmentWork, losses: LossList): void {
   const { resource, decision, reason } = decided;
   if (inline === undefined) draft.text = attachmentText(resource, decision, reason);
   else if (decision === "describe") draft.text = notShown(descriptor(work), "it was withheld");
+  if (resource.kind === "link" && decision !== "omit") draft.link = resource;
   const { resourceId } = resource;
   const known = inline === undefined ? { resourceId } : {};
   if (decision === "omit") {
