@@ -1,6 +1,12 @@
 import { limitProfiles } from "sessile/limits";
 import type { NeutralRequest, Part, Target } from "sessile/projections";
+import { type AcpPromptOptions, acpPrompt } from "sessile/projections/acp";
+import { mcpContent } from "sessile/projections/mcp";
 import type { HazardMaker } from "../arbitraries/hazards.js";
+import { everything } from "./providers/acp/rejected.js";
+import { acpRules } from "./providers/acp/rules.js";
+import { mcpRules } from "./providers/mcp/rules.js";
+import { breaches } from "./providers/rule.js";
 
 /** A target, and what its provider has to say of what it gives. */
 export interface CheckedTarget {
@@ -12,6 +18,8 @@ export interface CheckedTarget {
   readonly makers: readonly HazardMaker[];
   /** False where only the latest turn is sent. */
   readonly keepsPrefix: boolean;
+  /** Instructions stand among the turns, so that others are another beginning. */
+  readonly tellsInstructions?: true;
 }
 
 const foreign: HazardMaker = { provider: "elsewhere", model: "other-1", api: "other-api" };
@@ -81,7 +89,32 @@ function plainBreaches(value: object): readonly string[] {
   return found;
 }
 
+function acp(name: string, options: AcpPromptOptions, keepsPrefix: boolean): CheckedTarget {
+  return {
+    name,
+    target: acpPrompt(options),
+    breaches: (value) => {
+      const prompt = "prompt" in value ? value.prompt : undefined;
+      return breaches({ prompt, capabilities: options.capabilities ?? {} }, acpRules);
+    },
+    makers: [foreign],
+    keepsPrefix,
+    tellsInstructions: true,
+  };
+}
+
 /** Every target, with what checks it. */
 export const checkedTargets: readonly CheckedTarget[] = [
   { name: "plain", target: plain, breaches: plainBreaches, makers: [own, foreign], keepsPrefix: true },
+  {
+    name: "mcp",
+    target: mcpContent(),
+    breaches: (value) => breaches(value, mcpRules),
+    makers: [foreign],
+    keepsPrefix: true,
+    tellsInstructions: true,
+  },
+  acp("acp, of everything", { capabilities: everything }, false),
+  acp("acp, of text alone", {}, false),
+  acp("acp, as a transcript", { capabilities: everything, history: "transcript" }, true),
 ];
