@@ -1,10 +1,12 @@
 import { limitProfiles } from "sessile/limits";
 import type { NeutralRequest, Part, Target } from "sessile/projections";
 import { type AcpPromptOptions, acpPrompt } from "sessile/projections/acp";
+import { type CodexExec, codexExec } from "sessile/projections/codex";
 import { mcpContent } from "sessile/projections/mcp";
 import type { HazardMaker } from "../arbitraries/hazards.js";
 import { everything } from "./providers/acp/rejected.js";
 import { acpRules } from "./providers/acp/rules.js";
+import { codexRules } from "./providers/codex/rules.js";
 import { mcpRules } from "./providers/mcp/rules.js";
 import { breaches } from "./providers/rule.js";
 
@@ -103,6 +105,18 @@ function acp(name: string, options: AcpPromptOptions, keepsPrefix: boolean): Che
   };
 }
 
+function codex(name: string, history: "latest" | "transcript", keepsPrefix: boolean): CheckedTarget {
+  return {
+    name,
+    // What is in the value is the path, so that it shows by it which image it is.
+    target: codexExec({ history, pathOf: ({ base64 }) => `/images/${base64}.png` }),
+    breaches: (value) => breaches(value as CodexExec, codexRules),
+    makers: [foreign],
+    keepsPrefix,
+    tellsInstructions: true,
+  };
+}
+
 /** Every target, with what checks it. */
 export const checkedTargets: readonly CheckedTarget[] = [
   { name: "plain", target: plain, breaches: plainBreaches, makers: [own, foreign], keepsPrefix: true },
@@ -117,4 +131,6 @@ export const checkedTargets: readonly CheckedTarget[] = [
   acp("acp, of everything", { capabilities: everything }, false),
   acp("acp, of text alone", {}, false),
   acp("acp, as a transcript", { capabilities: everything, history: "transcript" }, true),
+  codex("codex", "latest", false),
+  codex("codex, as a transcript", "transcript", false),
 ];
