@@ -1,11 +1,14 @@
 import { limitProfiles } from "sessile/limits";
 import type { NeutralRequest, Part, Target } from "sessile/projections";
 import { type AcpPromptOptions, acpPrompt } from "sessile/projections/acp";
+import { type AiSdkMessages, aiSdkMessages } from "sessile/projections/ai-sdk";
 import { type CodexExec, codexExec } from "sessile/projections/codex";
 import { mcpContent } from "sessile/projections/mcp";
+import { makerNames } from "../../src/projections/ai-sdk/maker-names.js";
 import type { HazardMaker } from "../arbitraries/hazards.js";
 import { everything } from "./providers/acp/rejected.js";
 import { acpRules } from "./providers/acp/rules.js";
+import { aiSdkRules } from "./providers/ai-sdk/rules.js";
 import { codexRules } from "./providers/codex/rules.js";
 import { mcpRules } from "./providers/mcp/rules.js";
 import { breaches } from "./providers/rule.js";
@@ -117,6 +120,25 @@ function codex(name: string, history: "latest" | "transcript", keepsPrefix: bool
   };
 }
 
+function aiSdk(provider: string, modelId: string): CheckedTarget {
+  const opaque = (word: string) => ({
+    type: "tool-call",
+    toolCallId: word,
+    toolName: "web_search",
+    input: {},
+    providerExecuted: true,
+  });
+  const signed = (word: string) => JSON.stringify({ anthropic: { signature: word } });
+  const model: HazardMaker = { ...makerNames(provider, modelId), opaque, signed };
+  return {
+    name: `ai-sdk for ${provider}`,
+    target: aiSdkMessages({ model: { provider, modelId } }),
+    breaches: (value) => breaches({ provider, ...(value as AiSdkMessages) }, aiSdkRules),
+    makers: [model, foreign],
+    keepsPrefix: true,
+  };
+}
+
 /** Every target, with what checks it. */
 export const checkedTargets: readonly CheckedTarget[] = [
   { name: "plain", target: plain, breaches: plainBreaches, makers: [own, foreign], keepsPrefix: true },
@@ -131,6 +153,9 @@ export const checkedTargets: readonly CheckedTarget[] = [
   acp("acp, of everything", { capabilities: everything }, false),
   acp("acp, of text alone", {}, false),
   acp("acp, as a transcript", { capabilities: everything, history: "transcript" }, true),
+  aiSdk("anthropic.messages", "claude-sonnet-4-5"),
+  aiSdk("openai.chat", "gpt-5"),
+  aiSdk("google.generative-ai", "gemini-3-pro"),
   codex("codex", "latest", false),
   codex("codex, as a transcript", "transcript", false),
 ];

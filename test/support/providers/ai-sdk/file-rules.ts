@@ -12,7 +12,8 @@ const isChat = (provider: string): boolean => /\.chat$/.test(provider);
 /** What a provider's converter throws at, in place of sending it. */
 function takes(provider: string, mediaType: unknown): boolean {
   if (typeof mediaType !== "string") return true;
-  if (/^image\//.test(mediaType) || mediaType === "application/pdf") return true;
+  if (/^image\//.test(mediaType)) return true;
+  if (mediaType === "application/pdf") return !/^(?:xai|groq)\b/.test(provider);
   return isAnthropic(provider) && mediaType === "text/plain";
 }
 
@@ -63,7 +64,7 @@ export const fileRules: readonly ProviderRule<AiSdkCall>[] = [
   },
   {
     id: "media-types",
-    source: `providers throw UnsupportedFunctionalityError: ${issues}/7399 ${read}; text/plain alone is taken of all text by @ai-sdk/anthropic 3.0.138`,
+    source: `providers throw UnsupportedFunctionalityError: ${issues}/7399 and /14804 ${read}; text/plain alone is taken of all text by @ai-sdk/anthropic 3.0.138`,
     check: (call) =>
       partsOf(call)
         .filter(({ part }) => part.type === "file" && !takes(call.provider, part.mediaType))

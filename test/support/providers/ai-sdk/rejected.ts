@@ -33,7 +33,7 @@ export const accepted: Readonly<Record<string, AiSdkCall>> = {
   "text alone": { provider: chat, system: "Be brief.", messages: [{ role: "user", content: "hi" }] },
   "a session with everything in it": {
     provider: anthropic,
-    system: "Be brief.",
+    system: { role: "system", content: "Be brief." },
     messages: [
       user(
         text("What is wrong here? 🧷"),
@@ -57,7 +57,11 @@ export const accepted: Readonly<Record<string, AiSdkCall>> = {
         ),
         result("c2", { type: "error-text", value: "no such file" }, "view"),
       ),
-      assistant(text("It is empty.")),
+      assistant(
+        text("It is empty."),
+        toolCall("s1", { toolName: "web_search", providerExecuted: true }),
+        result("s1", { type: "json", value: [] }, "web_search"),
+      ),
       user(text("Thanks.")),
     ],
   },
@@ -173,6 +177,14 @@ export const rejected: readonly Rejected<AiSdkCall>[] = [
     rule: "media-types",
     what: "plain text as a file where the provider takes none",
     body: { ...call(user(file({ mediaType: "text/plain", data: base64(bytesOf("a")) }))), provider: chat },
+  },
+  {
+    rule: "media-types",
+    what: "a PDF where the provider takes none",
+    body: {
+      ...call(user(file({ mediaType: "application/pdf", data: base64(pdf) }))),
+      provider: "xai.responses",
+    },
   },
   {
     rule: "images-of-tools",

@@ -48,10 +48,12 @@ const textRules: readonly ProviderRule<AiSdkCall>[] = [
     id: "system-text",
     source:
       'standardizePrompt of ai 6.0.326: "system must be a string…"; a blank one is an empty text block for Anthropic',
-    check: ({ system }) =>
-      system === undefined || (typeof system === "string" && !isBlank(system))
+    check: ({ system }) => {
+      const text = isRecord(system) && system.role === "system" ? system.content : system;
+      return text === undefined || (typeof text === "string" && !isBlank(text))
         ? []
-        : [{ path: "system", problem: "no text" }],
+        : [{ path: "system", problem: "no text" }];
+    },
   },
   {
     id: "content",

@@ -6,8 +6,9 @@ import { type AiSdkCall, messagesOf, type PlacedPart, partsOf } from "./parts.js
 const read = "(a stored copy, read 2026-11-21)";
 
 const idOf = ({ part }: PlacedPart): string => String(part.toolCallId);
-const isCall = ({ part }: PlacedPart): boolean => part.type === "tool-call";
-const isResult = ({ part }: PlacedPart): boolean => part.type === "tool-result";
+/** What the provider ran itself stands with its result in what the model said, and is no business of ours. */
+const isCall = ({ part }: PlacedPart): boolean => part.type === "tool-call" && part.providerExecuted !== true;
+const isResult = ({ part, role }: PlacedPart): boolean => part.type === "tool-result" && role === "tool";
 
 /** Calls that the message of tools behind them does not answer, all of them and only them. */
 function unanswered(call: AiSdkCall): readonly Fault[] {
