@@ -28,7 +28,7 @@ import { type ProjectionUsage, usageOf } from "./usage.js";
  *   target that is none
  * @example
  * ```ts
- * const { value, losses } = await project(await session.context(), anthropicMessages({ model: "claude-sonnet-4-5" }));
+ * const { value, losses } = await project(await session.context(), anthropicMessages({ model: "claude-opus-5-5" }));
  * for (const { code, entryId, reason } of losses) console.warn(code, entryId, reason);
  * ```
  */
