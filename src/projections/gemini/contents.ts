@@ -1,11 +1,15 @@
 import { stringArgument } from "../../internal/arguments.js";
+import { copyJsonObject } from "../../internal/copy-json.js";
 import { isRecord } from "../../internal/shape.js";
 import { unreachable } from "../../internal/unreachable.js";
 import { type LimitProfile, limitProfiles } from "../../limits/index.js";
 import type { RenderTools, Target } from "../target.js";
-import type { AssistantTurn, CallPart, MediaPart, ReferencePart, ShownPart, UserTurn } from "../turns.js";
+import type { AssistantTurn, CallPart, ReasoningPart, ShownPart, TextPart, UserTurn } from "../turns.js";
+import { nothingShownText } from "../words.js";
 import { isMadeCallId } from "./call-id.js";
+import { inlineData, sentType } from "./media.js";
 import { geminiVersion, signingVersion } from "./model.js";
+import { ownPart } from "./own-part.js";
 import { functionResponse } from "./response.js";
 import type { GeminiContent, GeminiPart, GeminiRequest } from "./shapes.js";
 
@@ -84,32 +88,27 @@ function userContents(
   const responses = turn.results.map((result) => functionResponse(result, ids, tools));
   const files = turn.results.flatMap(({ name, parts }) =>
     parts.flatMap((part) =>
-      part.type === "reference" ? [{ text: `[from the result of ${name}]` }, shown(part, tools)] : [],
+      part.type === "reference" ? [{ text: `[from the result of ${name}]` }, ...shown(part, tools)] : [],
     ),
   );
-  const parts = [...files, ...turn.parts.map((part) => shown(part, tools))];
+  const parts = [...files, ...turn.parts.flatMap((part) => shown(part, tools))];
   return [responses, parts].filter(({ length }) => length > 0).map((all) => ({ role: "user", parts: all }));
 }
 
-function shown(part: ShownPart, tools: RenderTools): GeminiPart {
+function shown(part: ShownPart, tools: RenderTools): readonly GeminiPart[] {
   switch (part.type) {
     case "text":
-      return tools.mark({ text: part.text }, part);
+      return [tools.mark({ text: part.text }, part)];
     case "media":
-      return tools.mark({ inlineData: { mimeType: typeOf(part), data: part.base64 } }, part);
+      return inlineData(part, tools);
     case "reference": {
       const { reference } = part;
       const fileUri = reference.kind === "file" ? reference.id : reference.url;
-      return tools.mark({ fileData: { fileUri, mimeType: typeOf(part) } }, part);
+      return [tools.mark({ fileData: { fileUri, mimeType: sentType(part) } }, part)];
     }
     default:
       return unreachable(part);
   }
-}
-
-/** All that is text is one type to Gemini: it reads other documents than PDF as text, and knows but some of their types. */
-export function typeOf({ mediaType }: MediaPart | ReferencePart): string {
-  return mediaType.startsWith("text/") ? "text/plain" : mediaType;
 }
 
 function modelContent(
@@ -119,33 +118,50 @@ function modelContent(
   tools: RenderTools,
 ): GeminiContent {
   const first = turn.parts.find(({ type }) => type === "call");
-  const parts = turn.parts.flatMap((part): GeminiPart[] => {
+  const parts = turn.parts.flatMap((part): readonly GeminiPart[] => {
     switch (part.type) {
       case "text":
-        return [tools.mark({ text: part.text, ...signed(part.signature) }, part)];
-      case "reasoning":
-        return [tools.mark({ text: part.text, thought: true, ...signed(part.signature) }, part)];
+        return [tools.mark({ text: part.text, ...signed(part, tools) }, part)];
+      case "reasoning": {
+        const signature = signed(part, tools);
+        return signature.thoughtSignature === undefined
+          ? []
+          : [tools.mark({ text: part.text, thought: true, ...signature }, part)];
+      }
       case "call":
-        return [tools.mark(functionCall(part, signs && part === first, ids), part)];
-      case "opaque":
-        return isPart(part.data) ? [tools.mark({ ...part.data }, part)] : [];
+        return [tools.mark(functionCall(part, signs && part === first, ids, tools), part)];
+      case "opaque": {
+        const own = ownPart(part.data);
+        if (own !== undefined) return [tools.mark(own, part)];
+        tools.lose(part, {
+          code: "opaque",
+          by: "history",
+          reason: "a block that Gemini's API does not know",
+        });
+        return [];
+      }
       default:
         return unreachable(part);
     }
   });
-  return { role: "model", parts };
+  return { role: "model", parts: parts.length > 0 ? parts : [{ text: nothingShownText }] };
 }
 
-function functionCall(part: CallPart, wantsSignature: boolean, ids: Set<string>): GeminiPart {
+function functionCall(
+  part: CallPart,
+  wantsSignature: boolean,
+  ids: Set<string>,
+  tools: RenderTools,
+): GeminiPart {
   const { id, storedId, name, own } = part;
   const named = own && !isMadeCallId(storedId, name);
   if (named) ids.add(id);
-  const signature = signed(part.signature);
+  const signature = signed(part, tools);
   return {
     functionCall: {
       ...(named ? { id } : {}),
       name,
-      args: isRecord(part.arguments) ? { ...part.arguments } : {},
+      args: isRecord(part.arguments) ? copyJsonObject(part.arguments) : {},
     },
     ...signature,
     ...(wantsSignature && signature.thoughtSignature === undefined
@@ -154,14 +170,16 @@ function functionCall(part: CallPart, wantsSignature: boolean, ids: Set<string>)
   };
 }
 
-/** What is no base64 is refused before any model sees it, and no signature then. */
-function signed(signature: string | undefined): { thoughtSignature?: string } {
-  const sound =
-    signature !== undefined && /^[A-Za-z0-9+/_-]+={0,2}$/.test(signature) && signature.length % 4 !== 1;
-  return sound ? { thoughtSignature: signature } : {};
-}
-
-/** A part that only Gemini understands, as `readGeminiReply` keeps it. */
-function isPart(data: unknown): data is GeminiPart {
-  return isRecord(data) && Object.keys(data).length > 0;
+/** What is no base64 is refused before any model sees it, and the whole request with it. */
+function signed(
+  part: TextPart | ReasoningPart | CallPart,
+  tools: RenderTools,
+): { readonly thoughtSignature?: string } {
+  const { signature } = part;
+  if (signature === undefined) return {};
+  if (/^[A-Za-z0-9+/_-]+={0,2}$/.test(signature) && signature.replace(/=+$/, "").length % 4 !== 1) {
+    return { thoughtSignature: signature };
+  }
+  tools.lose(part, { code: "reasoning", by: "history", reason: "a signature that is no base64" });
+  return {};
 }

@@ -24,7 +24,7 @@ export interface GeminiReply {
   readonly responseId?: string;
 }
 
-/** A part of a response. What else it has is kept. */
+/** A part of a response. One that is something else is kept as it is. */
 export interface GeminiReplyPart {
   readonly text?: string;
   readonly thought?: boolean;
@@ -91,7 +91,6 @@ function blocksOf(parts: readonly GeminiReplyPart[], responseId: string | undefi
   const known = new Set<string>();
   return parts.map((part, index): Block => {
     const { text, thought, thoughtSignature, functionCall } = part;
-    if (hasMore(part)) return opaque(part);
     if (functionCall !== undefined) {
       const { id, name = "", args = {} } = functionCall;
       const own = id !== undefined && id !== "" && !known.has(id) ? id : undefined;
@@ -110,16 +109,6 @@ function blocksOf(parts: readonly GeminiReplyPart[], responseId: string | undefi
     // A signature may come on a text of nothing, which is no text to anybody else.
     return /\S/.test(text) ? { type: "text", text, textSignature: thoughtSignature } : opaque(part);
   });
-}
-
-const readFields = ["text", "thought", "thoughtSignature", "functionCall"];
-
-/** Whether a part has what no block of ours has a place for, or is a text and a call at once. */
-function hasMore(part: GeminiReplyPart): boolean {
-  const more = Object.entries(part).some(
-    ([name, value]) => value !== undefined && !readFields.includes(name),
-  );
-  return more || (part.functionCall !== undefined && part.text !== undefined);
 }
 
 /** As JSON has it: without what is undefined, and no part of the client's own objects. */

@@ -1,6 +1,6 @@
 import type { RenderTools } from "../target.js";
 import type { MediaPart, ResultPart, TextPart } from "../turns.js";
-import { typeOf } from "./contents.js";
+import { inlineData } from "./media.js";
 import type { GeminiPart } from "./shapes.js";
 
 /**
@@ -22,7 +22,7 @@ export function functionResponse(
     .join("\n");
   const media = parts
     .filter((part): part is MediaPart => part.type === "media")
-    .map((part) => tools.mark({ inlineData: { mimeType: typeOf(part), data: part.base64 } }, part));
+    .flatMap((part) => inlineData(part, tools));
   return tools.mark(
     {
       functionResponse: {
