@@ -1,6 +1,8 @@
 import { limitProfiles } from "sessile/limits";
 import type { NeutralRequest, Part, Target } from "sessile/projections";
 import type { HazardMaker } from "../arbitraries/hazards.js";
+import { checkedBedrock } from "./providers/bedrock/checked.js";
+import { checkedGemini } from "./providers/gemini/checked.js";
 
 /** A target, and what its provider has to say of what it gives. */
 export interface CheckedTarget {
@@ -84,4 +86,6 @@ function plainBreaches(value: object): readonly string[] {
 /** Every target, with what checks it. */
 export const checkedTargets: readonly CheckedTarget[] = [
   { name: "plain", target: plain, breaches: plainBreaches, makers: [own, foreign], keepsPrefix: true },
+  ...checkedGemini(foreign),
+  ...checkedBedrock(foreign),
 ];

@@ -4,7 +4,15 @@ import { copyJson } from "../../internal/copy-json.js";
 import { unreachable } from "../../internal/unreachable.js";
 import { type LimitProfile, limitProfiles } from "../../limits/index.js";
 import type { RenderTools, Target } from "../target.js";
-import type { AssistantTurn, Part, ReasoningPart, ResultPart, TextPart, UserTurn } from "../turns.js";
+import type {
+  AssistantTurn,
+  Part,
+  ReasoningPart,
+  ResultPart,
+  SaidPart,
+  TextPart,
+  UserTurn,
+} from "../turns.js";
 import { noOutputText, nothingShownText } from "../words.js";
 import { DocumentNames, shownBlocks, takenTypes } from "./media.js";
 import { modelFacts } from "./model.js";
@@ -103,36 +111,30 @@ function toolResult(result: ResultPart, names: DocumentNames, tools: RenderTools
 
 function assistantMessage(turn: AssistantTurn, signs: boolean, tools: RenderTools): BedrockMessage {
   const content: BedrockBlock[] = [];
-  for (const part of turn.parts) {
-    switch (part.type) {
-      case "text":
-        put(content, [tools.mark({ text: part.text }, part)], part, tools);
-        break;
-      case "reasoning":
-        content.push(...reasoning(part, signs, tools));
-        break;
-      case "call": {
-        const { id, name, arguments: input } = part;
-        put(
-          content,
-          [tools.mark({ toolUse: { toolUseId: id, name, input: copyJson(input) } }, part)],
-          part,
-          tools,
-        );
-        break;
-      }
-      case "opaque": {
-        const block = opaqueBlock(part.data);
-        if (block !== undefined) content.push(tools.mark(block, part));
-        else
-          tools.lose(part, { code: "opaque", by: "history", reason: "a block that Converse does not know" });
-        break;
-      }
-      default:
-        unreachable(part);
+  for (const part of turn.parts) put(content, saidBlocks(part, signs, tools), part, tools);
+  return { role: "assistant", content };
+}
+
+function saidBlocks(part: SaidPart, signs: boolean, tools: RenderTools): readonly BedrockBlock[] {
+  switch (part.type) {
+    case "text":
+      return [tools.mark({ text: part.text }, part)];
+    case "reasoning":
+      return reasoning(part, signs, tools);
+    case "call": {
+      const { id: toolUseId, name, arguments: input } = part;
+      return [tools.mark({ toolUse: { toolUseId, name, input: copyJson(input) } }, part)];
     }
+    case "opaque": {
+      const block = opaqueBlock(part.data);
+      if (block !== undefined) return [tools.mark(block, part)];
+      const reason = "a block that Converse does not know";
+      tools.lose(part, { code: "opaque", by: "history", reason, instead: unknownBlockText });
+      return [tools.mark({ text: unknownBlockText }, part)];
+    }
+    default:
+      return unreachable(part);
   }
-  return { role: "assistant", content: content.length > 0 ? content : [{ text: nothingShownText }] };
 }
 
 function reasoning(part: ReasoningPart, signs: boolean, tools: RenderTools): readonly BedrockBlock[] {
@@ -153,6 +155,9 @@ function reasoning(part: ReasoningPart, signs: boolean, tools: RenderTools): rea
   });
   return [];
 }
+
+/** In its place rather than nothing, since a turn with nothing in it would have to be filled, until something followed. */
+const unknownBlockText = "[a block that cannot be sent again]";
 
 const cachePoint = () => ({ cachePoint: { type: "default" as const } });
 

@@ -62,7 +62,7 @@ export function readBedrockReply(reply: BedrockReply, options: ReadBedrockReplyO
   const model = stringArgument("model", options?.model);
   const { provider = "amazon-bedrock", account } = options;
   const blocks = reply.output?.message?.content ?? [];
-  const stopReason = stopReasons[reply.stopReason ?? ""] ?? "error";
+  const stopReason = stopReasons.get(reply.stopReason ?? "") ?? "error";
   const message = assistantMessage(
     {
       provider,
@@ -105,13 +105,13 @@ function blockOf(block: BedrockReplyBlock): AssistantMessage["content"][number] 
   return { type: "opaque", data: opaqueData(block) };
 }
 
-const stopReasons: Readonly<Record<string, StopReason>> = {
-  end_turn: "stop",
-  stop_sequence: "stop",
-  max_tokens: "length",
-  model_context_window_exceeded: "length",
-  tool_use: "toolUse",
-};
+const stopReasons: ReadonlyMap<string, StopReason> = new Map([
+  ["end_turn", "stop"],
+  ["stop_sequence", "stop"],
+  ["max_tokens", "length"],
+  ["model_context_window_exceeded", "length"],
+  ["tool_use", "toolUse"],
+]);
 
 function usageOf({ usage }: BedrockReply): Usage {
   const input = usage?.inputTokens ?? 0;

@@ -5,7 +5,6 @@ import { unreachable } from "../../internal/unreachable.js";
 import { type LimitProfile, limitProfiles } from "../../limits/index.js";
 import type { RenderTools, Target } from "../target.js";
 import type { AssistantTurn, CallPart, ReasoningPart, ShownPart, TextPart, UserTurn } from "../turns.js";
-import { nothingShownText } from "../words.js";
 import { isMadeCallId } from "./call-id.js";
 import { inlineData, sentType } from "./media.js";
 import { geminiVersion, signingVersion } from "./model.js";
@@ -27,6 +26,9 @@ export interface GeminiContentsOptions {
 
 /** In place of a signature that there never was: `skip_thought_signature_validator` is taken by Vertex AI too. */
 const dummySignature = "skip_thought_signature_validator";
+
+/** In its place rather than nothing, since a turn with nothing in it would have to be filled, until something followed. */
+const unknownPartText = "[a part that cannot be sent again]";
 
 const pictures = ["image/png", "image/jpeg", "image/webp"];
 const documents = ["application/pdf", "text/*"];
@@ -63,8 +65,7 @@ export function geminiContents(options: GeminiContentsOptions): Target<GeminiReq
       toolResult: signs ? [...pictures, ...documents] : [],
       references: ["file", "url"],
     },
-    // Ids of other makers are not sent at all, so there is nothing to shorten.
-    rules: { callId: { character: /[\s\S]/u, maxLength: 1024 } },
+    rules: { callId: { character: /[\s\S]/u, maxLength: 1024, ownOnly: true } },
     limits: { profile },
     estimate: { image: signs ? "gemini3" : "gemini2", pdf: "gemini" },
     render({ system, turns }, tools) {
@@ -133,18 +134,15 @@ function modelContent(
       case "opaque": {
         const own = ownPart(part.data);
         if (own !== undefined) return [tools.mark(own, part)];
-        tools.lose(part, {
-          code: "opaque",
-          by: "history",
-          reason: "a block that Gemini's API does not know",
-        });
-        return [];
+        const reason = "a block that Gemini's API does not know";
+        tools.lose(part, { code: "opaque", by: "history", reason, instead: unknownPartText });
+        return [tools.mark({ text: unknownPartText }, part)];
       }
       default:
         return unreachable(part);
     }
   });
-  return { role: "model", parts: parts.length > 0 ? parts : [{ text: nothingShownText }] };
+  return { role: "model", parts };
 }
 
 function functionCall(
