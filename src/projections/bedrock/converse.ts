@@ -14,6 +14,7 @@ import type {
   UserTurn,
 } from "../turns.js";
 import { noOutputText, nothingShownText } from "../words.js";
+import { claudeLimits } from "./limits.js";
 import { DocumentNames, shownBlocks, takenTypes } from "./media.js";
 import { modelFacts } from "./model.js";
 import { opaqueBlock } from "./opaque.js";
@@ -29,7 +30,7 @@ export interface BedrockConverseOptions {
   readonly provider?: string;
   /** Of those messages, where the harness has several accounts. */
   readonly account?: string;
-  /** Default `limitProfiles.bedrockConverse`. */
+  /** Default `limitProfiles.bedrockConverse`, for Claude with images and documents counted together as well. */
   readonly profile?: LimitProfile;
 }
 
@@ -53,13 +54,9 @@ export interface BedrockConverseOptions {
  */
 export function bedrockConverse(options: BedrockConverseOptions): Target<BedrockRequest> {
   const model = stringArgument("model", options?.model);
-  const {
-    baseModel = model,
-    provider = "amazon-bedrock",
-    account,
-    profile = limitProfiles.bedrockConverse,
-  } = options;
-  const { mediaInResults, caches, signs } = modelFacts(baseModel);
+  const { baseModel = model, provider = "amazon-bedrock", account } = options;
+  const { mediaInResults, caches, isClaude } = modelFacts(baseModel);
+  const { profile = isClaude ? claudeLimits : limitProfiles.bedrockConverse } = options;
   return {
     name: "bedrock-converse",
     maker: { provider, model, ...(account === undefined ? {} : { account }) },
@@ -71,7 +68,7 @@ export function bedrockConverse(options: BedrockConverseOptions): Target<Bedrock
     render({ system, turns }, tools) {
       const names = new DocumentNames();
       const messages = turns.map((turn) =>
-        turn.role === "user" ? userMessage(turn, names, tools) : assistantMessage(turn, signs, tools),
+        turn.role === "user" ? userMessage(turn, names, tools) : assistantMessage(turn, isClaude, tools),
       );
       return system.length === 0 ? { messages } : { messages, system: systemBlocks(system, tools) };
     },
@@ -109,18 +106,18 @@ function toolResult(result: ResultPart, names: DocumentNames, tools: RenderTools
   );
 }
 
-function assistantMessage(turn: AssistantTurn, signs: boolean, tools: RenderTools): BedrockMessage {
+function assistantMessage(turn: AssistantTurn, isClaude: boolean, tools: RenderTools): BedrockMessage {
   const content: BedrockBlock[] = [];
-  for (const part of turn.parts) put(content, saidBlocks(part, signs, tools), part, tools);
+  for (const part of turn.parts) put(content, saidBlocks(part, isClaude, tools), part, tools);
   return { role: "assistant", content };
 }
 
-function saidBlocks(part: SaidPart, signs: boolean, tools: RenderTools): readonly BedrockBlock[] {
+function saidBlocks(part: SaidPart, isClaude: boolean, tools: RenderTools): readonly BedrockBlock[] {
   switch (part.type) {
     case "text":
       return [tools.mark({ text: part.text }, part)];
     case "reasoning":
-      return reasoning(part, signs, tools);
+      return reasoning(part, isClaude, tools);
     case "call": {
       const { id: toolUseId, name, arguments: input } = part;
       return [tools.mark({ toolUse: { toolUseId, name, input: copyJson(input) } }, part)];
@@ -137,7 +134,7 @@ function saidBlocks(part: SaidPart, signs: boolean, tools: RenderTools): readonl
   }
 }
 
-function reasoning(part: ReasoningPart, signs: boolean, tools: RenderTools): readonly BedrockBlock[] {
+function reasoning(part: ReasoningPart, isClaude: boolean, tools: RenderTools): readonly BedrockBlock[] {
   const { text, signature, redacted } = part;
   if (redacted) {
     const redactedContent = decodeBase64(signature);
@@ -147,7 +144,7 @@ function reasoning(part: ReasoningPart, signs: boolean, tools: RenderTools): rea
     tools.lose(part, { code: "reasoning", by: "history", reason: "withheld reasoning that is no base64" });
     return [];
   }
-  if (signs) return [tools.mark({ reasoningContent: { reasoningText: { text, signature } } }, part)];
+  if (isClaude) return [tools.mark({ reasoningContent: { reasoningText: { text, signature } } }, part)];
   tools.lose(part, {
     code: "reasoning",
     by: "target",

@@ -4,8 +4,8 @@ export interface BedrockModelFacts {
   readonly mediaInResults: boolean;
   /** Cache points. */
   readonly caches: boolean;
-  /** Signed reasoning; other models refuse a signature. */
-  readonly signs: boolean;
+  /** It is Claude, or taken for it: it signs its reasoning, where others refuse a signature, and counts documents among images. */
+  readonly isClaude: boolean;
 }
 
 /**
@@ -23,6 +23,6 @@ export function modelFacts(model: string): BedrockModelFacts {
     mediaInResults: claude || nova || unnamed,
     // From Claude 3.5 Haiku and 3.7 Sonnet on; Nova caches by itself.
     caches: claude && !/claude-(?:v2|instant|3-(?:haiku|sonnet|opus|5-sonnet))/.test(model),
-    signs: claude || unnamed,
+    isClaude: claude || unnamed,
   };
 }

@@ -1,6 +1,14 @@
 import { type Decoded, decodedMedia, isOfType } from "../bytes-of-type.js";
 import type { Fault, ProviderRule } from "../rule.js";
-import { allBlocks, type BedrockRequest, constraint, messagesOf, record, type WireRecord } from "./wire.js";
+import {
+  allBlocks,
+  type BedrockRequest,
+  constraint,
+  isClaude,
+  messagesOf,
+  record,
+  type WireRecord,
+} from "./wire.js";
 
 type Rule = ProviderRule<BedrockRequest>;
 
@@ -108,15 +116,16 @@ const imageSizes: Rule = {
 const maxImages = 20;
 const imageCount: Rule = {
   id: "image-count",
-  source: `${message} and https://github.com/cline/cline/issues/1844 (over the request) ${read}`,
+  source: `${message} (20 images); over the request, and with Claude documents too: https://github.com/cline/cline/issues/1844 and https://github.com/boto/boto3/issues/4632 ${read}`,
   check: (request) => {
-    const images = mediaOf(request, "image");
-    return images.length <= maxImages
+    const images = mediaOf(request, "image").length;
+    const documents = isClaude(request.model) ? mediaOf(request, "document").length : 0;
+    return images + documents <= maxImages
       ? []
       : [
           {
-            path: images[maxImages]?.path ?? "",
-            problem: `The model returned the following errors: messages: too many images: ${images.length} > ${maxImages}`,
+            path: "messages",
+            problem: `The model returned the following errors: too many images and documents: ${images} + ${documents} > ${maxImages}`,
           },
         ];
   },

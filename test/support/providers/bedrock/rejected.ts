@@ -146,6 +146,11 @@ const media: readonly RejectedRequest[] = [
       ...Array.from({ length: 20 }, () => image("png", samples.png)),
     ),
   ]),
+  reject(
+    "image-count",
+    "19 images and 2 documents",
+    shown(...Array.from({ length: 19 }, () => image("png", samples.png)), document("A"), document("B")),
+  ),
   reject("document-formats", "a media type", shown(document("A", "application/pdf"))),
   reject("documents-are-what-they-say", "text called PDF", shown(document("A", "pdf", samples.csv))),
   reject("document-sizes", "more than 4.5 MB", shown(document("A", "txt", samples.largeText))),
