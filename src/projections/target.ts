@@ -93,6 +93,8 @@ export interface CallIdRule {
   readonly maxLength: number;
   /** The part of a stored id that is the call's own, such as what stands before `|`; the whole by default. */
   readonly of?: (storedId: string) => string;
+  /** Ids of calls that other models made are not sent at all, so that none is lost; false by default. */
+  readonly ownOnly?: boolean;
 }
 
 /** The limits that a projection keeps. */

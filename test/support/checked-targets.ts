@@ -9,7 +9,9 @@ import type { HazardMaker } from "../arbitraries/hazards.js";
 import { everything } from "./providers/acp/rejected.js";
 import { acpRules } from "./providers/acp/rules.js";
 import { aiSdkRules } from "./providers/ai-sdk/rules.js";
+import { checkedBedrock } from "./providers/bedrock/checked.js";
 import { codexRules } from "./providers/codex/rules.js";
+import { checkedGemini } from "./providers/gemini/checked.js";
 import { mcpRules } from "./providers/mcp/rules.js";
 import { breaches } from "./providers/rule.js";
 
@@ -158,4 +160,6 @@ export const checkedTargets: readonly CheckedTarget[] = [
   aiSdk("google.generative-ai", "gemini-3-pro"),
   codex("codex", "latest", false),
   codex("codex, as a transcript", "transcript", false),
+  ...checkedGemini(foreign),
+  ...checkedBedrock(foreign),
 ];
