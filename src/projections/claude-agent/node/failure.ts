@@ -53,7 +53,7 @@ export interface AttachmentError extends Refusal {
 
 const { maxFileBytes, maxTurnBytes } = chiralityLimits;
 
-export const tooLarge: Refusal = {
+const tooLarge: Refusal = {
   code: "FILE_TOO_LARGE",
   reason: `it is larger than ${mebibytes(maxFileBytes)}`,
 };

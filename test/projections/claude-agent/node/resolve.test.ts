@@ -128,7 +128,9 @@ describe("resolveAttachmentsToContentBlocks", () => {
     await expect(resolve([], { limits })).rejects.toThrow(RangeError);
     await expect(resolve([folder.write("a.txt", "x")], { roots: ["relative"] })).rejects.toThrow("roots[0]");
     const signal = AbortSignal.abort(new Error("enough"));
-    await expect(resolve(["/a.txt"], { signal })).rejects.toThrow("enough");
+    for (const path of ["/a.txt", "a.bin"]) {
+      await expect(resolve([path], { signal })).rejects.toThrow("enough");
+    }
   });
 
   test("makes text well-formed", async () => {

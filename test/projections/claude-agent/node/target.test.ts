@@ -54,9 +54,25 @@ describe("targetCheck", () => {
     const controls = text("\u0001".repeat(6_000_000));
     expect(targetCheck(undefined, undefined)(controls)?.reason).toContain("bodyBytes 32000000");
     expect(targetCheck(undefined, undefined)(text("a".repeat(6_000_000)))).toBeUndefined();
+    const some = text("\u0001".repeat(3_000_000));
+    const check = targetCheck(undefined, undefined);
+    expect(check(some)).toBeUndefined();
+    expect(check(some)?.reason).toContain("bodyBytes");
     const long = { type: "text", text: "\n".repeat(15_000_000) } as const;
     expect(targetCheck(long, undefined)(text("a".repeat(3_000_000)))?.reason).toContain("bodyBytes");
     expect(targetCheck(long, undefined)(text("a".repeat(1_000_000)))).toBeUndefined();
+  });
+
+  test("counts the text as text", () => {
+    const row = { scope: "request", evidence: "inferred", asOf: "2026-11-21", source: "none" } as const;
+    const profile: LimitProfile = {
+      name: "own",
+      transports: ["any"],
+      rows: [{ rule: "textCharacters", value: 3, unit: "characters", ...row }],
+    };
+    const check = (value: string) => targetCheck({ type: "text", text: value }, { profile })(image(10));
+    expect(check("abc")).toBeUndefined();
+    expect(check("abcd")?.reason).toContain("textCharacters 3");
   });
 
   test("holds files against any profile: types, and the sum of a message", () => {
