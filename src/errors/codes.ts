@@ -113,6 +113,17 @@ export interface ErrorDetails {
     readonly category: "ALL_ATTACHMENTS_FAILED_NO_TEXT";
     readonly errors: readonly { readonly name: string; readonly code: string; readonly reason: string }[];
   };
+  /** A context cannot go to a target without changes that the caller did not choose, and it asked to be told by an error. */
+  PROJECTION_LOSSY: {
+    readonly target: string;
+    readonly losses: readonly {
+      readonly code: string;
+      readonly by: string;
+      readonly entryId: string;
+      readonly block?: number;
+      readonly reason: string;
+    }[];
+  };
   /** The storage below refused: `errno` is its own code, such as ENOSPC. */
   STORAGE_FAILED: { readonly operation: string; readonly path: string; readonly errno: string };
 }

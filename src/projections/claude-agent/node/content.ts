@@ -1,5 +1,7 @@
 import { decodeUtf8 } from "../../../internal/bytes.js";
+import { encodeBase64 } from "../../../internal/encode-base64.js";
 import { agreesWith, type ImageMedia, sniff } from "../../../media/index.js";
+import { isBlank } from "../../clean.js";
 import type { AttachmentDocumentBlock, AttachmentImageBlock } from "./blocks.js";
 import type { Refusal } from "./failure.js";
 import type { ReadAttachment } from "./read-attachment.js";
@@ -23,18 +25,18 @@ export function contentOf({ bytes, claimed }: ReadAttachment, title: string): Fi
   if (!agreesWith(media, claimed)) return mismatch(claimed, media.mediaType);
   switch (media.kind) {
     case "image": {
-      const source = { type: "base64", media_type: media.mediaType, data: base64(bytes) } as const;
+      const source = { type: "base64", media_type: media.mediaType, data: encodeBase64(bytes) } as const;
       return { block: { type: "image", source }, image: media, size };
     }
     case "pdf": {
-      const source = { type: "base64", media_type: media.mediaType, data: base64(bytes) } as const;
+      const source = { type: "base64", media_type: media.mediaType, data: encodeBase64(bytes) } as const;
       return { block: { type: "document", source, title }, size };
     }
     case "text": {
       const data = decodeUtf8(bytes);
       if (data === undefined) return notText;
       // The API refuses blank text blocks, and a document of nothing tells no one anything.
-      if (!/\S/.test(data)) return empty;
+      if (isBlank(data)) return empty;
       const source = { type: "text", media_type: media.mediaType, data } as const;
       return { block: { type: "document", source, title }, size };
     }
@@ -48,8 +50,4 @@ const notText: Refusal = { code: "NOT_TEXT", reason: "it is not text in UTF-8" }
 
 function mismatch(claimed: string, actual: string): Refusal {
   return { code: "CONTENT_MISMATCH", reason: `its name says ${claimed}, and it is ${actual}` };
-}
-
-function base64(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
 }

@@ -22,4 +22,3 @@ export {
   type ResolvedAttachments,
   resolveAttachmentsToContentBlocks,
 } from "./resolve.js";
-export type { AttachmentTarget } from "./target.js";

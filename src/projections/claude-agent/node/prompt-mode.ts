@@ -1,5 +1,6 @@
 import { SessileError } from "../../../errors/index.js";
 import { describe } from "../../../internal/arguments.js";
+import { isBlank } from "../../clean.js";
 import type { AttachmentContentBlock } from "./blocks.js";
 import { plainName } from "./plain-name.js";
 import type { ResolvedAttachments } from "./resolve.js";
@@ -49,7 +50,7 @@ export function selectPromptMode(
   }
   if (blocks.some(({ type }) => type !== "text")) return onlyMessage(blocks, sessionId);
   if (errors.length === 0) return message.toWellFormed();
-  if (!/\S/.test(message)) throw allFailed(errors);
+  if (isBlank(message)) throw allFailed(errors);
   return blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n\n");
 }
 

@@ -1,18 +1,20 @@
 import type { ReadLocalFileOptions } from "../../../attachments/node/index.js";
 import { describe } from "../../../internal/arguments.js";
 import { chiralityLimits } from "../../../limits/index.js";
+import { isBlank } from "../../clean.js";
+import type { TargetLimits } from "../../target.js";
 import type { AttachmentContentBlock, AttachmentTextBlock } from "./blocks.js";
 import { contentOf, type FileContent } from "./content.js";
 import type { AttachmentError, Refusal } from "./failure.js";
 import { plainName } from "./plain-name.js";
 import { type AttachmentFiles, nodeAttachmentFiles, readAttachment } from "./read-attachment.js";
-import { type AttachmentTarget, targetCheck } from "./target.js";
+import { targetCheck } from "./target.js";
 import { warningText } from "./warning.js";
 
 /** Options of {@link resolveAttachmentsToContentBlocks}. */
 export interface ResolveAttachmentsOptions extends Pick<ReadLocalFileOptions, "roots" | "signal"> {
   /** Whose limits count besides those of a turn; null for nobody's. Default Anthropic's own API, with a small context. */
-  readonly limits?: AttachmentTarget | null;
+  readonly limits?: TargetLimits | null;
 }
 
 /** What became of a turn's attachments. */
@@ -92,7 +94,7 @@ export async function resolveWith(
 
 /** None for blank text, which the API refuses (https://github.com/anthropics/claude-code/issues/23440, read 2026-11-21). */
 function textBlock(text: string): AttachmentTextBlock | undefined {
-  return /\S/.test(text) ? { type: "text", text: text.toWellFormed() } : undefined;
+  return isBlank(text) ? undefined : { type: "text", text: text.toWellFormed() };
 }
 
 function checkArguments(message: string, paths: readonly string[]): void {

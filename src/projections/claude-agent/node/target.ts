@@ -2,19 +2,17 @@ import {
   checkLimits,
   type LimitItem,
   type LimitProfile,
-  type LimitSituation,
   type LimitViolation,
   limitProfiles,
 } from "../../../limits/index.js";
+import type { TargetLimits } from "../../target.js";
 import type { AttachmentTextBlock } from "./blocks.js";
 import { bodyBytesOf } from "./body-bytes.js";
 import type { FileContent } from "./content.js";
 import type { Refusal } from "./failure.js";
 
-/** Who reads the turn in the end. */
-export interface AttachmentTarget extends Pick<LimitSituation, "transport" | "contextWindow"> {
-  readonly profile: LimitProfile;
-}
+/** Room for what the agent puts beside the turn, such as its instructions and tools. Bytes. */
+const reservedBytes = 2 ** 18;
 
 /** Holds one file more against the target, and counts it where it is taken. */
 export type TargetCheck = (content: FileContent) => Refusal | undefined;
@@ -27,12 +25,12 @@ export type TargetCheck = (content: FileContent) => Refusal | undefined;
  */
 export function targetCheck(
   text: AttachmentTextBlock | undefined,
-  target: AttachmentTarget | null | undefined,
+  target: TargetLimits | null | undefined,
 ): TargetCheck {
   if (target === null) return () => undefined;
   const { profile, ...situation } = target ?? { profile: limitProfiles.anthropic };
   let items: readonly LimitItem[] = text === undefined ? [] : [itemOfText(text)];
-  let bodyBytes = text === undefined ? 0 : bodyBytesOf(text);
+  let bodyBytes = reservedBytes + (text === undefined ? 0 : bodyBytesOf(text));
   checkLimits(items, profile, { ...situation, bodyBytes });
   return (content) => {
     const withIt = [...items, itemOf(content)];
