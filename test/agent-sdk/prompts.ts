@@ -8,7 +8,7 @@ import {
   type AttachmentContentBlock,
   resolveAttachmentsToContentBlocks,
   selectPromptMode,
-} from "../../src/projections/claude-agent/node/index.js";
+} from "sessile/projections/claude-agent/node";
 
 type QueryPrompt = Parameters<typeof query>[0]["prompt"];
 

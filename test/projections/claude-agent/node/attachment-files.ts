@@ -1,9 +1,6 @@
 import { realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type {
-  AttachmentContentBlock,
-  AttachmentError,
-} from "../../../../src/projections/claude-agent/node/index.js";
+import type { AttachmentContentBlock, AttachmentError } from "sessile/projections/claude-agent/node";
 import { temporaryDirectory } from "../../../session/node/temporary-directory.js";
 import { bytesOf } from "../../../support/media-files.js";
 

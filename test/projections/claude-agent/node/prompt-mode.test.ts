@@ -1,12 +1,12 @@
 import { join } from "node:path";
 import { SessileError } from "sessile/errors";
-import { beforeEach, describe, expect, test } from "vitest";
 import {
   type AgentPrompt,
   type AgentUserMessage,
   resolveAttachmentsToContentBlocks,
   selectPromptMode,
-} from "../../../../src/projections/claude-agent/node/index.js";
+} from "sessile/projections/claude-agent/node";
+import { beforeEach, describe, expect, test } from "vitest";
 import { AttachmentFolder } from "./attachment-files.js";
 
 let folder: AttachmentFolder;

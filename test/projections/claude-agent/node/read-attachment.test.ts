@@ -3,13 +3,13 @@ import { appendFileSync, chmodSync, mkdirSync, symlinkSync, truncateSync } from 
 import { createServer } from "node:net";
 import { join } from "node:path";
 import type { ReadLocalFileOptions } from "sessile/attachments/node";
-import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { nodeIntakeFiles, type OpenFile } from "../../../../src/attachments/node/intake-files.js";
-import { readWith } from "../../../../src/attachments/node/read-local-file.js";
 import {
   type ResolveAttachmentsOptions,
   resolveAttachmentsToContentBlocks,
-} from "../../../../src/projections/claude-agent/node/index.js";
+} from "sessile/projections/claude-agent/node";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { nodeIntakeFiles, type OpenFile } from "../../../../src/attachments/node/intake-files.js";
+import { readWith } from "../../../../src/attachments/node/read-local-file.js";
 import {
   type AttachmentFiles,
   nodeAttachmentFiles,

@@ -1,11 +1,11 @@
 import { chmodSync, mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { limitProfiles } from "sessile/limits";
-import { beforeEach, describe, expect, test } from "vitest";
 import {
   type ResolveAttachmentsOptions,
   resolveAttachmentsToContentBlocks,
-} from "../../../../src/projections/claude-agent/node/index.js";
+} from "sessile/projections/claude-agent/node";
+import { beforeEach, describe, expect, test } from "vitest";
 import {
   type AttachmentFiles,
   nodeAttachmentFiles,
