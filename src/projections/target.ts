@@ -41,7 +41,7 @@ export interface Target<V> {
 }
 
 /**
- * A model, by the way to it. Two are the same where the provider is, the model but for a date or an alias, the protocol where both
+ * A model, by the way to it. Two are the same where the provider is, the model but for a date that one of them leaves open, the protocol where both
  * name one, and the account.
  */
 export interface Maker {
