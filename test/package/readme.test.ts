@@ -24,10 +24,10 @@ describe("README.md", () => {
   });
 
   it("has a program that runs, and does what it says", { timeout: 60_000 }, async () => {
-    const image = join(scratch, "screen.png");
+    const image = join(scratch, "a.png");
     writeFileSync(image, makePng(32, 20));
     const shown = "console.log(JSON.stringify([request.value, request.attachments]));";
-    const program = `${code}\n${shown}`.replaceAll(/"(\.agent|\/home\/me)\//g, `"${scratch}/`);
+    const program = `${code}\n${shown}`.replaceAll(/"(\.agent|\/tmp)\//g, `"${scratch}/`);
     const { stdout } = await promisify(execFile)(
       process.execPath,
       ["--import", "tsx", "--input-type=module", "--eval", program],
