@@ -11,6 +11,7 @@ import { acpRules } from "./providers/acp/rules.js";
 import { aiSdkRules } from "./providers/ai-sdk/rules.js";
 import { checkedAnthropic } from "./providers/anthropic/checked.js";
 import { checkedBedrock } from "./providers/bedrock/checked.js";
+import { checkedClaudeAgent } from "./providers/claude-agent/checked.js";
 import { codexRules } from "./providers/codex/rules.js";
 import { checkedGemini } from "./providers/gemini/checked.js";
 import { mcpRules } from "./providers/mcp/rules.js";
@@ -162,6 +163,7 @@ export const checkedTargets: readonly CheckedTarget[] = [
   codex("codex", "latest", false),
   codex("codex, as a transcript", "transcript", false),
   ...checkedAnthropic(foreign),
+  ...checkedClaudeAgent(foreign),
   ...checkedGemini(foreign),
   ...checkedBedrock(foreign),
 ];
