@@ -80,7 +80,7 @@ function shapeFaults(issue: z.core.$ZodIssue, before: readonly PropertyKey[]): r
     case "invalid_type":
       return [
         issue.input === undefined
-          ? { code: "missing_required_parameter", path, problem: `Missing required parameter: '${path}'.` }
+          ? missing(path)
           : {
               code: "invalid_type",
               path,
@@ -90,7 +90,7 @@ function shapeFaults(issue: z.core.$ZodIssue, before: readonly PropertyKey[]): r
     case "invalid_value":
       return [
         issue.input === undefined
-          ? { code: "missing_required_parameter", path, problem: `Missing required parameter: '${path}'.` }
+          ? missing(path)
           : {
               code: "invalid_value",
               path,
@@ -102,6 +102,7 @@ function shapeFaults(issue: z.core.$ZodIssue, before: readonly PropertyKey[]): r
       const branches = issue.errors.map((issues) => issues.flatMap((inner) => shapeFaults(inner, keys)));
       const furthest = branches.toSorted((a, b) => depth(b) - depth(a))[0];
       if (furthest !== undefined && depth(furthest) > path.length) return furthest;
+      if (issue.input === undefined) return [missing(path)];
       return issue.discriminator === undefined
         ? [{ code: "invalid_type", path, problem: `Invalid type for '${path}'.` }]
         : [{ code: "invalid_value", path, problem: `Invalid value for '${path}'.` }];
@@ -110,5 +111,11 @@ function shapeFaults(issue: z.core.$ZodIssue, before: readonly PropertyKey[]): r
       return [{ code: "invalid_value", path, problem: `Invalid '${path}': ${issue.message}` }];
   }
 }
+
+const missing = (path: string): ShapeFault => ({
+  code: "missing_required_parameter",
+  path,
+  problem: `Missing required parameter: '${path}'.`,
+});
 
 const depth = (faults: readonly Fault[]): number => Math.max(0, ...faults.map(({ path }) => path.length));

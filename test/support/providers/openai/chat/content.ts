@@ -52,7 +52,7 @@ const allowed: Readonly<Record<ChatMessage["role"], readonly ChatPart["type"][]>
 };
 
 const read = "(read as a stored copy, 2026-11-21)";
-const guide = (name: string) => `https://developers.openai.com/api/docs/guides/${name} ${read}`;
+const guide = (name: string) => `https://developers.openai.com/api/docs/guides/${name}`;
 
 /** What messages may hold. */
 export const chatContentRules: readonly OpenaiRule[] = [
@@ -136,7 +136,7 @@ export const chatContentRules: readonly OpenaiRule[] = [
     id: "image-bytes",
     code: "invalid_image_format",
     param: null,
-    source: `${guide("images-vision")} and https://github.com/STranslate/STranslate/issues/277`,
+    source: `${guide("images-vision")} and https://github.com/STranslate/STranslate/issues/277 ${read}`,
     check: checkChat(({ messages }) =>
       ofType(messages, "image_url").flatMap(({ part, path }) => {
         const { url } = part.image_url;
@@ -164,7 +164,7 @@ export const chatContentRules: readonly OpenaiRule[] = [
   {
     id: "files-are-pdf",
     code: "invalid_value",
-    source: `${guide("file-inputs")} and https://github.com/vercel/ai/issues/7266`,
+    source: `${guide("file-inputs")} and https://github.com/vercel/ai/issues/7266 ${read}`,
     check: checkChat(({ messages }) =>
       ofType(messages, "file").flatMap(({ part, path }) => {
         const data = part.file.file_data;
