@@ -4,6 +4,12 @@
  * @module attachments
  */
 export type { LeakageBoundary, LeakageVerdict, Transfer } from "./boundary.js";
+export {
+  type AttachmentDecisions,
+  type DecideAttachmentsOptions,
+  type DecidedAttachment,
+  decideAttachments,
+} from "./decide.js";
 export { type ExternalizedMessage, externalizeImages } from "./externalize.js";
 export { type ExternalizerReport, type ImageExternalizer, imageExternalizer } from "./externalizer.js";
 export type { ReadFile } from "./gather.js";
@@ -15,6 +21,7 @@ export {
   type PlanAttachmentsOptions,
   type PlannedAttachment,
   planAttachments,
+  readPayload,
 } from "./plan.js";
 export { replayAlways, replayCurrentTurn, replayNever, replayWithin } from "./replay.js";
 export { listResources, resourcesIn } from "./resources.js";
@@ -29,7 +36,7 @@ export type {
   ResourceLinkSource,
   StoredSource,
 } from "./source.js";
-export type { AttachmentReason } from "./texts.js";
+export { type AttachmentReason, attachmentText } from "./texts.js";
 export { currentTurnStart } from "./turn.js";
 export {
   observationsIn,

@@ -1,36 +1,17 @@
 import type { BlobStore } from "../blobs/index.js";
-import type { Context, ReplayDecision, ReplayPolicy, Resource } from "../content/index.js";
+import type { Context } from "../content/index.js";
 import { SessileError } from "../errors/index.js";
-import { stringArgument } from "../internal/arguments.js";
-import { bounded, type LeakageBoundary } from "./boundary.js";
-import { isSendable, type Place, placesIn } from "./places.js";
-import { replayCurrentTurn } from "./replay.js";
-import { type AttachmentReason, placeText } from "./texts.js";
-import { currentTurnStart } from "./turn.js";
+import { type DecideAttachmentsOptions, type DecidedAttachment, decideAttachments } from "./decide.js";
+import { attachmentText } from "./texts.js";
 
 /** Options of {@link planAttachments}. */
-export interface PlanAttachmentsOptions {
-  /** Where the request goes, such as `anthropic`; told to the boundary. */
-  readonly target: string;
-  /** Default {@link replayCurrentTurn}. */
-  readonly replay?: ReplayPolicy;
-  /** Default allows all. */
-  readonly boundary?: LeakageBoundary;
+export interface PlanAttachmentsOptions extends DecideAttachmentsOptions {
   /** Where the bytes are. Without it none are sent, and each place says that they are missing. */
   readonly blobs?: Pick<BlobStore, "get">;
-  readonly signal?: AbortSignal;
 }
 
 /** What one request makes of a resource at one place. */
-export interface PlannedAttachment {
-  readonly resource: Resource;
-  readonly entryId: string;
-  /** Index among the context's items. */
-  readonly item: number;
-  /** Index among the item's blocks. */
-  readonly block: number;
-  readonly decision: ReplayDecision;
-  readonly reason: AttachmentReason;
+export interface PlannedAttachment extends DecidedAttachment {
   /** What stands at the place in words: the descriptor, and why there is no more; empty where it is omitted. */
   readonly text: string;
   /** To be sent after the text; there if and only if the decision is `full`. Verified against their digest. */
@@ -63,18 +44,16 @@ export async function planAttachments(
   context: Pick<Context, "items" | "views">,
   options: PlanAttachmentsOptions,
 ): Promise<AttachmentPlan> {
-  const target = stringArgument("target", options?.target);
-  const places = placesIn(context);
+  const { attachments: decided, unplacedViews } = await decideAttachments(context, options);
   const payload = payloadReader(options);
   const sent = new Set<string>();
   const attachments: PlannedAttachment[] = [];
-  for (const at of places) {
+  for (const attachment of decided) {
     options.signal?.throwIfAborted();
-    const { resource, block, place } = at;
-    const { entryId, item } = place;
-    let { decision, reason } = await decide(at, target, options);
+    const { resource } = attachment;
+    let { decision, reason } = attachment;
     let bytes: Uint8Array | undefined;
-    if (decision === "full" && isSendable(resource)) {
+    if (decision === "full" && resource.kind !== "link") {
       if (sent.has(resource.resourceId)) [decision, reason] = ["describe", "sentAlready"];
       else {
         const found = await payload(resource.blob);
@@ -85,39 +64,10 @@ export async function planAttachments(
         }
       }
     }
-    const text = placeText(resource, decision, reason);
-    const planned = { resource, entryId, item, block, decision, reason, text };
+    const planned = { ...attachment, decision, reason, text: attachmentText(resource, decision, reason) };
     attachments.push(bytes === undefined ? planned : { ...planned, bytes });
   }
-  return { attachments, unplacedViews: unplacedViews(context, places) };
-}
-
-interface Decided {
-  readonly decision: ReplayDecision;
-  readonly reason: AttachmentReason;
-}
-
-async function decide(
-  { resource, place }: Place,
-  target: string,
-  { replay = replayCurrentTurn, boundary }: PlanAttachmentsOptions,
-): Promise<Decided> {
-  const policy = isSendable(resource) ? byPolicy(replay(resource, place), place) : neverSent(resource);
-  const { decision: wanted } = policy;
-  if (boundary === undefined || wanted === "omit") return policy;
-  const intent = place.viewed ? "view" : place.currentTurn ? "attach" : "replay";
-  const decision = bounded(wanted, await boundary(resource, { target, wanted, intent, place }));
-  return decision === wanted ? policy : { decision, reason: "boundary" };
-}
-
-function byPolicy(decision: ReplayDecision, { viewed, currentTurn }: Place["place"]): Decided {
-  if (decision === "full")
-    return { decision, reason: viewed ? "viewed" : currentTurn ? "currentTurn" : "replayed" };
-  return { decision, reason: decision === "describe" && !currentTurn && !viewed ? "earlierTurn" : "policy" };
-}
-
-function neverSent(resource: Resource): Decided {
-  return { decision: "describe", reason: resource.kind === "link" ? "link" : "unknownType" };
+  return { attachments, unplacedViews };
 }
 
 type Payload = Uint8Array | "missing" | "corrupt";
@@ -134,7 +84,11 @@ function payloadReader({ blobs, signal }: PlanAttachmentsOptions): (ref: Ref) =>
 
 type Ref = Parameters<BlobStore["get"]>[0];
 
-/** The bytes of a blob, or why there are none. */
+/**
+ * The bytes of a blob, or why there are none: they are not in the store, or are not what their name says.
+ *
+ * @throws SessileError what the blob store throws, besides BLOB_CORRUPT
+ */
 export async function readPayload(
   blobs: Pick<BlobStore, "get"> | undefined,
   ref: Ref,
@@ -146,14 +100,4 @@ export async function readPayload(
     if (SessileError.is(error, "BLOB_CORRUPT")) return "corrupt";
     throw error;
   }
-}
-
-function unplacedViews(
-  context: Pick<Context, "items" | "views">,
-  places: readonly Place[],
-): readonly string[] {
-  const placed = new Set(places.map(({ resource }) => resource.resourceId));
-  const start = currentTurnStart(context);
-  const asked = context.views.flatMap(({ resourceId, item }) => (item >= start ? [resourceId] : []));
-  return [...new Set(asked)].filter((id) => !placed.has(id));
 }

@@ -18,8 +18,12 @@ export type AttachmentReason =
   | "missing"
   | "corrupt";
 
-/** What a model reads at the place of a resource: never that it was shown something that it was not. */
-export function placeText(resource: Resource, decision: ReplayDecision, reason: AttachmentReason): string {
+/** What a model reads at the place of a resource: never that it was shown something that it was not. Empty where it is omitted. */
+export function attachmentText(
+  resource: Resource,
+  decision: ReplayDecision,
+  reason: AttachmentReason,
+): string {
   if (decision === "omit") return "";
   if (decision === "full") return describeResource(resource);
   const facts = [dimensions(resource), explanation(resource, reason)].filter((part) => part !== "");

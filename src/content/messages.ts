@@ -23,6 +23,8 @@ export type StopReason = "stop" | "length" | "toolUse" | "error" | "aborted";
 export interface UserMessage {
   readonly role: "user";
   readonly content: string | readonly (TextBlock | ImageBlock)[];
+  /** Who said it, where several people speak. Untrusted text; a projection puts it before what was said. */
+  readonly name?: string;
   /** Milliseconds since 1970. */
   readonly timestamp: number;
 }
@@ -42,6 +44,8 @@ export interface AssistantMessage {
   readonly summary?: boolean;
   /** The agent's mode when it was made, such as `plan`. */
   readonly mode?: string;
+  /** The provider's account that it was made with, where the harness has several: encrypted state is of use to that one alone. */
+  readonly account?: string;
   /** Milliseconds since 1970. */
   readonly timestamp: number;
 }

@@ -14,8 +14,8 @@ export interface AsUserMessageOptions {
 
 /**
  * A user message from JSON that came from outside, such as a request's body: known fields only, in fresh objects.
- * Resource descriptors are dropped unless the source is trusted, since whoever can name a blob could read it; the
- * descriptor's text stays.
+ * Unless the source is trusted, resource descriptors are dropped, since whoever can name a blob could read it, while the
+ * descriptor's text stays; and so is the name, since who is speaking is not for the request to say.
  *
  * @throws SessileError INVALID_MESSAGE with the path of the first wrong place.
  * @example
@@ -26,10 +26,11 @@ export interface AsUserMessageOptions {
 export function asUserMessage(json: unknown, options: AsUserMessageOptions = {}): UserMessage {
   if (!isRecord(json)) throw invalid("message", "an object", json);
   if (json.role !== undefined && json.role !== "user") throw invalid("message.role", '"user"', json.role);
-  const { content, timestamp } = json;
+  const { content, name, timestamp } = json;
   if (timestamp !== undefined && !(typeof timestamp === "number" && Number.isFinite(timestamp))) {
     throw invalid("message.timestamp", "a finite number", timestamp);
   }
+  if (name !== undefined && typeof name !== "string") throw invalid("message.name", "a string", name);
   if (typeof content !== "string" && !Array.isArray(content)) {
     throw invalid("message.content", "a string or an array of blocks", content);
   }
@@ -37,6 +38,7 @@ export function asUserMessage(json: unknown, options: AsUserMessageOptions = {})
     role: "user",
     content:
       typeof content === "string" ? content : content.map((block, index) => asBlock(block, index, options)),
+    ...(name === undefined || options.trusted !== true ? {} : { name }),
     timestamp: timestamp ?? Date.now(),
   };
 }

@@ -9,7 +9,7 @@ export function isPlainMessage(value: unknown): boolean {
   const { content } = message;
   switch (message.role) {
     case "user":
-      return typeof content === "string" || hasPlainBlocks(content, false);
+      return message.name === undefined && (typeof content === "string" || hasPlainBlocks(content, false));
     case "toolResult":
       return (
         typeof message.toolCallId === "string" &&
@@ -26,6 +26,7 @@ export function isPlainMessage(value: unknown): boolean {
         message.errorMessage === undefined &&
         message.summary === undefined &&
         message.mode === undefined &&
+        message.account === undefined &&
         isPlainUsage(message.usage) &&
         hasPlainBlocks(content, true)
       );
@@ -51,6 +52,8 @@ type PlainFields = Readonly<
       | "errorMessage"
       | "summary"
       | "mode"
+      | "account"
+      | "name"
       | "usage",
       unknown
     >

@@ -115,7 +115,7 @@ const systemMessage = z.looseObject({
 }) satisfies z.ZodType<SystemMessage>;
 
 const message = z.discriminatedUnion("role", [
-  z.looseObject({ role: z.literal("user"), content: shown, timestamp: finite }),
+  z.looseObject({ role: z.literal("user"), content: shown, name: optionalText, timestamp: finite }),
   z.looseObject({
     role: z.literal("assistant"),
     content: z.array(z.discriminatedUnion("type", [textBlock, thinkingBlock, toolCall, opaqueBlock])),
@@ -127,6 +127,7 @@ const message = z.discriminatedUnion("role", [
     errorMessage: optionalText,
     summary: optionalFlag,
     mode: optionalText,
+    account: optionalText,
     timestamp: finite,
   }),
   z.looseObject({

@@ -62,7 +62,7 @@ const blockOf =
 const shown = either(text, listOf(blockOf("text", "image")));
 
 const messages: Readonly<Record<string, Check>> = {
-  user: fields({ content: shown, timestamp: finite }),
+  user: fields({ content: shown, name: optional(text), timestamp: finite }),
   assistant: fields({
     content: listOf(blockOf("text", "thinking", "toolCall", "opaque")),
     provider: text,
@@ -73,6 +73,7 @@ const messages: Readonly<Record<string, Check>> = {
     errorMessage: optional(text),
     summary: optional(flag),
     mode: optional(text),
+    account: optional(text),
     timestamp: finite,
   }),
   toolResult: fields({

@@ -110,11 +110,10 @@ export const usage: fc.Arbitrary<Usage> = fc.record(
   { requiredKeys: ["input", "output", "cacheRead", "cacheWrite"] },
 );
 
-const userMessage: fc.Arbitrary<UserMessage> = fc.record({
-  role: fc.constant("user" as const),
-  content: shownContent,
-  timestamp: number,
-});
+const userMessage: fc.Arbitrary<UserMessage> = fc.record(
+  { role: fc.constant("user" as const), content: shownContent, name: text, timestamp: number },
+  { requiredKeys: ["role", "content", "timestamp"] },
+);
 
 const assistantMessage: fc.Arbitrary<AssistantMessage> = fc.record(
   {
@@ -128,6 +127,7 @@ const assistantMessage: fc.Arbitrary<AssistantMessage> = fc.record(
     errorMessage: text,
     summary: fc.boolean(),
     mode: text,
+    account: text,
     timestamp: number,
   },
   { requiredKeys: ["role", "content", "provider", "model", "timestamp"] },

@@ -1,18 +1,18 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type AttachmentReason, placeText } from "../../src/attachments/texts.js";
+import { type AttachmentReason, attachmentText } from "../../src/attachments/texts.js";
 import { resource } from "../arbitraries/messages.js";
 import { image } from "./samples.js";
 
-describe("placeText", () => {
+describe("attachmentText", () => {
   test("of an earlier turn: id, name, type, size, dimensions, and that a view brings it back", () => {
-    expect(placeText(image(1, { size: 14_200 }), "describe", "earlierTurn")).toBe(
+    expect(attachmentText(image(1, { size: 14_200 }), "describe", "earlierTurn")).toBe(
       "[image shot-1.png, image/png, 14 kB, res_0000000000000001] (640 x 480 pixels; not sent again, view res_0000000000000001 to see it)",
     );
   });
 
   test("of what is sent: the descriptor, so that the model knows its id", () => {
-    expect(placeText(image(1), "full", "currentTurn")).toBe(
+    expect(attachmentText(image(1), "full", "currentTurn")).toBe(
       "[image shot-1.png, image/png, 100 B, res_0000000000000001]",
     );
   });
@@ -24,7 +24,7 @@ describe("placeText", () => {
       source: "link",
       uri: "https://a.example/",
     } as const;
-    expect(placeText(link, "describe", "link")).toBe(
+    expect(attachmentText(link, "describe", "link")).toBe(
       "[link https://a.example/, res_0000000000000001] (a link, never fetched)",
     );
   });
@@ -42,10 +42,10 @@ describe("placeText", () => {
     ];
     fc.assert(
       fc.property(resource, fc.constantFrom(...reasons), (any, reason) => {
-        const text = placeText(any, "describe", reason);
+        const text = attachmentText(any, "describe", reason);
         expect(text).toContain(any.resourceId);
         expect(text).not.toMatch(/\p{Cc}/u);
-        expect(placeText(any, "omit", reason)).toBe("");
+        expect(attachmentText(any, "omit", reason)).toBe("");
       }),
     );
   });

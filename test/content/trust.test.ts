@@ -16,15 +16,17 @@ function outcome(json: unknown, trusted = false): unknown {
 }
 
 describe("asUserMessage", () => {
-  test("takes every user message, and drops its descriptors unless trusted", () => {
+  test("takes every user message, and drops its descriptors and its name unless trusted", () => {
     fc.assert(
-      fc.property(messagesByRole.user, (message) => {
+      fc.property(messagesByRole.user, ({ name, ...message }) => {
         const { content } = message;
         const bare =
           typeof content === "string"
             ? content
             : content.map((block) => (block.type === "text" ? { type: "text", text: block.text } : block));
-        expect(asUserMessage(message)).toEqual({ ...message, content: bare });
+        const named = name === undefined ? message : { ...message, name };
+        expect(asUserMessage(named)).toEqual({ ...message, content: bare });
+        expect(asUserMessage(named, { trusted: true }).name).toBe(name);
       }),
     );
   });

@@ -1,0 +1,94 @@
+import type { Context, ReplayDecision, ReplayPolicy, Resource } from "../content/index.js";
+import { stringArgument } from "../internal/arguments.js";
+import { bounded, type LeakageBoundary } from "./boundary.js";
+import { isSendable, type Place, placesIn } from "./places.js";
+import { replayCurrentTurn } from "./replay.js";
+import type { AttachmentReason } from "./texts.js";
+import { currentTurnStart } from "./turn.js";
+
+/** Options of {@link decideAttachments}. */
+export interface DecideAttachmentsOptions {
+  /** Where the request goes, such as `anthropic`; told to the boundary. */
+  readonly target: string;
+  /** Default {@link replayCurrentTurn}. */
+  readonly replay?: ReplayPolicy;
+  /** Default allows all. */
+  readonly boundary?: LeakageBoundary;
+  readonly signal?: AbortSignal;
+}
+
+/** What is to become of a resource at one place. */
+export interface DecidedAttachment {
+  readonly resource: Resource;
+  readonly entryId: string;
+  /** Index among the context's items. */
+  readonly item: number;
+  /** Index among the item's blocks. */
+  readonly block: number;
+  /** `full` says that the bytes may go: whether they are there is for whoever reads them to see. */
+  readonly decision: ReplayDecision;
+  readonly reason: AttachmentReason;
+}
+
+/** What is to become of a context's resources. */
+export interface AttachmentDecisions {
+  /** One for each place of a resource in the context, in order. */
+  readonly attachments: readonly DecidedAttachment[];
+  /** Ids that a view of the current turn asks for and the context does not hold. */
+  readonly unplacedViews: readonly string[];
+}
+
+/**
+ * Decides, for each place of a resource in a context, whether its bytes may be sent, its descriptor, or nothing. The policy
+ * decides, the boundary can lessen; links and bytes of unknown type are only ever described. Nothing is read.
+ */
+export async function decideAttachments(
+  context: Pick<Context, "items" | "views">,
+  options: DecideAttachmentsOptions,
+): Promise<AttachmentDecisions> {
+  const target = stringArgument("target", options?.target);
+  const places = placesIn(context);
+  const attachments: DecidedAttachment[] = [];
+  for (const at of places) {
+    options.signal?.throwIfAborted();
+    const { resource, block, place } = at;
+    const { entryId, item } = place;
+    attachments.push({ resource, entryId, item, block, ...(await decide(at, target, options)) });
+  }
+  return { attachments, unplacedViews: unplacedViews(context, places) };
+}
+
+type Decided = Pick<DecidedAttachment, "decision" | "reason">;
+
+async function decide(
+  { resource, place }: Place,
+  target: string,
+  { replay = replayCurrentTurn, boundary }: DecideAttachmentsOptions,
+): Promise<Decided> {
+  const policy = isSendable(resource) ? byPolicy(replay(resource, place), place) : neverSent(resource);
+  const { decision: wanted } = policy;
+  if (boundary === undefined || wanted === "omit") return policy;
+  const intent = place.viewed ? "view" : place.currentTurn ? "attach" : "replay";
+  const decision = bounded(wanted, await boundary(resource, { target, wanted, intent, place }));
+  return decision === wanted ? policy : { decision, reason: "boundary" };
+}
+
+function byPolicy(decision: ReplayDecision, { viewed, currentTurn }: Place["place"]): Decided {
+  if (decision === "full")
+    return { decision, reason: viewed ? "viewed" : currentTurn ? "currentTurn" : "replayed" };
+  return { decision, reason: decision === "describe" && !currentTurn && !viewed ? "earlierTurn" : "policy" };
+}
+
+function neverSent(resource: Resource): Decided {
+  return { decision: "describe", reason: resource.kind === "link" ? "link" : "unknownType" };
+}
+
+function unplacedViews(
+  context: Pick<Context, "items" | "views">,
+  places: readonly Place[],
+): readonly string[] {
+  const placed = new Set(places.map(({ resource }) => resource.resourceId));
+  const start = currentTurnStart(context);
+  const asked = context.views.flatMap(({ resourceId, item }) => (item >= start ? [resourceId] : []));
+  return [...new Set(asked)].filter((id) => !placed.has(id));
+}
