@@ -5,4 +5,5 @@
  */
 export * from "./blobs/index.js";
 export * from "./content/index.js";
+export { project } from "./projections/index.js";
 export * from "./session/index.js";

@@ -104,6 +104,17 @@ export interface ErrorDetails {
   FILE_TOO_LARGE: { readonly path: string; readonly bytes: number; readonly maxBytes: number };
   /** A file was written to, or another one put in its place, while it was being read. */
   CHANGED_DURING_READ: { readonly path: string };
+  /** A context cannot go to a target without changes that the caller did not choose, and it asked to be told by an error. */
+  PROJECTION_LOSSY: {
+    readonly target: string;
+    readonly losses: readonly {
+      readonly code: string;
+      readonly by: string;
+      readonly entryId: string;
+      readonly block?: number;
+      readonly reason: string;
+    }[];
+  };
   /** The storage below refused: `errno` is its own code, such as ENOSPC. */
   STORAGE_FAILED: { readonly operation: string; readonly path: string; readonly errno: string };
 }

@@ -1,0 +1,6 @@
+/**
+ * Being written.
+ *
+ * @module projections/anthropic
+ */
+export {};

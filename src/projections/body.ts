@@ -1,0 +1,141 @@
+import { encodeUtf8 } from "../internal/bytes.js";
+import { encodeBase64 } from "../internal/encode-base64.js";
+import type { Projection } from "./projection.js";
+import type { MediaPart, NeutralRequest } from "./turns.js";
+
+/** A request's body in pieces. */
+export interface RequestBody extends Iterable<Uint8Array> {
+  /** Bytes of the whole. */
+  readonly size: number;
+  /** The pieces as `fetch` takes them, with `duplex: "half"`. */
+  stream(): ReadableStream<Uint8Array>;
+}
+
+/** Shorter strings cost less to write than to look up. */
+const minSpliced = 1024;
+
+/**
+ * A projection's value as the JSON that a provider reads, byte for byte what `JSON.stringify` gives, in pieces: what is
+ * attached is written as it stands and is never part of a larger string. Bytes, as Bedrock has them, become base64. Each
+ * iteration makes the pieces anew, one after the other.
+ *
+ * @param extra members of the request besides the value's, such as `model`; they come first
+ * @example
+ * ```ts
+ * const projection = await project(await session.context(), anthropicMessages({ model: "claude-sonnet-4-5" }));
+ * const body = toBody(projection, { model: "claude-sonnet-4-5", max_tokens: 4096 });
+ * const request = new Request("https://api.example.com/v1/messages", {
+ *   method: "POST", body: body.stream(), duplex: "half",
+ * } as RequestInit);
+ * ```
+ */
+export function toBody(
+  projection: Pick<Projection<object>, "value" | "request">,
+  extra: Readonly<Record<string, unknown>> = {},
+): RequestBody {
+  const { texts, spliced } = skeletonOf({ ...extra, ...projection.value }, payloadsOf(projection.request));
+  const frame = texts.map(encodeUtf8);
+  const size = [...frame, ...spliced].reduce((sum, { length }) => sum + length, 0);
+  function* pieces(): Generator<Uint8Array, void, undefined> {
+    for (const [at, piece] of frame.entries()) {
+      yield piece;
+      const payload = spliced[at];
+      if (payload === undefined) continue;
+      if (payload.prefix !== "") yield encodeUtf8(payload.prefix);
+      yield asciiBytes(payload.base64());
+    }
+  }
+  return {
+    size,
+    [Symbol.iterator]: pieces,
+    stream: () => {
+      const iterator = pieces();
+      return new ReadableStream<Uint8Array>({
+        pull(controller) {
+          const next = iterator.next();
+          if (next.done === true) controller.close();
+          else controller.enqueue(next.value);
+        },
+      });
+    },
+  };
+}
+
+interface Payload {
+  readonly prefix: string;
+  readonly base64: () => string;
+  /** Characters of both, each a byte. */
+  readonly length: number;
+}
+
+/** Strings of the request that can be long, by length, to be found again by identity. */
+type Payloads = ReadonlyMap<number, readonly { readonly whole: () => string; readonly payload: Payload }[]>;
+
+function payloadsOf({ turns }: NeutralRequest): Payloads {
+  const byLength = new Map<number, { whole: () => string; payload: Payload }[]>();
+  const add = (whole: () => string, payload: Payload) => {
+    const same = byLength.get(payload.length) ?? [];
+    byLength.set(payload.length, same);
+    same.push({ whole, payload });
+  };
+  for (const part of turns.flatMap(mediaIn)) {
+    const digits = Math.ceil(part.bytes.length / 3) * 4;
+    if (digits < minSpliced) continue;
+    const prefix = `data:${part.mediaType};base64,`;
+    const base64 = () => part.base64;
+    add(base64, { prefix: "", base64, length: digits });
+    add(() => part.dataUrl, { prefix, base64, length: prefix.length + digits });
+  }
+  return byLength;
+}
+
+function mediaIn(turn: NeutralRequest["turns"][number]): readonly MediaPart[] {
+  if (turn.role === "assistant") return [];
+  const shown = [...turn.results.flatMap(({ parts }) => parts), ...turn.parts];
+  return shown.filter((part): part is MediaPart => part.type === "media");
+}
+
+interface Skeleton {
+  /** What stands around the payloads, one more than there are of these. */
+  readonly texts: readonly string[];
+  readonly spliced: readonly Payload[];
+}
+
+/** The JSON of a value, cut where payloads belong. */
+function skeletonOf(value: object, payloads: Payloads): Skeleton {
+  for (let attempt = 0; ; attempt++) {
+    const spliced: Payload[] = [];
+    // A text of the request might hold the mark: then it is not as often there as it should, and another one is tried.
+    const mark = `payload ${attempt} of this request`;
+    const json = JSON.stringify(value, function (this: unknown, key: string, field: unknown) {
+      const payload = payloadFor((this as Record<string, unknown>)[key], field, payloads);
+      if (payload === undefined) return field;
+      spliced.push(payload);
+      return mark;
+    });
+    const texts = json.split(`"${mark}"`);
+    if (texts.length === spliced.length + 1) return { texts: withQuotes(texts), spliced };
+  }
+}
+
+/** The quotes of the marks, given back to what stands around them. */
+function withQuotes(texts: readonly string[]): readonly string[] {
+  return texts.map((text, at) => `${at === 0 ? "" : '"'}${text}${at === texts.length - 1 ? "" : '"'}`);
+}
+
+function payloadFor(raw: unknown, field: unknown, payloads: Payloads): Payload | undefined {
+  // Before the field, since a Buffer says what it is as JSON.
+  if (raw instanceof Uint8Array) {
+    return { prefix: "", base64: () => encodeBase64(raw), length: Math.ceil(raw.length / 3) * 4 };
+  }
+  if (typeof field !== "string" || field.length < minSpliced) return undefined;
+  return payloads.get(field.length)?.find(({ whole }) => whole() === field)?.payload;
+}
+
+/** The bytes of text that is ASCII, by the engine's fastest way. */
+function asciiBytes(text: string): Uint8Array {
+  const { Buffer } = globalThis as {
+    readonly Buffer?: { from(text: string, encoding: "latin1"): Uint8Array };
+  };
+  return Buffer === undefined ? encodeUtf8(text) : Buffer.from(text, "latin1");
+}

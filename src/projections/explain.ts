@@ -1,0 +1,170 @@
+import type { Context } from "../content/index.js";
+import { isRecord } from "../internal/shape.js";
+import type { EntryDraft } from "../session/index.js";
+import { pathsIn } from "./error-paths.js";
+import { quarantine } from "./quarantine.js";
+import type { MediaPart, NeutralRequest, Part, ReferencePart } from "./turns.js";
+
+/** What a provider's refusal is about. */
+export interface Explanation {
+  readonly entryId: string;
+  /** Index among the blocks of the message; absent where the whole message is meant. */
+  readonly block?: number;
+  readonly resourceId?: string;
+  /** `path`: the provider named the place. `guess`: it named a kind of thing, and this is the likeliest of them. */
+  readonly certainty: "path" | "guess";
+  /** The place in the request, as the provider named it. */
+  readonly path?: string;
+  /** What the provider said. */
+  readonly message: string;
+  /** Append them, and the next projection goes without what was refused. */
+  readonly drafts: readonly EntryDraft[];
+}
+
+/** What an explanation is made from. */
+export interface Explained {
+  readonly context: Pick<Context, "items">;
+  readonly value: unknown;
+  readonly request: NeutralRequest;
+  readonly marks: WeakMap<object, Part>;
+}
+
+type Attached = MediaPart | ReferencePart;
+
+/**
+ * From a provider's refusal to the entry at fault. By the path that it names, as in `messages.41.content.31` or
+ * `input[2].content[0]`; where it names none and speaks of an image or a document, or of too many bytes, the newest of
+ * those, or the largest: what was sent before was taken before.
+ */
+export function explainRejection(error: unknown, explained: Explained): Explanation | undefined {
+  const { message, status } = rejectionOf(error);
+  if (status !== undefined && ![400, 413, 422].includes(status)) return undefined;
+  const { value, marks } = explained;
+  for (const { path, keys } of pathsIn(error, isRecord(value) ? Object.keys(value) : [])) {
+    const part = partAt(value, keys, marks, aboutMedia.test(message));
+    if (part !== undefined) return explanation(part, message, explained, path);
+  }
+  const guess = likeliest(message, status, explained.request);
+  return guess && explanation(guess, message, explained);
+}
+
+const aboutMedia = /image|picture|document|pdf|file|media|base64/i;
+const aboutSize = /too large|too big|exceeds?|maximum.*(?:size|bytes)|payload|entity/i;
+
+function rejectionOf(error: unknown): { readonly message: string; readonly status: number | undefined } {
+  if (typeof error === "string") return { message: error, status: undefined };
+  if (!isRecord(error)) return { message: "", status: undefined };
+  const { message, status, statusCode, code, $metadata } = error;
+  const http = isRecord($metadata) ? $metadata.httpStatusCode : undefined;
+  const found = [status, statusCode, http, code].find((one) => typeof one === "number");
+  return { message: typeof message === "string" ? message : "", status: found };
+}
+
+/** The deepest part on the way, or the newest attachment below where the path ends at a turn and the words are of one. */
+function partAt(
+  value: unknown,
+  keys: readonly (string | number)[],
+  marks: WeakMap<object, Part>,
+  wantsMedia: boolean,
+): Part | undefined {
+  let at = value;
+  let found: Part | undefined;
+  for (const key of keys) {
+    if (typeof at !== "object" || at === null) break;
+    const next: unknown = (at as Record<string | number, unknown>)[key];
+    if (next === undefined) break;
+    at = next;
+    if (typeof at === "object" && at !== null) found = marks.get(at) ?? found;
+  }
+  if (!wantsMedia || (found !== undefined && isAttached(found))) return found;
+  return newestBelow(at, marks) ?? found;
+}
+
+const maxSearched = 10_000;
+
+function newestBelow(from: unknown, marks: WeakMap<object, Part>): Attached | undefined {
+  const open: unknown[] = [from];
+  let newest: Attached | undefined;
+  for (let looked = 0; open.length > 0 && looked < maxSearched; looked++) {
+    const at = open.pop();
+    if (typeof at !== "object" || at === null || ArrayBuffer.isView(at)) continue;
+    const part = marks.get(at);
+    if (part !== undefined && isAttached(part) && (newest === undefined || isNewer(part, newest))) {
+      newest = part;
+    }
+    open.push(...Object.values(at));
+  }
+  return newest;
+}
+
+function isAttached(part: Part): part is Attached {
+  return part.type === "media" || part.type === "reference";
+}
+
+function isNewer(a: Part, b: Part): boolean {
+  return a.origin.item > b.origin.item || (a.origin.item === b.origin.item && block(a) > block(b));
+}
+
+function block({ origin }: Part): number {
+  return origin.block ?? 0;
+}
+
+function likeliest(message: string, status: number | undefined, request: NeutralRequest): Part | undefined {
+  const tooLarge = status === 413 || aboutSize.test(message);
+  if (!tooLarge && !aboutMedia.test(message)) return undefined;
+  const attached = attachedIn(request);
+  const isDocument = /document|pdf/i.test(message);
+  const named = attached.filter(({ kind }) =>
+    !/image|picture/i.test(message) ? !isDocument || kind === "document" : kind === "image",
+  );
+  const from = named.length > 0 ? named : attached;
+  if (from.length === 0) return undefined;
+  if (!tooLarge) return from.reduce((newest, part) => (isNewer(part, newest) ? part : newest));
+  return from.reduce((largest, part) => (sizeOf(part) > sizeOf(largest) ? part : largest));
+}
+
+function sizeOf(part: Attached): number {
+  return part.type === "media" ? part.bytes.length : 0;
+}
+
+function attachedIn({ turns }: NeutralRequest): readonly Attached[] {
+  return turns.flatMap((turn) => {
+    const shown = turn.role === "user" ? [...turn.results.flatMap(({ parts }) => parts), ...turn.parts] : [];
+    return shown.filter((part): part is Attached => part.type !== "text");
+  });
+}
+
+function explanation(
+  part: Part,
+  message: string,
+  { context }: Explained,
+  path?: string,
+): Explanation | undefined {
+  const { entryId, item, block: index } = part.origin;
+  if (item < 0) return undefined;
+  const resource = isAttached(part) ? part.resource : undefined;
+  // Another place of the same resource would send it in this one's stead.
+  const places = [{ entryId, ...(index === undefined ? {} : { block: index }) }];
+  if (resource !== undefined) places.push(...placesOf(context, resource.resourceId));
+  return {
+    entryId,
+    ...(index === undefined ? {} : { block: index }),
+    ...(resource === undefined ? {} : { resourceId: resource.resourceId }),
+    certainty: path === undefined ? "guess" : "path",
+    ...(path === undefined ? {} : { path }),
+    message,
+    drafts: quarantine(context, places),
+  };
+}
+
+function placesOf(
+  { items }: Pick<Context, "items">,
+  resourceId: string,
+): { entryId: string; block: number }[] {
+  return items.flatMap(({ entryId, message }) => {
+    if (!("content" in message) || typeof message.content === "string") return [];
+    return [...message.content.entries()].flatMap(([index, one]) =>
+      one.type === "text" && one.resource?.resourceId === resourceId ? [{ entryId, block: index }] : [],
+    );
+  });
+}

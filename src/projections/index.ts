@@ -1,0 +1,55 @@
+/**
+ * A session's context as a valid request for any provider, with what was lost on the way named.
+ *
+ * @module projections
+ */
+export type { AttachmentReport, SendReason } from "./attach.js";
+export { type RequestBody, toBody } from "./body.js";
+export { type CacheMark, type CachePolicy, cacheConversation, cacheSystem } from "./cache.js";
+export {
+  type ContractComparison,
+  compareContracts,
+  type PromptContract,
+  type PromptContractOptions,
+  promptContract,
+} from "./contract.js";
+export type { Explanation } from "./explain.js";
+export type { Loss, LossCode } from "./loss.js";
+export { project } from "./project.js";
+export type { Projection, ProjectionWarning, ProjectOptions } from "./projection.js";
+export { type QuarantinePlace, quarantine } from "./quarantine.js";
+export {
+  type MemoryReferenceCache,
+  memoryReferenceCache,
+  type ProviderReference,
+  type ReferenceCache,
+  type ReferenceKey,
+} from "./references.js";
+export type { ImageBounds, ImageToResize, ResizeImage } from "./resize.js";
+export type {
+  CallIdRule,
+  Maker,
+  RenderTools,
+  Target,
+  TargetLimits,
+  TargetMedia,
+  TargetRules,
+} from "./target.js";
+export type {
+  AssistantTurn,
+  CallPart,
+  MediaPart,
+  NeutralRequest,
+  OpaquePart,
+  Origin,
+  Part,
+  ReasoningPart,
+  ReferencePart,
+  ResultPart,
+  SaidPart,
+  ShownPart,
+  TextPart,
+  Turn,
+  UserTurn,
+} from "./turns.js";
+export type { ProjectionUsage } from "./usage.js";

@@ -1,0 +1,91 @@
+import { digest } from "../blobs/index.js";
+import type { Context, ContextMessage, ImageBlock, StoredResource, TextBlock } from "../content/index.js";
+import { decodeBase64 } from "../internal/base64.js";
+import { essenceOf } from "../internal/media-types.js";
+import { sniff } from "../media/index.js";
+
+/** An image that is inline in its message. */
+export interface InlineImage {
+  /** Undefined where its data is no base64. */
+  readonly bytes: Uint8Array | undefined;
+  /** The data as it came, where it is exact base64 of the bytes. */
+  readonly base64: string | undefined;
+}
+
+/** A context in which inline images are resources like any other, for policies to decide on. */
+export interface InlineContext {
+  readonly context: Pick<Context, "items" | "views">;
+  /** By the resource that stands for it. */
+  readonly images: ReadonlyMap<string, InlineImage>;
+}
+
+/**
+ * Puts a resource in the place of each inline image. Its id is of this projection alone, so that no view can ask for it.
+ *
+ * @param named whether somebody will look at the digest, which takes as long as all the rest
+ */
+export function inlineAsResources(context: Pick<Context, "items" | "views">, named: boolean): InlineContext {
+  const images = new Map<string, InlineImage>();
+  const items = context.items.map((entry, item) => {
+    const { message } = entry;
+    if (!hasInline(message)) return entry;
+    const content = message.content.map((block, index): TextBlock => {
+      if (block.type !== "image") return block;
+      const image = readInline(block);
+      const resource = resourceFor(block, image, `inline_${item}_${index}`, named);
+      images.set(resource.resourceId, image);
+      return { type: "text", text: "", resource };
+    });
+    return { ...entry, message: { ...message, content } as ContextMessage };
+  });
+  return images.size === 0 ? { context, images } : { context: { ...context, items }, images };
+}
+
+type WithInline = ContextMessage & { readonly content: readonly (TextBlock | ImageBlock)[] };
+
+function hasInline(message: ContextMessage): message is WithInline {
+  return (
+    (message.role === "user" || message.role === "toolResult" || message.role === "custom") &&
+    typeof message.content !== "string" &&
+    message.content.some((block) => block.type === "image")
+  );
+}
+
+/** Other writers break lines, leave out padding, or use the URL alphabet; the bytes are the same. */
+function readInline({ data }: ImageBlock): InlineImage {
+  const strict = decodeBase64(data);
+  if (strict !== undefined) return { bytes: strict, base64: data };
+  const digits = data
+    .replace(/[\t\n\f\r ]+/g, "")
+    .replaceAll("-", "+")
+    .replaceAll("_", "/")
+    .replace(/={1,2}$/, "");
+  return { bytes: decodeBase64(digits.padEnd(Math.ceil(digits.length / 4) * 4, "=")), base64: undefined };
+}
+
+function resourceFor(
+  { mimeType }: ImageBlock,
+  { bytes = new Uint8Array() }: InlineImage,
+  resourceId: string,
+  named: boolean,
+): StoredResource {
+  const media = sniff(bytes);
+  const size = media?.kind === "image" ? { width: media.width, height: media.height } : {};
+  const blob = named ? digest(bytes) : (`sha256:${"0".repeat(64)}` as const);
+  return {
+    resourceId,
+    kind: "image",
+    source: "import",
+    mediaType: media?.kind === "image" ? media.mediaType : declaredImage(mimeType),
+    size: bytes.length,
+    blob,
+    contentSha256: blob.slice("sha256:".length),
+    ...size,
+  };
+}
+
+/** An image block is about an image, whatever its type says. */
+function declaredImage(mimeType: string): string {
+  const essence = essenceOf(mimeType);
+  return /^image\/[a-z0-9.+-]+$/.test(essence) ? essence : "image/png";
+}

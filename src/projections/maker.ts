@@ -1,0 +1,29 @@
+import type { AssistantMessage } from "../content/index.js";
+import type { Maker } from "./target.js";
+
+/**
+ * Whether a message's signatures are of use to a target: the provider is the same, the model too but for a date or an alias,
+ * the protocol where both name one, and the account where either does.
+ */
+export function isOwn(message: AssistantMessage, maker: Maker): boolean {
+  return (
+    message.provider === maker.provider &&
+    (message.model === maker.model || modelFamily(message.model) === modelFamily(maker.model)) &&
+    (maker.api === undefined || !namesApi(message) || message.api === maker.api) &&
+    message.account === maker.account
+  );
+}
+
+/** `unknown` is what a message says that nobody told its protocol. */
+function namesApi({ api }: AssistantMessage): boolean {
+  return api !== undefined && api !== "unknown";
+}
+
+/**
+ * A model's name without what an alias leaves open: a reply names the dated snapshot where the request named the alias, as in
+ * `claude-sonnet-4-5` and `claude-sonnet-4-5-20250929`, `gpt-5` and `gpt-5-2025-08-07`, `gemini-2.5-pro` and
+ * `models/gemini-2.5-pro-002`.
+ */
+function modelFamily(model: string): string {
+  return model.replace(/^models\//, "").replace(/(?:-latest|[-@]\d{8}|-\d{4}-\d{2}-\d{2}|-00\d)$/, "");
+}

@@ -1,0 +1,53 @@
+import type { StoredResource } from "../content/index.js";
+import { decodeUtf8 } from "../internal/bytes.js";
+import { encodeBase64 } from "../internal/encode-base64.js";
+import { cleanText } from "./clean.js";
+import { isTextual } from "./media-types.js";
+import type { MediaPart, Origin } from "./turns.js";
+
+/** What a media part is made of. */
+export interface MediaPartInit {
+  readonly kind: MediaPart["kind"];
+  readonly mediaType: string;
+  readonly bytes: Uint8Array;
+  readonly origin: Origin;
+  readonly name?: string;
+  readonly width?: number;
+  readonly height?: number;
+  readonly animated?: boolean;
+  readonly resource?: StoredResource;
+  /** The base64 of the bytes, where it is known already. */
+  readonly base64?: string;
+  /** Whether NUL is refused in text. */
+  readonly refusesNul?: boolean;
+}
+
+/**
+ * A media part whose other forms are made when they are first asked for: a target reads one of them. Each is one string from
+ * then on, by which a body finds it again in the value and writes it without a copy.
+ */
+export function mediaPart(init: MediaPartInit): MediaPart {
+  const { base64: known, refusesNul = false, ...facts } = init;
+  let base64 = known;
+  let dataUrl: string | undefined;
+  let text: string | undefined;
+  const encoded = (): string => {
+    base64 ??= encodeBase64(init.bytes);
+    return base64;
+  };
+  return {
+    type: "media",
+    ...facts,
+    get base64() {
+      return encoded();
+    },
+    get dataUrl() {
+      dataUrl ??= `data:${init.mediaType};base64,${encoded()}`;
+      return dataUrl;
+    },
+    get text() {
+      text ??= isTextual(init.mediaType) ? cleanText(decodeUtf8(init.bytes) ?? "", refusesNul) : "";
+      return text;
+    },
+  };
+}

@@ -1,0 +1,150 @@
+import { type Context, type ToolResultMessage, toolPairs } from "../content/index.js";
+import { describe } from "../internal/arguments.js";
+import { CallIds } from "./call-ids.js";
+import type {
+  AssistantDraft,
+  MessageDraft,
+  PairedResult,
+  ResultDraft,
+  SaidDraft,
+  TurnDraft,
+} from "./draft.js";
+import type { LossList } from "./loss.js";
+import type { TargetRules } from "./target.js";
+import type { CallPart, TextPart } from "./turns.js";
+import { interruptedText, openingText } from "./words.js";
+
+/** What pairing needs to know besides the messages. */
+export interface PairOptions {
+  readonly rules: TargetRules;
+  readonly losses: LossList;
+}
+
+/**
+ * Makes turns that alternate, in which each call is answered in the turn right after it: results are brought forward to their
+ * calls, a call that has none gets one that says so, and a result without a call is dropped. Ids of calls become what the
+ * target takes, each once in the request.
+ *
+ * What a call's id becomes depends on what stands before it alone, so that a longer history does not change it.
+ */
+export function pairTurns(
+  items: Context["items"],
+  messages: readonly MessageDraft[],
+  { rules, losses }: PairOptions,
+): TurnDraft[] {
+  const results = new Map<number, ResultDraft>();
+  for (const message of messages) if (message.role === "toolResult") results.set(message.item, message);
+  const answers = answersByCall(items);
+  const ids = new CallIds(rules.callId);
+  const turns: TurnDraft[] = [];
+  for (const message of messages) {
+    if (message.role === "user") userTurn(turns).parts.push(...message.parts);
+    else if (message.role === "assistant") {
+      const calls: CallPart[] = [];
+      const parts = message.parts.map((part) => {
+        if (part.type !== "call") return part;
+        const call = withId(part, ids, losses);
+        calls.push(call);
+        return call;
+      });
+      assistantTurn(turns, rules).parts.push(...parts);
+      if (calls.length === 0) continue;
+      const { results: answered } = userTurn(turns);
+      for (const call of calls) answered.push(answer(call, message, answers, results, losses));
+    }
+  }
+  dropOrphans(items, results, losses);
+  return turns;
+}
+
+/** The index of the result of each call, by the call's item and block. */
+function answersByCall(items: Context["items"]): ReadonlyMap<string, number> {
+  const { pairs } = toolPairs(items.map(({ message }) => message));
+  const answers = new Map<string, number>();
+  for (const { call, callAt, resultAt } of pairs) {
+    const key = `${callAt} ${call.id}`;
+    // Of calls with one id in one message the first stays, and the first result with it.
+    if (resultAt !== undefined && !answers.has(key)) answers.set(key, resultAt);
+  }
+  return answers;
+}
+
+function withId(call: CallPart, ids: CallIds, losses: LossList): CallPart {
+  const id = ids.idFor(call.storedId);
+  if (id !== call.storedId && !ids.isWithin(call.storedId, id)) {
+    const reason = "the target takes other characters, a shorter id, or each id once";
+    losses.add(call.origin, { code: "callId", by: "target", reason, instead: id });
+  }
+  return { ...call, id };
+}
+
+function answer(
+  call: CallPart,
+  { item }: AssistantDraft,
+  answers: ReadonlyMap<string, number>,
+  results: Map<number, ResultDraft>,
+  losses: LossList,
+): PairedResult {
+  const { id: callId, storedId: storedCallId, name, origin } = call;
+  const resultAt = answers.get(`${item} ${storedCallId}`);
+  const result = resultAt === undefined ? undefined : results.get(resultAt);
+  if (resultAt === undefined || result === undefined) {
+    const reason = "a call without a result";
+    losses.add(origin, { code: "interrupted", by: "history", reason, instead: interruptedText });
+    const parts: readonly TextPart[] = [{ type: "text", text: interruptedText, origin }];
+    return { callId, storedCallId, name, isError: true, parts, origin };
+  }
+  results.delete(resultAt);
+  const { isError, parts, origin: at } = result;
+  return { callId, storedCallId, name, isError, parts, origin: at };
+}
+
+/** What is left was nobody's answer. */
+function dropOrphans(
+  items: Context["items"],
+  results: ReadonlyMap<number, ResultDraft>,
+  losses: LossList,
+): void {
+  if (results.size === 0) return;
+  const called = new Set<string>();
+  items.forEach(({ entryId, message }, item) => {
+    if (message.role === "assistant") {
+      for (const block of message.content) if (block.type === "toolCall") called.add(block.id);
+    }
+    if (!results.has(item)) return;
+    const { toolCallId } = message as ToolResultMessage;
+    const known = called.has(toolCallId);
+    const reason = known
+      ? `a second result for the call ${describe(toolCallId)}`
+      : `a result for ${describe(toolCallId)}, which nothing before it called`;
+    losses.add(
+      { entryId, item },
+      { code: known ? "duplicateResult" : "orphanResult", by: "history", reason },
+    );
+  });
+}
+
+function userTurn(turns: TurnDraft[]): TurnDraft & { readonly role: "user" } {
+  const last = turns.at(-1);
+  if (last?.role === "user") return last;
+  const turn = { role: "user" as const, results: [], parts: [] };
+  turns.push(turn);
+  return turn;
+}
+
+/** Results that were answered stand between two messages of the model; without them the two are one turn. */
+function assistantTurn(
+  turns: TurnDraft[],
+  { userFirst = true }: TargetRules,
+): { readonly parts: SaidDraft[] } {
+  const last = turns.at(-1);
+  if (last?.role === "assistant") return last;
+  if (last === undefined && userFirst) {
+    userTurn(turns).parts.push({ type: "text", text: openingText, origin: opening });
+  }
+  const turn = { role: "assistant" as const, parts: [] };
+  turns.push(turn);
+  return turn;
+}
+
+const opening = { entryId: "", item: -1 };

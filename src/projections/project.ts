@@ -1,0 +1,172 @@
+import type { Context } from "../content/index.js";
+import { SessileError } from "../errors/index.js";
+import { describe, oneOfOption, stringArgument } from "../internal/arguments.js";
+import type { LimitViolation } from "../limits/index.js";
+import { attach, reportOf } from "./attach.js";
+import { markedParts } from "./cache.js";
+import { keepLimits, limitWords } from "./degrade.js";
+import type { AttachmentDraft, TurnDraft } from "./draft.js";
+import { explainRejection } from "./explain.js";
+import { type Loss, LossList } from "./loss.js";
+import { pairTurns } from "./pairs.js";
+import type { Projection, ProjectionWarning, ProjectOptions } from "./projection.js";
+import { selectMessages } from "./select.js";
+import { isEmptyRequest, settle } from "./settle.js";
+import type { Target } from "./target.js";
+import { textBytes } from "./text-bytes.js";
+import type { NeutralRequest, Part } from "./turns.js";
+import { type ProjectionUsage, usageOf } from "./usage.js";
+
+/**
+ * A context as a request for one target: valid by its rules, within its limits, with what had to be changed or left out
+ * named. The same context gives the same bytes, and one that has grown keeps those of what it had, but where an attachment's
+ * replay ended, a limit took an item, a pending call got its result, an upload took the place of bytes, a cache marker
+ * moved, or a system message changed the instructions. The context is not changed.
+ *
+ * @throws SessileError PROJECTION_LOSSY where `onLoss` asks for it, and what the blob store throws; TypeError for a context or
+ *   target that is none
+ * @example
+ * ```ts
+ * const { value, losses } = await project(await session.context(), anthropicMessages({ model: "claude-sonnet-4-5" }));
+ * for (const { code, entryId, reason } of losses) console.warn(code, entryId, reason);
+ * ```
+ */
+export async function project<V>(
+  context: Pick<Context, "items" | "views">,
+  target: Target<V>,
+  options: ProjectOptions = {},
+): Promise<Projection<V>> {
+  checkArguments(context, target);
+  const onLoss = oneOfOption("onLoss", options.onLoss, ["report", "throw"]);
+  const { items } = context;
+  const { maker, rules = {} } = target;
+  const losses = new LossList();
+  const { system, messages } = selectMessages(items, { maker, rules, losses });
+  const turns = pairTurns(items, messages, { rules, losses });
+  const attaching = { now: Date.now, ...options };
+  const { works, unplacedViews, omitted } = await attach(
+    context,
+    attachmentsIn(turns),
+    target,
+    attaching,
+    losses,
+  );
+  noteUnplaced(context, unplacedViews, losses);
+  const bytes = (room: number) => textBytes(system, turns, room);
+  const broken = await keepLimits(works, bytes, target, attaching, losses);
+  const request = settle({ system, turns, works, omitted }, target, losses);
+  const marks = new WeakMap<object, Part>();
+  const value = render(request, target, options, marks);
+  const found = losses.inOrder();
+  if (onLoss === "throw") refuseLossy(target, found);
+  let usage: ProjectionUsage | undefined;
+  return {
+    value,
+    losses: found,
+    warnings: warningsOf(request, broken),
+    attachments: works.map(reportOf),
+    get usage() {
+      usage ??= usageOf(request, target);
+      return usage;
+    },
+    request,
+    target: target.name,
+    explain: (error) => explainRejection(error, { context, value, request, marks }),
+  };
+}
+
+function checkArguments(context: Pick<Context, "items" | "views">, target: Target<unknown>): void {
+  if (!Array.isArray(context?.items) || !Array.isArray(context.views)) {
+    throw new TypeError(`context: expected a context, got ${describe(context)}`);
+  }
+  stringArgument("target.name", target?.name);
+  stringArgument("target.maker.provider", target.maker?.provider);
+  stringArgument("target.maker.model", target.maker.model);
+  if (typeof target.render !== "function") {
+    throw new TypeError(`target.render: expected a function, got ${describe(target.render)}`);
+  }
+}
+
+/** The places of attachments that are in the request: those of dropped results are not. */
+function attachmentsIn(turns: readonly TurnDraft[]): readonly AttachmentDraft[] {
+  const found: AttachmentDraft[] = [];
+  const add = (part: { readonly type: string }) => {
+    if (part.type === "attachment") found.push(part as AttachmentDraft);
+  };
+  for (const turn of turns) {
+    if (turn.role === "user") for (const { parts } of turn.results) parts.forEach(add);
+    turn.parts.forEach(add);
+  }
+  return found;
+}
+
+function noteUnplaced(
+  { views }: Pick<Context, "views">,
+  unplaced: readonly string[],
+  losses: LossList,
+): void {
+  for (const resourceId of unplaced) {
+    const view = views.findLast((one) => one.resourceId === resourceId);
+    if (view === undefined) continue;
+    const reason = "a view of a resource that the context does not hold";
+    losses.add(
+      { entryId: view.entryId, item: view.item },
+      { code: "unplaced", by: "history", resourceId, reason },
+    );
+  }
+}
+
+function render<V>(
+  request: NeutralRequest,
+  target: Target<V>,
+  { cache }: ProjectOptions,
+  marks: WeakMap<object, Part>,
+): V {
+  const most = target.maxCacheMarkers ?? 0;
+  const cached = cache === undefined || most === 0 ? undefined : markedParts(request, cache, most);
+  return target.render(request, {
+    mark: (block, part) => {
+      marks.set(block, part);
+      return block;
+    },
+    endsCache: (part) => cached?.has(part) ?? false,
+  });
+}
+
+function refuseLossy(target: Target<unknown>, found: readonly Loss[]): void {
+  const forced = found.filter(({ by }) => by !== "policy");
+  const [first] = forced;
+  if (first === undefined) return;
+  throw new SessileError(
+    "PROJECTION_LOSSY",
+    `${forced.length} of the context's parts cannot go to ${target.name} as they are: ${first.code}, ${first.reason}`,
+    {
+      details: {
+        target: target.name,
+        losses: forced.map(({ code, by, entryId, block, reason }) => ({
+          code,
+          by,
+          entryId,
+          ...(block === undefined ? {} : { block }),
+          reason,
+        })),
+      },
+    },
+  );
+}
+
+function warningsOf(
+  request: NeutralRequest,
+  broken: readonly LimitViolation[],
+): readonly ProjectionWarning[] {
+  const warnings: ProjectionWarning[] = broken.map((violation) => ({
+    code: "overLimit",
+    message: `the text alone is ${limitWords(violation)}: compact the session`,
+  }));
+  if (isEmptyRequest(request)) {
+    warnings.push({ code: "empty", message: "the context has nothing that can be sent" });
+  } else if (request.turns.at(-1)?.role === "assistant") {
+    warnings.push({ code: "endsWithAssistant", message: "the last turn is the model's" });
+  }
+  return warnings;
+}

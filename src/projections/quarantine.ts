@@ -1,0 +1,77 @@
+import type { Context, ContextMessage } from "../content/index.js";
+import type { EntryDraft } from "../session/index.js";
+
+/** A place that is to leave the context. */
+export interface QuarantinePlace {
+  readonly entryId: string;
+  /** Index among the blocks of the message; absent for the whole message. */
+  readonly block?: number;
+}
+
+/**
+ * The drafts of context edits that take places out of a context, with words in their stead: append them, and the next
+ * projection goes without. A block leaves alone where its message can be edited; else the whole message does, and a tool
+ * call takes its result along. The history keeps everything: writing the content back restores it. Places that the context
+ * does not hold are left out.
+ *
+ * @param reason in words, to be read by the model; default `the provider refused it`
+ * @example
+ * ```ts
+ * const context = await session.context();
+ * const [{ entryId }] = context.items;
+ * await session.append(quarantine(context, [{ entryId, block: 1 }]));
+ * ```
+ */
+export function quarantine(
+  context: Pick<Context, "items">,
+  places: readonly QuarantinePlace[],
+  reason = "the provider refused it",
+): readonly EntryDraft[] {
+  const blocks = new Map<string, Set<number | undefined>>();
+  for (const { entryId, block } of places) {
+    blocks.set(entryId, (blocks.get(entryId) ?? new Set()).add(block));
+  }
+  const edited = new Set<string>();
+  return context.items.flatMap(({ entryId, message }): EntryDraft[] => {
+    const wanted = blocks.get(entryId);
+    if (wanted === undefined || edited.has(entryId)) return [];
+    edited.add(entryId);
+    const content = wanted.has(undefined) ? undefined : contentWithout(message, wanted, reason);
+    return [
+      {
+        type: "context_edit",
+        targetId: entryId,
+        replacement: content === undefined ? null : { content },
+      },
+    ];
+  });
+}
+
+/** Undefined where the message cannot be edited by blocks. */
+function contentWithout(
+  message: ContextMessage,
+  wanted: ReadonlySet<number | undefined>,
+  reason: string,
+): readonly unknown[] | undefined {
+  switch (message.role) {
+    case "user":
+    case "assistant":
+    case "toolResult":
+    case "custom": {
+      if (typeof message.content === "string") return undefined;
+      return message.content.map((block, index) =>
+        wanted.has(index) ? { type: "text", text: leftOut(block, reason) } : block,
+      );
+    }
+    default:
+      return undefined;
+  }
+}
+
+function leftOut(
+  block: { readonly type: string; readonly text?: string; readonly resource?: unknown },
+  reason: string,
+): string {
+  const what = block.resource === undefined ? `[${block.type}]` : block.text;
+  return `${what} (left out: ${reason})`;
+}

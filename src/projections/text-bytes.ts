@@ -1,0 +1,43 @@
+import { encodeUtf8 } from "../internal/bytes.js";
+import type { SaidDraft, ShownDraft, TurnDraft } from "./draft.js";
+import type { TextPart } from "./turns.js";
+
+/** JSON writes a control character in six bytes; nothing takes more for one UTF-16 unit. */
+const mostBytesPerUnit = 6;
+/** What any target puts around a part, its keys and an id among it. */
+const bytesAround = 300;
+
+/**
+ * At least as many bytes as a request has besides its attachments. By lengths alone where that is no more than the room
+ * there is; by writing it out where it is.
+ */
+export function textBytes(system: readonly TextPart[], turns: readonly TurnDraft[], room: number): number {
+  const texts = [...textsOf(system, turns)];
+  const around = texts.length * bytesAround;
+  const most = texts.reduce((sum, { length }) => sum + length * mostBytesPerUnit, around);
+  if (most <= room) return most;
+  return texts.reduce((sum, text) => sum + encodeUtf8(JSON.stringify(text)).length, around);
+}
+
+function* textsOf(system: readonly TextPart[], turns: readonly TurnDraft[]): Iterable<string> {
+  for (const part of system) yield part.text;
+  for (const turn of turns) {
+    if (turn.role === "user")
+      for (const { parts } of turn.results) for (const part of parts) yield textOf(part);
+    for (const part of turn.parts) yield textOf(part);
+  }
+}
+
+function textOf(part: ShownDraft | SaidDraft): string {
+  switch (part.type) {
+    case "text":
+    case "attachment":
+      return part.text + ("signature" in part ? part.signature : "");
+    case "reasoning":
+      return part.text + part.signature;
+    case "call":
+      return (JSON.stringify(part.arguments) ?? "") + (part.signature ?? "");
+    case "opaque":
+      return JSON.stringify(part.data) ?? "";
+  }
+}
