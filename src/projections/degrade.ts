@@ -30,10 +30,9 @@ export async function keepLimits(
   const situation = situationOf(limits);
   const retired = new Set<AttachmentWork>();
   const over = (work: AttachmentWork, violation: LimitViolation): void => {
-    refuse(work, "overLimit", limitWords(violation), losses);
-    for (const other of works) {
-      if (other.carrier === work)
-        other.draft.text = other.draft.text.replace(/ \([^()]*\)$/, ` (not shown: ${limitWords(violation)})`);
+    // Its other places said that it is shown here.
+    for (const place of works) {
+      if (place === work || place.carrier === work) refuse(place, "overLimit", limitWords(violation), losses);
     }
     live = live.filter((one) => one !== work);
   };

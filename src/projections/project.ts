@@ -56,7 +56,7 @@ export async function project<V>(
   const broken = await keepLimits(works, bytes, target, attaching, losses);
   const request = settle({ system, turns, works, omitted }, target, losses);
   const marks = new WeakMap<object, Part>();
-  const value = render(request, target, options, marks);
+  const value = render(request, target, options, marks, losses);
   const found = losses.inOrder();
   if (onLoss === "throw") refuseLossy(target, found);
   let usage: ProjectionUsage | undefined;
@@ -121,6 +121,7 @@ function render<V>(
   target: Target<V>,
   { cache }: ProjectOptions,
   marks: WeakMap<object, Part>,
+  losses: LossList,
 ): V {
   const most = target.maxCacheMarkers ?? 0;
   const cached = cache === undefined || most === 0 ? undefined : markedParts(request, cache, most);
@@ -130,6 +131,10 @@ function render<V>(
       return block;
     },
     endsCache: (part) => cached?.has(part) ?? false,
+    lose: (part, loss) => {
+      // What the projection itself put in is nobody's to miss.
+      if (part.origin.item >= 0) losses.add(part.origin, loss);
+    },
   });
 }
 

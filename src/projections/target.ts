@@ -1,5 +1,6 @@
 import type { ImageFamily, ImageTokenRule, PdfFamily } from "../estimate/index.js";
 import type { LimitProfile } from "../limits/index.js";
+import type { Loss } from "./loss.js";
 import type { ProviderReference } from "./references.js";
 import type { NeutralRequest, OpaquePart, Part, ReasoningPart, SaidPart } from "./turns.js";
 
@@ -39,7 +40,10 @@ export interface Target<V> {
   render(request: NeutralRequest, tools: RenderTools): V;
 }
 
-/** A model, by the way to it. Two are the same where all that both name is. */
+/**
+ * A model, by the way to it. Two are the same where the provider is, the model but for a date or an alias, the protocol where both
+ * name one, and the account.
+ */
 export interface Maker {
   readonly provider: string;
   readonly model: string;
@@ -114,4 +118,6 @@ export interface RenderTools {
   mark<T extends object>(block: T, part: Part): T;
   /** Whether a cache marker belongs behind this part. Asked by targets with `maxCacheMarkers`. */
   endsCache(part: Part): boolean;
+  /** Notes a loss that only this target can know of, such as of reasoning whose signature is not what it takes. */
+  lose(part: Part, loss: Pick<Loss, "code" | "by" | "reason" | "instead">): void;
 }

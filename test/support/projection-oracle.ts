@@ -1,0 +1,173 @@
+import type { Context, ContextMessage, Resource } from "sessile/content";
+import type { Loss, Projection } from "sessile/projections";
+import { interruptedText } from "../../src/projections/words.js";
+
+/** A value as the provider would read it: bytes as base64, and easy to search. */
+export function written(value: unknown): string {
+  return JSON.stringify(value, function (this: Record<string, unknown>, key: string, field: unknown) {
+    const raw = this[key];
+    return raw instanceof Uint8Array ? Buffer.from(raw).toString("base64") : field;
+  });
+}
+
+type Facts = Pick<Projection<unknown>, "losses" | "attachments" | "value">;
+
+/** The words that a text has as a mark of its own. */
+const wordsIn = (text: string): readonly string[] => text.match(/w\d+w/g) ?? [];
+
+/** One thing that a context holds. */
+interface Held {
+  readonly entryId: string;
+  readonly block: number | undefined;
+  readonly words: readonly string[];
+  readonly resource?: Resource;
+  /** Base64 of an inline image. */
+  readonly inline?: string;
+}
+
+function heldBy(entryId: string, message: ContextMessage): readonly Held[] {
+  switch (message.role) {
+    case "bashExecution":
+      if (message.excludeFromContext === true) return [];
+      return [{ entryId, block: undefined, words: wordsIn(message.command + message.output) }];
+    case "compactionSummary":
+    case "branchSummary":
+      return [{ entryId, block: undefined, words: wordsIn(message.summary) }];
+    default: {
+      if (typeof message.content === "string") {
+        return [{ entryId, block: undefined, words: wordsIn(message.content) }];
+      }
+      return message.content.map((block, index) => {
+        const place = { entryId, block: index };
+        switch (block.type) {
+          case "text":
+            return block.resource === undefined
+              ? { ...place, words: wordsIn(block.text) }
+              : { ...place, words: [], resource: block.resource };
+          case "image":
+            return { ...place, words: [], inline: block.data };
+          case "thinking":
+            return {
+              ...place,
+              words: wordsIn(block.thinking + (block.redacted ? block.thinkingSignature : "")),
+            };
+          case "toolCall":
+            return { ...place, words: wordsIn(JSON.stringify(block.arguments)) };
+          default:
+            return { ...place, words: wordsIn(JSON.stringify(block)) };
+        }
+      });
+    }
+  }
+}
+
+/** What is absent from a value though no loss says so. */
+export function silentlyAbsent(context: Context, projection: Facts): readonly string[] {
+  const text = written(projection.value);
+  const told = new Set<string>();
+  for (const { entryId, block } of projection.losses) told.add(`${entryId} ${block}`);
+  return context.items.flatMap(({ entryId, message }) =>
+    heldBy(entryId, message).flatMap((held) => {
+      if (told.has(`${entryId} ${held.block}`) || told.has(`${entryId} undefined`)) return [];
+      if (held.words.some((word) => !text.includes(word))) return [`${entryId} ${held.block}: ${held.words}`];
+      if (held.inline !== undefined) {
+        return text.includes(held.inline) ? [] : [`${entryId} ${held.block}: inline image`];
+      }
+      if (held.resource === undefined) return [];
+      const report = projection.attachments.find(
+        (one) => one.entryId === entryId && one.block === held.block,
+      );
+      const shown = report?.sent === "bytes" || report?.sent === "text" || report?.sent === "reference";
+      const elsewhere =
+        report?.reason === "sentAlready" &&
+        projection.attachments.some(
+          (one) =>
+            one.resourceId === report.resourceId && one.sent !== "descriptor" && one.sent !== "nothing",
+        );
+      const isLink = held.resource.kind === "link" && report?.sent === "descriptor";
+      return shown || elsewhere || isLink
+        ? []
+        : [`${entryId} ${held.block}: attachment ${JSON.stringify(report)}`];
+    }),
+  );
+}
+
+/** Losses of what is there all the same, as it was. */
+export function falseLosses(
+  context: Context,
+  projection: Facts,
+  bytesOf: (resource: Resource) => string | undefined,
+): readonly Loss[] {
+  const text = written(projection.value);
+  const held = new Map<string, Held>();
+  for (const { entryId, message } of context.items) {
+    for (const one of heldBy(entryId, message)) held.set(`${entryId} ${one.block}`, one);
+  }
+  const wordsOf = (loss: Loss): readonly string[] =>
+    [...held.values()]
+      .filter((one) => one.entryId === loss.entryId && (loss.block === undefined || one.block === loss.block))
+      .flatMap(({ words }) => words);
+  return projection.losses.filter((loss) => {
+    const one = held.get(`${loss.entryId} ${loss.block}`);
+    switch (loss.code) {
+      case "described":
+      case "omitted":
+      case "missing":
+      case "corrupt":
+      case "invalid":
+      case "unsupported":
+      case "overLimit": {
+        const { resource, inline } = one ?? {};
+        const elsewhere = projection.attachments.some(
+          (report) =>
+            report.sent === "bytes" && resource !== undefined && report.resourceId === resource.resourceId,
+        );
+        const bytes = inline ?? (resource && bytesOf(resource));
+        if (loss.instead !== undefined && !text.includes(JSON.stringify(loss.instead).slice(1, -1)))
+          return true;
+        return bytes !== undefined && bytes !== "" && !elsewhere && text.includes(bytes);
+      }
+      case "reasoning":
+      case "opaque":
+      case "duplicateCall":
+      case "orphanResult":
+      case "duplicateResult":
+      case "notRepeated":
+        return wordsOf(loss).some((word) => text.includes(word));
+      case "interrupted":
+        return !text.includes(interruptedText);
+      case "callId":
+      case "toolName":
+        return loss.instead === undefined || !text.includes(JSON.stringify(loss.instead).slice(1, -1));
+      case "asText":
+        return one?.resource === undefined || text.includes(bytesOf(one.resource) ?? "\0");
+      default:
+        return false;
+    }
+  });
+}
+
+/** Whether a value goes on where another ends: all that was there is, but that the last of a list may have grown. */
+export function goesOn(before: unknown, after: unknown): boolean {
+  if (Array.isArray(before) && Array.isArray(after)) {
+    if (before.length > after.length) return false;
+    return before.every((item, at) =>
+      at === before.length - 1 ? goesOn(item, after[at]) : same(item, after[at]),
+    );
+  }
+  if (isObject(before) && isObject(after)) {
+    const keys = Object.keys(before);
+    return keys.every((key) => goesOn(before[key], after[key]));
+  }
+  return same(before, after);
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return (
+    typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Uint8Array)
+  );
+}
+
+function same(a: unknown, b: unknown): boolean {
+  return written(a) === written(b);
+}
