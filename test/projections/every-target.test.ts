@@ -19,7 +19,7 @@ async function bytesByBlob({ entries, blobs }: HazardousSession): Promise<Readon
   return found;
 }
 
-describe.each(checkedTargets)("$name", ({ target, breaches, makers, keepsPrefix }) => {
+describe.each(checkedTargets)("$name", ({ target, breaches, makers, keepsPrefix, withoutInstructions }) => {
   const sessions = hazardousSession(30, makers);
 
   test("takes what any session becomes", async () => {
@@ -77,7 +77,11 @@ describe.each(checkedTargets)("$name", ({ target, breaches, makers, keepsPrefix 
         fc.pre(!earlier.losses.some(({ code }) => code === "interrupted"));
         fc.pre(!earlier.warnings.some(({ code }) => code === "empty"));
         fc.pre(!newlyLimited(before, earlier.losses, later.losses));
-        const turnsOf = (value: object) => ({ ...value, system: "", systemInstruction: "" });
+        const turnsOf = (value: object) => ({
+          ...(withoutInstructions?.(value) ?? value),
+          system: "",
+          systemInstruction: "",
+        });
         const kept = goesOn(turnsOf(earlier.value), turnsOf(later.value));
         expect(kept ? [] : [earlier.value, later.value]).toEqual([]);
       }),

@@ -1,6 +1,7 @@
 import { limitProfiles } from "sessile/limits";
 import type { NeutralRequest, Part, Target } from "sessile/projections";
 import type { HazardMaker } from "../arbitraries/hazards.js";
+import { checkedOpenai } from "./providers/openai/checked.js";
 
 /** A target, and what its provider has to say of what it gives. */
 export interface CheckedTarget {
@@ -12,6 +13,8 @@ export interface CheckedTarget {
   readonly makers: readonly HazardMaker[];
   /** False where only the latest turn is sent. */
   readonly keepsPrefix: boolean;
+  /** The value without its instructions, where they are no member of their own. */
+  readonly withoutInstructions?: (value: object) => object;
 }
 
 const foreign: HazardMaker = { provider: "elsewhere", model: "other-1", api: "other-api" };
@@ -84,4 +87,5 @@ function plainBreaches(value: object): readonly string[] {
 /** Every target, with what checks it. */
 export const checkedTargets: readonly CheckedTarget[] = [
   { name: "plain", target: plain, breaches: plainBreaches, makers: [own, foreign], keepsPrefix: true },
+  ...checkedOpenai,
 ];

@@ -1,16 +1,8 @@
 import { isRecord } from "../../internal/shape.js";
 import { unreachable } from "../../internal/unreachable.js";
 import type { RenderTools, Target } from "../target.js";
-import type {
-  AssistantTurn,
-  CallPart,
-  NeutralRequest,
-  Part,
-  ResultPart,
-  SaidPart,
-  ShownPart,
-  TextPart,
-} from "../turns.js";
+import type { CallPart, NeutralRequest, Part, ResultPart, SaidPart, ShownPart, TextPart } from "../turns.js";
+import { openingText } from "../words.js";
 import { breakpointBehind } from "./breakpoint.js";
 import { customMark, rawIn, refusalMark } from "./chat-marks.js";
 import type {
@@ -24,6 +16,7 @@ import type {
 } from "./chat-value.js";
 import { fileName } from "./file-name.js";
 import { argumentsText } from "./json.js";
+import { messagesIn } from "./messages.js";
 import { callIdOf, imageTypes, type OpenaiOptions, openaiTarget } from "./options.js";
 
 /** Options of {@link openaiChat}. */
@@ -50,12 +43,12 @@ export function openaiChat(options: OpenaiChatOptions): Target<OpenaiChatValue> 
   return {
     name: "openai-chat",
     ...openaiTarget(options, chatApi),
+    // References differ by what they are to here, images by address and files by id, which a target cannot say.
     accepts: { user: [...imageTypes, "application/pdf"], toolResult: [] },
     rules: {
       // Any name is taken, and 40 characters: https://github.com/vercel/ai/issues/5171 (stored copy, 2026-11-21).
       callId: { character: /[!-~]/, maxLength: 40, of: callIdOf },
       userFirst: false,
-      refuses: (said) => said.filter(isNotTaken).map((part) => ({ part, reason: notTaken })),
     },
     render: (request, tools) => new ChatWriter(options, tools).value(request),
   };
@@ -63,12 +56,6 @@ export function openaiChat(options: OpenaiChatOptions): Target<OpenaiChatValue> 
 
 /** What messages of this protocol are marked with; pi's name for it, so that either continues the other's sessions. */
 export const chatApi = "openai-completions";
-
-const notTaken = "Chat Completions takes back text, calls and refusals only";
-
-function isNotTaken(part: SaidPart): part is Extract<SaidPart, { type: "reasoning" | "opaque" }> {
-  return part.type === "reasoning" || part.type === "opaque";
-}
 
 class ChatWriter {
   readonly #options: OpenaiChatOptions;
@@ -80,12 +67,19 @@ class ChatWriter {
   }
 
   value({ system, turns }: NeutralRequest): OpenaiChatValue {
-    const messages = system.length === 0 ? [] : [this.#instructions(system)];
+    const messages: OpenaiChatMessage[] = system.length === 0 ? [] : [this.#instructions(system)];
     for (const turn of turns) {
-      if (turn.role === "assistant") messages.push(this.#said(turn));
-      else {
+      if (turn.role === "assistant") {
+        for (const parts of messagesIn(turn.parts)) {
+          const said = this.#said(parts);
+          const isFirst = turn === turns[0] && parts[0] === turn.parts[0];
+          // What is not taken back can be all that there is.
+          if (isFirst && said.length === 0) messages.push({ role: "user", content: openingText });
+          messages.push(...said);
+        }
+      } else {
         for (const result of turn.results) messages.push(this.#result(result));
-        if (turn.parts.length > 0) messages.push(this.#shown(turn.parts));
+        for (const parts of messagesIn(turn.parts)) messages.push(this.#shown(parts));
       }
     }
     return { messages };
@@ -144,27 +138,32 @@ class ChatWriter {
     return this.#tools.mark({ role: "tool", tool_call_id: result.callId, content }, result);
   }
 
-  #said({ parts }: AssistantTurn): OpenaiChatMessage {
-    const content: (OpenaiChatText | OpenaiChatRefusal)[] = [];
+  /** None of a message that has nothing but what is not taken back. */
+  #said(parts: readonly SaidPart[]): readonly OpenaiChatMessage[] {
+    const blocks: (OpenaiChatText | OpenaiChatRefusal)[] = [];
     const calls: OpenaiChatCall[] = [];
     for (const part of parts) {
-      if (part.type === "text") {
-        const isRefusal = part.signature === refusalMark;
-        const block = isRefusal
-          ? ({ type: "refusal", refusal: part.text } as const)
-          : ({ type: "text", text: part.text } as const);
-        content.push(this.#tools.mark(block, part));
-      } else if (part.type === "call") calls.push(this.#call(part));
+      if (part.type === "text") blocks.push(this.#words(part));
+      else if (part.type === "call") calls.push(this.#call(part));
+      else {
+        const reason = "Chat Completions takes back text, calls and refusals only";
+        this.#tools.lose(part, { code: part.type, by: "target", reason });
+      }
     }
-    const [only] = content;
-    return this.#marked(
-      {
-        role: "assistant",
-        content:
-          only === undefined ? null : content.length === 1 && only.type === "text" ? only.text : content,
-        ...(calls.length === 0 ? {} : { tool_calls: calls }),
-      },
-      parts,
+    if (blocks.length === 0 && calls.length === 0) return [];
+    const [only] = blocks;
+    const content = blocks.length === 1 && only?.type === "text" ? only.text : blocks;
+    const called = calls.length === 0 ? {} : { tool_calls: calls };
+    return [
+      this.#marked({ role: "assistant", content: only === undefined ? null : content, ...called }, parts),
+    ];
+  }
+
+  #words(part: TextPart): OpenaiChatText | OpenaiChatRefusal {
+    const { text, signature } = part;
+    return this.#tools.mark<OpenaiChatText | OpenaiChatRefusal>(
+      signature === refusalMark ? { type: "refusal", refusal: text } : { type: "text", text },
+      part,
     );
   }
 

@@ -40,6 +40,12 @@ export function callIdOf(storedId: string): string {
   return bar === -1 ? storedId : storedId.slice(0, bar);
 }
 
+/** What stands behind the first `|` of a stored id: the id of the call's item. pi writes `undefined` where there was none. */
+export function itemIdOf(storedId: string): string | undefined {
+  const bar = storedId.indexOf("|");
+  return bar === -1 ? undefined : storedId.slice(bar + 1);
+}
+
 /** What the two targets have in common. */
 export function openaiTarget(
   options: OpenaiOptions,

@@ -1,6 +1,5 @@
 import { isRecord } from "../../internal/shape.js";
 import { cleanJson } from "../clean.js";
-import type { RefusedPart } from "../target.js";
 import type { OpaquePart, ReasoningPart, SaidPart } from "../turns.js";
 import { isHostedItem } from "./hosted.js";
 import { parsed } from "./json.js";
@@ -57,6 +56,13 @@ function areTexts(list: unknown, type: string): boolean {
   );
 }
 
+/** A part that does not go back, and why. */
+export interface RefusedPart {
+  readonly part: ReasoningPart | OpaquePart;
+  /** In words for people. */
+  readonly reason: string;
+}
+
 /**
  * What of a message cannot go back. Reasoning and what it led to are one: where an item of the message is missing, so are all
  * of them, and the others go without their ids. Of two reasoning items in a row the first has nothing that follows it.
@@ -71,11 +77,11 @@ export function refusedParts(said: readonly SaidPart[], stored: boolean): readon
   if (first !== undefined) {
     return own.map((part, at) => ({ part, reason: problems[at] ?? `part of a reply with ${first}` }));
   }
-  return said.flatMap((part, at) =>
-    part.type === "reasoning" && said[at + 1]?.type === "reasoning"
-      ? [{ part, reason: "reasoning that other reasoning follows" }]
-      : [],
-  );
+  return said.flatMap((part, at) => {
+    const next = said[at + 1];
+    if (part.type !== "reasoning" || (next !== undefined && next.type !== "reasoning")) return [];
+    return [{ part, reason: "reasoning without an item of its own after it" }];
+  });
 }
 
 function problemOf(part: ReasoningPart | OpaquePart, stored: boolean): string | undefined {

@@ -1,8 +1,10 @@
 import { isRecord } from "../../internal/shape.js";
+import { unreachable } from "../../internal/unreachable.js";
 import type { RenderTools } from "../target.js";
-import type { AssistantTurn, CallPart, SaidPart, TextPart } from "../turns.js";
+import type { CallPart, SaidPart, TextPart } from "../turns.js";
 import { isHostedItem } from "./hosted.js";
 import { argumentsText } from "./json.js";
+import { itemIdOf } from "./options.js";
 import { isItemId, reasoningItem, refusedParts } from "./reasoning.js";
 import { partsOf, readCallMark, readTextMark } from "./responses-marks.js";
 import type { OpenaiCustomCall, OpenaiFunctionCall, OpenaiResponsesItem } from "./responses-value.js";
@@ -25,38 +27,34 @@ export class SaidWriter {
     return this.#custom.has(callId);
   }
 
-  /** A turn can be several messages, each with reasoning of its own. */
-  items({ parts }: AssistantTurn): readonly OpenaiResponsesItem[] {
-    const messages: SaidPart[][] = [];
-    for (const part of parts) {
-      const last = messages.at(-1);
-      if (last?.[0]?.origin.item === part.origin.item) last.push(part);
-      else messages.push([part]);
-    }
-    return messages.flatMap((message) => this.#message(message));
-  }
-
-  #message(parts: readonly SaidPart[]): readonly OpenaiResponsesItem[] {
-    const refused = new Set<SaidPart>(refusedParts(parts, this.#stored).map(({ part }) => part));
+  /** The items of one message of the model. */
+  items(parts: readonly SaidPart[]): readonly OpenaiResponsesItem[] {
+    const refused = new Map<SaidPart, string>();
+    for (const { part, reason } of refusedParts(parts, this.#stored)) refused.set(part, reason);
+    // The ids of a message's items need its reasoning, where it had some.
+    const identified = parts.some((part) => !refused.has(part) && isIdentifying(part));
     const items: OpenaiResponsesItem[] = [];
-    let reasoned = false;
     for (const part of parts) {
-      if (refused.has(part)) continue;
-      const item = this.#item(part, reasoned);
-      if (item === undefined) continue;
-      if (part.type === "reasoning") reasoned = true;
-      items.push(this.#tools.mark(item, part));
+      const reason =
+        refused.get(part) ??
+        (part.type === "opaque" && !identified ? "its reasoning is not there" : undefined);
+      if (reason !== undefined && (part.type === "reasoning" || part.type === "opaque")) {
+        this.#tools.lose(part, { code: part.type, by: "target", reason });
+        continue;
+      }
+      const item = this.#item(part, identified);
+      if (item !== undefined) items.push(this.#tools.mark(item, part));
     }
     // An item that the request has already is not there again, and reasoning before it has nothing that follows.
     return items.filter((item, at) => !isReasoning(item) || !isReasoning(items[at + 1]));
   }
 
-  #item(part: SaidPart, reasoned: boolean): OpenaiResponsesItem | undefined {
+  #item(part: SaidPart, identified: boolean): OpenaiResponsesItem | undefined {
     switch (part.type) {
       case "text":
-        return this.#text(part, reasoned);
+        return this.#text(part, identified);
       case "call":
-        return this.#call(part, reasoned);
+        return this.#call(part, identified);
       case "reasoning": {
         const item = reasoningItem(part.signature, this.#stored);
         return typeof item === "string" || !this.#take(item.id) ? undefined : item;
@@ -66,38 +64,38 @@ export class SaidWriter {
         const { id } = part.data;
         return typeof id === "string" && !this.#take(id) ? undefined : structuredClone(part.data);
       }
+      default:
+        return unreachable(part);
     }
   }
 
-  #text({ text, signature }: TextPart, reasoned: boolean): OpenaiResponsesItem {
+  #text({ text, signature }: TextPart, identified: boolean): OpenaiResponsesItem {
     if (signature === undefined) return { role: "assistant", content: text };
     const mark = readTextMark(signature);
     const { id, status } = mark;
     const phase = mark.phase === undefined ? {} : { phase: mark.phase };
-    if (!((reasoned || mark.alone) && isItemId(id, "msg") && this.#take(id))) {
+    if (!(identified && isItemId(id, "msg") && this.#take(id))) {
       return { role: "assistant", content: text, ...phase };
     }
     return { type: "message", id, role: "assistant", status, ...phase, content: partsOf(text, mark) };
   }
 
-  #call(part: CallPart, reasoned: boolean): OpenaiFunctionCall | OpenaiCustomCall {
+  #call(part: CallPart, identified: boolean): OpenaiFunctionCall | OpenaiCustomCall {
     const { id: call_id, name, storedId, own } = part;
-    const mark = readCallMark(part.signature);
-    const { caller, namespace } = mark;
-    const item = storedId.slice(storedId.indexOf("|") + 1);
-    const hasId = own && storedId.includes("|") && (reasoned || mark.alone);
+    const { custom, arguments: raw, status, caller, namespace } = readCallMark(part.signature);
+    const item = own && identified ? itemIdOf(storedId) : undefined;
     const more = {
       ...(namespace === undefined ? {} : { namespace }),
       ...(caller === undefined ? {} : { caller }),
     };
     const input = isRecord(part.arguments) ? part.arguments.input : undefined;
-    if (mark.custom && typeof input === "string") {
+    if (custom && typeof input === "string") {
       this.#custom.add(call_id);
-      const id = hasId && isItemId(item, "ctc") && this.#take(item) ? { id: item } : {};
+      const id = isItemId(item, "ctc") && this.#take(item) ? { id: item } : {};
       return { type: "custom_tool_call", ...id, call_id, name, input, ...more };
     }
-    const text = argumentsText(part.arguments, mark.arguments);
-    const id = hasId && isItemId(item, "fc") && this.#take(item) ? { id: item, status: mark.status } : {};
+    const id = isItemId(item, "fc") && this.#take(item) ? { id: item, status } : {};
+    const text = argumentsText(part.arguments, raw);
     return { type: "function_call", ...id, call_id, name, arguments: text, ...more };
   }
 
@@ -110,5 +108,14 @@ export class SaidWriter {
 }
 
 function isReasoning(item: OpenaiResponsesItem | undefined): boolean {
-  return item === undefined || ("type" in item && (item.type === "reasoning" || item.type === "item_reference"));
+  return (
+    item === undefined || ("type" in item && (item.type === "reasoning" || item.type === "item_reference"))
+  );
+}
+
+/** Whether a part says that the ids of its message's items can go: its reasoning does, or a mark that it had none. */
+function isIdentifying(part: SaidPart): boolean {
+  if (part.type === "reasoning") return true;
+  if (part.type === "text") return part.signature !== undefined && readTextMark(part.signature).alone;
+  return part.type === "call" && readCallMark(part.signature).alone;
 }

@@ -1,10 +1,11 @@
 import { unreachable } from "../../internal/unreachable.js";
 import type { RenderTools, Target } from "../target.js";
 import type { NeutralRequest, Part, ResultPart, ShownPart } from "../turns.js";
+import { openingText } from "../words.js";
 import { breakpointBehind } from "./breakpoint.js";
 import { fileName } from "./file-name.js";
+import { messagesIn } from "./messages.js";
 import { callIdOf, imageTypes, type OpenaiOptions, openaiTarget } from "./options.js";
-import { refusedParts } from "./reasoning.js";
 import { SaidWriter } from "./responses-said.js";
 import type { OpenaiInputPart, OpenaiResponsesItem, OpenaiResponsesValue } from "./responses-value.js";
 
@@ -34,7 +35,6 @@ export interface OpenaiResponsesOptions extends OpenaiOptions {
  *   https://developers.openai.com/api/docs/guides/file-inputs (stored copy, 2026-11-21)
  */
 export function openaiResponses(options: OpenaiResponsesOptions): Target<OpenaiResponsesValue> {
-  const { stored = false } = options;
   return {
     name: "openai-responses",
     ...openaiTarget(options, responsesApi),
@@ -43,7 +43,6 @@ export function openaiResponses(options: OpenaiResponsesOptions): Target<OpenaiR
       // 64 characters: https://github.com/openai/codex/issues/14355 (stored copy, 2026-11-21).
       callId: { character: /[A-Za-z0-9_-]/, maxLength: 64, of: callIdOf },
       userFirst: false,
-      refuses: (said) => refusedParts(said, stored),
     },
     render: (request, tools) => new ResponsesWriter(options, tools).value(request),
   };
@@ -77,10 +76,17 @@ class ResponsesWriter {
     const role = this.#options.instructions ?? "developer";
     const input: OpenaiResponsesItem[] = system.length === 0 ? [] : [this.#message(role, system)];
     for (const turn of turns) {
-      if (turn.role === "assistant") input.push(...this.#said.items(turn));
-      else {
+      if (turn.role === "assistant") {
+        for (const parts of messagesIn(turn.parts)) {
+          const said = this.#said.items(parts);
+          const isFirst = turn === turns[0] && parts[0] === turn.parts[0];
+          // What is not taken back can be all that there is.
+          if (isFirst && said.length === 0) input.push(opening());
+          input.push(...said);
+        }
+      } else {
         for (const result of turn.results) input.push(this.#result(result));
-        if (turn.parts.length > 0) input.push(this.#message("user", turn.parts));
+        for (const parts of messagesIn(turn.parts)) input.push(this.#message("user", parts));
       }
     }
     return { input };
@@ -139,3 +145,8 @@ class ResponsesWriter {
     }
   }
 }
+
+const opening = (): OpenaiResponsesItem => ({
+  role: "user",
+  content: [{ type: "input_text", text: openingText }],
+});
