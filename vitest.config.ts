@@ -8,8 +8,10 @@ const system = [
   "test/session/node/**",
   "test/blobs/**",
   "test/attachments/node/**",
+  "test/projections/claude-agent/node/**",
+  "test/projections/providers/**",
   "test/examples/**",
-  "test/projections/clients/**",
+  "test/projections/providers/**",
 ].map((directory) => `${directory}/*.test.ts`);
 
 export default defineConfig({

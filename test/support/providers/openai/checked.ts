@@ -1,12 +1,11 @@
 import { openaiChat, openaiResponses } from "sessile/projections/openai";
 import type { HazardMaker } from "../../../arbitraries/hazards.js";
-import type { CheckedTarget } from "../../checked-targets.js";
+import { type CheckedTarget, foreign } from "../../checked-target.js";
 import { chatBreaches } from "./chat/rules.js";
 import { emptyLedger } from "./responses/ledger.js";
 import { responsesBreaches } from "./responses/rules.js";
 
 const model = "gpt-5.6";
-const foreign: HazardMaker = { provider: "elsewhere", model: "other-1", api: "other-api" };
 const chat: HazardMaker = {
   provider: "openai",
   model,
@@ -41,15 +40,6 @@ const bare: HazardMaker = {
 /** Every id is that of an item that is stored. */
 const allStored = { ...emptyLedger, stored: Object.assign(new Set<string>(), { has: () => true }) };
 
-/** Instructions are the first message. */
-function withoutInstructions(value: object): object {
-  const lists = Object.entries(value).map(([key, list]: [string, readonly { readonly role?: string }[]]) => [
-    key,
-    list.filter(({ role }) => role !== "system" && role !== "developer"),
-  ]);
-  return Object.fromEntries(lists);
-}
-
 /** OpenAI's targets, held against its rules. */
 export const checkedOpenai: readonly CheckedTarget[] = [
   {
@@ -58,7 +48,7 @@ export const checkedOpenai: readonly CheckedTarget[] = [
     breaches: (value) => chatBreaches({ model, ...value }),
     makers: [chat, responses, foreign],
     keepsPrefix: true,
-    withoutInstructions,
+    tellsInstructions: true,
   },
   {
     name: "openai-responses",
@@ -66,7 +56,7 @@ export const checkedOpenai: readonly CheckedTarget[] = [
     breaches: (value) => responsesBreaches({ model, store: false, ...value }),
     makers: [responses, bare, chat, foreign],
     keepsPrefix: true,
-    withoutInstructions,
+    tellsInstructions: true,
   },
   {
     name: "openai-responses, stored",
@@ -74,6 +64,6 @@ export const checkedOpenai: readonly CheckedTarget[] = [
     breaches: (value) => responsesBreaches({ model, ...value }, allStored),
     makers: [bare, responses, foreign],
     keepsPrefix: true,
-    withoutInstructions,
+    tellsInstructions: true,
   },
 ];
