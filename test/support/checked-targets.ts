@@ -8,11 +8,13 @@ import { checkedClaudeAgent } from "./providers/claude-agent/checked.js";
 import { checkedCodex } from "./providers/codex/checked.js";
 import { checkedGemini } from "./providers/gemini/checked.js";
 import { checkedMcp } from "./providers/mcp/checked.js";
+import { checkedOpenai } from "./providers/openai/checked.js";
 
 /** Every target, with what checks it. */
 export const checkedTargets: readonly CheckedTarget[] = [
   ...checkedPlain,
   ...checkedAnthropic,
+  ...checkedOpenai,
   ...checkedGemini,
   ...checkedBedrock,
   ...checkedAiSdk,
