@@ -1,6 +1,6 @@
 import { bedrockConverse } from "sessile/projections/bedrock";
 import type { HazardMaker } from "../../../arbitraries/hazards.js";
-import type { CheckedTarget } from "../../checked-targets.js";
+import type { CheckedTarget } from "../../checked-target.js";
 import { written } from "../../projection-oracle.js";
 import { breaches } from "../rule.js";
 import { bedrockRules } from "./rules.js";

@@ -1,6 +1,6 @@
 import { geminiContents } from "sessile/projections/gemini";
 import type { HazardMaker } from "../../../arbitraries/hazards.js";
-import type { CheckedTarget } from "../../checked-targets.js";
+import type { CheckedTarget } from "../../checked-target.js";
 import { written } from "../../projection-oracle.js";
 import { breaches } from "../rule.js";
 import { geminiRules } from "./rules.js";
