@@ -10,7 +10,6 @@ const system = [
   "test/attachments/node/**",
   "test/projections/providers/**",
   "test/examples/**",
-  "test/projections/providers/**",
 ].map((directory) => `${directory}/*.test.ts`);
 
 export default defineConfig({
