@@ -9,6 +9,7 @@ const system = [
   "test/blobs/**",
   "test/attachments/node/**",
   "test/examples/**",
+  "test/projections/clients/**",
 ].map((directory) => `${directory}/*.test.ts`);
 
 export default defineConfig({

@@ -19,6 +19,9 @@ export function assistantDraft(
   options: SelectOptions,
 ): readonly SaidDraft[] {
   const own = isOwn(message, options.maker) && options.rules.takesReasoning !== false;
+  const cut = message.stopReason === "aborted" || message.stopReason === "error";
+  // What is left of a reply that was cut off is words: its marks are of a whole that the provider never finished.
+  const whole = own && !cut;
   const parts: SaidDraft[] = [];
   const callIds = new Set<string>();
   message.content.forEach((block, index) => {
@@ -27,12 +30,12 @@ export function assistantDraft(
       case "text":
         if (block.resource !== undefined) parts.push(reader.attachment(at, "textOnly"));
         else if (!isBlank(block.text)) {
-          const signed = own && block.textSignature !== undefined ? { signature: block.textSignature } : {};
+          const signed = whole && block.textSignature !== undefined ? { signature: block.textSignature } : {};
           parts.push({ type: "text", text: reader.clean(block.text, at), ...signed, origin: at });
         }
         return;
       case "thinking": {
-        const part = reasoning(block, at, own, message, options);
+        const part = reasoning(block, at, own, cut, options);
         if (part !== undefined) parts.push(part);
         return;
       }
@@ -41,14 +44,16 @@ export function assistantDraft(
           const reason = `a call with the id ${describe(block.id)} stands before it in the same message`;
           options.losses.add(at, { code: "duplicateCall", by: "history", reason });
         } else {
-          parts.push(call(block, at, own, callIds.size === 0, reader, options));
+          parts.push(call(block, at, whole, callIds.size === 0, reader, options));
           callIds.add(block.id);
         }
         return;
       case "opaque":
-        if (own) parts.push({ type: "opaque", data: block.data, origin: at });
+        if (whole) parts.push({ type: "opaque", data: block.data, origin: at });
         else {
-          const reason = "a block that only the provider understands that made it";
+          const reason = own
+            ? "a provider's own block, of a turn that was cut off"
+            : "a block that only the provider understands that made it";
           options.losses.add(at, { code: "opaque", by: "target", reason });
         }
         return;
@@ -56,19 +61,29 @@ export function assistantDraft(
         unreachable(block);
     }
   });
-  dropTrailingReasoning(parts, options);
-  trimEnd(parts, options);
-  return parts;
+  const kept = withoutRefused(parts, options);
+  dropTrailingReasoning(kept, options);
+  trimEnd(kept, options);
+  return kept;
+}
+
+function withoutRefused(parts: SaidDraft[], { rules, losses }: SelectOptions): SaidDraft[] {
+  if (rules.refuses === undefined) return parts;
+  const refused = new Set<SaidDraft>();
+  for (const { part, reason } of rules.refuses(parts.filter((part) => part.type !== "attachment"))) {
+    losses.add(part.origin, { code: part.type, by: "target", reason });
+    refused.add(part);
+  }
+  return refused.size === 0 ? parts : parts.filter((part) => !refused.has(part));
 }
 
 function reasoning(
   { thinking, thinkingSignature, redacted }: ThinkingBlock,
   origin: Origin,
   own: boolean,
-  { stopReason }: AssistantMessage,
+  cut: boolean,
   { losses }: SelectOptions,
 ): ReasoningPart | undefined {
-  const cut = stopReason === "aborted" || stopReason === "error";
   if (own && !cut && thinkingSignature !== undefined && thinkingSignature !== "") {
     // Not cleaned: the signature is over what was there.
     return {

@@ -28,6 +28,7 @@ export type { ImageBounds, ImageToResize, ResizeImage } from "./resize.js";
 export type {
   CallIdRule,
   Maker,
+  RefusedPart,
   RenderTools,
   Target,
   TargetLimits,

@@ -2,7 +2,7 @@ import type { ImageFamily, ImageTokenRule, PdfFamily } from "../estimate/index.j
 import type { LimitProfile } from "../limits/index.js";
 import type { Loss } from "./loss.js";
 import type { ProviderReference } from "./references.js";
-import type { NeutralRequest, Part } from "./turns.js";
+import type { NeutralRequest, OpaquePart, Part, ReasoningPart, SaidPart } from "./turns.js";
 
 /**
  * Something that a session can be projected to: facts about it, and a function that writes its own shape. All that is
@@ -79,6 +79,19 @@ export interface TargetRules {
   readonly refusesNul?: boolean;
   /** Whether opaque blocks and signed reasoning of its own go back; true by default. */
   readonly takesReasoning?: boolean;
+  /**
+   * What of one message of its own cannot go back as it stands there, such as reasoning of a kind that only the target can tell
+   * by its signature; nothing by default. Each costs a loss. Pure.
+   */
+  readonly refuses?: (said: readonly SaidPart[]) => readonly RefusedPart[];
+}
+
+/** A part that a target does not take back. */
+export interface RefusedPart {
+  /** One of those that were asked about. */
+  readonly part: ReasoningPart | OpaquePart;
+  /** Why, in words for people. */
+  readonly reason: string;
 }
 
 /** What ids of calls look like. */
