@@ -8,6 +8,8 @@ const system = [
   "test/session/node/**",
   "test/blobs/**",
   "test/attachments/node/**",
+  "test/projections/claude-agent/node/**",
+  "test/projections/providers/**",
   "test/examples/**",
   "test/projections/clients/**",
 ].map((directory) => `${directory}/*.test.ts`);

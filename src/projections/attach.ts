@@ -67,6 +67,7 @@ function describeWork(work: AttachmentWork, losses: LossList): void {
   const known = knownId(work);
   if (inline === undefined) draft.text = attachmentText(resource, decision, reason);
   else if (decision === "describe") draft.text = notShown(descriptor(work), "it was withheld");
+  if (resource.kind === "link" && decision !== "omit") draft.link = resource;
   if (decision === "omit") {
     const why = reason === "boundary" ? "the boundary refuses it" : "the replay policy omits it";
     losses.add(draft.origin, { code: "omitted", by: "policy", ...known, reason: why });

@@ -7,6 +7,7 @@ import { markedParts } from "./cache.js";
 import { keepLimits, limitWords } from "./degrade.js";
 import type { AttachmentDraft, TurnDraft } from "./draft.js";
 import { explainRejection } from "./explain.js";
+import { latestOnly } from "./latest.js";
 import { type Loss, LossList } from "./loss.js";
 import { pairTurns } from "./pairs.js";
 import type { Projection, ProjectionWarning, ProjectOptions } from "./projection.js";
@@ -28,7 +29,7 @@ import { reportOf } from "./work.js";
  *   target that is none
  * @example
  * ```ts
- * const { value, losses } = await project(await session.context(), anthropicMessages({ model: "claude-sonnet-4-5" }));
+ * const { value, losses } = await project(await session.context(), anthropicMessages({ model: "claude-opus-5-5" }));
  * for (const { code, entryId, reason } of losses) console.warn(code, entryId, reason);
  * ```
  */
@@ -42,7 +43,8 @@ export async function project<V>(
   const { items } = context;
   const { maker, rules = {} } = target;
   const losses = new LossList();
-  const { system, messages } = selectMessages(items, { maker, rules, losses });
+  const selected = selectMessages(items, { maker, rules, losses });
+  const { system, messages } = rules.history === "latest" ? latestOnly(items, selected, losses) : selected;
   const turns = pairTurns(items, messages, { rules, losses });
   const attaching = { now: Date.now, ...options, target, losses };
   const { works, unplacedViews, omitted } = await attach(context, attachmentsIn(turns), attaching);

@@ -113,6 +113,6 @@ function isAttachment(part: ShownDraft | SaidDraft): part is AttachmentDraft {
   return part.type === "attachment";
 }
 
-function words({ text, origin }: AttachmentDraft): readonly TextPart[] {
-  return text === "" ? [] : [{ type: "text", text, origin }];
+function words({ text, link, origin }: AttachmentDraft): readonly TextPart[] {
+  return text === "" ? [] : [{ type: "text", text, ...(link === undefined ? {} : { link }), origin }];
 }

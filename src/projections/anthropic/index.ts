@@ -1,6 +1,25 @@
 /**
- * Being written.
+ * Anthropic's Messages API: sessions to requests, and replies back.
  *
  * @module projections/anthropic
  */
-export {};
+export type {
+  ClaudeCacheControl,
+  ClaudeDocumentBlock,
+  ClaudeImageBlock,
+  ClaudeReference,
+  ClaudeShownBlock,
+  ClaudeTextBlock,
+} from "../claude-blocks.js";
+export { type AnthropicMessagesOptions, anthropicMessages } from "./messages.js";
+export { type AnthropicReply, type ReadAnthropicReplyOptions, readAnthropicReply } from "./reply.js";
+export type {
+  AnthropicAssistantBlock,
+  AnthropicCallBlock,
+  AnthropicOpaqueBlock,
+  AnthropicReasoningBlock,
+  AnthropicRequest,
+  AnthropicResultBlock,
+  AnthropicTurn,
+  AnthropicUserBlock,
+} from "./types.js";

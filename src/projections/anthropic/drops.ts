@@ -1,0 +1,73 @@
+import { isRecord } from "../../internal/shape.js";
+import type { RenderTools } from "../target.js";
+import type { Part, ReasoningPart, SaidPart, Turn } from "../turns.js";
+import { strayServerBlocks } from "./server-tools.js";
+import type { AnthropicOpaqueBlock } from "./types.js";
+
+/** What of the model's own cannot go back. */
+export interface Drops {
+  readonly parts: ReadonlySet<Part>;
+  /** Ids of calls of the provider's own tools that are left out, which other calls may name as their caller. */
+  readonly serverCalls: ReadonlySet<string>;
+}
+
+/** Decides what to leave out, and says so. */
+export function findDrops(turns: readonly Turn[], currentReasoningOnly: boolean, tools: RenderTools): Drops {
+  const parts = new Set<Part>();
+  const said = turns.flatMap((turn) => (turn.role === "assistant" ? turn.parts : []));
+  for (const part of said) {
+    if (part.type !== "opaque" || isOpaqueBlock(part.data)) continue;
+    parts.add(part);
+    tools.lose(part, { code: "opaque", by: "history", reason: "no block that a model says" });
+  }
+  const stray = strayServerBlocks(turns);
+  for (const { part, reason } of stray) {
+    parts.add(part);
+    tools.lose(part, { code: "opaque", by: "history", reason });
+  }
+  const serverCalls = new Set(stray.map(({ id }) => id));
+  const over = currentReasoningOnly ? turns.slice(0, currentTurn(turns)) : [];
+  for (const part of over.flatMap(reasoningIn)) {
+    parts.add(part);
+    const reason = "reasoning of a turn that is over, which is refused where anything before it has changed";
+    tools.lose(part, { code: "reasoning", by: "policy", reason });
+  }
+  for (const turn of turns) {
+    if (turn.role === "assistant") dropTrailingReasoning(turn.parts, parts, tools);
+  }
+  return { parts, serverCalls };
+}
+
+/** Types that a session has blocks of its own for, or that a model never says: kept whole they are damaged, and are refused. */
+const neverOpaque = new Set(["", "text", "tool_use", "tool_result", "image", "document", "search_result"]);
+
+/** Whether a value can be a block of the model's: which types there are besides, the provider knows. */
+export function isOpaqueBlock(data: unknown): data is AnthropicOpaqueBlock {
+  if (!isRecord(data) || typeof data.type !== "string" || neverOpaque.has(data.type)) return false;
+  return data.type !== "thinking" || (typeof data.signature === "string" && data.signature !== "");
+}
+
+/** The index of the user's latest words. */
+function currentTurn(turns: readonly Turn[]): number {
+  return Math.max(
+    0,
+    turns.findLastIndex((turn) => turn.role === "user" && turn.parts.length > 0),
+  );
+}
+
+function reasoningIn(turn: Turn): readonly ReasoningPart[] {
+  return turn.role === "assistant" ? turn.parts.filter((part) => part.type === "reasoning") : [];
+}
+
+/**
+ * Reasoning that nothing follows is refused, also where what followed it was left out.
+ *
+ * @see https://github.com/tailcallhq/forgecode/issues/2107 (stored copy read 2026-11-21)
+ */
+function dropTrailingReasoning(parts: readonly SaidPart[], dropped: Set<Part>, tools: RenderTools): void {
+  for (const part of parts.filter((one) => !dropped.has(one)).reverse()) {
+    if (part.type !== "reasoning") return;
+    dropped.add(part);
+    tools.lose(part, { code: "reasoning", by: "target", reason: "reasoning that nothing follows" });
+  }
+}

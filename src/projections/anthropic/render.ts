@@ -1,0 +1,130 @@
+import {
+  type ClaudeCacheControl,
+  type ClaudeShownBlock,
+  type ClaudeTextBlock,
+  claudeShownBlock,
+} from "../claude-blocks.js";
+import type { RenderTools } from "../target.js";
+import type { AssistantTurn, NeutralRequest, Part, ResultPart, ShownPart, UserTurn } from "../turns.js";
+import { nothingShownText } from "../words.js";
+import { type Drops, findDrops } from "./drops.js";
+import { saidBlock, toolsetOf, withCallsLast } from "./said.js";
+import type {
+  AnthropicAssistantBlock,
+  AnthropicRequest,
+  AnthropicResultBlock,
+  AnthropicUserBlock,
+} from "./types.js";
+
+/** What rendering is told besides the request. */
+export interface RenderOptions {
+  readonly cacheTtl: "5m" | "1h";
+  /** Reasoning of turns that are over is left out. */
+  readonly currentReasoningOnly: boolean;
+}
+
+/** Writes a request as Anthropic's Messages API takes it. */
+export function renderAnthropic(
+  { system, turns }: NeutralRequest,
+  options: RenderOptions,
+  tools: RenderTools,
+): AnthropicRequest {
+  const writer = new Writer(findDrops(turns, options.currentReasoningOnly, tools), options, tools);
+  const messages = turns.map((turn) =>
+    turn.role === "user"
+      ? { role: turn.role, content: writer.user(turn) }
+      : { role: turn.role, content: writer.assistant(turn) },
+  );
+  if (system.length === 0) return { messages };
+  return {
+    system: system.map((part) => writer.placed<ClaudeTextBlock>({ type: "text", text: part.text }, part)),
+    messages,
+  };
+}
+
+class Writer {
+  readonly #drops: Drops;
+  readonly #options: RenderOptions;
+  readonly #tools: RenderTools;
+  /** The set of tools of each call that is of one, by the call's id. */
+  readonly #toolsets = new Map<string, string>();
+
+  constructor(drops: Drops, options: RenderOptions, tools: RenderTools) {
+    this.#drops = drops;
+    this.#options = options;
+    this.#tools = tools;
+  }
+
+  /** Marks a block for {@link RenderTools.mark}, and for the cache where a marker belongs there. */
+  placed<T extends { cache_control?: ClaudeCacheControl }>(block: T, part: Part): T {
+    if (this.#tools.endsCache(part)) {
+      const { cacheTtl } = this.#options;
+      block.cache_control = { type: "ephemeral", ...(cacheTtl === "5m" ? {} : { ttl: cacheTtl }) };
+    }
+    return this.#tools.mark(block, part);
+  }
+
+  user({ results, parts }: UserTurn): AnthropicUserBlock[] {
+    const moved: ClaudeShownBlock[] = [];
+    return [
+      ...results.map((result) => this.#result(result, moved)),
+      ...moved,
+      ...parts.map((part) => this.placed(claudeShownBlock(part), part)),
+    ];
+  }
+
+  assistant({ parts }: AssistantTurn): AnthropicAssistantBlock[] {
+    const kept = parts.filter((part) => !this.#drops.parts.has(part));
+    const blocks = withCallsLast(kept).flatMap((part) => {
+      const block = saidBlock(part, this.#drops.serverCalls);
+      if (part.type === "call") this.#noteToolset(part.id, toolsetOf(part));
+      if (block === undefined) return [];
+      return [
+        part.type === "text" || part.type === "call"
+          ? this.#said(block, part)
+          : this.#tools.mark(block, part),
+      ];
+    });
+    return blocks.length > 0 ? blocks : [{ type: "text", text: nothingShownText }];
+  }
+
+  #said(block: AnthropicAssistantBlock, part: Part): AnthropicAssistantBlock {
+    return block.type === "text" || block.type === "tool_use" ? this.placed(block, part) : block;
+  }
+
+  #noteToolset(callId: string, toolset: string | undefined): void {
+    if (toolset !== undefined) this.#toolsets.set(callId, toolset);
+  }
+
+  #result(part: ResultPart, moved: ClaudeShownBlock[]): AnthropicResultBlock {
+    const toolset = this.#toolsets.get(part.callId);
+    const content = part.parts.map((shown) => {
+      if (part.isError && shown.type !== "text") return this.#moved(shown, part, moved);
+      return this.#tools.mark(claudeShownBlock(shown), shown);
+    });
+    const block: AnthropicResultBlock = {
+      type: "tool_result",
+      tool_use_id: part.callId,
+      content,
+      ...(part.isError ? { is_error: true } : {}),
+      ...(toolset === undefined ? {} : { toolset_name: toolset }),
+    };
+    return this.placed(block, part);
+  }
+
+  /**
+   * A failed result is text only; what else it has stands behind the results.
+   *
+   * @see https://github.com/can1357/oh-my-pi/issues/12809 (stored copy read 2026-11-21)
+   */
+  #moved(shown: ShownPart, { name }: ResultPart, moved: ClaudeShownBlock[]): ClaudeShownBlock {
+    const text = "[shown after the results]";
+    const reason = "the target takes text only in the result of a call that failed";
+    this.#tools.lose(shown, { code: "moved", by: "target", reason, instead: text });
+    moved.push(
+      { type: "text", text: `[of the failed call of ${name}]` },
+      this.#tools.mark(claudeShownBlock(shown), shown),
+    );
+    return { type: "text", text };
+  }
+}

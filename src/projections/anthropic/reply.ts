@@ -1,0 +1,129 @@
+import type { AssistantMessage, StopReason, Usage } from "../../content/index.js";
+import { describe } from "../../internal/arguments.js";
+import { isRecord } from "../../internal/shape.js";
+import { leftoverOf } from "./leftover.js";
+
+/** What of a finished message is read; the official client's has more. */
+export interface AnthropicReply {
+  readonly model: string;
+  readonly content: readonly { readonly type: string }[];
+  readonly stop_reason: string | null;
+  readonly stop_details?: { readonly explanation?: string | null } | null;
+  readonly usage: {
+    readonly input_tokens: number;
+    readonly output_tokens: number;
+    readonly cache_read_input_tokens?: number | null;
+    readonly cache_creation_input_tokens?: number | null;
+  };
+}
+
+/** Options of {@link readAnthropicReply}. */
+export interface ReadAnthropicReplyOptions {
+  /** As the target that asked has it. Default `anthropic`. */
+  readonly provider?: string;
+  /** As the target that asked has it. */
+  readonly account?: string;
+  /** Milliseconds since 1970; default now. */
+  readonly timestamp?: number;
+}
+
+type Content = AssistantMessage["content"][number];
+
+/**
+ * A reply of Anthropic's API as a message of a session, so that projecting it to the same model gives the API its own
+ * blocks back. Reasoning keeps its signature, text its citations, calls their caller; a block that a session does not know is
+ * kept whole. A refusal is an error with the API's explanation.
+ *
+ * @throws TypeError when `reply` is no finished message.
+ * @example
+ * ```ts
+ * const model = "claude-opus-5-5";
+ * const { value } = await project(await session.context(), anthropicMessages({ model }));
+ * const reply = await client.messages.stream({ model, max_tokens: 4096, ...value }).finalMessage();
+ * await session.appendMessage(readAnthropicReply(reply));
+ * ```
+ */
+export function readAnthropicReply(
+  reply: AnthropicReply,
+  { provider = "anthropic", account, timestamp = Date.now() }: ReadAnthropicReplyOptions = {},
+): AssistantMessage {
+  if (!isRecord(reply) || !Array.isArray(reply.content) || typeof reply.model !== "string") {
+    throw new TypeError(`reply: expected a finished message, got ${describe(reply)}`);
+  }
+  const { model, content, stop_reason: reason, stop_details: details, usage } = reply;
+  const stopReason = reason === null ? undefined : stopReasonOf(reason);
+  return {
+    role: "assistant",
+    content: content.map(blockOf),
+    api: "anthropic-messages",
+    provider,
+    model,
+    usage: usageOf(usage),
+    ...(stopReason === undefined ? {} : { stopReason }),
+    ...(stopReason === "error" ? { errorMessage: details?.explanation ?? `stopped: ${reason}` } : {}),
+    ...(account === undefined ? {} : { account }),
+    timestamp,
+  };
+}
+
+function blockOf(block: AnthropicReply["content"][number]): Content {
+  if (!isRecord(block)) return { type: "opaque", data: block };
+  const fields: Readonly<Record<string, unknown>> = block;
+  switch (fields.type) {
+    case "text": {
+      if (typeof fields.text !== "string") break;
+      const textSignature = leftoverOf(fields, ["text"]);
+      return { type: "text", text: fields.text, ...(textSignature === undefined ? {} : { textSignature }) };
+    }
+    case "thinking": {
+      const { thinking, signature } = fields;
+      if (typeof thinking !== "string" || typeof signature !== "string") break;
+      if (leftoverOf(fields, ["thinking", "signature"]) !== undefined) break;
+      return { type: "thinking", thinking, thinkingSignature: signature };
+    }
+    case "redacted_thinking": {
+      const { data } = fields;
+      if (typeof data !== "string" || leftoverOf(fields, ["data"]) !== undefined) break;
+      return { type: "thinking", thinking: "", thinkingSignature: data, redacted: true };
+    }
+    case "tool_use": {
+      const { id, name, input } = fields;
+      if (typeof id !== "string" || typeof name !== "string") break;
+      const thoughtSignature = leftoverOf(fields, ["id", "name", "input"]);
+      const call = { type: "toolCall", id, name, arguments: structuredClone(input) } as const;
+      return thoughtSignature === undefined ? call : { ...call, thoughtSignature };
+    }
+  }
+  return { type: "opaque", data: structuredClone(fields) };
+}
+
+/** `pause_turn` is no end: the message goes back as it is, and the API goes on. */
+function stopReasonOf(reason: string): StopReason {
+  switch (reason) {
+    case "max_tokens":
+    case "model_context_window_exceeded":
+      return "length";
+    case "tool_use":
+      return "toolUse";
+    case "refusal":
+      return "error";
+    default:
+      return "stop";
+  }
+}
+
+function usageOf(usage: AnthropicReply["usage"]): Usage {
+  const input = usage.input_tokens;
+  const output = usage.output_tokens;
+  const cacheRead = usage.cache_read_input_tokens ?? 0;
+  const cacheWrite = usage.cache_creation_input_tokens ?? 0;
+  return {
+    input,
+    output,
+    cacheRead,
+    cacheWrite,
+    totalTokens: input + output + cacheRead + cacheWrite,
+    // Not told by the API; other readers of the file expect it.
+    cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 },
+  };
+}

@@ -1,0 +1,66 @@
+import { isRecord } from "../../internal/shape.js";
+import type { CallPart, SaidPart } from "../turns.js";
+import { isOpaqueBlock } from "./drops.js";
+import { parseLeftover } from "./leftover.js";
+import type { AnthropicAssistantBlock, AnthropicCallBlock } from "./types.js";
+
+/**
+ * A part as a block. What the API made goes back as it came, with the fields that a session has no place for; undefined for what
+ * is no block at all.
+ */
+export function saidBlock(
+  part: SaidPart,
+  droppedServerCalls: ReadonlySet<string>,
+): AnthropicAssistantBlock | undefined {
+  switch (part.type) {
+    case "text":
+      return { ...parseLeftover(part.signature), type: "text", text: part.text };
+    case "reasoning":
+      return part.redacted
+        ? { type: "redacted_thinking", data: part.signature }
+        : { type: "thinking", thinking: part.text, signature: part.signature };
+    case "call":
+      return callBlock(part, droppedServerCalls);
+    case "opaque":
+      return isOpaqueBlock(part.data) ? structuredClone(part.data) : undefined;
+  }
+}
+
+function callBlock(part: CallPart, droppedServerCalls: ReadonlySet<string>): AnthropicCallBlock {
+  const { caller, ...rest } = parseLeftover(part.signature);
+  const lost =
+    isRecord(caller) && typeof caller.tool_id === "string" && droppedServerCalls.has(caller.tool_id);
+  return {
+    ...rest,
+    ...(caller === undefined || lost ? {} : { caller }),
+    type: "tool_use",
+    id: part.id,
+    name: part.name,
+    input: structuredClone(part.arguments),
+  };
+}
+
+/** The set of tools that a call is of, which its result has to name. */
+export function toolsetOf(part: CallPart): string | undefined {
+  const { toolset_name: toolset } = parseLeftover(part.signature);
+  return typeof toolset === "string" ? toolset : undefined;
+}
+
+/**
+ * Parts with calls at their end: text behind a call counts as what comes between it and its result.
+ *
+ * @see https://github.com/vercel/ai/issues/13013 (stored copy read 2026-11-21)
+ */
+export function withCallsLast(parts: readonly SaidPart[]): readonly SaidPart[] {
+  const first = parts.findIndex(({ type }) => type === "call");
+  const last = parts.findLastIndex(({ type }) => type === "call");
+  const behind = parts.slice(last + 1);
+  if (first === -1 || behind.every(({ type }) => type !== "text")) return parts;
+  const isText = ({ type }: SaidPart) => type === "text";
+  return [
+    ...parts.slice(0, first),
+    ...behind.filter(isText),
+    ...parts.slice(first, last + 1),
+    ...behind.filter((part) => !isText(part)),
+  ];
+}

@@ -1,0 +1,117 @@
+import type Anthropic from "@anthropic-ai/sdk";
+import type { AssistantMessage } from "sessile/content";
+import { readAnthropicReply } from "sessile/projections/anthropic";
+import { describe, expect, test } from "vitest";
+import { callingReply, messageOf, type ScriptedReply } from "../../support/providers/anthropic/replies.js";
+
+const read = (reply: ScriptedReply, options = {}) =>
+  readAnthropicReply(messageOf(reply, "claude-opus-5-5", 0), { timestamp: 1, ...options });
+const blockOf = (block: unknown) => read({ content: [block as Anthropic.ContentBlock] }).content[0];
+
+describe("readAnthropicReply", () => {
+  test("reads reasoning, text, calls, usage", () => {
+    expect(read(callingReply)).toEqual({
+      role: "assistant",
+      api: "anthropic-messages",
+      provider: "anthropic",
+      model: "claude-opus-5-5",
+      content: [
+        { type: "thinking", thinking: "Both files, then.", thinkingSignature: "c2lnbmVkLTE=" },
+        { type: "thinking", thinking: "", thinkingSignature: "cmVkYWN0ZWQ=", redacted: true },
+        { type: "text", text: "I read both. ", textSignature: '{"citations":null}' },
+        {
+          type: "toolCall",
+          id: "toolu_A",
+          name: "read",
+          arguments: { path: "a.txt" },
+          thoughtSignature: '{"caller":{"type":"direct"}}',
+        },
+        { type: "thinking", thinking: "", thinkingSignature: "b21pdHRlZA==" },
+        {
+          type: "toolCall",
+          id: "toolu_B",
+          name: "screenshot",
+          arguments: {},
+          thoughtSignature: '{"caller":{"type":"direct"},"toolset_name":"browser"}',
+        },
+      ],
+      usage: {
+        input: 120,
+        output: 40,
+        cacheRead: 300,
+        cacheWrite: 900,
+        totalTokens: 1360,
+        cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 },
+      },
+      stopReason: "toolUse",
+      timestamp: 1,
+    } satisfies AssistantMessage);
+  });
+
+  test("names the provider and the account of the target that asked", () => {
+    const options = { provider: "proxy", account: "work" };
+    expect(read(callingReply, options)).toMatchObject(options);
+  });
+
+  test.each([
+    [
+      "a block of a tool of the provider's",
+      { type: "server_tool_use", id: "srvtoolu_1", name: "web_search", input: {} },
+    ],
+    ["a block of a type that nobody knew", { type: "holo", data: [1] }],
+    ["reasoning with a field that is new", { type: "thinking", thinking: "a", signature: "b", depth: 2 }],
+    ["withheld reasoning with a field that is new", { type: "redacted_thinking", data: "a", depth: 2 }],
+    ["text without text", { type: "text" }],
+    ["a call without a name", { type: "tool_use", id: "a", input: {} }],
+  ])("keeps whole: %s", (_, data) => {
+    expect(blockOf(data)).toEqual({ type: "opaque", data });
+  });
+
+  test("keeps nothing of the reply itself", () => {
+    const search = { type: "server_tool_use", id: "srvtoolu_1", name: "web_search", input: { query: "a" } };
+    const call = { type: "tool_use", id: "toolu_1", name: "read", input: { path: "a" } };
+    const message = read({ content: [search, call] as Anthropic.ContentBlock[] });
+    search.input.query = "b";
+    call.input.path = "b";
+    expect(message.content).toMatchObject([
+      { data: { input: { query: "a" } } },
+      { arguments: { path: "a" } },
+    ]);
+  });
+
+  test.each([
+    ["end_turn", "stop"],
+    ["stop_sequence", "stop"],
+    ["pause_turn", "stop"],
+    ["max_tokens", "length"],
+    ["model_context_window_exceeded", "length"],
+    ["tool_use", "toolUse"],
+    ["refusal", "error"],
+    ["a reason of next year", "stop"],
+    [null, undefined],
+  ])("%s is %s", (reason, expected) => {
+    const stop_reason = reason as Anthropic.StopReason;
+    expect(read({ content: [], stop_reason }).stopReason).toBe(expected);
+  });
+
+  test("a refusal says why", () => {
+    const stop_details = { type: "refusal", category: "cyber", explanation: "no malware" } as const;
+    const refused = { content: [], stop_reason: "refusal" } as const;
+    expect(read({ ...refused, stop_details }).errorMessage).toBe("no malware");
+    expect(read(refused).errorMessage).toBe("stopped: refusal");
+    expect(read({ content: [] }).errorMessage).toBeUndefined();
+  });
+
+  test("counts what was not told as nothing", () => {
+    const usage = { input_tokens: 1, output_tokens: 2, cache_read_input_tokens: null };
+    const reply = { model: "m", content: [], stop_reason: null, usage };
+    expect(readAnthropicReply(reply).usage).toMatchObject({ cacheRead: 0, cacheWrite: 0, totalTokens: 3 });
+  });
+
+  const notReplies: readonly unknown[] = [undefined, null, "text", {}, { content: "a", model: "m" }];
+  test.each(notReplies)("%j is no reply", (reply) => {
+    expect(() => readAnthropicReply(reply as Anthropic.Message)).toThrow(
+      /^reply: expected a finished message, got /,
+    );
+  });
+});

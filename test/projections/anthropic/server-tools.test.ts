@@ -1,0 +1,51 @@
+import { describe, expect, test } from "vitest";
+import { strayServerBlocks } from "../../../src/projections/anthropic/server-tools.js";
+import type { SaidPart, Turn } from "../../../src/projections/turns.js";
+
+const origin = { entryId: "e", item: 0 };
+const text = { type: "text", text: "a", origin } as const;
+const call = (id: string, type = "server_tool_use"): SaidPart => ({
+  type: "opaque",
+  data: { type, id, name: "web_search", input: {} },
+  origin,
+});
+const result = (id: string, type = "web_search_tool_result"): SaidPart => ({
+  type: "opaque",
+  data: { type, tool_use_id: id, content: [] },
+  origin,
+});
+const said = (...parts: readonly SaidPart[]): Turn => ({ role: "assistant", parts });
+const words: Turn = { role: "user", results: [], parts: [text] };
+const results: Turn = {
+  role: "user",
+  results: [
+    { type: "result", callId: "c", storedCallId: "c", name: "n", isError: false, parts: [text], origin },
+  ],
+  parts: [],
+};
+const stray = (...turns: readonly Turn[]) => strayServerBlocks(turns).map(({ id }) => id);
+
+describe("strayServerBlocks", () => {
+  test.each([
+    ["a call and its result", [said(call("s"), result("s"), text)]],
+    ["a paused turn at the end", [said(text, call("s"))]],
+    ["an open call, and results of the client's tools", [said(call("s")), results]],
+    ["a result in the reply after them", [said(call("s")), results, said(result("s"), text), words]],
+    ["a call by way of MCP", [said(call("s", "mcp_tool_use"), result("s", "mcp_tool_result")), words]],
+    ["blocks of other kinds", [said({ type: "opaque", data: { type: "container_upload" }, origin }), words]],
+  ])("lets be: %s", (_, turns) => {
+    expect(stray(words, ...turns)).toEqual([]);
+  });
+
+  test.each([
+    ["a call that the user's words cut off", [said(call("s")), words], ["s"]],
+    ["a call that words behind the results cut off", [said(call("s")), { ...results, parts: [text] }], ["s"]],
+    ["a call that the next reply does not answer", [said(call("s")), results, said(text)], ["s"]],
+    ["a result of nothing", [said(result("s"), text)], ["s"]],
+    ["a second result", [said(call("s"), result("s"), result("s"))], ["s"]],
+    ["a result after the cut", [said(call("s")), words, said(result("s"), text)], ["s", "s"]],
+    ["one of two", [said(call("s"), call("t"), result("t"), text), words], ["s"]],
+  ] satisfies [string, Turn[], string[]][])("finds %s", (_, turns, expected) => {
+    expect(stray(words, ...turns)).toEqual(expected);
+  });
+});
