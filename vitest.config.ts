@@ -11,6 +11,7 @@ const system = [
   "test/projections/claude-agent/node/**",
   "test/projections/providers/**",
   "test/examples/**",
+  "test/projections/providers/**",
 ].map((directory) => `${directory}/*.test.ts`);
 
 export default defineConfig({

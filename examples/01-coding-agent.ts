@@ -1,4 +1,5 @@
-// A coding agent whose session survives what happens to its process.
+// A coding agent whose session survives what happens to its process. Its model is behind Anthropic's own client, which speaks
+// to a provider on this machine that follows a script.
 //
 //   npm run demo                  the story: a kill in the middle of a turn, then branches, a summary, a label, an
 //                                 attachment, a fork
@@ -11,7 +12,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { ingest, planAttachments } from "sessile/attachments";
+import Anthropic from "@anthropic-ai/sdk";
+import { ingest } from "sessile/attachments";
 import { readLocalFile } from "sessile/attachments/node";
 import { fileBlobStore } from "sessile/blobs/node";
 import { type MessagePart, type ToolResultMessage, toolCalls, userMessage } from "sessile/content";
@@ -25,20 +27,22 @@ import {
 } from "sessile/session";
 import { fileSessionStore, openSessionFile } from "sessile/session/node";
 import { check } from "./support/check.js";
+import { claude } from "./support/claude.js";
 import { fingerprint } from "./support/fingerprint.js";
+import { type LocalProvider, startLocalProvider } from "./support/local-provider.js";
 import { makePng } from "./support/make-media.js";
 import { messageText } from "./support/message-text.js";
 import type { Model } from "./support/model.js";
 import { printSession } from "./support/print-session.js";
 import { treeLines } from "./support/print-tree.js";
 import { copyProject, type ProjectFacts, projectFacts } from "./support/project-copy.js";
-import { scriptedModel, scriptedModelName } from "./support/scripted-model.js";
 import { terminalWidth } from "./support/terminal.js";
-import { codingTools, failedResult, runTool, type Tools } from "./support/tools.js";
+import { codingTools, failedResult, runTool, type Tools, toolDeclarations } from "./support/tools.js";
 
 const program = fileURLToPath(import.meta.url);
 const maxRounds = 10;
 const maxTurnMs = 30_000;
+const modelName = "claude-opus-5-5";
 
 const [argument, scratch] = process.argv.slice(2);
 if (argument === undefined) await tellStory();
@@ -132,7 +136,8 @@ async function tellStory(): Promise<void> {
   console.log((await treeLines(session, { width: terminalWidth() })).join("\n"));
 
   console.log("\nThis process finishes the turn");
-  const agent = { session, model: scriptedModel, tools: codingTools(workspace) };
+  await using provider = await startLocalProvider();
+  const agent = { session, model: modelAt(provider, dir), tools: codingTools(workspace) };
   const notes = await finishTurn(agent);
   const facts = await projectFacts(workspace);
   const read = (path: string) => readFile(join(workspace, path), "utf8");
@@ -152,18 +157,15 @@ async function tellStory(): Promise<void> {
   await session.branchWithSummary(copy.entryId, `The project in one sentence. ${sentence.text}`);
 
   console.log("\nAn attachment");
-  const blobs = fileBlobStore({ dir: join(dir, "blobs") });
+  const { blobs } = placesIn(dir);
   await writeFile(join(dir, "screen.png"), makePng(320, 200));
   const shot = await ingest(await readLocalFile(join(dir, "screen.png")), { blobs });
   const seen = await ask(agent, "What is attached?", shot);
   check("the model is told of it", seen.text, `An image of 320 x 200 pixels: ${shot.resourceId}.`);
-  const sent = async () => {
-    const { attachments } = await planAttachments(await session.context(), { target: "scripted", blobs });
-    return attachments.map(({ decision, bytes }) => [decision, bytes?.length]);
-  };
-  check("its bytes go out in this turn", await sent(), [["full", shot.size]]);
+  const sent = () => imagesIn(provider.requests.at(-1)).map((data) => Buffer.from(data, "base64").length);
+  check("its bytes go out in this turn", sent(), [shot.size]);
   const left = await ask(agent, "What did we do on the other branch?");
-  check("and are described in the next", await sent(), [["describe", undefined]]);
+  check("and are described in the next", sent(), []);
   check("the summary of the abandoned branch is in context", left.text.endsWith(sentence.text));
   const log = await readFile(session.location ?? "", "latin1");
   check("the log names them, and has none", [log.includes(shot.blob), log.length < 60_000], [true, true]);
@@ -195,10 +197,12 @@ async function runAgent(dir: string): Promise<void> {
   const tools = codingTools(workspace);
   // Not worth a file yet: it is written with the first message.
   session.stage([
-    { type: "model_change", ...scriptedModelName },
+    { type: "model_change", provider: "anthropic", modelId: modelName },
     turnSettings.draft({ tools: [...tools.keys()] }),
   ]);
-  const agent = { session, model: scriptedModel, tools, onKept: (id: string) => console.log(id) };
+  await using provider = await startLocalProvider();
+  const onKept = (id: string) => console.log(id);
+  const agent = { session, model: modelAt(provider, dir), tools, onKept };
   await ask(agent, "Write notes on this project.");
 }
 
@@ -220,7 +224,27 @@ async function killMidTurn(dir: string) {
 }
 
 function placesIn(dir: string) {
-  return { workspace: join(dir, "workspace"), sessions: fileSessionStore({ dir: join(dir, "sessions") }) };
+  return {
+    workspace: join(dir, "workspace"),
+    sessions: fileSessionStore({ dir: join(dir, "sessions") }),
+    blobs: fileBlobStore({ dir: join(dir, "blobs") }),
+  };
+}
+
+/** The official client, speaking to a provider on this machine that follows a script. */
+function modelAt({ url }: LocalProvider, dir: string): Model {
+  const client = new Anthropic({ apiKey: "none", baseURL: url, maxRetries: 0 });
+  return claude({ client, model: modelName, blobs: placesIn(dir).blobs, tools: toolDeclarations });
+}
+
+/** The base64 of each image that a request sends. */
+function imagesIn(request: Anthropic.MessageCreateParams | undefined): readonly string[] {
+  const blocks = (request?.messages ?? []).flatMap(({ content }) =>
+    typeof content === "string" ? [] : content,
+  );
+  return blocks.flatMap((block) =>
+    block.type === "image" && block.source.type === "base64" ? [block.source.data] : [],
+  );
 }
 
 function notesOf({ name, readmeLines, withSessileError, sourceLines }: ProjectFacts): string {

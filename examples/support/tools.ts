@@ -1,5 +1,6 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
+import type Anthropic from "@anthropic-ai/sdk";
 import { type ToolCall, type ToolResultMessage, toolResult } from "sessile/content";
 import { runBash } from "./bash.js";
 import { confinedPath } from "./workspace.js";
@@ -9,6 +10,19 @@ export type Tool = (args: unknown, options: { readonly signal: AbortSignal }) =>
 
 /** Tools by name. */
 export type Tools = ReadonlyMap<string, Tool>;
+
+/** The tools as a model is told of them. */
+export const toolDeclarations: readonly Anthropic.Tool[] = [
+  declared("read", "Reads a file.", "path"),
+  declared("write", "Writes a file.", "path", "content"),
+  declared("edit", "Puts new text in the place of text that a file has once.", "path", "oldText", "newText"),
+  declared("bash", "Runs a command in the workspace.", "command"),
+];
+
+function declared(name: string, description: string, ...texts: readonly string[]): Anthropic.Tool {
+  const properties = Object.fromEntries(texts.map((text) => [text, { type: "string" }]));
+  return { name, description, input_schema: { type: "object", properties, required: [...texts] } };
+}
 
 const maxReadCharacters = 50_000;
 

@@ -1,8 +1,10 @@
+import { acp } from "./data/acp.js";
 import { anthropic } from "./data/anthropic.js";
 import { bedrockConverse } from "./data/bedrock.js";
 import { chirality } from "./data/chirality.js";
 import { gemini } from "./data/gemini.js";
 import { groq } from "./data/groq.js";
+import { mcp } from "./data/mcp.js";
 import { mistral } from "./data/mistral.js";
 import { openai } from "./data/openai.js";
 import { telegram } from "./data/telegram.js";
@@ -28,4 +30,6 @@ export const limitProfiles = {
   telegram,
   tether,
   chirality,
+  mcp,
+  acp,
 } as const;

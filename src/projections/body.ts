@@ -22,8 +22,8 @@ const minSpliced = 1024;
  * @param extra members of the request besides the value's, such as `model`; they come first
  * @example
  * ```ts
- * const projection = await project(await session.context(), anthropicMessages({ model: "claude-sonnet-4-5" }));
- * const body = toBody(projection, { model: "claude-sonnet-4-5", max_tokens: 4096 });
+ * const projection = await project(await session.context(), anthropicMessages({ model: "claude-opus-5-5" }));
+ * const body = toBody(projection, { model: "claude-opus-5-5", max_tokens: 4096 });
  * const request = new Request("https://api.example.com/v1/messages", {
  *   method: "POST", body: body.stream(), duplex: "half",
  * } as RequestInit);

@@ -36,7 +36,7 @@ export interface PromptContractOptions {
  *
  * @example
  * ```ts
- * const model = "claude-sonnet-4-5";
+ * const model = "claude-opus-5-5";
  * const projection = await project(await session.context(), anthropicMessages({ model }));
  * promptContract(projection, { version: "2", model }).family.length; // 64
  * ```

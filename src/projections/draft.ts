@@ -1,3 +1,4 @@
+import type { LinkResource } from "../content/index.js";
 import type { MediaPart, Origin, ReferencePart, SaidPart, TextPart } from "./turns.js";
 
 /** Where an attachment stands, which decides on what a target takes of it. */
@@ -10,6 +11,8 @@ export interface AttachmentDraft {
   readonly origin: Origin;
   /** Stands before the media, or for it; empty for nothing. */
   text: string;
+  /** What the words are about, where it is a link that may be told. */
+  link?: LinkResource;
   media?: MediaPart | ReferencePart;
 }
 

@@ -71,6 +71,12 @@ export class LossList {
     });
   }
 
+  /** Takes back what was found of some items. */
+  forget(isForgotten: (item: number) => boolean): void {
+    const kept = this.#found.filter(({ item }) => !isForgotten(item));
+    this.#found.splice(0, this.#found.length, ...kept);
+  }
+
   /** By item, and by block within it; what is found of the same place stays in the order of its finding. */
   inOrder(): readonly Loss[] {
     return this.#found

@@ -2,11 +2,12 @@ import type { Context } from "../content/index.js";
 import { SessileError } from "../errors/index.js";
 import { describe, oneOfOption, stringArgument } from "../internal/arguments.js";
 import type { LimitViolation } from "../limits/index.js";
-import { attach, reportOf } from "./attach.js";
+import { attach } from "./attach.js";
 import { markedParts } from "./cache.js";
 import { keepLimits, limitWords } from "./degrade.js";
 import type { AttachmentDraft, TurnDraft } from "./draft.js";
 import { explainRejection } from "./explain.js";
+import { latestOnly } from "./latest.js";
 import { type Loss, LossList } from "./loss.js";
 import { pairTurns } from "./pairs.js";
 import type { Projection, ProjectionWarning, ProjectOptions } from "./projection.js";
@@ -16,6 +17,7 @@ import type { Target } from "./target.js";
 import { textBytes } from "./text-bytes.js";
 import type { NeutralRequest, Part } from "./turns.js";
 import { type ProjectionUsage, usageOf } from "./usage.js";
+import { reportOf } from "./work.js";
 
 /**
  * A context as a request for one target: valid by its rules, within its limits, with what had to be changed or left out
@@ -27,7 +29,7 @@ import { type ProjectionUsage, usageOf } from "./usage.js";
  *   target that is none
  * @example
  * ```ts
- * const { value, losses } = await project(await session.context(), anthropicMessages({ model: "claude-sonnet-4-5" }));
+ * const { value, losses } = await project(await session.context(), anthropicMessages({ model: "claude-opus-5-5" }));
  * for (const { code, entryId, reason } of losses) console.warn(code, entryId, reason);
  * ```
  */
@@ -41,19 +43,14 @@ export async function project<V>(
   const { items } = context;
   const { maker, rules = {} } = target;
   const losses = new LossList();
-  const { system, messages } = selectMessages(items, { maker, rules, losses });
+  const selected = selectMessages(items, { maker, rules, losses });
+  const { system, messages } = rules.history === "latest" ? latestOnly(items, selected, losses) : selected;
   const turns = pairTurns(items, messages, { rules, losses });
-  const attaching = { now: Date.now, ...options };
-  const { works, unplacedViews, omitted } = await attach(
-    context,
-    attachmentsIn(turns),
-    target,
-    attaching,
-    losses,
-  );
+  const attaching = { now: Date.now, ...options, target, losses };
+  const { works, unplacedViews, omitted } = await attach(context, attachmentsIn(turns), attaching);
   noteUnplaced(context, unplacedViews, losses);
   const bytes = (room: number) => textBytes(system, turns, room);
-  const broken = await keepLimits(works, bytes, target, attaching, losses);
+  const broken = await keepLimits(works, bytes, attaching);
   const request = settle({ system, turns, works, omitted }, target, losses);
   const marks = new WeakMap<object, Part>();
   const value = render(request, target, options, marks, losses);

@@ -1,10 +1,11 @@
-import { type AttachmentWork, descriptor, placeKey } from "./attach.js";
+import { placeKey } from "./attach.js";
 import type { AttachmentDraft, PairedResult, SaidDraft, ShownDraft, TurnDraft } from "./draft.js";
 import type { LossList } from "./loss.js";
 import { isTaken } from "./media-types.js";
 import type { Target } from "./target.js";
 import type { NeutralRequest, Origin, ResultPart, SaidPart, ShownPart, TextPart, Turn } from "./turns.js";
 import { emptyText, noOutputText, nothingShownText } from "./words.js";
+import { type AttachmentWork, descriptor } from "./work.js";
 
 /** What settling puts together. */
 export interface Unsettled {
@@ -112,6 +113,6 @@ function isAttachment(part: ShownDraft | SaidDraft): part is AttachmentDraft {
   return part.type === "attachment";
 }
 
-function words({ text, origin }: AttachmentDraft): readonly TextPart[] {
-  return text === "" ? [] : [{ type: "text", text, origin }];
+function words({ text, link, origin }: AttachmentDraft): readonly TextPart[] {
+  return text === "" ? [] : [{ type: "text", text, ...(link === undefined ? {} : { link }), origin }];
 }

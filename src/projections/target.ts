@@ -14,6 +14,8 @@ import type { NeutralRequest, Part } from "./turns.js";
  *
  * @example
  * ```ts
+ * import type { Target } from "sessile/projections";
+ *
  * const transcript: Target<string> = {
  *   name: "transcript",
  *   maker: { provider: "none", model: "none" },
@@ -41,7 +43,7 @@ export interface Target<V> {
 }
 
 /**
- * A model, by the way to it. Two are the same where the provider is, the model but for a date or an alias, the protocol where both
+ * A model, by the way to it. Two are the same where the provider is, the model but for a date that one of them leaves open, the protocol where both
  * name one, and the account.
  */
 export interface Maker {
@@ -77,6 +79,11 @@ export interface TargetRules {
   readonly trimsAssistant?: boolean;
   /** Whether NUL is refused in text; false by default. */
   readonly refusesNul?: boolean;
+  /**
+   * `latest` for a target that keeps its own history: what the user said since the model spoke is all that it is told. All of
+   * the context by default.
+   */
+  readonly history?: "latest";
   /** Whether opaque blocks and signed reasoning of its own go back; true by default. */
   readonly takesReasoning?: boolean;
 }
@@ -88,6 +95,8 @@ export interface CallIdRule {
   readonly maxLength: number;
   /** The part of a stored id that is the call's own, such as what stands before `|`; the whole by default. */
   readonly of?: (storedId: string) => string;
+  /** Ids of calls that other models made are not sent at all, so that none is lost; false by default. */
+  readonly ownOnly?: boolean;
 }
 
 /** The limits that a projection keeps. */

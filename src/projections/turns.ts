@@ -1,4 +1,4 @@
-import type { StoredResource } from "../content/index.js";
+import type { LinkResource, StoredResource } from "../content/index.js";
 import type { ProviderReference } from "./references.js";
 
 /** The place in a context that a piece of a request comes from. */
@@ -16,6 +16,8 @@ export interface TextPart {
   readonly text: string;
   /** The mark that the target's own model left on it; only there on text of its own. */
   readonly signature?: string;
+  /** The link that the text describes, for targets that can point to one. */
+  readonly link?: LinkResource;
   readonly origin: Origin;
 }
 

@@ -19,7 +19,7 @@ async function bytesByBlob({ entries, blobs }: HazardousSession): Promise<Readon
   return found;
 }
 
-describe.each(checkedTargets)("$name", ({ target, breaches, makers, keepsPrefix }) => {
+describe.each(checkedTargets)("$name", ({ target, breaches, makers, keepsPrefix, tellsInstructions }) => {
   const sessions = hazardousSession(30, makers);
 
   test("takes what any session becomes", async () => {
@@ -76,6 +76,8 @@ describe.each(checkedTargets)("$name", ({ target, breaches, makers, keepsPrefix 
         // The named exceptions: a pending call got its result, a limit took an item, the instructions changed.
         fc.pre(!earlier.losses.some(({ code }) => code === "interrupted"));
         fc.pre(!earlier.warnings.some(({ code }) => code === "empty"));
+        const instructions = ({ request }: typeof later) => written(request.system);
+        fc.pre(tellsInstructions !== true || instructions(earlier) === instructions(later));
         fc.pre(!newlyLimited(before, earlier.losses, later.losses));
         const turnsOf = (value: object) => ({ ...value, system: "", systemInstruction: "" });
         const kept = goesOn(turnsOf(earlier.value), turnsOf(later.value));

@@ -1,6 +1,13 @@
 /**
- * Being written.
+ * A session as the prompt of an agent that speaks ACP.
  *
  * @module projections/acp
  */
-export {};
+export type {
+  ContentBlock,
+  EmbeddedResource,
+  ImageContent,
+  ResourceLink,
+  TextContent,
+} from "../content-blocks.js";
+export { type AcpPrompt, type AcpPromptOptions, acpPrompt, type PromptCapabilities } from "./acp-prompt.js";

@@ -1,6 +1,32 @@
 /**
- * Being written.
+ * A session as messages of the AI SDK, and the way back.
  *
  * @module projections/ai-sdk
  */
-export {};
+export {
+  type AiSdkMessagesOptions,
+  type AiSdkModel,
+  aiSdkMessages,
+} from "./ai-sdk-messages.js";
+export type {
+  AiSdkAssistantMessage,
+  AiSdkFilePart,
+  AiSdkMessage,
+  AiSdkMessages,
+  AiSdkProviderOptions,
+  AiSdkReasoningPart,
+  AiSdkResultPart,
+  AiSdkSystemMessage,
+  AiSdkTextPart,
+  AiSdkToolCallPart,
+  AiSdkToolMessage,
+  AiSdkToolOutput,
+  AiSdkToolResultPart,
+  AiSdkUserMessage,
+} from "./messages.js";
+export {
+  type AiSdkReply,
+  type AiSdkStep,
+  type ReadAiSdkReplyOptions,
+  readAiSdkReply,
+} from "./read-ai-sdk-reply.js";

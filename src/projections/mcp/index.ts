@@ -1,6 +1,13 @@
 /**
- * Being written.
+ * A session as the messages of an MCP prompt, and as the content of tools' results.
  *
  * @module projections/mcp
  */
-export {};
+export type {
+  ContentBlock,
+  EmbeddedResource,
+  ImageContent,
+  ResourceLink,
+  TextContent,
+} from "../content-blocks.js";
+export { type McpContent, type McpContentOptions, type McpPromptMessage, mcpContent } from "./mcp-content.js";

@@ -1,0 +1,80 @@
+/**
+ * Messages as `ModelMessage` of the AI SDK 6 and 7 both have them: of the forms that a part can have, those that neither drops.
+ *
+ * @see https://ai-sdk.dev/docs/reference/ai-sdk-core/model-message and
+ *   https://ai-sdk.dev/v7/docs/reference/ai-sdk-core/model-message (stored copies, read 2026-11-21)
+ */
+
+/** A JSON value. */
+type Json = null | string | number | boolean | { [key: string]: Json | undefined } | Json[];
+
+/** What is for one provider, under its name. */
+export type AiSdkProviderOptions = { [provider: string]: { [key: string]: Json | undefined } };
+
+type WithOptions = { providerOptions?: AiSdkProviderOptions };
+
+/** Text. */
+export type AiSdkTextPart = { type: "text"; text: string } & WithOptions;
+
+/** An image or a document, as base64. */
+export type AiSdkFilePart = {
+  type: "file";
+  mediaType: string;
+  data: string;
+  filename?: string;
+} & WithOptions;
+
+/** Reasoning; its signature is among the options. */
+export type AiSdkReasoningPart = { type: "reasoning"; text: string } & WithOptions;
+
+/** A request by the model to run a tool. */
+export type AiSdkToolCallPart = {
+  type: "tool-call";
+  toolCallId: string;
+  toolName: string;
+  input: unknown;
+  providerExecuted?: boolean;
+} & WithOptions;
+
+/** What a tool's result shows, where it is more than text. */
+export type AiSdkResultPart =
+  | { type: "text"; text: string }
+  | { type: "image-data"; data: string; mediaType: string }
+  | { type: "file-data"; data: string; mediaType: string; filename?: string };
+
+/** What a tool gave back. */
+export type AiSdkToolOutput =
+  | { type: "text"; value: string }
+  | { type: "error-text"; value: string }
+  | { type: "json"; value: Json }
+  | { type: "error-json"; value: Json }
+  | { type: "content"; value: AiSdkResultPart[] };
+
+/** The answer to a call. */
+export type AiSdkToolResultPart = {
+  type: "tool-result";
+  toolCallId: string;
+  toolName: string;
+  output: AiSdkToolOutput;
+} & WithOptions;
+
+/** Instructions. */
+export type AiSdkSystemMessage = { role: "system"; content: string } & WithOptions;
+
+/** What the user said. */
+export type AiSdkUserMessage = { role: "user"; content: (AiSdkTextPart | AiSdkFilePart)[] };
+
+/** What the model said. */
+export type AiSdkAssistantMessage = {
+  role: "assistant";
+  content: (AiSdkTextPart | AiSdkFilePart | AiSdkReasoningPart | AiSdkToolCallPart | AiSdkToolResultPart)[];
+};
+
+/** What tools gave back. */
+export type AiSdkToolMessage = { role: "tool"; content: AiSdkToolResultPart[] };
+
+/** A message; instructions are apart. */
+export type AiSdkMessage = AiSdkUserMessage | AiSdkAssistantMessage | AiSdkToolMessage;
+
+/** The part of a call of `generateText` that a projection makes. For the AI SDK 7 `system` is `instructions`. */
+export type AiSdkMessages = { system?: string | AiSdkSystemMessage; messages: AiSdkMessage[] };

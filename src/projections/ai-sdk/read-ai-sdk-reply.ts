@@ -1,0 +1,146 @@
+import { type AssistantMessage, assistantMessage, type StopReason, type Usage } from "../../content/index.js";
+import { describe } from "../../internal/arguments.js";
+import { isRecord } from "../../internal/shape.js";
+import { makerNames } from "./maker-names.js";
+import { signatureOf } from "./provider-options.js";
+
+/** A step of `generateText` or `streamText`, as far as it is read. */
+export interface AiSdkStep {
+  readonly model: { readonly provider: string; readonly modelId: string };
+  /** What the model made, to see whether it made anything. */
+  readonly content: readonly { readonly type: string }[];
+  readonly finishReason: string;
+  readonly usage: {
+    readonly inputTokens: number | undefined;
+    readonly inputTokenDetails?: {
+      readonly noCacheTokens: number | undefined;
+      readonly cacheReadTokens: number | undefined;
+      readonly cacheWriteTokens: number | undefined;
+    };
+    readonly outputTokens: number | undefined;
+    readonly totalTokens: number | undefined;
+  };
+  readonly response: {
+    /** Of this step and those before it. */
+    readonly messages: readonly { readonly role: string; readonly content: unknown }[];
+  };
+}
+
+/** A step, or a result whose last step is meant. */
+export type AiSdkReply = AiSdkStep | { readonly steps: readonly AiSdkStep[] };
+
+/** Options of {@link readAiSdkReply}. */
+export interface ReadAiSdkReplyOptions {
+  /** The account, where the harness has several with one provider. */
+  readonly account?: string;
+}
+
+type Block = AssistantMessage["content"][number];
+
+/**
+ * A reply of the AI SDK as a message of a session, which a projection to the same model gives back as it was: what a provider
+ * marked its parts with is kept as signatures, and what it ran itself as opaque blocks. Of a result the last step; where a call had
+ * several, read each of `result.steps`, with the tools' results between them.
+ *
+ * @throws TypeError for a result without a step
+ * @example
+ * ```ts
+ * const reply = readAiSdkReply({
+ *   model: { provider: "anthropic.messages", modelId: "claude-sonnet-4-5" },
+ *   content: [{ type: "text" }],
+ *   finishReason: "stop",
+ *   usage: { inputTokens: 3, outputTokens: 1, totalTokens: 4 },
+ *   response: { messages: [{ role: "assistant", content: [{ type: "text", text: "hi" }] }] },
+ * });
+ * reply.provider; // "anthropic"
+ * ```
+ */
+export function readAiSdkReply(reply: AiSdkReply, options: ReadAiSdkReplyOptions = {}): AssistantMessage {
+  const step = "steps" in reply ? reply.steps.at(-1) : reply;
+  if (step === undefined) throw new TypeError(`reply.steps: expected a step, got ${describe([])}`);
+  const { provider, model, api } = makerNames(step.model.provider, step.model.modelId);
+  const { finishReason } = step;
+  const stopReason = stopReasons[finishReason] ?? "stop";
+  const message = assistantMessage(
+    {
+      provider,
+      model,
+      api,
+      usage: usageOf(step),
+      stopReason,
+      ...(stopReason === "error" ? { errorMessage: finishReason } : {}),
+    },
+    ...blocksOf(step),
+  );
+  return options.account === undefined ? message : { ...message, account: options.account };
+}
+
+const stopReasons: Readonly<Record<string, StopReason>> = {
+  stop: "stop",
+  length: "length",
+  "tool-calls": "toolUse",
+  "content-filter": "error",
+  error: "error",
+};
+
+function usageOf({ usage }: AiSdkStep): Usage {
+  const { inputTokens = 0, outputTokens: output = 0, inputTokenDetails: details } = usage;
+  const cacheRead = details?.cacheReadTokens ?? 0;
+  const cacheWrite = details?.cacheWriteTokens ?? 0;
+  const input = details?.noCacheTokens ?? Math.max(0, inputTokens - cacheRead - cacheWrite);
+  const totalTokens = usage.totalTokens ?? inputTokens + output;
+  const cost = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 };
+  return { input, output, cacheRead, cacheWrite, totalTokens, cost };
+}
+
+function blocksOf({ content, response }: AiSdkStep): readonly Block[] {
+  // The messages are those of all steps so far: a step that said nothing would give the one before it.
+  if (!content.some(isKept)) return [];
+  const said = response.messages.findLast(({ role }) => role === "assistant")?.content;
+  if (typeof said === "string") return said === "" ? [] : [{ type: "text", text: said }];
+  return Array.isArray(said) ? said.flatMap((part: unknown) => blockOf(part)) : [];
+}
+
+/** What of the content becomes a part of the assistant's message: neither sources, nor empty text, nor what tools gave back here. */
+function isKept(part: {
+  readonly type: string;
+  readonly text?: string;
+  readonly providerExecuted?: boolean;
+}): boolean {
+  switch (part.type) {
+    case "source":
+      return false;
+    case "text":
+      return part.text !== "";
+    case "tool-result":
+    case "tool-error":
+      return part.providerExecuted === true;
+    default:
+      return true;
+  }
+}
+
+function blockOf(part: unknown): readonly Block[] {
+  if (!isRecord(part)) return [];
+  const { type, text } = part;
+  const mark = signatureOf(part.providerOptions);
+  if (type === "text" && typeof text === "string") {
+    return [{ type, text, ...(mark === undefined ? {} : { textSignature: mark }) }];
+  }
+  if (type === "reasoning" && typeof text === "string") {
+    const signed = mark === undefined ? {} : { thinkingSignature: mark };
+    return [{ type: "thinking", thinking: text, ...signed, ...(text === "" ? { redacted: true } : {}) }];
+  }
+  const { toolCallId, toolName } = part;
+  if (type === "tool-call" && part.providerExecuted !== true) {
+    if (typeof toolCallId !== "string" || typeof toolName !== "string") return [];
+    const signed = mark === undefined ? {} : { thoughtSignature: mark };
+    return [{ type: "toolCall", id: toolCallId, name: toolName, arguments: part.input, ...signed }];
+  }
+  return [{ type: "opaque", data: withoutUndefined(part) }];
+}
+
+/** The SDK writes absent members out. */
+function withoutUndefined(part: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(part).filter(([, value]) => value !== undefined));
+}

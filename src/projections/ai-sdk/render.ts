@@ -1,0 +1,98 @@
+import type { RenderTools } from "../target.js";
+import type { AssistantTurn, NeutralRequest, Part, SaidPart, UserTurn } from "../turns.js";
+import type { AiSdkMessage, AiSdkMessages, AiSdkProviderOptions, AiSdkToolResultPart } from "./messages.js";
+import { type AssistantPart, isOwnPart } from "./own-part.js";
+import { optionsOf } from "./provider-options.js";
+import { outputOf, userPart } from "./shown.js";
+
+/** A request as messages, with cache markers where the provider's options can hold some. */
+export function renderMessages(
+  { system, turns }: NeutralRequest,
+  tools: RenderTools,
+  cacheKey: string | undefined,
+): AiSdkMessages {
+  const writer = new MessageWriter(tools, cacheKey);
+  const messages = turns.flatMap((turn) =>
+    turn.role === "user" ? writer.userSide(turn) : writer.assistantSide(turn),
+  );
+  const last = system.at(-1);
+  if (last === undefined) return { messages };
+  const content = system.map(({ text }) => text).join("\n\n");
+  const marked = writer.options(last);
+  return "providerOptions" in marked
+    ? { system: { role: "system", content, ...marked }, messages }
+    : { system: content, messages };
+}
+
+class MessageWriter {
+  readonly #tools: RenderTools;
+  readonly #cacheKey: string | undefined;
+
+  constructor(tools: RenderTools, cacheKey: string | undefined) {
+    this.#tools = tools;
+    this.#cacheKey = cacheKey;
+  }
+
+  userSide({ results, parts }: UserTurn): AiSdkMessage[] {
+    const messages: AiSdkMessage[] = [];
+    if (results.length > 0) {
+      const content = results.map((result): AiSdkToolResultPart => {
+        const { callId: toolCallId, name: toolName } = result;
+        const output = outputOf(result, this.#tools);
+        const part = { type: "tool-result" as const, toolCallId, toolName, output };
+        return this.#tools.mark({ ...part, ...this.options(result) }, result);
+      });
+      messages.push({ role: "tool", content });
+    }
+    if (parts.length > 0) {
+      const content = parts.map((part) =>
+        this.#tools.mark({ ...userPart(part, this.#tools), ...this.options(part) }, part),
+      );
+      messages.push({ role: "user", content });
+    }
+    return messages;
+  }
+
+  assistantSide({ parts }: AssistantTurn): AiSdkMessage[] {
+    const content = parts.flatMap((part) => {
+      const said = this.#said(part);
+      return said === undefined ? [] : [this.#tools.mark(said, part)];
+    });
+    return content.length === 0 ? [] : [{ role: "assistant", content }];
+  }
+
+  /** What a provider had marked a part with, and a cache marker where one belongs. */
+  options(part: Part, own?: AiSdkProviderOptions): { providerOptions?: AiSdkProviderOptions } {
+    const key = this.#cacheKey;
+    if (key === undefined || !this.#tools.endsCache(part)) {
+      return own === undefined ? {} : { providerOptions: own };
+    }
+    return { providerOptions: { ...own, [key]: { ...own?.[key], cacheControl: { type: "ephemeral" } } } };
+  }
+
+  #said(part: SaidPart): AssistantPart | undefined {
+    switch (part.type) {
+      case "text":
+        return { type: "text", text: part.text, ...this.options(part, optionsOf(part.signature)) };
+      case "reasoning": {
+        const providerOptions = optionsOf(part.signature);
+        if (providerOptions !== undefined) return { type: "reasoning", text: part.text, providerOptions };
+        this.#tools.lose(part, {
+          code: "reasoning",
+          by: "history",
+          reason: "its signature is not of this kind",
+        });
+        return undefined;
+      }
+      case "call": {
+        const { id: toolCallId, name: toolName, arguments: input } = part;
+        const own = optionsOf(part.signature);
+        return { type: "tool-call", toolCallId, toolName, input, ...this.options(part, own) };
+      }
+      case "opaque":
+        if (isOwnPart(part.data)) return structuredClone(part.data);
+        this.#tools.lose(part, { code: "opaque", by: "history", reason: "no part of a message" });
+        return undefined;
+    }
+  }
+}

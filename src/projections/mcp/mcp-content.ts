@@ -1,0 +1,97 @@
+import { type LimitProfile, limitProfiles } from "../../limits/index.js";
+import { type ContentBlock, contentBlock, documentTypes, imageTypes } from "../content-blocks.js";
+import type { RenderTools, Target } from "../target.js";
+import { callText, instructionsHeading, resultHeading } from "../transcript.js";
+import type { NeutralRequest, ResultPart, SaidPart, ShownPart, TextPart } from "../turns.js";
+
+/** A message of an MCP prompt: one block of one side. */
+export type McpPromptMessage = { role: "user" | "assistant"; content: ContentBlock };
+
+/** The part of a result of `prompts/get` that a projection makes. */
+export type McpContent = { messages: McpPromptMessage[] };
+
+/** Options of {@link mcpContent}. */
+export interface McpContentOptions {
+  /** How the messages travel: over `stdio` a message is small. Default `stdio`. */
+  readonly transport?: "stdio" | "http";
+  /** Limits in place of those of the transport. */
+  readonly profile?: LimitProfile;
+}
+
+/**
+ * The messages of an MCP prompt. Each block is a message of its own, as the protocol has it. Images are images, PDF and texts
+ * are embedded resources under a name that leads nowhere, links are links. What MCP has no form for becomes words:
+ * instructions a first message of the user, calls and results texts with their ids.
+ *
+ * The blocks are those of a tool's result too: `value.messages.map(({ content }) => content)`.
+ *
+ * @see https://modelcontextprotocol.io/specification/2025-11-25/server/prompts (a stored copy, read 2026-11-21)
+ * @example
+ * ```ts
+ * const { value } = await project(contextOf([userMessage("hi")]), mcpContent());
+ * value.messages; // [{ role: "user", content: { type: "text", text: "hi" } }]
+ * ```
+ */
+export function mcpContent(options: McpContentOptions = {}): Target<McpContent> {
+  const { transport = "stdio", profile = limitProfiles.mcp } = options;
+  const media = [...imageTypes, ...documentTypes];
+  return {
+    name: "mcp-content",
+    maker: { provider: "mcp", model: "none" },
+    accepts: { user: media, toolResult: media },
+    // Ids and arguments are told in words: nothing needs to be changed in them.
+    rules: {
+      callId: { character: /[^\p{Cs}\p{Cc}]/u, maxLength: 1000 },
+      objectArguments: false,
+      userFirst: false,
+    },
+    limits: { profile, transport },
+    render: (request, tools) => ({ messages: [...messagesOf(request, tools)] }),
+  };
+}
+
+function* messagesOf({ system, turns }: NeutralRequest, tools: RenderTools): Iterable<McpPromptMessage> {
+  for (const part of system) yield said("user", withHeading(instructionsHeading, part), part, tools);
+  for (const turn of turns) {
+    if (turn.role === "assistant") {
+      for (const part of turn.parts) yield* saidByModel(part, tools);
+    } else {
+      for (const result of turn.results) yield* resultMessages(result, tools);
+      for (const part of turn.parts) yield shown(part, tools);
+    }
+  }
+}
+
+function* saidByModel(part: SaidPart, tools: RenderTools): Iterable<McpPromptMessage> {
+  if (part.type === "text") yield said("assistant", part.text, part, tools);
+  if (part.type === "call") yield said("assistant", callText(part), part, tools);
+}
+
+function* resultMessages(result: ResultPart, tools: RenderTools): Iterable<McpPromptMessage> {
+  const heading = resultHeading(result);
+  const [first, ...rest] = result.parts;
+  if (first?.type === "text" && first.link === undefined) {
+    yield said("user", withHeading(heading, first), result, tools);
+  } else {
+    yield said("user", heading, result, tools);
+    if (first !== undefined) yield shown(first, tools);
+  }
+  for (const part of rest) yield shown(part, tools);
+}
+
+function said(
+  role: McpPromptMessage["role"],
+  text: string,
+  part: TextPart | SaidPart | ResultPart,
+  { mark }: RenderTools,
+): McpPromptMessage {
+  return { role, content: mark({ type: "text" as const, text }, part) };
+}
+
+function shown(part: ShownPart, { mark }: RenderTools): McpPromptMessage {
+  return { role: "user", content: mark(contentBlock(part), part) };
+}
+
+function withHeading(heading: string, { text }: TextPart): string {
+  return `${heading}\n${text}`;
+}
