@@ -1,9 +1,9 @@
 import { anthropicMessages } from "sessile/projections/anthropic";
 import type { HazardMaker } from "../../../arbitraries/hazards.js";
-import type { CheckedTarget } from "../../checked-targets.js";
+import { type CheckedTarget, foreign } from "../../checked-target.js";
 import { anthropicBreaches } from "./rules.js";
 
-function checked(model: string, keepsPrefix: boolean, foreign: HazardMaker): CheckedTarget {
+function anthropic(model: string, keepsPrefix: boolean): CheckedTarget {
   const maker: HazardMaker = {
     provider: "anthropic",
     model,
@@ -25,7 +25,9 @@ function checked(model: string, keepsPrefix: boolean, foreign: HazardMaker): Che
   };
 }
 
-/** Anthropic's targets: of a model that takes all of its reasoning back, and of one that takes that of the current turn. */
-export function checkedAnthropic(foreign: HazardMaker): readonly CheckedTarget[] {
-  return [checked("claude-sonnet-4-5", true, foreign), checked("claude-opus-5-5", false, foreign)];
-}
+/** Claude, of a model that binds reasoning to its prefix and of one that does not. */
+export const checkedAnthropic: readonly CheckedTarget[] = [
+  anthropic("claude-sonnet-4-5", true),
+  // Reasoning of turns that are over does not go back to it.
+  anthropic("claude-opus-5-5", false),
+];
