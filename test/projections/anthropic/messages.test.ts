@@ -401,6 +401,15 @@ describe("anthropicMessages", () => {
     expect(explain({ status: 400, message })).toMatchObject(expected);
   });
 
+  test("reasoning that the API does not know again is found, and can be left out", async () => {
+    const { explain } = await projected([ask, own(thinking, read), toolResult(read, "done")]);
+    const message =
+      'messages.1.content.0: Invalid `signature` in `thinking` block. The block is bound to a different conversation. Remove the block, or set `thinking.block_binding.prefix_mismatch_behavior` to "drop_block".';
+    const explained = explain({ status: 400, message });
+    expect(explained).toMatchObject({ entryId: "m1", block: 0, certainty: "path" });
+    expect(explained?.drafts).toMatchObject([{ type: "context_edit" }]);
+  });
+
   test("a value is fresh, and the caller's to change", async () => {
     const input = { path: { name: "a" } };
     const call = { ...read, arguments: input };
