@@ -52,7 +52,7 @@ function answer<Reply>(
 }
 
 /** As the API says it: 400 where nothing else is known, never 413. */
-export function refusal({ rule: id, path, problem }: Breach, rules: readonly OpenaiRule[]): Answer {
+function refusal({ rule: id, path, problem }: Breach, rules: readonly OpenaiRule[]): Answer {
   const rule = rules.find((candidate) => candidate.id === id);
   const param = rule?.param === undefined ? path : rule.param;
   return {
