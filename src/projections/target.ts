@@ -14,6 +14,8 @@ import type { NeutralRequest, Part } from "./turns.js";
  *
  * @example
  * ```ts
+ * import type { Target } from "sessile/projections";
+ *
  * const transcript: Target<string> = {
  *   name: "transcript",
  *   maker: { provider: "none", model: "none" },

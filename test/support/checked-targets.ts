@@ -1,9 +1,10 @@
-import { type CheckedTarget, foreign } from "./checked-target.js";
+import type { CheckedTarget } from "./checked-target.js";
 import { checkedPlain } from "./plain-target.js";
 import { checkedAcp } from "./providers/acp/checked.js";
 import { checkedAiSdk } from "./providers/ai-sdk/checked.js";
 import { checkedAnthropic } from "./providers/anthropic/checked.js";
 import { checkedBedrock } from "./providers/bedrock/checked.js";
+import { checkedClaudeAgent } from "./providers/claude-agent/checked.js";
 import { checkedCodex } from "./providers/codex/checked.js";
 import { checkedGemini } from "./providers/gemini/checked.js";
 import { checkedMcp } from "./providers/mcp/checked.js";
@@ -14,10 +15,11 @@ export const checkedTargets: readonly CheckedTarget[] = [
   ...checkedPlain,
   ...checkedAnthropic,
   ...checkedOpenai,
-  ...checkedGemini(foreign),
-  ...checkedBedrock(foreign),
+  ...checkedGemini,
+  ...checkedBedrock,
   ...checkedAiSdk,
   ...checkedMcp,
   ...checkedAcp,
+  ...checkedClaudeAgent,
   ...checkedCodex,
 ];

@@ -196,6 +196,7 @@ describe("anthropicMessages", () => {
       { why: "another provider", message: { ...own(thinking, text), provider: "proxy" } },
       { why: "another account", message: { ...own(thinking, text), account: "other" } },
       { why: "a turn that was cut off", message: { ...own(thinking, text), stopReason: "aborted" as const } },
+      { why: "half of a character", message: own({ ...thinking, thinking: "Hm\ud83d" }, text) },
       { why: "no signature", message: own({ type: "thinking", thinking: "Hm." }, text) },
       { why: "an empty signature", message: own({ ...thinking, thinkingSignature: "" }, text) },
     ])("is left out: $why", async ({ message }) => {
@@ -334,6 +335,18 @@ describe("anthropicMessages", () => {
     expect(codes(older.losses)).toEqual(["trailingSpace"]);
     const later = await projected([ask, said, ask], { model: "claude-opus-4-6" });
     expect(later.value.messages[1]?.content).toEqual([{ type: "text", text: "The answer is \n" }]);
+  });
+
+  test("white space is what either side takes for it", async () => {
+    const { value, losses } = await projected([
+      userMessage("a", "\u001c\u0085"),
+      own({ type: "text", text: "b\u001f\u00a0" }),
+    ]);
+    expect(value.messages.map(({ content }) => content)).toEqual([
+      [{ type: "text", text: "a" }],
+      [{ type: "text", text: "b" }],
+    ]);
+    expect(codes(losses)).toEqual(["trailingSpace"]);
   });
 
   test("a value is fresh, and the caller's to change", async () => {

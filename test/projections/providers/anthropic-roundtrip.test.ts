@@ -132,7 +132,7 @@ test("a refusal is traced to its entry, and the next projection goes without wha
   expect(explained).toMatchObject({
     certainty: "path",
     entryId: result.id,
-    block: 2,
+    block: 1,
     resourceId: wide.resourceId,
   });
   await session.append(explained?.drafts ?? []);
