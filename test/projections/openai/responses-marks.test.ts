@@ -14,8 +14,8 @@ import { jsonValue, text } from "../../arbitraries/values.js";
 const status = fc.constantFrom("completed" as const, "in_progress" as const, "incomplete" as const);
 const caller = fc.constantFrom({ type: "direct" as const }, { type: "program" as const, caller_id: "c" });
 const callMark: fc.Arbitrary<CallMark> = fc.record(
-  { alone: fc.boolean(), custom: fc.boolean(), arguments: text, namespace: text, caller, status },
-  { requiredKeys: ["alone", "custom", "status"] },
+  { alone: fc.boolean(), custom: text, arguments: text, namespace: text, caller, status },
+  { requiredKeys: ["alone", "status"] },
 );
 
 describe("marks of calls", () => {
@@ -25,7 +25,7 @@ describe("marks of calls", () => {
         expect(readCallMark(printCallMark(mark))).toEqual(mark);
       }),
     );
-    expect(printCallMark({ alone: false, custom: false, status: "completed" })).toBeUndefined();
+    expect(printCallMark({ alone: false, status: "completed" })).toBeUndefined();
   });
 
   test("are read of anything without a throw", () => {

@@ -128,11 +128,11 @@ describe("openaiResponses", () => {
   test("answers calls of custom tools as such", async () => {
     const custom = {
       type: "toolCall",
-      id: "call_1|ctc_1",
+      id: "call_1",
       name: "patch",
       arguments: { input: "***" },
     } as const;
-    const marked = { ...custom, thoughtSignature: '{"v":1,"custom":true,"alone":true}' };
+    const marked = { ...custom, thoughtSignature: '{"v":1,"custom":"ctc_1","alone":true}' };
     const input = await inputOf([
       userMessage("Go"),
       said("openai-responses", marked),
