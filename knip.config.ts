@@ -12,6 +12,7 @@ const config: KnipConfig = {
       // Of the system; tests that need one skip where it is not there.
       ignoreBinaries: ["mkfifo"],
     },
+    "test/agent-sdk": { entry: ["*.ts"], project: ["*.ts"] },
     bench: {
       entry: ["*.ts", "peers/**/*.test.ts", "tasks/*.mjs"],
       project: ["**/*.{ts,mjs}"],

@@ -8,6 +8,7 @@ const system = [
   "test/session/node/**",
   "test/blobs/**",
   "test/attachments/node/**",
+  "test/projections/claude-agent/node/**",
   "test/projections/providers/**",
   "test/examples/**",
 ].map((directory) => `${directory}/*.test.ts`);

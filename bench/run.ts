@@ -3,6 +3,7 @@ import { buildPackage } from "../test/support/built.js";
 import { append } from "./append.js";
 import { appendContext } from "./append-context.js";
 import { blobsPut } from "./blobs-put.js";
+import { bodyBesideBase64, bodyBesideStringify, bodyMemory } from "./body.js";
 import { contextTokens } from "./context-tokens.js";
 import { estimateError } from "./estimate-error.js";
 import { estimateSpeed } from "./estimate-speed.js";
@@ -28,6 +29,9 @@ const claims: readonly Claim[] = [
   estimateSpeed,
   estimateError,
   contextTokens,
+  bodyBesideBase64,
+  bodyBesideStringify,
+  bodyMemory,
 ];
 const rounds = 7;
 

@@ -9,6 +9,15 @@ import { close, run } from "./run.mjs";
 const steps = [
   { name: "types", command: ["tsc", "-p", "tsconfig.json"] },
   { name: "types of the core, without Node", command: ["tsc", "-p", "tsconfig.core.json"] },
+  {
+    name: "Claude Agent SDK, without its program",
+    command: ["npm", "ci", "--prefix", "test/agent-sdk", "--ignore-scripts", "--omit=optional"],
+  },
+  {
+    name: "types against the Claude Agent SDK",
+    command: ["tsc", "-p", "test/agent-sdk"],
+    needs: "Claude Agent SDK, without its program",
+  },
   { name: "lint and format", command: ["biome", "ci", "--colors=off", "--error-on-warnings", "."] },
   { name: "layers", command: ["vitest", "run", "--project", "unit", "test/package/layers.test.ts"] },
   { name: "unused code and dependencies", command: ["knip"] },

@@ -104,6 +104,15 @@ export interface ErrorDetails {
   FILE_TOO_LARGE: { readonly path: string; readonly bytes: number; readonly maxBytes: number };
   /** A file was written to, or another one put in its place, while it was being read. */
   CHANGED_DURING_READ: { readonly path: string };
+  /**
+   * A turn has no text, and none of its attachments can be used. `status` is what an HTTP server answers; `errors` are in
+   * the order of the attachments, by plain names and without paths.
+   */
+  ATTACHMENT_FAILURE: {
+    readonly status: 400;
+    readonly category: "ALL_ATTACHMENTS_FAILED_NO_TEXT";
+    readonly errors: readonly { readonly name: string; readonly code: string; readonly reason: string }[];
+  };
   /** A context cannot go to a target without changes that the caller did not choose, and it asked to be told by an error. */
   PROJECTION_LOSSY: {
     readonly target: string;

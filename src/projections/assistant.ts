@@ -2,7 +2,7 @@ import type { AssistantMessage, ThinkingBlock, ToolCall } from "../content/index
 import { describe } from "../internal/arguments.js";
 import { isRecord } from "../internal/shape.js";
 import { unreachable } from "../internal/unreachable.js";
-import { cleanJson, isBlank } from "./clean.js";
+import { cleanJson, isBlank, withoutSpaceAtEnd } from "./clean.js";
 import type { SaidDraft } from "./draft.js";
 import { isOwn } from "./maker.js";
 import type { BlockReader, SelectOptions } from "./select.js";
@@ -69,7 +69,8 @@ function reasoning(
   { losses }: SelectOptions,
 ): ReasoningPart | undefined {
   const cut = stopReason === "aborted" || stopReason === "error";
-  if (own && !cut && thinkingSignature !== undefined && thinkingSignature !== "") {
+  const malformed = !thinking.isWellFormed() || thinkingSignature?.isWellFormed() === false;
+  if (own && !cut && !malformed && thinkingSignature !== undefined && thinkingSignature !== "") {
     // Not cleaned: the signature is over what was there.
     return {
       type: "reasoning",
@@ -84,7 +85,9 @@ function reasoning(
     ? "of another model or account"
     : cut
       ? "of a turn that was cut off"
-      : "without a signature";
+      : malformed
+        ? "with half of a character, which no request can have"
+        : "without a signature";
   losses.add(origin, { code: "reasoning", by: own ? "history" : "target", reason: `reasoning ${reason}` });
   return undefined;
 }
@@ -145,7 +148,7 @@ function dropTrailingReasoning(parts: SaidDraft[], { losses }: SelectOptions): v
 function trimEnd(parts: SaidDraft[], { rules, losses }: SelectOptions): void {
   const last = parts.at(-1);
   if (rules.trimsAssistant !== true || last?.type !== "text") return;
-  const text = last.text.trimEnd();
+  const text = withoutSpaceAtEnd(last.text);
   if (text === last.text) return;
   parts[parts.length - 1] = { ...last, text } satisfies TextPart;
   losses.add(last.origin, {

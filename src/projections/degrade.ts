@@ -1,9 +1,9 @@
 import { checkLimits, type LimitItem, type LimitSituation, type LimitViolation } from "../limits/index.js";
-import type { AttachmentWork, AttachOptions } from "./attach.js";
-import { refuse, resized } from "./hydrate.js";
-import type { LossList } from "./loss.js";
+import { placeResized } from "./place-media.js";
+import { refuse } from "./refuse.js";
 import type { ImageBounds } from "./resize.js";
-import type { Target, TargetLimits } from "./target.js";
+import type { TargetLimits } from "./target.js";
+import type { Attaching, AttachmentWork } from "./work.js";
 
 /** Room for what a harness puts beside the messages, such as its tools. Bytes. */
 const reservedBytes = 2 ** 18;
@@ -20,11 +20,12 @@ const reservedBytes = 2 ** 18;
 export async function keepLimits(
   works: readonly AttachmentWork[],
   textBytes: (room: number) => number,
-  target: Target<unknown>,
-  options: AttachOptions,
-  losses: LossList,
+  attaching: Attaching,
 ): Promise<readonly LimitViolation[]> {
-  const { limits } = target;
+  const {
+    target: { limits },
+    losses,
+  } = attaching;
   if (limits === undefined) return [];
   let live = works.filter(({ draft }) => draft.media !== undefined);
   const situation = situationOf(limits);
@@ -43,7 +44,7 @@ export async function keepLimits(
     const bounds = boundsOf(violations);
     if (bounds !== undefined && media?.type === "media" && media.kind === "image" && !retired.has(work)) {
       retired.add(work);
-      if (await resized(work, media, bounds, target, options, losses)) return;
+      if (await placeResized(work, media, bounds, attaching)) return;
     }
     over(work, first);
   };

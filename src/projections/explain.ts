@@ -72,6 +72,8 @@ function partAt(
   for (const key of keys) {
     if (typeof at !== "object" || at === null) break;
     const next: unknown = (at as Record<string | number, unknown>)[key];
+    // Anthropic's paths name the types of blocks on the way: `content.0.tool_result.content.1.image.source`.
+    if (next === undefined && typeof key === "string") continue;
     if (next === undefined) break;
     at = next;
     if (typeof at === "object" && at !== null) found = marks.get(at) ?? found;

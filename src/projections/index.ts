@@ -3,7 +3,6 @@
  *
  * @module projections
  */
-export type { AttachmentReport, SendReason } from "./attach.js";
 export { type RequestBody, toBody } from "./body.js";
 export { type CacheMark, type CachePolicy, cacheConversation, cacheSystem } from "./cache.js";
 export {
@@ -53,3 +52,4 @@ export type {
   UserTurn,
 } from "./turns.js";
 export type { ProjectionUsage } from "./usage.js";
+export type { AttachmentReport, SendReason } from "./work.js";

@@ -8,7 +8,7 @@ import type { Maker } from "./target.js";
 export function isOwn(message: AssistantMessage, maker: Maker): boolean {
   return (
     message.provider === maker.provider &&
-    (message.model === maker.model || modelFamily(message.model) === modelFamily(maker.model)) &&
+    isSameModel(message.model, maker.model) &&
     (maker.api === undefined || !namesApi(message) || message.api === maker.api) &&
     message.account === maker.account
   );
@@ -20,10 +20,21 @@ function namesApi({ api }: AssistantMessage): boolean {
 }
 
 /**
- * A model's name without what an alias leaves open: a reply names the dated snapshot where the request named the alias, as in
+ * Whether two names may be of one model: a reply names the dated snapshot where the request named the alias, as in
  * `claude-sonnet-4-5` and `claude-sonnet-4-5-20250929`, `gpt-5` and `gpt-5-2025-08-07`, `gemini-2.5-pro` and
- * `models/gemini-2.5-pro-002`.
+ * `models/gemini-2.5-pro-002`. Two snapshots of one alias are two models.
  */
-function modelFamily(model: string): string {
-  return model.replace(/^models\//, "").replace(/(?:-latest|[-@]\d{8}|-\d{4}-\d{2}-\d{2}|-00\d)$/, "");
+function isSameModel(a: string, b: string): boolean {
+  const [one, other] = [namedModel(a), namedModel(b)];
+  return (
+    one.family === other.family &&
+    (one.snapshot === "" || other.snapshot === "" || one.snapshot === other.snapshot)
+  );
+}
+
+/** A model's name without what an alias leaves open, and that; empty for an alias. */
+function namedModel(model: string): { readonly family: string; readonly snapshot: string } {
+  const name = model.replace(/^models\//, "");
+  const suffix = /(?:-latest|[-@]\d{8}|-\d{4}-\d{2}-\d{2}|-00\d)$/.exec(name)?.[0] ?? "";
+  return { family: name.slice(0, name.length - suffix.length), snapshot: suffix.replace(/\D/g, "") };
 }

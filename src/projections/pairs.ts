@@ -43,7 +43,7 @@ export function pairTurns(
       const calls: CallPart[] = [];
       const parts = message.parts.map((part) => {
         if (part.type !== "call") return part;
-        const call = withId(part, ids, losses);
+        const call = withId(part, ids, { rules, losses });
         calls.push(call);
         return call;
       });
@@ -69,9 +69,10 @@ function answersByCall(items: Context["items"]): ReadonlyMap<string, number> {
   return answers;
 }
 
-function withId(call: CallPart, ids: CallIds, losses: LossList): CallPart {
+function withId(call: CallPart, ids: CallIds, { rules, losses }: PairOptions): CallPart {
   const id = ids.idFor(call.storedId);
-  if (id !== call.storedId && !ids.isWithin(call.storedId, id)) {
+  const sent = call.own || rules.callId?.ownOnly !== true;
+  if (sent && id !== call.storedId && !ids.isWithin(call.storedId, id)) {
     const reason = "the target takes other characters, a shorter id, or each id once";
     losses.add(call.origin, { code: "callId", by: "target", reason, instead: id });
   }

@@ -2,7 +2,7 @@ import type { Context } from "../content/index.js";
 import { SessileError } from "../errors/index.js";
 import { describe, oneOfOption, stringArgument } from "../internal/arguments.js";
 import type { LimitViolation } from "../limits/index.js";
-import { attach, reportOf } from "./attach.js";
+import { attach } from "./attach.js";
 import { markedParts } from "./cache.js";
 import { keepLimits, limitWords } from "./degrade.js";
 import type { AttachmentDraft, TurnDraft } from "./draft.js";
@@ -17,6 +17,7 @@ import type { Target } from "./target.js";
 import { textBytes } from "./text-bytes.js";
 import type { NeutralRequest, Part } from "./turns.js";
 import { type ProjectionUsage, usageOf } from "./usage.js";
+import { reportOf } from "./work.js";
 
 /**
  * A context as a request for one target: valid by its rules, within its limits, with what had to be changed or left out
@@ -45,17 +46,11 @@ export async function project<V>(
   const selected = selectMessages(items, { maker, rules, losses });
   const { system, messages } = rules.history === "latest" ? latestOnly(items, selected, losses) : selected;
   const turns = pairTurns(items, messages, { rules, losses });
-  const attaching = { now: Date.now, ...options };
-  const { works, unplacedViews, omitted } = await attach(
-    context,
-    attachmentsIn(turns),
-    target,
-    attaching,
-    losses,
-  );
+  const attaching = { now: Date.now, ...options, target, losses };
+  const { works, unplacedViews, omitted } = await attach(context, attachmentsIn(turns), attaching);
   noteUnplaced(context, unplacedViews, losses);
   const bytes = (room: number) => textBytes(system, turns, room);
-  const broken = await keepLimits(works, bytes, target, attaching, losses);
+  const broken = await keepLimits(works, bytes, attaching);
   const request = settle({ system, turns, works, omitted }, target, losses);
   const marks = new WeakMap<object, Part>();
   const value = render(request, target, options, marks, losses);

@@ -1,7 +1,6 @@
 import type { LeakageBoundary } from "../attachments/index.js";
 import type { BlobStore } from "../blobs/index.js";
 import type { ReplayPolicy } from "../content/index.js";
-import type { AttachmentReport } from "./attach.js";
 import type { CachePolicy } from "./cache.js";
 import type { Explanation } from "./explain.js";
 import type { Loss } from "./loss.js";
@@ -9,6 +8,7 @@ import type { ReferenceCache } from "./references.js";
 import type { ResizeImage } from "./resize.js";
 import type { NeutralRequest } from "./turns.js";
 import type { ProjectionUsage } from "./usage.js";
+import type { AttachmentReport } from "./work.js";
 
 /** Options of {@link project}. */
 export interface ProjectOptions {

@@ -1,10 +1,11 @@
-import { type AttachmentWork, descriptor, placeKey } from "./attach.js";
+import { placeKey } from "./attach.js";
 import type { AttachmentDraft, PairedResult, SaidDraft, ShownDraft, TurnDraft } from "./draft.js";
 import type { LossList } from "./loss.js";
 import { isTaken } from "./media-types.js";
 import type { Target } from "./target.js";
 import type { NeutralRequest, Origin, ResultPart, SaidPart, ShownPart, TextPart, Turn } from "./turns.js";
 import { emptyText, noOutputText, nothingShownText } from "./words.js";
+import { type AttachmentWork, descriptor } from "./work.js";
 
 /** What settling puts together. */
 export interface Unsettled {

@@ -14,6 +14,8 @@ import type { NeutralRequest, Part } from "./turns.js";
  *
  * @example
  * ```ts
+ * import type { Target } from "sessile/projections";
+ *
  * const transcript: Target<string> = {
  *   name: "transcript",
  *   maker: { provider: "none", model: "none" },
@@ -41,7 +43,7 @@ export interface Target<V> {
 }
 
 /**
- * A model, by the way to it. Two are the same where the provider is, the model but for a date or an alias, the protocol where both
+ * A model, by the way to it. Two are the same where the provider is, the model but for a date that one of them leaves open, the protocol where both
  * name one, and the account.
  */
 export interface Maker {
@@ -93,6 +95,8 @@ export interface CallIdRule {
   readonly maxLength: number;
   /** The part of a stored id that is the call's own, such as what stands before `|`; the whole by default. */
   readonly of?: (storedId: string) => string;
+  /** Ids of calls that other models made are not sent at all, so that none is lost; false by default. */
+  readonly ownOnly?: boolean;
 }
 
 /** The limits that a projection keeps. */

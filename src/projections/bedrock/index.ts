@@ -1,6 +1,25 @@
 /**
- * Being written.
+ * Sessions as requests of Amazon Bedrock's Converse, and its replies as messages.
  *
  * @module projections/bedrock
  */
-export {};
+export { type BedrockConverseOptions, bedrockConverse } from "./converse.js";
+export {
+  type BedrockReply,
+  type BedrockReplyBlock,
+  type ReadBedrockReplyOptions,
+  readBedrockReply,
+} from "./reply.js";
+export type {
+  BedrockBlock,
+  BedrockCachePoint,
+  BedrockDocument,
+  BedrockImage,
+  BedrockMessage,
+  BedrockReasoning,
+  BedrockRequest,
+  BedrockSource,
+  BedrockSystemBlock,
+  BedrockText,
+  BedrockToolResult,
+} from "./shapes.js";

@@ -1,6 +1,19 @@
 /**
- * Being written.
+ * Sessions as requests of the Gemini API, and its replies as messages.
  *
  * @module projections/gemini
  */
-export {};
+export { type GeminiContentsOptions, geminiContents } from "./contents.js";
+export {
+  type GeminiReply,
+  type GeminiReplyPart,
+  type ReadGeminiReplyOptions,
+  readGeminiReply,
+} from "./reply.js";
+export type {
+  GeminiBlob,
+  GeminiContent,
+  GeminiFunctionResponse,
+  GeminiPart,
+  GeminiRequest,
+} from "./shapes.js";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { strayServerBlocks } from "../../../src/projections/anthropic/server-tools.js";
-import type { SaidPart, Turn } from "../../../src/projections/turns.js";
+import type { SaidPart, Turn, UserTurn } from "../../../src/projections/turns.js";
 
 const origin = { entryId: "e", item: 0 };
 const text = { type: "text", text: "a", origin } as const;
@@ -16,12 +16,32 @@ const result = (id: string, type = "web_search_tool_result"): SaidPart => ({
 });
 const said = (...parts: readonly SaidPart[]): Turn => ({ role: "assistant", parts });
 const words: Turn = { role: "user", results: [], parts: [text] };
-const results: Turn = {
+const results: UserTurn = {
   role: "user",
   results: [
     { type: "result", callId: "c", storedCallId: "c", name: "n", isError: false, parts: [text], origin },
   ],
   parts: [],
+};
+const picture = {
+  type: "reference",
+  kind: "image",
+  mediaType: "image/png",
+  reference: { kind: "file", id: "file_1" },
+  resource: {
+    resourceId: "res_0123456789abcdef",
+    kind: "image",
+    source: "tool",
+    mediaType: "image/png",
+    size: 1,
+    blob: "sha256:",
+    contentSha256: "",
+  },
+  origin,
+} as const;
+const pictured: Turn = {
+  ...results,
+  results: results.results.map((one) => ({ ...one, isError: true, parts: [text, picture] })),
 };
 const stray = (...turns: readonly Turn[]) => strayServerBlocks(turns).map(({ id }) => id);
 
@@ -40,6 +60,7 @@ describe("strayServerBlocks", () => {
   test.each([
     ["a call that the user's words cut off", [said(call("s")), words], ["s"]],
     ["a call that words behind the results cut off", [said(call("s")), { ...results, parts: [text] }], ["s"]],
+    ["a call behind whose failed result a picture stands", [said(call("s")), pictured], ["s"]],
     ["a call that the next reply does not answer", [said(call("s")), results, said(text)], ["s"]],
     ["a result of nothing", [said(result("s"), text)], ["s"]],
     ["a second result", [said(call("s"), result("s"), result("s"))], ["s"]],

@@ -1,6 +1,24 @@
 /**
- * Being written.
+ * Files of this machine as a turn of the Claude Agent SDK: which of them are taken, as which blocks, and what is said of
+ * the others.
  *
  * @module projections/claude-agent/node
  */
-export {};
+export type {
+  AttachmentContentBlock,
+  AttachmentDocumentBlock,
+  AttachmentImageBlock,
+  AttachmentTextBlock,
+} from "./blocks.js";
+export type { AttachmentError, AttachmentErrorCode } from "./failure.js";
+export {
+  type AgentPrompt,
+  type AgentUserMessage,
+  type PromptModeOptions,
+  selectPromptMode,
+} from "./prompt-mode.js";
+export {
+  type ResolveAttachmentsOptions,
+  type ResolvedAttachments,
+  resolveAttachmentsToContentBlocks,
+} from "./resolve.js";

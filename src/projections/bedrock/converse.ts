@@ -1,0 +1,177 @@
+import { stringArgument } from "../../internal/arguments.js";
+import { decodeBase64 } from "../../internal/base64.js";
+import { copyJson } from "../../internal/copy-json.js";
+import { unreachable } from "../../internal/unreachable.js";
+import { type LimitProfile, limitProfiles } from "../../limits/index.js";
+import type { RenderTools, Target } from "../target.js";
+import type {
+  AssistantTurn,
+  Part,
+  ReasoningPart,
+  ResultPart,
+  SaidPart,
+  TextPart,
+  UserTurn,
+} from "../turns.js";
+import { noOutputText, nothingShownText } from "../words.js";
+import { claudeLimits } from "./limits.js";
+import { DocumentNames, shownBlocks, takenTypes } from "./media.js";
+import { modelFacts } from "./model.js";
+import { opaqueBlock } from "./opaque.js";
+import type { BedrockBlock, BedrockMessage, BedrockRequest, BedrockSystemBlock } from "./shapes.js";
+
+/** Options of {@link bedrockConverse}. */
+export interface BedrockConverseOptions {
+  /** As in the request: a model's id, or an inference profile's. What the model takes goes by the name in it. */
+  readonly model: string;
+  /** The id of the model behind an ARN that does not name it. Default `model`. */
+  readonly baseModel?: string;
+  /** Whose signatures are the model's own: the provider of messages that it made. Default `amazon-bedrock`. */
+  readonly provider?: string;
+  /** Of those messages, where the harness has several accounts. */
+  readonly account?: string;
+  /** Default `limitProfiles.bedrockConverse`, for Claude with images and documents counted together as well. */
+  readonly profile?: LimitProfile;
+}
+
+/**
+ * Projects to Amazon Bedrock's `Converse`: `messages`, and `system` where there are instructions.
+ *
+ * Results come first in their message, each with its status; images and documents stand within them for Claude and Nova, and behind
+ * them for other models. Bytes go as they are. Documents have neutral names. Reasoning goes back with its signature, withheld
+ * reasoning as it was. Cache points are for Claude. References are addresses in S3.
+ *
+ * A request with calls wants `toolConfig` beside the projection, even where no tool is to be called any more.
+ *
+ * @throws TypeError when `model` is no text, and from `project` when a reference is no address in S3.
+ * @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Message.html and
+ *   https://docs.aws.amazon.com/bedrock/latest/userguide/tool-use.html (stored copies, 2026-11-21)
+ * @example
+ * ```ts
+ * const { value } = await project(await session.context(), bedrockConverse({ model }), { blobs });
+ * const reply = await client.send(new ConverseCommand({ modelId: model, ...value, toolConfig }));
+ * ```
+ */
+export function bedrockConverse(options: BedrockConverseOptions): Target<BedrockRequest> {
+  const model = stringArgument("model", options?.model);
+  const { baseModel = model, provider = "amazon-bedrock", account } = options;
+  const { mediaInResults, caches, isClaude } = modelFacts(baseModel);
+  const { profile = isClaude ? claudeLimits : limitProfiles.bedrockConverse } = options;
+  return {
+    name: "bedrock-converse",
+    maker: { provider, model, ...(account === undefined ? {} : { account }) },
+    accepts: { user: takenTypes, toolResult: mediaInResults ? takenTypes : [], references: ["file", "url"] },
+    rules: { trimsAssistant: true },
+    limits: { profile },
+    estimate: { image: "anthropic", pdf: "anthropic" },
+    ...(caches ? { maxCacheMarkers: 4 } : {}),
+    render({ system, turns }, tools) {
+      const names = new DocumentNames();
+      const messages = turns.map((turn) =>
+        turn.role === "user" ? userMessage(turn, names, tools) : assistantMessage(turn, isClaude, tools),
+      );
+      return system.length === 0 ? { messages } : { messages, system: systemBlocks(system, tools) };
+    },
+  };
+}
+
+function systemBlocks(system: readonly TextPart[], tools: RenderTools): BedrockSystemBlock[] {
+  return system.flatMap((part): readonly BedrockSystemBlock[] => {
+    const block = tools.mark({ text: part.text }, part);
+    return tools.endsCache(part) ? [block, cachePoint()] : [block];
+  });
+}
+
+function userMessage(turn: UserTurn, names: DocumentNames, tools: RenderTools): BedrockMessage {
+  const content: BedrockBlock[] = [];
+  for (const result of turn.results) put(content, [toolResult(result, names, tools)], result, tools);
+  for (const part of turn.parts) put(content, shownBlocks(part, names, tools), part, tools);
+  // A document is refused where no text stands in its message.
+  const bare = content.some((block) => "document" in block) && !content.some((block) => "text" in block);
+  if (bare) content.splice(turn.results.length, 0, { text: "[attached:]" });
+  return { role: "user", content: content.length > 0 ? content : [{ text: nothingShownText }] };
+}
+
+function toolResult(result: ResultPart, names: DocumentNames, tools: RenderTools): BedrockBlock {
+  const content = result.parts.flatMap((part) => shownBlocks(part, names, tools));
+  return tools.mark(
+    {
+      toolResult: {
+        toolUseId: result.callId,
+        content: content.length > 0 ? content : [{ text: noOutputText }],
+        status: result.isError ? ("error" as const) : ("success" as const),
+      },
+    },
+    result,
+  );
+}
+
+function assistantMessage(turn: AssistantTurn, isClaude: boolean, tools: RenderTools): BedrockMessage {
+  const content: BedrockBlock[] = [];
+  for (const part of turn.parts) put(content, saidBlocks(part, isClaude, tools), part, tools);
+  return { role: "assistant", content };
+}
+
+function saidBlocks(part: SaidPart, isClaude: boolean, tools: RenderTools): readonly BedrockBlock[] {
+  switch (part.type) {
+    case "text":
+      return [tools.mark({ text: part.text }, part)];
+    case "reasoning":
+      return reasoning(part, isClaude, tools);
+    case "call": {
+      const { id: toolUseId, name, arguments: input } = part;
+      return [tools.mark({ toolUse: { toolUseId, name, input: copyJson(input) } }, part)];
+    }
+    case "opaque": {
+      const block = opaqueBlock(part.data);
+      if (block !== undefined) return [tools.mark(block, part)];
+      const reason = "a block that Converse does not know";
+      tools.lose(part, { code: "opaque", by: "history", reason, instead: unknownBlockText });
+      return [tools.mark({ text: unknownBlockText }, part)];
+    }
+    default:
+      return unreachable(part);
+  }
+}
+
+function reasoning(part: ReasoningPart, isClaude: boolean, tools: RenderTools): readonly BedrockBlock[] {
+  const { text, signature, redacted } = part;
+  if (redacted) {
+    const redactedContent = decodeBase64(signature);
+    if (redactedContent !== undefined && redactedContent.length > 0) {
+      return [tools.mark({ reasoningContent: { redactedContent } }, part)];
+    }
+    tools.lose(part, { code: "reasoning", by: "history", reason: "withheld reasoning that is no base64" });
+    return [];
+  }
+  if (isClaude) return [tools.mark({ reasoningContent: { reasoningText: { text, signature } } }, part)];
+  tools.lose(part, {
+    code: "reasoning",
+    by: "target",
+    reason: "reasoning with a signature, which this model takes none of",
+  });
+  return [];
+}
+
+/** In its place rather than nothing, since a turn with nothing in it would have to be filled, until something followed. */
+const unknownBlockText = "[a block that cannot be sent again]";
+
+const cachePoint = () => ({ cachePoint: { type: "default" as const } });
+
+/**
+ * Puts a part's blocks into a message, and a cache point behind them where one belongs; before them where the last is a document
+ * other than PDF, behind which Claude takes none, and nowhere where nothing would be before it.
+ *
+ * @see https://github.com/strands-agents/harness-sdk/issues/1966 (stored copy, 2026-11-21)
+ */
+function put(content: BedrockBlock[], blocks: readonly BedrockBlock[], part: Part, tools: RenderTools): void {
+  const at = content.length;
+  content.push(...blocks);
+  if (!tools.endsCache(part)) return;
+  const last = blocks.at(-1);
+  const behindText = last !== undefined && "document" in last && last.document.format !== "pdf";
+  const place = behindText ? at : content.length;
+  const before = content[place - 1];
+  const takesOne = before !== undefined && !("reasoningContent" in before) && !("cachePoint" in before);
+  if (takesOne) content.splice(place, 0, cachePoint());
+}

@@ -1,0 +1,129 @@
+import { type AssistantMessage, assistantMessage, type StopReason, type Usage } from "../../content/index.js";
+import { stringArgument } from "../../internal/arguments.js";
+import { encodeBase64 } from "../../internal/encode-base64.js";
+import { opaqueData } from "./opaque.js";
+
+/** A response of `Converse`, as far as it is read. The official client's fits. */
+export interface BedrockReply {
+  readonly output?:
+    | { readonly message?: { readonly content?: readonly BedrockReplyBlock[] | undefined } }
+    | undefined;
+  readonly stopReason?: string | undefined;
+  readonly usage?:
+    | {
+        readonly inputTokens?: number | undefined;
+        readonly outputTokens?: number | undefined;
+        readonly totalTokens?: number | undefined;
+        readonly cacheReadInputTokens?: number | undefined;
+        readonly cacheWriteInputTokens?: number | undefined;
+      }
+    | undefined;
+}
+
+/** A block of a response. One that is something else is kept as it is. */
+export interface BedrockReplyBlock {
+  readonly text?: string;
+  readonly toolUse?: {
+    readonly toolUseId?: string | undefined;
+    readonly name?: string | undefined;
+    readonly input?: unknown;
+    readonly type?: string | undefined;
+  };
+  readonly reasoningContent?: {
+    readonly reasoningText?: { readonly text?: string | undefined; readonly signature?: string | undefined };
+    readonly redactedContent?: Uint8Array;
+  };
+}
+
+/** Options of {@link readBedrockReply}. */
+export interface ReadBedrockReplyOptions {
+  /** The model that was asked, as the target will name it: a response of Converse does not say. */
+  readonly model: string;
+  /** As `bedrockConverse` has it. Default `amazon-bedrock`. */
+  readonly provider?: string;
+  /** As `bedrockConverse` has it. */
+  readonly account?: string;
+}
+
+/**
+ * An assistant message of a response of the official client: text, reasoning and calls, with signatures and withheld reasoning, so
+ * that `bedrockConverse` gives the model its own blocks back. Blocks of other kinds, and calls that Bedrock answers itself, are
+ * kept as they came.
+ *
+ * @throws TypeError when no model is named.
+ * @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html (stored copy, 2026-11-21)
+ * @example
+ * ```ts
+ * const reply = await client.send(new ConverseCommand({ modelId: model, messages }));
+ * await session.appendMessage(readBedrockReply(reply, { model }));
+ * ```
+ */
+export function readBedrockReply(reply: BedrockReply, options: ReadBedrockReplyOptions): AssistantMessage {
+  const model = stringArgument("model", options?.model);
+  const { provider = "amazon-bedrock", account } = options;
+  const blocks = reply.output?.message?.content ?? [];
+  const stopReason = stopReasons.get(reply.stopReason ?? "") ?? "error";
+  const message = assistantMessage(
+    {
+      provider,
+      model,
+      // The name under which pi keeps what Converse gives, streamed or not.
+      api: "bedrock-converse-stream",
+      usage: usageOf(reply),
+      stopReason,
+      ...(stopReason === "error" ? { errorMessage: reply.stopReason ?? "no stop reason" } : {}),
+    },
+    ...blocks.map(blockOf),
+  );
+  return account === undefined ? message : { ...message, account };
+}
+
+function blockOf(block: BedrockReplyBlock): AssistantMessage["content"][number] {
+  const { text, toolUse, reasoningContent } = block;
+  if (text !== undefined) return { type: "text", text };
+  if (toolUse !== undefined && toolUse.type === undefined) {
+    const { toolUseId = "", name = "", input = {} } = toolUse;
+    return { type: "toolCall", id: toolUseId, name, arguments: input };
+  }
+  const { reasoningText, redactedContent } = reasoningContent ?? {};
+  if (redactedContent !== undefined) {
+    return {
+      type: "thinking",
+      thinking: "",
+      thinkingSignature: encodeBase64(redactedContent),
+      redacted: true,
+    };
+  }
+  if (reasoningText !== undefined) {
+    const { text: thinking = "", signature } = reasoningText;
+    return {
+      type: "thinking",
+      thinking,
+      ...(signature === undefined ? {} : { thinkingSignature: signature }),
+    };
+  }
+  return { type: "opaque", data: opaqueData(block) };
+}
+
+const stopReasons: ReadonlyMap<string, StopReason> = new Map([
+  ["end_turn", "stop"],
+  ["stop_sequence", "stop"],
+  ["max_tokens", "length"],
+  ["model_context_window_exceeded", "length"],
+  ["tool_use", "toolUse"],
+]);
+
+function usageOf({ usage }: BedrockReply): Usage {
+  const input = usage?.inputTokens ?? 0;
+  const output = usage?.outputTokens ?? 0;
+  const cacheRead = usage?.cacheReadInputTokens ?? 0;
+  const cacheWrite = usage?.cacheWriteInputTokens ?? 0;
+  return {
+    input,
+    output,
+    cacheRead,
+    cacheWrite,
+    totalTokens: usage?.totalTokens ?? input + output + cacheRead + cacheWrite,
+    cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 },
+  };
+}

@@ -1,0 +1,74 @@
+import { SessileError } from "../../../errors/index.js";
+import { describe } from "../../../internal/arguments.js";
+import { isBlank } from "../../clean.js";
+import type { AttachmentContentBlock } from "./blocks.js";
+import { plainName } from "./plain-name.js";
+import type { ResolvedAttachments } from "./resolve.js";
+
+/** The message that a turn with attachments is: assigns to `SDKUserMessage` of @anthropic-ai/claude-agent-sdk. */
+export interface AgentUserMessage {
+  type: "user";
+  message: { role: "user"; content: AttachmentContentBlock[] };
+  parent_tool_use_id: null;
+  session_id: string;
+}
+
+/** What `query` of the Claude Agent SDK takes as its `prompt`. */
+export type AgentPrompt = string | AsyncIterable<AgentUserMessage>;
+
+/** Options of {@link selectPromptMode}. */
+export interface PromptModeOptions {
+  /** The agent's session. Default "", as the SDK itself has it where the prompt is a string. */
+  readonly sessionId?: string;
+}
+
+/**
+ * The prompt of a turn, once its attachments are resolved: the text alone where there is no file to send, with the warning
+ * in front where there should have been; else one message of all blocks, which can be iterated again for another attempt.
+ * A turn of neither text nor attachments is its text, blank as it is: whether to ask anything then is the caller's matter.
+ *
+ * @param message the text that the attachments were resolved with
+ * @throws SessileError ATTACHMENT_FAILURE when all attachments failed and there is no text: answer 400. Its details have no
+ *   paths, so that they can go to the client.
+ * @throws TypeError when `message` or `sessionId` is no string
+ * @example
+ * ```ts
+ * const message = "";
+ * const attachments = ["/home/me/screen.png"];
+ * const resolved = await resolveAttachmentsToContentBlocks(message, attachments);
+ * const prompt = selectPromptMode(message, resolved, { sessionId: "5f0c" });
+ * // for await (const event of query({ prompt })) …
+ * ```
+ */
+export function selectPromptMode(
+  message: string,
+  { blocks, errors }: ResolvedAttachments,
+  { sessionId = "" }: PromptModeOptions = {},
+): AgentPrompt {
+  for (const [name, value] of Object.entries({ message, sessionId })) {
+    if (typeof value !== "string") throw new TypeError(`${name}: expected a string, got ${describe(value)}`);
+  }
+  if (blocks.some(({ type }) => type !== "text")) return onlyMessage(blocks, sessionId);
+  if (errors.length === 0) return message.toWellFormed();
+  if (isBlank(message)) throw allFailed(errors);
+  return blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n\n");
+}
+
+function onlyMessage(
+  blocks: readonly AttachmentContentBlock[],
+  session_id: string,
+): AsyncIterable<AgentUserMessage> {
+  return {
+    async *[Symbol.asyncIterator]() {
+      const message = { role: "user" as const, content: [...blocks] };
+      yield { type: "user", message, parent_tool_use_id: null, session_id };
+    },
+  };
+}
+
+function allFailed(errors: ResolvedAttachments["errors"]): SessileError<"ATTACHMENT_FAILURE"> {
+  const failed = errors.map(({ path, code, reason }) => ({ name: plainName(path), code, reason }));
+  return new SessileError("ATTACHMENT_FAILURE", "there is no text, and none of the attachments can be used", {
+    details: { status: 400, category: "ALL_ATTACHMENTS_FAILED_NO_TEXT", errors: failed },
+  });
+}

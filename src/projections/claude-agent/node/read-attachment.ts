@@ -1,0 +1,65 @@
+import { access, constants } from "node:fs/promises";
+import nodePath from "node:path";
+import { type LocalFile, type ReadLocalFileOptions, readLocalFile } from "../../../attachments/node/index.js";
+import { chiralityLimits } from "../../../limits/index.js";
+import { mediaTypeOfName } from "../../../media/index.js";
+import { notAbsolute, overBudget, type Refusal, refusalOf, unreadable, unsupported } from "./failure.js";
+
+/** The file system as the resolver needs it. */
+export interface AttachmentFiles {
+  read(path: string, options: ReadLocalFileOptions): Promise<Pick<LocalFile, "bytes">>;
+  /** Rejects where this process may not read what the path leads to; opens nothing. */
+  access(path: string): Promise<void>;
+}
+
+/** The file system of this machine. */
+export const nodeAttachmentFiles: AttachmentFiles = {
+  read: readLocalFile,
+  access: (path) => access(path, constants.R_OK),
+};
+
+/** A file that was read, and the media type that its name claims. */
+export interface ReadAttachment {
+  readonly bytes: Uint8Array;
+  readonly claimed: string;
+}
+
+/** Reads an attachment of which no more than `room` bytes are wanted, or says why it is not taken. */
+export async function readAttachment(
+  files: AttachmentFiles,
+  path: string,
+  room: number,
+  options: Pick<ReadLocalFileOptions, "roots" | "signal">,
+): Promise<ReadAttachment | Refusal> {
+  if (!nodePath.isAbsolute(path)) return notAbsolute;
+  const claimed = claimedType(path);
+  if (claimed === undefined) return unsupported;
+  // At least 1: an empty file is taken for one where there is no room left.
+  const maxBytes = Math.max(1, Math.min(room, chiralityLimits.maxFileBytes));
+  try {
+    const { bytes } = await files.read(path, { ...options, maxBytes });
+    return bytes.length > room ? overBudget : { bytes, claimed };
+  } catch (error) {
+    const refusal = refusalOf(error);
+    if (refusal === undefined) throw error;
+    // Reading looks at what a file is before it opens it; here permission comes first.
+    const isOther = refusal.code === "SYMLINK" || refusal.code === "NOT_A_FILE";
+    return isOther && (await isDenied(files, path)) ? unreadable : refusal;
+  }
+}
+
+const extensionPattern = /\.(?:png|jpe?g|gif|webp|pdf|txt|md|csv)$/i;
+
+/** By the nine extensions; the table of media types knows more. */
+function claimedType(path: string): string | undefined {
+  return extensionPattern.test(path) ? mediaTypeOfName(path) : undefined;
+}
+
+async function isDenied(files: AttachmentFiles, path: string): Promise<boolean> {
+  try {
+    await files.access(path);
+    return false;
+  } catch (error) {
+    return /^(?:EACCES|EPERM)$/.test(String((error as NodeJS.ErrnoException | null)?.code));
+  }
+}

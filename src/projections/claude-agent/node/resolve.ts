@@ -1,0 +1,109 @@
+import type { ReadLocalFileOptions } from "../../../attachments/node/index.js";
+import { describe } from "../../../internal/arguments.js";
+import { chiralityLimits } from "../../../limits/index.js";
+import { isBlank } from "../../clean.js";
+import type { TargetLimits } from "../../target.js";
+import type { AttachmentContentBlock, AttachmentTextBlock } from "./blocks.js";
+import { contentOf, type FileContent } from "./content.js";
+import type { AttachmentError, Refusal } from "./failure.js";
+import { plainName } from "./plain-name.js";
+import { type AttachmentFiles, nodeAttachmentFiles, readAttachment } from "./read-attachment.js";
+import { targetCheck } from "./target.js";
+import { warningText } from "./warning.js";
+
+/** Options of {@link resolveAttachmentsToContentBlocks}. */
+export interface ResolveAttachmentsOptions extends Pick<ReadLocalFileOptions, "roots" | "signal"> {
+  /** Whose limits count besides those of a turn; null for nobody's. Default Anthropic's own API, with a small context. */
+  readonly limits?: TargetLimits | null;
+}
+
+/** What became of a turn's attachments. */
+export interface ResolvedAttachments {
+  /** The warning where any failed, the text where there is any, then the files that were taken, in order. */
+  readonly blocks: AttachmentContentBlock[];
+  /** Those that were not taken, in order. */
+  readonly errors: AttachmentError[];
+}
+
+/**
+ * Reads the files that a user attached to a turn and makes content blocks of them: images, PDFs, and text as documents.
+ * Files are looked at one by one, in order, and the first rule that one breaks is its error: an absolute path, one of nine
+ * extensions, readable, no symbolic link, a regular file, at most 10 MiB, no more than 18 MiB in the turn, contents of the
+ * type that the name says, the limits of the target. A file that is not taken counts for nothing, and those behind it are
+ * still looked at; one that is named twice counts twice. What the client says of a file besides its path is never asked.
+ *
+ * Where files failed, the first block is a warning to the model: how many, the plain names and reasons of three, and how
+ * many more. It has no path in it, and nothing that a file's name could have brought along.
+ *
+ * No more than 18 MiB of files are in memory at once, and the base64 of them. A file costs a few calls of the system, and
+ * a check of all that were taken before it: bound the number of paths where they come from outside.
+ *
+ * @param message the user's text; blank text gives no block
+ * @param attachmentPaths absolute paths; from a source that is not to read everything, give `roots` as well
+ * @throws TypeError when `message` is no string, or `attachmentPaths` no array of strings; RangeError for a transport that
+ *   the target's profile does not have; the signal's reason when it is aborted
+ * @example
+ * ```ts
+ * const resolved = await resolveAttachmentsToContentBlocks("What is wrong here?", ["/home/me/screen.png"]);
+ * for (const { path, code, reason } of resolved.errors) console.warn(`${path}: ${code}, ${reason}`);
+ * const prompt = selectPromptMode("What is wrong here?", resolved);
+ * ```
+ */
+export function resolveAttachmentsToContentBlocks(
+  message: string,
+  attachmentPaths: readonly string[],
+  options: ResolveAttachmentsOptions = {},
+): Promise<ResolvedAttachments> {
+  return resolveWith(nodeAttachmentFiles, message, attachmentPaths, options);
+}
+
+/** {@link resolveAttachmentsToContentBlocks} on any file system. */
+export async function resolveWith(
+  files: AttachmentFiles,
+  message: string,
+  paths: readonly string[],
+  { limits, roots, signal }: ResolveAttachmentsOptions,
+): Promise<ResolvedAttachments> {
+  checkArguments(message, paths);
+  const text = textBlock(message);
+  const check = targetCheck(text, limits);
+  const reading = { ...(roots === undefined ? {} : { roots }), ...(signal === undefined ? {} : { signal }) };
+  const taken: AttachmentContentBlock[] = [];
+  const errors: AttachmentError[] = [];
+  let room: number = chiralityLimits.maxTurnBytes;
+  const take = async (path: string): Promise<FileContent | Refusal> => {
+    const file = await readAttachment(files, path, room, reading);
+    if ("code" in file) return file;
+    const content = contentOf(file, plainName(path));
+    if ("code" in content) return content;
+    return check(content) ?? content;
+  };
+  for (const path of paths) {
+    signal?.throwIfAborted();
+    const outcome = await take(path);
+    if ("code" in outcome) {
+      errors.push({ path, ...outcome });
+    } else {
+      taken.push(outcome.block);
+      room -= outcome.size;
+    }
+  }
+  const warning = textBlock(warningText(errors, paths.length));
+  return { blocks: [warning, text, ...taken].filter((block) => block !== undefined), errors };
+}
+
+/** None for blank text, which the API refuses (https://github.com/anthropics/claude-code/issues/23440, read 2026-11-21). */
+function textBlock(text: string): AttachmentTextBlock | undefined {
+  return isBlank(text) ? undefined : { type: "text", text: text.toWellFormed() };
+}
+
+function checkArguments(message: string, paths: readonly string[]): void {
+  if (typeof message !== "string")
+    throw new TypeError(`message: expected a string, got ${describe(message)}`);
+  if (!Array.isArray(paths))
+    throw new TypeError(`attachmentPaths: expected an array, got ${describe(paths)}`);
+  for (const [index, path] of paths.entries()) {
+    if (typeof path === "string") continue;
+    throw new TypeError(`attachmentPaths[${index}]: expected a string, got ${describe(path)}`);
+  }
+}

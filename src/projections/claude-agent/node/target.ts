@@ -1,0 +1,60 @@
+import {
+  checkLimits,
+  type LimitItem,
+  type LimitProfile,
+  type LimitViolation,
+  limitProfiles,
+} from "../../../limits/index.js";
+import type { TargetLimits } from "../../target.js";
+import type { AttachmentTextBlock } from "./blocks.js";
+import { bodyBytesOf } from "./body-bytes.js";
+import type { FileContent } from "./content.js";
+import type { Refusal } from "./failure.js";
+
+/** Room for what the agent puts beside the turn, such as its instructions and tools. Bytes. */
+const reservedBytes = 2 ** 18;
+
+/** Holds one file more against the target, and counts it where it is taken. */
+export type TargetCheck = (content: FileContent) => Refusal | undefined;
+
+/**
+ * Holds a turn's files against the limits of its target, together with its text: a file that the target would refuse, or
+ * for which it would refuse the turn, is not taken.
+ *
+ * @throws what `checkLimits` throws of the target
+ */
+export function targetCheck(
+  text: AttachmentTextBlock | undefined,
+  target: TargetLimits | null | undefined,
+): TargetCheck {
+  if (target === null) return () => undefined;
+  const { profile, ...situation } = target ?? { profile: limitProfiles.anthropic };
+  let items: readonly LimitItem[] = text === undefined ? [] : [itemOfText(text)];
+  let bodyBytes = reservedBytes + (text === undefined ? 0 : bodyBytesOf(text));
+  checkLimits(items, profile, { ...situation, bodyBytes });
+  return (content) => {
+    const withIt = [...items, itemOf(content)];
+    const bodyWithIt = bodyBytes + bodyBytesOf(content.block);
+    const [violation] = checkLimits(withIt, profile, { ...situation, bodyBytes: bodyWithIt });
+    if (violation !== undefined) return refused(profile, violation);
+    items = withIt;
+    bodyBytes = bodyWithIt;
+    return undefined;
+  };
+}
+
+function itemOfText({ text }: AttachmentTextBlock): LimitItem {
+  return { mediaType: "text/plain", kind: "text", size: Buffer.byteLength(text), characters: text.length };
+}
+
+function itemOf({ block, image, size }: FileContent): LimitItem {
+  if (image === undefined) return { mediaType: block.source.media_type, size };
+  const { mediaType, width, height, animated } = image;
+  return { mediaType, size, width, height, animated };
+}
+
+function refused({ name }: LimitProfile, { rule, unit, limit, actual }: LimitViolation): Refusal {
+  const most = Array.isArray(limit) ? limit.join(", ") : String(limit);
+  const reason = `with it, the request breaks a limit of ${name}: ${rule} ${most} (${unit}), got ${actual}`;
+  return { code: "TARGET_LIMIT", reason };
+}

@@ -1,0 +1,183 @@
+import { stringArgument } from "../../internal/arguments.js";
+import { copyJsonObject } from "../../internal/copy-json.js";
+import { isRecord } from "../../internal/shape.js";
+import { unreachable } from "../../internal/unreachable.js";
+import { type LimitProfile, limitProfiles } from "../../limits/index.js";
+import type { RenderTools, Target } from "../target.js";
+import type { AssistantTurn, CallPart, ReasoningPart, ShownPart, TextPart, UserTurn } from "../turns.js";
+import { isMadeCallId } from "./call-id.js";
+import { inlineData, sentType } from "./media.js";
+import { geminiVersion, signingVersion } from "./model.js";
+import { ownPart } from "./own-part.js";
+import { functionResponse } from "./response.js";
+import type { GeminiContent, GeminiPart, GeminiRequest } from "./shapes.js";
+
+/** Options of {@link geminiContents}. */
+export interface GeminiContentsOptions {
+  /** As in the request, such as `gemini-3-pro-preview`; what the model takes goes by the version in it. */
+  readonly model: string;
+  /** Whose signatures are the model's own: the provider of messages that it made. Default `google`. */
+  readonly provider?: string;
+  /** Of those messages, where the harness has several accounts. */
+  readonly account?: string;
+  /** Default `limitProfiles.gemini`. */
+  readonly profile?: LimitProfile;
+}
+
+/** In place of a signature that there never was: `skip_thought_signature_validator` is taken by Vertex AI too. */
+const dummySignature = "skip_thought_signature_validator";
+
+/** In its place rather than nothing, since a turn with nothing in it would have to be filled, until something followed. */
+const unknownPartText = "[a part that cannot be sent again]";
+
+const pictures = ["image/png", "image/jpeg", "image/webp"];
+const documents = ["application/pdf", "text/*"];
+
+/**
+ * Projects to the Gemini API's `generateContent`: `contents`, and a `systemInstruction` where there are instructions.
+ *
+ * Function responses stand in a content of their own, as many as the calls and in their order; what the user says comes in the
+ * next. Ids go back where Gemini gave them, and signatures where it put them, but for those that are no base64. The calls of
+ * other models get what Google documents for a history without signatures, from Gemini 3 on. Images and documents are inline,
+ * those of a tool's result within the response from Gemini 3 on and behind it before; text documents go as `text/plain`.
+ * References are `fileData`, always in the user's content.
+ *
+ * @throws TypeError when `model` is no text.
+ * @see https://ai.google.dev/gemini-api/docs/function-calling, https://ai.google.dev/gemini-api/docs/thought-signatures and
+ *   https://ai.google.dev/gemini-api/docs/image-understanding (stored copies, 2026-11-21)
+ * @example
+ * ```ts
+ * const { value } = await project(await session.context(), geminiContents({ model }), { blobs });
+ * const { contents, systemInstruction } = value;
+ * const config = systemInstruction === undefined ? {} : { systemInstruction };
+ * const reply = await client.models.generateContent({ model, contents, config });
+ * ```
+ */
+export function geminiContents(options: GeminiContentsOptions): Target<GeminiRequest> {
+  const model = stringArgument("model", options?.model);
+  const { provider = "google", account, profile = limitProfiles.gemini } = options;
+  const signs = geminiVersion(model) >= signingVersion;
+  return {
+    name: "gemini-contents",
+    maker: { provider, model, ...(account === undefined ? {} : { account }) },
+    accepts: {
+      user: [...pictures, "image/heic", "image/heif", ...documents],
+      toolResult: signs ? [...pictures, ...documents] : [],
+      references: ["file", "url"],
+    },
+    rules: { callId: { character: /[\s\S]/u, maxLength: 1024, ownOnly: true } },
+    limits: { profile },
+    estimate: { image: signs ? "gemini3" : "gemini2", pdf: "gemini" },
+    render({ system, turns }, tools) {
+      const ids = new Set<string>();
+      const contents = turns.flatMap((turn) =>
+        turn.role === "user" ? userContents(turn, ids, tools) : [modelContent(turn, signs, ids, tools)],
+      );
+      if (system.length === 0) return { contents };
+      const parts = system.map((part) => tools.mark({ text: part.text }, part));
+      return { contents, systemInstruction: { parts } };
+    },
+  };
+}
+
+/** The responses in a content, and all else in the next: a model refuses responses that anything stands beside. */
+function userContents(
+  turn: UserTurn,
+  ids: ReadonlySet<string>,
+  tools: RenderTools,
+): readonly GeminiContent[] {
+  const responses = turn.results.map((result) => functionResponse(result, ids, tools));
+  const files = turn.results.flatMap(({ name, parts }) =>
+    parts.flatMap((part) =>
+      part.type === "reference" ? [{ text: `[from the result of ${name}]` }, ...shown(part, tools)] : [],
+    ),
+  );
+  const parts = [...files, ...turn.parts.flatMap((part) => shown(part, tools))];
+  return [responses, parts].filter(({ length }) => length > 0).map((all) => ({ role: "user", parts: all }));
+}
+
+function shown(part: ShownPart, tools: RenderTools): readonly GeminiPart[] {
+  switch (part.type) {
+    case "text":
+      return [tools.mark({ text: part.text }, part)];
+    case "media":
+      return inlineData(part, tools);
+    case "reference": {
+      const { reference } = part;
+      const fileUri = reference.kind === "file" ? reference.id : reference.url;
+      return [tools.mark({ fileData: { fileUri, mimeType: sentType(part) } }, part)];
+    }
+    default:
+      return unreachable(part);
+  }
+}
+
+function modelContent(
+  turn: AssistantTurn,
+  signs: boolean,
+  ids: Set<string>,
+  tools: RenderTools,
+): GeminiContent {
+  const first = turn.parts.find(({ type }) => type === "call");
+  const parts = turn.parts.flatMap((part): readonly GeminiPart[] => {
+    switch (part.type) {
+      case "text":
+        return [tools.mark({ text: part.text, ...signed(part, tools) }, part)];
+      case "reasoning": {
+        const signature = signed(part, tools);
+        return signature.thoughtSignature === undefined
+          ? []
+          : [tools.mark({ text: part.text, thought: true, ...signature }, part)];
+      }
+      case "call":
+        return [tools.mark(functionCall(part, signs && part === first, ids, tools), part)];
+      case "opaque": {
+        const own = ownPart(part.data);
+        if (own !== undefined) return [tools.mark(own, part)];
+        const reason = "a block that Gemini's API does not know";
+        tools.lose(part, { code: "opaque", by: "history", reason, instead: unknownPartText });
+        return [tools.mark({ text: unknownPartText }, part)];
+      }
+      default:
+        return unreachable(part);
+    }
+  });
+  return { role: "model", parts };
+}
+
+function functionCall(
+  part: CallPart,
+  wantsSignature: boolean,
+  ids: Set<string>,
+  tools: RenderTools,
+): GeminiPart {
+  const { id, storedId, name, own } = part;
+  const named = own && !isMadeCallId(storedId, name);
+  if (named) ids.add(id);
+  const signature = signed(part, tools);
+  return {
+    functionCall: {
+      ...(named ? { id } : {}),
+      name,
+      args: isRecord(part.arguments) ? copyJsonObject(part.arguments) : {},
+    },
+    ...signature,
+    ...(wantsSignature && signature.thoughtSignature === undefined
+      ? { thoughtSignature: dummySignature }
+      : {}),
+  };
+}
+
+/** What is no base64 is refused before any model sees it, and the whole request with it. */
+function signed(
+  part: TextPart | ReasoningPart | CallPart,
+  tools: RenderTools,
+): { readonly thoughtSignature?: string } {
+  const { signature } = part;
+  if (signature === undefined) return {};
+  if (/^[A-Za-z0-9+/_-]+={0,2}$/.test(signature) && signature.replace(/=+$/, "").length % 4 !== 1) {
+    return { thoughtSignature: signature };
+  }
+  tools.lose(part, { code: "reasoning", by: "history", reason: "a signature that is no base64" });
+  return {};
+}

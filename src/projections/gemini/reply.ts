@@ -1,0 +1,159 @@
+import { type AssistantMessage, assistantMessage, type StopReason, type Usage } from "../../content/index.js";
+import { stringArgument } from "../../internal/arguments.js";
+import { encodeUtf8 } from "../../internal/bytes.js";
+import { crc32Hex } from "../../internal/crc32.js";
+import { madeCallId } from "./call-id.js";
+
+/** A response of `generateContent`, as far as it is read. The official client's fits. */
+export interface GeminiReply {
+  readonly candidates?: readonly {
+    readonly content?: { readonly parts?: readonly GeminiReplyPart[] };
+    readonly finishReason?: string;
+    readonly finishMessage?: string;
+  }[];
+  readonly promptFeedback?: { readonly blockReason?: string; readonly blockReasonMessage?: string };
+  readonly usageMetadata?: {
+    readonly promptTokenCount?: number;
+    readonly cachedContentTokenCount?: number;
+    readonly candidatesTokenCount?: number;
+    readonly thoughtsTokenCount?: number;
+    readonly toolUsePromptTokenCount?: number;
+    readonly totalTokenCount?: number;
+  };
+  readonly modelVersion?: string;
+  readonly responseId?: string;
+}
+
+/** A part of a response. One that is something else is kept as it is. */
+export interface GeminiReplyPart {
+  readonly text?: string;
+  readonly thought?: boolean;
+  readonly thoughtSignature?: string;
+  readonly functionCall?: {
+    readonly id?: string;
+    readonly name?: string;
+    readonly args?: Readonly<Record<string, unknown>>;
+  };
+}
+
+/** Options of {@link readGeminiReply}. */
+export interface ReadGeminiReplyOptions {
+  /**
+   * The model that was asked, as the target will name it; by default the version that the response names. Signatures go back to
+   * the model that the message names alone, so give it where an alias was asked.
+   */
+  readonly model?: string;
+  /** As `geminiContents` has it. Default `google`. */
+  readonly provider?: string;
+  /** As `geminiContents` has it. */
+  readonly account?: string;
+}
+
+type Block = AssistantMessage["content"][number];
+
+/**
+ * An assistant message of a response of the official client: text, reasoning, calls and what else there is, each with its
+ * signature, so that `geminiContents` gives the model its own parts back. A call without an id gets one that is not sent back.
+ * Only the first candidate is read.
+ *
+ * @throws TypeError when neither the options nor the response name a model.
+ * @see https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse (stored copy, 2026-11-21)
+ * @example
+ * ```ts
+ * const reply = await client.models.generateContent({ model, contents });
+ * await session.appendMessage(readGeminiReply(reply, { model }));
+ * ```
+ */
+export function readGeminiReply(reply: GeminiReply, options: ReadGeminiReplyOptions = {}): AssistantMessage {
+  const model = stringArgument("model", options.model ?? reply.modelVersion);
+  const { provider = "google", account } = options;
+  const [candidate] = reply.candidates ?? [];
+  const parts = candidate?.content?.parts ?? [];
+  const content = blocksOf(parts, reply.responseId);
+  const { stopReason, errorMessage } = ending(reply, content);
+  const message = assistantMessage(
+    {
+      provider,
+      model,
+      // The names under which pi keeps what these two give.
+      api: provider === "google-vertex" ? "google-vertex" : "google-generative-ai",
+      usage: usageOf(reply),
+      stopReason,
+      ...(errorMessage === undefined ? {} : { errorMessage }),
+    },
+    ...content,
+  );
+  return account === undefined ? message : { ...message, account };
+}
+
+function blocksOf(parts: readonly GeminiReplyPart[], responseId: string | undefined): readonly Block[] {
+  let tag = responseId;
+  const known = new Set<string>();
+  return parts.map((part, index): Block => {
+    const { text, thought, thoughtSignature, functionCall } = part;
+    if (functionCall !== undefined) {
+      const { id, name = "", args = {} } = functionCall;
+      const own = id !== undefined && id !== "" && !known.has(id) ? id : undefined;
+      tag ??= crc32Hex(encodeUtf8(JSON.stringify(parts)));
+      const callId = own ?? madeCallId(tag, index);
+      known.add(callId);
+      const signed = thoughtSignature === undefined ? {} : { thoughtSignature };
+      return { type: "toolCall", id: callId, name, arguments: args, ...signed };
+    }
+    if (text === undefined) return opaque(part);
+    if (thought === true) {
+      const signed = thoughtSignature === undefined ? {} : { thinkingSignature: thoughtSignature };
+      return { type: "thinking", thinking: text, ...signed };
+    }
+    if (thoughtSignature === undefined) return { type: "text", text };
+    // A signature may come on a text of nothing, which is no text to anybody else.
+    return /\S/.test(text) ? { type: "text", text, textSignature: thoughtSignature } : opaque(part);
+  });
+}
+
+/** As JSON has it: without what is undefined, and no part of the client's own objects. */
+function opaque(part: GeminiReplyPart): Block {
+  return { type: "opaque", data: JSON.parse(JSON.stringify(part)) };
+}
+
+function ending(
+  { candidates, promptFeedback }: GeminiReply,
+  content: readonly Block[],
+): { readonly stopReason: StopReason; readonly errorMessage?: string } {
+  const [candidate] = candidates ?? [];
+  const { finishReason, finishMessage } = candidate ?? {};
+  switch (finishReason) {
+    case "STOP":
+      return { stopReason: content.some(({ type }) => type === "toolCall") ? "toolUse" : "stop" };
+    case "MAX_TOKENS":
+    case "CONTINUATION":
+      return { stopReason: "length" };
+    default: {
+      const { blockReason, blockReasonMessage } = promptFeedback ?? {};
+      const reason = finishReason ?? blockReason ?? "no candidate";
+      const words = finishMessage ?? blockReasonMessage;
+      return { stopReason: "error", errorMessage: words === undefined ? reason : `${reason}: ${words}` };
+    }
+  }
+}
+
+function usageOf({ usageMetadata = {} }: GeminiReply): Usage {
+  const {
+    promptTokenCount: prompt = 0,
+    cachedContentTokenCount: cacheRead = 0,
+    candidatesTokenCount: said = 0,
+    thoughtsTokenCount: thought = 0,
+    toolUsePromptTokenCount: tools = 0,
+    totalTokenCount,
+  } = usageMetadata;
+  const input = prompt + tools - cacheRead;
+  const output = said + thought;
+  return {
+    input,
+    output,
+    cacheRead,
+    cacheWrite: 0,
+    totalTokens: totalTokenCount ?? input + cacheRead + output,
+    cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 },
+  };
+}

@@ -1,0 +1,27 @@
+import { readPayload } from "../attachments/index.js";
+import type { BlobRef, StoredResource } from "../content/index.js";
+import type { Attaching, AttachmentWork } from "./work.js";
+
+/** Bytes, or why there are none. */
+export type Payload = Uint8Array | "missing" | "corrupt";
+
+/** A store on a network answers several at once faster than one after the other. */
+const readsAtOnce = 8;
+
+/** Reads what is not inline, each blob once. */
+export async function readPayloads(
+  works: readonly AttachmentWork[],
+  { blobs, signal }: Attaching,
+): Promise<ReadonlyMap<BlobRef, Payload>> {
+  const payloads = new Map<BlobRef, Payload>();
+  const stored = works.filter(({ inline }) => inline === undefined);
+  const refs = new Set(stored.map(({ decided }) => (decided.resource as StoredResource).blob)).values();
+  const readSome = async () => {
+    for (const ref of refs) {
+      signal?.throwIfAborted();
+      payloads.set(ref, await readPayload(blobs, ref, signal));
+    }
+  };
+  await Promise.all(Array.from({ length: readsAtOnce }, readSome));
+  return payloads;
+}

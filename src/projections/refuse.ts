@@ -1,0 +1,23 @@
+import type { Loss, LossList } from "./loss.js";
+import { notShown } from "./words.js";
+import { type AttachmentWork, descriptor, knownId, type SendReason } from "./work.js";
+
+/** Why an attachment cannot be sent that a policy would have sent. */
+export type Refusal = Extract<SendReason, "missing" | "corrupt" | "invalid" | "unsupported" | "overLimit">;
+
+const causes: Readonly<Record<Refusal, Loss["by"]>> = {
+  missing: "history",
+  corrupt: "history",
+  invalid: "history",
+  unsupported: "target",
+  overLimit: "limit",
+};
+
+/** Leaves words in the place of what cannot be sent. */
+export function refuse(work: AttachmentWork, code: Refusal, why: string, losses: LossList): void {
+  const { draft } = work;
+  draft.text = notShown(descriptor(work), why);
+  delete draft.media;
+  work.reason = code;
+  losses.add(draft.origin, { code, by: causes[code], ...knownId(work), reason: why, instead: draft.text });
+}

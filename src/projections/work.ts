@@ -1,0 +1,77 @@
+import {
+  type AttachmentReason,
+  attachmentText,
+  type DecidedAttachment,
+  type LeakageBoundary,
+} from "../attachments/index.js";
+import type { BlobStore } from "../blobs/index.js";
+import type { ReplayPolicy } from "../content/index.js";
+import type { AttachmentDraft } from "./draft.js";
+import type { InlineImage } from "./inline.js";
+import type { LossList } from "./loss.js";
+import type { ReferenceCache } from "./references.js";
+import type { ResizeImage } from "./resize.js";
+import type { Target } from "./target.js";
+import { describeInline } from "./words.js";
+
+/** What the stages that attachments go through have in common. */
+export interface Attaching {
+  readonly target: Target<unknown>;
+  readonly losses: LossList;
+  readonly blobs?: Pick<BlobStore, "get">;
+  readonly replay?: ReplayPolicy;
+  readonly boundary?: LeakageBoundary;
+  readonly references?: ReferenceCache;
+  readonly resize?: ResizeImage;
+  readonly signal?: AbortSignal;
+  /** Milliseconds since 1970, to see whether a reference has expired. */
+  readonly now: () => number;
+}
+
+/** Why an attachment is sent as it is: the reasons of a policy, and those of the target. */
+export type SendReason = AttachmentReason | "invalid" | "unsupported" | "overLimit";
+
+/** What became of one place of an attachment. */
+export interface AttachmentReport {
+  readonly entryId: string;
+  readonly block: number;
+  /** Absent for an image that is inline in its message. */
+  readonly resourceId?: string;
+  /** What of it is in the request: `text` is a document's own text, `descriptor` words about it. */
+  readonly sent: "bytes" | "reference" | "text" | "descriptor" | "nothing";
+  readonly reason: SendReason;
+}
+
+/** A place with what was decided on it. */
+export interface AttachmentWork {
+  readonly draft: AttachmentDraft;
+  readonly decided: DecidedAttachment;
+  /** Where the image is inline in its message. */
+  readonly inline: InlineImage | undefined;
+  /** Another place of the same resource that has its bytes. */
+  carrier?: AttachmentWork;
+  /** Its text is in the request. */
+  asText?: true;
+  reason: SendReason;
+}
+
+/** What names an attachment in words. */
+export function descriptor({ decided: { resource }, inline }: AttachmentWork): string {
+  return inline === undefined
+    ? attachmentText(resource, "full", "currentTurn")
+    : describeInline(resource as Parameters<typeof describeInline>[0]);
+}
+
+/** The id by which the session knows it, to be spread; nothing for an image that is inline. */
+export function knownId({ decided, inline }: AttachmentWork): { readonly resourceId?: string } {
+  return inline === undefined ? { resourceId: decided.resource.resourceId } : {};
+}
+
+/** What became of a place. */
+export function reportOf(work: AttachmentWork): AttachmentReport {
+  const { draft, decided, reason, asText } = work;
+  const { entryId, block } = decided;
+  const words = draft.text === "" ? "nothing" : asText === true ? "text" : "descriptor";
+  const sent = draft.media === undefined ? words : draft.media.type === "reference" ? "reference" : "bytes";
+  return { entryId, block, ...knownId(work), sent, reason };
+}
