@@ -170,6 +170,16 @@ describe("aiSdkMessages", () => {
     expect(other.losses).toHaveLength(4);
   });
 
+  test("takes no call for an opaque block that nobody would answer", async () => {
+    const own = { provider: "anthropic", model: "claude-sonnet-4-5", api: "ai-sdk/anthropic.messages" };
+    const data = { type: "tool-call", toolCallId: "c1", toolName: "read", input: {} };
+    const said = assistantMessage(own, "Yes.", { type: "opaque", data });
+    const context = contextOf([userMessage("?"), said, userMessage("!")]);
+    const { value, losses } = await project(context, aiSdkMessages({ model: anthropic }));
+    expect(value.messages[1]?.content).toEqual([{ type: "text", text: "Yes." }]);
+    expect(losses.map(({ code }) => code)).toEqual(["opaque"]);
+  });
+
   test("marks caches where the provider's options hold them", async () => {
     const { context } = await richSession();
     const cacheControl = { providerOptions: { anthropic: { cacheControl: { type: "ephemeral" } } } };

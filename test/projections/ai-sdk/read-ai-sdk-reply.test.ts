@@ -58,6 +58,9 @@ describe("readAiSdkReply", () => {
       cacheRead: 4,
       totalTokens: 10,
     });
+    const told = { noCacheTokens: 7, cacheReadTokens: 5, cacheWriteTokens: 0 };
+    const apart = { inputTokens: 10, inputTokenDetails: told, outputTokens: 1, totalTokens: 11 };
+    expect(readAiSdkReply(step({ usage: apart })).usage).toMatchObject({ input: 7, cacheRead: 5 });
     const none = { inputTokens: undefined, outputTokens: undefined, totalTokens: undefined };
     expect(readAiSdkReply(step({ usage: none })).usage).toMatchObject({
       input: 0,
