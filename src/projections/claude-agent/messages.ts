@@ -63,21 +63,14 @@ export function claudeAgentMessages(options: ClaudeAgentMessagesOptions = {}): T
       userFirst: false,
     },
     limits: { profile, transport, ...(contextWindow === undefined ? {} : { contextWindow }) },
-    render: (request, tools) => {
-      const content = transcriptOf(request, history === "transcript").map(
-        ({ text, part }): ClaudeShownBlock => {
-          const block = text === undefined ? claudeShownBlock(part) : ({ type: "text", text } as const);
-          return part === undefined ? block : tools.mark(block, part);
-        },
-      );
-      return [
-        {
-          type: "user",
-          message: { role: "user", content },
-          parent_tool_use_id: null,
-          session_id: sessionId,
-        },
-      ];
+    // Blocks are not marked: the API counts the turns of the agent's own history, so that its paths lead nowhere here.
+    render: (request) => {
+      const pieces = transcriptOf(request, history === "transcript");
+      const content = pieces.map(({ text, part }): ClaudeShownBlock => {
+        return text === undefined ? claudeShownBlock(part) : { type: "text", text };
+      });
+      const message = { role: "user" as const, content };
+      return [{ type: "user", message, parent_tool_use_id: null, session_id: sessionId }];
     },
   };
 }
