@@ -1,6 +1,5 @@
 import { encodeUtf8 } from "../internal/bytes.js";
 import type { SaidDraft, ShownDraft, TurnDraft } from "./draft.js";
-import type { TextPart } from "./turns.js";
 
 /** JSON writes a control character in six bytes; nothing takes more for one UTF-16 unit. */
 const mostBytesPerUnit = 6;
@@ -11,7 +10,7 @@ const bytesAround = 300;
  * At least as many bytes as a request has besides its attachments. By lengths alone where that is no more than the room
  * there is; by writing it out where it is.
  */
-export function textBytes(system: readonly TextPart[], turns: readonly TurnDraft[], room: number): number {
+export function textBytes(system: readonly ShownDraft[], turns: readonly TurnDraft[], room: number): number {
   const texts = [...textsOf(system, turns)];
   const around = texts.length * bytesAround;
   const most = texts.reduce((sum, { length }) => sum + length * mostBytesPerUnit, around);
@@ -19,8 +18,8 @@ export function textBytes(system: readonly TextPart[], turns: readonly TurnDraft
   return texts.reduce((sum, text) => sum + encodeUtf8(JSON.stringify(text)).length, around);
 }
 
-function* textsOf(system: readonly TextPart[], turns: readonly TurnDraft[]): Iterable<string> {
-  for (const part of system) yield part.text;
+function* textsOf(system: readonly ShownDraft[], turns: readonly TurnDraft[]): Iterable<string> {
+  for (const part of system) yield textOf(part);
   for (const turn of turns) {
     if (turn.role === "user")
       for (const { parts } of turn.results) for (const part of parts) yield textOf(part);
