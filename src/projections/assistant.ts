@@ -24,10 +24,9 @@ export function assistantDraft(
     const part = said.part(block, { ...origin, block: index });
     return part === undefined ? [] : [part];
   });
-  const kept = withoutRefused(parts, options);
-  dropTrailingReasoning(kept, options);
-  trimLastText(kept, options);
-  return kept;
+  dropTrailingReasoning(parts, options);
+  trimLastText(parts, options);
+  return parts;
 }
 
 /**
@@ -171,16 +170,6 @@ const defaultNameLength = 64;
 export function toolName(name: string, maxLength: number): string {
   const safe = name.replace(nameCharacters, "_").slice(0, maxLength);
   return safe === "" ? "unnamed_tool" : safe;
-}
-
-function withoutRefused(parts: SaidDraft[], { rules, losses }: SelectOptions): SaidDraft[] {
-  if (rules.refuses === undefined) return parts;
-  const refused = new Set<SaidDraft>();
-  for (const { part, reason } of rules.refuses(parts.filter((part) => part.type !== "attachment"))) {
-    losses.add(part.origin, { code: part.type, by: "target", reason });
-    refused.add(part);
-  }
-  return refused.size === 0 ? parts : parts.filter((part) => !refused.has(part));
 }
 
 /** Reasoning that nothing follows is refused where reasoning is taken: the reply broke off behind it. */
