@@ -48,8 +48,10 @@ export interface BedrockConverseOptions {
  *   https://docs.aws.amazon.com/bedrock/latest/userguide/tool-use.html (stored copies, 2026-11-21)
  * @example
  * ```ts
+ * import { BedrockRuntimeClient, ConverseCommand } from "@aws-sdk/client-bedrock-runtime";
+ *
  * const { value } = await project(await session.context(), bedrockConverse({ model }), { blobs });
- * const reply = await client.send(new ConverseCommand({ modelId: model, ...value, toolConfig }));
+ * const reply = await new BedrockRuntimeClient().send(new ConverseCommand({ modelId: model, ...value }));
  * ```
  */
 export function bedrockConverse(options: BedrockConverseOptions): Target<BedrockRequest> {

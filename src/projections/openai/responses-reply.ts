@@ -40,7 +40,8 @@ export interface OpenaiResponsesReply {
  *
  * @example
  * ```ts
- * const reply = await client.responses.create({ model: "gpt-5.4", store: false, ...projection.value });
+ * const { value } = await project(await session.context(), openaiResponses({ model }), { blobs });
+ * const reply = await client.responses.create({ model, store: false, ...value });
  * await session.appendMessage(readOpenaiResponsesReply(reply));
  * ```
  */
