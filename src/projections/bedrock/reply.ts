@@ -54,10 +54,10 @@ export interface ReadBedrockReplyOptions {
  * @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html (stored copy, 2026-11-21)
  * @example
  * ```ts
- * import { BedrockRuntimeClient, ConverseCommand } from "@aws-sdk/client-bedrock-runtime";
+ * import { ConverseCommand } from "@aws-sdk/client-bedrock-runtime";
  *
  * const { value } = await project(await session.context(), bedrockConverse({ model }), { blobs });
- * const reply = await new BedrockRuntimeClient().send(new ConverseCommand({ modelId: model, ...value }));
+ * const reply = await client.send(new ConverseCommand({ modelId: model, ...value }));
  * await session.appendMessage(readBedrockReply(reply, { model }));
  * ```
  */

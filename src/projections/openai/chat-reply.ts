@@ -36,7 +36,7 @@ export interface OpenaiChatReply {
  *
  * @example
  * ```ts
- * const { value } = await project(await session.context(), openaiChat({ model }), { blobs });
+ * const { value } = await project(await session.context(), openaiChat({ model }));
  * const reply = await client.chat.completions.create({ model, ...value });
  * await session.appendMessage(readOpenaiChatReply(reply));
  * ```
