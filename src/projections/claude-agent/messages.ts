@@ -41,8 +41,7 @@ export interface ClaudeAgentMessagesOptions {
  * // for await (const event of query({ prompt })) …
  * value.length; // 1
  * ```
- * @see https://platform.claude.com/docs/en/agent-sdk/streaming-vs-single-mode and sdk.d.ts of the package (stored copies, read
- *   2026-11-21)
+ * @see sdk.d.ts of @anthropic-ai/claude-agent-sdk (stored copy read 2026-11-21)
  */
 export function claudeAgentMessages(options: ClaudeAgentMessagesOptions = {}): Target<ClaudeAgentMessage[]> {
   const { sessionId = "", profile = limitProfiles.anthropic, contextWindow } = options;
