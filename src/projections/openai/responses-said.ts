@@ -2,7 +2,7 @@ import { isRecord } from "../../internal/shape.js";
 import { unreachable } from "../../internal/unreachable.js";
 import type { RenderTools } from "../target.js";
 import type { CallPart, SaidPart, TextPart } from "../turns.js";
-import { isHostedItem } from "./hosted.js";
+import { hostedCopy, isHostedItem } from "./hosted.js";
 import { argumentsText } from "./json.js";
 import { itemIdOf } from "./options.js";
 import { isItemId, reasoningItem, refusedParts } from "./reasoning.js";
@@ -62,7 +62,7 @@ export class SaidWriter {
       case "opaque": {
         if (!isHostedItem(part.data)) return undefined;
         const { id } = part.data;
-        return typeof id === "string" && !this.#take(id) ? undefined : structuredClone(part.data);
+        return typeof id === "string" && !this.#take(id) ? undefined : hostedCopy(part.data);
       }
       default:
         return unreachable(part);
