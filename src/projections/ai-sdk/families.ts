@@ -34,16 +34,16 @@ const anthropic: Family = {
  */
 const families: readonly (readonly [RegExp, Family])[] = [
   [
-    /^(?:bedrock\.anthropic|amazon-bedrock\.anthropic)\b/,
+    /^(?:amazon-)?bedrock\.anthropic\./,
     { ...anthropic, limits: { profile: limitProfiles.anthropic, transport: "bedrock" } },
   ],
   [
-    /^(?:vertex\.anthropic|google\.vertex\.anthropic)\b/,
+    /^(?:google\.)?vertex\.anthropic\./,
     { ...anthropic, limits: { profile: limitProfiles.anthropic, transport: "vertex" } },
   ],
-  [/^anthropic\b/, anthropic],
+  [/^anthropic(?:\.|$)/, anthropic],
   [
-    /^amazon-bedrock\b/,
+    /^amazon-bedrock(?:\.|$)/,
     {
       accepts: { user: [...images, pdf], toolResult: images },
       limits: { profile: limitProfiles.bedrockConverse },
@@ -51,7 +51,7 @@ const families: readonly (readonly [RegExp, Family])[] = [
     },
   ],
   [
-    /^(?:openai|azure)[\w-]*\.responses$/,
+    /^(?:openai|azure|azure-openai)\.responses$/,
     {
       accepts: { user: [...images, pdf], toolResult: [...images, pdf] },
       limits: { profile: limitProfiles.openai },
@@ -59,11 +59,11 @@ const families: readonly (readonly [RegExp, Family])[] = [
   ],
   // Chat completions have the images of a tool's result written out as text.
   [
-    /^(?:openai|azure)[\w-]*\.chat$/,
+    /^(?:openai|azure|azure-openai)\.chat$/,
     { accepts: { user: [...images, pdf], toolResult: [] }, limits: { profile: limitProfiles.openai } },
   ],
   [
-    /^google\b/,
+    /^google\./,
     {
       accepts: { user: [...stills, pdf], toolResult: [] },
       limits: { profile: limitProfiles.gemini },
@@ -71,7 +71,7 @@ const families: readonly (readonly [RegExp, Family])[] = [
     },
   ],
   [
-    /^mistral\b/,
+    /^mistral\./,
     {
       accepts: { user: [...images, pdf], toolResult: [] },
       limits: { profile: limitProfiles.mistral },
@@ -79,13 +79,13 @@ const families: readonly (readonly [RegExp, Family])[] = [
     },
   ],
   [
-    /^xai\b/,
+    /^xai\./,
     {
       accepts: { user: ["image/png", "image/jpeg"], toolResult: [] },
       limits: { profile: limitProfiles.xai },
     },
   ],
-  [/^groq\b/, { accepts: { user: images, toolResult: [] }, limits: { profile: limitProfiles.groq } }],
+  [/^groq\./, { accepts: { user: images, toolResult: [] }, limits: { profile: limitProfiles.groq } }],
 ];
 
 /** What is known of a provider, by the name that its models say. Only models from Gemini 3 on see what is in a tool's result. */

@@ -84,6 +84,17 @@ describe("mcpContent", () => {
     expect(losses).toEqual([]);
   });
 
+  test("points to a link that a tool gives", async () => {
+    const { link } = await richSession();
+    const call = { type: "toolCall" as const, id: "c1", name: "look", arguments: {} };
+    const messages = [assistantMessage({ provider: "p", model: "m" }, call), toolResult(call, link)];
+    const { value } = await project(contextOf(messages), mcpContent());
+    expect(value.messages.slice(1).map(({ content }) => content)).toEqual([
+      { type: "text", text: "[result of look, c1]" },
+      { type: "resource_link", uri: "https://example.com/page", name: "A page" },
+    ]);
+  });
+
   test("goes from an official server to an official client, as a prompt and as a tool's result", async () => {
     const { context, blobs } = await richSession();
     const { value } = await project(context, mcpContent(), { blobs, replay: replayAlways });
