@@ -121,7 +121,7 @@ async function projectToAll(context: Context, blobs: Pick<BlobStore, "get">): Pr
     const cells = row.map((cell, at) =>
       at === 0 ? cell.padEnd(widths[at] ?? 0) : cell.padStart(widths[at] ?? 0),
     );
-    console.log(`  ${oneLine(cells.join("  "), terminalWidth() - 2)}`);
+    console.log(`  ${cells.join("  ").slice(0, terminalWidth() - 2)}`);
   }
   for (const name of ["anthropicMessages", "openaiChat"]) {
     console.log(`\nWhat ${name} lacks, and what stands there`);

@@ -1,12 +1,13 @@
-import type { AssistantMessage, ThinkingBlock, ToolCall } from "../content/index.js";
+import type { AssistantMessage, OpaqueBlock, TextBlock, ThinkingBlock, ToolCall } from "../content/index.js";
 import { describe } from "../internal/arguments.js";
 import { isRecord } from "../internal/shape.js";
 import { unreachable } from "../internal/unreachable.js";
+import type { BlockReader } from "./block-reader.js";
 import { cleanJson, isBlank, withoutSpaceAtEnd } from "./clean.js";
 import type { SaidDraft } from "./draft.js";
 import { isOwn } from "./maker.js";
-import type { BlockReader, SelectOptions } from "./select.js";
-import type { CallPart, Origin, ReasoningPart, TextPart } from "./turns.js";
+import type { SelectOptions } from "./select.js";
+import type { CallPart, OpaquePart, Origin, ReasoningPart, TextPart } from "./turns.js";
 
 /**
  * What a model said, as far as this target can take it back. Calls keep their stored ids for now; a call that has the id of an
@@ -18,117 +19,152 @@ export function assistantDraft(
   reader: BlockReader,
   options: SelectOptions,
 ): readonly SaidDraft[] {
-  const own = isOwn(message, options.maker) && options.rules.takesReasoning !== false;
-  const parts: SaidDraft[] = [];
-  const callIds = new Set<string>();
-  message.content.forEach((block, index) => {
-    const at: Origin = { ...origin, block: index };
-    switch (block.type) {
-      case "text":
-        if (block.resource !== undefined) parts.push(reader.attachment(at, "textOnly"));
-        else if (!isBlank(block.text)) {
-          const signed = own && block.textSignature !== undefined ? { signature: block.textSignature } : {};
-          parts.push({ type: "text", text: reader.clean(block.text, at), ...signed, origin: at });
-        }
-        return;
-      case "thinking": {
-        const part = reasoning(block, at, own, message, options);
-        if (part !== undefined) parts.push(part);
-        return;
-      }
-      case "toolCall":
-        if (callIds.has(block.id)) {
-          const reason = `a call with the id ${describe(block.id)} stands before it in the same message`;
-          options.losses.add(at, { code: "duplicateCall", by: "history", reason });
-        } else {
-          parts.push(call(block, at, own, callIds.size === 0, reader, options));
-          callIds.add(block.id);
-        }
-        return;
-      case "opaque":
-        if (own) parts.push({ type: "opaque", data: block.data, origin: at });
-        else {
-          const reason = "a block that only the provider understands that made it";
-          options.losses.add(at, { code: "opaque", by: "target", reason });
-        }
-        return;
-      default:
-        unreachable(block);
-    }
+  const said = new SaidReader(standingOf(message, options), reader, options);
+  const parts = message.content.flatMap((block, index) => {
+    const part = said.part(block, { ...origin, block: index });
+    return part === undefined ? [] : [part];
   });
   dropTrailingReasoning(parts, options);
-  trimEnd(parts, options);
+  trimLastText(parts, options);
   return parts;
 }
 
-function reasoning(
-  { thinking, thinkingSignature, redacted }: ThinkingBlock,
-  origin: Origin,
-  own: boolean,
-  { stopReason }: AssistantMessage,
-  { losses }: SelectOptions,
-): ReasoningPart | undefined {
-  const cut = stopReason === "aborted" || stopReason === "error";
-  const malformed = !thinking.isWellFormed() || thinkingSignature?.isWellFormed() === false;
-  if (own && !cut && !malformed && thinkingSignature !== undefined && thinkingSignature !== "") {
-    // Not cleaned: the signature is over what was there.
-    return {
-      type: "reasoning",
-      text: thinking,
-      signature: thinkingSignature,
-      redacted: redacted === true,
-      origin,
-    };
+/**
+ * Whether the target takes a message's marks back, its signatures and opaque blocks: `own` if it does. What is left of a reply
+ * that was cut off is words, since its marks are of a whole that the provider never finished.
+ */
+type Standing = "own" | "cut" | "untaken" | "foreign";
+
+function standingOf(message: AssistantMessage, { maker, rules }: SelectOptions): Standing {
+  if (!isOwn(message, maker)) return "foreign";
+  if (rules.takesReasoning === false) return "untaken";
+  return message.stopReason === "aborted" || message.stopReason === "error" ? "cut" : "own";
+}
+
+const whyNot: Readonly<Record<Exclude<Standing, "own">, string>> = {
+  cut: "of a turn that was cut off",
+  untaken: "which the target does not take back",
+  foreign: "of another model or account",
+};
+
+/** Reads the blocks of one message. */
+class SaidReader {
+  readonly #standing: Standing;
+  readonly #reader: BlockReader;
+  readonly #options: SelectOptions;
+  readonly #callIds = new Set<string>();
+
+  constructor(standing: Standing, reader: BlockReader, options: SelectOptions) {
+    this.#standing = standing;
+    this.#reader = reader;
+    this.#options = options;
   }
-  if (isBlank(thinking) && (thinkingSignature ?? "") === "") return undefined;
-  const reason = !own
-    ? "of another model or account"
-    : cut
-      ? "of a turn that was cut off"
-      : malformed
-        ? "with half of a character, which no request can have"
-        : "without a signature";
-  losses.add(origin, { code: "reasoning", by: own ? "history" : "target", reason: `reasoning ${reason}` });
-  return undefined;
+
+  part(block: AssistantMessage["content"][number], origin: Origin): SaidDraft | undefined {
+    switch (block.type) {
+      case "text":
+        return this.#text(block, origin);
+      case "thinking":
+        return this.#reasoning(block, origin);
+      case "toolCall":
+        return this.#call(block, origin);
+      case "opaque":
+        return this.#opaque(block, origin);
+      default:
+        return unreachable(block);
+    }
+  }
+
+  #text({ text, resource, textSignature }: TextBlock, origin: Origin): SaidDraft | undefined {
+    if (resource !== undefined) return this.#reader.attachment(origin, "textOnly");
+    const signed = this.#signed(textSignature, origin);
+    if (!isBlank(text)) return { type: "text", text: this.#reader.clean(text, origin), ...signed, origin };
+    if (signed.signature !== undefined) this.#drop(origin, "reasoning", "target", "the mark of a blank text");
+    return undefined;
+  }
+
+  #reasoning(block: ThinkingBlock, origin: Origin): ReasoningPart | undefined {
+    const { thinking: text, thinkingSignature: signature = "", redacted = false } = block;
+    if (isBlank(text) && signature === "") return undefined;
+    if (this.#standing !== "own") {
+      this.#drop(origin, "reasoning", this.#blamed(), `reasoning ${whyNot[this.#standing]}`);
+    } else if (signature === "") {
+      this.#drop(origin, "reasoning", "history", "reasoning without a signature");
+    } else if (!this.#isIntact([text, signature])) {
+      // The signature is over what was there: it cannot be mended.
+      this.#drop(origin, "reasoning", "history", "reasoning with text that is not well-formed");
+    } else return { type: "reasoning", text, signature, redacted, origin };
+    return undefined;
+  }
+
+  #opaque({ data }: OpaqueBlock, origin: Origin): OpaquePart | undefined {
+    if (this.#standing !== "own") {
+      this.#drop(origin, "opaque", this.#blamed(), `a provider's own block ${whyNot[this.#standing]}`);
+    } else if (!this.#isIntact(data)) {
+      this.#drop(origin, "opaque", "history", "a provider's own block that is no well-formed JSON");
+    } else return { type: "opaque", data, origin };
+    return undefined;
+  }
+
+  #call(block: ToolCall, origin: Origin): CallPart | undefined {
+    const { id } = block;
+    const { rules, losses } = this.#options;
+    if (this.#callIds.has(id)) {
+      const reason = `a call with the id ${describe(id)} stands before it in the same message`;
+      losses.add(origin, { code: "duplicateCall", by: "history", reason });
+      return undefined;
+    }
+    const name = toolName(block.name, rules.toolName?.maxLength ?? defaultNameLength);
+    if (name !== block.name) {
+      const reason = "the target takes letters, digits, _ and - in names of tools, and not too many";
+      losses.add(origin, { code: "toolName", by: "target", reason, instead: name });
+    }
+    const args = this.#arguments(block, origin);
+    const signed = this.#signed(block.thoughtSignature, origin);
+    const first = this.#callIds.size === 0;
+    this.#callIds.add(id);
+    const own = this.#standing === "own";
+    return { type: "call", id, storedId: id, name, arguments: args, ...signed, own, first, origin };
+  }
+
+  #arguments({ arguments: args }: ToolCall, origin: Origin): unknown {
+    const { rules, losses } = this.#options;
+    const clean = cleanJson(args, rules.refusesNul ?? false);
+    if (clean !== args && args !== undefined) {
+      const reason = "lone surrogates, characters that are refused and what is no JSON value are replaced";
+      losses.add(origin, { code: "malformed", by: "target", reason });
+    }
+    if (rules.objectArguments === false || isRecord(clean)) return clean;
+    if (clean === null) return {};
+    const reason = "the target takes an object; the value is its member `value`";
+    losses.add(origin, { code: "arguments", by: "target", reason });
+    return { value: clean };
+  }
+
+  #signed(signature: string | undefined, origin: Origin): { readonly signature?: string } {
+    if (this.#standing !== "own" || signature === undefined) return {};
+    if (this.#isIntact(signature)) return { signature };
+    this.#drop(origin, "reasoning", "history", "a signature that is not well-formed");
+    return {};
+  }
+
+  /** Whether a value goes as it is, where a change would make it another's. */
+  #isIntact(value: unknown): boolean {
+    return cleanJson(value, this.#options.rules.refusesNul ?? false) === value;
+  }
+
+  #blamed(): "history" | "target" {
+    return this.#standing === "cut" ? "history" : "target";
+  }
+
+  #drop(origin: Origin, code: "reasoning" | "opaque", by: "history" | "target", reason: string): void {
+    this.#options.losses.add(origin, { code, by, reason });
+  }
 }
 
 /** A character that tool names have everywhere. */
 const nameCharacters = /[^A-Za-z0-9_-]/g;
 const defaultNameLength = 64;
-
-function call(
-  block: ToolCall,
-  origin: Origin,
-  own: boolean,
-  first: boolean,
-  reader: BlockReader,
-  { rules, losses }: SelectOptions,
-): CallPart {
-  const name = toolName(block.name, rules.toolName?.maxLength ?? defaultNameLength);
-  if (name !== block.name) {
-    const reason = "the target takes letters, digits, _ and - in names of tools, and not too many";
-    losses.add(origin, { code: "toolName", by: "target", reason, instead: name });
-  }
-  const clean = cleanJson(block.arguments, rules.refusesNul ?? false);
-  if (clean !== block.arguments && block.arguments !== undefined) reader.malformed(origin);
-  const wrapped = rules.objectArguments !== false && !isRecord(clean);
-  if (wrapped && clean !== null) {
-    const reason = "the target takes an object; the value is its member `value`";
-    losses.add(origin, { code: "arguments", by: "target", reason });
-  }
-  const signed = own && block.thoughtSignature !== undefined ? { signature: block.thoughtSignature } : {};
-  return {
-    type: "call",
-    id: block.id,
-    storedId: block.id,
-    name,
-    arguments: wrapped ? (clean === null ? {} : { value: clean }) : clean,
-    ...signed,
-    own,
-    first,
-    origin,
-  };
-}
 
 /** A name that any target takes, the same for the same name. */
 export function toolName(name: string, maxLength: number): string {
@@ -144,16 +180,17 @@ function dropTrailingReasoning(parts: SaidDraft[], { losses }: SelectOptions): v
   }
 }
 
-/** Each message, not only the last of a request: else a longer history would change the bytes of this one. */
-function trimEnd(parts: SaidDraft[], { rules, losses }: SelectOptions): void {
-  const last = parts.at(-1);
+/**
+ * Of each message, not only the last of a request: else a longer history would change the bytes of this one. Before attachments
+ * too, since they may leave nothing in their place.
+ */
+function trimLastText(parts: SaidDraft[], { rules, losses }: SelectOptions): void {
+  const at = parts.findLastIndex(({ type }) => type !== "attachment");
+  const last = parts[at];
   if (rules.trimsAssistant !== true || last?.type !== "text") return;
   const text = withoutSpaceAtEnd(last.text);
   if (text === last.text) return;
-  parts[parts.length - 1] = { ...last, text } satisfies TextPart;
-  losses.add(last.origin, {
-    code: "trailingSpace",
-    by: "target",
-    reason: "the target takes no white space at the end",
-  });
+  parts[at] = { ...last, text } satisfies TextPart;
+  const reason = "the target takes no white space at the end";
+  losses.add(last.origin, { code: "trailingSpace", by: "target", reason });
 }

@@ -1,5 +1,5 @@
 import { attachmentText, decideAttachments, replayCurrentTurn } from "../attachments/index.js";
-import type { Context, ReplayPolicy } from "../content/index.js";
+import type { Context, ContextMessage, ReplayPolicy } from "../content/index.js";
 import type { AttachmentDraft } from "./draft.js";
 import { hydrate } from "./hydrate.js";
 import { inlineAsResources } from "./inline.js";
@@ -11,30 +11,24 @@ import { type Attaching, type AttachmentWork, descriptor, knownId } from "./work
 export interface AttachmentWorks {
   readonly works: readonly AttachmentWork[];
   readonly unplacedViews: readonly string[];
-  /** Places, as {@link placeKey} names them, of which nothing may leave. */
-  readonly omitted: ReadonlySet<string>;
 }
 
-/** The name of a block's place in a context. */
-export function placeKey(item: number, block: number | undefined): string {
-  return `${item} ${block}`;
-}
+type Placed = Pick<Context, "items" | "views">;
 
 /**
  * Decides on every attachment of a context, reads those that are to be sent and that the target takes, and gives each place
  * its words. Inline images are sent unless a policy of the caller's says otherwise: no view could bring them back.
  */
 export async function attach(
-  context: Pick<Context, "items" | "views">,
+  context: Placed,
   drafts: readonly AttachmentDraft[],
   attaching: Attaching,
 ): Promise<AttachmentWorks> {
   const { target, losses, replay, boundary, references, signal } = attaching;
-  if (drafts.length === 0 && context.views.length === 0 && boundary === undefined) {
-    return { works: [], unplacedViews: [], omitted: new Set() };
-  }
+  if (drafts.length === 0 && context.views.length === 0) return { works: [], unplacedViews: [] };
+  const byPlace = new Map(drafts.map((draft) => [placeKey(draft.origin.item, draft.origin.block), draft]));
   const named = replay !== undefined || boundary !== undefined || references !== undefined;
-  const { context: all, images } = inlineAsResources(context, named);
+  const { context: all, images } = inlineAsResources(withoutUnsent(context, byPlace), named);
   const policy: ReplayPolicy = (resource, place) =>
     replay === undefined && images.has(resource.resourceId)
       ? "full"
@@ -45,19 +39,40 @@ export async function attach(
     ...(boundary === undefined ? {} : { boundary }),
     ...(signal === undefined ? {} : { signal }),
   });
-  const byPlace = new Map(drafts.map((draft) => [placeKey(draft.origin.item, draft.origin.block), draft]));
-  const omitted = new Set<string>();
   const works = attachments.flatMap((decided): AttachmentWork[] => {
-    const key = placeKey(decided.item, decided.block);
-    if (decided.decision === "omit") omitted.add(key);
-    const draft = byPlace.get(key);
+    const draft = byPlace.get(placeKey(decided.item, decided.block));
     const inline = images.get(decided.resource.resourceId);
-    if (draft === undefined) return [];
-    return [{ draft, decided, inline, reason: decided.reason }];
+    return draft === undefined ? [] : [{ draft, decided, inline, reason: decided.reason }];
   });
   for (const work of works) describeWork(work, losses);
   await hydrate(works, attaching);
-  return { works, unplacedViews, omitted };
+  return { works, unplacedViews };
+}
+
+function placeKey(item: number, block: number | undefined): string {
+  return `${item} ${block}`;
+}
+
+/** Of what is not in the request, such as the result of no call, nobody is asked, and no view is spent on it. */
+function withoutUnsent(context: Placed, sent: ReadonlyMap<string, unknown>): Placed {
+  let changed = false;
+  const items = context.items.map((entry, item) => {
+    const { message } = entry;
+    if (!("content" in message) || typeof message.content === "string") return entry;
+    const blocks: readonly Block[] = message.content;
+    const isUnsent = (block: Block, at: number) => isAttachment(block) && !sent.has(placeKey(item, at));
+    if (!blocks.some(isUnsent)) return entry;
+    changed = true;
+    const content = blocks.map((block, at) => (isUnsent(block, at) ? { type: "text", text: "" } : block));
+    return { ...entry, message: { ...message, content } as ContextMessage };
+  });
+  return changed ? { ...context, items } : context;
+}
+
+type Block = { readonly type: string; readonly resource?: unknown };
+
+function isAttachment({ type, resource }: Block): boolean {
+  return type === "image" || (type === "text" && resource !== undefined);
 }
 
 /** The words of a place by its decision, and the loss where a policy is why there are no more than words. */

@@ -1,9 +1,7 @@
-import { isRecord } from "../internal/shape.js";
-
 /** Text that any target takes: no lone surrogates, and no NUL where that is refused. The same string where nothing is wrong. */
 export function cleanText(text: string, refusesNul: boolean): string {
   const formed = text.isWellFormed() ? text : text.toWellFormed();
-  return refusesNul && formed.includes("\0") ? formed.replaceAll("\0", "�") : formed;
+  return refusesNul && formed.includes("\0") ? formed.replaceAll("\0", "\ufffd") : formed;
 }
 
 /** White space to any side: what JavaScript takes for it, and the separators that Python does besides. */
@@ -25,26 +23,66 @@ export function withoutSpaceAtEnd(text: string): string {
 
 /** Deeper than any tool's arguments, and shallow enough for every JSON parser. */
 const maxDepth = 128;
+const tooDeep = Symbol("too deep");
 
-/** A JSON value with all its strings cleaned; the same value where nothing is wrong. What is too deep becomes null. */
-export function cleanJson(value: unknown, refusesNul: boolean, depth = 0): unknown {
-  if (typeof value === "string") return cleanText(value, refusesNul);
-  if (typeof value === "number") return Number.isFinite(value) ? value : null;
-  if (value === undefined || typeof value === "function" || typeof value === "symbol") return null;
-  if (typeof value === "bigint") return String(value);
-  if (typeof value !== "object" || value === null) return value;
-  if (depth === maxDepth) return null;
-  if (Array.isArray(value)) {
-    const items = value.map((item) => cleanJson(item, refusesNul, depth + 1));
-    return items.every((item, at) => Object.is(item, value[at])) ? value : items;
+/**
+ * A JSON value with all its strings cleaned; the same value where nothing is wrong. Other values become what JSON would have in
+ * their place, a bigint its digits. Null for what is deeper than any tool's arguments are, as a value is that holds itself.
+ */
+export function cleanJson(value: unknown, refusesNul: boolean): unknown {
+  const clean = cleanBelow(value, refusesNul, maxDepth);
+  return clean === tooDeep ? null : clean;
+}
+
+function cleanBelow(value: unknown, refusesNul: boolean, depth: number): unknown {
+  switch (typeof value) {
+    case "string":
+      return cleanText(value, refusesNul);
+    case "number":
+      return Number.isFinite(value) ? value : null;
+    case "boolean":
+      return value;
+    case "bigint":
+      return String(value);
+    case "object":
+      if (value === null) return null;
+      if (depth === 0) return tooDeep;
+      if (Array.isArray(value)) return cleanItems(value, refusesNul, depth - 1);
+      if ("toJSON" in value && typeof value.toJSON === "function") {
+        return cleanBelow(value.toJSON(), refusesNul, depth - 1);
+      }
+      return cleanMembers(value, refusesNul, depth - 1);
+    default:
+      return null;
   }
-  if (!isRecord(value)) return null;
+}
+
+function cleanItems(items: readonly unknown[], refusesNul: boolean, depth: number): unknown {
+  let copy: unknown[] | undefined;
+  for (let at = 0; at < items.length; at++) {
+    const clean = cleanBelow(items[at], refusesNul, depth);
+    if (clean === tooDeep) return tooDeep;
+    if (copy === undefined && !Object.is(clean, items[at])) copy = items.slice(0, at);
+    copy?.push(clean);
+  }
+  return copy ?? items;
+}
+
+function cleanMembers(value: object, refusesNul: boolean, depth: number): unknown {
+  const members: [string, unknown][] = [];
   let changed = false;
-  const fields = Object.entries(value).flatMap(([key, field]) => {
+  for (const [key, member] of Object.entries(value)) {
     const name = cleanText(key, refusesNul);
-    const clean = field === undefined ? undefined : cleanJson(field, refusesNul, depth + 1);
-    if (name !== key || !Object.is(clean, field)) changed = true;
-    return clean === undefined ? [] : [[name, clean] as const];
-  });
-  return changed ? Object.fromEntries(fields) : value;
+    if (member === undefined) continue;
+    if (typeof member === "function" || typeof member === "symbol") {
+      changed = true;
+      continue;
+    }
+    const clean = cleanBelow(member, refusesNul, depth);
+    if (clean === tooDeep) return tooDeep;
+    if (name !== key || !Object.is(clean, member)) changed = true;
+    members.push([name, clean]);
+  }
+  // Not by assignment, for which `__proto__` is no member.
+  return changed ? Object.fromEntries(members) : value;
 }

@@ -1,7 +1,9 @@
-import { checkLimits, type LimitItem, type LimitSituation, type LimitViolation } from "../limits/index.js";
+import { checkLimits, type LimitSituation, type LimitViolation } from "../limits/index.js";
+import { boundsOf } from "./bounds.js";
+import type { AttachmentDraft } from "./draft.js";
+import { limitItem, sentBytes } from "./limit-item.js";
 import { placeResized } from "./place-media.js";
 import { refuse } from "./refuse.js";
-import type { ImageBounds } from "./resize.js";
 import type { TargetLimits } from "./target.js";
 import type { Attaching, AttachmentWork } from "./work.js";
 
@@ -10,8 +12,9 @@ const reservedBytes = 2 ** 18;
 
 /**
  * Keeps a request within its target's limits, over the whole history that is sent. What is too large by itself is made smaller
- * where the caller can do that, and described where not; then, for as long as there is too much of something together, the
- * oldest goes first. Of the two ways out of a limit that holds only above a number of images, the one that costs fewer.
+ * where the caller can do that, and described where not; then, of what is too much together, the oldest go, as many as must. An
+ * attachment is as old as the last place that shows it. Of the ways out of a limit of single images that holds only because
+ * there are many, resizing comes first, and then the one that costs fewer images.
  *
  * @param textBytes gives at least as many bytes as the request has besides what is attached, more exactly where more than
  *   so many would be too much
@@ -22,168 +25,213 @@ export async function keepLimits(
   textBytes: (room: number) => number,
   attaching: Attaching,
 ): Promise<readonly LimitViolation[]> {
-  const {
-    target: { limits },
-    losses,
-  } = attaching;
+  const { limits } = attaching.target;
   if (limits === undefined) return [];
-  let live = works.filter(({ draft }) => draft.media !== undefined);
-  const situation = situationOf(limits);
-  const retired = new Set<AttachmentWork>();
-  const over = (work: AttachmentWork, violation: LimitViolation): void => {
-    // Its other places said that it is shown here.
-    for (const place of works) {
-      if (place === work || place.carrier === work) refuse(place, "overLimit", limitWords(violation), losses);
+  const keeper = new LimitKeeper(works, limits, attaching);
+  await keeper.keepAlone();
+  return keeper.keepTogether(textBytes);
+}
+
+class LimitKeeper {
+  readonly #limits: TargetLimits;
+  readonly #attaching: Attaching;
+  readonly #situation: LimitSituation;
+  /** What is sent, the oldest first. */
+  #live: readonly AttachmentWork[];
+  /** The places of each. */
+  readonly #places: ReadonlyMap<AttachmentWork, readonly AttachmentWork[]>;
+  /** What was resized, or why it was not. */
+  readonly #tried = new Map<AttachmentWork, string | undefined>();
+  readonly #sizes = new Map<AttachmentDraft["media"], number>();
+
+  constructor(works: readonly AttachmentWork[], limits: TargetLimits, attaching: Attaching) {
+    this.#limits = limits;
+    this.#attaching = attaching;
+    const { transport, contextWindow } = limits;
+    this.#situation = {
+      ...(transport === undefined ? {} : { transport }),
+      ...(contextWindow === undefined ? {} : { contextWindow }),
+    };
+    const places = new Map<AttachmentWork, readonly AttachmentWork[]>();
+    for (const work of works) {
+      const carrier = work.carrier ?? work;
+      if (carrier.draft.media === undefined) continue;
+      const known = places.get(carrier) ?? [];
+      // Behind those that were shown last before it.
+      places.delete(carrier);
+      places.set(carrier, [...known, work]);
     }
-    live = live.filter((one) => one !== work);
-  };
-  const fitOrRefuse = async (work: AttachmentWork, violations: readonly LimitViolation[]): Promise<void> => {
-    const [first] = violations;
-    const { media } = work.draft;
-    if (first === undefined) return;
+    this.#places = places;
+    this.#live = [...places.keys()];
+  }
+
+  /** The limits that an attachment breaks whatever else is sent. */
+  async keepAlone(): Promise<void> {
+    for (const work of this.#live) {
+      const broken = this.#check([work]);
+      if (broken.length === 0) continue;
+      const because = await this.#resize(work, broken);
+      const [still] = this.#check([work]);
+      if (still !== undefined) this.#drop([work], limitWords(still), because);
+    }
+    // For a limit that holds because there are many, an image may have to become smaller once more.
+    this.#tried.clear();
+  }
+
+  async keepTogether(textBytes: (room: number) => number): Promise<readonly LimitViolation[]> {
+    const text = this.#textBytes(textBytes);
+    for (;;) {
+      const found = this.#check(this.#live, text);
+      const together = found.filter(({ scope }) => scope !== "item").toSorted(inOrder);
+      if (this.#keepCounts(together, text)) continue;
+      const single = found.filter(({ scope }) => scope === "item");
+      if (single.length === 0) return together;
+      await this.#keepConditional(single);
+    }
+  }
+
+  /** Undefined where no limit is about the body. */
+  #textBytes(textBytes: (room: number) => number): number | undefined {
+    const most = this.#limits.profile.rows.flatMap((row) => (row.rule === "bodyBytes" ? [row.value] : []));
+    if (most.length === 0) return undefined;
+    return textBytes(Math.min(...most) - this.#bodyBytes(this.#live, reservedBytes)) + reservedBytes;
+  }
+
+  #check(live: readonly AttachmentWork[], text?: number): readonly LimitViolation[] {
+    const body = text === undefined ? {} : { bodyBytes: this.#bodyBytes(live, text) };
+    return checkLimits(live.map(limitItem), this.#limits.profile, { ...this.#situation, ...body });
+  }
+
+  #bodyBytes(live: readonly AttachmentWork[], text: number): number {
+    return live.reduce((sum, { draft: { media } }) => {
+      const known = this.#sizes.get(media) ?? sentBytes(media);
+      this.#sizes.set(media, known);
+      return sum + known;
+    }, text);
+  }
+
+  /** Leaves out the oldest of what is too much for the first of these limits, or for all that are of a message. */
+  #keepCounts(broken: readonly LimitViolation[], text: number | undefined): boolean {
+    const live = this.#live;
+    for (const violation of broken) {
+      const counted = violation.items.flatMap(({ index }) => live[index] ?? []);
+      if (violation.scope === "message") this.#dropOldest(violation, counted, counted, undefined);
+      else if (this.#live !== live) break;
+      else this.#dropOldest(violation, counted, live, text);
+    }
+    return this.#live !== live;
+  }
+
+  /** As many as must go, or all where that is not enough. */
+  #dropOldest(
+    violation: LimitViolation,
+    counted: readonly AttachmentWork[],
+    among: readonly AttachmentWork[],
+    text: number | undefined,
+  ): void {
+    const left = among.filter(({ draft }) => draft.media !== undefined);
+    const candidates = counted.filter(
+      ({ draft: { media } }) => media !== undefined && !(isOfBytes(violation) && media.type === "reference"),
+    );
+    const count = fewest(candidates.length, (dropped) => {
+      const found = this.#check(without(left, candidates.slice(0, dropped)), text);
+      return !found.some((one) => isSameLimit(one, violation));
+    });
+    if (count > 0) this.#drop(candidates.slice(0, count), limitWords(violation));
+  }
+
+  /** Limits of single images that hold only because there are many. */
+  async #keepConditional(found: readonly LimitViolation[]): Promise<void> {
+    const broken = new Map<AttachmentWork, LimitViolation[]>();
+    for (const violation of found) {
+      const work = this.#live[violation.items[0]?.index ?? -1];
+      if (work !== undefined) broken.set(work, [...(broken.get(work) ?? []), violation]);
+    }
+    for (const [work, violations] of broken) await this.#resize(work, violations);
+    const still = this.#check(this.#live).filter(({ scope }) => scope === "item");
+    if (still.length < found.length) return;
+    const images = this.#live.filter(({ draft }) => draft.media?.kind === "image");
+    const most = Math.min(broken.size, images.length) - 1;
+    const isKept = (dropped: number) =>
+      this.#check(without(this.#live, images.slice(0, dropped))).every(({ scope }) => scope !== "item");
+    const [first] = found;
+    if (first !== undefined && most > 0 && isKept(most)) {
+      const why = `left out, so that others keep the target's limit, ${limitOf(first)}`;
+      this.#drop(images.slice(0, fewest(most, isKept)), why);
+      return;
+    }
+    for (const [work, [violation]] of broken) {
+      if (violation !== undefined) this.#drop([work], limitWords(violation), this.#tried.get(work));
+    }
+  }
+
+  /** Has the image made smaller, once; otherwise says why it is not, where somebody tried. */
+  async #resize(work: AttachmentWork, violations: readonly LimitViolation[]): Promise<string | undefined> {
     const bounds = boundsOf(violations);
-    if (bounds !== undefined && media?.type === "media" && media.kind === "image" && !retired.has(work)) {
-      retired.add(work);
-      if (await placeResized(work, media, bounds, attaching)) return;
+    const { media } = work.draft;
+    if (bounds === undefined || media?.type !== "media" || media.kind !== "image") return undefined;
+    if (this.#tried.has(work)) return this.#tried.get(work);
+    const because = await placeResized(work, media, bounds, this.#attaching);
+    this.#tried.set(work, because);
+    return because;
+  }
+
+  #drop(works: readonly AttachmentWork[], why: string, because?: string): void {
+    for (const work of works) {
+      // Its other places said that it is shown here.
+      for (const place of this.#places.get(work) ?? []) {
+        refuse(place, "overLimit", why, this.#attaching.losses, because);
+      }
     }
-    over(work, first);
-  };
-  for (const work of live) await fitOrRefuse(work, alone(work, limits, situation));
-  // Resizing gave what it gave: what is still too large goes.
-  for (const work of live) {
-    const [still] = alone(work, limits, situation);
-    if (still !== undefined) over(work, still);
-  }
-  const bytes = bodyBytesOf(live, limits, textBytes);
-  for (;;) {
-    const found = checkLimits(live.map(itemOf), limits.profile, { ...situation, ...bytes(live) });
-    const together = found.find(({ scope }) => scope !== "item");
-    if (together !== undefined) {
-      const oldest = together.items[0]?.index ?? (together.rule === "bodyBytes" ? 0 : -1);
-      const work = live[oldest];
-      if (work === undefined) return found.filter(({ scope }) => scope !== "item");
-      over(work, together);
-      continue;
-    }
-    if (found.length === 0) return [];
-    await keepConditional(live, found, limits, situation, fitOrRefuse, over);
+    this.#live = without(this.#live, works);
   }
 }
 
-type Refuse = (work: AttachmentWork, violation: LimitViolation) => void;
+/** The fewest with which it holds, of at most so many; so many where it never does. It holds with more if with fewer. */
+function fewest(most: number, holds: (count: number) => boolean): number {
+  let [low, high] = [0, most];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (holds(middle)) high = middle;
+    else low = middle + 1;
+  }
+  return high;
+}
 
-/** Limits of single images that hold only because there are many. */
-async function keepConditional(
+function without(
   live: readonly AttachmentWork[],
-  found: readonly LimitViolation[],
-  limits: TargetLimits,
-  situation: LimitSituation,
-  fitOrRefuse: (work: AttachmentWork, violations: readonly LimitViolation[]) => Promise<void>,
-  over: Refuse,
-): Promise<void> {
-  const broken = new Map<AttachmentWork, LimitViolation[]>();
-  for (const violation of found) {
-    const work = live[violation.items[0]?.index ?? -1];
-    if (work !== undefined) broken.set(work, [...(broken.get(work) ?? []), violation]);
-  }
-  const oldest = oldestToDrop(live, limits, situation, broken.size);
-  const [first] = found;
-  if (oldest !== undefined && first !== undefined) {
-    for (const work of oldest) over(work, first);
-    return;
-  }
-  for (const [work, violations] of broken) await fitOrRefuse(work, violations);
+  dropped: readonly AttachmentWork[],
+): readonly AttachmentWork[] {
+  const gone = new Set(dropped);
+  return live.filter((work) => !gone.has(work));
 }
 
-/** The oldest images without which the rest may stay as they are, where these are fewer than so many. */
-function oldestToDrop(
-  live: readonly AttachmentWork[],
-  { profile }: TargetLimits,
-  situation: LimitSituation,
-  fewerThan: number,
-): readonly AttachmentWork[] | undefined {
-  const images = live.filter(({ draft }) => draft.media?.kind === "image");
-  for (let count = 1; count < Math.min(fewerThan, images.length); count++) {
-    const dropped = new Set(images.slice(0, count));
-    const rest = live.filter((work) => !dropped.has(work));
-    const broken = checkLimits(rest.map(itemOf), profile, situation);
-    if (!broken.some(({ scope }) => scope === "item")) return [...dropped];
-  }
-  return undefined;
+/** What narrower limits take counts for the wider ones no more: those of a message, of a kind, of files, of the whole. */
+function inOrder(a: LimitViolation, b: LimitViolation): number {
+  return width(a) - width(b);
 }
 
-function situationOf({ transport, contextWindow }: TargetLimits): LimitSituation {
-  return {
-    ...(transport === undefined ? {} : { transport }),
-    ...(contextWindow === undefined ? {} : { contextWindow }),
-  };
+function width({ scope, rule }: LimitViolation): number {
+  if (rule === "bodyBytes") return 3;
+  if (scope === "message") return 0;
+  return rule === "fileBytes" ? 2 : 1;
 }
 
-/** The limits that an attachment breaks whatever else is sent. */
-function alone(
-  work: AttachmentWork,
-  { profile }: TargetLimits,
-  situation: LimitSituation,
-): readonly LimitViolation[] {
-  return checkLimits([itemOf(work)], profile, situation);
+function isOfBytes({ rule }: LimitViolation): boolean {
+  return rule === "bodyBytes" || rule === "fileBytes" || rule === "imageBytes" || rule === "documentBytes";
 }
 
-/** How large the body is for any set of attachments; nothing to say where it is far below every limit. */
-function bodyBytesOf(
-  live: readonly AttachmentWork[],
-  { profile }: TargetLimits,
-  textBytes: (room: number) => number,
-): (live: readonly AttachmentWork[]) => { readonly bodyBytes?: number } {
-  const most = profile.rows.flatMap((row) => (row.rule === "bodyBytes" ? [row.value] : []));
-  if (most.length === 0) return () => ({});
-  const sizes = new Map(live.map((work) => [work, sentBytes(work)]));
-  const attached = live.reduce((sum, work) => sum + (sizes.get(work) ?? 0), reservedBytes);
-  const text = textBytes(Math.min(...most) - attached) + reservedBytes;
-  return (now) => ({ bodyBytes: now.reduce((sum, work) => sum + (sizes.get(work) ?? 0), text) });
-}
-
-function sentBytes({ draft: { media } }: AttachmentWork): number {
-  if (media?.type !== "media") return 0;
-  return media.mediaType.startsWith("text/") ? media.bytes.length : Math.ceil(media.bytes.length / 3) * 4;
-}
-
-function itemOf({ draft: { media, origin } }: AttachmentWork): LimitItem {
-  if (media?.type !== "media") {
-    const { kind = "document", mediaType = "application/octet-stream" } = media ?? {};
-    return { kind, mediaType, size: 0, message: origin.item };
-  }
-  const { kind, mediaType, bytes, width, height, animated } = media;
-  return {
-    kind,
-    mediaType,
-    size: bytes.length,
-    message: origin.item,
-    ...(width === undefined ? {} : { width }),
-    ...(height === undefined ? {} : { height }),
-    ...(animated === undefined ? {} : { animated }),
-  };
-}
-
-/** What an image has to become to keep limits; undefined where no resizing helps. */
-function boundsOf(violations: readonly LimitViolation[]): ImageBounds | undefined {
-  const bounds: { -readonly [K in keyof ImageBounds]: ImageBounds[K] } = {};
-  for (const { rule, limit, unit, scope } of violations) {
-    if (scope !== "item") return undefined;
-    if (rule === "imageTypes" && Array.isArray(limit)) bounds.mediaTypes = limit;
-    else if (rule === "animation") bounds.still = true;
-    else if (typeof limit !== "number") return undefined;
-    else if (rule === "imageSide") bounds.maxSide = Math.min(bounds.maxSide ?? limit, limit);
-    else if (rule === "imageArea") bounds.maxArea = Math.min(bounds.maxArea ?? limit, limit);
-    else if (rule === "imageBytes" || rule === "fileBytes") {
-      const bytes = unit === "base64Bytes" ? Math.floor(limit / 4) * 3 : limit;
-      bounds.maxBytes = Math.min(bounds.maxBytes ?? bytes, bytes);
-    } else return undefined;
-  }
-  return bounds;
+function isSameLimit(a: LimitViolation, b: LimitViolation): boolean {
+  return a.rule === b.rule && a.scope === b.scope && a.unit === b.unit && a.message === b.message;
 }
 
 /** The limit, and not by how much it is passed: that would change with every message more. */
-export function limitWords({ rule, limit, unit, scope }: LimitViolation): string {
-  const most = typeof limit === "number" ? `${limit} ${unit}` : limit === false ? "none" : limit.join(", ");
-  return `over the target's limit, ${rule} ${most}${scope === "item" ? "" : ` in a ${scope}`}`;
+export function limitWords(violation: LimitViolation): string {
+  return `over the target's limit, ${limitOf(violation)}`;
+}
+
+function limitOf({ rule, limit, unit, scope }: LimitViolation): string {
+  const number = unit === "count" ? `${limit}` : `${limit} ${unit}`;
+  const most = typeof limit === "number" ? number : limit === false ? "none" : limit.join(", ");
+  return `${rule} ${most}${scope === "item" ? "" : ` in a ${scope}`}`;
 }

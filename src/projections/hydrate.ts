@@ -1,10 +1,12 @@
 import type { BlobRef, StoredResource } from "../content/index.js";
-import { cleanText } from "./clean.js";
+import { essenceOf } from "../internal/media-types.js";
 import { knownReferences, referencePart } from "./known-references.js";
-import { identifyMedia } from "./media-types.js";
+import { documentText } from "./media-part.js";
+import { identifyMedia, isMediaType } from "./media-types.js";
 import { type Payload, readPayloads } from "./payloads.js";
 import { placeMedia, placeResized } from "./place-media.js";
 import { refuse } from "./refuse.js";
+import type { Target } from "./target.js";
 import { mayGo, wayFor } from "./ways.js";
 import { type Attaching, type AttachmentWork, descriptor, knownId } from "./work.js";
 
@@ -29,7 +31,7 @@ export async function hydrate(works: readonly AttachmentWork[], attaching: Attac
       continue;
     }
     const reference = references.get(work);
-    if (reference !== undefined) work.draft.media = referencePart(work, reference);
+    if (reference !== undefined) work.draft.media = referencePart(work, reference, attaching);
     else await load(work, payloads, attaching);
     if (work.draft.media !== undefined || work.asText) carriers.set(resourceId, work);
   }
@@ -54,28 +56,39 @@ async function load(
   if (typeof facts === "string") return refuse(work, "invalid", facts, losses);
   const way = wayFor(facts.mediaType, work, attaching);
   if (way === undefined) return refuse(work, "unsupported", unsupported(work), losses);
-  if (facts.mediaType !== resource.mediaType) {
-    const reason = `its bytes are ${facts.mediaType}`;
+  const said = inline?.declared ?? essenceOf(resource.mediaType);
+  if (facts.mediaType !== said) {
+    const reason = `it was said to be ${said}, and its bytes are ${facts.mediaType}`;
     losses.add(work.draft.origin, { code: "retyped", by: "history", ...knownId(work), reason });
   }
   if (way === "asText") return showText(work, payload, attaching);
   if (way !== "converted") return placeMedia(work, payload, facts, attaching);
-  const mediaTypes = (target.accepts?.user ?? []).filter((type) => /^image\/(?:png|jpeg)$/.test(type));
-  const converted = await placeResized(work, { bytes: payload, ...facts }, { mediaTypes }, attaching);
-  if (!converted) refuse(work, "unsupported", unsupported(work), losses);
+  const because = await placeResized(
+    work,
+    { bytes: payload, ...facts },
+    { mediaTypes: madeTypes(target) },
+    attaching,
+  );
+  if (because !== undefined) refuse(work, "unsupported", unsupported(work), losses, because);
+}
+
+/** What an image is made into: the types that are taken everywhere, or else those that this target takes. */
+function madeTypes({ accepts }: Target<unknown>): readonly string[] {
+  const images = (accepts?.user ?? []).filter((type) => type.startsWith("image/"));
+  const usual = images.filter((type) => type === "image/png" || type === "image/jpeg");
+  return usual.length > 0 ? usual : images;
 }
 
 function showText(work: AttachmentWork, bytes: Uint8Array, { target, losses }: Attaching): void {
-  const text = cleanText(new TextDecoder().decode(bytes), target.rules?.refusesNul ?? false);
-  work.draft.text = `${work.draft.text}\n<document>\n${text}\n</document>`;
+  const text = documentText(bytes, target.rules?.refusesNul ?? false);
+  work.draft.text = `${descriptor(work)}\n<document>\n${text}\n</document>`;
   work.asText = true;
   const reason = "the target takes no document of this type; its text stands in the message";
   losses.add(work.draft.origin, { code: "asText", by: "target", ...knownId(work), reason });
 }
 
 function unsupported({ decided, draft }: AttachmentWork): string {
+  if (draft.place === "textOnly") return "nothing but text can be shown here";
   const { mediaType } = decided.resource as StoredResource;
-  return draft.place === "textOnly"
-    ? "nothing but text can be shown in what the model said"
-    : `the target takes no ${mediaType} here`;
+  return `the target takes no ${isMediaType(mediaType) ? essenceOf(mediaType) : "such type"} here`;
 }

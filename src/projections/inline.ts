@@ -1,3 +1,4 @@
+import { resourcesIn } from "../attachments/index.js";
 import { digest } from "../blobs/index.js";
 import type { Context, ContextMessage, ImageBlock, StoredResource, TextBlock } from "../content/index.js";
 import { decodeBase64 } from "../internal/base64.js";
@@ -10,6 +11,8 @@ export interface InlineImage {
   readonly bytes: Uint8Array | undefined;
   /** The data as it came, where it is exact base64 of the bytes. */
   readonly base64: string | undefined;
+  /** What it was said to be. */
+  readonly declared: string;
 }
 
 /** A context in which inline images are resources like any other, for policies to decide on. */
@@ -26,14 +29,18 @@ export interface InlineContext {
  */
 export function inlineAsResources(context: Pick<Context, "items" | "views">, named: boolean): InlineContext {
   const images = new Map<string, InlineImage>();
+  let isTaken: ((id: string) => boolean) | undefined;
   const items = context.items.map((entry, item) => {
     const { message } = entry;
     if (!hasInline(message)) return entry;
     const content = message.content.map((block, index): TextBlock => {
       if (block.type !== "image") return block;
       const image = readInline(block);
-      const resource = resourceFor(block, image, `inline_${item}_${index}`, named);
-      images.set(resource.resourceId, image);
+      isTaken ??= idsIn(context);
+      let id = `inline_${item}_${index}`;
+      while (isTaken(id)) id += "_";
+      const resource = resourceFor(image, id, named);
+      images.set(id, image);
       return { type: "text", text: "", resource };
     });
     return { ...entry, message: { ...message, content } as ContextMessage };
@@ -51,21 +58,29 @@ function hasInline(message: ContextMessage): message is WithInline {
   );
 }
 
+/** Ids that resources or views have, which only by chance or malice can be ones of a projection. */
+function idsIn(context: Pick<Context, "items" | "views">): (id: string) => boolean {
+  const ids = new Set(context.views.map(({ resourceId }) => resourceId));
+  for (const { resourceId } of resourcesIn(context)) ids.add(resourceId);
+  return (id) => ids.has(id);
+}
+
 /** Other writers break lines, leave out padding, or use the URL alphabet; the bytes are the same. */
-function readInline({ data }: ImageBlock): InlineImage {
+function readInline({ data, mimeType }: ImageBlock): InlineImage {
+  const declared = declaredImage(mimeType);
   const strict = decodeBase64(data);
-  if (strict !== undefined) return { bytes: strict, base64: data };
+  if (strict !== undefined) return { bytes: strict, base64: data, declared };
   const digits = data
     .replace(/[\t\n\f\r ]+/g, "")
     .replaceAll("-", "+")
     .replaceAll("_", "/")
     .replace(/={1,2}$/, "");
-  return { bytes: decodeBase64(digits.padEnd(Math.ceil(digits.length / 4) * 4, "=")), base64: undefined };
+  const bytes = decodeBase64(digits.padEnd(Math.ceil(digits.length / 4) * 4, "="));
+  return { bytes, base64: undefined, declared };
 }
 
 function resourceFor(
-  { mimeType }: ImageBlock,
-  { bytes = new Uint8Array() }: InlineImage,
+  { bytes = new Uint8Array(), declared }: InlineImage,
   resourceId: string,
   named: boolean,
 ): StoredResource {
@@ -76,7 +91,7 @@ function resourceFor(
     resourceId,
     kind: "image",
     source: "import",
-    mediaType: media?.kind === "image" ? media.mediaType : declaredImage(mimeType),
+    mediaType: media?.kind === "image" ? media.mediaType : declared,
     size: bytes.length,
     blob,
     contentSha256: blob.slice("sha256:".length),

@@ -1,8 +1,9 @@
 import type { StoredResource } from "../content/index.js";
+import { essenceOf } from "../internal/media-types.js";
 import type { ProviderReference } from "./references.js";
 import type { ReferencePart } from "./turns.js";
 import { wayFor } from "./ways.js";
-import type { Attaching, AttachmentWork } from "./work.js";
+import { type Attaching, type AttachmentWork, shownName } from "./work.js";
 
 /** A reference that has less than this to live might be gone when the provider looks. */
 const expiryMarginMs = 60_000;
@@ -31,12 +32,13 @@ export async function knownReferences(
 
 /** What is sent in place of bytes. */
 export function referencePart(
-  { decided, draft }: AttachmentWork,
+  work: AttachmentWork,
   reference: ProviderReference,
+  { target: { rules } }: Attaching,
 ): ReferencePart {
-  const resource = decided.resource as StoredResource;
-  const { mediaType, name } = resource;
+  const resource = work.decided.resource as StoredResource;
+  const mediaType = essenceOf(resource.mediaType);
   const kind = mediaType.startsWith("image/") ? "image" : "document";
-  const named = name === undefined ? {} : { name };
-  return { type: "reference", kind, mediaType, reference, ...named, resource, origin: draft.origin };
+  const named = shownName(work, rules?.refusesNul ?? false);
+  return { type: "reference", kind, mediaType, reference, ...named, resource, origin: work.draft.origin };
 }

@@ -7,11 +7,7 @@ import type { Selection } from "./select.js";
  * Of a selection what the user said last: everything of the user's side since the model spoke. All else, instructions
  * among it, the target has itself, and the losses of it are that it is not repeated.
  */
-export function latestOnly(
-  items: Context["items"],
-  { messages, attachments }: Selection,
-  losses: LossList,
-): Selection {
+export function latestOnly(items: Context["items"], { messages }: Selection, losses: LossList): Selection {
   const latest = latestMessages(items, messages);
   const kept = new Set(latest.map(({ item }) => item));
   losses.forget((item) => !kept.has(item));
@@ -20,7 +16,7 @@ export function latestOnly(
     const reason = "the target keeps its own history";
     losses.add({ entryId, item }, { code: "notRepeated", by: "policy", reason });
   });
-  return { system: [], messages: latest, attachments };
+  return { system: [], messages: latest };
 }
 
 /** Results of tools may stand between what the user said; they belong to what the model said. */

@@ -12,7 +12,7 @@ import type { Origin } from "./turns.js";
  *
  * Text: `reasoning` (dropped), `opaque` (dropped: another provider's block), `malformed` (lone surrogates or refused control
  * characters replaced), `trailingSpace` (trimmed), `notRepeated` (the target keeps its own history), `unplaced` (a view
- * of what the context does not hold).
+ * of what the request does not hold).
  */
 export type LossCode =
   | "described"

@@ -38,6 +38,7 @@ export function mediaPart(init: MediaPartInit): MediaPart {
   return {
     type: "media",
     ...facts,
+    bytes: plainBytes(init.bytes),
     get base64() {
       return encoded();
     },
@@ -46,8 +47,19 @@ export function mediaPart(init: MediaPartInit): MediaPart {
       return dataUrl;
     },
     get text() {
-      text ??= isTextual(init.mediaType) ? cleanText(decodeUtf8(init.bytes) ?? "", refusesNul) : "";
+      text ??= isTextual(init.mediaType) ? documentText(init.bytes, refusesNul) : "";
       return text;
     },
   };
+}
+
+/** The same bytes, as no class of its own: a Buffer would be written as JSON number by number. */
+function plainBytes(bytes: Uint8Array): Uint8Array {
+  if (bytes.constructor === Uint8Array) return bytes;
+  return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length);
+}
+
+/** The text of a document, as a target takes text; empty where it is none. */
+export function documentText(bytes: Uint8Array, refusesNul: boolean): string {
+  return cleanText(decodeUtf8(bytes) ?? "", refusesNul);
 }

@@ -1,9 +1,19 @@
 import { essenceOf, typeOf } from "../internal/media-types.js";
 import { type Media, sniff } from "../media/index.js";
 
+/**
+ * Whether text is a media type, with or without parameters: what a resource says of itself can be any text.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc6838 section 4.2 (read 2026-11-21)
+ */
+export function isMediaType(mediaType: string): boolean {
+  return /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/.test(essenceOf(mediaType));
+}
+
 /** Whether a list of types such as `image/png` or `image/*` has a type. */
 export function isTaken(types: readonly string[], mediaType: string): boolean {
   const essence = essenceOf(mediaType);
+  if (!isMediaType(essence)) return false;
   return types.some((taken) =>
     taken.endsWith("/*") ? essence.startsWith(taken.slice(0, -1)) : taken === essence,
   );
@@ -11,7 +21,8 @@ export function isTaken(types: readonly string[], mediaType: string): boolean {
 
 /** Whether the bytes of a type are text, so that they can be shown as such. */
 export function isTextual(mediaType: string): boolean {
-  return essenceOf(mediaType).startsWith("text/") || typeOf(mediaType)?.text === true;
+  if (typeOf(mediaType)?.text === true) return true;
+  return essenceOf(mediaType).startsWith("text/") && isMediaType(mediaType);
 }
 
 /** What bytes turned out to be. */

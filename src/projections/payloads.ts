@@ -15,7 +15,7 @@ export async function readPayloads(
 ): Promise<ReadonlyMap<BlobRef, Payload>> {
   const payloads = new Map<BlobRef, Payload>();
   const stored = works.filter(({ inline }) => inline === undefined);
-  const refs = new Set(stored.map(({ decided }) => (decided.resource as StoredResource).blob)).values();
+  const refs = each(new Set(stored.map(({ decided }) => (decided.resource as StoredResource).blob)));
   const readSome = async () => {
     for (const ref of refs) {
       signal?.throwIfAborted();
@@ -24,4 +24,9 @@ export async function readPayloads(
   };
   await Promise.all(Array.from({ length: readsAtOnce }, readSome));
   return payloads;
+}
+
+/** A generator, since that ends for all who take from it when one of them leaves with an error. */
+function* each<T>(values: Iterable<T>): Generator<T, void, undefined> {
+  yield* values;
 }

@@ -5,7 +5,7 @@ import type { LimitViolation } from "../limits/index.js";
 import { attach } from "./attach.js";
 import { markedParts } from "./cache.js";
 import { keepLimits, limitWords } from "./degrade.js";
-import type { AttachmentDraft, TurnDraft } from "./draft.js";
+import type { AttachmentDraft, ShownDraft, TurnDraft } from "./draft.js";
 import { explainRejection } from "./explain.js";
 import { latestOnly } from "./latest.js";
 import { type Loss, LossList } from "./loss.js";
@@ -47,13 +47,20 @@ export async function project<V>(
   const { system, messages } = rules.history === "latest" ? latestOnly(items, selected, losses) : selected;
   const turns = pairTurns(items, messages, { rules, losses });
   const attaching = { now: Date.now, ...options, target, losses };
-  const { works, unplacedViews, omitted } = await attach(context, attachmentsIn(turns), attaching);
+  const { works, unplacedViews } = await attach(context, attachmentsIn(system, turns), attaching);
   noteUnplaced(context, unplacedViews, losses);
   const bytes = (room: number) => textBytes(system, turns, room);
   const broken = await keepLimits(works, bytes, attaching);
-  const request = settle({ system, turns, works, omitted }, target, losses);
-  const marks = new WeakMap<object, Part>();
-  const value = render(request, target, options, marks, losses);
+  const request = settle({ system, turns, works }, target, losses);
+  const cached = cachedParts(request, target, options);
+  const value = target.render(request, {
+    mark: (block) => block,
+    endsCache: (part) => cached.has(part),
+    lose: (part, loss) => {
+      // What the projection itself put in is nobody's to miss.
+      if (part.origin.item >= 0) losses.add(part.origin, loss);
+    },
+  });
   const found = losses.inOrder();
   if (onLoss === "throw") refuseLossy(target, found);
   let usage: ProjectionUsage | undefined;
@@ -68,7 +75,7 @@ export async function project<V>(
     },
     request,
     target: target.name,
-    explain: (error) => explainRejection(error, { context, value, request, marks }),
+    explain: (error) => explainRejection(error, { context, request, target, cached }),
   };
 }
 
@@ -85,11 +92,15 @@ function checkArguments(context: Pick<Context, "items" | "views">, target: Targe
 }
 
 /** The places of attachments that are in the request: those of dropped results are not. */
-function attachmentsIn(turns: readonly TurnDraft[]): readonly AttachmentDraft[] {
+function attachmentsIn(
+  system: readonly ShownDraft[],
+  turns: readonly TurnDraft[],
+): readonly AttachmentDraft[] {
   const found: AttachmentDraft[] = [];
   const add = (part: { readonly type: string }) => {
     if (part.type === "attachment") found.push(part as AttachmentDraft);
   };
+  system.forEach(add);
   for (const turn of turns) {
     if (turn.role === "user") for (const { parts } of turn.results) parts.forEach(add);
     turn.parts.forEach(add);
@@ -105,7 +116,7 @@ function noteUnplaced(
   for (const resourceId of unplaced) {
     const view = views.findLast((one) => one.resourceId === resourceId);
     if (view === undefined) continue;
-    const reason = "a view of a resource that the context does not hold";
+    const reason = "a view of a resource that the request does not hold";
     losses.add(
       { entryId: view.entryId, item: view.item },
       { code: "unplaced", by: "history", resourceId, reason },
@@ -113,26 +124,14 @@ function noteUnplaced(
   }
 }
 
-function render<V>(
+const none: ReadonlySet<Part> = new Set();
+
+function cachedParts(
   request: NeutralRequest,
-  target: Target<V>,
+  { maxCacheMarkers = 0 }: Target<unknown>,
   { cache }: ProjectOptions,
-  marks: WeakMap<object, Part>,
-  losses: LossList,
-): V {
-  const most = target.maxCacheMarkers ?? 0;
-  const cached = cache === undefined || most === 0 ? undefined : markedParts(request, cache, most);
-  return target.render(request, {
-    mark: (block, part) => {
-      marks.set(block, part);
-      return block;
-    },
-    endsCache: (part) => cached?.has(part) ?? false,
-    lose: (part, loss) => {
-      // What the projection itself put in is nobody's to miss.
-      if (part.origin.item >= 0) losses.add(part.origin, loss);
-    },
-  });
+): ReadonlySet<Part> {
+  return cache === undefined || maxCacheMarkers === 0 ? none : markedParts(request, cache, maxCacheMarkers);
 }
 
 function refuseLossy(target: Target<unknown>, found: readonly Loss[]): void {

@@ -13,11 +13,22 @@ const causes: Readonly<Record<Refusal, Loss["by"]>> = {
   overLimit: "limit",
 };
 
-/** Leaves words in the place of what cannot be sent. */
-export function refuse(work: AttachmentWork, code: Refusal, why: string, losses: LossList): void {
+/**
+ * Leaves words in the place of what cannot be sent.
+ *
+ * @param because what else there is to say of it, to people and not to the model
+ */
+export function refuse(
+  work: AttachmentWork,
+  code: Refusal,
+  why: string,
+  losses: LossList,
+  because?: string,
+): void {
   const { draft } = work;
   draft.text = notShown(descriptor(work), why);
   delete draft.media;
   work.reason = code;
-  losses.add(draft.origin, { code, by: causes[code], ...knownId(work), reason: why, instead: draft.text });
+  const reason = because === undefined ? why : `${why}; ${because}`;
+  losses.add(draft.origin, { code, by: causes[code], ...knownId(work), reason, instead: draft.text });
 }

@@ -1,27 +1,18 @@
-import type {
-  AssistantMessage,
-  Context,
-  ContextMessage,
-  ImageBlock,
-  TextBlock,
-  ToolResultMessage,
-} from "../content/index.js";
+import type { AssistantMessage, Context, ContextMessage, ToolResultMessage } from "../content/index.js";
 import { unreachable } from "../internal/unreachable.js";
 import { assistantDraft } from "./assistant.js";
-import { cleanText, isBlank } from "./clean.js";
-import type { AttachmentDraft, AttachmentPlace, MessageDraft, ShownDraft } from "./draft.js";
+import { BlockReader } from "./block-reader.js";
+import type { MessageDraft, ShownDraft } from "./draft.js";
 import type { LossList } from "./loss.js";
 import { systemParts } from "./system.js";
 import type { Maker, TargetRules } from "./target.js";
-import type { Origin, TextPart } from "./turns.js";
+import type { Origin } from "./turns.js";
 import { bashText, branchSummaryText, namePrefix, summaryText } from "./words.js";
 
 /** A context as messages of a request, in order, with the system's part aside. */
 export interface Selection {
-  readonly system: readonly TextPart[];
+  readonly system: readonly ShownDraft[];
   readonly messages: readonly MessageDraft[];
-  /** Every place of an attachment, in order. */
-  readonly attachments: readonly AttachmentDraft[];
 }
 
 /** What selecting needs to know of the target. */
@@ -37,14 +28,13 @@ export interface SelectOptions {
  * places that are decided on later.
  */
 export function selectMessages(items: Context["items"], options: SelectOptions): Selection {
-  const attachments: AttachmentDraft[] = [];
-  const reader = new BlockReader(options, attachments);
+  const reader = new BlockReader(options);
   const messages: MessageDraft[] = [];
   items.forEach(({ entryId, message }, item) => {
     const draft = messageDraft(message, { entryId, item }, reader, options);
     if (draft !== undefined) messages.push(draft);
   });
-  return { system: systemParts(items, reader), messages, attachments };
+  return { system: systemParts(items, reader), messages };
 }
 
 function messageDraft(
@@ -103,60 +93,4 @@ function assistant(
 function result(message: ToolResultMessage, origin: Origin, reader: BlockReader): MessageDraft {
   const parts = reader.shown(message.content, origin, "toolResult");
   return { role: "toolResult", item: origin.item, origin, isError: message.isError, parts };
-}
-
-/** Reads blocks of text and attachments, and notes where the attachments are. */
-export class BlockReader {
-  readonly #losses: LossList;
-  readonly #refusesNul: boolean;
-  readonly #attachments: AttachmentDraft[];
-
-  constructor({ losses, rules }: SelectOptions, attachments: AttachmentDraft[]) {
-    this.#losses = losses;
-    this.#refusesNul = rules.refusesNul ?? false;
-    this.#attachments = attachments;
-  }
-
-  /** Blocks that are shown, or a text that stands for one block. */
-  shown(
-    content: string | readonly (TextBlock | ImageBlock)[],
-    origin: Origin,
-    place: AttachmentPlace,
-  ): readonly ShownDraft[] {
-    if (typeof content === "string") return this.text(content, origin);
-    const parts: ShownDraft[] = [];
-    content.forEach((block, index) => {
-      const at = { ...origin, block: index };
-      if (block.type === "image" || block.resource !== undefined) parts.push(this.attachment(at, place));
-      else parts.push(...this.text(block.text, at));
-    });
-    return parts;
-  }
-
-  /** A place that is decided on later. */
-  attachment(origin: Origin, place: AttachmentPlace): AttachmentDraft {
-    const draft: AttachmentDraft = { type: "attachment", place, origin, text: "" };
-    this.#attachments.push(draft);
-    return draft;
-  }
-
-  /** A text part, or none where there is nothing to read. */
-  text(text: string, origin: Origin): readonly TextPart[] {
-    return isBlank(text) ? [] : [{ type: "text", text: this.clean(text, origin), origin }];
-  }
-
-  /** Text that any target takes, with a loss where it had to be changed. */
-  clean(text: string, origin: Origin): string {
-    const clean = cleanText(text, this.#refusesNul);
-    if (clean !== text) this.malformed(origin);
-    return clean;
-  }
-
-  /** Notes that something of a block was no text that the target takes. */
-  malformed(origin: Origin): void {
-    const reason = this.#refusesNul
-      ? "lone surrogates and NUL characters are replaced"
-      : "lone surrogates are replaced";
-    this.#losses.add(origin, { code: "malformed", by: "target", reason });
-  }
 }

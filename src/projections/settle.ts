@@ -1,4 +1,3 @@
-import { placeKey } from "./attach.js";
 import type { AttachmentDraft, PairedResult, SaidDraft, ShownDraft, TurnDraft } from "./draft.js";
 import type { LossList } from "./loss.js";
 import { isTaken } from "./media-types.js";
@@ -9,39 +8,29 @@ import { type AttachmentWork, descriptor } from "./work.js";
 
 /** What settling puts together. */
 export interface Unsettled {
-  readonly system: readonly TextPart[];
+  readonly system: readonly ShownDraft[];
   readonly turns: readonly TurnDraft[];
   readonly works: readonly AttachmentWork[];
-  /** Places of which nothing may leave. */
-  readonly omitted: ReadonlySet<string>;
 }
 
 /**
  * Puts each attachment's words and media in its place. Media that the target takes from a user only go from a tool's result
- * to behind the results. No turn and no result is left empty.
+ * to behind the results. Of no message, and of no result, nothing is left: that would depend on what comes after it.
  */
 export function settle(
-  { system, turns, works, omitted }: Unsettled,
+  { system, turns, works }: Unsettled,
   target: Target<unknown>,
   losses: LossList,
 ): NeutralRequest {
   const settler = new Settler(works, target, losses);
   const settled = turns.map((turn): Turn => {
-    if (turn.role === "assistant") {
-      const parts = settler.said(turn.parts);
-      return { role: "assistant", parts: parts.length > 0 ? parts : [nothingShown(turn.parts)] };
-    }
+    if (turn.role === "assistant") return { role: "assistant", parts: settler.said(turn.parts) };
     const moved: ShownPart[] = [];
     const results = turn.results.map((result) => settler.result(result, moved));
     const shown = settler.shown(turn.parts);
-    const parts = moved.length === 0 ? shown : [...moved, ...shown];
-    const empty = results.length === 0 && parts.length === 0;
-    return { role: "user", results, parts: empty ? [nothingShown(turn.parts)] : parts };
+    return { role: "user", results, parts: moved.length === 0 ? shown : [...moved, ...shown] };
   });
-  const instructions =
-    omitted.size === 0
-      ? system
-      : system.filter(({ origin }) => !omitted.has(placeKey(origin.item, origin.block)));
+  const instructions = system.flatMap((part) => (isAttachment(part) ? words(part) : [part]));
   return { system: instructions, turns: settled.length > 0 ? settled : [emptyTurn] };
 }
 
@@ -56,9 +45,21 @@ export function isEmptyRequest({ turns }: NeutralRequest): boolean {
   return turns[0] === emptyTurn;
 }
 
-function nothingShown(parts: readonly (ShownDraft | SaidDraft)[]): TextPart {
-  const origin: Origin = parts[0]?.origin ?? { entryId: "", item: -1 };
-  return { type: "text", text: nothingShownText, origin };
+/** Each message's parts as they are sent, or a word for all of them. */
+function eachMessage<Draft extends { readonly origin: Origin }, Part>(
+  drafts: readonly Draft[],
+  partsOf: (draft: Draft) => readonly Part[],
+): readonly (Part | TextPart)[] {
+  const parts: (Part | TextPart)[] = [];
+  let shown = 0;
+  drafts.forEach((draft, at) => {
+    for (const part of partsOf(draft)) parts.push(part);
+    const { item } = draft.origin;
+    if (drafts[at + 1]?.origin.item === item) return;
+    if (parts.length === shown) parts.push({ type: "text", text: nothingShownText, origin: draft.origin });
+    shown = parts.length;
+  });
+  return parts;
 }
 
 class Settler {
@@ -74,12 +75,12 @@ class Settler {
 
   said(parts: readonly SaidDraft[]): readonly SaidPart[] {
     if (!parts.some(isAttachment)) return parts as readonly SaidPart[];
-    return parts.flatMap((part): readonly SaidPart[] => (isAttachment(part) ? words(part) : [part]));
+    return eachMessage(parts, (part): readonly SaidPart[] => (isAttachment(part) ? words(part) : [part]));
   }
 
   shown(parts: readonly ShownDraft[]): readonly ShownPart[] {
     if (!parts.some(isAttachment)) return parts as readonly ShownPart[];
-    return parts.flatMap((part): readonly ShownPart[] => {
+    return eachMessage(parts, (part): readonly ShownPart[] => {
       if (!isAttachment(part)) return [part];
       return part.media === undefined ? words(part) : [...words(part), part.media];
     });

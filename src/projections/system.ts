@@ -1,19 +1,19 @@
-import type { Context, SystemMessage } from "../content/index.js";
-import type { BlockReader } from "./select.js";
-import type { Origin, TextPart } from "./turns.js";
+import type { Context } from "../content/index.js";
+import type { BlockReader } from "./block-reader.js";
+import type { ShownDraft } from "./draft.js";
 
 /**
  * The instructions in force: what system messages say, in order, and their sections where each was first named, as the
  * latest message that names it has it. Tools that a system message declares are the request's parameters, which a harness
  * gives beside the projection.
  */
-export function systemParts(items: Context["items"], reader: BlockReader): readonly TextPart[] {
-  const parts: TextPart[][] = [];
-  const sections = new Map<string, TextPart[]>();
+export function systemParts(items: Context["items"], reader: BlockReader): readonly ShownDraft[] {
+  const parts: ShownDraft[][] = [];
+  const sections = new Map<string, ShownDraft[]>();
   items.forEach(({ entryId, message }, item) => {
     if (message.role !== "system") return;
     const origin = { entryId, item };
-    parts.push([...contentParts(message, origin, reader)]);
+    parts.push([...reader.shown(message.content, origin, "textOnly")]);
     for (const [name, text] of Object.entries(message.sections ?? {})) {
       const slot = sections.get(name);
       const now = text === null ? [] : [...reader.text(text, origin)];
@@ -25,9 +25,4 @@ export function systemParts(items: Context["items"], reader: BlockReader): reado
     }
   });
   return parts.flat();
-}
-
-function contentParts({ content }: SystemMessage, origin: Origin, reader: BlockReader): readonly TextPart[] {
-  if (typeof content === "string") return reader.text(content, origin);
-  return content.flatMap((block, index) => reader.text(block.text, { ...origin, block: index }));
 }

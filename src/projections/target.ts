@@ -110,7 +110,10 @@ export interface TargetLimits {
 
 /** What a target renders with. */
 export interface RenderTools {
-  /** Notes where a block of the value comes from, so that a refusal can be traced; gives the block back. */
+  /**
+   * Notes where a block of the value comes from, so that a refusal can be traced; gives the block back. Marks are taken down
+   * when there is a refusal to explain: the request is rendered once more then.
+   */
   mark<T extends object>(block: T, part: Part): T;
   /** Whether a cache marker belongs behind this part. Asked by targets with `maxCacheMarkers`. */
   endsCache(part: Part): boolean;

@@ -84,7 +84,7 @@ export interface CallPart {
   readonly arguments: unknown;
   /** Only there on calls of the target's own model. */
   readonly signature?: string;
-  /** The target's own model made it. */
+  /** The target's own model made it, in a message that was not cut off. */
   readonly own: boolean;
   /** The first call of its message. */
   readonly first: boolean;

@@ -38,7 +38,8 @@ export function namePrefix(name: string): string {
     .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, " ")
     .replace(/[[\]]/g, "_")
     .trim();
-  return safe === "" ? "" : `[${Array.from(safe).slice(0, maxNameLength).join("")}]: `;
+  const short = Array.from(safe).slice(0, maxNameLength).join("").trimEnd();
+  return short === "" ? "" : `[${short}]: `;
 }
 
 /** The descriptor of an image that is inline in its message, and so has neither a name nor an id to view it by. */

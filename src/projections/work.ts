@@ -6,6 +6,7 @@ import {
 } from "../attachments/index.js";
 import type { BlobStore } from "../blobs/index.js";
 import type { ReplayPolicy } from "../content/index.js";
+import { cleanText, isBlank } from "./clean.js";
 import type { AttachmentDraft } from "./draft.js";
 import type { InlineImage } from "./inline.js";
 import type { LossList } from "./loss.js";
@@ -60,6 +61,15 @@ export function descriptor({ decided: { resource }, inline }: AttachmentWork): s
   return inline === undefined
     ? attachmentText(resource, "full", "currentTurn")
     : describeInline(resource as Parameters<typeof describeInline>[0]);
+}
+
+/** A name as a target can be told it, to be spread; nothing for one that says nothing. Untrusted all the same. */
+export function shownName(
+  { decided: { resource } }: AttachmentWork,
+  refusesNul: boolean,
+): { readonly name?: string } {
+  const { name = "" } = resource;
+  return isBlank(name) ? {} : { name: cleanText(name, refusesNul) };
 }
 
 /** The id by which the session knows it, to be spread; nothing for an image that is inline. */

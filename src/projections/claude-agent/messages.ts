@@ -41,8 +41,7 @@ export interface ClaudeAgentMessagesOptions {
  * // for await (const event of query({ prompt })) …
  * value.length; // 1
  * ```
- * @see https://platform.claude.com/docs/en/agent-sdk/streaming-vs-single-mode and sdk.d.ts of the package (stored copies, read
- *   2026-11-21)
+ * @see sdk.d.ts of @anthropic-ai/claude-agent-sdk (stored copy read 2026-11-21)
  */
 export function claudeAgentMessages(options: ClaudeAgentMessagesOptions = {}): Target<ClaudeAgentMessage[]> {
   const { sessionId = "", profile = limitProfiles.anthropic, contextWindow } = options;
@@ -63,21 +62,14 @@ export function claudeAgentMessages(options: ClaudeAgentMessagesOptions = {}): T
       userFirst: false,
     },
     limits: { profile, transport, ...(contextWindow === undefined ? {} : { contextWindow }) },
-    render: (request, tools) => {
-      const content = transcriptOf(request, history === "transcript").map(
-        ({ text, part }): ClaudeShownBlock => {
-          const block = text === undefined ? claudeShownBlock(part) : ({ type: "text", text } as const);
-          return part === undefined ? block : tools.mark(block, part);
-        },
-      );
-      return [
-        {
-          type: "user",
-          message: { role: "user", content },
-          parent_tool_use_id: null,
-          session_id: sessionId,
-        },
-      ];
+    // Blocks are not marked: the API counts the turns of the agent's own history, so that its paths lead nowhere here.
+    render: (request) => {
+      const pieces = transcriptOf(request, history === "transcript");
+      const content = pieces.map(({ text, part }): ClaudeShownBlock => {
+        return text === undefined ? claudeShownBlock(part) : { type: "text", text };
+      });
+      const message = { role: "user" as const, content };
+      return [{ type: "user", message, parent_tool_use_id: null, session_id: sessionId }];
     },
   };
 }

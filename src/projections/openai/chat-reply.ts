@@ -36,7 +36,8 @@ export interface OpenaiChatReply {
  *
  * @example
  * ```ts
- * const reply = await client.chat.completions.create({ model: "gpt-5.4", ...projection.value });
+ * const { value } = await project(await session.context(), openaiChat({ model }));
+ * const reply = await client.chat.completions.create({ model, ...value });
  * await session.appendMessage(readOpenaiChatReply(reply));
  * ```
  */

@@ -31,8 +31,11 @@ type PartMark =
 /** What is kept beside a call, where its id, name and arguments do not tell all. */
 export interface CallMark {
   readonly alone: boolean;
-  /** It is one of a custom tool, whose text is the argument `input`. */
-  readonly custom: boolean;
+  /**
+   * It is one of a custom tool, whose text is the argument `input`: the id of its item, or an empty text. pi would take that id, in the
+   * stored id of the call, for one of a function.
+   */
+  readonly custom?: string;
   /** The arguments as the model wrote them. */
   readonly arguments?: string;
   readonly namespace?: string;
@@ -96,7 +99,7 @@ export function printCallMark(mark: CallMark): string | undefined {
   const { alone, custom, status, arguments: text, namespace, caller } = mark;
   const said = {
     ...(alone ? { alone } : {}),
-    ...(custom ? { custom } : {}),
+    ...(custom === undefined ? {} : { custom }),
     ...(text === undefined ? {} : { arguments: text }),
     ...(namespace === undefined ? {} : { namespace }),
     ...(caller === undefined ? {} : { caller }),
@@ -108,10 +111,10 @@ export function printCallMark(mark: CallMark): string | undefined {
 /** Reads a call's mark. */
 export function readCallMark(mark: string | undefined): CallMark {
   const data = mark === undefined ? undefined : parsed(mark);
-  if (!isRecord(data) || data.v !== 1) return { alone: false, custom: false, status: "completed" };
+  if (!isRecord(data) || data.v !== 1) return { alone: false, status: "completed" };
   return {
     alone: data.alone === true,
-    custom: data.custom === true,
+    ...(typeof data.custom === "string" ? { custom: data.custom } : {}),
     ...(typeof data.arguments === "string" ? { arguments: data.arguments } : {}),
     ...(typeof data.namespace === "string" ? { namespace: data.namespace } : {}),
     ...(isCaller(data.caller) ? { caller: data.caller } : {}),

@@ -40,7 +40,8 @@ export interface OpenaiResponsesReply {
  *
  * @example
  * ```ts
- * const reply = await client.responses.create({ model: "gpt-5.4", store: false, ...projection.value });
+ * const { value } = await project(await session.context(), openaiResponses({ model }));
+ * const reply = await client.responses.create({ model, store: false, ...value });
  * await session.appendMessage(readOpenaiResponsesReply(reply));
  * ```
  */
@@ -144,7 +145,7 @@ function callBlocks(item: Item, alone: boolean, custom: boolean): Content {
   const hasId = typeof id === "string" && id !== "";
   const mark = printCallMark({
     alone: alone && hasId,
-    custom,
+    ...(custom ? { custom: hasId ? id : "" } : {}),
     ...(raw === undefined ? {} : { arguments: raw }),
     ...(typeof namespace === "string" ? { namespace } : {}),
     ...(isCaller(caller) ? { caller } : {}),
@@ -153,7 +154,7 @@ function callBlocks(item: Item, alone: boolean, custom: boolean): Content {
   const call: ToolCall = {
     type: "toolCall",
     // As pi has it: the call's own id, and that of its item.
-    id: hasId ? `${call_id}|${id}` : call_id,
+    id: hasId && !custom ? `${call_id}|${id}` : call_id,
     name,
     arguments: custom ? { input: text } : argumentsOf(text),
     ...(mark === undefined ? {} : { thoughtSignature: mark }),

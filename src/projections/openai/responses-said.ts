@@ -89,9 +89,9 @@ export class SaidWriter {
       ...(caller === undefined ? {} : { caller }),
     };
     const input = isRecord(part.arguments) ? part.arguments.input : undefined;
-    if (custom && typeof input === "string") {
+    if (custom !== undefined && typeof input === "string") {
       this.#custom.add(call_id);
-      const id = isItemId(item, "ctc") && this.#take(item) ? { id: item } : {};
+      const id = identified && isItemId(custom, "ctc") && this.#take(custom) ? { id: custom } : {};
       return { type: "custom_tool_call", ...id, call_id, name, input, ...more };
     }
     const id = isItemId(item, "fc") && this.#take(item) ? { id: item, status } : {};

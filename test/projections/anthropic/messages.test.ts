@@ -9,6 +9,7 @@ import {
   toolResult,
   userMessage,
 } from "sessile/content";
+import { limitProfiles } from "sessile/limits";
 import {
   cacheConversation,
   type Loss,
@@ -186,6 +187,11 @@ describe("anthropicMessages", () => {
       ]);
     });
 
+    test("of the account that it was made with", async () => {
+      const said = { ...own(thinking, text), account: "work" };
+      expect((await projected([ask, said, ask], { account: "work" })).losses).toEqual([]);
+    });
+
     test("also where it names its snapshot", async () => {
       const dated = { ...own(thinking, text), model: "claude-sonnet-4-5-20250929" };
       expect((await projected([ask, dated, ask])).losses).toEqual([]);
@@ -347,6 +353,61 @@ describe("anthropicMessages", () => {
       [{ type: "text", text: "b" }],
     ]);
     expect(codes(losses)).toEqual(["trailingSpace"]);
+  });
+
+  test("is without a system field where there are no instructions", async () => {
+    expect((await projected([ask])).value).not.toHaveProperty("system");
+  });
+
+  test("names of tools may be as long as those that are declared", async () => {
+    const call = { ...read, name: "a".repeat(128) };
+    expect((await projected([ask, own(call), toolResult(call, "done")])).losses).toEqual([]);
+    const longer = { ...read, name: "a".repeat(129) };
+    expect(codes((await projected([ask, own(longer), toolResult(longer, "done")])).losses)).toEqual([
+      "toolName",
+    ]);
+  });
+
+  test("titles are cut", async () => {
+    const long = { ...pdf, name: "\u{1f4c4}".repeat(300) };
+    const { value } = await projected([userMessage(long)]);
+    expect(value.messages[0]?.content.at(-1)).toMatchObject({ title: "\u{1f4c4}".repeat(200) });
+  });
+
+  test("limits are those of the transport and the window that it is told of", () => {
+    const told = { transport: "vertex", contextWindow: 1_000_000 };
+    expect(anthropicMessages({ model, ...told }).limits).toEqual({
+      profile: limitProfiles.anthropic,
+      ...told,
+    });
+    expect(anthropicMessages({ model }).limits).toEqual({
+      profile: limitProfiles.anthropic,
+      transport: "api",
+    });
+  });
+
+  test.each([
+    ["messages.0.content.0.text: cannot be read", { entryId: "m1", certainty: "path" }],
+    ["messages.1.content.1.tool_use.input: is wrong", { entryId: "m2", block: 1, certainty: "path" }],
+    ["messages.2.content.0: unexpected `tool_use_id`", { entryId: "m3", certainty: "path" }],
+    [
+      "messages.2.content.0.tool_result.content.0.text: is wrong",
+      { entryId: "m3", block: 0, certainty: "path" },
+    ],
+    ["system.0: text content blocks must be non-empty", { entryId: "m0", certainty: "path" }],
+  ])("traces %s", async (message, expected) => {
+    const system = { role: "system", content: "Be brief.", timestamp: 1 } as const;
+    const { explain } = await projected([system, ask, own(text, read), toolResult(read, "done")]);
+    expect(explain({ status: 400, message })).toMatchObject(expected);
+  });
+
+  test("reasoning that the API does not know again is found, and can be left out", async () => {
+    const { explain } = await projected([ask, own(thinking, read), toolResult(read, "done")]);
+    const message =
+      'messages.1.content.0: Invalid `signature` in `thinking` block. The block is bound to a different conversation. Remove the block, or set `thinking.block_binding.prefix_mismatch_behavior` to "drop_block".';
+    const explained = explain({ status: 400, message });
+    expect(explained).toMatchObject({ entryId: "m1", block: 0, certainty: "path" });
+    expect(explained?.drafts).toMatchObject([{ type: "context_edit" }]);
   });
 
   test("a value is fresh, and the caller's to change", async () => {

@@ -39,10 +39,12 @@ const picture = {
   },
   origin,
 } as const;
-const pictured: Turn = {
+const withPicture = (isError: boolean): Turn => ({
   ...results,
-  results: results.results.map((one) => ({ ...one, isError: true, parts: [text, picture] })),
-};
+  results: results.results.map((one) => ({ ...one, isError, parts: [text, picture] })),
+});
+const depicted = withPicture(false);
+const pictured = withPicture(true);
 const stray = (...turns: readonly Turn[]) => strayServerBlocks(turns).map(({ id }) => id);
 
 describe("strayServerBlocks", () => {
@@ -50,6 +52,7 @@ describe("strayServerBlocks", () => {
     ["a call and its result", [said(call("s"), result("s"), text)]],
     ["a paused turn at the end", [said(text, call("s"))]],
     ["an open call, and results of the client's tools", [said(call("s")), results]],
+    ["an open call, and a result with a picture", [said(call("s")), depicted]],
     ["a result in the reply after them", [said(call("s")), results, said(result("s"), text), words]],
     ["a call by way of MCP", [said(call("s", "mcp_tool_use"), result("s", "mcp_tool_result")), words]],
     ["blocks of other kinds", [said({ type: "opaque", data: { type: "container_upload" }, origin }), words]],

@@ -90,10 +90,25 @@ describe("claudeAgentMessages", () => {
 
   test("a refusal is traced to its entry", async () => {
     const { explain } = await projected();
-    expect(explain({ status: 400, message: "0.message.content.2: Could not process image" })).toMatchObject({
-      entryId: "m5",
-      resourceId: image.resourceId,
-    });
+    expect(explain({ status: 400, message: "messages.41.content.2: Could not process image" })).toMatchObject(
+      {
+        entryId: "m5",
+        resourceId: image.resourceId,
+        certainty: "guess",
+      },
+    );
+  });
+
+  test("a transcript has calls as they were, and begins as the conversation does", async () => {
+    const odd = { ...call, id: "call|1.é", arguments: [1] };
+    const messages = [assistantMessage({ provider: "anthropic", model: "m" }, odd), toolResult(odd, "done")];
+    const target = claudeAgentMessages({ history: "transcript" });
+    const { value, losses } = await project(contextOf(messages), target);
+    expect(losses).toEqual([]);
+    expect(value[0]?.message.content.slice(1)).toEqual([
+      { type: "text", text: "[call of read, call|1.é]\n[1]" },
+      { type: "text", text: "[result of read, call|1.é]\ndone" },
+    ]);
   });
 
   test("is what the SDK's own type asks for", () => {

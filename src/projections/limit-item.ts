@@ -1,0 +1,33 @@
+import { encodeUtf8 } from "../internal/bytes.js";
+import type { LimitItem } from "../limits/index.js";
+import type { AttachmentDraft } from "./draft.js";
+import { isTextual } from "./media-types.js";
+import type { AttachmentWork } from "./work.js";
+
+/** What limits have to know of what is sent at a place. What the provider has already takes no bytes of the request. */
+export function limitItem({ draft: { media, origin } }: AttachmentWork): LimitItem {
+  const { kind = "document", mediaType = "application/octet-stream" } = media ?? {};
+  const { width, height } = (media?.type === "reference" ? media.resource : media) ?? {};
+  const animated = media?.type === "media" ? media.animated : undefined;
+  return {
+    kind,
+    mediaType,
+    size: media?.type === "media" ? media.bytes.length : 0,
+    message: origin.item,
+    ...(width === undefined ? {} : { width }),
+    ...(height === undefined ? {} : { height }),
+    ...(animated === undefined ? {} : { animated }),
+  };
+}
+
+/** At least as many bytes as it takes in a body. */
+export function sentBytes(media: AttachmentDraft["media"]): number {
+  if (media?.type !== "media") return 0;
+  const base64 = Math.ceil(media.bytes.length / 3) * 4;
+  // A text goes as base64 to some, and to others as a string of JSON, in which a byte can become six.
+  return isTextual(media.mediaType) ? Math.max(base64, jsonBytes(media.text)) : base64;
+}
+
+function jsonBytes(text: string): number {
+  return encodeUtf8(JSON.stringify(text)).length;
+}

@@ -1,0 +1,179 @@
+import { type LeakageBoundary, replayAlways, replayCurrentTurn, replayNever } from "sessile/attachments";
+import {
+  assistantMessage,
+  type Context,
+  type ContextMessage,
+  type LinkResource,
+  resourceOf,
+  type StoredResource,
+  toolResult,
+  userMessage,
+} from "sessile/content";
+import { describe, expect, test } from "vitest";
+import { attach } from "../../src/projections/attach.js";
+import type { AttachmentDraft } from "../../src/projections/draft.js";
+import { LossList } from "../../src/projections/loss.js";
+import { type Attaching, reportOf } from "../../src/projections/work.js";
+import { base64, contextWith, image, png } from "../attachments/samples.js";
+import { attaching, stored, storeOf } from "./samples.js";
+
+const picture = png();
+const shot = (number: number): StoredResource => stored(picture, { resourceId: image(number).resourceId });
+const reply = assistantMessage({ provider: "p", model: "m" }, "ok");
+const inline = { type: "image", data: base64(picture), mimeType: "image/png" } as const;
+const link: LinkResource = {
+  resourceId: "res_link",
+  kind: "link",
+  source: "link",
+  uri: "https://a.example/",
+};
+
+/** A place for each attachment of a context, but for those of these items. */
+function draftsOf({ items }: Context, dropped: readonly number[] = []): readonly AttachmentDraft[] {
+  return items.flatMap(({ entryId, message }, item) => {
+    if (dropped.includes(item) || !("content" in message) || typeof message.content === "string") return [];
+    return [...message.content].flatMap((block, at): AttachmentDraft[] => {
+      if (block.type !== "image" && resourceOf(block) === undefined) return [];
+      return [{ type: "attachment", place: "user", origin: { entryId, item, block: at }, text: "" }];
+    });
+  });
+}
+
+async function attached(context: Context, more: Partial<Attaching> = {}, dropped: readonly number[] = []) {
+  const losses = new LossList();
+  const options = attaching({ losses, blobs: storeOf(picture), ...more });
+  const { works, unplacedViews } = await attach(context, draftsOf(context, dropped), options);
+  return {
+    sent: works.map(reportOf).map(({ entryId, sent, reason }) => `${entryId} ${sent} ${reason}`),
+    texts: works.map(({ draft }) => draft.text),
+    losses: losses.inOrder().map(({ code, by, entryId }) => `${code} ${by} ${entryId}`),
+    unplacedViews,
+  };
+}
+
+const history: readonly ContextMessage[] = [userMessage("look", shot(1)), reply, userMessage("so?")];
+
+describe("attach", () => {
+  test("user(image) assistant user: the first has no image but its id", async () => {
+    const { sent, texts, losses } = await attached(contextWith(history));
+    expect(sent).toEqual(["m0 descriptor earlierTurn"]);
+    expect(texts[0]).toContain("not sent again, view res_0000000000000001 to see it");
+    expect(losses).toEqual(["described policy m0"]);
+  });
+
+  test("a view brings back one image, and the next turn has none", async () => {
+    const view = { item: 3, resourceId: shot(1).resourceId };
+    expect((await attached(contextWith(history, [view]))).sent).toEqual(["m0 bytes viewed"]);
+    const next = contextWith([...history, reply, userMessage("next")], [view]);
+    expect((await attached(next)).sent).toEqual(["m0 descriptor earlierTurn"]);
+  });
+
+  test("a payload that is deleted leaves its id and a reason", async () => {
+    const { texts, losses } = await attached(contextWith([userMessage(shot(1))]), { blobs: storeOf() });
+    expect(texts[0]).toMatch(/res_0000000000000001\] \(not shown: its bytes are no longer stored\)$/);
+    expect(losses).toEqual(["missing history m0"]);
+  });
+
+  test("an inline image goes in every turn, since no view could bring it back, unless a policy decides", async () => {
+    const old = contextWith([{ ...userMessage("x"), content: [inline] }, reply, userMessage("so?")]);
+    expect((await attached(old)).sent).toEqual(["m0 bytes replayed"]);
+    const { sent, texts, losses } = await attached(old, { replay: replayCurrentTurn });
+    expect(sent).toEqual(["m0 descriptor earlierTurn"]);
+    expect(texts).toEqual([`[image, image/png, ${picture.length} B] (not shown: it was withheld)`]);
+    expect(losses).toEqual(["described policy m0"]);
+    expect((await attached(old, { replay: () => "omit" })).texts).toEqual([""]);
+  });
+
+  test("a view that asks for an inline image by the name that a projection gives it gets nothing", async () => {
+    const view = { item: 3, resourceId: "inline_0_0" };
+    const context = contextWith(
+      [{ ...userMessage("x"), content: [inline] }, reply, userMessage("so?")],
+      [view],
+    );
+    const { sent, unplacedViews } = await attached(context, { replay: replayCurrentTurn });
+    expect([sent, unplacedViews]).toEqual([["m0 descriptor earlierTurn"], ["inline_0_0"]]);
+  });
+
+  test("an omission leaves neither words nor bytes, and says who wanted it", async () => {
+    const context = contextWith([userMessage(shot(1))]);
+    expect(await attached(context, { replay: () => "omit" })).toMatchObject({
+      sent: ["m0 nothing policy"],
+      texts: [""],
+      losses: ["omitted policy m0"],
+    });
+    expect(await attached(context, { boundary: () => "refuse" })).toMatchObject({
+      sent: ["m0 nothing boundary"],
+      texts: [""],
+      losses: ["omitted policy m0"],
+    });
+    expect(await attached(context, { boundary: () => "describe" })).toMatchObject({
+      sent: ["m0 descriptor boundary"],
+      losses: ["described policy m0"],
+    });
+  });
+
+  test("a link is told, and costs nothing; what is of unknown type is told, and does", async () => {
+    const zip = image(2, { mediaType: "application/octet-stream", kind: "file" });
+    const { sent, losses } = await attached(contextWith([userMessage(link, zip)]));
+    expect(sent).toEqual(["m0 descriptor link", "m0 descriptor unknownType"]);
+    expect(losses).toEqual(["unsupported target m0"]);
+  });
+
+  test("nobody is asked about what is not in the request, and no view is spent on it", async () => {
+    const asked: string[] = [];
+    const boundary: LeakageBoundary = (resource) => {
+      asked.push(resource.resourceId);
+      return "allow";
+    };
+    const orphan = { ...toolResult({ id: "gone", name: "t" }, shot(1)) };
+    const messages = [userMessage("a", shot(1)), reply, orphan, reply, userMessage("so?")];
+    const context = contextWith(messages, [{ item: 5, resourceId: shot(1).resourceId }]);
+    const before = structuredClone(context);
+    expect(await attached(context, { boundary }, [2])).toMatchObject({
+      sent: ["m0 bytes viewed"],
+      unplacedViews: [],
+    });
+    expect(asked).toEqual([shot(1).resourceId]);
+    expect(context).toEqual(before);
+    const gone = await attached(context, { boundary }, [0, 2]);
+    expect([gone.sent, gone.unplacedViews]).toEqual([[], [shot(1).resourceId]]);
+  });
+
+  test("a boundary or a policy that throws lets nothing out", async () => {
+    const fail = () => expect.fail("no");
+    const context = contextWith([userMessage(shot(1))]);
+    await expect(attached(context, { boundary: fail })).rejects.toThrow("no");
+    await expect(attached(context, { boundary: () => Promise.reject(new Error("later")) })).rejects.toThrow(
+      "later",
+    );
+    await expect(attached(context, { replay: fail })).rejects.toThrow("no");
+  });
+
+  test("a boundary is told what it lets out, of inline images too", async () => {
+    const told: unknown[] = [];
+    const boundary: LeakageBoundary = (resource, { target, wanted, intent }) => {
+      told.push([resource.kind === "link" ? "link" : resource.blob.length, target, wanted, intent]);
+      return "allow";
+    };
+    await attached(contextWith([{ ...userMessage("x"), content: [inline] }, reply, userMessage(shot(1))]), {
+      boundary,
+    });
+    expect(told).toEqual([
+      [71, "plain", "full", "replay"],
+      [71, "plain", "full", "attach"],
+    ]);
+  });
+
+  test.each([
+    ["always", replayAlways, ["m0 bytes replayed", "m2 bytes currentTurn"]],
+    ["never", replayNever, ["m0 descriptor earlierTurn", "m2 descriptor policy"]],
+  ])("replays %s", async (_, replay, expected) => {
+    const context = contextWith([userMessage(shot(1)), reply, userMessage(shot(2))]);
+    expect((await attached(context, { replay })).sent).toEqual(expected);
+  });
+
+  test("is called off by its signal", async () => {
+    const signal = AbortSignal.abort(new Error("enough"));
+    await expect(attached(contextWith([userMessage(shot(1))]), { signal })).rejects.toThrow("enough");
+  });
+});

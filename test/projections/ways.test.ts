@@ -1,0 +1,57 @@
+import { describe, expect, test } from "vitest";
+import type { AttachmentPlace } from "../../src/projections/draft.js";
+import { mayGo, wayFor } from "../../src/projections/ways.js";
+import { image } from "../attachments/samples.js";
+import { attaching, plainTarget, work } from "./samples.js";
+
+const resize = () => undefined;
+
+describe("wayFor", () => {
+  test.each<[string, AttachmentPlace, string | undefined]>([
+    ["image/png", "user", "native"],
+    ["image/png", "toolResult", "native"],
+    ["image/jpeg", "toolResult", "moved"],
+    ["application/pdf", "toolResult", "moved"],
+    ["text/plain", "user", "native"],
+    ["text/plain", "toolResult", "asText"],
+    ["text/csv", "user", "asText"],
+    ["application/json", "user", "asText"],
+    ["image/svg+xml", "user", "asText"],
+    ["image/gif", "user", undefined],
+    ["image/gif", "toolResult", undefined],
+    ["application/zip", "user", undefined],
+    ["image/png", "textOnly", undefined],
+    ["text/plain", "textOnly", undefined],
+  ])("%s in %s: %s", (mediaType, place, way) => {
+    expect(wayFor(mediaType, work(image(1), 0, place), attaching())).toBe(way);
+  });
+
+  test("an image that is not taken is converted where somebody can", () => {
+    const options = attaching({ resize });
+    expect(wayFor("image/gif", work(image(1)), options)).toBe("converted");
+    expect(wayFor("image/gif", work(image(1), 0, "toolResult"), options)).toBe("converted");
+    expect(wayFor("image/gif", work(image(1), 0, "textOnly"), options)).toBe(undefined);
+    expect(wayFor("application/zip", work(image(1)), options)).toBe(undefined);
+    const blind = attaching({
+      resize,
+      target: plainTarget({ accepts: { user: ["text/*"], toolResult: [] } }),
+    });
+    expect(wayFor("image/gif", work(image(1)), blind)).toBe(undefined);
+  });
+
+  test("a target that says nothing takes text alone", () => {
+    const target = { name: "t", maker: { provider: "p", model: "m" }, render: () => "" };
+    const ways = ["image/png", "text/plain"].map((type) =>
+      wayFor(type, work(image(1)), attaching({ target })),
+    );
+    expect(ways).toEqual([undefined, "asText"]);
+  });
+});
+
+describe("mayGo", () => {
+  test("gives an image of a type that is not taken the benefit of the doubt", () => {
+    expect(mayGo(work(image(1, { mediaType: "image/heic" })), attaching())).toBe(true);
+    expect(mayGo(work(image(1, { mediaType: "application/zip", kind: "file" })), attaching())).toBe(false);
+    expect(mayGo(work(image(1), 0, "textOnly"), attaching())).toBe(false);
+  });
+});

@@ -1,0 +1,61 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { bashText, describeInline, namePrefix, notShown } from "../../src/projections/words.js";
+import { text } from "../arbitraries/values.js";
+
+describe("namePrefix", () => {
+  test("is one line in brackets that its name cannot close, well-formed and bounded", () => {
+    fc.assert(
+      fc.property(fc.oneof(text, fc.constantFrom("]: a", `${"x".repeat(79)} y`)), (name) => {
+        const prefix = namePrefix(name);
+        if (prefix === "") return;
+        expect(prefix).toMatch(/^\[[^\n\r[\]\p{Cc}\p{Cf}]*\S\]: $/u);
+        expect(prefix.isWellFormed()).toBe(true);
+        expect(Array.from(prefix).length).toBeLessThanOrEqual(84);
+      }),
+    );
+  });
+
+  test.each([
+    ["Alice", "[Alice]: "],
+    ["  Al\tice\n", "[Al ice]: "],
+    ["a]b[c", "[a_b_c]: "],
+    ["\u202e evil", "[evil]: "],
+    ["", ""],
+    [" \u200b\n", ""],
+  ])("%j is %j", (name, expected) => {
+    expect(namePrefix(name)).toBe(expected);
+  });
+});
+
+describe("bashText", () => {
+  const ran = {
+    role: "bashExecution",
+    command: "ls",
+    output: "a",
+    cancelled: false,
+    truncated: false,
+    timestamp: 0,
+  } as const;
+
+  test.each<[object, string]>([
+    [{}, "$ ls\na\n</command>"],
+    [{ exitCode: 0 }, "$ ls\na\n</command>"],
+    [{ exitCode: 2 }, "$ ls\na\n[exit code 2]\n</command>"],
+    [{ exitCode: null, cancelled: true }, "$ ls\na\n[cancelled]\n</command>"],
+    [{ exitCode: 1, truncated: true }, "$ ls\na\n[output cut short; exit code 1]\n</command>"],
+  ])("%j", (more, expected) => {
+    expect(bashText({ ...ran, ...more })).toBe(`The user ran a command:\n\n<command>\n${expected}`);
+  });
+});
+
+describe("descriptors", () => {
+  test("of an inline image have no id", () => {
+    expect(describeInline({ mediaType: "image/png", size: 14_000 })).toBe("[image, image/png, 14 kB]");
+    expect(describeInline({ mediaType: "a, ]\n", size: 1 })).toBe("[image, a, _, 1 B]");
+  });
+
+  test("say why there is no more", () => {
+    expect(notShown("[x]", "it is gone")).toBe("[x] (not shown: it is gone)");
+  });
+});
