@@ -256,6 +256,35 @@ describe("openaiResponses", () => {
     expect(input.at(-1)).toEqual({ role: "assistant", content: "So." });
   });
 
+  test("leaves out reasoning whose item the request has already", async () => {
+    const search = {
+      type: "web_search_call",
+      id: "ws_1",
+      status: "completed",
+      action: { type: "search", query: "" },
+    };
+    const thought = (id: string) => [thinking(reasoningItem(id)), { type: "opaque", data: search } as const];
+    const first = said("openai-responses", ...thought("rs_1"), text("So.", "msg_1"));
+    const second = said(
+      "openai-responses",
+      ...thought("rs_2"),
+      thinking(reasoningItem("rs_3")),
+      text("So.", "msg_2"),
+    );
+    const { value, losses } = await projected([userMessage("Go"), first, userMessage("Again"), second]);
+    const ids = value.input.flatMap((item) => ("id" in item ? [item.id] : []));
+    expect(ids).toEqual(["rs_1", "ws_1", "msg_1", "rs_3", "msg_2"]);
+    expect(losses).toMatchObject([{ code: "reasoning", entryId: "m3", block: 0 }]);
+  });
+
+  test("has something to say where all was left out, and it stays there", async () => {
+    const nothing = said("openai-responses", { type: "opaque", data: 1 });
+    const begun = await inputOf([nothing]);
+    const opening = "[The conversation goes on from here.]";
+    expect(begun).toEqual([{ role: "user", content: [{ type: "input_text", text: opening }] }]);
+    expect((await inputOf([nothing, userMessage("hi")]))[0]).toEqual(begun[0]);
+  });
+
   test("takes nothing of another model's items but their words", async () => {
     const message = said("openai-responses", thinking(reasoningItem("rs_1")), text("So.", "msg_1"), call);
     for (const other of [{ model: "gpt-5.4" }, { provider: "azure" }, { account: "work" }]) {
@@ -305,7 +334,16 @@ describe("openaiResponses", () => {
       { type: "function_call" },
       { output: [{ type: "input_text" }, { type: "input_image", ...end }] },
     ]);
-    expect(JSON.stringify(value).match(/prompt_cache_breakpoint/g)).toHaveLength(3);
+    const marksIn = (of: object) => JSON.stringify(of).match(/prompt_cache_breakpoint/g);
+    expect(marksIn(value)).toHaveLength(3);
+    // The API has one of four for itself.
+    const everywhere = { blobs, cache: () => ["system", 0, 2, 4] as const };
+    const { value: full } = await project(
+      context,
+      openaiResponses({ model, cacheBreakpoints: true }),
+      everywhere,
+    );
+    expect(marksIn(full)).toHaveLength(3);
     const { value: unmarked } = await project(context, openaiResponses({ model }), options);
     expect(JSON.stringify(unmarked)).not.toContain("prompt_cache_breakpoint");
   });
@@ -328,6 +366,22 @@ describe("openaiResponses", () => {
     const [, , item] = await inputOf([userMessage("Go"), message]);
     expect(item).toEqual(data);
     expect(item).not.toBe(data);
+  });
+
+  test("names the query of a search that has several", async () => {
+    const search = (action: object) => ({ type: "web_search_call", id: "ws_1", status: "completed", action });
+    const back = async (action: object) => {
+      const { items } = await saidBack([
+        thinking(reasoningItem("rs_1")),
+        { type: "opaque", data: search({ type: "search", ...action }) },
+        text("So.", "msg_1"),
+      ]);
+      return items[1];
+    };
+    expect(await back({ queries: ["a", "b"] })).toEqual(
+      search({ type: "search", queries: ["a", "b"], query: "a" }),
+    );
+    expect(await back({ query: "c", queries: ["a"] })).toMatchObject({ action: { query: "c" } });
   });
 
   test("knows a picture that is not what it says", async () => {
