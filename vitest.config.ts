@@ -11,7 +11,6 @@ const system = [
   "test/projections/claude-agent/node/**",
   "test/projections/providers/**",
   "test/examples/**",
-  "test/projections/clients/**",
 ].map((directory) => `${directory}/*.test.ts`);
 
 export default defineConfig({

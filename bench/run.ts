@@ -11,6 +11,7 @@ import { list } from "./list.js";
 import { millionLines } from "./million-lines.js";
 import { openCompacted } from "./open-compacted.js";
 import { openLinear } from "./open-linear.js";
+import { projection } from "./projection.js";
 import { sniffing } from "./sniff.js";
 import type { Claim, Table } from "./support/claim.js";
 import { printClaim, printResults } from "./support/report.js";
@@ -32,6 +33,7 @@ const claims: readonly Claim[] = [
   bodyBesideBase64,
   bodyBesideStringify,
   bodyMemory,
+  projection,
 ];
 const rounds = 7;
 

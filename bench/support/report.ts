@@ -31,7 +31,7 @@ export function printResults(
     "",
     `- Date: ${new Date().toISOString().slice(0, 10)}`,
     `- Machine: ${cores.length} cores, ${cores[0]?.model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GB, ${type()} ${release()}`,
-    `- Node ${process.version}; pi is @mariozechner/pi-coding-agent 0.73.1`,
+    `- Node ${process.version}; pi is @mariozechner/pi-coding-agent 0.73.1, the AI SDK ai 6.0.326`,
     `- Targets: ${targets.length - missed} met, ${missed} missed`,
     "",
     `Each figure is the median of ${rounds} runs, each in a new process, this library and its peer in turns on the same input.`,

@@ -47,11 +47,13 @@ await task({
    */
   async stream(input, timed) {
     const images = imageBytes(input);
-    return timed(async () => {
-      let bytes = 0;
-      for await (const piece of toBody(await projectImages(built, images)).stream()) bytes += piece.length;
-      return bytes;
+    const bytes = await timed(async () => {
+      let sum = 0;
+      for await (const piece of toBody(await projectImages(built, images)).stream()) sum += piece.length;
+      return sum;
     });
+    if (bytes < (4 / 3) * input.count * input.size) throw new Error(`expected a body, got ${bytes} bytes`);
+    return images.length;
   },
 
   /**

@@ -3,7 +3,7 @@ import { describe } from "../internal/arguments.js";
 import { isRecord } from "../internal/shape.js";
 import { unreachable } from "../internal/unreachable.js";
 import type { BlockReader } from "./block-reader.js";
-import { cleanJson, isBlank, trimEnd } from "./clean.js";
+import { cleanJson, isBlank, withoutSpaceAtEnd } from "./clean.js";
 import type { SaidDraft } from "./draft.js";
 import { isOwn } from "./maker.js";
 import type { SelectOptions } from "./select.js";
@@ -24,10 +24,9 @@ export function assistantDraft(
     const part = said.part(block, { ...origin, block: index });
     return part === undefined ? [] : [part];
   });
-  const kept = withoutRefused(parts, options);
-  dropTrailingReasoning(kept, options);
-  trimLastText(kept, options);
-  return kept;
+  dropTrailingReasoning(parts, options);
+  trimLastText(parts, options);
+  return parts;
 }
 
 /**
@@ -173,16 +172,6 @@ export function toolName(name: string, maxLength: number): string {
   return safe === "" ? "unnamed_tool" : safe;
 }
 
-function withoutRefused(parts: SaidDraft[], { rules, losses }: SelectOptions): SaidDraft[] {
-  if (rules.refuses === undefined) return parts;
-  const refused = new Set<SaidDraft>();
-  for (const { part, reason } of rules.refuses(parts.filter((part) => part.type !== "attachment"))) {
-    losses.add(part.origin, { code: part.type, by: "target", reason });
-    refused.add(part);
-  }
-  return refused.size === 0 ? parts : parts.filter((part) => !refused.has(part));
-}
-
 /** Reasoning that nothing follows is refused where reasoning is taken: the reply broke off behind it. */
 function dropTrailingReasoning(parts: SaidDraft[], { losses }: SelectOptions): void {
   for (let last = parts.at(-1); last?.type === "reasoning"; last = parts.at(-1)) {
@@ -199,7 +188,7 @@ function trimLastText(parts: SaidDraft[], { rules, losses }: SelectOptions): voi
   const at = parts.findLastIndex(({ type }) => type !== "attachment");
   const last = parts[at];
   if (rules.trimsAssistant !== true || last?.type !== "text") return;
-  const text = trimEnd(last.text);
+  const text = withoutSpaceAtEnd(last.text);
   if (text === last.text) return;
   parts[at] = { ...last, text } satisfies TextPart;
   const reason = "the target takes no white space at the end";

@@ -1,5 +1,5 @@
 import { encodeUtf8 } from "../internal/bytes.js";
-import { encodeBase64 } from "../internal/encode-base64.js";
+import { base64Pieces } from "../internal/encode-base64.js";
 import type { Projection } from "./projection.js";
 import type { MediaPart, NeutralRequest } from "./turns.js";
 
@@ -42,7 +42,7 @@ export function toBody(
       const payload = spliced[at];
       if (payload === undefined) continue;
       if (payload.prefix !== "") yield encodeUtf8(payload.prefix);
-      yield asciiBytes(payload.base64());
+      yield* base64Pieces(payload.bytes);
     }
   }
   return {
@@ -63,7 +63,7 @@ export function toBody(
 
 interface Payload {
   readonly prefix: string;
-  readonly base64: () => string;
+  readonly bytes: Uint8Array;
   /** Characters of both, each a byte. */
   readonly length: number;
 }
@@ -82,9 +82,9 @@ function payloadsOf({ turns }: NeutralRequest): Payloads {
     const digits = Math.ceil(part.bytes.length / 3) * 4;
     if (digits < minSpliced) continue;
     const prefix = `data:${part.mediaType};base64,`;
-    const base64 = () => part.base64;
-    add(base64, { prefix: "", base64, length: digits });
-    add(() => part.dataUrl, { prefix, base64, length: prefix.length + digits });
+    const { bytes } = part;
+    add(() => part.base64, { prefix: "", bytes, length: digits });
+    add(() => part.dataUrl, { prefix, bytes, length: prefix.length + digits });
   }
   return byLength;
 }
@@ -126,16 +126,8 @@ function withQuotes(texts: readonly string[]): readonly string[] {
 function payloadFor(raw: unknown, field: unknown, payloads: Payloads): Payload | undefined {
   // Before the field, since a Buffer says what it is as JSON.
   if (raw instanceof Uint8Array) {
-    return { prefix: "", base64: () => encodeBase64(raw), length: Math.ceil(raw.length / 3) * 4 };
+    return { prefix: "", bytes: raw, length: Math.ceil(raw.length / 3) * 4 };
   }
   if (typeof field !== "string" || field.length < minSpliced) return undefined;
   return payloads.get(field.length)?.find(({ whole }) => whole() === field)?.payload;
-}
-
-/** The bytes of text that is ASCII, by the engine's fastest way. */
-function asciiBytes(text: string): Uint8Array {
-  const { Buffer } = globalThis as {
-    readonly Buffer?: { from(text: string, encoding: "latin1"): Uint8Array };
-  };
-  return Buffer === undefined ? encodeUtf8(text) : Buffer.from(text, "latin1");
 }

@@ -4,27 +4,21 @@ export function cleanText(text: string, refusesNul: boolean): string {
   return refusesNul && formed.includes("\0") ? formed.replaceAll("\0", "\ufffd") : formed;
 }
 
-/** Separators that Python, in which APIs are written, takes for white space, and JavaScript does not. */
-const separators = "\u001c\u001d\u001e\u001f\u0085";
-
-/** How long text is without the white space at its end. */
-function lengthShown(text: string): number {
-  let end = text.length;
-  for (; end > 0; end--) {
-    const last = text[end - 1] as string;
-    if (/\S/.test(last) && !separators.includes(last)) break;
-  }
-  return end;
-}
+/** White space to any side: what JavaScript takes for it, and the separators that Python does besides. */
+const space = String.raw`\s\u001c-\u001f\u0085`;
+const print = new RegExp(`[^${space}]`);
+const spaceAtEnd = new RegExp(`[${space}]$`);
 
 /** Whether there is nothing to read: providers refuse text of white space alone. */
 export function isBlank(text: string): boolean {
-  return lengthShown(text) === 0;
+  return !print.test(text);
 }
 
-/** Text without the white space at its end. */
-export function trimEnd(text: string): string {
-  return text.slice(0, lengthShown(text));
+/** Text without white space at its end. */
+export function withoutSpaceAtEnd(text: string): string {
+  let end = text.length;
+  while (spaceAtEnd.test(text.slice(Math.max(0, end - 1), end))) end--;
+  return text.slice(0, end);
 }
 
 /** Deeper than any tool's arguments, and shallow enough for every JSON parser. */

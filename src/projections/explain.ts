@@ -3,6 +3,7 @@ import { isRecord } from "../internal/shape.js";
 import type { EntryDraft } from "../session/index.js";
 import { pathsIn } from "./error-paths.js";
 import { quarantine } from "./quarantine.js";
+import type { Target } from "./target.js";
 import type { MediaPart, NeutralRequest, Part, ReferencePart } from "./turns.js";
 
 /** What a provider's refusal is about. */
@@ -24,9 +25,30 @@ export interface Explanation {
 /** What an explanation is made from. */
 export interface Explained {
   readonly context: Pick<Context, "items">;
-  readonly value: unknown;
   readonly request: NeutralRequest;
-  readonly marks: WeakMap<object, Part>;
+  readonly target: Target<unknown>;
+  /** Parts with a cache marker behind them. */
+  readonly cached: ReadonlySet<Part>;
+}
+
+/** A value, and the part that each of its blocks was made of. */
+interface Marked {
+  readonly value: unknown;
+  readonly marks: ReadonlyMap<object, Part>;
+}
+
+/** The value once more, with its marks: only a refusal needs them, and there is seldom one. */
+function markedValue({ request, target, cached }: Explained): Marked {
+  const marks = new Map<object, Part>();
+  const value = target.render(request, {
+    mark: (block, part) => {
+      marks.set(block, part);
+      return block;
+    },
+    endsCache: (part) => cached.has(part),
+    lose: () => undefined,
+  });
+  return { value, marks };
 }
 
 type Attached = MediaPart | ReferencePart;
@@ -39,7 +61,7 @@ type Attached = MediaPart | ReferencePart;
 export function explainRejection(error: unknown, explained: Explained): Explanation | undefined {
   const { message, status } = rejectionOf(error);
   if (status !== undefined && ![400, 413, 422].includes(status)) return undefined;
-  const { value, marks } = explained;
+  const { value, marks } = markedValue(explained);
   for (const { path, keys } of pathsIn(error, isRecord(value) ? Object.keys(value) : [])) {
     const part = partAt(value, keys, marks, aboutMedia.test(message));
     if (part !== undefined) return explanation(part, message, explained, path);
@@ -64,7 +86,7 @@ function rejectionOf(error: unknown): { readonly message: string; readonly statu
 function partAt(
   value: unknown,
   keys: readonly (string | number)[],
-  marks: WeakMap<object, Part>,
+  marks: Marked["marks"],
   wantsMedia: boolean,
 ): Part | undefined {
   let at = value;
@@ -72,6 +94,8 @@ function partAt(
   for (const key of keys) {
     if (typeof at !== "object" || at === null) break;
     const next: unknown = (at as Record<string | number, unknown>)[key];
+    // Anthropic's paths name the types of blocks on the way: `content.0.tool_result.content.1.image.source`.
+    if (next === undefined && typeof key === "string") continue;
     if (next === undefined) break;
     at = next;
     if (typeof at === "object" && at !== null) found = marks.get(at) ?? found;
@@ -82,7 +106,7 @@ function partAt(
 
 const maxSearched = 10_000;
 
-function newestBelow(from: unknown, marks: WeakMap<object, Part>): Attached | undefined {
+function newestBelow(from: unknown, marks: Marked["marks"]): Attached | undefined {
   const open: unknown[] = [from];
   let newest: Attached | undefined;
   for (let looked = 0; open.length > 0 && looked < maxSearched; looked++) {

@@ -28,7 +28,6 @@ export type { ImageBounds, ImageToResize, ResizeImage } from "./resize.js";
 export type {
   CallIdRule,
   Maker,
-  RefusedPart,
   RenderTools,
   Target,
   TargetLimits,

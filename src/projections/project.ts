@@ -52,8 +52,15 @@ export async function project<V>(
   const bytes = (room: number) => textBytes(system, turns, room);
   const broken = await keepLimits(works, bytes, attaching);
   const request = settle({ system, turns, works }, target, losses);
-  const marks = new WeakMap<object, Part>();
-  const value = render(request, target, options, marks, losses);
+  const cached = cachedParts(request, target, options);
+  const value = target.render(request, {
+    mark: (block) => block,
+    endsCache: (part) => cached.has(part),
+    lose: (part, loss) => {
+      // What the projection itself put in is nobody's to miss.
+      if (part.origin.item >= 0) losses.add(part.origin, loss);
+    },
+  });
   const found = losses.inOrder();
   if (onLoss === "throw") refuseLossy(target, found);
   let usage: ProjectionUsage | undefined;
@@ -68,7 +75,7 @@ export async function project<V>(
     },
     request,
     target: target.name,
-    explain: (error) => explainRejection(error, { context, value, request, marks }),
+    explain: (error) => explainRejection(error, { context, request, target, cached }),
   };
 }
 
@@ -117,26 +124,14 @@ function noteUnplaced(
   }
 }
 
-function render<V>(
+const none: ReadonlySet<Part> = new Set();
+
+function cachedParts(
   request: NeutralRequest,
-  target: Target<V>,
+  { maxCacheMarkers = 0 }: Target<unknown>,
   { cache }: ProjectOptions,
-  marks: WeakMap<object, Part>,
-  losses: LossList,
-): V {
-  const most = target.maxCacheMarkers ?? 0;
-  const cached = cache === undefined || most === 0 ? undefined : markedParts(request, cache, most);
-  return target.render(request, {
-    mark: (block, part) => {
-      marks.set(block, part);
-      return block;
-    },
-    endsCache: (part) => cached?.has(part) ?? false,
-    lose: (part, loss) => {
-      // What the projection itself put in is nobody's to miss.
-      if (part.origin.item >= 0) losses.add(part.origin, loss);
-    },
-  });
+): ReadonlySet<Part> {
+  return cache === undefined || maxCacheMarkers === 0 ? none : markedParts(request, cache, maxCacheMarkers);
 }
 
 function refuseLossy(target: Target<unknown>, found: readonly Loss[]): void {

@@ -18,8 +18,8 @@ export interface QuarantinePlace {
  * @example
  * ```ts
  * const context = await session.context();
- * const [{ entryId }] = context.items;
- * await session.append(quarantine(context, [{ entryId, block: 1 }]));
+ * const [first] = context.items;
+ * if (first) await session.append(quarantine(context, [{ entryId: first.entryId, block: 1 }]));
  * ```
  */
 export function quarantine(

@@ -2,7 +2,7 @@ import type { ImageFamily, ImageTokenRule, PdfFamily } from "../estimate/index.j
 import type { LimitProfile } from "../limits/index.js";
 import type { Loss } from "./loss.js";
 import type { ProviderReference } from "./references.js";
-import type { NeutralRequest, OpaquePart, Part, ReasoningPart, SaidPart } from "./turns.js";
+import type { NeutralRequest, Part } from "./turns.js";
 
 /**
  * Something that a session can be projected to: facts about it, and a function that writes its own shape. All that is
@@ -14,6 +14,8 @@ import type { NeutralRequest, OpaquePart, Part, ReasoningPart, SaidPart } from "
  *
  * @example
  * ```ts
+ * import type { Target } from "sessile/projections";
+ *
  * const transcript: Target<string> = {
  *   name: "transcript",
  *   maker: { provider: "none", model: "none" },
@@ -84,19 +86,6 @@ export interface TargetRules {
   readonly history?: "latest";
   /** Whether opaque blocks and signed reasoning of its own go back; true by default. */
   readonly takesReasoning?: boolean;
-  /**
-   * What of one message of its own cannot go back as it stands there, such as reasoning of a kind that only the target can tell
-   * by its signature; nothing by default. Each costs a loss. Pure.
-   */
-  readonly refuses?: (said: readonly SaidPart[]) => readonly RefusedPart[];
-}
-
-/** A part that a target does not take back. */
-export interface RefusedPart {
-  /** One of those that were asked about. */
-  readonly part: ReasoningPart | OpaquePart;
-  /** Why, in words for people. */
-  readonly reason: string;
 }
 
 /** What ids of calls look like. */
@@ -122,7 +111,10 @@ export interface TargetLimits {
 
 /** What a target renders with. */
 export interface RenderTools {
-  /** Notes where a block of the value comes from, so that a refusal can be traced; gives the block back. */
+  /**
+   * Notes where a block of the value comes from, so that a refusal can be traced; gives the block back. Marks are taken down
+   * when there is a refusal to explain: the request is rendered once more then.
+   */
   mark<T extends object>(block: T, part: Part): T;
   /** Whether a cache marker belongs behind this part. Asked by targets with `maxCacheMarkers`. */
   endsCache(part: Part): boolean;

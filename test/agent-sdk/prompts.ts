@@ -3,6 +3,9 @@
  * of scripts/check.mjs), and never run, since that would want the SDK's program and an account.
  */
 import { query, type SDKUserMessage } from "@anthropic-ai/claude-agent-sdk";
+import type { Context } from "sessile/content";
+import { project } from "sessile/projections";
+import { claudeAgentMessages } from "sessile/projections/claude-agent";
 import {
   type AgentUserMessage,
   type AttachmentContentBlock,
@@ -17,6 +20,13 @@ export async function answer(message: string, attachments: readonly string[]): P
   const resolved = await resolveAttachmentsToContentBlocks(message, attachments);
   const prompt: QueryPrompt = selectPromptMode(message, resolved, { sessionId: "s1" });
   for await (const event of query({ prompt })) console.log(event.type);
+}
+
+/** A session's turn. */
+export async function* turnOf(context: Context): AsyncGenerator<SDKUserMessage> {
+  const { value } = await project(context, claudeAgentMessages({ sessionId: "s1" }));
+  const messages: SDKUserMessage[] = value;
+  yield* messages;
 }
 
 export const asMessage = (message: AgentUserMessage): SDKUserMessage => message;

@@ -1,10 +1,15 @@
-import { appendFile, mkdtemp, rm } from "node:fs/promises";
+import { appendFile, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import Anthropic from "@anthropic-ai/sdk";
 import { type AssistantMessage, assistantMessage, type StoredResource, userMessage } from "sessile/content";
 import { memorySessionStore } from "sessile/session";
 import { fileSessionStore } from "sessile/session/node";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { png } from "../attachments/samples.js";
+import { messageOf } from "../support/providers/anthropic/replies.js";
+import { startAnthropic } from "../support/providers/anthropic/server.js";
+import { startProvider } from "../support/providers/local-server.js";
 import { chat } from "./chat-agent.js";
 import { html, label, lines, live, rename, standalone, use } from "./server-and-ui.js";
 
@@ -17,40 +22,62 @@ afterEach(() => rm(dir, { recursive: true, force: true }));
 const reply = (text: string): AssistantMessage => assistantMessage({ provider: "p", model: "m" }, text);
 
 describe("the chat agent", () => {
+  const model = "claude-opus-5-5";
+  const call = (id: string): Anthropic.ContentBlock => ({
+    type: "tool_use",
+    id,
+    name: "look",
+    input: {},
+    caller: { type: "direct" },
+  });
+  const text = (text: string): Anthropic.ContentBlock => ({ type: "text", text, citations: null });
+
+  async function talk(url: string, warn: (code: string) => void = () => undefined) {
+    const image = join(dir, "screen.png");
+    await writeFile(image, png());
+    const client = new Anthropic({ apiKey: "none", baseURL: url, maxRetries: 0 });
+    return await chat({ client, model, dir, cwd: "/work", image, warn });
+  }
+
+  const messagesOf = ({ body }: { readonly body: unknown }) =>
+    (body as Anthropic.MessageCreateParams).messages;
+  const imagesOf = (request: { readonly body: unknown }) =>
+    JSON.stringify(messagesOf(request)).match(/"type":"image"/g)?.length ?? 0;
+
   test("answers its tool calls, and goes on with the same session the next time", async () => {
-    const seen: number[] = [];
-    const ask = async (context: { items: readonly unknown[] }) => {
-      seen.push(context.items.length);
-      const call = { type: "toolCall", id: `c${seen.length}`, name: "look", arguments: {} } as const;
-      return seen.length % 2 === 1 ? assistantMessage({ provider: "p", model: "m" }, call) : reply("done");
-    };
-    const first = await chat(dir, "/work", ask, () => undefined);
-    const second = await chat(dir, "/work", ask, () => undefined);
+    const script = [call("toolu_1"), text("one"), call("toolu_2"), text("two")];
+    await using server = await startAnthropic(script.map((block) => ({ content: [block] })));
+    const first = await talk(server.url);
+    const second = await talk(server.url);
     expect(second.id).toBe(first.id);
-    expect(seen).toEqual([1, 3, 5, 7]);
+    expect(server.requests.map((request) => messagesOf(request).length)).toEqual([1, 3, 5, 7]);
+    // The picture of this turn goes on every round of its tools, that of the turn before on none.
+    expect(server.requests.map(imagesOf)).toEqual([1, 1, 1, 1]);
+  });
+
+  test("goes on after a refusal, without what was refused", async () => {
+    await using server = await startProvider({
+      breaches: (request) =>
+        imagesOf(request) === 0
+          ? []
+          : [{ rule: "image", path: "messages.0.content.2", problem: "Could not process image" }],
+      reply: () => ({ json: messageOf({ content: [text("It is gone.")] }, model, 0) }),
+      refuse: ({ path, problem }) => ({
+        json: { type: "error", error: { type: "invalid_request_error", message: `${path}: ${problem}` } },
+      }),
+    });
+    await talk(server.url);
+    expect(server.requests.map(imagesOf)).toEqual([1, 0]);
   });
 
   test("warns of a torn end, and loses nothing before it", async () => {
-    const first = await chat(
-      dir,
-      "/work",
-      async () => reply("one"),
-      () => undefined,
-    );
+    await using server = await startAnthropic();
+    const first = await talk(server.url);
     await appendFile(first.location ?? "", '{"type":"message","id":"torn');
     const warnings: string[] = [];
-    const seen: number[] = [];
-    await chat(
-      dir,
-      "/work",
-      async ({ items }) => {
-        seen.push(items.length);
-        return reply("two");
-      },
-      (code) => warnings.push(code),
-    );
+    await talk(server.url, (code) => warnings.push(code));
     expect(warnings).toEqual(["TORN_TAIL"]);
-    expect(seen).toEqual([3]);
+    expect(server.requests.map((request) => messagesOf(request).length)).toEqual([1, 3]);
   });
 });
 
@@ -103,6 +130,8 @@ describe("the server and its user interface", () => {
       contentSha256: "0".repeat(64),
     };
     expect(html(userMessage("see", resource))).toEqual(["see", resource.blob]);
-    expect(standalone().items.map((item) => item.entryId)).toEqual(["m0"]);
+    expect((await standalone()).value).toEqual({
+      messages: [{ role: "user", content: [{ type: "text", text: "hi" }] }],
+    });
   });
 });

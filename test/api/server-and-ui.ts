@@ -1,6 +1,8 @@
-// What a server and a user interface do with sessions: the second program of the design, as far as its modules exist.
+// What a server and a user interface do with sessions: the second program of the design.
 import { contextOf, type Message, resourceOf, userMessage } from "sessile/content";
 import { SessileError } from "sessile/errors";
+import { project } from "sessile/projections";
+import { anthropicMessages } from "sessile/projections/anthropic";
 import {
   customEntry,
   type Session,
@@ -64,4 +66,4 @@ export const html = (message: Message): string[] =>
       })
     : [];
 
-export const standalone = () => contextOf([userMessage("hi")]);
+export const standalone = () => project(contextOf([userMessage("hi")]), anthropicMessages({ model: "m" }));

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { decodeBase64 } from "../../src/internal/base64.js";
-import { encodeBase64, encodePortably } from "../../src/internal/encode-base64.js";
+import { base64Pieces, encodeBase64, encodePortably } from "../../src/internal/encode-base64.js";
 
 const byNode = (bytes: Uint8Array) => Buffer.from(bytes).toString("base64");
 
@@ -64,5 +64,29 @@ describe("encodeBase64 where there is no Buffer", () => {
   test("takes the engine's own encoder", () => {
     const bytes = Object.assign(Uint8Array.of(1), { toBase64: () => "the engine's" });
     expect(encodeBase64(bytes)).toBe("the engine's");
+  });
+});
+
+describe("base64Pieces", () => {
+  const joined = (bytes: Uint8Array) => Buffer.concat([...base64Pieces(bytes)]).toString("latin1");
+
+  test.each([true, false])("joined, are the base64, with Buffer: %s", (withBuffer) => {
+    if (!withBuffer) vi.stubGlobal("Buffer", undefined);
+    const made = (length: number) => Uint8Array.from({ length }, (_, at) => (at * 31) % 251);
+    const pieces = [0, 1, 3, 24_575, 24_577, 786_431, 786_432, 786_433, 1_600_000].map((length) => [
+      ...base64Pieces(made(length)),
+    ]);
+    vi.unstubAllGlobals();
+    for (const [index, length] of [0, 1, 3, 24_575, 24_577, 786_431, 786_432, 786_433, 1_600_000].entries()) {
+      expect(Buffer.concat(pieces[index] ?? []).toString("latin1") === byNode(made(length))).toBe(true);
+    }
+  });
+
+  test("are of any bytes, of a part of a buffer too", () => {
+    fc.assert(
+      fc.property(views, (bytes) => {
+        expect(joined(bytes)).toBe(byNode(bytes));
+      }),
+    );
   });
 });

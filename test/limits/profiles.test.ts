@@ -70,7 +70,7 @@ describe("limitProfiles", () => {
       new Set(["anthropic", "bedrockConverse", "openai", "gemini", "mistral", "groq", "tether"]),
     );
     expect(new Set(named("bodyBytes"))).toEqual(
-      new Set(["anthropic", "openai", "gemini", "mistral", "xai", "groq", "tether"]),
+      new Set(["anthropic", "openai", "gemini", "mistral", "xai", "groq", "tether", "mcp", "acp"]),
     );
   });
 });

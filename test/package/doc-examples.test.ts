@@ -23,6 +23,8 @@ const given: Readonly<Record<string, string>> = {
   message: 'import("sessile/content").UserMessage',
   screenshot: 'import("sessile/content").StoredResource',
   request: "Request",
+  client: "any",
+  model: "string",
   bytes: "Uint8Array",
   headerLine: "string",
   error: "unknown",
@@ -83,6 +85,9 @@ function moduleOf(code: string): string {
   return [...imports, ...zod, ...declarations, code, "export {};"].join("\n");
 }
 
+/** Like Function, for bodies that wait. */
+const AsyncFunction = (async () => undefined).constructor as FunctionConstructor;
+
 describe("examples in the documentation", () => {
   it("are there", () => {
     expect(examples.length).toBeGreaterThan(15);
@@ -132,8 +137,8 @@ describe("examples in the documentation", () => {
     const source = ts.transpile(`${before}\nreturn [${expression}, ${value}];`, {
       target: ts.ScriptTarget.ES2023,
     });
-    const run = new Function(...names, source) as (...args: unknown[]) => [unknown, unknown];
-    const [actual, promised] = run(...names.map((name) => values[name]));
+    const run = new AsyncFunction(...names, source) as (...args: unknown[]) => Promise<[unknown, unknown]>;
+    const [actual, promised] = await run(...names.map((name) => values[name]));
     expect(actual).toEqual(promised);
   });
 });

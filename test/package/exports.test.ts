@@ -71,7 +71,7 @@ describe("sessile", () => {
     const parts = await Promise.all(
       ["src/blobs/index.ts", "src/content/index.ts", "src/session/index.ts"].map(load),
     );
-    const names = parts.flatMap((part) => Object.keys(part)).sort();
+    const names = [...parts.flatMap((part) => Object.keys(part)), "project"].sort();
     expect(Object.keys(await load("src/index.ts")).sort()).toEqual(names);
   });
 });

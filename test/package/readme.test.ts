@@ -24,22 +24,27 @@ describe("README.md", () => {
   });
 
   it("has a program that runs, and does what it says", { timeout: 60_000 }, async () => {
-    const image = join(scratch, "screen.png");
+    const image = join(scratch, "a.png");
     writeFileSync(image, makePng(32, 20));
-    const shown = "console.log(JSON.stringify([plan, shot]));";
-    const program = `${code}\n${shown}`.replaceAll(/"(\.agent|\/home\/me)\//g, `"${scratch}/`);
+    const shown = "console.log(JSON.stringify([request.value, request.attachments]));";
+    const program = `${code}\n${shown}`.replaceAll(/"(\.agent|\/tmp)\//g, `"${scratch}/`);
     const { stdout } = await promisify(execFile)(
       process.execPath,
       ["--import", "tsx", "--input-type=module", "--eval", program],
       { cwd: root },
     );
-    const [plan, shot] = JSON.parse(stdout);
-    expect(shot).toMatchObject({ mediaType: "image/png", width: 32, height: 20 });
-    expect(plan.attachments).toMatchObject([{ decision: "full", reason: "currentTurn", resource: shot }]);
+    const [value, attachments] = JSON.parse(stdout);
+    expect(attachments).toMatchObject([{ sent: "bytes", reason: "currentTurn" }]);
+    const data = readFileSync(image).toString("base64");
+    expect(value.messages[0].content.at(-1)).toEqual({
+      type: "image",
+      source: { type: "base64", media_type: "image/png", data },
+    });
     const [log = ""] = readdirSync(join(scratch, "sessions"), { recursive: true, encoding: "utf8" }).filter(
       (name) => name.endsWith(".jsonl"),
     );
-    expect(readFileSync(join(scratch, "sessions", log), "utf8")).toContain(shot.blob);
+    const kept = readFileSync(join(scratch, "sessions", log), "utf8");
+    expect([kept.includes(attachments[0].resourceId), kept.includes(data)]).toEqual([true, false]);
   });
 
   it("lists every subpath", () => {

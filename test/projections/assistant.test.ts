@@ -232,16 +232,6 @@ describe("assistantDraft, rules of a target", () => {
     expect(said(["a ", shot], {}, { trimsAssistant: true }).parts).toEqual(['text "a"', "attachment"]);
   });
 
-  test("what the target refuses of its own goes with a loss, and what that leaves at the end", () => {
-    const rules: TargetRules = {
-      refuses: (parts) => parts.flatMap((part) => (part.type === "opaque" ? [{ part, reason: "no" }] : [])),
-    };
-    expect(said(["a", thinking("hm", "s"), opaque(1)], {}, rules)).toEqual({
-      parts: ['text "a"'],
-      losses: ["reasoning target 1", "opaque target 2"],
-    });
-  });
-
   test("text is cleaned", () => {
     expect(said(["a\0\ud800"], {}, { refusesNul: true })).toEqual({
       parts: ['text "a\ufffd\ufffd"'],

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { cleanJson, cleanText, isBlank, trimEnd } from "../../src/projections/clean.js";
+import { cleanJson, cleanText, isBlank, withoutSpaceAtEnd } from "../../src/projections/clean.js";
 import { jsonValue, text } from "../arbitraries/values.js";
 
 describe("cleanText", () => {
@@ -31,12 +31,12 @@ describe("isBlank", () => {
   });
 });
 
-describe("trimEnd", () => {
+describe("withoutSpaceAtEnd", () => {
   test("takes white space from the end alone", () => {
     const piece = fc.constantFrom("a", " ", "\n", "\u00a0", "\u0085", "\u001f", "\0", "\ud83d\ude00");
     fc.assert(
       fc.property(fc.string({ unit: piece, maxLength: 8 }), (text) => {
-        const trimmed = trimEnd(text);
+        const trimmed = withoutSpaceAtEnd(text);
         expect(text.startsWith(trimmed)).toBe(true);
         expect(isBlank(text.slice(trimmed.length))).toBe(true);
         expect(trimmed === "" || !isBlank(trimmed.at(-1) as string)).toBe(true);

@@ -8,7 +8,7 @@ import { checkedTargets } from "../support/checked-targets.js";
 import { falseLosses, goesOn, silentlyAbsent, written } from "../support/projection-oracle.js";
 
 /** Sessions of each target, of which so many are tried. */
-const numRuns = 100;
+const numRuns = 60;
 
 async function bytesByBlob({ entries, blobs }: HazardousSession): Promise<ReadonlyMap<string, string>> {
   const found = new Map<string, string>();
@@ -19,74 +19,78 @@ async function bytesByBlob({ entries, blobs }: HazardousSession): Promise<Readon
   return found;
 }
 
-describe.each(checkedTargets)("$name", ({ target, breaches, makers, keepsPrefix, tellsInstructions }) => {
-  const sessions = hazardousSession(30, makers);
+describe.each(checkedTargets)(
+  "$name",
+  { timeout: 60_000 },
+  ({ target, breaches, makers, keepsPrefix, tellsInstructions }) => {
+    const sessions = hazardousSession(30, makers);
 
-  test("takes what any session becomes", async () => {
-    await fc.assert(
-      fc.asyncProperty(sessions, fc.boolean(), async (session, always) => {
-        const replay = always ? { replay: replayAlways } : {};
-        const { value } = await project(contextAt(session), target, { blobs: session.blobs, ...replay });
-        expect(breaches(value)).toEqual([]);
-      }),
-      { numRuns },
-    );
-  });
+    test("takes what any session becomes", async () => {
+      await fc.assert(
+        fc.asyncProperty(sessions, fc.boolean(), async (session, always) => {
+          const replay = always ? { replay: replayAlways } : {};
+          const { value } = await project(contextAt(session), target, { blobs: session.blobs, ...replay });
+          expect(breaches(value)).toEqual([]);
+        }),
+        { numRuns },
+      );
+    });
 
-  test("leaves nothing out without a loss, and has no loss of what is there", async () => {
-    await fc.assert(
-      fc.asyncProperty(sessions, async (session) => {
-        const context = contextAt(session);
-        const before = written(context);
-        const projection = await project(context, target, { blobs: session.blobs, replay: replayAlways });
-        expect(silentlyAbsent(context, projection)).toEqual([]);
-        const known = await bytesByBlob(session);
-        const bytesOf = (resource: Resource) =>
-          resource.kind === "link" ? undefined : known.get(resource.blob);
-        expect(falseLosses(context, projection, bytesOf)).toEqual([]);
-        expect(written(context)).toBe(before);
-      }),
-      { numRuns },
-    );
-  });
+    test("leaves nothing out without a loss, and has no loss of what is there", async () => {
+      await fc.assert(
+        fc.asyncProperty(sessions, async (session) => {
+          const context = contextAt(session);
+          const before = written(context);
+          const projection = await project(context, target, { blobs: session.blobs, replay: replayAlways });
+          expect(silentlyAbsent(context, projection)).toEqual([]);
+          const known = await bytesByBlob(session);
+          const bytesOf = (resource: Resource) =>
+            resource.kind === "link" ? undefined : known.get(resource.blob);
+          expect(falseLosses(context, projection, bytesOf)).toEqual([]);
+          expect(written(context)).toBe(before);
+        }),
+        { numRuns },
+      );
+    });
 
-  test("gives the same bytes again, and as a body those of JSON.stringify", async () => {
-    await fc.assert(
-      fc.asyncProperty(sessions, async (session) => {
-        const context = contextAt(session);
-        const first = await project(context, target, { blobs: session.blobs });
-        const second = await project(context, target, { blobs: session.blobs });
-        expect(written(second.value)).toBe(written(first.value));
-        const body = Buffer.concat([...toBody(first, { model: "m" })]).toString();
-        expect(body).toBe(written({ model: "m", ...first.value }));
-      }),
-      { numRuns: 50 },
-    );
-  });
+    test("gives the same bytes again, and as a body those of JSON.stringify", async () => {
+      await fc.assert(
+        fc.asyncProperty(sessions, async (session) => {
+          const context = contextAt(session);
+          const first = await project(context, target, { blobs: session.blobs });
+          const second = await project(context, target, { blobs: session.blobs });
+          expect(written(second.value)).toBe(written(first.value));
+          const body = Buffer.concat([...toBody(first, { model: "m" })]).toString();
+          expect(body).toBe(written({ model: "m", ...first.value }));
+        }),
+        { numRuns: 30 },
+      );
+    });
 
-  test.runIf(keepsPrefix)("keeps the bytes of what a grown context had", async () => {
-    await fc.assert(
-      fc.asyncProperty(sessions, fc.nat(), async (session, at) => {
-        const cut = 1 + (at % session.entries.length);
-        const [before, after] = [contextAt(session, cut), contextAt(session)];
-        fc.pre(isPrefix(before, after));
-        const options = { blobs: session.blobs, replay: replayAlways };
-        const earlier = await project(before, target, options);
-        const later = await project(after, target, options);
-        // The named exceptions: a pending call got its result, a limit took an item, the instructions changed.
-        fc.pre(!earlier.losses.some(({ code }) => code === "interrupted"));
-        fc.pre(!earlier.warnings.some(({ code }) => code === "empty"));
-        const instructions = ({ request }: typeof later) => written(request.system);
-        fc.pre(tellsInstructions !== true || instructions(earlier) === instructions(later));
-        fc.pre(!newlyLimited(before, earlier.losses, later.losses));
-        const turnsOf = (value: object) => ({ ...value, system: "", systemInstruction: "" });
-        const kept = goesOn(turnsOf(earlier.value), turnsOf(later.value));
-        expect(kept ? [] : [earlier.value, later.value]).toEqual([]);
-      }),
-      { numRuns },
-    );
-  });
-});
+    test.runIf(keepsPrefix)("keeps the bytes of what a grown context had", async () => {
+      await fc.assert(
+        fc.asyncProperty(sessions, fc.nat(), async (session, at) => {
+          const cut = 1 + (at % session.entries.length);
+          const [before, after] = [contextAt(session, cut), contextAt(session)];
+          fc.pre(isPrefix(before, after));
+          const options = { blobs: session.blobs, replay: replayAlways };
+          const earlier = await project(before, target, options);
+          const later = await project(after, target, options);
+          // The named exceptions: a pending call got its result, a limit took an item, the instructions changed.
+          fc.pre(!earlier.losses.some(({ code }) => code === "interrupted"));
+          fc.pre(!earlier.warnings.some(({ code }) => code === "empty"));
+          const instructions = ({ request }: typeof later) => written(request.system);
+          fc.pre(tellsInstructions !== true || instructions(earlier) === instructions(later));
+          fc.pre(!newlyLimited(before, earlier.losses, later.losses));
+          const turnsOf = (value: object) => ({ ...value, system: "", systemInstruction: "" });
+          const kept = goesOn(turnsOf(earlier.value), turnsOf(later.value));
+          expect(kept ? [] : [earlier.value, later.value]).toEqual([]);
+        }),
+        { numRuns },
+      );
+    });
+  },
+);
 
 function isPrefix(before: Context, after: Context): boolean {
   return before.items.every((item, at) => written(item) === written(after.items[at]));

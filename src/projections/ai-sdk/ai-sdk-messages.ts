@@ -48,21 +48,16 @@ export function aiSdkMessages(options: AiSdkMessagesOptions): Target<AiSdkMessag
   const provider = stringArgument("model.provider", model.provider);
   const modelId = stringArgument("model.modelId", model.modelId);
   const family = familyOf(provider, modelId);
-  const { account, accepts = family.accepts, profile = family.limits, contextWindow } = options;
+  const { account, accepts = family.accepts, contextWindow } = options;
+  const limits = options.profile === undefined ? family.limits : { profile: options.profile };
   return {
     name: "ai-sdk-messages",
     maker: { ...makerNames(provider, modelId), ...(account === undefined ? {} : { account }) },
     accepts,
     ...(family.callId === undefined ? {} : { rules: { callId: family.callId } }),
-    ...(profile === undefined
+    ...(limits === undefined
       ? {}
-      : {
-          limits: {
-            profile,
-            ...(family.transport === undefined ? {} : { transport: family.transport }),
-            ...(contextWindow === undefined ? {} : { contextWindow }),
-          },
-        }),
+      : { limits: { ...limits, ...(contextWindow === undefined ? {} : { contextWindow }) } }),
     ...(family.estimate === undefined ? {} : { estimate: family.estimate }),
     ...(family.cacheKey === undefined ? {} : { maxCacheMarkers: 4 }),
     render: (request, tools) => renderMessages(request, tools, family.cacheKey),

@@ -1,11 +1,10 @@
-import { type LimitProfile, limitProfiles } from "../../limits/index.js";
-import type { Target, TargetMedia, TargetRules } from "../target.js";
+import { limitProfiles } from "../../limits/index.js";
+import type { Target, TargetLimits, TargetMedia, TargetRules } from "../target.js";
 
 /** What is known of a family of providers. */
 export interface Family {
   readonly accepts: TargetMedia;
-  readonly limits?: LimitProfile;
-  readonly transport?: string;
+  readonly limits?: Pick<TargetLimits, "profile" | "transport">;
   readonly estimate?: NonNullable<Target<unknown>["estimate"]>;
   readonly callId?: NonNullable<TargetRules["callId"]>;
   /** The name of its options, where they can hold a cache marker on a part. */
@@ -21,7 +20,7 @@ const unknown: Family = { accepts: { user: images, toolResult: [] } };
 
 const anthropic: Family = {
   accepts: { user: [...images, pdf, "text/*"], toolResult: [...images, pdf] },
-  limits: limitProfiles.anthropic,
+  limits: { profile: limitProfiles.anthropic },
   estimate: { image: "anthropic", pdf: "anthropic" },
   cacheKey: "anthropic",
 };
@@ -34,49 +33,65 @@ const anthropic: Family = {
  *   src/convert-to-….ts (stored copies, read 2026-11-21), and of @ai-sdk/anthropic 3.0.138 itself
  */
 const families: readonly (readonly [RegExp, Family])[] = [
-  [/^(?:bedrock\.anthropic|amazon-bedrock\.anthropic)\b/, { ...anthropic, transport: "bedrock" }],
-  [/^(?:vertex\.anthropic|google\.vertex\.anthropic)\b/, { ...anthropic, transport: "vertex" }],
-  [/^anthropic\b/, anthropic],
   [
-    /^amazon-bedrock\b/,
+    /^(?:amazon-)?bedrock\.anthropic\./,
+    { ...anthropic, limits: { profile: limitProfiles.anthropic, transport: "bedrock" } },
+  ],
+  [
+    /^(?:google\.)?vertex\.anthropic\./,
+    { ...anthropic, limits: { profile: limitProfiles.anthropic, transport: "vertex" } },
+  ],
+  [/^anthropic(?:\.|$)/, anthropic],
+  [
+    /^amazon-bedrock(?:\.|$)/,
     {
       accepts: { user: [...images, pdf], toolResult: images },
-      limits: limitProfiles.bedrockConverse,
+      limits: { profile: limitProfiles.bedrockConverse },
       estimate: { image: "anthropic" },
     },
   ],
   [
-    /^(?:openai|azure)[\w-]*\.responses$/,
-    { accepts: { user: [...images, pdf], toolResult: [...images, pdf] }, limits: limitProfiles.openai },
+    /^(?:openai|azure|azure-openai)\.responses$/,
+    {
+      accepts: { user: [...images, pdf], toolResult: [...images, pdf] },
+      limits: { profile: limitProfiles.openai },
+    },
   ],
   // Chat completions have the images of a tool's result written out as text.
   [
-    /^(?:openai|azure)[\w-]*\.chat$/,
-    { accepts: { user: [...images, pdf], toolResult: [] }, limits: limitProfiles.openai },
+    /^(?:openai|azure|azure-openai)\.chat$/,
+    { accepts: { user: [...images, pdf], toolResult: [] }, limits: { profile: limitProfiles.openai } },
   ],
   [
-    /^google\b/,
+    /^google\./,
     {
       accepts: { user: [...stills, pdf], toolResult: [] },
-      limits: limitProfiles.gemini,
+      limits: { profile: limitProfiles.gemini },
       estimate: { image: "gemini3", pdf: "gemini" },
     },
   ],
   [
-    /^mistral\b/,
+    /^mistral\./,
     {
       accepts: { user: [...images, pdf], toolResult: [] },
-      limits: limitProfiles.mistral,
+      limits: { profile: limitProfiles.mistral },
       callId: { character: /[A-Za-z0-9]/, maxLength: 9 },
     },
   ],
-  [/^xai\b/, { accepts: { user: ["image/png", "image/jpeg"], toolResult: [] }, limits: limitProfiles.xai }],
-  [/^groq\b/, { accepts: { user: images, toolResult: [] }, limits: limitProfiles.groq }],
+  [
+    /^xai\./,
+    {
+      accepts: { user: ["image/png", "image/jpeg"], toolResult: [] },
+      limits: { profile: limitProfiles.xai },
+    },
+  ],
+  [/^groq\./, { accepts: { user: images, toolResult: [] }, limits: { profile: limitProfiles.groq } }],
 ];
 
 /** What is known of a provider, by the name that its models say. Only models from Gemini 3 on see what is in a tool's result. */
 export function familyOf(provider: string, modelId: string): Family {
   const family = families.find(([name]) => name.test(provider))?.[1] ?? unknown;
-  if (family.limits !== limitProfiles.gemini || !/gemini-(?:[3-9]|\d\d)/.test(modelId)) return family;
+  if (family.limits?.profile !== limitProfiles.gemini || !/gemini-(?:[3-9]|\d\d)/.test(modelId))
+    return family;
   return { ...family, accepts: { ...family.accepts, toolResult: family.accepts.user } };
 }

@@ -5,7 +5,10 @@ import { type AssistantPart, isOwnPart } from "./own-part.js";
 import { optionsOf } from "./provider-options.js";
 import { outputOf, userPart } from "./shown.js";
 
-/** A request as messages, with cache markers where the provider's options can hold some. */
+/**
+ * A request as messages, with cache markers where the provider's options can hold some. Nothing is marked: a refusal names a place
+ * in the provider's own request, which is another one in these messages.
+ */
 export function renderMessages(
   { system, turns }: NeutralRequest,
   tools: RenderTools,
@@ -40,24 +43,19 @@ class MessageWriter {
         const { callId: toolCallId, name: toolName } = result;
         const output = outputOf(result, this.#tools);
         const part = { type: "tool-result" as const, toolCallId, toolName, output };
-        return this.#tools.mark({ ...part, ...this.options(result) }, result);
+        return { ...part, ...this.options(result) };
       });
       messages.push({ role: "tool", content });
     }
     if (parts.length > 0) {
-      const content = parts.map((part) =>
-        this.#tools.mark({ ...userPart(part, this.#tools), ...this.options(part) }, part),
-      );
+      const content = parts.map((part) => ({ ...userPart(part, this.#tools), ...this.options(part) }));
       messages.push({ role: "user", content });
     }
     return messages;
   }
 
   assistantSide({ parts }: AssistantTurn): AiSdkMessage[] {
-    const content = parts.flatMap((part) => {
-      const said = this.#said(part);
-      return said === undefined ? [] : [this.#tools.mark(said, part)];
-    });
+    const content = parts.flatMap((part) => this.#said(part) ?? []);
     return content.length === 0 ? [] : [{ role: "assistant", content }];
   }
 

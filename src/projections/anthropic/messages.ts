@@ -41,7 +41,7 @@ export interface AnthropicMessagesOptions {
  * const { value } = await project(await session.context(), anthropicMessages({ model }));
  * const reply = await client.messages.create({ model, max_tokens: 4096, ...value });
  * ```
- * @see https://platform.claude.com/docs/en/api/messages/create (stored copy read 2026-11-21)
+ * @see @anthropic-ai/sdk 1.11.0, resources/messages/messages.d.ts
  */
 export function anthropicMessages(options: AnthropicMessagesOptions): Target<AnthropicRequest> {
   const model = stringArgument("model", options.model);

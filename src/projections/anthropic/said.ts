@@ -47,20 +47,14 @@ export function toolsetOf(part: CallPart): string | undefined {
 }
 
 /**
- * Parts with calls at their end: text behind a call counts as what comes between it and its result.
+ * Parts with calls at their end, where text stands behind one: that would count as what comes between a call and its result.
  *
  * @see https://github.com/vercel/ai/issues/13013 (stored copy read 2026-11-21)
  */
 export function withCallsLast(parts: readonly SaidPart[]): readonly SaidPart[] {
-  const first = parts.findIndex(({ type }) => type === "call");
-  const last = parts.findLastIndex(({ type }) => type === "call");
-  const behind = parts.slice(last + 1);
-  if (first === -1 || behind.every(({ type }) => type !== "text")) return parts;
-  const isText = ({ type }: SaidPart) => type === "text";
-  return [
-    ...parts.slice(0, first),
-    ...behind.filter(isText),
-    ...parts.slice(first, last + 1),
-    ...behind.filter((part) => !isText(part)),
-  ];
+  const last = parts.findLastIndex(isCall);
+  if (last === -1 || !parts.slice(last + 1).some(({ type }) => type === "text")) return parts;
+  return [...parts.filter((part) => !isCall(part)), ...parts.filter(isCall)];
 }
+
+const isCall = ({ type }: SaidPart): boolean => type === "call";

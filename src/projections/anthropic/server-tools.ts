@@ -1,5 +1,5 @@
 import { isRecord } from "../../internal/shape.js";
-import type { OpaquePart, Turn } from "../turns.js";
+import type { OpaquePart, ResultPart, Turn } from "../turns.js";
 
 /** A block of a tool that the provider runs, which cannot go back as things are. */
 export interface StrayServerBlock {
@@ -11,8 +11,8 @@ export interface StrayServerBlock {
 
 /**
  * Calls of the provider's own tools without their results, and the other way round. A call may be open while its turn is: to the
- * end of the request, over user turns that have nothing but results. Words of the user's end the turn, and then the
- * request is refused for it.
+ * end of the request, over user turns that have nothing but results. What else the user's side shows ends the turn, and then
+ * the request is refused for it.
  *
  * @see https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons (stored copy read 2026-11-21)
  */
@@ -28,7 +28,7 @@ export function strayServerBlocks(turns: readonly Turn[]): readonly StrayServerB
   };
   turns.forEach((turn, index) => {
     if (turn.role === "user") {
-      if (turn.parts.length > 0) dropOpen(index);
+      if (turn.parts.length > 0 || turn.results.some(showsBehind)) dropOpen(index);
       return;
     }
     for (const part of turn.parts) {
@@ -42,6 +42,11 @@ export function strayServerBlocks(turns: readonly Turn[]): readonly StrayServerB
   });
   dropOpen(turns.findLastIndex(({ role }) => role === "assistant"));
   return stray;
+}
+
+/** Whether something of a result has to stand behind the results: one that failed is text only. */
+export function showsBehind({ isError, parts }: ResultPart): boolean {
+  return isError && parts.some(({ type }) => type !== "text");
 }
 
 function idsOf(data: unknown): { readonly call?: string; readonly result?: string } {

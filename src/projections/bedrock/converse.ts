@@ -48,8 +48,12 @@ export interface BedrockConverseOptions {
  *   https://docs.aws.amazon.com/bedrock/latest/userguide/tool-use.html (stored copies, 2026-11-21)
  * @example
  * ```ts
+ * import { ConverseCommand } from "@aws-sdk/client-bedrock-runtime";
+ *
  * const { value } = await project(await session.context(), bedrockConverse({ model }), { blobs });
- * const reply = await client.send(new ConverseCommand({ modelId: model, ...value, toolConfig }));
+ * const tools = [{ toolSpec: { name: "read", inputSchema: { json: { type: "object" } } } }];
+ * const command = new ConverseCommand({ modelId: model, ...value, toolConfig: { tools } });
+ * const reply = await client.send(command);
  * ```
  */
 export function bedrockConverse(options: BedrockConverseOptions): Target<BedrockRequest> {

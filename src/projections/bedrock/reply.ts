@@ -54,7 +54,10 @@ export interface ReadBedrockReplyOptions {
  * @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html (stored copy, 2026-11-21)
  * @example
  * ```ts
- * const reply = await client.send(new ConverseCommand({ modelId: model, messages }));
+ * import { ConverseCommand } from "@aws-sdk/client-bedrock-runtime";
+ *
+ * const { value } = await project(await session.context(), bedrockConverse({ model }), { blobs });
+ * const reply = await client.send(new ConverseCommand({ modelId: model, ...value }));
  * await session.appendMessage(readBedrockReply(reply, { model }));
  * ```
  */

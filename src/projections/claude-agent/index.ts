@@ -1,6 +1,18 @@
 /**
- * Being written.
+ * A session as a turn for the Claude Agent SDK.
  *
  * @module projections/claude-agent
  */
-export {};
+export type {
+  ClaudeCacheControl,
+  ClaudeDocumentBlock,
+  ClaudeImageBlock,
+  ClaudeReference,
+  ClaudeShownBlock,
+  ClaudeTextBlock,
+} from "../claude-blocks.js";
+export {
+  type ClaudeAgentMessage,
+  type ClaudeAgentMessagesOptions,
+  claudeAgentMessages,
+} from "./messages.js";

@@ -60,7 +60,8 @@ type Block = AssistantMessage["content"][number];
  * @see https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse (stored copy, 2026-11-21)
  * @example
  * ```ts
- * const reply = await client.models.generateContent({ model, contents });
+ * const { value } = await project(await session.context(), geminiContents({ model }), { blobs });
+ * const reply = await client.models.generateContent({ model, contents: value.contents });
  * await session.appendMessage(readGeminiReply(reply, { model }));
  * ```
  */

@@ -1,3 +1,4 @@
+import { oneOfOption } from "../../internal/arguments.js";
 import { type LimitProfile, limitProfiles } from "../../limits/index.js";
 import { type ContentBlock, contentBlock, documentTypes, imageTypes } from "../content-blocks.js";
 import type { RenderTools, Target } from "../target.js";
@@ -25,6 +26,7 @@ export interface McpContentOptions {
  *
  * The blocks are those of a tool's result too: `value.messages.map(({ content }) => content)`.
  *
+ * @throws TypeError for a `transport` that is neither
  * @see https://modelcontextprotocol.io/specification/2025-11-25/server/prompts (a stored copy, read 2026-11-21)
  * @example
  * ```ts
@@ -33,7 +35,8 @@ export interface McpContentOptions {
  * ```
  */
 export function mcpContent(options: McpContentOptions = {}): Target<McpContent> {
-  const { transport = "stdio", profile = limitProfiles.mcp } = options;
+  const transport = oneOfOption("transport", options.transport, ["stdio", "http"]);
+  const { profile } = options;
   const media = [...imageTypes, ...documentTypes];
   return {
     name: "mcp-content",
@@ -45,7 +48,7 @@ export function mcpContent(options: McpContentOptions = {}): Target<McpContent> 
       objectArguments: false,
       userFirst: false,
     },
-    limits: { profile, transport },
+    limits: profile === undefined ? { profile: limitProfiles.mcp, transport } : { profile },
     render: (request, tools) => ({ messages: [...messagesOf(request, tools)] }),
   };
 }

@@ -1,6 +1,48 @@
 /**
- * Being written.
+ * OpenAI's Chat Completions and Responses, and the way back from their replies.
  *
  * @module projections/openai
  */
-export {};
+export type { OpenaiBreakpoint } from "./breakpoint.js";
+export { type OpenaiChatOptions, openaiChat } from "./chat.js";
+export { type OpenaiChatReply, readOpenaiChatReply } from "./chat-reply.js";
+export type {
+  OpenaiChatCall,
+  OpenaiChatFile,
+  OpenaiChatImage,
+  OpenaiChatMessage,
+  OpenaiChatRefusal,
+  OpenaiChatText,
+  OpenaiChatValue,
+} from "./chat-value.js";
+export type {
+  OpenaiCodeInterpreter,
+  OpenaiCompaction,
+  OpenaiFileSearch,
+  OpenaiHostedItem,
+  OpenaiImageGeneration,
+  OpenaiMcpCall,
+  OpenaiMcpTools,
+  OpenaiWebSearch,
+} from "./hosted.js";
+export type { OpenaiOptions } from "./options.js";
+export type { OpenaiReplyOptions } from "./reply.js";
+export { type OpenaiResponsesOptions, openaiResponses } from "./responses.js";
+export { type OpenaiResponsesReply, readOpenaiResponsesReply } from "./responses-reply.js";
+export type {
+  OpenaiAnnotation,
+  OpenaiCaller,
+  OpenaiCustomCall,
+  OpenaiFunctionCall,
+  OpenaiInputFile,
+  OpenaiInputImage,
+  OpenaiInputPart,
+  OpenaiInputText,
+  OpenaiOutputMessage,
+  OpenaiOutputPart,
+  OpenaiPhase,
+  OpenaiReasoningItem,
+  OpenaiResponsesItem,
+  OpenaiResponsesValue,
+  OpenaiStatus,
+} from "./responses-value.js";

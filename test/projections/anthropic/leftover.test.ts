@@ -23,6 +23,7 @@ describe("leftoverOf and parseLeftover", () => {
 
   test("are nothing where nothing is left over", () => {
     expect(leftoverOf({ type: "text", text: "a", citations: undefined }, ["text"])).toBeUndefined();
+    expect(leftoverOf({ type: "text", text: "a", cache_control: {} }, ["text"])).toBeUndefined();
   });
 
   test.each(["", "a mark of another provider", "{", "[1]", "null", '{"a":1'])(

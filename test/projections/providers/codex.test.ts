@@ -1,12 +1,16 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { contextOf } from "sessile/content";
+import { project } from "sessile/projections";
+import { codexExec } from "sessile/projections/codex";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { base64, png } from "../../attachments/samples.js";
 import { accepted, rejected } from "../../support/providers/codex/rejected.js";
 import { codexRules } from "../../support/providers/codex/rules.js";
 import { runCodex } from "../../support/providers/codex/run-codex.js";
 import { testRules } from "../../support/providers/rejected.js";
+import { inlineBytes, richSession, shotBytes } from "../../support/rich-session.js";
 
 testRules(codexRules, accepted, rejected);
 
@@ -27,6 +31,29 @@ describe("codex exec", () => {
       prompt: "--help me\n",
       images: [image("b c.png"), image("a.png")],
     });
+  });
+
+  test("is given a session by its projection, images as files", async () => {
+    const { messages, blobs } = await richSession();
+    const [, first] = messages;
+    const written = new Map<string, string>();
+    const pathOf = ({ base64: data }: { readonly base64: string }) => {
+      const path = written.get(data) ?? shot(`image ${written.size}.png`);
+      written.set(data, path);
+      return path;
+    };
+    const context = contextOf(first === undefined ? [] : [first]);
+    const { value, losses } = await project(context, codexExec({ pathOf }), { blobs });
+    for (const [data, path] of written) await writeFile(path, Buffer.from(data, "base64"));
+    expect(await runCodex(value.args, value.prompt)).toEqual({
+      exitCode: 0,
+      prompt: value.prompt,
+      images: [shotBytes, inlineBytes].map((bytes, at) => ({
+        path: shot(`image ${at}.png`),
+        base64: base64(bytes),
+      })),
+    });
+    expect(losses.map(({ code }) => code)).toEqual(["unsupported", "asText"]);
   });
 
   test("takes a prompt behind an image for an image", async () => {

@@ -10,7 +10,7 @@ const maxMarkers = 4;
 export const cacheRules: readonly ProviderRule<AnthropicRequest>[] = [
   {
     id: "at-most-four-cache-markers",
-    source: `${sources.promptCaching}; ${sources.fourMarkers}`,
+    source: sources.fourMarkers,
     check: (request) => {
       const { length } = markers(request);
       if (length <= maxMarkers) return [];

@@ -15,12 +15,12 @@ const resultOf = (block: Block) => stringField(block, "tool_use_id");
 export const callRules: readonly ProviderRule<AnthropicRequest>[] = [
   {
     id: "calls-are-answered",
-    source: `${sources.handleToolCalls}; ${sources.answered}`,
+    source: `${sources.stopReasons}#tool_use; ${sources.answered}`,
     check: ({ turns }) => turns.flatMap((turn, index) => unanswered(turn, turns[index + 1])),
   },
   {
     id: "results-come-first",
-    source: `${sources.handleToolCalls}; ${sources.stopReasons}#tool_use`,
+    source: `${sources.stopReasons}#tool_use`,
     check: ({ turns }) => turns.flatMap((turn, index) => late(turn, turns[index - 1])),
   },
   {

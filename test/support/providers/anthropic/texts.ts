@@ -52,7 +52,8 @@ export const textRules: readonly ProviderRule<AnthropicRequest>[] = [
   {
     id: "no-space-at-the-end",
     source: sources.trailingSpace,
-    check: ({ turns }) => {
+    check: ({ model, turns }) => {
+      if (isRecent(model)) return [];
       const last = turns.at(-1);
       const block = last?.role === "assistant" ? last.blocks.at(-1) : undefined;
       const text = block === undefined ? undefined : textOf(block);

@@ -1,6 +1,6 @@
 import { bedrockConverse } from "sessile/projections/bedrock";
 import type { HazardMaker } from "../../../arbitraries/hazards.js";
-import type { CheckedTarget } from "../../checked-targets.js";
+import { type CheckedTarget, foreign } from "../../checked-target.js";
 import { written } from "../../projection-oracle.js";
 import { breaches } from "../rule.js";
 import { bedrockRules } from "./rules.js";
@@ -28,7 +28,7 @@ function checked(model: string, others: readonly HazardMaker[]): CheckedTarget {
 }
 
 /** Bedrock's Converse, for a model that signs its reasoning and one that does not. */
-export const checkedBedrock = (foreign: HazardMaker): readonly CheckedTarget[] => [
+export const checkedBedrock: readonly CheckedTarget[] = [
   checked(claude, [maker(nova), foreign]),
   checked(nova, [maker(claude), foreign]),
 ];

@@ -53,7 +53,7 @@ export function asking(
 }
 
 /** A conversation with everything in it that Claude takes. */
-export const validMessages: readonly Json[] = [
+const validMessages: readonly Json[] = [
   user(
     text("Look at these."),
     image("png", samples.png),

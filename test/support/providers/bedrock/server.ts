@@ -27,7 +27,7 @@ export function startBedrock(script: BedrockScript): Promise<ProviderServer> {
 }
 
 /** The error as Bedrock writes it: its name is in a header, and all places are in its words. */
-export function refusal({ problem }: Breach): Answer {
+function refusal({ problem }: Breach): Answer {
   return {
     status: 400,
     headers: { "x-amzn-errortype": "ValidationException:http://internal.amazon.com/coral/" },

@@ -67,7 +67,7 @@ export function isClaude(model: string): boolean {
   return /anthropic|claude/.test(model);
 }
 
-export function list(value: unknown): readonly unknown[] {
+function list(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
@@ -76,7 +76,7 @@ export function record(value: unknown): WireRecord {
 }
 
 /** A path as the first look at a request writes it: members of lists are counted from 1. */
-export function smithyPath(path: string): string {
+function smithyPath(path: string): string {
   return path.replace(/\.(\d+)/g, (_, at: string) => `.${Number(at) + 1}.member`);
 }
 

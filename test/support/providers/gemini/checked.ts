@@ -1,6 +1,6 @@
 import { geminiContents } from "sessile/projections/gemini";
 import type { HazardMaker } from "../../../arbitraries/hazards.js";
-import type { CheckedTarget } from "../../checked-targets.js";
+import { type CheckedTarget, foreign } from "../../checked-target.js";
 import { written } from "../../projection-oracle.js";
 import { breaches } from "../rule.js";
 import { geminiRules } from "./rules.js";
@@ -29,7 +29,7 @@ function checked(model: string, others: readonly HazardMaker[]): CheckedTarget {
 }
 
 /** The Gemini API, for a model that signs and one that does not. */
-export const checkedGemini = (foreign: HazardMaker): readonly CheckedTarget[] => [
+export const checkedGemini: readonly CheckedTarget[] = [
   checked(gemini3, [maker(gemini25), foreign]),
   checked(gemini25, [maker(gemini3), foreign]),
 ];

@@ -87,7 +87,7 @@ function unknown(path: string, kind: string, fields: Readonly<Record<string, unk
 }
 
 /** Fields as Google's messages write them. */
-export const snake = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+const snake = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 const functionNames: Rule = {
   id: "function-names",

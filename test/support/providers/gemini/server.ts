@@ -38,7 +38,7 @@ function notFound({ path }: ReceivedRequest): Breach {
 }
 
 /** The error as the API writes it. */
-export function refusal({ rule, path, problem }: Breach): Answer {
+function refusal({ rule, path, problem }: Breach): Answer {
   const violation = { field: path, description: problem };
   const details = [{ "@type": "type.googleapis.com/google.rpc.BadRequest", fieldViolations: [violation] }];
   const error = {

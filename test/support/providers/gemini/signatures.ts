@@ -7,7 +7,7 @@ type Rule = ProviderRule<GeminiRequest>;
 const page = "https://ai.google.dev/gemini-api/docs/thought-signatures";
 
 /** What stands for a signature that there never was, so that a history of another model is taken. */
-export const dummySignatures = ["skip_thought_signature_validator", "context_engineering_is_the_way_to_go"];
+const dummySignatures = ["skip_thought_signature_validator", "context_engineering_is_the_way_to_go"];
 
 const prefix = "signed by ";
 

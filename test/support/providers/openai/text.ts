@@ -2,7 +2,7 @@ import type { Fault } from "../rule.js";
 import { pathOf } from "./parse.js";
 
 /** Every string in a value and its path. */
-export function* stringsIn(value: unknown, path: readonly PropertyKey[]): Generator<[string, string]> {
+function* stringsIn(value: unknown, path: readonly PropertyKey[]): Generator<[string, string]> {
   if (typeof value === "string") yield [value, pathOf(path)];
   else if (Array.isArray(value)) {
     for (const [index, item] of value.entries()) yield* stringsIn(item, [...path, index]);

@@ -1,0 +1,144 @@
+import type { AssistantMessage, StopReason } from "../../content/index.js";
+import { isRecord } from "../../internal/shape.js";
+import { chatApi } from "./chat.js";
+import { customMark, rawMark, refusalMark } from "./chat-marks.js";
+import { argumentsOf, rawArguments } from "./json.js";
+import { type OpenaiReplyOptions, replyMessage, usageOf } from "./reply.js";
+
+/** What is read of a completion; that of any version of the official client is one. */
+export interface OpenaiChatReply {
+  /** Seconds since 1970. */
+  readonly created: number;
+  readonly model: string;
+  readonly choices: readonly {
+    readonly finish_reason: string | null;
+    readonly message: {
+      readonly content: string | null;
+      readonly refusal?: string | null;
+      readonly audio?: { readonly transcript: string } | null;
+      readonly tool_calls?: readonly { readonly id: string; readonly type: string }[] | null;
+    };
+  }[];
+  readonly usage?: {
+    readonly prompt_tokens: number;
+    readonly completion_tokens: number;
+    readonly total_tokens: number;
+    readonly prompt_tokens_details?: {
+      readonly cached_tokens?: number | null;
+      readonly cache_write_tokens?: number | null;
+    } | null;
+  } | null;
+}
+
+/**
+ * The first choice of a completion as an assistant message: text, refusals and calls, which {@link openaiChat} gives back as
+ * they came; reasoning, where a provider adds it, for people to read; what was said aloud as its transcript.
+ *
+ * @example
+ * ```ts
+ * const { value } = await project(await session.context(), openaiChat({ model }));
+ * const reply = await client.chat.completions.create({ model, ...value });
+ * await session.appendMessage(readOpenaiChatReply(reply));
+ * ```
+ */
+export function readOpenaiChatReply(
+  reply: OpenaiChatReply,
+  options: OpenaiReplyOptions = {},
+): AssistantMessage {
+  const [choice] = reply.choices;
+  const { usage } = reply;
+  const details = usage?.prompt_tokens_details;
+  return replyMessage(
+    {
+      api: chatApi,
+      model: reply.model,
+      content: choice === undefined ? [] : contentOf(choice.message),
+      usage:
+        usage === undefined || usage === null
+          ? undefined
+          : usageOf({
+              input: usage.prompt_tokens,
+              output: usage.completion_tokens,
+              cacheRead: details?.cached_tokens ?? undefined,
+              cacheWrite: details?.cache_write_tokens ?? undefined,
+              total: usage.total_tokens,
+            }),
+      ...stopOf(choice?.finish_reason),
+      createdAt: reply.created,
+    },
+    options,
+  );
+}
+
+type Content = AssistantMessage["content"];
+type Message = OpenaiChatReply["choices"][number]["message"];
+
+/** Where those who speak the protocol put reasoning; pi marks it with the member's name too. */
+const reasoningMembers = ["reasoning_content", "reasoning", "reasoning_text"];
+
+function contentOf(message: Message): Content {
+  const { content, refusal, audio, tool_calls } = message;
+  return [
+    ...reasoningIn(message),
+    ...textBlock(content),
+    ...textBlock(audio?.transcript),
+    ...textBlock(refusal).map((block) => ({ ...block, textSignature: refusalMark })),
+    ...(tool_calls ?? []).flatMap(callBlock),
+  ];
+}
+
+function reasoningIn(message: object): Content {
+  if (!isRecord(message)) return [];
+  for (const member of reasoningMembers) {
+    const thinking = message[member];
+    if (typeof thinking === "string" && thinking !== "") {
+      return [{ type: "thinking", thinking, thinkingSignature: member }];
+    }
+  }
+  return [];
+}
+
+function textBlock(text: string | null | undefined) {
+  return text === null || text === undefined || text === "" ? [] : [{ type: "text" as const, text }];
+}
+
+function callBlock(call: { readonly id: string; readonly type: string }): Content {
+  const { id } = call;
+  if ("function" in call && isRecord(call.function)) {
+    const { name, arguments: text } = call.function;
+    if (typeof name !== "string" || typeof text !== "string") return [];
+    const raw = rawArguments(text);
+    return [
+      {
+        type: "toolCall",
+        id,
+        name,
+        arguments: argumentsOf(text),
+        ...(raw === undefined ? {} : { thoughtSignature: rawMark(raw) }),
+      },
+    ];
+  }
+  if (!("custom" in call) || !isRecord(call.custom)) return [{ type: "opaque", data: call }];
+  const { name, input } = call.custom;
+  if (typeof name !== "string" || typeof input !== "string") return [{ type: "opaque", data: call }];
+  return [{ type: "toolCall", id, name, arguments: { input }, thoughtSignature: customMark }];
+}
+
+function stopOf(reason: string | null | undefined): {
+  readonly stopReason: StopReason;
+  readonly errorMessage?: string;
+} {
+  switch (reason) {
+    case "stop":
+    case null:
+    case undefined:
+      return { stopReason: "stop" };
+    case "length":
+      return { stopReason: "length" };
+    case "tool_calls":
+    case "function_call":
+      return { stopReason: "toolUse" };
+    default:
+      return { stopReason: "error", errorMessage: `the reply ended with ${JSON.stringify(reason)}` };
+  }
+}

@@ -1,0 +1,94 @@
+import { isRecord } from "../../internal/shape.js";
+import { cleanJson } from "../clean.js";
+import type { OpaquePart, ReasoningPart, SaidPart } from "../turns.js";
+import { isHostedItem } from "./hosted.js";
+import { parsed } from "./json.js";
+import { isStatus } from "./responses-marks.js";
+import type { OpenaiReasoningItem } from "./responses-value.js";
+
+/** What a reasoning part goes back as. */
+export type SentReasoning = OpenaiReasoningItem | { readonly type: "item_reference"; readonly id: string };
+
+/** Ids of items: https://github.com/Wei-Shaw/sub2api/issues/954 and https://github.com/can1357/oh-my-pi/issues/284 (stored copies, 2026-11-21). */
+const itemId = /^[A-Za-z0-9_-]{1,64}$/;
+
+/** Whether an id is one that the API takes back for an item of this kind. */
+export function isItemId(id: unknown, prefix: string): id is string {
+  return typeof id === "string" && itemId.test(id) && id.startsWith(prefix);
+}
+
+/**
+ * The item that a signature holds, as pi and this library store it, or a reference to it where it is not encrypted and
+ * responses are stored; otherwise why it cannot go back.
+ */
+export function reasoningItem(signature: string, stored: boolean): SentReasoning | string {
+  const data = parsed(signature);
+  if (!isRecord(data) || data.type !== "reasoning") return "reasoning without its item";
+  const { id, encrypted_content, summary } = data;
+  if (!isItemId(id, "rs")) return "reasoning whose item has an id that the API does not take";
+  if (typeof encrypted_content !== "string" || encrypted_content === "") {
+    return stored
+      ? { type: "item_reference", id }
+      : "reasoning that is not encrypted, of a response that is not stored";
+  }
+  // Members that are null are refused: https://github.com/BerriAI/litellm/issues/13420 (stored copy, 2026-11-21).
+  const item = Object.fromEntries(Object.entries(data).filter(([, value]) => value !== null));
+  if (!Array.isArray(summary) || !isReasoningItem(item)) return "reasoning whose item is not whole";
+  return cleanJson(item, false) === item ? item : "reasoning with text that is not well-formed";
+}
+
+function isReasoningItem(item: unknown): item is OpenaiReasoningItem {
+  if (!isRecord(item)) return false;
+  const { id, summary, content, encrypted_content, status } = item;
+  return (
+    typeof id === "string" &&
+    typeof encrypted_content === "string" &&
+    areTexts(summary, "summary_text") &&
+    (content === undefined || areTexts(content, "reasoning_text")) &&
+    (status === undefined || isStatus(status))
+  );
+}
+
+function areTexts(list: unknown, type: string): boolean {
+  return (
+    Array.isArray(list) &&
+    list.every((one) => isRecord(one) && one.type === type && typeof one.text === "string")
+  );
+}
+
+/** A part that does not go back, and why. */
+export interface RefusedPart {
+  readonly part: ReasoningPart | OpaquePart;
+  /** In words for people. */
+  readonly reason: string;
+}
+
+/**
+ * What of a message cannot go back. Reasoning and what it led to are one: where an item of the message is missing, so are all
+ * of them, and the others go without their ids. Of two reasoning items in a row the first has nothing that follows it.
+ *
+ * @see https://github.com/UKGovernmentBEIS/inspect_ai/pull/1990 and https://github.com/mastra-ai/mastra/issues/8738 (stored
+ *   copies, 2026-11-21)
+ */
+export function refusedParts(said: readonly SaidPart[], stored: boolean): readonly RefusedPart[] {
+  const own = said.filter((part) => part.type === "reasoning" || part.type === "opaque");
+  const problems = own.map((part) => problemOf(part, stored));
+  const [first] = problems.filter((problem) => problem !== undefined);
+  if (first !== undefined) {
+    return own.map((part, at) => ({ part, reason: problems[at] ?? `part of a reply with ${first}` }));
+  }
+  return said.flatMap((part, at) => {
+    const next = said[at + 1];
+    if (part.type !== "reasoning" || (next !== undefined && next.type !== "reasoning")) return [];
+    return [{ part, reason: "reasoning without an item of its own after it" }];
+  });
+}
+
+function problemOf(part: ReasoningPart | OpaquePart, stored: boolean): string | undefined {
+  if (part.type === "reasoning") {
+    const item = reasoningItem(part.signature, stored);
+    return typeof item === "string" ? item : undefined;
+  }
+  if (!isHostedItem(part.data)) return "an item that cannot go back by itself";
+  return cleanJson(part.data, false) === part.data ? undefined : "an item with text that is not well-formed";
+}

@@ -1,0 +1,63 @@
+import type { AssistantMessage, StopReason, ToolCall, Usage } from "../../content/index.js";
+
+/** What a reply does not say of itself. */
+export interface OpenaiReplyOptions {
+  /** As for the target that asked; default `openai`. */
+  readonly provider?: string;
+  /** As in the request; by default what the reply names, which may be a dated snapshot of it. */
+  readonly model?: string;
+  /** As for the target that asked. */
+  readonly account?: string;
+}
+
+/** What a reply comes to. */
+export interface ReadReply {
+  readonly api: string;
+  readonly model: string;
+  readonly content: AssistantMessage["content"];
+  readonly usage: Usage | undefined;
+  readonly stopReason: StopReason;
+  readonly errorMessage?: string;
+  /** Seconds since 1970. */
+  readonly createdAt: number;
+}
+
+/** The message of a reply. */
+export function replyMessage(read: ReadReply, options: OpenaiReplyOptions): AssistantMessage {
+  const { api, model, content, usage, stopReason, errorMessage, createdAt } = read;
+  return {
+    role: "assistant",
+    content,
+    api,
+    provider: options.provider ?? "openai",
+    model: options.model ?? model,
+    ...(options.account === undefined ? {} : { account: options.account }),
+    ...(usage === undefined ? {} : { usage }),
+    // Some who speak the protocol say `stop` behind calls too.
+    stopReason: stopReason === "stop" && content.some(isCall) ? "toolUse" : stopReason,
+    ...(errorMessage === undefined ? {} : { errorMessage }),
+    timestamp: createdAt * 1000,
+  };
+}
+
+function isCall(block: AssistantMessage["content"][number]): block is ToolCall {
+  return block.type === "toolCall";
+}
+
+/** Tokens as this library counts them: what came from the cache, or went into it, is no part of the input. */
+export function usageOf(tokens: {
+  readonly input: number;
+  readonly output: number;
+  readonly cacheRead: number | undefined;
+  readonly cacheWrite: number | undefined;
+  readonly total: number | undefined;
+}): Usage {
+  const { output, cacheRead = 0, cacheWrite = 0 } = tokens;
+  return {
+    input: Math.max(0, tokens.input - cacheRead - cacheWrite),
+    output,
+    cacheRead,
+    cacheWrite,
+    totalTokens: tokens.total ?? tokens.input + output,
+  };
+}

@@ -1,0 +1,165 @@
+import { isRecord } from "../../internal/shape.js";
+import { parsed } from "./json.js";
+import { hasMembers, type Members } from "./members.js";
+import type {
+  OpenaiAnnotation,
+  OpenaiCaller,
+  OpenaiOutputMessage,
+  OpenaiOutputPart,
+  OpenaiPhase,
+  OpenaiStatus,
+} from "./responses-value.js";
+
+/**
+ * What is kept beside a text or a call of Responses so that its item goes back as it came. A text's mark is pi's, JSON with
+ * `v`, `id` and `phase` or the bare id, so that either continues the other's sessions; what pi does not know is in `sessile`.
+ */
+export interface TextMark {
+  readonly id: string;
+  readonly phase?: OpenaiPhase;
+  readonly status: OpenaiStatus;
+  /** No reasoning led to it, so that its id can go without one. */
+  readonly alone: boolean;
+  /** How the text divides into parts; one text without annotations where there is none. */
+  readonly parts?: readonly PartMark[];
+}
+
+type PartMark =
+  | { readonly type: "output_text"; readonly length: number; readonly annotations: OpenaiAnnotation[] }
+  | { readonly type: "refusal"; readonly length: number };
+
+/** What is kept beside a call, where its id, name and arguments do not tell all. */
+export interface CallMark {
+  readonly alone: boolean;
+  /**
+   * It is one of a custom tool, whose text is the argument `input`: the id of its item, or an empty text. pi would take that id, in the
+   * stored id of the call, for one of a function.
+   */
+  readonly custom?: string;
+  /** The arguments as the model wrote them. */
+  readonly arguments?: string;
+  readonly namespace?: string;
+  readonly caller?: OpenaiCaller;
+  readonly status: OpenaiStatus;
+}
+
+/** The mark of a message of the model. */
+export function printTextMark({ id, phase, status, content }: OpenaiOutputMessage, alone: boolean): string {
+  const [only] = content;
+  const isPlain = content.length === 1 && only?.type === "output_text" && only.annotations.length === 0;
+  const more = {
+    ...(alone ? { alone } : {}),
+    ...(status === "completed" ? {} : { status }),
+    ...(isPlain ? {} : { parts: content.map(partMark) }),
+  };
+  const known = { v: 1, id, ...(phase === undefined ? {} : { phase }) };
+  return JSON.stringify(Object.keys(more).length === 0 ? known : { ...known, sessile: more });
+}
+
+function partMark(part: OpenaiOutputPart): PartMark {
+  return part.type === "refusal"
+    ? { type: "refusal", length: part.refusal.length }
+    : { type: "output_text", length: part.text.length, annotations: part.annotations };
+}
+
+/** Reads a text's mark, pi's or this library's. */
+export function readTextMark(mark: string): TextMark {
+  const data = mark.startsWith("{") ? parsed(mark) : undefined;
+  if (!isRecord(data) || data.v !== 1 || typeof data.id !== "string") {
+    return { id: mark, status: "completed", alone: false };
+  }
+  const more = isRecord(data.sessile) ? data.sessile : {};
+  const parts = Array.isArray(more.parts) && more.parts.every(isPartMark) ? { parts: more.parts } : {};
+  return {
+    id: data.id,
+    ...(isPhase(data.phase) ? { phase: data.phase } : {}),
+    status: isStatus(more.status) ? more.status : "completed",
+    alone: more.alone === true,
+    ...parts,
+  };
+}
+
+/** A text as the parts that its mark tells of, or as one where they do not fit it. */
+export function partsOf(text: string, { parts }: Pick<TextMark, "parts">): OpenaiOutputPart[] {
+  const length = parts?.reduce((sum, part) => sum + part.length, 0);
+  if (parts === undefined || length !== text.length) return [{ type: "output_text", text, annotations: [] }];
+  let at = 0;
+  return parts.flatMap((part): OpenaiOutputPart[] => {
+    const piece = text.slice(at, at + part.length);
+    at += part.length;
+    if (piece === "") return [];
+    return part.type === "refusal"
+      ? [{ type: "refusal", refusal: piece }]
+      : [{ type: "output_text", text: piece, annotations: structuredClone(part.annotations) }];
+  });
+}
+
+/** The mark of a call; none where there is nothing to say. */
+export function printCallMark(mark: CallMark): string | undefined {
+  const { alone, custom, status, arguments: text, namespace, caller } = mark;
+  const said = {
+    ...(alone ? { alone } : {}),
+    ...(custom === undefined ? {} : { custom }),
+    ...(text === undefined ? {} : { arguments: text }),
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(caller === undefined ? {} : { caller }),
+    ...(status === "completed" ? {} : { status }),
+  };
+  return Object.keys(said).length === 0 ? undefined : JSON.stringify({ v: 1, ...said });
+}
+
+/** Reads a call's mark. */
+export function readCallMark(mark: string | undefined): CallMark {
+  const data = mark === undefined ? undefined : parsed(mark);
+  if (!isRecord(data) || data.v !== 1) return { alone: false, status: "completed" };
+  return {
+    alone: data.alone === true,
+    ...(typeof data.custom === "string" ? { custom: data.custom } : {}),
+    ...(typeof data.arguments === "string" ? { arguments: data.arguments } : {}),
+    ...(typeof data.namespace === "string" ? { namespace: data.namespace } : {}),
+    ...(isCaller(data.caller) ? { caller: data.caller } : {}),
+    status: isStatus(data.status) ? data.status : "completed",
+  };
+}
+
+/** Whether a value is a phase that is known. */
+export function isPhase(value: unknown): value is OpenaiPhase {
+  return value === "commentary" || value === "final_answer";
+}
+
+/** Whether a value is a status of an item. */
+export function isStatus(value: unknown): value is OpenaiStatus {
+  return value === "in_progress" || value === "completed" || value === "incomplete";
+}
+
+/** Whether a value says who called. */
+export function isCaller(value: unknown): value is OpenaiCaller {
+  if (!isRecord(value)) return false;
+  return value.type === "direct" || (value.type === "program" && typeof value.caller_id === "string");
+}
+
+function isPartMark(value: unknown): value is PartMark {
+  if (!isRecord(value) || !Number.isSafeInteger(value.length) || Number(value.length) < 0) return false;
+  if (value.type === "refusal") return true;
+  return (
+    value.type === "output_text" && Array.isArray(value.annotations) && value.annotations.every(isAnnotation)
+  );
+}
+
+const annotationMembers = {
+  file_citation: { file_id: "string", filename: "string", index: "number" },
+  url_citation: { url: "string", title: "string", start_index: "number", end_index: "number" },
+  container_file_citation: {
+    container_id: "string",
+    file_id: "string",
+    filename: "string",
+    start_index: "number",
+    end_index: "number",
+  },
+  file_path: { file_id: "string", index: "number" },
+} satisfies Record<OpenaiAnnotation["type"], Members>;
+
+/** Whether a value is an annotation that goes back. */
+export function isAnnotation(value: unknown): value is OpenaiAnnotation {
+  return hasMembers(value, annotationMembers);
+}

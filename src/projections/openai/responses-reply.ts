@@ -1,0 +1,184 @@
+import type { AssistantMessage, StopReason, ToolCall } from "../../content/index.js";
+import { isRecord } from "../../internal/shape.js";
+import { argumentsOf, rawArguments } from "./json.js";
+import { type OpenaiReplyOptions, replyMessage, usageOf } from "./reply.js";
+import { responsesApi } from "./responses.js";
+import {
+  isAnnotation,
+  isCaller,
+  isPhase,
+  isStatus,
+  printCallMark,
+  printTextMark,
+} from "./responses-marks.js";
+import type { OpenaiOutputPart } from "./responses-value.js";
+
+/** What is read of a response; that of any version of the official client is one. */
+export interface OpenaiResponsesReply {
+  /** Seconds since 1970. */
+  readonly created_at: number;
+  readonly model: string;
+  readonly status?: string;
+  readonly error: { readonly code: string; readonly message: string } | null;
+  readonly incomplete_details: { readonly reason?: string } | null;
+  readonly output: readonly { readonly type: string }[];
+  readonly usage?: {
+    readonly input_tokens: number;
+    readonly output_tokens: number;
+    readonly total_tokens: number;
+    readonly input_tokens_details?: {
+      readonly cached_tokens?: number;
+      readonly cache_write_tokens?: number;
+    };
+  };
+}
+
+/**
+ * A response as an assistant message: reasoning with its item as the signature, text with the ids and phases of its messages,
+ * calls with the ids of their items, and what else the API did as it is; {@link openaiResponses} gives all of it back as it came.
+ * Log probabilities are not kept.
+ *
+ * @example
+ * ```ts
+ * const { value } = await project(await session.context(), openaiResponses({ model }));
+ * const reply = await client.responses.create({ model, store: false, ...value });
+ * await session.appendMessage(readOpenaiResponsesReply(reply));
+ * ```
+ */
+export function readOpenaiResponsesReply(
+  reply: OpenaiResponsesReply,
+  options: OpenaiReplyOptions = {},
+): AssistantMessage {
+  const { output, usage } = reply;
+  const alone = output.every(({ type }) => type !== "reasoning");
+  const details = usage?.input_tokens_details;
+  return replyMessage(
+    {
+      api: responsesApi,
+      model: reply.model,
+      content: output.flatMap((item) => blocksOf({ ...item }, alone)),
+      usage:
+        usage === undefined || usage === null
+          ? undefined
+          : usageOf({
+              input: usage.input_tokens,
+              output: usage.output_tokens,
+              cacheRead: details?.cached_tokens,
+              cacheWrite: details?.cache_write_tokens,
+              total: usage.total_tokens,
+            }),
+      ...stopOf(reply),
+      createdAt: reply.created_at,
+    },
+    options,
+  );
+}
+
+type Content = AssistantMessage["content"];
+type Item = Readonly<Record<string, unknown>>;
+
+/** An item that is not as it should be is kept as it is. */
+function blocksOf(item: Item, alone: boolean): Content {
+  switch (item.type) {
+    case "reasoning":
+      return [{ type: "thinking", thinking: reasoningText(item), thinkingSignature: JSON.stringify(item) }];
+    case "message":
+      return messageBlocks(item, alone);
+    case "function_call":
+      return callBlocks(item, alone, false);
+    case "custom_tool_call":
+      return callBlocks(item, alone, true);
+    default:
+      return [{ type: "opaque", data: item }];
+  }
+}
+
+function reasoningText({ summary, content }: Item): string {
+  const texts = (list: unknown) =>
+    (Array.isArray(list) ? list : [])
+      .map((one: unknown) => (isRecord(one) && typeof one.text === "string" ? one.text : ""))
+      .join("\n\n");
+  const summarized = texts(summary);
+  return summarized === "" ? texts(content) : summarized;
+}
+
+function messageBlocks(item: Item, alone: boolean): Content {
+  const { id, phase, status, content } = item;
+  if (typeof id !== "string" || !Array.isArray(content)) return [{ type: "opaque", data: item }];
+  const parts = content.flatMap(outputPart);
+  const text = parts.map((part) => (part.type === "refusal" ? part.refusal : part.text)).join("");
+  if (text === "") return [];
+  const message = {
+    type: "message" as const,
+    id,
+    role: "assistant" as const,
+    status: isStatus(status) ? status : "completed",
+    ...(isPhase(phase) ? { phase } : {}),
+    content: parts,
+  };
+  return [{ type: "text", text, textSignature: printTextMark(message, alone) }];
+}
+
+function outputPart(part: unknown): readonly OpenaiOutputPart[] {
+  if (!isRecord(part)) return [];
+  if (part.type === "refusal" && typeof part.refusal === "string") {
+    return part.refusal === "" ? [] : [{ type: "refusal", refusal: part.refusal }];
+  }
+  if (part.type !== "output_text" || typeof part.text !== "string" || part.text === "") return [];
+  const { text, annotations } = part;
+  return [
+    {
+      type: "output_text",
+      text,
+      annotations: Array.isArray(annotations) ? annotations.filter(isAnnotation) : [],
+    },
+  ];
+}
+
+function callBlocks(item: Item, alone: boolean, custom: boolean): Content {
+  const { call_id, id, name, caller, namespace, status } = item;
+  const text = custom ? item.input : item.arguments;
+  if (typeof call_id !== "string" || typeof name !== "string" || typeof text !== "string") {
+    return [{ type: "opaque", data: item }];
+  }
+  const raw = custom ? undefined : rawArguments(text);
+  const hasId = typeof id === "string" && id !== "";
+  const mark = printCallMark({
+    alone: alone && hasId,
+    ...(custom ? { custom: hasId ? id : "" } : {}),
+    ...(raw === undefined ? {} : { arguments: raw }),
+    ...(typeof namespace === "string" ? { namespace } : {}),
+    ...(isCaller(caller) ? { caller } : {}),
+    status: isStatus(status) ? status : "completed",
+  });
+  const call: ToolCall = {
+    type: "toolCall",
+    // As pi has it: the call's own id, and that of its item.
+    id: hasId && !custom ? `${call_id}|${id}` : call_id,
+    name,
+    arguments: custom ? { input: text } : argumentsOf(text),
+    ...(mark === undefined ? {} : { thoughtSignature: mark }),
+  };
+  return [call];
+}
+
+function stopOf({ status, error, incomplete_details }: OpenaiResponsesReply): {
+  readonly stopReason: StopReason;
+  readonly errorMessage?: string;
+} {
+  if (error !== null && error !== undefined) {
+    return { stopReason: "error", errorMessage: `${error.code}: ${error.message}` };
+  }
+  switch (status) {
+    case "completed":
+    case undefined:
+      return { stopReason: "stop" };
+    case "cancelled":
+      return { stopReason: "aborted" };
+    case "incomplete":
+      if (incomplete_details?.reason !== "content_filter") return { stopReason: "length" };
+      return { stopReason: "error", errorMessage: "the reply was cut off by the content filter" };
+    default:
+      return { stopReason: "error", errorMessage: `the response is ${status}` };
+  }
+}

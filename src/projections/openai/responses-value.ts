@@ -1,0 +1,113 @@
+import type { OpenaiBreakpoint } from "./breakpoint.js";
+import type { OpenaiHostedItem } from "./hosted.js";
+
+/** Text in a message, or in what a tool gave back. */
+export interface OpenaiInputText extends OpenaiBreakpoint {
+  type: "input_text";
+  text: string;
+}
+
+/** An image, by a data URL, an address or the id of an upload. */
+export type OpenaiInputImage = OpenaiBreakpoint & {
+  type: "input_image";
+  detail: "low" | "high" | "auto" | "original";
+} & ({ image_url: string } | { file_id: string });
+
+/** A document, in itself, by its address or by the id of an upload. */
+export type OpenaiInputFile = OpenaiBreakpoint & { type: "input_file" } & (
+    | { filename: string; file_data: string }
+    | { file_url: string }
+    | { file_id: string }
+  );
+
+/** What can be shown to the model. */
+export type OpenaiInputPart = OpenaiInputText | OpenaiInputImage | OpenaiInputFile;
+
+/** Where in a text something is quoted from. */
+export type OpenaiAnnotation =
+  | { type: "file_citation"; file_id: string; filename: string; index: number }
+  | { type: "url_citation"; start_index: number; end_index: number; title: string; url: string }
+  | {
+      type: "container_file_citation";
+      container_id: string;
+      file_id: string;
+      filename: string;
+      start_index: number;
+      end_index: number;
+    }
+  | { type: "file_path"; file_id: string; index: number };
+
+/** What the model said, in one of its own messages. */
+export type OpenaiOutputPart =
+  | { type: "output_text"; text: string; annotations: OpenaiAnnotation[] }
+  | { type: "refusal"; refusal: string };
+
+/** Whether a message is on the way to an answer, or the answer. */
+export type OpenaiPhase = "commentary" | "final_answer";
+
+/** How far an item got. */
+export type OpenaiStatus = "in_progress" | "completed" | "incomplete";
+
+/** A message of the model as it made it. */
+export interface OpenaiOutputMessage {
+  type: "message";
+  id: string;
+  role: "assistant";
+  status: OpenaiStatus;
+  phase?: OpenaiPhase;
+  content: OpenaiOutputPart[];
+}
+
+/** The model's reasoning, encrypted. */
+export interface OpenaiReasoningItem {
+  type: "reasoning";
+  id: string;
+  summary: { type: "summary_text"; text: string }[];
+  content?: { type: "reasoning_text"; text: string }[];
+  encrypted_content: string;
+  status?: OpenaiStatus;
+}
+
+/** Who called: the model itself, or a program of its own. */
+export type OpenaiCaller = { type: "direct" } | { type: "program"; caller_id: string };
+
+/** A call of a function. */
+export interface OpenaiFunctionCall {
+  type: "function_call";
+  id?: string;
+  call_id: string;
+  name: string;
+  arguments: string;
+  namespace?: string;
+  caller?: OpenaiCaller;
+  status?: OpenaiStatus;
+}
+
+/** A call of a custom tool, whose input is free text. */
+export interface OpenaiCustomCall {
+  type: "custom_tool_call";
+  id?: string;
+  call_id: string;
+  name: string;
+  input: string;
+  namespace?: string;
+  caller?: OpenaiCaller;
+}
+
+/** An item of the input. */
+export type OpenaiResponsesItem =
+  | { role: "system" | "developer" | "user"; content: OpenaiInputPart[] }
+  | { role: "assistant"; content: string; phase?: OpenaiPhase }
+  | OpenaiOutputMessage
+  | OpenaiReasoningItem
+  | OpenaiFunctionCall
+  | OpenaiCustomCall
+  | { type: "function_call_output"; call_id: string; output: string | OpenaiInputPart[] }
+  | { type: "custom_tool_call_output"; call_id: string; output: string | OpenaiInputPart[] }
+  | { type: "item_reference"; id: string }
+  | OpenaiHostedItem;
+
+/** The part of a request to Responses that a projection writes. */
+export interface OpenaiResponsesValue {
+  input: OpenaiResponsesItem[];
+}

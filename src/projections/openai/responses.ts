@@ -1,0 +1,152 @@
+import { unreachable } from "../../internal/unreachable.js";
+import type { RenderTools, Target } from "../target.js";
+import type { NeutralRequest, Part, ResultPart, ShownPart } from "../turns.js";
+import { openingText } from "../words.js";
+import { breakpointBehind } from "./breakpoint.js";
+import { fileName } from "./file-name.js";
+import { messagesIn } from "./messages.js";
+import { callIdOf, imageTypes, type OpenaiOptions, openaiTarget } from "./options.js";
+import { SaidWriter } from "./responses-said.js";
+import type { OpenaiInputPart, OpenaiResponsesItem, OpenaiResponsesValue } from "./responses-value.js";
+
+/** Options of {@link openaiResponses}. */
+export interface OpenaiResponsesOptions extends OpenaiOptions {
+  /** How closely images are looked at; default `auto`. */
+  readonly detail?: "low" | "high" | "auto" | "original";
+  /**
+   * Whether the API keeps this conversation's responses, as it does unless the request says `store: false`. Then reasoning that is not
+   * encrypted goes back as a reference to it. Default false.
+   */
+  readonly stored?: boolean;
+}
+
+/**
+ * Responses of OpenAI. The value has `input`: instructions come first as a message of the developer, and what the model
+ * made goes back as the items that it was, reasoning with its encrypted content. Ask for that where responses are not
+ * stored: `store: false` and `include: ["reasoning.encrypted_content"]` in the request.
+ *
+ * @throws TypeError without a model
+ * @example
+ * ```ts
+ * const { value } = await project(contextOf([userMessage("hi")]), openaiResponses({ model: "gpt-5.4" }));
+ * value.input; // [{ role: "user", content: [{ type: "input_text", text: "hi" }] }]
+ * ```
+ * @see https://platform.openai.com/docs/api-reference/responses/create (types of openai 6.49), and for what files are taken
+ *   https://developers.openai.com/api/docs/guides/file-inputs (stored copy, 2026-11-21)
+ */
+export function openaiResponses(options: OpenaiResponsesOptions): Target<OpenaiResponsesValue> {
+  return {
+    name: "openai-responses",
+    ...openaiTarget(options, responsesApi),
+    accepts: { user: mediaTypes, toolResult: mediaTypes, references: ["file", "url"] },
+    rules: {
+      // 64 characters: https://github.com/openai/codex/issues/14355 (stored copy, 2026-11-21).
+      callId: { character: /[A-Za-z0-9_-]/, maxLength: 64, of: callIdOf },
+      userFirst: false,
+    },
+    render: (request, tools) => new ResponsesWriter(options, tools).value(request),
+  };
+}
+
+/** What messages of this protocol are marked with, as pi does. */
+export const responsesApi = "openai-responses";
+
+/** Text that is read whole goes as a file; tables are cut to their first thousand rows, and so go as text. */
+const mediaTypes: readonly string[] = [
+  ...imageTypes,
+  "application/pdf",
+  "text/plain",
+  "text/markdown",
+  "text/html",
+  "application/json",
+];
+
+class ResponsesWriter {
+  readonly #options: OpenaiResponsesOptions;
+  readonly #tools: RenderTools;
+  readonly #said: SaidWriter;
+
+  constructor(options: OpenaiResponsesOptions, tools: RenderTools) {
+    this.#options = options;
+    this.#tools = tools;
+    this.#said = new SaidWriter(tools, options.stored ?? false);
+  }
+
+  value({ system, turns }: NeutralRequest): OpenaiResponsesValue {
+    const role = this.#options.instructions ?? "developer";
+    const input: OpenaiResponsesItem[] = system.length === 0 ? [] : [this.#message(role, system)];
+    for (const turn of turns) {
+      if (turn.role === "assistant") {
+        for (const parts of messagesIn(turn.parts)) {
+          const said = this.#said.items(parts);
+          const isFirst = turn === turns[0] && parts[0] === turn.parts[0];
+          // What is not taken back can be all that there is.
+          if (isFirst && said.length === 0) input.push(opening());
+          input.push(...said);
+        }
+      } else {
+        for (const result of turn.results) input.push(this.#result(result));
+        for (const parts of messagesIn(turn.parts)) input.push(this.#message("user", parts));
+      }
+    }
+    return { input };
+  }
+
+  #message(role: "system" | "developer" | "user", parts: readonly ShownPart[]): OpenaiResponsesItem {
+    const item = { role, content: parts.map((part) => this.#block(part)) };
+    const [first] = parts;
+    return first === undefined ? item : this.#tools.mark(item, first);
+  }
+
+  #result(result: ResultPart): OpenaiResponsesItem {
+    const { callId: call_id, parts } = result;
+    const [only] = parts;
+    const last = parts.at(-1);
+    const blocks = parts.map((part) => (part === last ? this.#block(part, result) : this.#block(part)));
+    const [block] = blocks;
+    const isText =
+      parts.length === 1 && only?.type === "text" && block?.prompt_cache_breakpoint === undefined;
+    const output = isText ? only.text : blocks;
+    const type = this.#said.isCustom(call_id) ? "custom_tool_call_output" : "function_call_output";
+    return this.#tools.mark<OpenaiResponsesItem>({ type, call_id, output }, result);
+  }
+
+  #block(part: ShownPart, ...around: readonly Part[]): OpenaiInputPart {
+    const end = breakpointBehind(this.#tools, part, ...around);
+    return this.#tools.mark({ ...this.#content(part), ...end }, part);
+  }
+
+  #content(part: ShownPart): OpenaiInputPart {
+    const { detail = "auto" } = this.#options;
+    switch (part.type) {
+      case "text":
+        return { type: "input_text", text: part.text };
+      case "media":
+        return part.kind === "image"
+          ? { type: "input_image", detail, image_url: part.dataUrl }
+          : {
+              type: "input_file",
+              filename: fileName(part.name, part.mediaType),
+              file_data: part.dataUrl,
+            };
+      case "reference": {
+        const { reference, kind } = part;
+        if (kind === "image") {
+          return reference.kind === "url"
+            ? { type: "input_image", detail, image_url: reference.url }
+            : { type: "input_image", detail, file_id: reference.id };
+        }
+        return reference.kind === "url"
+          ? { type: "input_file", file_url: reference.url }
+          : { type: "input_file", file_id: reference.id };
+      }
+      default:
+        return unreachable(part);
+    }
+  }
+}
+
+const opening = (): OpenaiResponsesItem => ({
+  role: "user",
+  content: [{ type: "input_text", text: openingText }],
+});

@@ -1,0 +1,98 @@
+import type { ConverseCommandOutput } from "@aws-sdk/client-bedrock-runtime";
+import type { AssistantMessage } from "sessile/content";
+import { type BedrockReply, type BedrockReplyBlock, readBedrockReply } from "sessile/projections/bedrock";
+import { describe, expect, expectTypeOf, test } from "vitest";
+
+const model = "us.anthropic.claude-sonnet-4-5-20250929-v1:0";
+
+function contentOf(...content: readonly BedrockReplyBlock[]): AssistantMessage["content"] {
+  return readBedrockReply({ output: { message: { content } }, stopReason: "end_turn" }, { model }).content;
+}
+
+describe("readBedrockReply", () => {
+  test("takes the official client's response", () => {
+    expectTypeOf<ConverseCommandOutput>().toExtend<BedrockReply>();
+  });
+
+  test("keeps text, reasoning and calls, with signatures and withheld reasoning", () => {
+    expect(
+      contentOf(
+        { reasoningContent: { reasoningText: { text: "Hm.", signature: "sig" } } },
+        { reasoningContent: { reasoningText: { text: "So." } } },
+        { reasoningContent: { redactedContent: Uint8Array.of(1, 2) } },
+        { text: "Yes." },
+        { toolUse: { toolUseId: "1", name: "read", input: { a: [1] } } },
+      ),
+    ).toEqual([
+      { type: "thinking", thinking: "Hm.", thinkingSignature: "sig" },
+      { type: "thinking", thinking: "So." },
+      { type: "thinking", thinking: "", thinkingSignature: "AQI=", redacted: true },
+      { type: "text", text: "Yes." },
+      { type: "toolCall", id: "1", name: "read", arguments: { a: [1] } },
+    ]);
+  });
+
+  test("keeps what is none of these as JSON, bytes too, and calls that Bedrock answers itself", () => {
+    const audio: object = {
+      audio: { format: "mp3", source: { bytes: Uint8Array.of(1, 2) } },
+      text: undefined,
+    };
+    const added: object = { $unknown: ["new", { a: [1] }] };
+    const server = { toolUse: { toolUseId: "1", name: "search", input: {}, type: "server_tool_use" } };
+    const content = contentOf(audio, server, added);
+    expect(content).toEqual([
+      { type: "opaque", data: { audio: { format: "mp3", source: { bytes: { $base64: "AQI=" } } } } },
+      { type: "opaque", data: server },
+      { type: "opaque", data: { $unknown: ["new", { a: [1] }] } },
+    ]);
+    expect(JSON.parse(JSON.stringify(content))).toEqual(content);
+  });
+
+  test("says why the model stopped", () => {
+    const endOf = (stopReason?: string) => {
+      const message = readBedrockReply({ stopReason }, { model });
+      return [message.stopReason, message.errorMessage];
+    };
+    expect(endOf("end_turn")).toEqual(["stop", undefined]);
+    expect(endOf("stop_sequence")).toEqual(["stop", undefined]);
+    expect(endOf("tool_use")).toEqual(["toolUse", undefined]);
+    expect(endOf("max_tokens")).toEqual(["length", undefined]);
+    expect(endOf("model_context_window_exceeded")).toEqual(["length", undefined]);
+    expect(endOf("guardrail_intervened")).toEqual(["error", "guardrail_intervened"]);
+    expect(endOf("constructor")).toEqual(["error", "constructor"]);
+    expect(endOf()).toEqual(["error", "no stop reason"]);
+  });
+
+  test("counts tokens", () => {
+    const usage = {
+      inputTokens: 600,
+      outputTokens: 60,
+      totalTokens: 1110,
+      cacheReadInputTokens: 400,
+      cacheWriteInputTokens: 50,
+    };
+    expect(readBedrockReply({ usage }, { model }).usage).toMatchObject({
+      input: 600,
+      output: 60,
+      cacheRead: 400,
+      cacheWrite: 50,
+      totalTokens: 1110,
+    });
+    expect(readBedrockReply({}, { model }).usage).toMatchObject({ input: 0, totalTokens: 0 });
+  });
+
+  test("names the maker as pi does", () => {
+    expect(readBedrockReply({}, { model })).toMatchObject({
+      provider: "amazon-bedrock",
+      model,
+      api: "bedrock-converse-stream",
+    });
+    expect(readBedrockReply({}, { model, provider: "mine", account: "a" })).toMatchObject({
+      provider: "mine",
+      account: "a",
+    });
+    expect(() => readBedrockReply({}, { model: "" })).toThrow(
+      new TypeError("model: expected a non-empty string, got an empty string"),
+    );
+  });
+});

@@ -1,0 +1,101 @@
+import type OpenAI from "openai";
+import { type OpenaiChatReply, readOpenaiChatReply } from "sessile/projections/openai";
+import { describe, expect, test } from "vitest";
+import { chatCallsReply, chatReply } from "../../support/providers/openai/replies.js";
+
+const contentOf = (message: Parameters<typeof chatReply>[0]) =>
+  readOpenaiChatReply(chatReply(message)).content;
+
+describe("readOpenaiChatReply", () => {
+  test("keeps text and calls, and what is known of them", () => {
+    expect(readOpenaiChatReply(chatCallsReply())).toEqual({
+      role: "assistant",
+      content: [
+        { type: "text", text: "Let me look." },
+        { type: "toolCall", id: "call_a", name: "read", arguments: { path: "a.ts" } },
+        { type: "toolCall", id: "call_b", name: "list", arguments: {} },
+      ],
+      api: "openai-completions",
+      provider: "openai",
+      model: "gpt-5.6-2026-06-01",
+      usage: { input: 30, output: 20, cacheRead: 60, cacheWrite: 10, totalTokens: 120 },
+      stopReason: "toolUse",
+      timestamp: 1_790_000_000_000,
+    });
+  });
+
+  test("takes the provider, the model and the account that it is told", () => {
+    const options = { provider: "openrouter", model: "m", account: "work" };
+    expect(readOpenaiChatReply(chatCallsReply(), options)).toMatchObject(options);
+  });
+
+  test("marks refusals, custom calls and arguments that it would write in another way", () => {
+    expect(contentOf({ refusal: "No." })).toEqual([{ type: "text", text: "No.", textSignature: "refusal" }]);
+    const tool_calls: OpenAI.Chat.ChatCompletionMessageToolCall[] = [
+      { id: "c1", type: "custom", custom: { name: "patch", input: "***" } },
+      { id: "c2", type: "function", function: { name: "read", arguments: '{ "a": 1.0 }' } },
+      { id: "c3", type: "function", function: { name: "read", arguments: '{"a":' } },
+      { id: "c4", type: "function", function: { name: "read", arguments: "" } },
+    ];
+    const marks = contentOf({ tool_calls });
+    expect(marks).toMatchObject([
+      { id: "c1", arguments: { input: "***" }, thoughtSignature: "custom" },
+      { id: "c2", arguments: { a: 1 }, thoughtSignature: 'arguments:{ "a": 1.0 }' },
+      { id: "c3", arguments: '{"a":', thoughtSignature: 'arguments:{"a":' },
+      { id: "c4", arguments: {} },
+    ]);
+    // pi sends marks that are JSON along.
+    for (const mark of marks) {
+      if (mark.type === "toolCall") expect(() => JSON.parse(mark.thoughtSignature ?? "")).toThrow();
+    }
+  });
+
+  test("keeps reasoning that others add as pi does, and what was said aloud as its transcript", () => {
+    const message = { content: "Yes.", reasoning_content: "Hm.", reasoning: "Hm." };
+    expect(contentOf(message)).toEqual([
+      { type: "thinking", thinking: "Hm.", thinkingSignature: "reasoning_content" },
+      { type: "text", text: "Yes." },
+    ]);
+    expect(contentOf({ audio: { id: "a", data: "AA==", expires_at: 1, transcript: "Yes." } })).toEqual([
+      { type: "text", text: "Yes." },
+    ]);
+  });
+
+  test("keeps calls of a type that it does not know as they are", () => {
+    const call = { id: "c1", type: "later", later: { name: "x" } };
+    const [choice] = chatReply({}).choices;
+    const reply: OpenaiChatReply = {
+      ...chatReply({}),
+      choices: [
+        {
+          finish_reason: "tool_calls",
+          message: { content: choice?.message.content ?? null, tool_calls: [call] },
+        },
+      ],
+    };
+    expect(readOpenaiChatReply(reply).content).toEqual([{ type: "opaque", data: call }]);
+  });
+
+  test.each([
+    ["stop", "stop"],
+    ["length", "length"],
+    ["tool_calls", "toolUse"],
+    ["content_filter", "error"],
+  ] as const)("reads the end %s as %s", (finish_reason, stopReason) => {
+    const reply = chatReply({ content: "x" });
+    const choices = reply.choices.map((choice) => ({ ...choice, finish_reason }));
+    const message = readOpenaiChatReply({ ...reply, choices });
+    expect(message.stopReason).toBe(stopReason);
+    expect(message.errorMessage !== undefined).toBe(stopReason === "error");
+  });
+
+  test("sees calls behind an end that does not tell of them, and gets by without choices and usage", () => {
+    const reply = chatCallsReply();
+    const choices = reply.choices.map((choice) => ({ ...choice, finish_reason: "stop" }));
+    expect(readOpenaiChatReply({ ...reply, choices }).stopReason).toBe("toolUse");
+    const { created, model } = reply;
+    const bare = readOpenaiChatReply({ created, model, choices: [], usage: null });
+    expect(bare).toMatchObject({ content: [], stopReason: "stop" });
+    expect(bare.usage).toBeUndefined();
+  });
+});

@@ -1,0 +1,32 @@
+import { type AiSdkMessages, aiSdkMessages } from "sessile/projections/ai-sdk";
+import { makerNames } from "../../../../src/projections/ai-sdk/maker-names.js";
+import type { HazardMaker } from "../../../arbitraries/hazards.js";
+import { type CheckedTarget, foreign } from "../../checked-target.js";
+import { breaches } from "../rule.js";
+import { aiSdkRules } from "./rules.js";
+
+function aiSdk(provider: string, modelId: string): CheckedTarget {
+  const opaque = (word: string) => ({
+    type: "tool-call",
+    toolCallId: word,
+    toolName: "web_search",
+    input: {},
+    providerExecuted: true,
+  });
+  const signed = (word: string) => JSON.stringify({ anthropic: { signature: word } });
+  const model: HazardMaker = { ...makerNames(provider, modelId), opaque, signed };
+  return {
+    name: `ai-sdk for ${provider}`,
+    target: aiSdkMessages({ model: { provider, modelId } }),
+    breaches: (value) => breaches({ provider, ...(value as AiSdkMessages) }, aiSdkRules),
+    makers: [model, foreign],
+    keepsPrefix: true,
+  };
+}
+
+/** The AI SDK, for three providers behind it. */
+export const checkedAiSdk: readonly CheckedTarget[] = [
+  aiSdk("anthropic.messages", "claude-sonnet-4-5"),
+  aiSdk("openai.chat", "gpt-5"),
+  aiSdk("google.generative-ai", "gemini-3-pro"),
+];
