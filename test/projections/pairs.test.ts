@@ -168,9 +168,10 @@ describe("pairTurns", () => {
   });
 });
 
-type Step =
-  | { readonly role: "user" | "blank" }
-  | { readonly role: "said" | "result"; readonly ids: readonly string[] };
+interface Step {
+  readonly role: "user" | "blank" | "said" | "result";
+  readonly ids: readonly string[];
+}
 
 /** The same as it is described: for each result all that came before is looked at anew. */
 function naively(messages: readonly ContextMessage[]) {
