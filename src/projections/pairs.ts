@@ -38,7 +38,7 @@ export function pairTurns(
   const ids = new CallIds(rules.callId);
   const turns: TurnDraft[] = [];
   for (const message of messages) {
-    if (message.role === "user") userTurn(turns).parts.push(...message.parts);
+    if (message.role === "user") addAll(userTurn(turns).parts, message.parts);
     else if (message.role === "assistant") {
       const calls: CallPart[] = [];
       const parts = message.parts.map((part) => {
@@ -47,7 +47,7 @@ export function pairTurns(
         calls.push(call);
         return call;
       });
-      assistantTurn(turns, rules).parts.push(...parts);
+      addAll(assistantTurn(turns, rules).parts, parts);
       if (calls.length === 0) continue;
       const { results: answered } = userTurn(turns);
       for (const call of calls) answered.push(answer(call, message, answers, results, losses));
@@ -55,6 +55,11 @@ export function pairTurns(
   }
   dropOrphans(items, results, losses);
   return turns;
+}
+
+/** One by one, since a call takes only so many arguments. */
+function addAll<T>(list: T[], added: readonly T[]): void {
+  for (const one of added) list.push(one);
 }
 
 /** The index of the result of each call, by the call's item and block. */
