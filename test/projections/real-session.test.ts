@@ -24,7 +24,7 @@ describe.skipIf(!existsSync(real))("a real session of pi's (skipped where SESSIL
     const parsed = session();
     const path = parsed.tree.path(parsed.leafId);
     const steps = [0.3, 0.6, 1].map((part) => path[Math.floor(part * (path.length - 1))]?.id ?? null);
-    const values = [];
+    const values: object[] = [];
     for (const leaf of steps) {
       const { value } = await project(buildSessionContext(parsed, leaf), target);
       values.push({ ...value, system: [] });
