@@ -1,9 +1,12 @@
+import { integerArgument } from "../internal/arguments.js";
 import { encodeUtf8 } from "../internal/bytes.js";
-import { crc32Hex } from "../internal/crc32.js";
+import { crc32 } from "../internal/crc32.js";
 import type { CallIdRule } from "./target.js";
 
 /** What most providers take: letters, digits, `_` and `-`, at most 64. */
 const defaultRule: CallIdRule = { character: /[A-Za-z0-9_-]/, maxLength: 64 };
+
+const lettersAndDigits = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
 /**
  * Gives each call of a request an id that its target takes. The stored id where it is one; else what of it can stay, with
@@ -11,15 +14,35 @@ const defaultRule: CallIdRule = { character: /[A-Za-z0-9_-]/, maxLength: 64 };
  * a number.
  */
 export class CallIds {
-  readonly #rule: CallIdRule;
+  readonly #maxLength: number;
+  readonly #of: ((storedId: string) => string) | undefined;
+  readonly #character: RegExp;
   readonly #valid: RegExp;
+  /** In place of what is not allowed, and before what is added. */
+  readonly #filler: string;
+  /** What checksums and numbers are written with. */
+  readonly #digits: string;
+  readonly #sumLength: number;
   readonly #used = new Set<string>();
   /** The number that the next call with this base may get. */
   readonly #next = new Map<string, number>();
 
-  constructor(rule: CallIdRule = defaultRule) {
-    this.#rule = rule;
-    this.#valid = new RegExp(`^(?:${rule.character.source})+$`, rule.character.flags.replace(/[gy]/g, ""));
+  /** @throws RangeError for a rule by which ids cannot be told apart */
+  constructor({ character, maxLength, of }: CallIdRule = defaultRule) {
+    // A pattern that remembers where it stopped would not see the next character.
+    const flags = character.flags.replace(/[gy]/g, "");
+    this.#of = of;
+    this.#character = new RegExp(character.source, flags);
+    this.#valid = new RegExp(`^(?:${character.source})+$`, flags);
+    this.#filler = ["_", "-"].find((one) => this.#character.test(one)) ?? "";
+    const allowed = Array.from(lettersAndDigits).filter((one) => this.#character.test(one));
+    if (allowed.length < 2) {
+      const expected = "a pattern that takes two letters or digits of ASCII";
+      throw new RangeError(`target.rules.callId.character: expected ${expected}, got ${String(character)}`);
+    }
+    this.#digits = allowed.slice(0, 16).join("");
+    this.#sumLength = Math.ceil(32 / Math.log2(this.#digits.length));
+    this.#maxLength = integerArgument("target.rules.callId.maxLength", maxLength, this.#sumLength + 1);
   }
 
   /** The id in this request of the next call, by its stored id. */
@@ -27,10 +50,7 @@ export class CallIds {
     const base = this.#fitting(this.#own(storedId));
     let id = base;
     let n = this.#next.get(base) ?? 2;
-    for (; this.#used.has(id); n++) {
-      const number = `_${n}`;
-      id = base.slice(0, this.#rule.maxLength - number.length) + number;
-    }
+    for (; this.#used.has(id); n++) id = this.#ending(base, this.#written(n));
     this.#next.set(base, n);
     this.#used.add(id);
     return id;
@@ -38,18 +58,36 @@ export class CallIds {
 
   /** Whether an id is a part of the stored one that the target knows as the call's own. */
   isWithin(storedId: string, id: string): boolean {
-    return this.#rule.of !== undefined && this.#own(storedId) === id;
+    return this.#of !== undefined && this.#own(storedId) === id;
   }
 
   #own(storedId: string): string {
-    return this.#rule.of?.(storedId) ?? storedId;
+    return this.#of?.(storedId) ?? storedId;
   }
 
   #fitting(id: string): string {
-    const { maxLength, character } = this.#rule;
-    if (id.length <= maxLength && this.#valid.test(id)) return id;
-    const kept = Array.from(id, (c) => (character.test(c) ? c : "_")).join("");
-    const sum = crc32Hex(encodeUtf8(id.toWellFormed()));
-    return `${kept.slice(0, maxLength - sum.length - 1)}_${sum}`;
+    if (id.length <= this.#maxLength && this.#valid.test(id) && id.isWellFormed()) return id;
+    const formed = id.toWellFormed();
+    const kept = Array.from(formed, (c) => (this.#character.test(c) ? c : this.#filler)).join("");
+    const sum = this.#written(crc32(encodeUtf8(formed))).padStart(this.#sumLength, this.#digits[0]);
+    return this.#ending(kept, sum);
+  }
+
+  /** As much of a text as there is room for before its end. */
+  #ending(text: string, end: string): string {
+    const room = this.#maxLength - end.length;
+    if (room < this.#filler.length) return end;
+    // What a cut leaves of a character of two units is none.
+    const kept = text.slice(0, room - this.#filler.length).replace(/[\ud800-\udbff]$/, "");
+    return kept + this.#filler + end;
+  }
+
+  #written(n: number): string {
+    const base = this.#digits.length;
+    let text = "";
+    for (let rest = n; rest > 0 || text === ""; rest = Math.floor(rest / base)) {
+      text = this.#digits.charAt(rest % base) + text;
+    }
+    return text;
   }
 }

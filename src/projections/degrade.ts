@@ -169,7 +169,8 @@ class LimitKeeper {
   async #resize(work: AttachmentWork, violations: readonly LimitViolation[]): Promise<string | undefined> {
     const bounds = boundsOf(violations);
     const { media } = work.draft;
-    if (bounds === undefined || media?.type !== "media" || media.kind !== "image") return undefined;
+    if (this.#attaching.resize === undefined || bounds === undefined) return undefined;
+    if (media?.type !== "media" || media.kind !== "image") return undefined;
     if (this.#tried.has(work)) return this.#tried.get(work);
     const because = await placeResized(work, media, bounds, this.#attaching);
     this.#tried.set(work, because);

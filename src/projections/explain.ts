@@ -1,6 +1,7 @@
 import type { Context } from "../content/index.js";
 import { isRecord } from "../internal/shape.js";
 import type { EntryDraft } from "../session/index.js";
+import { partNamedIn } from "./error-ids.js";
 import { pathsIn } from "./error-paths.js";
 import { quarantine } from "./quarantine.js";
 import type { Target } from "./target.js";
@@ -12,9 +13,9 @@ export interface Explanation {
   /** Index among the blocks of the message; absent where the whole message is meant. */
   readonly block?: number;
   readonly resourceId?: string;
-  /** `path`: the provider named the place. `guess`: it named a kind of thing, and this is the likeliest of them. */
+  /** `path`: the provider named the place, or a block by its id. `guess`: it named a kind of thing, and this is the likeliest of them. */
   readonly certainty: "path" | "guess";
-  /** The place in the request, as the provider named it. */
+  /** The place in the request, or the id, as the provider named it. */
   readonly path?: string;
   /** What the provider said. */
   readonly message: string;
@@ -55,17 +56,21 @@ type Attached = MediaPart | ReferencePart;
 
 /**
  * From a provider's refusal to the entry at fault. By the path that it names, as in `messages.41.content.31` or
- * `input[2].content[0]`; where it names none and speaks of an image or a document, or of too many bytes, the newest of
+ * `input[2].content[0]`, or the id of a block; where it names none and speaks of an image or a document, or of too many bytes, the newest of
  * those, or the largest: what was sent before was taken before.
  */
 export function explainRejection(error: unknown, explained: Explained): Explanation | undefined {
   const { message, status } = rejectionOf(error);
-  if (status !== undefined && ![400, 413, 422].includes(status)) return undefined;
+  // OpenAI says 404 of an item that it does not have, and of a model: only the first names something of the request.
+  if (status !== undefined && ![400, 404, 413, 422].includes(status)) return undefined;
   const { value, marks } = markedValue(explained);
   for (const { path, keys } of pathsIn(error, isRecord(value) ? Object.keys(value) : [])) {
     const part = partAt(value, keys, marks, aboutMedia.test(message));
     if (part !== undefined) return explanation(part, message, explained, path);
   }
+  const named = partNamedIn(message, value, marks);
+  if (named !== undefined) return explanation(named.part, message, explained, named.id);
+  if (status === 404) return undefined;
   const guess = likeliest(message, status, explained.request);
   return guess && explanation(guess, message, explained);
 }

@@ -90,8 +90,9 @@ export interface TargetRules {
 
 /** What ids of calls look like. */
 export interface CallIdRule {
-  /** A character that is allowed, such as `/[A-Za-z0-9_-]/`. */
+  /** A character that is allowed, such as `/[A-Za-z0-9_-]/`: at least two letters or digits. */
   readonly character: RegExp;
+  /** UTF-16 units: at least 9, and more for few letters and digits. */
   readonly maxLength: number;
   /** The part of a stored id that is the call's own, such as what stands before `|`; the whole by default. */
   readonly of?: (storedId: string) => string;
