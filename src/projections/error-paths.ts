@@ -14,15 +14,15 @@ const maxTextLength = 20_000;
 
 /**
  * The places that an error names, in the order in which they are found: in its message, in its `param`, and in whatever is
- * nested in it, such as Google's field violations. A place begins with a member of the request and goes on in dots or
- * brackets. AWS counts from 1 where it says `member`.
+ * nested in it, such as Google's field violations. A place begins with a member of the request and goes on in dots, brackets,
+ * or both at once, as some write `messages.[3].role`. AWS counts from 1 where it says `member`.
  *
  * @param roots members of the request, such as `messages`
  */
 export function pathsIn(error: unknown, roots: readonly string[]): readonly ErrorPath[] {
   if (roots.length === 0) return [];
   const names = roots.map((root) => root.replace(/[^A-Za-z0-9_]/g, "\\$&")).join("|");
-  const pattern = new RegExp(`(?<![A-Za-z0-9_])(?:${names})(?:\\.[A-Za-z0-9_]+|\\[\\d+\\])+`, "g");
+  const pattern = new RegExp(`(?<![A-Za-z0-9_])(?:${names})(?:\\.[A-Za-z0-9_]+|\\.?\\[\\d+\\])+`, "g");
   return textsIn(error).flatMap((text) =>
     [...text.matchAll(pattern)].map(([path]) => ({ path, keys: keysOf(path) })),
   );
