@@ -147,6 +147,16 @@ describe("geminiContents", () => {
       expect((await projected(messages)).losses).toEqual([]);
     });
 
+    test("are left out where another protocol's client made them, for the same model", async () => {
+      const message = { ...said(gemini3, call("aitxt-1")), api: "ai-sdk/google.generative-ai" };
+      const [, { parts } = {}] = await contentsOf([
+        userMessage("?"),
+        message,
+        toolResult(call("aitxt-1"), "ok"),
+      ]);
+      expect(parts?.[0]?.functionCall).toEqual({ name: "read", args: { path: "a.png" } });
+    });
+
     test("are left out where the reader made them, ours or pi's", async () => {
       const pis = "read_1730000000000_12";
       expect(await idsIn(said(gemini3, call(pis), call("gemini_noid_x_1")), pis, "gemini_noid_x_1")).toEqual([
@@ -291,7 +301,12 @@ describe("geminiContents", () => {
       account: "work",
       profile: { name: "mine", transports: ["inline"], rows: [] },
     });
-    expect(target.maker).toEqual({ provider: "google-vertex", model: gemini3, account: "work" });
+    expect(target.maker).toEqual({
+      provider: "google-vertex",
+      model: gemini3,
+      api: "google-vertex",
+      account: "work",
+    });
     expect(target.limits?.profile.name).toBe("mine");
   });
 });
