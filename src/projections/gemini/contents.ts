@@ -65,7 +65,10 @@ export function geminiContents(options: GeminiContentsOptions): Target<GeminiReq
       toolResult: signs ? [...pictures, ...documents] : [],
       references: ["file", "url"],
     },
-    rules: { callId: { character: /[\s\S]/u, maxLength: 1024, ownOnly: true } },
+    rules: {
+      callId: { character: /[\s\S]/u, maxLength: 1024, ownOnly: true },
+      toolName: { character: /[\w.:-]/, first: /[A-Za-z_]/ },
+    },
     limits: { profile },
     estimate: { image: signs ? "gemini3" : "gemini2", pdf: "gemini" },
     render({ system, turns }, tools) {

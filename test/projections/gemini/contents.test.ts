@@ -116,6 +116,18 @@ describe("geminiContents", () => {
     ]);
   });
 
+  test("has names of functions as Google takes them: with dots and colons, and a letter first", async () => {
+    const calls = [call("a", { name: "files.read:all" }), call("b", { name: "1st" })];
+    const { value, losses } = await projected([userMessage("?"), said(gemini3, ...calls)]);
+    const names = value.contents.flatMap(({ parts }) =>
+      parts.flatMap(
+        ({ functionCall, functionResponse }) => functionCall?.name ?? functionResponse?.name ?? [],
+      ),
+    );
+    expect(names).toEqual(["files.read:all", "_1st", "files.read:all", "_1st"]);
+    expect(losses.filter(({ code }) => code === "toolName")).toMatchObject([{ block: 1, instead: "_1st" }]);
+  });
+
   describe("ids", () => {
     const idsIn = async (message: AssistantMessage, ...ids: string[]) => {
       const results = ids.map((id) => toolResult({ id, name: "read" }, "done"));
