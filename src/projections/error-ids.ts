@@ -5,6 +5,8 @@ import type { Part } from "./turns.js";
 const idMembers = ["id", "call_id", "tool_call_id", "tool_use_id", "toolUseId"];
 
 const maxTokens = 1000;
+/** An id that is but a word or a number would be found in any message. */
+const isId = /^(?=.*[A-Za-z])(?=.*[\d_-])/;
 
 /**
  * The part that an error names by its id, and the id, as in "The encrypted content for item rs_1 could not be verified": the
@@ -15,7 +17,12 @@ export function partNamedIn(
   value: unknown,
   marks: ReadonlyMap<object, Part>,
 ): { readonly id: string; readonly part: Part } | undefined {
-  const named = new Set(message.match(/[A-Za-z0-9_-]+/g)?.slice(0, maxTokens));
+  const named = new Set(
+    message
+      .match(/[A-Za-z0-9_-]+/g)
+      ?.slice(0, maxTokens)
+      .filter((word) => isId.test(word)),
+  );
   const found = new Map<string, Part>();
   const look = (at: unknown, around: Part | undefined): void => {
     if (typeof at !== "object" || at === null || ArrayBuffer.isView(at)) return;

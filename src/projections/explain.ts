@@ -75,16 +75,28 @@ export function explainRejection(error: unknown, explained: Explained): Explanat
   return guess && explanation(guess, message, explained);
 }
 
-const aboutMedia = /image|picture|document|pdf|file|media|base64/i;
-const aboutSize = /too large|too big|exceeds?|maximum.*(?:size|bytes)|payload|entity/i;
+/** Not of profiles, nor of what is done immediately, nor of where the documentation is. */
+const aboutMedia = /(?<![a-z])(?:image|picture|document(?!ation)|pdf|file|media|base64)/i;
+const aboutSize =
+  /too large|too big|(?<![a-z])exceed(?:s|ed|ing)?(?![a-z])|maximum.*(?:size|bytes)|payload|(?<![a-z])entity/i;
+/** Too much for the model rather than for the request: no attachment need be at fault. */
+const aboutTokens = /(?<![a-z])tokens?(?![a-z])|context (?:length|window|limit)/i;
 
-function rejectionOf(error: unknown): { readonly message: string; readonly status: number | undefined } {
+interface Rejection {
+  readonly message: string;
+  readonly status: number | undefined;
+}
+
+/** Of a client's error, or of the body itself, in which providers put what they say under `error`. */
+function rejectionOf(error: unknown, isWithin = false): Rejection {
   if (typeof error === "string") return { message: error, status: undefined };
   if (!isRecord(error)) return { message: "", status: undefined };
   const { message, status, statusCode, code, $metadata } = error;
   const http = isRecord($metadata) ? $metadata.httpStatusCode : undefined;
   const found = [status, statusCode, http, code].find((one) => typeof one === "number");
-  return { message: typeof message === "string" ? message : "", status: found };
+  if (typeof message === "string" || isWithin) return { message: String(message ?? ""), status: found };
+  const within = rejectionOf(error.error, true);
+  return { message: within.message, status: found ?? within.status };
 }
 
 /** The deepest part on the way, or the newest attachment below where the path ends at a turn and the words are of one. */
@@ -140,7 +152,9 @@ function block({ origin }: Part): number {
 
 function likeliest(message: string, status: number | undefined, request: NeutralRequest): Part | undefined {
   const tooLarge = status === 413 || aboutSize.test(message);
-  if (!tooLarge && !aboutMedia.test(message)) return undefined;
+  const isOfMedia = aboutMedia.test(message);
+  if (!tooLarge && !isOfMedia) return undefined;
+  if (status !== 413 && !isOfMedia && aboutTokens.test(message)) return undefined;
   const attached = attachedIn(request);
   const isDocument = /document|pdf/i.test(message);
   const named = attached.filter(({ kind }) =>

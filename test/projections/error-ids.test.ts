@@ -10,7 +10,7 @@ const partAt = (block: number): Part => ({
 
 const reasoning = { type: "reasoning", id: "rs_1" };
 const call = { type: "function_call", id: "fc_1", call_id: "call_1" };
-const result = { role: "tool", tool_call_id: "call_1", content: [{ source: { id: "nested" } }] };
+const result = { role: "tool", tool_call_id: "call_1", content: [{ source: { id: "nested_1" } }] };
 const unmarked = { id: "msg_9" };
 const value = { input: [reasoning, call, result, unmarked] };
 const marks = new Map<object, Part>([reasoning, call, result].map((block, at) => [block, partAt(at)]));
@@ -27,7 +27,13 @@ test("finds the part that a message names by its id, the first that it names", (
     1,
   ]);
   expect(blockNamed("No tool output found for function call call_1.")).toEqual(["call_1", 1]);
-  expect(blockNamed("nested is wrong")).toEqual(["nested", 2]);
+  expect(blockNamed("nested_1 is wrong")).toEqual(["nested_1", 2]);
+});
+
+test("takes no word or number for an id", () => {
+  const named = ["text", "400"].map((id) => ({ type: "tool_use", id }));
+  const all = new Map<object, Part>(named.map((block, at) => [block, partAt(at)]));
+  expect(partNamedIn("400: no text", { content: named }, all)).toBeUndefined();
 });
 
 test("finds nothing that is not named whole, or is of no part", () => {
