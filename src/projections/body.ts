@@ -19,7 +19,7 @@ const minSpliced = 1024;
  * attached is written as it stands and is never part of a larger string. Bytes, as Bedrock has them, become base64. Each
  * iteration makes the pieces anew, one after the other.
  *
- * @param extra members of the request besides the value's, such as `model`; they come first
+ * @param extra members of the request besides the value's, such as `model`; they come first, and the value's count where both have one
  * @example
  * ```ts
  * const projection = await project(await session.context(), anthropicMessages({ model: "claude-opus-5-5" }));
@@ -33,7 +33,9 @@ export function toBody(
   projection: Pick<Projection<object>, "value" | "request">,
   extra: Readonly<Record<string, unknown>> = {},
 ): RequestBody {
-  const { texts, spliced } = skeletonOf({ ...extra, ...projection.value }, payloadsOf(projection.request));
+  const { value, request } = projection;
+  const whole = Object.keys(extra).length === 0 ? value : { ...extra, ...value };
+  const { texts, spliced } = skeletonOf(whole, payloadsOf(request));
   const frame = texts.map(encodeUtf8);
   const size = [...frame, ...spliced].reduce((sum, { length }) => sum + length, 0);
   function* pieces(): Generator<Uint8Array, void, undefined> {
@@ -103,10 +105,8 @@ interface Skeleton {
 
 /** The JSON of a value, cut where payloads belong. */
 function skeletonOf(value: object, payloads: Payloads): Skeleton {
-  for (let attempt = 0; ; attempt++) {
+  for (let mark = "payload of this request"; ; mark = crypto.randomUUID()) {
     const spliced: Payload[] = [];
-    // A text of the request might hold the mark: then it is not as often there as it should, and another one is tried.
-    const mark = `payload ${attempt} of this request`;
     const json = JSON.stringify(value, function (this: unknown, key: string, field: unknown) {
       const payload = payloadFor((this as Record<string, unknown>)[key], field, payloads);
       if (payload === undefined) return field;
@@ -114,6 +114,7 @@ function skeletonOf(value: object, payloads: Payloads): Skeleton {
       return mark;
     });
     const texts = json.split(`"${mark}"`);
+    // A text of the request might be the mark: then it is there more often than it should, and one that nobody knows is tried.
     if (texts.length === spliced.length + 1) return { texts: withQuotes(texts), spliced };
   }
 }

@@ -32,7 +32,7 @@ export interface PromptContractOptions {
 }
 
 /**
- * What a request's prefix is made of. Attachments count by their digest, so that nothing large is read.
+ * What a request's prefix is made of. Stored attachments count by the digest that they have already, so that little is read.
  *
  * @example
  * ```ts
@@ -57,7 +57,7 @@ export function promptContract(
 
 /** Why a cached prefix could not be used, or how far it could. */
 export interface ContractComparison {
-  /** What is different; `turns` only where a turn that both have is. */
+  /** What is different; `turns` where one of the earlier request's turns is no longer there as it was. */
   readonly changed: readonly ("version" | "target" | "model" | "tools" | "system" | "turns")[];
   /** How many of the turns are the same from the first on; 0 where anything before them is different. */
   readonly sharedTurns: number;
@@ -100,7 +100,9 @@ function essence(part: Part): unknown {
   const { origin: _, ...rest } = part;
   if (part.type === "media") {
     const { kind, mediaType, name, bytes, resource } = part;
-    return { kind, mediaType, name, content: resource?.contentSha256 ?? digest(bytes), size: bytes.length };
+    // One that was resized is not what its resource says.
+    const isStored = resource?.size === bytes.length;
+    return { kind, mediaType, name, content: isStored ? resource.contentSha256 : digest(bytes).slice(7) };
   }
   if (part.type === "result") return { ...rest, parts: part.parts.map(essence) };
   return rest;

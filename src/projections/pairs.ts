@@ -1,14 +1,7 @@
 import { type Context, type ToolPair, type ToolResultMessage, toolPairs } from "../content/index.js";
 import { describe } from "../internal/arguments.js";
 import { CallIds } from "./call-ids.js";
-import type {
-  AssistantDraft,
-  MessageDraft,
-  PairedResult,
-  ResultDraft,
-  SaidDraft,
-  TurnDraft,
-} from "./draft.js";
+import type { MessageDraft, PairedResult, ResultDraft, SaidDraft, TurnDraft } from "./draft.js";
 import type { LossList } from "./loss.js";
 import type { TargetRules } from "./target.js";
 import type { CallPart, TextPart } from "./turns.js";

@@ -6,7 +6,8 @@ const mostBytesPerUnit = 6;
 /** Of these a quote, a backslash and a line break take two, and the rest one. */
 const plainText = /^[\x20-\x7e\n\t\r]*$/;
 const mostBytesPerPlainUnit = 2;
-/** What any target puts around a part, its keys and an id among it. */
+const quotes = 2;
+/** What any target puts around a part or a result, its keys and an id among it. */
 const bytesAround = 300;
 
 /**
@@ -23,14 +24,18 @@ export function textBytes(system: readonly ShownDraft[], turns: readonly TurnDra
     around,
   );
   if (less <= room) return less;
-  return texts.reduce((sum, text) => sum + encodeUtf8(JSON.stringify(text)).length, around);
+  return texts.reduce((sum, text) => sum + encodeUtf8(JSON.stringify(text)).length - quotes, around);
 }
 
 function* textsOf(system: readonly ShownDraft[], turns: readonly TurnDraft[]): Iterable<string> {
   for (const part of system) yield textOf(part);
   for (const turn of turns) {
-    if (turn.role === "user")
-      for (const { parts } of turn.results) for (const part of parts) yield textOf(part);
+    const results = turn.role === "user" ? turn.results : [];
+    for (const { name, parts } of results) {
+      // Without parts it is sent all the same.
+      yield name;
+      for (const part of parts) yield textOf(part);
+    }
     for (const part of turn.parts) yield textOf(part);
   }
 }

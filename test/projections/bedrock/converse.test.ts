@@ -293,6 +293,15 @@ describe("bedrockConverse", () => {
       block: 1,
       certainty: "path",
     });
+    // What looks at a request before any model does counts from 1.
+    const first = "Value at 'messages.3.member.content.1.member.toolResult.content.2.member.image'";
+    expect(
+      explain(error(`1 validation error detected: ${first} failed to satisfy constraint`)),
+    ).toMatchObject({
+      entryId: "m2",
+      block: 1,
+      certainty: "path",
+    });
     expect(explain(error("messages.1.content.0.searchResult: no source"))).toMatchObject({
       entryId: "m1",
       block: 0,
