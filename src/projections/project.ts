@@ -41,13 +41,14 @@ export async function project<V>(
 ): Promise<Projection<V>> {
   checkArguments(context, target);
   const onLoss = oneOfOption("onLoss", options.onLoss, ["report", "throw"]);
+  options.signal?.throwIfAborted();
   const { items } = context;
   const { maker, rules = {} } = target;
   const losses = new LossList();
   const selected = selectMessages(items, { maker, rules, losses });
   const { system, messages } = rules.history === "latest" ? latestOnly(items, selected, losses) : selected;
   const turns = pairTurns(items, messages, { rules, losses });
-  const attaching = { now: Date.now, ...options, target, losses };
+  const attaching = { ...options, now: options.now ?? Date.now, target, losses };
   const { works, unplacedViews } = await attach(context, attachmentsIn(system, turns), attaching);
   noteUnplaced(context, unplacedViews, losses);
   const bytes = (room: number) => textBytes(system, turns, room);
