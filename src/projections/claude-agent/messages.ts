@@ -56,6 +56,7 @@ export function claudeAgentMessages(options: ClaudeAgentMessagesOptions = {}): T
     accepts: { user: claudeMedia, toolResult: claudeMedia },
     rules: {
       ...(history === "latest" ? { history } : {}),
+      takesReasoning: false,
       // Ids and arguments are told in words: nothing needs to be changed in them.
       callId: { character: /[^\p{Cs}\p{Cc}]/u, maxLength: 1000 },
       objectArguments: false,

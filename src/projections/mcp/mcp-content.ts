@@ -44,6 +44,7 @@ export function mcpContent(options: McpContentOptions = {}): Target<McpContent> 
     accepts: { user: media, toolResult: media },
     // Ids and arguments are told in words: nothing needs to be changed in them.
     rules: {
+      takesReasoning: false,
       callId: { character: /[^\p{Cs}\p{Cc}]/u, maxLength: 1000 },
       objectArguments: false,
       userFirst: false,
