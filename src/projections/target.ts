@@ -69,8 +69,8 @@ export interface TargetMedia {
 export interface TargetRules {
   /** By default letters, digits, `_` and `-`, at most 64. */
   readonly callId?: CallIdRule;
-  /** Tool names: by default the same. */
-  readonly toolName?: { readonly maxLength: number };
+  /** By default the same. */
+  readonly toolName?: ToolNameRule;
   /** Whether arguments must be an object; true by default. */
   readonly objectArguments?: boolean;
   /** Whether the first turn must be the user's; true by default. */
@@ -98,6 +98,16 @@ export interface CallIdRule {
   readonly of?: (storedId: string) => string;
   /** Ids of calls that other models made are not sent at all, so that none is lost; false by default. */
   readonly ownOnly?: boolean;
+}
+
+/** What names of tools look like. What else there is becomes `_`. */
+export interface ToolNameRule {
+  /** Default 64. */
+  readonly maxLength?: number;
+  /** A character that is allowed. Default `/[A-Za-z0-9_-]/`. */
+  readonly character?: RegExp;
+  /** One that a name may begin with, `_` among them; by default any that is allowed. */
+  readonly first?: RegExp;
 }
 
 /** The limits that a projection keeps. */

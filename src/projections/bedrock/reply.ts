@@ -1,6 +1,7 @@
 import { type AssistantMessage, assistantMessage, type StopReason, type Usage } from "../../content/index.js";
 import { stringArgument } from "../../internal/arguments.js";
 import { encodeBase64 } from "../../internal/encode-base64.js";
+import { converseApi } from "./model.js";
 import { opaqueData } from "./opaque.js";
 
 /** A response of `Converse`, as far as it is read. The official client's fits. */
@@ -70,8 +71,7 @@ export function readBedrockReply(reply: BedrockReply, options: ReadBedrockReplyO
     {
       provider,
       model,
-      // The name under which pi keeps what Converse gives, streamed or not.
-      api: "bedrock-converse-stream",
+      api: converseApi,
       usage: usageOf(reply),
       stopReason,
       ...(stopReason === "error" ? { errorMessage: reply.stopReason ?? "no stop reason" } : {}),

@@ -3,6 +3,7 @@ import { stringArgument } from "../../internal/arguments.js";
 import { encodeUtf8 } from "../../internal/bytes.js";
 import { crc32Hex } from "../../internal/crc32.js";
 import { madeCallId } from "./call-id.js";
+import { geminiApi } from "./model.js";
 
 /** A response of `generateContent`, as far as it is read. The official client's fits. */
 export interface GeminiReply {
@@ -76,8 +77,7 @@ export function readGeminiReply(reply: GeminiReply, options: ReadGeminiReplyOpti
     {
       provider,
       model,
-      // The names under which pi keeps what these two give.
-      api: provider === "google-vertex" ? "google-vertex" : "google-generative-ai",
+      api: geminiApi(provider),
       usage: usageOf(reply),
       stopReason,
       ...(errorMessage === undefined ? {} : { errorMessage }),
