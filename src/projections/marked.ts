@@ -64,8 +64,8 @@ const idNames = [
   "toolCallId",
   "file_id",
 ] as const;
-/** Shorter ones may be in a message by chance. */
-const minIdLength = 6;
+/** An id that is but a word or a number may be in a message by chance. */
+const isId = /^(?=.*[A-Za-z])(?=.*[\d_-]).{4,}$/;
 
 /** The last part with an id that the message names, such as `Duplicate item found with id msg_1`: what was there first was taken. */
 export function partWithId(
@@ -77,7 +77,7 @@ export function partWithId(
   for (const { object, part } of objectsIn(value, marks)) {
     if (part === undefined || part.origin.item < 0 || !isRecord(object)) continue;
     const id = idNames.map((name) => object[name]).find((one) => typeof one === "string" && words.has(one));
-    if (typeof id !== "string" || id.length < minIdLength) continue;
+    if (typeof id !== "string" || !isId.test(id)) continue;
     if (found === undefined || !isNewer(found.part, part)) found = { part, id };
   }
   return found;

@@ -29,9 +29,8 @@ export function rejectionOf(error: unknown): Rejection {
   return { message: said, status: found };
 }
 
-/** Whether a refusal is about what is attached. */
+/** Whether a refusal is about what is attached; not of profiles, what is done immediately, or where the documentation is. */
 export function isAboutMedia({ message }: Rejection): boolean {
-  // Not of a profile, nor of what is done immediately, nor of where the documentation is.
   return /(?<![a-z])(?:image|picture|document(?!ation)|pdf|file|media|base64)/i.test(message);
 }
 
