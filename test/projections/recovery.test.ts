@@ -103,3 +103,39 @@ describe("quarantine", () => {
     expect(draft(1)).toMatchObject([{ replacement: null }]);
   });
 });
+
+describe("a refusal", () => {
+  const explain = async (error: unknown) => {
+    const { explain: explained } = await project(contextOf([userMessage(first)]), target, { blobs });
+    return explained(error)?.certainty;
+  };
+
+  test.each([
+    "Retry your request with the ID of an inference profile",
+    "tool results must follow immediately",
+    "identity token is invalid",
+    "see the documentation",
+    "input length and max_tokens exceed context limit: 190000 + 20000 > 200000",
+    "Your input exceeds the context window of this model",
+  ])("is not about an attachment: %s", async (message) => {
+    expect(await explain(refusal(message))).toBeUndefined();
+  });
+
+  test.each([
+    "image exceeds 5 MB maximum: 6 MB > 5 MB, or 5000 tokens",
+    "Invalid file_data",
+    "Unsupported media type: .pdf documents",
+    "request exceeds the maximum size",
+  ])("is about an attachment: %s", async (message) => {
+    expect(await explain(refusal(message))).toBe("guess");
+  });
+
+  test("is read from a body, too, as providers write it", async () => {
+    const message = "Could not process image";
+    expect(await explain({ type: "error", error: { type: "invalid_request_error", message } })).toBe("guess");
+    expect(await explain({ error: { code: 400, message, status: "INVALID_ARGUMENT" } })).toBe("guess");
+    expect(await explain({ error: { code: 429, message } })).toBeUndefined();
+    expect(await explain({ error: message })).toBe("guess");
+    expect(await explain({})).toBeUndefined();
+  });
+});
