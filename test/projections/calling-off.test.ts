@@ -32,4 +32,12 @@ describe("project", () => {
     const context = contextOf([userMessage(stored(png()))]);
     await expect(project(context, plainTarget(), { [name]: fails })).rejects.toBe(error);
   });
+
+  test("has a loss of a view of what the request does not hold, where the view stands", async () => {
+    const views = [{ entryId: "v0", resourceId: "res_ffffffffffffffff", item: 0 }];
+    const { losses } = await project({ ...contextOf([userMessage("hi")]), views }, plainTarget());
+    expect(losses).toMatchObject([
+      { code: "unplaced", by: "history", entryId: "v0", resourceId: "res_ffffffffffffffff" },
+    ]);
+  });
 });
