@@ -12,7 +12,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import Anthropic from "@anthropic-ai/sdk";
+import type Anthropic from "@anthropic-ai/sdk";
 import { ingest } from "sessile/attachments";
 import { readLocalFile } from "sessile/attachments/node";
 import { fileBlobStore } from "sessile/blobs/node";
@@ -27,9 +27,8 @@ import {
 } from "sessile/session";
 import { fileSessionStore, openSessionFile } from "sessile/session/node";
 import { check } from "./support/check.js";
-import { claude } from "./support/claude.js";
 import { fingerprint } from "./support/fingerprint.js";
-import { type LocalProvider, startLocalProvider } from "./support/local-provider.js";
+import type { LocalClaude } from "./support/local-claude.js";
 import { makePng } from "./support/make-media.js";
 import { messageText } from "./support/message-text.js";
 import type { Model } from "./support/model.js";
@@ -136,8 +135,8 @@ async function tellStory(): Promise<void> {
   console.log((await treeLines(session, { width: terminalWidth() })).join("\n"));
 
   console.log("\nThis process finishes the turn");
-  await using provider = await startLocalProvider();
-  const agent = { session, model: modelAt(provider, dir), tools: codingTools(workspace) };
+  await using claude = await startClaude(dir);
+  const agent = { session, model: claude.model, tools: codingTools(workspace) };
   const notes = await finishTurn(agent);
   const facts = await projectFacts(workspace);
   const read = (path: string) => readFile(join(workspace, path), "utf8");
@@ -162,7 +161,7 @@ async function tellStory(): Promise<void> {
   const shot = await ingest(await readLocalFile(join(dir, "screen.png")), { blobs });
   const seen = await ask(agent, "What is attached?", shot);
   check("the model is told of it", seen.text, `An image of 320 x 200 pixels: ${shot.resourceId}.`);
-  const sent = () => imagesIn(provider.requests.at(-1)).map((data) => Buffer.from(data, "base64").length);
+  const sent = () => imagesIn(claude.requests.at(-1)).map((data) => Buffer.from(data, "base64").length);
   check("its bytes go out in this turn", sent(), [shot.size]);
   const left = await ask(agent, "What did we do on the other branch?");
   check("and are described in the next", sent(), []);
@@ -200,9 +199,9 @@ async function runAgent(dir: string): Promise<void> {
     { type: "model_change", provider: "anthropic", modelId: modelName },
     turnSettings.draft({ tools: [...tools.keys()] }),
   ]);
-  await using provider = await startLocalProvider();
+  await using claude = await startClaude(dir);
   const onKept = (id: string) => console.log(id);
-  const agent = { session, model: modelAt(provider, dir), tools, onKept };
+  const agent = { session, model: claude.model, tools, onKept };
   await ask(agent, "Write notes on this project.");
 }
 
@@ -231,10 +230,10 @@ function placesIn(dir: string) {
   };
 }
 
-/** The official client, speaking to a provider on this machine that follows a script. */
-function modelAt({ url }: LocalProvider, dir: string): Model {
-  const client = new Anthropic({ apiKey: "none", baseURL: url, maxRetries: 0 });
-  return claude({ client, model: modelName, blobs: placesIn(dir).blobs, tools: toolDeclarations });
+/** Loaded where a model is needed: to read a session file, none is. */
+async function startClaude(dir: string): Promise<LocalClaude> {
+  const { startLocalClaude } = await import("./support/local-claude.js");
+  return startLocalClaude({ model: modelName, blobs: placesIn(dir).blobs, tools: toolDeclarations });
 }
 
 /** The base64 of each image that a request sends. */

@@ -28,6 +28,8 @@ if (file === undefined) await tellStory();
 else await projectFile(file);
 
 async function projectFile(path: string): Promise<void> {
+  // Whoever reads what is printed may have enough of it, as head has.
+  process.stdout.on("error", () => process.exit());
   const before = await fingerprint(path);
   await using session = await openSessionFile(path);
   await projectToAll(await session.context(), memoryBlobStore());

@@ -21,6 +21,7 @@ export {
   type PlanAttachmentsOptions,
   type PlannedAttachment,
   planAttachments,
+  type ResourcePayload,
   readPayload,
 } from "./plan.js";
 export { replayAlways, replayCurrentTurn, replayNever, replayWithin } from "./replay.js";

@@ -70,11 +70,12 @@ export async function planAttachments(
   return { attachments, unplacedViews };
 }
 
-type Payload = Uint8Array | "missing" | "corrupt";
+/** Bytes, or why there are none. */
+export type ResourcePayload = Uint8Array | "missing" | "corrupt";
 
 /** Reads each blob once, however many places ask for it. */
-function payloadReader({ blobs, signal }: PlanAttachmentsOptions): (ref: Ref) => Promise<Payload> {
-  const read = new Map<Ref, Promise<Payload>>();
+function payloadReader({ blobs, signal }: PlanAttachmentsOptions): (ref: Ref) => Promise<ResourcePayload> {
+  const read = new Map<Ref, Promise<ResourcePayload>>();
   return (ref) => {
     const known = read.get(ref) ?? readPayload(blobs, ref, signal);
     read.set(ref, known);
@@ -93,7 +94,7 @@ export async function readPayload(
   blobs: Pick<BlobStore, "get"> | undefined,
   ref: Ref,
   signal: AbortSignal | undefined,
-): Promise<Payload> {
+): Promise<ResourcePayload> {
   try {
     return (await blobs?.get(ref, signal === undefined ? {} : { signal })) ?? "missing";
   } catch (error) {

@@ -1,9 +1,10 @@
+import type { ResourcePayload } from "../attachments/index.js";
 import type { BlobRef, StoredResource } from "../content/index.js";
 import { essenceOf } from "../internal/media-types.js";
 import { knownReferences, referencePart } from "./known-references.js";
 import { documentText } from "./media-part.js";
 import { identifyMedia, isMediaType } from "./media-types.js";
-import { type Payload, readPayloads } from "./payloads.js";
+import { readPayloads } from "./payloads.js";
 import { placeMedia, placeResized } from "./place-media.js";
 import { refuse } from "./refuse.js";
 import type { Target } from "./target.js";
@@ -39,7 +40,7 @@ export async function hydrate(works: readonly AttachmentWork[], attaching: Attac
 
 async function load(
   work: AttachmentWork,
-  payloads: ReadonlyMap<BlobRef, Payload>,
+  payloads: ReadonlyMap<BlobRef, ResourcePayload>,
   attaching: Attaching,
 ): Promise<void> {
   const { target, losses } = attaching;

@@ -1,14 +1,7 @@
-import { type Context, type ToolResultMessage, toolPairs } from "../content/index.js";
+import { type Context, type ToolPair, type ToolResultMessage, toolPairs } from "../content/index.js";
 import { describe } from "../internal/arguments.js";
 import { CallIds } from "./call-ids.js";
-import type {
-  AssistantDraft,
-  MessageDraft,
-  PairedResult,
-  ResultDraft,
-  SaidDraft,
-  TurnDraft,
-} from "./draft.js";
+import type { MessageDraft, PairedResult, ResultDraft, SaidDraft, TurnDraft } from "./draft.js";
 import type { LossList } from "./loss.js";
 import type { TargetRules } from "./target.js";
 import type { CallPart, TextPart } from "./turns.js";
@@ -34,7 +27,7 @@ export function pairTurns(
 ): TurnDraft[] {
   const results = new Map<number, ResultDraft>();
   for (const message of messages) if (message.role === "toolResult") results.set(message.item, message);
-  const answers = answersByCall(items);
+  const pairs = pairsByItem(items);
   const ids = new CallIds(rules.callId);
   const turns: TurnDraft[] = [];
   for (const message of messages) {
@@ -50,7 +43,7 @@ export function pairTurns(
       addAll(assistantTurn(turns, rules).parts, parts);
       if (calls.length === 0) continue;
       const { results: answered } = userTurn(turns);
-      for (const call of calls) answered.push(answer(call, message, answers, results, losses));
+      for (const call of calls) answered.push(answer(call, pairs.get(message.item), results, losses));
     }
   }
   dropOrphans(items, results, losses);
@@ -62,16 +55,16 @@ function addAll<T>(list: T[], added: readonly T[]): void {
   for (const one of added) list.push(one);
 }
 
-/** The index of the result of each call, by the call's item and block. */
-function answersByCall(items: Context["items"]): ReadonlyMap<string, number> {
+/** The pairs of each item that has calls. */
+function pairsByItem(items: Context["items"]): ReadonlyMap<number, readonly ToolPair[]> {
   const { pairs } = toolPairs(items.map(({ message }) => message));
-  const answers = new Map<string, number>();
-  for (const { call, callAt, resultAt } of pairs) {
-    const key = `${callAt} ${call.id}`;
-    // Of calls with one id in one message the first stays, and the first result with it.
-    if (resultAt !== undefined && !answers.has(key)) answers.set(key, resultAt);
+  const byItem = new Map<number, ToolPair[]>();
+  for (const pair of pairs) {
+    const same = byItem.get(pair.callAt);
+    if (same === undefined) byItem.set(pair.callAt, [pair]);
+    else same.push(pair);
   }
-  return answers;
+  return byItem;
 }
 
 function withId(call: CallPart, ids: CallIds, { rules, losses }: PairOptions): CallPart {
@@ -86,13 +79,15 @@ function withId(call: CallPart, ids: CallIds, { rules, losses }: PairOptions): C
 
 function answer(
   call: CallPart,
-  { item }: AssistantDraft,
-  answers: ReadonlyMap<string, number>,
+  pairs: readonly ToolPair[] | undefined,
   results: Map<number, ResultDraft>,
   losses: LossList,
 ): PairedResult {
   const { id: callId, storedId: storedCallId, name, origin } = call;
-  const resultAt = answers.get(`${item} ${storedCallId}`);
+  // Of calls with one id in one message the first stays, and its result with it.
+  const resultAt = pairs?.find(
+    (pair) => pair.call.id === storedCallId && pair.resultAt !== undefined,
+  )?.resultAt;
   const result = resultAt === undefined ? undefined : results.get(resultAt);
   if (resultAt === undefined || result === undefined) {
     const reason = "a call without a result";

@@ -1,9 +1,6 @@
-import { readPayload } from "../attachments/index.js";
+import { type ResourcePayload, readPayload } from "../attachments/index.js";
 import type { BlobRef, StoredResource } from "../content/index.js";
 import type { Attaching, AttachmentWork } from "./work.js";
-
-/** Bytes, or why there are none. */
-export type Payload = Uint8Array | "missing" | "corrupt";
 
 /** A store on a network answers several at once faster than one after the other. */
 const readsAtOnce = 8;
@@ -12,8 +9,8 @@ const readsAtOnce = 8;
 export async function readPayloads(
   works: readonly AttachmentWork[],
   { blobs, signal }: Attaching,
-): Promise<ReadonlyMap<BlobRef, Payload>> {
-  const payloads = new Map<BlobRef, Payload>();
+): Promise<ReadonlyMap<BlobRef, ResourcePayload>> {
+  const payloads = new Map<BlobRef, ResourcePayload>();
   const stored = works.filter(({ inline }) => inline === undefined);
   const refs = each(new Set(stored.map(({ decided }) => (decided.resource as StoredResource).blob)));
   const readSome = async () => {

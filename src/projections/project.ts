@@ -23,7 +23,8 @@ import { reportOf } from "./work.js";
  * A context as a request for one target: valid by its rules, within its limits, with what had to be changed or left out
  * named. The same context gives the same bytes, and one that has grown keeps those of what it had, but where an attachment's
  * replay ended, a limit took an item, a pending call got its result, an upload took the place of bytes, a cache marker
- * moved, or a system message changed the instructions. The context is not changed.
+ * moved, a system message changed the instructions, or a turn is over whose reasoning, or whose open call of the provider's
+ * own tool, the target takes in that turn only. The context is not changed.
  *
  * @throws SessileError PROJECTION_LOSSY where `onLoss` asks for it, and what the blob store throws; TypeError for a context or
  *   target that is none

@@ -20,12 +20,15 @@ export interface ReferenceKey {
  * the target takes such a reference and it is not about to expire.
  */
 export interface ReferenceCache {
+  /** What there is for a key; undefined for nothing. */
   get(key: ReferenceKey): ProviderReference | undefined | Promise<ProviderReference | undefined>;
 }
 
 /** A {@link ReferenceCache} in memory, which can be filled. */
 export interface MemoryReferenceCache extends ReferenceCache {
+  /** What there is for a key; undefined for nothing. */
   get(key: ReferenceKey): ProviderReference | undefined;
+  /** Keeps a reference, in place of one that was there. */
   set(key: ReferenceKey, reference: ProviderReference): void;
   /** Whether there was one, such as for a file that the provider says it does not have. */
   delete(key: ReferenceKey): boolean;

@@ -11,6 +11,7 @@ export {
 export type {
   AiSdkAssistantMessage,
   AiSdkFilePart,
+  AiSdkJson,
   AiSdkMessage,
   AiSdkMessages,
   AiSdkProviderOptions,
@@ -23,6 +24,7 @@ export type {
   AiSdkToolOutput,
   AiSdkToolResultPart,
   AiSdkUserMessage,
+  AiSdkWithOptions,
 } from "./messages.js";
 export {
   type AiSdkReply,

@@ -6,15 +6,22 @@
  */
 
 /** A JSON value. */
-type Json = null | string | number | boolean | { [key: string]: Json | undefined } | Json[];
+export type AiSdkJson =
+  | null
+  | string
+  | number
+  | boolean
+  | { [key: string]: AiSdkJson | undefined }
+  | AiSdkJson[];
 
 /** What is for one provider, under its name. */
-export type AiSdkProviderOptions = { [provider: string]: { [key: string]: Json | undefined } };
+export type AiSdkProviderOptions = { [provider: string]: { [key: string]: AiSdkJson | undefined } };
 
-type WithOptions = { providerOptions?: AiSdkProviderOptions };
+/** What any part may carry for its provider. */
+export type AiSdkWithOptions = { providerOptions?: AiSdkProviderOptions };
 
 /** Text. */
-export type AiSdkTextPart = { type: "text"; text: string } & WithOptions;
+export type AiSdkTextPart = { type: "text"; text: string } & AiSdkWithOptions;
 
 /** An image or a document, as base64. */
 export type AiSdkFilePart = {
@@ -22,10 +29,10 @@ export type AiSdkFilePart = {
   mediaType: string;
   data: string;
   filename?: string;
-} & WithOptions;
+} & AiSdkWithOptions;
 
 /** Reasoning; its signature is among the options. */
-export type AiSdkReasoningPart = { type: "reasoning"; text: string } & WithOptions;
+export type AiSdkReasoningPart = { type: "reasoning"; text: string } & AiSdkWithOptions;
 
 /** A request by the model to run a tool. */
 export type AiSdkToolCallPart = {
@@ -34,7 +41,7 @@ export type AiSdkToolCallPart = {
   toolName: string;
   input: unknown;
   providerExecuted?: boolean;
-} & WithOptions;
+} & AiSdkWithOptions;
 
 /** What a tool's result shows, where it is more than text. */
 export type AiSdkResultPart =
@@ -46,8 +53,8 @@ export type AiSdkResultPart =
 export type AiSdkToolOutput =
   | { type: "text"; value: string }
   | { type: "error-text"; value: string }
-  | { type: "json"; value: Json }
-  | { type: "error-json"; value: Json }
+  | { type: "json"; value: AiSdkJson }
+  | { type: "error-json"; value: AiSdkJson }
   | { type: "content"; value: AiSdkResultPart[] };
 
 /** The answer to a call. */
@@ -56,10 +63,10 @@ export type AiSdkToolResultPart = {
   toolCallId: string;
   toolName: string;
   output: AiSdkToolOutput;
-} & WithOptions;
+} & AiSdkWithOptions;
 
 /** Instructions. */
-export type AiSdkSystemMessage = { role: "system"; content: string } & WithOptions;
+export type AiSdkSystemMessage = { role: "system"; content: string } & AiSdkWithOptions;
 
 /** What the user said. */
 export type AiSdkUserMessage = { role: "user"; content: (AiSdkTextPart | AiSdkFilePart)[] };

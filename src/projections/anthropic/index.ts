@@ -17,6 +17,7 @@ export type {
   AnthropicAssistantBlock,
   AnthropicCallBlock,
   AnthropicOpaqueBlock,
+  AnthropicOpaqueType,
   AnthropicReasoningBlock,
   AnthropicRequest,
   AnthropicResultBlock,

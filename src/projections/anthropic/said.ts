@@ -1,3 +1,4 @@
+import { copyJson } from "../../internal/copy-json.js";
 import { isRecord } from "../../internal/shape.js";
 import type { CallPart, SaidPart } from "../turns.js";
 import { isOpaqueBlock } from "./drops.js";
@@ -36,7 +37,7 @@ function callBlock(part: CallPart, droppedServerCalls: ReadonlySet<string>): Ant
     type: "tool_use",
     id: part.id,
     name: part.name,
-    input: structuredClone(part.arguments),
+    input: copyJson(part.arguments),
   };
 }
 

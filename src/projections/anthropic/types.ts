@@ -24,7 +24,8 @@ export interface AnthropicResultBlock {
   cache_control?: ClaudeCacheControl;
 }
 
-type OpaqueType =
+/** The types of blocks that only the API reads. */
+export type AnthropicOpaqueType =
   | "server_tool_use"
   | "web_search_tool_result"
   | "web_fetch_tool_result"
@@ -39,7 +40,7 @@ type OpaqueType =
  * what else it has is not to be looked at.
  */
 export type AnthropicOpaqueBlock = {
-  [T in OpaqueType]: {
+  [T in AnthropicOpaqueType]: {
     type: T;
     id: never;
     name: never;
@@ -48,7 +49,7 @@ export type AnthropicOpaqueBlock = {
     content: never;
     file_id: never;
   };
-}[OpaqueType];
+}[AnthropicOpaqueType];
 
 /** What a user turn is made of: results first, and what is shown after them. */
 export type AnthropicUserBlock = AnthropicResultBlock | ClaudeShownBlock;

@@ -142,7 +142,7 @@ function reasoning(part: ReasoningPart, isClaude: boolean, tools: RenderTools): 
   const { text, signature, redacted } = part;
   if (redacted) {
     const redactedContent = decodeBase64(signature);
-    if (redactedContent !== undefined && redactedContent.length > 0) {
+    if (redactedContent !== undefined) {
       return [tools.mark({ reasoningContent: { redactedContent } }, part)];
     }
     tools.lose(part, { code: "reasoning", by: "history", reason: "withheld reasoning that is no base64" });
@@ -176,6 +176,5 @@ function put(content: BedrockBlock[], blocks: readonly BedrockBlock[], part: Par
   const behindText = last !== undefined && "document" in last && last.document.format !== "pdf";
   const place = behindText ? at : content.length;
   const before = content[place - 1];
-  const takesOne = before !== undefined && !("reasoningContent" in before) && !("cachePoint" in before);
-  if (takesOne) content.splice(place, 0, cachePoint());
+  if (before !== undefined && !("cachePoint" in before)) content.splice(place, 0, cachePoint());
 }

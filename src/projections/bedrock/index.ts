@@ -3,6 +3,7 @@
  *
  * @module projections/bedrock
  */
+export type { Json, JsonObject } from "../../internal/copy-json.js";
 export { type BedrockConverseOptions, bedrockConverse } from "./converse.js";
 export {
   type BedrockReply,

@@ -6,7 +6,7 @@ export interface OpenaiWebSearch {
   id: string;
   status: "in_progress" | "searching" | "completed" | "failed";
   action:
-    | { type: "search"; queries?: string[]; query?: string; sources?: { type: "url"; url: string }[] }
+    | { type: "search"; query: string; queries?: string[]; sources?: { type: "url"; url: string }[] }
     | { type: "open_page"; url?: string | null }
     | { type: "find_in_page"; pattern: string; url: string };
 }
@@ -100,4 +100,16 @@ const members = {
 /** Whether a stored block is an item that can go back by itself. */
 export function isHostedItem(data: unknown): data is OpenaiHostedItem {
   return hasMembers(data, members);
+}
+
+/**
+ * A fresh copy of an item, as the request has it. The types of openai 6.26 want the `query` of a search, which those of 6.49
+ * give up in favour of `queries`.
+ */
+export function hostedCopy(item: OpenaiHostedItem): OpenaiHostedItem {
+  const copy = structuredClone(item);
+  if (copy.type === "web_search_call" && copy.action.type === "search") {
+    copy.action.query ??= copy.action.queries?.[0] ?? "";
+  }
+  return copy;
 }

@@ -2,7 +2,7 @@ import { isRecord } from "../../internal/shape.js";
 import { unreachable } from "../../internal/unreachable.js";
 import type { RenderTools } from "../target.js";
 import type { CallPart, SaidPart, TextPart } from "../turns.js";
-import { isHostedItem } from "./hosted.js";
+import { hostedCopy, isHostedItem } from "./hosted.js";
 import { argumentsText } from "./json.js";
 import { itemIdOf } from "./options.js";
 import { isItemId, reasoningItem, refusedParts } from "./reasoning.js";
@@ -33,20 +33,31 @@ export class SaidWriter {
     for (const { part, reason } of refusedParts(parts, this.#stored)) refused.set(part, reason);
     // The ids of a message's items need its reasoning, where it had some.
     const identified = parts.some((part) => !refused.has(part) && isIdentifying(part));
-    const items: OpenaiResponsesItem[] = [];
+    const sent: { readonly part: SaidPart; readonly item: OpenaiResponsesItem }[] = [];
     for (const part of parts) {
       const reason =
         refused.get(part) ??
         (part.type === "opaque" && !identified ? "its reasoning is not there" : undefined);
-      if (reason !== undefined && (part.type === "reasoning" || part.type === "opaque")) {
-        this.#tools.lose(part, { code: part.type, by: "target", reason });
+      if (reason !== undefined) {
+        this.#lose(part, reason);
         continue;
       }
       const item = this.#item(part, identified);
-      if (item !== undefined) items.push(this.#tools.mark(item, part));
+      if (item !== undefined) sent.push({ part, item: this.#tools.mark(item, part) });
     }
-    // An item that the request has already is not there again, and reasoning before it has nothing that follows.
-    return items.filter((item, at) => !isReasoning(item) || !isReasoning(items[at + 1]));
+    // What the request has already is not there again, and so does not follow the reasoning before it.
+    return sent.flatMap(({ part, item }, at) => {
+      const next = sent[at + 1]?.part;
+      if (part.type !== "reasoning" || (next !== undefined && next.type !== "reasoning")) return [item];
+      this.#lose(part, "reasoning whose item the request has already");
+      return [];
+    });
+  }
+
+  #lose(part: SaidPart, reason: string): void {
+    const { type } = part;
+    if (type === "reasoning" || type === "opaque")
+      this.#tools.lose(part, { code: type, by: "target", reason });
   }
 
   #item(part: SaidPart, identified: boolean): OpenaiResponsesItem | undefined {
@@ -62,7 +73,7 @@ export class SaidWriter {
       case "opaque": {
         if (!isHostedItem(part.data)) return undefined;
         const { id } = part.data;
-        return typeof id === "string" && !this.#take(id) ? undefined : structuredClone(part.data);
+        return typeof id === "string" && !this.#take(id) ? undefined : hostedCopy(part.data);
       }
       default:
         return unreachable(part);
@@ -105,12 +116,6 @@ export class SaidWriter {
     this.#used.add(id);
     return true;
   }
-}
-
-function isReasoning(item: OpenaiResponsesItem | undefined): boolean {
-  return (
-    item === undefined || ("type" in item && (item.type === "reasoning" || item.type === "item_reference"))
-  );
 }
 
 /** Whether a part says that the ids of its message's items can go: its reasoning does, or a mark that it had none. */

@@ -40,7 +40,7 @@ describe("readBedrockReply", () => {
     const added: object = { $unknown: ["new", { a: [1] }] };
     const server = { toolUse: { toolUseId: "1", name: "search", input: {}, type: "server_tool_use" } };
     const content = contentOf(audio, server, added);
-    expect(content).toEqual([
+    expect(content).toStrictEqual([
       { type: "opaque", data: { audio: { format: "mp3", source: { bytes: { $base64: "AQI=" } } } } },
       { type: "opaque", data: server },
       { type: "opaque", data: { $unknown: ["new", { a: [1] }] } },

@@ -1,6 +1,4 @@
 import type { Content, GenerateContentParameters } from "@google/genai";
-import { ingest } from "sessile/attachments";
-import { memoryBlobStore } from "sessile/blobs";
 import {
   type AssistantMessage,
   assistantMessage,
@@ -11,10 +9,10 @@ import {
   toolResult,
   userMessage,
 } from "sessile/content";
-import { memoryReferenceCache, type Projection, project } from "sessile/projections";
+import { type Projection, project } from "sessile/projections";
 import { type GeminiRequest, geminiContents } from "sessile/projections/gemini";
 import { describe, expect, test } from "vitest";
-import { base64, bytesOf, gif, pdf, png } from "../../attachments/samples.js";
+import { base64, png } from "../../attachments/samples.js";
 
 const gemini3 = "gemini-3-pro-preview";
 const gemini25 = "gemini-2.5-pro";
@@ -140,6 +138,13 @@ describe("geminiContents", () => {
     test("are left out where another model did, whatever they look like", async () => {
       const long = `call_x|${"y".repeat(100)}`;
       expect(await idsIn(foreign(call(long)), long)).toEqual([[undefined], [undefined]]);
+      const tooLong = "y".repeat(2000);
+      const messages = [
+        userMessage("x"),
+        foreign(call(tooLong)),
+        toolResult({ id: tooLong, name: "read" }, ""),
+      ];
+      expect((await projected(messages)).losses).toEqual([]);
     });
 
     test("are left out where the reader made them, ours or pi's", async () => {
@@ -213,83 +218,6 @@ describe("geminiContents", () => {
     });
   });
 
-  describe("media", () => {
-    test("of a tool's result are in the response from version 3 on, and behind it before", async () => {
-      const messages = [userMessage("x"), foreign(call("a")), pictureResult("a"), userMessage("So?")];
-      const inlineData = { mimeType: "image/png", data: picture.data };
-      expect((await contentsOf(messages)).slice(2)).toEqual([
-        {
-          role: "user",
-          parts: [
-            {
-              functionResponse: {
-                name: "read",
-                response: { output: "here it is" },
-                parts: [{ inlineData }],
-              },
-            },
-          ],
-        },
-        { role: "user", parts: [{ text: "So?" }] },
-      ]);
-      const before = (await contentsOf(messages, gemini25)).slice(2);
-      expect(before[0]?.parts?.[0]?.functionResponse).not.toHaveProperty("parts");
-      expect(before[1]?.parts).toEqual([{ text: expect.any(String) }, { inlineData }, { text: "So?" }]);
-    });
-
-    test("are documents too, all text as one type, and no GIF", async () => {
-      const blobs = memoryBlobStore();
-      const files = await Promise.all([
-        ingest({ bytes: pdf, name: "a.pdf" }, { blobs }),
-        ingest({ bytes: bytesOf("a,b\n"), name: "a.csv" }, { blobs }),
-        ingest({ bytes: gif, name: "a.gif" }, { blobs }),
-      ]);
-      const { value, losses } = await projected([userMessage("Look.", ...files)], gemini3, { blobs });
-      expect(value.contents[0]?.parts.flatMap(({ inlineData }) => inlineData ?? [])).toEqual([
-        { mimeType: "application/pdf", data: base64(pdf) },
-        { mimeType: "text/plain", data: base64(bytesOf("a,b\n")) },
-      ]);
-      expect(losses.map(({ code, block }) => [code, block])).toEqual([["unsupported", 3]]);
-    });
-
-    test("of no bytes are left out, and missed", async () => {
-      const blobs = memoryBlobStore();
-      const empty = await ingest({ bytes: new Uint8Array(), name: "a.txt" }, { blobs });
-      const { value, losses } = await projected([userMessage("Look.", empty)], gemini3, { blobs });
-      expect(value.contents[0]?.parts.map((part) => Object.keys(part))).toEqual([["text"], ["text"]]);
-      expect(losses).toMatchObject([{ code: "unsupported", by: "target", block: 1 }]);
-    });
-
-    test("that Google has already are files, those of a result behind it", async () => {
-      const blobs = memoryBlobStore();
-      const [uploaded, published] = await Promise.all([
-        ingest({ bytes: png(4, 4), name: "a.png" }, { blobs }),
-        ingest({ bytes: bytesOf("# x\n"), name: "x.md" }, { blobs }),
-      ]);
-      const references = memoryReferenceCache();
-      const api = "https://generativelanguage.googleapis.com/v1beta/files/abc";
-      references.set({ blob: uploaded.blob, provider: "google" }, { kind: "file", id: api });
-      references.set(
-        { blob: published.blob, provider: "google" },
-        { kind: "url", url: "https://example.com/x.md" },
-      );
-      const { value } = await projected(
-        [userMessage("x", published), foreign(call("a")), toolResult({ id: "a", name: "read" }, uploaded)],
-        gemini3,
-        { blobs, references },
-      );
-      const [first, , response, behind] = value.contents;
-      expect(first?.parts.at(-1)).toEqual({
-        fileData: { fileUri: "https://example.com/x.md", mimeType: "text/plain" },
-      });
-      expect(response?.parts[0]?.functionResponse).not.toHaveProperty("parts");
-      expect(behind?.parts).toEqual([
-        { text: "[from the result of read]" },
-        { fileData: { fileUri: api, mimeType: "image/png" } },
-      ]);
-    });
-  });
-
   test("gives parts of its own that nobody else reads back, and not what Google would refuse", async () => {
     const code = { executableCode: { language: "PYTHON", code: "1" }, thoughtSignature: sound };
     const { value, losses } = await projected([
@@ -321,7 +249,11 @@ describe("geminiContents", () => {
   test("explains a refusal by the path that Google names", async () => {
     const { explain } = await projected([
       userMessage("x"),
-      foreign(call("a")),
+      said(
+        gemini3,
+        { type: "opaque", data: { executableCode: { language: "PYTHON", code: "1" } } },
+        call("a"),
+      ),
       pictureResult("a"),
       { role: "user", content: [{ type: "text", text: "And?" }, picture], timestamp: 1 },
     ]);
@@ -342,6 +274,10 @@ describe("geminiContents", () => {
     });
     expect(explain(error("contents[2].parts[0].function_response.parts[0].inline_data.data"))).toMatchObject({
       entryId: "m2",
+    });
+    expect(explain(error("contents[1].parts[0].executable_code.language"))).toMatchObject({
+      entryId: "m1",
+      block: 0,
     });
   });
 

@@ -1,6 +1,6 @@
 import OpenAI from "openai";
 import { replayAlways } from "sessile/attachments";
-import { type AssistantMessage, toolCalls, toolResult, userMessage } from "sessile/content";
+import { type AssistantMessage, contextOf, toolCalls, toolResult, userMessage } from "sessile/content";
 import { cacheConversation, project, type Target, toBody } from "sessile/projections";
 import {
   openaiChat,
@@ -229,6 +229,50 @@ test.each([
     expect((await send()).error).toBeUndefined();
   },
 );
+
+test.each([
+  ["encrypted by another account", { encrypted_content: "sealed elsewhere" }, false, 400],
+  ["not stored after all", {}, true, 404],
+])(
+  "reasoning that is %s is traced by its id, and the next projection passes",
+  async (_, more, stored, status) => {
+    await using server = await startOpenai({ responses: [responsesReply([])] });
+    const client = clientOf(server);
+    const session = await memorySessionStore().create({ cwd: "/" });
+    const reasoning = { type: "reasoning" as const, id: "rs_1", summary: [], ...more };
+    const message = {
+      type: "message" as const,
+      id: "msg_1",
+      role: "assistant" as const,
+      status: "completed" as const,
+      content: [{ type: "output_text" as const, text: "So.", annotations: [] }],
+    };
+    await session.appendMessage(userMessage("Go"));
+    const said = await session.appendMessage(readOpenaiResponsesReply(responsesReply([reasoning, message])));
+    await session.appendMessage(userMessage("Thanks."));
+    const attempt = async () => await project(await session.context(), openaiResponses({ model, stored }));
+    const send = async ({ value }: Awaited<ReturnType<typeof attempt>>) =>
+      await client.responses.create({ model, store: stored, ...value });
+
+    const poisoned = await attempt();
+    const error = await send(poisoned).catch((cause: unknown) => cause);
+    expect(error).toMatchObject({ status });
+    const explained = poisoned.explain(error);
+    expect(explained).toMatchObject({ certainty: "path", path: "rs_1", entryId: said.id, block: 0 });
+    await session.append(explained?.drafts ?? []);
+    await expect(send(await attempt())).resolves.toMatchObject({ object: "response" });
+  },
+);
+
+test("a refusal of a pair, whose path has a dot before its bracket, is traced to its entry", async () => {
+  const context = contextOf([userMessage("one"), userMessage("two")]);
+  const projection = await project(context, openaiChat({ model }));
+  const message =
+    "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.";
+  const error = Object.assign(new Error(message), { status: 400, param: "messages.[1].role" });
+  expect(projection.explain(error)).toMatchObject({ entryId: "m1", path: "messages.[1].role" });
+  expect(projection.explain(Object.assign(new Error("no such model"), { status: 404 }))).toBeUndefined();
+});
 
 const inputOf = (body: unknown) => (body as { readonly input: OpenAI.Responses.ResponseInput }).input;
 

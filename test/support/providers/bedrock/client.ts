@@ -13,6 +13,8 @@ interface Outgoing {
  * without TLS seldom do; so it gets a handler that speaks HTTP/1.1.
  */
 export function bedrockClient(url: string): BedrockRuntimeClient {
+  // Node 20 is among the versions that are tested here, and the client says on every start that it will be dropped.
+  process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = "true";
   const { hostname, port } = new URL(url);
   return new BedrockRuntimeClient({
     region: "us-east-1",
