@@ -26,8 +26,9 @@ import { reportOf } from "./work.js";
  * moved, a system message changed the instructions, or a turn is over whose reasoning, or whose open call of the provider's
  * own tool, the target takes in that turn only. The context is not changed.
  *
- * @throws SessileError PROJECTION_LOSSY where `onLoss` asks for it, and what the blob store throws; TypeError for a context or
- *   target that is none
+ * @throws SessileError PROJECTION_LOSSY where `onLoss` asks for it; what the blob store, the boundary, the replay policy or the
+ *   reference cache throws, and the signal's reason; TypeError for a context or target that is none, RangeError for a rule of ids or
+ *   a transport of limits that cannot be
  * @example
  * ```ts
  * const { value, losses } = await project(await session.context(), anthropicMessages({ model: "claude-opus-5-5" }));
@@ -41,17 +42,19 @@ export async function project<V>(
 ): Promise<Projection<V>> {
   checkArguments(context, target);
   const onLoss = oneOfOption("onLoss", options.onLoss, ["report", "throw"]);
+  options.signal?.throwIfAborted();
   const { items } = context;
   const { maker, rules = {} } = target;
   const losses = new LossList();
   const selected = selectMessages(items, { maker, rules, losses });
   const { system, messages } = rules.history === "latest" ? latestOnly(items, selected, losses) : selected;
   const turns = pairTurns(items, messages, { rules, losses });
-  const attaching = { now: Date.now, ...options, target, losses };
+  const attaching = { ...options, now: options.now ?? Date.now, target, losses };
   const { works, unplacedViews } = await attach(context, attachmentsIn(system, turns), attaching);
   noteUnplaced(context, unplacedViews, losses);
   const bytes = (room: number) => textBytes(system, turns, room);
   const broken = await keepLimits(works, bytes, attaching);
+  options.signal?.throwIfAborted();
   const request = settle({ system, turns, works }, target, losses);
   const cached = cachedParts(request, target, options);
   const value = target.render(request, {
