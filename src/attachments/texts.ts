@@ -40,7 +40,8 @@ function dimensions(resource: Resource): string {
 function explanation({ resourceId }: Resource, reason: AttachmentReason): string {
   switch (reason) {
     case "earlierTurn":
-      return `not sent again, view ${resourceId} to see it`;
+      // An id of ours is one word; what a foreign history calls one is shown in brackets only, where it is made safe.
+      return /^\w+$/.test(resourceId) ? `not sent again, view ${resourceId} to see it` : "not sent again";
     case "sentAlready":
       return "shown elsewhere in this request";
     case "link":

@@ -43,7 +43,8 @@ export function pairTurns(
       addAll(assistantTurn(turns, rules).parts, parts);
       if (calls.length === 0) continue;
       const { results: answered } = userTurn(turns);
-      for (const call of calls) answered.push(answer(call, pairs.get(message.item), results, losses));
+      const answers = answersInOrder(pairs.get(message.item) ?? []);
+      for (const call of calls) answered.push(answer(call, answers(call.storedId), results, losses));
     }
   }
   dropOrphans(items, results, losses);
@@ -67,6 +68,16 @@ function pairsByItem(items: Context["items"]): ReadonlyMap<number, readonly Tool
   return byItem;
 }
 
+/** Finds the results of a message's calls, asked for in the order of these. */
+function answersInOrder(pairs: readonly ToolPair[]): (id: string) => number | undefined {
+  let at = 0;
+  return (id) => {
+    // Of calls with one id in one message the first stays, and its result with it.
+    while (at < pairs.length && pairs[at]?.call.id !== id) at++;
+    return pairs[at]?.resultAt;
+  };
+}
+
 function withId(call: CallPart, ids: CallIds, { rules, losses }: PairOptions): CallPart {
   const id = ids.idFor(call.storedId);
   const sent = call.own || rules.callId?.ownOnly !== true;
@@ -79,15 +90,11 @@ function withId(call: CallPart, ids: CallIds, { rules, losses }: PairOptions): C
 
 function answer(
   call: CallPart,
-  pairs: readonly ToolPair[] | undefined,
+  resultAt: number | undefined,
   results: Map<number, ResultDraft>,
   losses: LossList,
 ): PairedResult {
   const { id: callId, storedId: storedCallId, name, origin } = call;
-  // Of calls with one id in one message the first stays, and its result with it.
-  const resultAt = pairs?.find(
-    (pair) => pair.call.id === storedCallId && pair.resultAt !== undefined,
-  )?.resultAt;
   const result = resultAt === undefined ? undefined : results.get(resultAt);
   if (resultAt === undefined || result === undefined) {
     const reason = "a call without a result";

@@ -28,8 +28,9 @@ import { reportOf } from "./work.js";
  * cache marker moved, a system message changed the instructions, there was nothing to send yet, or a turn is over whose reasoning, or whose open call of the provider's
  * own tool, the target takes in that turn only. The context is not changed.
  *
- * @throws SessileError PROJECTION_LOSSY where `onLoss` asks for it, and what the blob store throws; TypeError for a context or
- *   target that is none
+ * @throws SessileError PROJECTION_LOSSY where `onLoss` asks for it; what the blob store, the boundary, the replay policy or the
+ *   reference cache throws, and the signal's reason; TypeError for a context or target that is none, RangeError for a rule of ids or
+ *   a transport of limits that cannot be
  * @example
  * ```ts
  * const { value, losses } = await project(await session.context(), anthropicMessages({ model: "claude-opus-5-5" }));
@@ -55,6 +56,7 @@ export async function project<V>(
   noteUnplaced(context, unplacedViews, losses);
   const bytes = (room: number) => textBytes(system, turns, room);
   const broken = await keepLimits(works, bytes, attaching);
+  options.signal?.throwIfAborted();
   const request = settle({ system, turns, works }, target, losses);
   const cached = cachedParts(request, target, options);
   const render = (lose: RenderTools["lose"]) =>
