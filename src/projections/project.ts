@@ -61,7 +61,7 @@ export async function project<V>(
   const cached = cachedParts(request, target, options);
   const render = (lose: RenderTools["lose"]) =>
     target.render(request, { mark: (block) => block, endsCache: (part) => cached.has(part), lose });
-  const drawn = drawing(request, render, (part, loss) => {
+  const drawn = drawing(request, target.embedsBase64 === true, render, (part, loss) => {
     // What the projection itself put in is nobody's to miss.
     if (part.origin.item >= 0) losses.add(part.origin, loss);
   });
@@ -87,15 +87,16 @@ export async function project<V>(
 }
 
 /**
- * Renders a request, and hears its losses. Where it has bytes, it is first rendered with short texts in the place of their
- * base64, and for good when the value is asked for: a body needs none of the large strings.
+ * Renders a request, and hears its losses. Where its value would have base64, it is first rendered with short texts in the place
+ * of that, and for good when the value is asked for: a body needs none of the large strings.
  */
 function drawing<V>(
   request: NeutralRequest,
+  embedsBase64: boolean,
   render: (lose: RenderTools["lose"]) => V,
   lose: RenderTools["lose"],
 ): { readonly value: () => V; readonly outline: () => Outline | undefined } {
-  const media = request.turns.flatMap(mediaIn);
+  const media = embedsBase64 ? request.turns.flatMap(mediaIn) : [];
   if (media.length === 0) {
     const value = render(lose);
     return { value: () => value, outline: () => undefined };

@@ -24,6 +24,7 @@ export function rejectionOf(error: unknown): Rejection {
     if (said === "" && typeof message === "string") said = message;
     found ??= [status, statusCode, http, code].find((one) => typeof one === "number");
     const record: Record<string, unknown> = at;
+    if (said === "" && typeof record.error === "string") said = record.error;
     at = wrappers.map((name) => record[name]).find(isRecord);
   }
   return { message: said, status: found };

@@ -38,6 +38,11 @@ export interface Target<V> {
   readonly estimate?: { readonly image?: ImageFamily | ImageTokenRule; readonly pdf?: PdfFamily };
   /** How many cache markers it takes; 0 by default. */
   readonly maxCacheMarkers?: number;
+  /**
+   * The value has the base64 of media as it is, whole or behind a prefix, so that a body can be made without these strings: the
+   * request is then rendered with short texts in their place, and once more when the value is asked for. Default false.
+   */
+  readonly embedsBase64?: boolean;
   /** Writes the request. Pure: the same turns give the same value, in fresh arrays and objects that a caller may change. */
   render(request: NeutralRequest, tools: RenderTools): V;
 }

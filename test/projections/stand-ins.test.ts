@@ -48,6 +48,7 @@ describe("a projection with bytes", () => {
   const target: Target<{ parts: { data: string; note?: string }[] }> = {
     ...plainTarget(),
     accepts: { user: ["image/*"], toolResult: [] },
+    embedsBase64: true,
     render: ({ turns }, { lose }) => ({
       parts: turns.flatMap(({ parts }) =>
         parts.flatMap((part) => {

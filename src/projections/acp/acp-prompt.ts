@@ -63,6 +63,7 @@ export function acpPrompt(options: AcpPromptOptions = {}): Target<AcpPrompt> {
       userFirst: false,
     },
     limits: { profile },
+    embedsBase64: true,
     render: (request, tools) => ({
       prompt: [...blocksOf(transcriptOf(request, history === "transcript"), tools)],
     }),

@@ -63,6 +63,7 @@ export function claudeAgentMessages(options: ClaudeAgentMessagesOptions = {}): T
       userFirst: false,
     },
     limits: { profile, transport, ...(contextWindow === undefined ? {} : { contextWindow }) },
+    embedsBase64: true,
     // Blocks are not marked: the API counts the turns of the agent's own history, so that its paths lead nowhere here.
     render: (request) => {
       const pieces = transcriptOf(request, history === "transcript");

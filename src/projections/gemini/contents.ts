@@ -70,6 +70,7 @@ export function geminiContents(options: GeminiContentsOptions): Target<GeminiReq
       toolName: { character: /[\w.:-]/, first: /[A-Za-z_]/ },
     },
     limits: { profile },
+    embedsBase64: true,
     estimate: { image: signs ? "gemini3" : "gemini2", pdf: "gemini" },
     render({ system, turns }, tools) {
       const ids = new Set<string>();

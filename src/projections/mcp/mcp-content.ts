@@ -50,6 +50,7 @@ export function mcpContent(options: McpContentOptions = {}): Target<McpContent> 
       userFirst: false,
     },
     limits: profile === undefined ? { profile: limitProfiles.mcp, transport } : { profile },
+    embedsBase64: true,
     render: (request, tools) => ({ messages: [...messagesOf(request, tools)] }),
   };
 }
