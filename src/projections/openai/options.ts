@@ -50,7 +50,9 @@ export function itemIdOf(storedId: string): string | undefined {
 export function openaiTarget(
   options: OpenaiOptions,
   api: string,
-): Pick<Target<unknown>, "limits" | "estimate" | "maxCacheMarkers"> & { readonly maker: Maker } {
+): Pick<Target<unknown>, "limits" | "estimate" | "maxCacheMarkers" | "embedsBase64"> & {
+  readonly maker: Maker;
+} {
   const { provider = "openai", account, profile = limitProfiles.openai, contextWindow } = options;
   return {
     maker: {
