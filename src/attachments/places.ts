@@ -19,22 +19,33 @@ export function isSendable(resource: Resource): resource is StoredResource {
 export function placesIn(context: Pick<Context, "items" | "views">): readonly Place[] {
   const start = currentTurnStart(context);
   const found = context.items.flatMap(({ entryId, message }, item) =>
-    resourceBlocks(message).map(({ resource, block }) => ({ resource, block, entryId, item })),
+    resourceBlocks(message).map(({ resource, block }) => ({
+      resource,
+      block,
+      entryId,
+      item,
+      shows: message.role !== "assistant" && message.role !== "system",
+    })),
   );
+  const shown = new Set(found.flatMap(({ resource, shows }) => (shows ? [resource.resourceId] : [])));
   const wanted = new Set(
     context.views.flatMap(({ resourceId, item }) => (item >= start ? [resourceId] : [])),
   );
   const seen = new Set<string>();
+  const viewable = new Set<string>();
   let count = 0;
   let bytes = 0;
   return found
     .toReversed()
-    .map(({ resource, block, entryId, item }) => {
+    .map(({ resource, block, entryId, item, shows }) => {
       const { resourceId } = resource;
       const currentTurn = item >= start;
       const isLast = !seen.has(resourceId);
+      // Nobody can show an image in what the model said: only where it stands nowhere else is a view of it meant there.
+      const isViewable = (shows || !shown.has(resourceId)) && !viewable.has(resourceId);
+      if (isViewable) viewable.add(resourceId);
       // A resource of the turn is sent anyway, and one from before it at one place.
-      const viewed = !currentTurn && isLast && wanted.has(resourceId);
+      const viewed = !currentTurn && isViewable && wanted.has(resourceId);
       const own = isSendable(resource) ? resource.size : undefined;
       // Behind its earlier places a resource stands itself, and counts for the others only.
       const newer = isLast || own === undefined ? { count, bytes } : { count: count - 1, bytes: bytes - own };

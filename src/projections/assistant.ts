@@ -7,6 +7,7 @@ import { cleanJson, isBlank, withoutSpaceAtEnd } from "./clean.js";
 import type { SaidDraft } from "./draft.js";
 import { isOwn } from "./maker.js";
 import type { SelectOptions } from "./select.js";
+import type { ToolNameRule } from "./target.js";
 import type { CallPart, OpaquePart, Origin, ReasoningPart, TextPart } from "./turns.js";
 
 /**
@@ -114,9 +115,9 @@ class SaidReader {
       losses.add(origin, { code: "duplicateCall", by: "history", reason });
       return undefined;
     }
-    const name = toolName(block.name, rules.toolName?.maxLength ?? defaultNameLength);
+    const name = toolName(block.name, rules.toolName);
     if (name !== block.name) {
-      const reason = "the target takes letters, digits, _ and - in names of tools, and not too many";
+      const reason = "the target takes other characters in names of tools, or not as many";
       losses.add(origin, { code: "toolName", by: "target", reason, instead: name });
     }
     const args = this.#arguments(block, origin);
@@ -162,14 +163,18 @@ class SaidReader {
   }
 }
 
-/** A character that tool names have everywhere. */
-const nameCharacters = /[^A-Za-z0-9_-]/g;
+/** What tool names are made of everywhere. */
+const nameCharacter = /[A-Za-z0-9_-]/;
 const defaultNameLength = 64;
 
-/** A name that any target takes, the same for the same name. */
-export function toolName(name: string, maxLength: number): string {
-  const safe = name.replace(nameCharacters, "_").slice(0, maxLength);
-  return safe === "" ? "unnamed_tool" : safe;
+/** A name that a target takes, by default any, the same for the same name. */
+export function toolName(
+  name: string,
+  { maxLength = defaultNameLength, character = nameCharacter, first = character }: ToolNameRule = {},
+): string {
+  const safe = Array.from(name, (c) => (character.test(c) ? c : "_".repeat(c.length))).join("");
+  const begun = safe === "" ? "unnamed_tool" : first.test(safe.charAt(0)) ? safe : `_${safe}`;
+  return begun.slice(0, maxLength);
 }
 
 /** Reasoning that nothing follows is refused where reasoning is taken: the reply broke off behind it. */

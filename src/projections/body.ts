@@ -1,7 +1,9 @@
 import { encodeUtf8 } from "../internal/bytes.js";
 import { base64Pieces } from "../internal/encode-base64.js";
+import { mediaIn } from "./media-in.js";
 import type { Projection } from "./projection.js";
-import type { MediaPart, NeutralRequest } from "./turns.js";
+import { type Outline, outlineOf, StandIns } from "./stand-ins.js";
+import type { NeutralRequest } from "./turns.js";
 
 /** A request's body in pieces. */
 export interface RequestBody extends Iterable<Uint8Array> {
@@ -33,18 +35,22 @@ export function toBody(
   projection: Pick<Projection<object>, "value" | "request">,
   extra: Readonly<Record<string, unknown>> = {},
 ): RequestBody {
-  const { value, request } = projection;
+  // Where nobody has had the value, nobody can have changed it, and its large strings need not be made.
+  const outlined = projection as { readonly [outlineOf]?: () => Outline | undefined };
+  const { value, standIns } = outlined[outlineOf]?.() ?? {
+    value: projection.value,
+    standIns: new StandIns(),
+  };
   const whole = Object.keys(extra).length === 0 ? value : { ...extra, ...value };
-  const { texts, spliced } = skeletonOf(whole, payloadsOf(request));
+  const { texts, spliced } = standIns.cut(jsonOf(whole, payloadsOf(projection.request), standIns));
   const frame = texts.map(encodeUtf8);
-  const size = [...frame, ...spliced].reduce((sum, { length }) => sum + length, 0);
+  const digits = spliced.reduce((sum, { length }) => sum + base64Length(length), 0);
+  const size = frame.reduce((sum, { length }) => sum + length, digits);
   function* pieces(): Generator<Uint8Array, void, undefined> {
     for (const [at, piece] of frame.entries()) {
       yield piece;
-      const payload = spliced[at];
-      if (payload === undefined) continue;
-      if (payload.prefix !== "") yield encodeUtf8(payload.prefix);
-      yield* base64Pieces(payload.bytes);
+      const bytes = spliced[at];
+      if (bytes !== undefined) yield* base64Pieces(bytes);
     }
   }
   return {
@@ -63,11 +69,10 @@ export function toBody(
   };
 }
 
+/** What a string of the value ends with in base64. */
 interface Payload {
   readonly prefix: string;
   readonly bytes: Uint8Array;
-  /** Characters of both, each a byte. */
-  readonly length: number;
 }
 
 /** Strings of the request that can be long, by length, to be found again by identity. */
@@ -75,60 +80,38 @@ type Payloads = ReadonlyMap<number, readonly { readonly whole: () => string; rea
 
 function payloadsOf({ turns }: NeutralRequest): Payloads {
   const byLength = new Map<number, { whole: () => string; payload: Payload }[]>();
-  const add = (whole: () => string, payload: Payload) => {
-    const same = byLength.get(payload.length) ?? [];
-    byLength.set(payload.length, same);
+  const add = (length: number, whole: () => string, payload: Payload) => {
+    const same = byLength.get(length) ?? [];
+    byLength.set(length, same);
     same.push({ whole, payload });
   };
   for (const part of turns.flatMap(mediaIn)) {
-    const digits = Math.ceil(part.bytes.length / 3) * 4;
+    const { bytes, mediaType } = part;
+    const digits = base64Length(bytes.length);
     if (digits < minSpliced) continue;
-    const prefix = `data:${part.mediaType};base64,`;
-    const { bytes } = part;
-    add(() => part.base64, { prefix: "", bytes, length: digits });
-    add(() => part.dataUrl, { prefix, bytes, length: prefix.length + digits });
+    const prefix = `data:${mediaType};base64,`;
+    add(digits, () => part.base64, { prefix: "", bytes });
+    add(prefix.length + digits, () => part.dataUrl, { prefix, bytes });
   }
   return byLength;
 }
 
-function mediaIn(turn: NeutralRequest["turns"][number]): readonly MediaPart[] {
-  if (turn.role === "assistant") return [];
-  const shown = [...turn.results.flatMap(({ parts }) => parts), ...turn.parts];
-  return shown.filter((part): part is MediaPart => part.type === "media");
-}
-
-interface Skeleton {
-  /** What stands around the payloads, one more than there are of these. */
-  readonly texts: readonly string[];
-  readonly spliced: readonly Payload[];
-}
-
-/** The JSON of a value, cut where payloads belong. */
-function skeletonOf(value: object, payloads: Payloads): Skeleton {
-  for (let mark = "payload of this request"; ; mark = crypto.randomUUID()) {
-    const spliced: Payload[] = [];
-    const json = JSON.stringify(value, function (this: unknown, key: string, field: unknown) {
-      const payload = payloadFor((this as Record<string, unknown>)[key], field, payloads);
-      if (payload === undefined) return field;
-      spliced.push(payload);
-      return mark;
-    });
-    const texts = json.split(`"${mark}"`);
-    // A text of the request might be the mark: then it is there more often than it should, and one that nobody knows is tried.
-    if (texts.length === spliced.length + 1) return { texts: withQuotes(texts), spliced };
-  }
-}
-
-/** The quotes of the marks, given back to what stands around them. */
-function withQuotes(texts: readonly string[]): readonly string[] {
-  return texts.map((text, at) => `${at === 0 ? "" : '"'}${text}${at === texts.length - 1 ? "" : '"'}`);
+/** The JSON of a value in which bytes, and strings that are known to be base64 of some, are stood in for. */
+function jsonOf(value: object, payloads: Payloads, standIns: StandIns): string {
+  return JSON.stringify(value, function (this: unknown, key: string, field: unknown) {
+    const payload = payloadFor((this as Record<string, unknown>)[key], field, payloads);
+    return payload === undefined ? field : payload.prefix + standIns.for(payload.bytes);
+  });
 }
 
 function payloadFor(raw: unknown, field: unknown, payloads: Payloads): Payload | undefined {
   // Before the field, since a Buffer says what it is as JSON.
-  if (raw instanceof Uint8Array) {
-    return { prefix: "", bytes: raw, length: Math.ceil(raw.length / 3) * 4 };
-  }
+  if (raw instanceof Uint8Array) return { prefix: "", bytes: raw };
   if (typeof field !== "string" || field.length < minSpliced) return undefined;
   return payloads.get(field.length)?.find(({ whole }) => whole() === field)?.payload;
+}
+
+/** The characters that base64 takes for so many bytes, padding included. */
+function base64Length(bytes: number): number {
+  return Math.ceil(bytes / 3) * 4;
 }

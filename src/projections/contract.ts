@@ -104,6 +104,11 @@ function essence(part: Part): unknown {
     const isStored = resource?.size === bytes.length;
     return { kind, mediaType, name, content: isStored ? resource.contentSha256 : digest(bytes).slice(7) };
   }
+  if (part.type === "reference") {
+    // Until when the provider has it is not told to the provider.
+    const { expiresAt: _until, ...reference } = part.reference;
+    return { ...rest, reference, resource: undefined };
+  }
   if (part.type === "result") return { ...rest, parts: part.parts.map(essence) };
   return rest;
 }

@@ -1,7 +1,7 @@
 import { checkLimits, type LimitSituation, type LimitViolation } from "../limits/index.js";
 import { boundsOf } from "./bounds.js";
 import type { AttachmentDraft } from "./draft.js";
-import { limitItem, sentBytes } from "./limit-item.js";
+import { limitItem, sentBytes, shownBytes } from "./limit-item.js";
 import { placeResized } from "./place-media.js";
 import { refuse } from "./refuse.js";
 import type { TargetLimits } from "./target.js";
@@ -43,6 +43,7 @@ class LimitKeeper {
   /** What was resized, or why it was not. */
   readonly #tried = new Map<AttachmentWork, string | undefined>();
   readonly #sizes = new Map<AttachmentDraft["media"], number>();
+  readonly #shown = new Map<AttachmentWork, number>();
 
   constructor(works: readonly AttachmentWork[], limits: TargetLimits, attaching: Attaching) {
     this.#limits = limits;
@@ -55,7 +56,7 @@ class LimitKeeper {
     const places = new Map<AttachmentWork, readonly AttachmentWork[]>();
     for (const work of works) {
       const carrier = work.carrier ?? work;
-      if (carrier.draft.media === undefined) continue;
+      if (!isSent(carrier)) continue;
       const known = places.get(carrier) ?? [];
       // Behind those that were shown last before it.
       places.delete(carrier);
@@ -94,7 +95,16 @@ class LimitKeeper {
   #textBytes(textBytes: (room: number) => number): number | undefined {
     const most = this.#limits.profile.rows.flatMap((row) => (row.rule === "bodyBytes" ? [row.value] : []));
     if (most.length === 0) return undefined;
-    return textBytes(Math.min(...most) - this.#bodyBytes(this.#live, reservedBytes)) + reservedBytes;
+    const shown = this.#live.reduce((sum, work) => sum + this.#shownBytes(work), 0);
+    const room = Math.min(...most) - (this.#bodyBytes(this.#live, reservedBytes) - shown);
+    // Documents that go as text are among the texts, and can be left out like all that is attached.
+    return textBytes(room) - shown + reservedBytes;
+  }
+
+  #shownBytes(work: AttachmentWork): number {
+    const known = this.#shown.get(work) ?? shownBytes(work);
+    this.#shown.set(work, known);
+    return known;
   }
 
   #check(live: readonly AttachmentWork[], text?: number): readonly LimitViolation[] {
@@ -103,10 +113,11 @@ class LimitKeeper {
   }
 
   #bodyBytes(live: readonly AttachmentWork[], text: number): number {
-    return live.reduce((sum, { draft: { media } }) => {
+    return live.reduce((sum, work) => {
+      const { media } = work.draft;
       const known = this.#sizes.get(media) ?? sentBytes(media);
       this.#sizes.set(media, known);
-      return sum + known;
+      return sum + known + this.#shownBytes(work);
     }, text);
   }
 
@@ -129,9 +140,9 @@ class LimitKeeper {
     among: readonly AttachmentWork[],
     text: number | undefined,
   ): void {
-    const left = among.filter(({ draft }) => draft.media !== undefined);
+    const left = among.filter(isSent);
     const candidates = counted.filter(
-      ({ draft: { media } }) => media !== undefined && !(isOfBytes(violation) && media.type === "reference"),
+      (work) => isSent(work) && !(isOfBytes(violation) && work.draft.media?.type === "reference"),
     );
     const count = fewest(candidates.length, (dropped) => {
       const found = this.#check(without(left, candidates.slice(0, dropped)), text);
@@ -186,6 +197,10 @@ class LimitKeeper {
     }
     this.#live = without(this.#live, works);
   }
+}
+
+function isSent({ draft, asText }: AttachmentWork): boolean {
+  return draft.media !== undefined || asText === true;
 }
 
 /** The fewest with which it holds, of at most so many; so many where it never does. It holds with more if with fewer. */

@@ -14,8 +14,8 @@ const maxTextLength = 20_000;
 
 /**
  * The places that an error names, in the order in which they are found: in its message, in its `param`, and in whatever is
- * nested in it, such as Google's field violations. A place begins with a member of the request and goes on in dots or
- * brackets, or both, as in OpenAI's `messages.[3].role`. AWS counts from 1 where it says `member`.
+ * nested in it, such as Google's field violations. A place begins with a member of the request and goes on in dots, brackets,
+ * or both at once, as some write `messages.[3].role`. AWS counts from 1 where it says `member`.
  *
  * @param roots members of the request, such as `messages`
  */

@@ -1,9 +1,8 @@
 import type { Context } from "../content/index.js";
 import { isRecord } from "../internal/shape.js";
 import type { EntryDraft } from "../session/index.js";
-import { partNamedIn } from "./error-ids.js";
 import { pathsIn } from "./error-paths.js";
-import { type Attached, isAttached, isNewer, markedValue, partAt } from "./marked.js";
+import { type Attached, isAttached, isNewer, markedValue, partAt, partWithId } from "./marked.js";
 import { quarantine } from "./quarantine.js";
 import { isAboutMedia, isAboutSize, isAboutTokens, type Rejection, rejectionOf } from "./rejection.js";
 import type { Target } from "./target.js";
@@ -15,7 +14,7 @@ export interface Explanation {
   /** Index among the blocks of the message; absent where the whole message is meant. */
   readonly block?: number;
   readonly resourceId?: string;
-  /** `path`: the provider named the place, or a block by its id. `guess`: it named a kind of thing, and this is the likeliest of them. */
+  /** `path`: the provider named the place. `guess`: it named a kind of thing, and this is the likeliest of them. */
   readonly certainty: "path" | "guess";
   /** The place in the request, as the provider named it: a path, or an id. */
   readonly path?: string;
@@ -43,7 +42,6 @@ export interface Explained {
 export function explainRejection(error: unknown, explained: Explained): Explanation | undefined {
   const rejection = rejectionOf(error);
   const { message, status } = rejection;
-  // OpenAI says 404 of an item that it does not have, and of a model: only the first names something of the request.
   if (status !== undefined && ![400, 404, 413, 422].includes(status)) return undefined;
   const { context, request, target, cached } = explained;
   const marked = markedValue(request, target, cached);
@@ -52,7 +50,7 @@ export function explainRejection(error: unknown, explained: Explained): Explanat
     const part = partAt(marked, keys, isAboutMedia(rejection));
     if (part !== undefined) return explanation(part, message, context, path);
   }
-  const named = partNamedIn(message, marked.value, marked.marks);
+  const named = partWithId(marked, message);
   if (named !== undefined) return explanation(named.part, message, context, named.id);
   const guess = likeliest(rejection, request);
   return guess && explanation(guess, message, context);

@@ -33,6 +33,7 @@ export type {
   TargetLimits,
   TargetMedia,
   TargetRules,
+  ToolNameRule,
 } from "./target.js";
 export type {
   AssistantTurn,

@@ -4,8 +4,12 @@ import type { AttachmentDraft } from "./draft.js";
 import { isTextual } from "./media-types.js";
 import type { AttachmentWork } from "./work.js";
 
-/** What limits have to know of what is sent at a place. What the provider has already takes no bytes of the request. */
-export function limitItem({ draft: { media, origin } }: AttachmentWork): LimitItem {
+/**
+ * What limits have to know of what is sent at a place. What the provider has already takes no bytes of the request, and a
+ * document that goes as text none but those of the text.
+ */
+export function limitItem({ draft: { media, origin }, asText }: AttachmentWork): LimitItem {
+  if (asText === true) return { kind: "text", mediaType: "text/plain", size: 0, message: origin.item };
   const { kind = "document", mediaType = "application/octet-stream" } = media ?? {};
   const { width, height } = (media?.type === "reference" ? media.resource : media) ?? {};
   const animated = media?.type === "media" ? media.animated : undefined;
@@ -26,6 +30,11 @@ export function sentBytes(media: AttachmentDraft["media"]): number {
   const base64 = Math.ceil(media.bytes.length / 3) * 4;
   // A text goes as base64 to some, and to others as a string of JSON, in which a byte can become six.
   return isTextual(media.mediaType) ? Math.max(base64, jsonBytes(media.text)) : base64;
+}
+
+/** Bytes of a document that goes as text, as a string of JSON. */
+export function shownBytes({ draft: { text }, asText }: AttachmentWork): number {
+  return asText === true ? jsonBytes(text) : 0;
 }
 
 function jsonBytes(text: string): number {

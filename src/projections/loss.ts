@@ -77,6 +77,14 @@ export class LossList {
     this.#found.splice(0, this.#found.length, ...kept);
   }
 
+  /** Takes back what was found of a place and holds no longer. */
+  takeBack({ item, block }: Origin, codes: readonly LossCode[]): void {
+    const kept = this.#found.filter(
+      (found) => found.item !== item || found.loss.block !== block || !codes.includes(found.loss.code),
+    );
+    this.#found.splice(0, this.#found.length, ...kept);
+  }
+
   /** By item, and by block within it; what is found of the same place stays in the order of its finding. */
   inOrder(): readonly Loss[] {
     return this.#found

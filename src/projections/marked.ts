@@ -1,3 +1,4 @@
+import { isRecord } from "../internal/shape.js";
 import type { Target } from "./target.js";
 import type { MediaPart, NeutralRequest, Part, ReferencePart } from "./turns.js";
 
@@ -47,21 +48,57 @@ export function partAt(
   }
   if (!isPlace || !wantsMedia || (found !== undefined && isAttached(found))) return found;
   let newest: Attached | undefined;
-  for (const part of partsBelow(at, marks)) {
-    if (isAttached(part) && (newest === undefined || isNewer(part, newest))) newest = part;
+  for (const { part } of objectsIn(at, marks)) {
+    if (part !== undefined && isAttached(part) && (newest === undefined || isNewer(part, newest)))
+      newest = part;
   }
   return newest ?? found;
 }
 
-function* partsBelow(from: unknown, marks: Marked["marks"]): Generator<Part> {
-  const open: unknown[] = [from];
-  while (open.length > 0) {
-    const at = open.pop();
-    if (typeof at !== "object" || at === null || ArrayBuffer.isView(at)) continue;
-    const part = marks.get(at);
-    if (part !== undefined) yield part;
-    // One by one, since a call takes only so many arguments.
-    for (const below of Object.values(at)) open.push(below);
+const idNames = [
+  "id",
+  "call_id",
+  "tool_call_id",
+  "tool_use_id",
+  "toolUseId",
+  "toolCallId",
+  "file_id",
+] as const;
+/** An id that is but a word or a number may be in a message by chance. */
+const isId = /^(?=.*[A-Za-z])(?=.*[\d_-]).{4,}$/;
+
+/** The last part with an id that the message names, such as `Duplicate item found with id msg_1`: what was there first was taken. */
+export function partWithId(
+  { value, marks }: Marked,
+  message: string,
+): { readonly part: Part; readonly id: string } | undefined {
+  const words = new Set(message.match(/[A-Za-z0-9_-]+/g));
+  let found: { readonly part: Part; readonly id: string } | undefined;
+  for (const { object, part } of objectsIn(value, marks)) {
+    if (part === undefined || part.origin.item < 0 || !isRecord(object)) continue;
+    const id = idNames.map((name) => object[name]).find((one) => typeof one === "string" && words.has(one));
+    if (typeof id !== "string" || !isId.test(id)) continue;
+    if (found === undefined || !isNewer(found.part, part)) found = { part, id };
+  }
+  return found;
+}
+
+/** Each object of a value once, with the part that it, or what is around it, was made of. */
+function* objectsIn(
+  from: unknown,
+  marks: Marked["marks"],
+): Generator<{ readonly object: object; readonly part: Part | undefined }> {
+  const open: { readonly at: unknown; readonly around: Part | undefined }[] = [
+    { at: from, around: undefined },
+  ];
+  const seen = new Set<object>();
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const { at, around } = next;
+    if (typeof at !== "object" || at === null || ArrayBuffer.isView(at) || seen.has(at)) continue;
+    seen.add(at);
+    const part = marks.get(at) ?? around;
+    yield { object: at, part };
+    for (const below of Object.values(at)) open.push({ at: below, around: part });
   }
 }
 

@@ -3,6 +3,7 @@ import { decodeUtf8 } from "../internal/bytes.js";
 import { encodeBase64 } from "../internal/encode-base64.js";
 import { cleanText } from "./clean.js";
 import { isTextual } from "./media-types.js";
+import { type Replaceable, standIn } from "./stand-ins.js";
 import type { MediaPart, Origin } from "./turns.js";
 
 /** What a media part is made of. */
@@ -31,19 +32,22 @@ export function mediaPart(init: MediaPartInit): MediaPart {
   let base64 = known;
   let dataUrl: string | undefined;
   let text: string | undefined;
+  const dataUrlOf = (digits: string) => `data:${init.mediaType};base64,${digits}`;
   const encoded = (): string => {
     base64 ??= encodeBase64(init.bytes);
     return base64;
   };
-  return {
+  let inPlace: string | undefined;
+  const part: MediaPart = {
     type: "media",
     ...facts,
     bytes: plainBytes(init.bytes),
     get base64() {
-      return encoded();
+      return inPlace ?? encoded();
     },
     get dataUrl() {
-      dataUrl ??= `data:${init.mediaType};base64,${encoded()}`;
+      if (inPlace !== undefined) return dataUrlOf(inPlace);
+      dataUrl ??= dataUrlOf(encoded());
       return dataUrl;
     },
     get text() {
@@ -51,6 +55,10 @@ export function mediaPart(init: MediaPartInit): MediaPart {
       return text;
     },
   };
+  const replace: Replaceable[typeof standIn] = (text) => {
+    inPlace = text;
+  };
+  return Object.defineProperty(part, standIn, { value: replace });
 }
 
 /** The same bytes, as no class of its own: a Buffer would be written as JSON number by number. */

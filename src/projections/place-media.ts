@@ -51,6 +51,7 @@ export async function placeResized(
   const isShown = isTaken(work.draft.place === "user" ? user : toolResult, facts.mediaType);
   if (!isShown && !isTaken(user, facts.mediaType)) return `it was resized to ${facts.mediaType}`;
   placeMedia(work, made, facts, attaching);
+  work.resized = true;
   const sides = facts.width === undefined ? "" : `, ${facts.width} x ${facts.height}`;
   const reason = `the target does not take it as it is; sent as ${facts.mediaType}${sides}, ${made.length} bytes`;
   losses.add(work.draft.origin, { code: "resized", by: "limit", ...knownId(work), reason });

@@ -9,11 +9,13 @@ import type { AttachmentDraft, ShownDraft, TurnDraft } from "./draft.js";
 import { explainRejection } from "./explain.js";
 import { latestOnly } from "./latest.js";
 import { type Loss, LossList } from "./loss.js";
+import { mediaIn } from "./media-in.js";
 import { pairTurns } from "./pairs.js";
 import type { Projection, ProjectionWarning, ProjectOptions } from "./projection.js";
 import { selectMessages } from "./select.js";
 import { isEmptyRequest, settle } from "./settle.js";
-import type { Target } from "./target.js";
+import { type Outline, outlineOf, StandIns, withStandIns } from "./stand-ins.js";
+import type { RenderTools, Target } from "./target.js";
 import { textBytes } from "./text-bytes.js";
 import type { NeutralRequest, Part } from "./turns.js";
 import { type ProjectionUsage, usageOf } from "./usage.js";
@@ -22,8 +24,8 @@ import { reportOf } from "./work.js";
 /**
  * A context as a request for one target: valid by its rules, within its limits, with what had to be changed or left out
  * named. The same context gives the same bytes, and one that has grown keeps those of what it had, but where an attachment's
- * replay ended, a limit took an item, a pending call got its result, an upload took the place of bytes, a cache marker
- * moved, a system message changed the instructions, or a turn is over whose reasoning, or whose open call of the provider's
+ * replay ended, a limit took an item, a pending call got its result, an upload took the place of bytes or expired, a
+ * cache marker moved, a system message changed the instructions, there was nothing to send yet, or a turn is over whose reasoning, or whose open call of the provider's
  * own tool, the target takes in that turn only. The context is not changed.
  *
  * @throws SessileError PROJECTION_LOSSY where `onLoss` asks for it; what the blob store, the boundary, the replay policy or the
@@ -57,19 +59,19 @@ export async function project<V>(
   options.signal?.throwIfAborted();
   const request = settle({ system, turns, works }, target, losses);
   const cached = cachedParts(request, target, options);
-  const value = target.render(request, {
-    mark: (block) => block,
-    endsCache: (part) => cached.has(part),
-    lose: (part, loss) => {
-      // What the projection itself put in is nobody's to miss.
-      if (part.origin.item >= 0) losses.add(part.origin, loss);
-    },
+  const render = (lose: RenderTools["lose"]) =>
+    target.render(request, { mark: (block) => block, endsCache: (part) => cached.has(part), lose });
+  const drawn = drawing(request, target.embedsBase64 === true, render, (part, loss) => {
+    // What the projection itself put in is nobody's to miss.
+    if (part.origin.item >= 0) losses.add(part.origin, loss);
   });
   const found = losses.inOrder();
   if (onLoss === "throw") refuseLossy(target, found);
   let usage: ProjectionUsage | undefined;
-  return {
-    value,
+  const projection: Projection<V> = {
+    get value() {
+      return drawn.value();
+    },
     losses: found,
     warnings: warningsOf(request, broken),
     attachments: works.map(reportOf),
@@ -80,6 +82,37 @@ export async function project<V>(
     request,
     target: target.name,
     explain: (error) => explainRejection(error, { context, request, target, cached }),
+  };
+  return Object.defineProperty(projection, outlineOf, { value: drawn.outline });
+}
+
+/**
+ * Renders a request, and hears its losses. Where its value would have base64, it is first rendered with short texts in the place
+ * of that, and for good when the value is asked for: a body needs none of the large strings.
+ */
+function drawing<V>(
+  request: NeutralRequest,
+  embedsBase64: boolean,
+  render: (lose: RenderTools["lose"]) => V,
+  lose: RenderTools["lose"],
+): { readonly value: () => V; readonly outline: () => Outline | undefined } {
+  const media = embedsBase64 ? request.turns.flatMap(mediaIn) : [];
+  if (media.length === 0) {
+    const value = render(lose);
+    return { value: () => value, outline: () => undefined };
+  }
+  const standIns = new StandIns();
+  const outline = withStandIns(media, standIns, () => render(lose));
+  let made: { readonly value: V } | undefined;
+  return {
+    value: () => {
+      made ??= { value: render(() => undefined) };
+      return made.value;
+    },
+    outline: () =>
+      made === undefined && typeof outline === "object" && outline !== null
+        ? { value: outline, standIns }
+        : undefined,
   };
 }
 

@@ -10,8 +10,8 @@ export interface QuarantinePlace {
 
 /**
  * The drafts of context edits that take places out of a context, with words in their stead: append them, and the next
- * projection goes without. A block leaves alone where its message can be edited; else the whole message does, and a tool
- * call takes its result along. The history keeps everything: writing the content back restores it. Places that the context
+ * projection goes without. A block leaves alone where its message can be edited, and was not left out before; else the whole
+ * message does, and a tool call takes its result along. The history keeps everything: writing the content back restores it. Places that the context
  * does not hold are left out.
  *
  * @param reason in words, to be read by the model; default `the provider refused it`
@@ -59,6 +59,8 @@ function contentWithout(
     case "toolResult":
     case "custom": {
       if (typeof message.content === "string") return undefined;
+      // What stands for a block was refused as well: once more would change nothing.
+      if (message.content.some((block, index) => wanted.has(index) && isLeftOut(block))) return undefined;
       return message.content.map((block, index) =>
         wanted.has(index) ? { type: "text", text: leftOut(block, reason) } : block,
       );
@@ -68,10 +70,17 @@ function contentWithout(
   }
 }
 
-function leftOut(
-  block: { readonly type: string; readonly text?: string; readonly resource?: unknown },
-  reason: string,
-): string {
-  const what = block.resource === undefined ? `[${block.type}]` : block.text;
-  return `${what} (left out: ${reason})`;
+interface AnyBlock {
+  readonly type: string;
+  readonly text?: string;
+  readonly resource?: { readonly kind: string };
+}
+
+/** Without name and id of an attachment, since these words are text from now on: no boundary is asked about them. */
+function leftOut({ type, resource }: AnyBlock, reason: string): string {
+  return `[${resource?.kind ?? type}] (left out: ${reason})`;
+}
+
+function isLeftOut({ type, text = "", resource }: AnyBlock): boolean {
+  return type === "text" && resource === undefined && /^\[\w+\] \(left out: .*\)$/s.test(text);
 }

@@ -27,7 +27,9 @@ export function refuse(
 ): void {
   const { draft } = work;
   draft.text = notShown(descriptor(work), why);
+  if (work.asText === true || work.resized === true) losses.takeBack(draft.origin, ["asText", "resized"]);
   delete draft.media;
+  delete work.asText;
   work.reason = code;
   const reason = because === undefined ? why : `${why}; ${because}`;
   losses.add(draft.origin, { code, by: causes[code], ...knownId(work), reason, instead: draft.text });

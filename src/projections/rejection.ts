@@ -24,14 +24,15 @@ export function rejectionOf(error: unknown): Rejection {
     if (said === "" && typeof message === "string") said = message;
     found ??= [status, statusCode, http, code].find((one) => typeof one === "number");
     const record: Record<string, unknown> = at;
+    if (said === "" && typeof record.error === "string") said = record.error;
     at = wrappers.map((name) => record[name]).find(isRecord);
   }
   return { message: said, status: found };
 }
 
-/** Whether a refusal is about what is attached. */
+/** Whether a refusal is about what is attached; not of profiles, what is done immediately, or where the documentation is. */
 export function isAboutMedia({ message }: Rejection): boolean {
-  return /image|picture|document|pdf|file|media|base64/i.test(message);
+  return /(?<![a-z])(?:image|picture|document(?!ation)|pdf|file|media|base64)/i.test(message);
 }
 
 /** Whether a refusal is about how many bytes there are: what is attached makes most of them. */

@@ -38,6 +38,11 @@ export interface Target<V> {
   readonly estimate?: { readonly image?: ImageFamily | ImageTokenRule; readonly pdf?: PdfFamily };
   /** How many cache markers it takes; 0 by default. */
   readonly maxCacheMarkers?: number;
+  /**
+   * The value has the base64 of media as it is, whole or behind a prefix, so that a body can be made without these strings: the
+   * request is then rendered with short texts in their place, and once more when the value is asked for. Default false.
+   */
+  readonly embedsBase64?: boolean;
   /** Writes the request. Pure: the same turns give the same value, in fresh arrays and objects that a caller may change. */
   render(request: NeutralRequest, tools: RenderTools): V;
 }
@@ -69,8 +74,8 @@ export interface TargetMedia {
 export interface TargetRules {
   /** By default letters, digits, `_` and `-`, at most 64. */
   readonly callId?: CallIdRule;
-  /** Tool names: by default the same. */
-  readonly toolName?: { readonly maxLength: number };
+  /** By default the same. */
+  readonly toolName?: ToolNameRule;
   /** Whether arguments must be an object; true by default. */
   readonly objectArguments?: boolean;
   /** Whether the first turn must be the user's; true by default. */
@@ -98,6 +103,16 @@ export interface CallIdRule {
   readonly of?: (storedId: string) => string;
   /** Ids of calls that other models made are not sent at all, so that none is lost; false by default. */
   readonly ownOnly?: boolean;
+}
+
+/** What names of tools look like. What else there is becomes `_`. */
+export interface ToolNameRule {
+  /** Default 64. */
+  readonly maxLength?: number;
+  /** A character that is allowed. Default `/[A-Za-z0-9_-]/`. */
+  readonly character?: RegExp;
+  /** One that a name may begin with, `_` among them; by default any that is allowed. */
+  readonly first?: RegExp;
 }
 
 /** The limits that a projection keeps. */

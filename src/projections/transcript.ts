@@ -40,7 +40,7 @@ export function transcriptOf({ system, turns }: NeutralRequest, headed: boolean)
   if (!headed) return turns.flatMap((turn) => (turn.role === "user" ? turn.parts.map(shown) : []));
   const pieces: TranscriptPiece[] = [{ text: transcriptOpening }];
   for (const part of system) pieces.push({ text: `${instructionsHeading}\n${part.text}`, part });
-  for (const turn of turns) pieces.push(...told(turn));
+  for (const turn of turns) for (const piece of told(turn)) pieces.push(piece);
   return pieces;
 }
 

@@ -53,6 +53,8 @@ export interface AttachmentWork {
   carrier?: AttachmentWork;
   /** Its text is in the request. */
   asText?: true;
+  /** What is sent is not the image as it is stored. */
+  resized?: true;
   reason: SendReason;
 }
 

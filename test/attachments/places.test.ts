@@ -27,6 +27,28 @@ describe("placesIn", () => {
   });
 });
 
+describe("a view", () => {
+  const said = { ...reply, content: [{ type: "text" as const, text: "here", resource: image(1) }] };
+  const viewedIn = (...messages: Parameters<typeof contextWith>[0]) => {
+    const views = [{ entryId: "v", resourceId: image(1).resourceId, item: messages.length }];
+    return placesIn({ ...contextWith(messages), views }).map(({ place }) => place.viewed);
+  };
+
+  test("is meant at the last place that can show anything", () => {
+    expect(viewedIn(userMessage(image(1)), said, userMessage("again"))).toEqual([true, false]);
+    expect(viewedIn(userMessage(image(1)), reply, userMessage("again"), said)).toEqual([true, false]);
+    expect(viewedIn(userMessage(image(1)), reply, userMessage(image(1)), said)).toEqual([
+      false,
+      false,
+      false,
+    ]);
+  });
+
+  test("is meant in what the model said where it stands nowhere else", () => {
+    expect(viewedIn(userMessage("a"), said, userMessage("again"))).toEqual([true]);
+  });
+});
+
 describe("isSendable", () => {
   test("takes what has bytes of a known type", () => {
     expect(isSendable(image(1))).toBe(true);

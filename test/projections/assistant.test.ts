@@ -210,8 +210,17 @@ describe("assistantDraft, calls", () => {
       parts: ["call a_b__ {}", "call unnamed_tool {}"],
       losses: ["toolName target 0", "toolName target 1"],
     });
-    expect(toolName("x".repeat(70), 64)).toBe("x".repeat(64));
-    expect(toolName("😀\n]", 64)).toMatch(/^[A-Za-z0-9_-]+$/);
+    expect(toolName("x".repeat(70))).toBe("x".repeat(64));
+    expect(toolName("😀\n]")).toMatch(/^[A-Za-z0-9_-]+$/);
+    const rule = { maxLength: 4, character: /[\w.]/, first: /[A-Za-z_]/ };
+    expect(["a.b", "a-b", "1", "12345", ".b", ""].map((name) => toolName(name, rule))).toEqual([
+      "a.b",
+      "a_b",
+      "_1",
+      "_123",
+      "_.b",
+      "unna",
+    ]);
   });
 });
 

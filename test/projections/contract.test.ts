@@ -61,6 +61,21 @@ describe("promptContract", () => {
     expect(promptContract(missing, options).turns).not.toEqual(first.turns);
   });
 
+  test("an upload counts by its name, whenever it expires and wherever it came from", async () => {
+    const target = plainTarget({ accepts: { user: ["image/png"], toolResult: [], references: ["file"] } });
+    const turnsOf = async (id: string, expiresAt?: number) => {
+      const reference = { kind: "file", id, ...(expiresAt === undefined ? {} : { expiresAt }) } as const;
+      const projection = await project(contextOf([userMessage(stored(png()))]), target, {
+        references: { get: () => reference },
+        now: () => 0,
+      });
+      return promptContract(projection, options).turns;
+    };
+    expect(await turnsOf("f", 1e9)).toEqual(await turnsOf("f", 2e9));
+    expect(await turnsOf("f", 1e9)).toEqual(await turnsOf("f"));
+    expect(await turnsOf("f")).not.toEqual(await turnsOf("g"));
+  });
+
   test("what an image was resized to counts, not what it was", async () => {
     const large = pngOf({ width: 9000, height: 9 });
     const target = plainTarget({ accepts: { user: ["image/png"], toolResult: [] } });

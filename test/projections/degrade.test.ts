@@ -1,15 +1,16 @@
 import fc from "fast-check";
-import type { StoredResource } from "sessile/content";
+import { replayAlways } from "sessile/attachments";
+import { contextOf, type StoredResource, userMessage } from "sessile/content";
 import { checkLimits, type LimitRow, type LimitViolation, limitProfiles } from "sessile/limits";
-import type { ResizeImage } from "sessile/projections";
+import { project, type ResizeImage } from "sessile/projections";
 import { describe, expect, test } from "vitest";
 import { keepLimits } from "../../src/projections/degrade.js";
 import { limitItem, sentBytes } from "../../src/projections/limit-item.js";
 import { LossList } from "../../src/projections/loss.js";
 import { mediaPart } from "../../src/projections/media-part.js";
 import type { Attaching, AttachmentWork } from "../../src/projections/work.js";
-import { image } from "../attachments/samples.js";
-import { attaching, limitedTarget, plainTarget, pngOf, row, work } from "./samples.js";
+import { bytesOf, image } from "../attachments/samples.js";
+import { attaching, limitedTarget, plainTarget, pngOf, row, stored, storeOf, work } from "./samples.js";
 
 /** What is sent at a place. */
 interface Sent {
@@ -83,6 +84,48 @@ const sideOfMany = (value: number, imagesOver: number) =>
 const reserve = 2 ** 18;
 
 const images = (length: number): Sent[] => Array.from({ length }, (_, item) => ({ item }));
+
+describe("keepLimits, of documents that go as text", () => {
+  const notes = [4000, 3000, 2000].map((size, at) =>
+    stored(bytesOf(`${at}`.repeat(size)), {
+      kind: "file",
+      mediaType: "text/markdown",
+      resourceId: `res_00000000000000a${at}`,
+    }),
+  );
+  const sentWith = async (bytes: number) => {
+    const [oldest, middle, newest] = notes as [StoredResource, StoredResource, StoredResource];
+    const context = contextOf([userMessage(oldest, middle), userMessage(newest, oldest)]);
+    const target = limitedTarget(body(reserve + bytes));
+    const texts = storeOf(...[4000, 3000, 2000].map((size, at) => bytesOf(`${at}`.repeat(size))));
+    return await project(context, target, { blobs: texts, replay: replayAlways });
+  };
+
+  test("leaves out the oldest where the body is too large, and says so at each of its places", async () => {
+    const { attachments, losses, warnings, value } = await sentWith(8500);
+    expect(attachments.map(({ sent, reason }) => `${sent} ${reason}`)).toEqual([
+      "text currentTurn",
+      "descriptor overLimit",
+      "text currentTurn",
+      "descriptor sentAlready",
+    ]);
+    expect(losses.map(({ code, block }) => `${code} ${block}`)).toEqual([
+      "asText 0",
+      "overLimit 1",
+      "asText 0",
+    ]);
+    expect(warnings).toEqual([]);
+    expect(JSON.stringify(value)).not.toContain("11");
+    const least = await sentWith(1200 + 400);
+    expect(least.attachments.map(({ sent }) => sent)).toEqual(Array(4).fill("descriptor"));
+    expect(least.losses.map(({ code }) => code)).toEqual(Array(4).fill("overLimit"));
+  });
+
+  test("leaves all where there is room", async () => {
+    const { attachments } = await sentWith(100_000);
+    expect(attachments.map(({ sent }) => sent)).toEqual(["text", "text", "text", "descriptor"]);
+  });
+});
 
 describe("keepLimits, of what is too much together", () => {
   test("takes the oldest, as many as must go, and says why", async () => {
@@ -199,7 +242,7 @@ describe("keepLimits, of single attachments", () => {
     const larger: ResizeImage = () => pngOf({ width: 9001, height: 9 });
     const one = await kept([{ item: 0, width: 9000 }], [side(8000)], { resize: larger });
     expect(one.kept).toEqual([]);
-    expect(one.losses.map(({ code }) => code)).toEqual(["resized", "overLimit"]);
+    expect(one.losses.map(({ code }) => code)).toEqual(["overLimit"]);
     const heavier: ResizeImage = () => pngOf({ width: 10, height: 9 }, 0, 600);
     expect(
       (await kept([{ item: 0, width: 9000 }], [side(8000), size(500)], { resize: heavier })).kept,

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { replayAlways } from "sessile/attachments";
+import { type LeakageBoundary, replayAlways, resourcesIn } from "sessile/attachments";
 import type { BlobRef, Context, Resource } from "sessile/content";
 import { type Loss, project, toBody } from "sessile/projections";
 import { describe, expect, test } from "vitest";
@@ -42,14 +42,47 @@ describe.each(checkedTargets)(
           const context = contextAt(session);
           const before = written(context);
           const projection = await project(context, target, { blobs: session.blobs, replay: replayAlways });
-          expect(silentlyAbsent(context, projection)).toEqual([]);
           const known = await bytesByBlob(session);
           const bytesOf = (resource: Resource) =>
             resource.kind === "link" ? undefined : known.get(resource.blob);
+          expect(silentlyAbsent(context, projection, bytesOf)).toEqual([]);
           expect(falseLosses(context, projection, bytesOf)).toEqual([]);
           expect(written(context)).toBe(before);
         }),
         { numRuns },
+      );
+    });
+
+    test("tells nothing of what a boundary refuses, and has a loss of it", async () => {
+      await fc.assert(
+        fc.asyncProperty(sessions, fc.nat({ max: 3 }), fc.boolean(), async (session, odd, always) => {
+          const context = contextAt(session);
+          const isRefused = ({ resourceId }: Resource) =>
+            resourceId.charCodeAt(resourceId.length - 1) % 4 === odd;
+          const boundary: LeakageBoundary = (resource) => (isRefused(resource) ? "refuse" : "allow");
+          const replay = always ? { replay: replayAlways } : {};
+          const projection = await project(context, target, { blobs: session.blobs, boundary, ...replay });
+          const text = written(projection.value);
+          const told = new Set(projection.losses.map(({ entryId, block }) => `${entryId} ${block}`));
+          const refused = resourcesIn(context).filter(isRefused);
+          const known = await bytesByBlob(session);
+          for (const resource of refused) {
+            expect(text).not.toContain(resource.resourceId);
+            if (resource.kind === "link") expect(text).not.toContain(resource.uri);
+            else expect(text).not.toContain(known.get(resource.blob) || "\0");
+          }
+          for (const { entryId, block, resourceId, reason, sent } of projection.attachments) {
+            if (reason !== "boundary") continue;
+            expect({ sent, isTold: told.has(`${entryId} ${block}`) }).toEqual({
+              sent: "nothing",
+              isTold: true,
+            });
+            expect(refused.some((one) => one.resourceId === resourceId) || resourceId === undefined).toBe(
+              true,
+            );
+          }
+        }),
+        { numRuns: 40 },
       );
     });
 

@@ -113,11 +113,11 @@ describe("explain, by path", () => {
 });
 
 describe("explain, by id", () => {
-  test("a call, which takes its result along", async () => {
+  test("a call, or its result where both are there: what comes later was not there before", async () => {
     expect(await explained(refusal("No tool output found for function call call_one."))).toMatchObject({
       certainty: "path",
       path: "call_one",
-      ...place("m2", 1),
+      ...place("m3"),
     });
     const alone = await explained(refusal("`call_one` is bad"), [
       userMessage("go"),
@@ -127,7 +127,7 @@ describe("explain, by id", () => {
   });
 
   test("also where the provider says that it does not find it", async () => {
-    expect(await explained(refusal("Item with id 'call_one' not found.", 404))).toMatchObject(place("m2", 1));
+    expect(await explained(refusal("Item with id 'call_one' not found.", 404))).toMatchObject(place("m3"));
     expect(await explained(refusal("model not found: image-model", 404))).toBe(undefined);
   });
 

@@ -39,4 +39,16 @@ describe("LossList", () => {
     losses.forget((item) => item !== 1);
     expect(losses.inOrder().map(({ entryId }) => entryId)).toEqual(["m1"]);
   });
+
+  test("takes back what holds no longer, of one place alone", () => {
+    const losses = new LossList();
+    for (const block of [0, 1]) {
+      for (const code of ["resized", "moved"] as const) {
+        losses.add({ entryId: "m0", item: 0, block }, { code, by: "target", reason: "r" });
+      }
+    }
+    losses.takeBack({ entryId: "m0", item: 0, block: 1 }, ["resized", "asText"]);
+    const left = losses.inOrder().map(({ code, block }) => `${code} ${block}`);
+    expect(left).toEqual(["resized 0", "moved 0", "moved 1"]);
+  });
 });

@@ -1,6 +1,6 @@
 import type { NeutralRequest, Part, Target } from "sessile/projections";
 import { describe, expect, test } from "vitest";
-import { type Marked, markedValue, partAt } from "../../src/projections/marked.js";
+import { type Marked, markedValue, partAt, partWithId } from "../../src/projections/marked.js";
 import { mediaPart } from "../../src/projections/media-part.js";
 import { png } from "../attachments/samples.js";
 import { plainTarget } from "./samples.js";
@@ -80,5 +80,29 @@ describe("partAt", () => {
   test("is none where the way ends before a place", () => {
     for (const keys of [["list"], ["list", 7], ["nothing"], [], ["list", -1]])
       expect(blockAt(keys, true)).toBe(undefined);
+  });
+});
+
+describe("partWithId", () => {
+  const tree = marked([
+    { part: text(0), id: "msg_first" },
+    { part: text(1), inner: { call_id: "call_first" } },
+    { part: text(2), id: "msg_first" },
+    { id: "of_nobody" },
+    { part: text(3), id: 123456, tool_use_id: "short" },
+  ]);
+
+  test("is the last with an id that is named, of what is around it too", () => {
+    expect(partWithId(tree, "Duplicate item found with id msg_first.")?.part.origin.item).toBe(2);
+    expect(partWithId(tree, "no output for 'call_first'")).toMatchObject({
+      id: "call_first",
+      part: { origin: { item: 1 } },
+    });
+  });
+
+  test("is none for parts of words, short words, numbers, and what is nobody's", () => {
+    for (const message of ["my_msg_first", "short", "123456", "of_nobody", ""]) {
+      expect(partWithId(tree, message)).toBe(undefined);
+    }
   });
 });

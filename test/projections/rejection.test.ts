@@ -61,6 +61,9 @@ describe("what a refusal is about", () => {
     ["input length and `max_tokens` exceed context limit: 180000 + 32000 > 200000", ["tokens"]],
     ["Rate limit exceeded", ["tokens"]],
     ["messages: roles must alternate", []],
+    ["Retry your request with the ID of an inference profile", []],
+    ["tool results must follow immediately, see the documentation", []],
+    ["Invalid file_data: no input_file", ["media"]],
     ["", []],
   ])("%s", (message, expected) => {
     expect(about(message)).toEqual(expected);

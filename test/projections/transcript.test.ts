@@ -1,3 +1,9 @@
+import { assistantMessage, contextOf, userMessage } from "sessile/content";
+import { project, type Target } from "sessile/projections";
+import { acpPrompt } from "sessile/projections/acp";
+import { claudeAgentMessages } from "sessile/projections/claude-agent";
+import { codexExec } from "sessile/projections/codex";
+import { mcpContent } from "sessile/projections/mcp";
 import { describe, expect, test } from "vitest";
 import { callText, resultHeading, transcriptOf } from "../../src/projections/transcript.js";
 import type { CallPart, NeutralRequest, TextPart } from "../../src/projections/turns.js";
@@ -63,5 +69,33 @@ describe("transcriptOf", () => {
     expect(callText(call(undefined))).toBe("[call of read, c1]");
     expect(callText(call("a"))).toBe('[call of read, c1]\n"a"');
     expect(resultHeading({ ...result(), isError: true })).toBe("[error of read, c1]");
+  });
+});
+
+test("a turn can have more parts than a call has arguments", () => {
+  const parts = Array.from({ length: 300_000 }, () => text("a"));
+  expect(transcriptOf({ system: [], turns: [{ role: "user", results: [], parts }] }, true)).toHaveLength(
+    300_001,
+  );
+});
+
+describe("what tells calls in words", () => {
+  test.each<Target<unknown>>([
+    mcpContent(),
+    acpPrompt({ history: "transcript" }),
+    codexExec({ pathOf: () => undefined, history: "transcript" }),
+    claudeAgentMessages({ history: "transcript" }),
+  ])("takes no reasoning back, whoever made it: $name", async (target) => {
+    const message = assistantMessage(
+      target.maker,
+      { type: "thinking", thinking: "Hm.", thinkingSignature: "c2ln" },
+      { type: "opaque", data: { type: "later" } },
+      "Yes.",
+    );
+    const { losses } = await project(contextOf([userMessage("?"), message]), target);
+    expect(losses).toMatchObject([
+      { code: "reasoning", block: 0 },
+      { code: "opaque", block: 1 },
+    ]);
   });
 });

@@ -61,11 +61,35 @@ function heldBy(entryId: string, message: ContextMessage): readonly Held[] {
   }
 }
 
-/** What is absent from a value though no loss says so. */
-export function silentlyAbsent(context: Context, projection: Facts): readonly string[] {
+/** Losses of what is there all the same, in another form or at another place. */
+const changes: ReadonlySet<Loss["code"]> = new Set<Loss["code"]>([
+  "asText",
+  "moved",
+  "retyped",
+  "interrupted",
+  "callId",
+  "toolName",
+  "arguments",
+  "malformed",
+  "trailingSpace",
+  "unplaced",
+]);
+
+/**
+ * What is absent from a value though no loss says so.
+ *
+ * @param bytesOf base64 of what is stored, where the value has to hold what is sent of it
+ */
+export function silentlyAbsent(
+  context: Context,
+  projection: Facts,
+  bytesOf: (resource: Resource) => string | undefined,
+): readonly string[] {
   const text = written(projection.value);
   const told = new Set<string>();
-  for (const { entryId, block } of projection.losses) told.add(`${entryId} ${block}`);
+  for (const { code, entryId, block } of projection.losses) {
+    if (!changes.has(code)) told.add(`${entryId} ${block}`);
+  }
   return context.items.flatMap(({ entryId, message }) =>
     heldBy(entryId, message).flatMap((held) => {
       if (told.has(`${entryId} ${held.block}`) || told.has(`${entryId} undefined`)) return [];
@@ -85,11 +109,19 @@ export function silentlyAbsent(context: Context, projection: Facts): readonly st
             one.resourceId === report.resourceId && one.sent !== "descriptor" && one.sent !== "nothing",
         );
       const isLink = held.resource.kind === "link" && report?.sent === "descriptor";
-      return shown || elsewhere || isLink
+      const bytes = shown && report.sent !== "reference" ? bytesOf(held.resource) : undefined;
+      const isThere = bytes === undefined || text.includes(bytes) || hasText(text, bytes);
+      return (shown && isThere) || elsewhere || isLink
         ? []
         : [`${entryId} ${held.block}: attachment ${JSON.stringify(report)}`];
     }),
   );
+}
+
+/** Whether a value holds a document as text. */
+function hasText(value: string, base64: string): boolean {
+  const words = wordsIn(Buffer.from(base64, "base64").toString());
+  return words.length > 0 && words.every((word) => value.includes(word));
 }
 
 /** Losses of what is there all the same, as it was. */

@@ -56,12 +56,14 @@ export function acpPrompt(options: AcpPromptOptions = {}): Target<AcpPrompt> {
     accepts: { user: media, toolResult: media },
     rules: {
       ...(history === "latest" ? { history } : {}),
+      takesReasoning: false,
       // Ids and arguments are told in words: nothing needs to be changed in them.
       callId: { character: /[^\p{Cs}\p{Cc}]/u, maxLength: 1000 },
       objectArguments: false,
       userFirst: false,
     },
     limits: { profile },
+    embedsBase64: true,
     render: (request, tools) => ({
       prompt: [...blocksOf(transcriptOf(request, history === "transcript"), tools)],
     }),

@@ -60,6 +60,7 @@ export function aiSdkMessages(options: AiSdkMessagesOptions): Target<AiSdkMessag
       : { limits: { ...limits, ...(contextWindow === undefined ? {} : { contextWindow }) } }),
     ...(family.estimate === undefined ? {} : { estimate: family.estimate }),
     ...(family.cacheKey === undefined ? {} : { maxCacheMarkers: 4 }),
+    embedsBase64: true,
     render: (request, tools) => renderMessages(request, tools, family.cacheKey),
   };
 }

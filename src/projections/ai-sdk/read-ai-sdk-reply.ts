@@ -1,5 +1,6 @@
 import { type AssistantMessage, assistantMessage, type StopReason, type Usage } from "../../content/index.js";
 import { describe } from "../../internal/arguments.js";
+import { copyJson, copyJsonObject } from "../../internal/copy-json.js";
 import { isRecord } from "../../internal/shape.js";
 import { makerNames } from "./maker-names.js";
 import { signatureOf } from "./provider-options.js";
@@ -60,7 +61,7 @@ export function readAiSdkReply(reply: AiSdkReply, options: ReadAiSdkReplyOptions
   if (step === undefined) throw new TypeError(`reply.steps: expected a step, got ${describe([])}`);
   const { provider, model, api } = makerNames(step.model.provider, step.model.modelId);
   const { finishReason } = step;
-  const stopReason = stopReasons[finishReason] ?? "stop";
+  const stopReason = stopReasons.get(finishReason) ?? "stop";
   const message = assistantMessage(
     {
       provider,
@@ -75,13 +76,13 @@ export function readAiSdkReply(reply: AiSdkReply, options: ReadAiSdkReplyOptions
   return options.account === undefined ? message : { ...message, account: options.account };
 }
 
-const stopReasons: Readonly<Record<string, StopReason>> = {
-  stop: "stop",
-  length: "length",
-  "tool-calls": "toolUse",
-  "content-filter": "error",
-  error: "error",
-};
+const stopReasons: ReadonlyMap<string, StopReason> = new Map([
+  ["stop", "stop"],
+  ["length", "length"],
+  ["tool-calls", "toolUse"],
+  ["content-filter", "error"],
+  ["error", "error"],
+]);
 
 function usageOf({ usage }: AiSdkStep): Usage {
   const { inputTokens = 0, outputTokens: output = 0, inputTokenDetails: details } = usage;
@@ -135,12 +136,8 @@ function blockOf(part: unknown): readonly Block[] {
   if (type === "tool-call" && part.providerExecuted !== true) {
     if (typeof toolCallId !== "string" || typeof toolName !== "string") return [];
     const signed = mark === undefined ? {} : { thoughtSignature: mark };
-    return [{ type: "toolCall", id: toolCallId, name: toolName, arguments: part.input, ...signed }];
+    return [{ type: "toolCall", id: toolCallId, name: toolName, arguments: copyJson(part.input), ...signed }];
   }
-  return [{ type: "opaque", data: withoutUndefined(part) }];
-}
-
-/** The SDK writes absent members out. */
-function withoutUndefined(part: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(part).filter(([, value]) => value !== undefined));
+  // The SDK writes absent members out.
+  return [{ type: "opaque", data: copyJsonObject(part) }];
 }

@@ -1,3 +1,4 @@
+import { copyJson } from "../../internal/copy-json.js";
 import type { RenderTools } from "../target.js";
 import type { AssistantTurn, NeutralRequest, Part, SaidPart, UserTurn } from "../turns.js";
 import type { AiSdkMessage, AiSdkMessages, AiSdkProviderOptions, AiSdkToolResultPart } from "./messages.js";
@@ -83,7 +84,8 @@ class MessageWriter {
         return undefined;
       }
       case "call": {
-        const { id: toolCallId, name: toolName, arguments: input } = part;
+        const { id: toolCallId, name: toolName } = part;
+        const input = copyJson(part.arguments);
         const own = optionsOf(part.signature);
         return { type: "tool-call", toolCallId, toolName, input, ...this.options(part, own) };
       }

@@ -1,6 +1,6 @@
 import { isRecord } from "../../internal/shape.js";
 import type { RenderTools } from "../target.js";
-import type { Part, ReasoningPart, SaidPart, Turn } from "../turns.js";
+import type { OpaquePart, Part, ReasoningPart, SaidPart, Turn } from "../turns.js";
 import { strayServerBlocks } from "./server-tools.js";
 import type { AnthropicOpaqueBlock } from "./types.js";
 
@@ -28,9 +28,10 @@ export function findDrops(turns: readonly Turn[], currentReasoningOnly: boolean,
   const serverCalls = new Set(stray.map(({ id }) => id));
   const over = currentReasoningOnly ? turns.slice(0, currentTurn(turns)) : [];
   for (const part of over.flatMap(reasoningIn)) {
+    if (parts.has(part)) continue;
     parts.add(part);
     const reason = "reasoning of a turn that is over, which is refused where anything before it has changed";
-    tools.lose(part, { code: "reasoning", by: "policy", reason });
+    tools.lose(part, { code: part.type, by: "policy", reason });
   }
   for (const turn of turns) {
     if (turn.role === "assistant") dropTrailingReasoning(turn.parts, parts, tools);
@@ -55,8 +56,14 @@ function currentTurn(turns: readonly Turn[]): number {
   );
 }
 
-function reasoningIn(turn: Turn): readonly ReasoningPart[] {
-  return turn.role === "assistant" ? turn.parts.filter((part) => part.type === "reasoning") : [];
+function reasoningIn(turn: Turn): readonly (ReasoningPart | OpaquePart)[] {
+  return turn.role === "assistant" ? turn.parts.filter(isReasoning) : [];
+}
+
+/** Also what is kept whole, since it has fields that a session has no place for. */
+function isReasoning(part: SaidPart): part is ReasoningPart | OpaquePart {
+  if (part.type !== "opaque") return part.type === "reasoning";
+  return isRecord(part.data) && (part.data.type === "thinking" || part.data.type === "redacted_thinking");
 }
 
 /**
@@ -66,8 +73,8 @@ function reasoningIn(turn: Turn): readonly ReasoningPart[] {
  */
 function dropTrailingReasoning(parts: readonly SaidPart[], dropped: Set<Part>, tools: RenderTools): void {
   for (const part of parts.filter((one) => !dropped.has(one)).reverse()) {
-    if (part.type !== "reasoning") return;
+    if (!isReasoning(part)) return;
     dropped.add(part);
-    tools.lose(part, { code: "reasoning", by: "target", reason: "reasoning that nothing follows" });
+    tools.lose(part, { code: part.type, by: "target", reason: "reasoning that nothing follows" });
   }
 }

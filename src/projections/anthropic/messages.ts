@@ -72,6 +72,7 @@ export function anthropicMessages(options: AnthropicMessagesOptions): Target<Ant
       trimsAssistant: takesPrefill(model),
     },
     limits: { profile, transport, ...(contextWindow === undefined ? {} : { contextWindow }) },
+    embedsBase64: true,
     estimate: { image: seesFinely(model) ? "anthropicLarge" : "anthropic" },
     maxCacheMarkers: 4,
     render: (request, tools) =>

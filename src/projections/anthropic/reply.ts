@@ -21,6 +21,11 @@ export interface AnthropicReply {
 export interface ReadAnthropicReplyOptions {
   /** As the target that asked has it. Default `anthropic`. */
   readonly provider?: string;
+  /**
+   * As the target that asked has it; by default what the reply names. Reasoning goes back to this model alone, so give it where the
+   * request named it otherwise, as behind Bedrock or a proxy.
+   */
+  readonly model?: string;
   /** As the target that asked has it. */
   readonly account?: string;
   /** Milliseconds since 1970; default now. */
@@ -45,12 +50,13 @@ type Content = AssistantMessage["content"][number];
  */
 export function readAnthropicReply(
   reply: AnthropicReply,
-  { provider = "anthropic", account, timestamp = Date.now() }: ReadAnthropicReplyOptions = {},
+  options: ReadAnthropicReplyOptions = {},
 ): AssistantMessage {
   if (!isRecord(reply) || !Array.isArray(reply.content) || typeof reply.model !== "string") {
     throw new TypeError(`reply: expected a finished message, got ${describe(reply)}`);
   }
-  const { model, content, stop_reason: reason, stop_details: details, usage } = reply;
+  const { provider = "anthropic", model = reply.model, account, timestamp = Date.now() } = options;
+  const { content, stop_reason: reason, stop_details: details, usage } = reply;
   const stopReason = reason === null ? undefined : stopReasonOf(reason);
   return {
     role: "assistant",
@@ -112,11 +118,12 @@ function stopReasonOf(reason: string): StopReason {
   }
 }
 
-function usageOf(usage: AnthropicReply["usage"]): Usage {
-  const input = usage.input_tokens;
-  const output = usage.output_tokens;
-  const cacheRead = usage.cache_read_input_tokens ?? 0;
-  const cacheWrite = usage.cache_creation_input_tokens ?? 0;
+/** Those who speak the protocol besides may tell less. */
+function usageOf(usage: Partial<AnthropicReply["usage"]> | null | undefined): Usage {
+  const input = usage?.input_tokens ?? 0;
+  const output = usage?.output_tokens ?? 0;
+  const cacheRead = usage?.cache_read_input_tokens ?? 0;
+  const cacheWrite = usage?.cache_creation_input_tokens ?? 0;
   return {
     input,
     output,

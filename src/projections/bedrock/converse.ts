@@ -16,7 +16,7 @@ import type {
 import { noOutputText, nothingShownText } from "../words.js";
 import { claudeLimits } from "./limits.js";
 import { DocumentNames, shownBlocks, takenTypes } from "./media.js";
-import { modelFacts } from "./model.js";
+import { converseApi, modelFacts } from "./model.js";
 import { opaqueBlock } from "./opaque.js";
 import type { BedrockBlock, BedrockMessage, BedrockRequest, BedrockSystemBlock } from "./shapes.js";
 
@@ -63,7 +63,7 @@ export function bedrockConverse(options: BedrockConverseOptions): Target<Bedrock
   const { profile = isClaude ? claudeLimits : limitProfiles.bedrockConverse } = options;
   return {
     name: "bedrock-converse",
-    maker: { provider, model, ...(account === undefined ? {} : { account }) },
+    maker: { provider, model, api: converseApi, ...(account === undefined ? {} : { account }) },
     accepts: { user: takenTypes, toolResult: mediaInResults ? takenTypes : [], references: ["file", "url"] },
     rules: { trimsAssistant: true },
     limits: { profile },

@@ -1,3 +1,6 @@
+/** What messages of this protocol are marked with: the name under which pi keeps what Converse gives, streamed or not. */
+export const converseApi = "bedrock-converse-stream";
+
 /** What a model takes besides what Converse takes for every model. */
 export interface BedrockModelFacts {
   /** Images and documents in what a tool gives back. */

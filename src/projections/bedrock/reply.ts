@@ -1,6 +1,8 @@
 import { type AssistantMessage, assistantMessage, type StopReason, type Usage } from "../../content/index.js";
 import { stringArgument } from "../../internal/arguments.js";
+import { copyJson } from "../../internal/copy-json.js";
 import { encodeBase64 } from "../../internal/encode-base64.js";
+import { converseApi } from "./model.js";
 import { opaqueData } from "./opaque.js";
 
 /** A response of `Converse`, as far as it is read. The official client's fits. */
@@ -70,8 +72,7 @@ export function readBedrockReply(reply: BedrockReply, options: ReadBedrockReplyO
     {
       provider,
       model,
-      // The name under which pi keeps what Converse gives, streamed or not.
-      api: "bedrock-converse-stream",
+      api: converseApi,
       usage: usageOf(reply),
       stopReason,
       ...(stopReason === "error" ? { errorMessage: reply.stopReason ?? "no stop reason" } : {}),
@@ -86,7 +87,7 @@ function blockOf(block: BedrockReplyBlock): AssistantMessage["content"][number] 
   if (text !== undefined) return { type: "text", text };
   if (toolUse !== undefined && toolUse.type === undefined) {
     const { toolUseId = "", name = "", input = {} } = toolUse;
-    return { type: "toolCall", id: toolUseId, name, arguments: input };
+    return { type: "toolCall", id: toolUseId, name, arguments: copyJson(input) };
   }
   const { reasoningText, redactedContent } = reasoningContent ?? {};
   if (redactedContent !== undefined) {

@@ -56,12 +56,14 @@ export function claudeAgentMessages(options: ClaudeAgentMessagesOptions = {}): T
     accepts: { user: claudeMedia, toolResult: claudeMedia },
     rules: {
       ...(history === "latest" ? { history } : {}),
+      takesReasoning: false,
       // Ids and arguments are told in words: nothing needs to be changed in them.
       callId: { character: /[^\p{Cs}\p{Cc}]/u, maxLength: 1000 },
       objectArguments: false,
       userFirst: false,
     },
     limits: { profile, transport, ...(contextWindow === undefined ? {} : { contextWindow }) },
+    embedsBase64: true,
     // Blocks are not marked: the API counts the turns of the agent's own history, so that its paths lead nowhere here.
     render: (request) => {
       const pieces = transcriptOf(request, history === "transcript");

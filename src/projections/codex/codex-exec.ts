@@ -61,6 +61,7 @@ export function codexExec(options: CodexExecOptions): Target<CodexExec> {
     accepts: { user: ["image/png", "image/jpeg"], toolResult: ["image/png", "image/jpeg"] },
     rules: {
       ...(history === "latest" ? { history } : {}),
+      takesReasoning: false,
       // Ids and arguments are told in words: nothing needs to be changed in them.
       callId: { character: /[^\p{Cs}\p{Cc}]/u, maxLength: 1000 },
       objectArguments: false,

@@ -7,7 +7,7 @@ import type { RenderTools, Target } from "../target.js";
 import type { AssistantTurn, CallPart, ReasoningPart, ShownPart, TextPart, UserTurn } from "../turns.js";
 import { isMadeCallId } from "./call-id.js";
 import { inlineData, sentType } from "./media.js";
-import { geminiVersion, signingVersion } from "./model.js";
+import { geminiApi, geminiVersion, signingVersion } from "./model.js";
 import { ownPart } from "./own-part.js";
 import { functionResponse } from "./response.js";
 import type { GeminiContent, GeminiPart, GeminiRequest } from "./shapes.js";
@@ -59,14 +59,18 @@ export function geminiContents(options: GeminiContentsOptions): Target<GeminiReq
   const signs = geminiVersion(model) >= signingVersion;
   return {
     name: "gemini-contents",
-    maker: { provider, model, ...(account === undefined ? {} : { account }) },
+    maker: { provider, model, api: geminiApi(provider), ...(account === undefined ? {} : { account }) },
     accepts: {
       user: [...pictures, "image/heic", "image/heif", ...documents],
       toolResult: signs ? [...pictures, ...documents] : [],
       references: ["file", "url"],
     },
-    rules: { callId: { character: /[\s\S]/u, maxLength: 1024, ownOnly: true } },
+    rules: {
+      callId: { character: /[\s\S]/u, maxLength: 1024, ownOnly: true },
+      toolName: { character: /[\w.:-]/, first: /[A-Za-z_]/ },
+    },
     limits: { profile },
+    embedsBase64: true,
     estimate: { image: signs ? "gemini3" : "gemini2", pdf: "gemini" },
     render({ system, turns }, tools) {
       const ids = new Set<string>();

@@ -9,3 +9,8 @@ export function geminiVersion(model: string): number {
   const found = /gemini-(\d+(?:\.\d+)?)/.exec(model)?.[1];
   return found === undefined ? Number.POSITIVE_INFINITY : Number(found);
 }
+
+/** What messages of this protocol are marked with: the names under which pi keeps what the two ways to it give. */
+export function geminiApi(provider: string): string {
+  return provider === "google-vertex" ? provider : "google-generative-ai";
+}

@@ -1,8 +1,10 @@
 import { type AssistantMessage, assistantMessage, type StopReason, type Usage } from "../../content/index.js";
 import { stringArgument } from "../../internal/arguments.js";
 import { encodeUtf8 } from "../../internal/bytes.js";
+import { copyJsonObject } from "../../internal/copy-json.js";
 import { crc32Hex } from "../../internal/crc32.js";
 import { madeCallId } from "./call-id.js";
+import { geminiApi } from "./model.js";
 
 /** A response of `generateContent`, as far as it is read. The official client's fits. */
 export interface GeminiReply {
@@ -76,8 +78,7 @@ export function readGeminiReply(reply: GeminiReply, options: ReadGeminiReplyOpti
     {
       provider,
       model,
-      // The names under which pi keeps what these two give.
-      api: provider === "google-vertex" ? "google-vertex" : "google-generative-ai",
+      api: geminiApi(provider),
       usage: usageOf(reply),
       stopReason,
       ...(errorMessage === undefined ? {} : { errorMessage }),
@@ -91,15 +92,25 @@ function blocksOf(parts: readonly GeminiReplyPart[], responseId: string | undefi
   let tag = responseId;
   const known = new Set<string>();
   return parts.map((part, index): Block => {
-    const { text, thought, thoughtSignature, functionCall } = part;
+    const { thought } = part;
+    // REST answers through a proxy may say null for what is not there.
+    const text = part.text ?? undefined;
+    const thoughtSignature = part.thoughtSignature ?? undefined;
+    const functionCall = part.functionCall ?? undefined;
     if (functionCall !== undefined) {
-      const { id, name = "", args = {} } = functionCall;
-      const own = id !== undefined && id !== "" && !known.has(id) ? id : undefined;
+      const { id, name = "" } = functionCall;
+      const own = typeof id === "string" && id !== "" && !known.has(id) ? id : undefined;
       tag ??= crc32Hex(encodeUtf8(JSON.stringify(parts)));
       const callId = own ?? madeCallId(tag, index);
       known.add(callId);
       const signed = thoughtSignature === undefined ? {} : { thoughtSignature };
-      return { type: "toolCall", id: callId, name, arguments: args, ...signed };
+      return {
+        type: "toolCall",
+        id: callId,
+        name,
+        arguments: copyJsonObject(functionCall.args ?? {}),
+        ...signed,
+      };
     }
     if (text === undefined) return opaque(part);
     if (thought === true) {
@@ -138,7 +149,7 @@ function ending(
   }
 }
 
-function usageOf({ usageMetadata = {} }: GeminiReply): Usage {
+function usageOf({ usageMetadata }: GeminiReply): Usage {
   const {
     promptTokenCount: prompt = 0,
     cachedContentTokenCount: cacheRead = 0,
@@ -146,7 +157,7 @@ function usageOf({ usageMetadata = {} }: GeminiReply): Usage {
     thoughtsTokenCount: thought = 0,
     toolUsePromptTokenCount: tools = 0,
     totalTokenCount,
-  } = usageMetadata;
+  } = usageMetadata ?? {};
   const input = prompt + tools - cacheRead;
   const output = said + thought;
   return {

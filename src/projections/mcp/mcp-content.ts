@@ -44,11 +44,13 @@ export function mcpContent(options: McpContentOptions = {}): Target<McpContent> 
     accepts: { user: media, toolResult: media },
     // Ids and arguments are told in words: nothing needs to be changed in them.
     rules: {
+      takesReasoning: false,
       callId: { character: /[^\p{Cs}\p{Cc}]/u, maxLength: 1000 },
       objectArguments: false,
       userFirst: false,
     },
     limits: profile === undefined ? { profile: limitProfiles.mcp, transport } : { profile },
+    embedsBase64: true,
     render: (request, tools) => ({ messages: [...messagesOf(request, tools)] }),
   };
 }

@@ -1,4 +1,6 @@
 import type { AssistantMessage, StopReason } from "../../content/index.js";
+import { describe } from "../../internal/arguments.js";
+import { copyJson } from "../../internal/copy-json.js";
 import { isRecord } from "../../internal/shape.js";
 import { chatApi } from "./chat.js";
 import { customMark, rawMark, refusalMark } from "./chat-marks.js";
@@ -33,7 +35,9 @@ export interface OpenaiChatReply {
 /**
  * The first choice of a completion as an assistant message: text, refusals and calls, which {@link openaiChat} gives back as
  * they came; reasoning, where a provider adds it, for people to read; what was said aloud as its transcript.
+ * What servers of this protocol leave out is made up for: a time, counts, ids of calls.
  *
+ * @throws TypeError when `reply` is no completion.
  * @example
  * ```ts
  * const { value } = await project(await session.context(), openaiChat({ model }));
@@ -45,6 +49,9 @@ export function readOpenaiChatReply(
   reply: OpenaiChatReply,
   options: OpenaiReplyOptions = {},
 ): AssistantMessage {
+  if (!isRecord(reply) || !Array.isArray(reply.choices)) {
+    throw new TypeError(`reply: expected a completion, got ${describe(reply)}`);
+  }
   const [choice] = reply.choices;
   const { usage } = reply;
   const details = usage?.prompt_tokens_details;
@@ -52,7 +59,7 @@ export function readOpenaiChatReply(
     {
       api: chatApi,
       model: reply.model,
-      content: choice === undefined ? [] : contentOf(choice.message),
+      content: isRecord(choice?.message) ? contentOf(choice.message) : [],
       usage:
         usage === undefined || usage === null
           ? undefined
@@ -80,7 +87,7 @@ function contentOf(message: Message): Content {
   const { content, refusal, audio, tool_calls } = message;
   return [
     ...reasoningIn(message),
-    ...textBlock(content),
+    ...(Array.isArray(content) ? content.flatMap(pieceBlock) : textBlock(content)),
     ...textBlock(audio?.transcript),
     ...textBlock(refusal).map((block) => ({ ...block, textSignature: refusalMark })),
     ...(tool_calls ?? []).flatMap(callBlock),
@@ -102,11 +109,20 @@ function textBlock(text: string | null | undefined) {
   return text === null || text === undefined || text === "" ? [] : [{ type: "text" as const, text }];
 }
 
-function callBlock(call: { readonly id: string; readonly type: string }): Content {
-  const { id } = call;
+/** Some give text in pieces, and others among them. */
+function pieceBlock(piece: unknown): Content {
+  return isRecord(piece) && piece.type === "text" && typeof piece.text === "string"
+    ? textBlock(piece.text)
+    : [{ type: "opaque", data: copyJson(piece) }];
+}
+
+function callBlock(call: { readonly id: string; readonly type: string }, index: number): Content {
+  // Calls with one id would be taken for one call.
+  const id = typeof call.id === "string" && call.id !== "" ? call.id : `made_call_${index}`;
   if ("function" in call && isRecord(call.function)) {
     const { name, arguments: text } = call.function;
-    if (typeof name !== "string" || typeof text !== "string") return [];
+    if (typeof name !== "string") return [{ type: "opaque", data: copyJson(call) }];
+    if (typeof text !== "string") return [{ type: "toolCall", id, name, arguments: copyJson(text) ?? {} }];
     const raw = rawArguments(text);
     return [
       {
@@ -118,9 +134,10 @@ function callBlock(call: { readonly id: string; readonly type: string }): Conten
       },
     ];
   }
-  if (!("custom" in call) || !isRecord(call.custom)) return [{ type: "opaque", data: call }];
+  if (!("custom" in call) || !isRecord(call.custom)) return [{ type: "opaque", data: copyJson(call) }];
   const { name, input } = call.custom;
-  if (typeof name !== "string" || typeof input !== "string") return [{ type: "opaque", data: call }];
+  if (typeof name !== "string" || typeof input !== "string")
+    return [{ type: "opaque", data: copyJson(call) }];
   return [{ type: "toolCall", id, name, arguments: { input }, thoughtSignature: customMark }];
 }
 

@@ -36,7 +36,9 @@ export type OpenaiChatMessage =
   | { role: "user"; content: string | (OpenaiChatText | OpenaiChatImage | OpenaiChatFile)[] }
   | {
       role: "assistant";
-      content: string | (OpenaiChatText | OpenaiChatRefusal)[] | null;
+      content: string | OpenaiChatText[] | [OpenaiChatRefusal] | null;
+      /** Beside a text; alone it is the content. */
+      refusal?: string;
       tool_calls?: OpenaiChatCall[];
     }
   | { role: "tool"; tool_call_id: string; content: string | OpenaiChatText[] };

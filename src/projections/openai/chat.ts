@@ -140,31 +140,24 @@ class ChatWriter {
 
   /** None of a message that has nothing but what is not taken back. */
   #said(parts: readonly SaidPart[]): readonly OpenaiChatMessage[] {
-    const blocks: (OpenaiChatText | OpenaiChatRefusal)[] = [];
+    const texts: OpenaiChatText[] = [];
+    const refusals: OpenaiChatRefusal[] = [];
     const calls: OpenaiChatCall[] = [];
     for (const part of parts) {
-      if (part.type === "text") blocks.push(this.#words(part));
-      else if (part.type === "call") calls.push(this.#call(part));
+      if (part.type === "text") {
+        const { text } = part;
+        if (part.signature === refusalMark)
+          refusals.push(this.#tools.mark({ type: "refusal", refusal: text }, part));
+        else texts.push(this.#tools.mark({ type: "text", text }, part));
+      } else if (part.type === "call") calls.push(this.#call(part));
       else {
         const reason = "Chat Completions takes back text, calls and refusals only";
         this.#tools.lose(part, { code: part.type, by: "target", reason });
       }
     }
-    if (blocks.length === 0 && calls.length === 0) return [];
-    const [only] = blocks;
-    const content = blocks.length === 1 && only?.type === "text" ? only.text : blocks;
+    if (texts.length + refusals.length + calls.length === 0) return [];
     const called = calls.length === 0 ? {} : { tool_calls: calls };
-    return [
-      this.#marked({ role: "assistant", content: only === undefined ? null : content, ...called }, parts),
-    ];
-  }
-
-  #words(part: TextPart): OpenaiChatText | OpenaiChatRefusal {
-    const { text, signature } = part;
-    return this.#tools.mark<OpenaiChatText | OpenaiChatRefusal>(
-      signature === refusalMark ? { type: "refusal", refusal: text } : { type: "text", text },
-      part,
-    );
+    return [this.#marked({ role: "assistant", ...spokenOf(texts, refusals), ...called }, parts)];
   }
 
   #call(part: CallPart): OpenaiChatCall {
@@ -198,4 +191,19 @@ class ChatWriter {
   #marked<T extends OpenaiChatMessage>(message: T, [part]: readonly Part[]): T {
     return part === undefined ? message : this.#tools.mark(message, part);
   }
+}
+
+/** A list has texts or one refusal: where a model said both, the refusal stands beside the content, as it came. */
+function spokenOf(
+  texts: OpenaiChatText[],
+  refusals: readonly OpenaiChatRefusal[],
+): { content: string | OpenaiChatText[] | [OpenaiChatRefusal] | null; refusal?: string } {
+  const [text] = texts;
+  const [first, ...more] = refusals;
+  if (first !== undefined && more.length > 0) {
+    return spokenOf(texts, [{ type: "refusal", refusal: refusals.map(({ refusal }) => refusal).join("\n") }]);
+  }
+  if (text === undefined) return { content: first === undefined ? null : [first] };
+  const content = texts.length === 1 ? text.text : texts;
+  return first === undefined ? { content } : { content, refusal: first.refusal };
 }

@@ -60,6 +60,7 @@ export function openaiTarget(
       ...(account === undefined ? {} : { account }),
     },
     limits: { profile, ...(contextWindow === undefined ? {} : { contextWindow }) },
+    embedsBase64: true,
     estimate: { image: options.imageTokens ?? "openaiHigh" },
     maxCacheMarkers: options.cacheBreakpoints === true ? maxBreakpoints : 0,
   };

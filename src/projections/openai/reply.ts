@@ -36,7 +36,7 @@ export function replyMessage(read: ReadReply, options: OpenaiReplyOptions): Assi
     // Some who speak the protocol say `stop` behind calls too.
     stopReason: stopReason === "stop" && content.some(isCall) ? "toolUse" : stopReason,
     ...(errorMessage === undefined ? {} : { errorMessage }),
-    timestamp: createdAt * 1000,
+    timestamp: Number.isFinite(createdAt) ? createdAt * 1000 : Date.now(),
   };
 }
 
@@ -46,18 +46,18 @@ function isCall(block: AssistantMessage["content"][number]): block is ToolCall {
 
 /** Tokens as this library counts them: what came from the cache, or went into it, is no part of the input. */
 export function usageOf(tokens: {
-  readonly input: number;
-  readonly output: number;
+  readonly input: number | undefined;
+  readonly output: number | undefined;
   readonly cacheRead: number | undefined;
   readonly cacheWrite: number | undefined;
   readonly total: number | undefined;
 }): Usage {
-  const { output, cacheRead = 0, cacheWrite = 0 } = tokens;
+  const { input = 0, output = 0, cacheRead = 0, cacheWrite = 0 } = tokens;
   return {
-    input: Math.max(0, tokens.input - cacheRead - cacheWrite),
+    input: Math.max(0, input - cacheRead - cacheWrite),
     output,
     cacheRead,
     cacheWrite,
-    totalTokens: tokens.total ?? tokens.input + output,
+    totalTokens: tokens.total ?? input + output,
   };
 }

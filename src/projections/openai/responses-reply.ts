@@ -1,4 +1,6 @@
 import type { AssistantMessage, StopReason, ToolCall } from "../../content/index.js";
+import { describe } from "../../internal/arguments.js";
+import { copyJsonObject } from "../../internal/copy-json.js";
 import { isRecord } from "../../internal/shape.js";
 import { argumentsOf, rawArguments } from "./json.js";
 import { type OpenaiReplyOptions, replyMessage, usageOf } from "./reply.js";
@@ -38,6 +40,7 @@ export interface OpenaiResponsesReply {
  * calls with the ids of their items, and what else the API did as it is; {@link openaiResponses} gives all of it back as it came.
  * Log probabilities are not kept.
  *
+ * @throws TypeError when `reply` is no response.
  * @example
  * ```ts
  * const { value } = await project(await session.context(), openaiResponses({ model }));
@@ -49,6 +52,9 @@ export function readOpenaiResponsesReply(
   reply: OpenaiResponsesReply,
   options: OpenaiReplyOptions = {},
 ): AssistantMessage {
+  if (!isRecord(reply) || !Array.isArray(reply.output)) {
+    throw new TypeError(`reply: expected a response, got ${describe(reply)}`);
+  }
   const { output, usage } = reply;
   const alone = output.every(({ type }) => type !== "reasoning");
   const details = usage?.input_tokens_details;
@@ -56,7 +62,7 @@ export function readOpenaiResponsesReply(
     {
       api: responsesApi,
       model: reply.model,
-      content: output.flatMap((item) => blocksOf({ ...item }, alone)),
+      content: output.flatMap((item) => blocksOf(copyJsonObject(item), alone)),
       usage:
         usage === undefined || usage === null
           ? undefined

@@ -82,7 +82,7 @@ class ResponsesWriter {
           const isFirst = turn === turns[0] && parts[0] === turn.parts[0];
           // What is not taken back can be all that there is.
           if (isFirst && said.length === 0) input.push(opening());
-          input.push(...said);
+          for (const item of said) input.push(item);
         }
       } else {
         for (const result of turn.results) input.push(this.#result(result));

@@ -217,6 +217,20 @@ describe("aiSdkMessages", () => {
     );
   });
 
+  test("gives arguments that are the caller's own", async () => {
+    const input = { window: { at: 1 } };
+    const call = { type: "toolCall" as const, id: "c1", name: "screenshot", arguments: input };
+    const context = contextOf([userMessage("?"), assistantMessage(foreign, call), toolResult(call, "done")]);
+    const { value } = await project(context, aiSdkMessages({ model: chat }));
+    const [, said] = value.messages;
+    const [part] = said?.role === "assistant" ? said.content : [];
+    expect(part).toMatchObject({ type: "tool-call", input });
+    const sent: unknown = part?.type === "tool-call" ? part.input : undefined;
+    expect(sent).not.toBe(input);
+    Object.assign(sent ?? {}, { window: "changed" });
+    expect(input).toEqual({ window: { at: 1 } });
+  });
+
   test("refuses what is no model", () => {
     // @ts-expect-error: a name alone does not say what its provider takes.
     expect(() => aiSdkMessages({ model: "anthropic/claude" })).toThrow(TypeError);

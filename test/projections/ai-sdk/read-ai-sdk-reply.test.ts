@@ -76,6 +76,7 @@ describe("readAiSdkReply", () => {
     ["content-filter", "error"],
     ["error", "error"],
     ["other", "stop"],
+    ["constructor", "stop"],
   ])("reads %s as %s", (finishReason, stopReason) => {
     const reply = readAiSdkReply(step({ finishReason }));
     expect(reply.stopReason).toBe(stopReason);
@@ -138,6 +139,20 @@ describe("readAiSdkReply", () => {
       { type: "toolCall", id: "d", name: "read", arguments: {} },
     ]);
     expect(JSON.parse(JSON.stringify(reply.content))).toEqual(reply.content);
+  });
+
+  test("keeps nothing of the reply itself", () => {
+    const input = { at: { line: 1 } };
+    const search = { type: "tool-call", toolCallId: "s1", toolName: "search", input, providerExecuted: true };
+    const content = [{ type: "tool-call", toolCallId: "c1", toolName: "read", input }, search];
+    const message = readAiSdkReply(
+      step({ content, response: { messages: [{ role: "assistant", content }] } }),
+    );
+    input.at.line = 2;
+    expect(message.content).toMatchObject([
+      { arguments: { at: { line: 1 } } },
+      { data: { input: { at: { line: 1 } } } },
+    ]);
   });
 
   test("reads the last step of a result, and each step by itself", async () => {

@@ -301,6 +301,18 @@ describe("anthropicMessages", () => {
       expect(await reasoning({ model: bound })).toEqual(["text", "thinking", "reasoning by policy"]);
     });
 
+    test("stays away too where a field that is new has it kept whole", async () => {
+      const newer = opaque({ type: "thinking", thinking: "Hm.", signature: "c2ln", depth: 2 });
+      const first = { ...own(newer, text), model: bound };
+      const { value, losses } = await projected([ask, first, ask], { model: bound });
+      expect(value.messages[1]?.content).toEqual([text]);
+      expect(losses).toMatchObject([{ code: "opaque", by: "policy", block: 0 }]);
+      // Nor does it stand at a turn's end, where the API refuses it.
+      const { value: ended, losses: cut } = await projected([ask, own(text, newer), ask]);
+      expect(ended.messages[1]?.content).toEqual([text]);
+      expect(cut).toMatchObject([{ code: "opaque", by: "target", block: 1 }]);
+    });
+
     test("goes back where that is asked for, and stays away likewise", async () => {
       expect(await reasoning({ model: bound, reasoning: "all" })).toEqual(["thinking", "thinking"]);
       const other = messages.map((message) =>

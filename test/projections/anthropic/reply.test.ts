@@ -48,8 +48,10 @@ describe("readAnthropicReply", () => {
     } satisfies AssistantMessage);
   });
 
-  test("names the provider and the account of the target that asked", () => {
-    const options = { provider: "proxy", account: "work" };
+  test("names the provider, the model and the account of the target that asked", () => {
+    // Behind Bedrock a reply names the model otherwise than the request did.
+    const model = "us.anthropic.claude-opus-5-5-v1:0";
+    const options = { provider: "proxy", model, account: "work" };
     expect(read(callingReply, options)).toMatchObject(options);
   });
 
@@ -106,6 +108,10 @@ describe("readAnthropicReply", () => {
     const usage = { input_tokens: 1, output_tokens: 2, cache_read_input_tokens: null };
     const reply = { model: "m", content: [], stop_reason: null, usage };
     expect(readAnthropicReply(reply).usage).toMatchObject({ cacheRead: 0, cacheWrite: 0, totalTokens: 3 });
+    for (const untold of [undefined, null, {}]) {
+      const bare = { ...reply, usage: untold } as unknown as Anthropic.Message;
+      expect(readAnthropicReply(bare).usage).toMatchObject({ input: 0, output: 0, totalTokens: 0 });
+    }
   });
 
   const notReplies: readonly unknown[] = [undefined, null, "text", {}, { content: "a", model: "m" }];

@@ -176,6 +176,18 @@ describe("bedrockConverse", () => {
       expect(losses.map(({ code, block }) => [code, block])).toEqual([["reasoning", 0]]);
     });
 
+    test("is not its own where it came by another protocol, whose signatures have another form", async () => {
+      const block = {
+        type: "thinking",
+        thinking: "Hm.",
+        thinkingSignature: '{"bedrock":{"signature":"c2ln"}}',
+      } as const;
+      const message: AssistantMessage = { ...said(claude, block, "Yes."), api: "ai-sdk/amazon-bedrock" };
+      const { value, losses } = await projected([userMessage("?"), message]);
+      expect(value.messages[1]?.content).toEqual([{ text: "Yes." }]);
+      expect(losses).toMatchObject([{ code: "reasoning", by: "target", block: 0 }]);
+    });
+
     test("that was withheld and is no base64 is left out, and missed", async () => {
       const { value, losses } = await projected([
         userMessage("x"),
@@ -306,7 +318,7 @@ describe("bedrockConverse", () => {
       account: "work",
       profile: { name: "own", transports: ["converse"], rows: [] },
     });
-    expect(target.maker).toEqual({ provider: "mine", model: claude, account: "work" });
+    expect(target.maker).toMatchObject({ provider: "mine", model: claude, account: "work" });
     expect(target.limits?.profile.name).toBe("own");
   });
 });

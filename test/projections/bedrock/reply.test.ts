@@ -81,6 +81,13 @@ describe("readBedrockReply", () => {
     expect(readBedrockReply({}, { model }).usage).toMatchObject({ input: 0, totalTokens: 0 });
   });
 
+  test("keeps nothing of the reply itself", () => {
+    const input = { at: { line: 1 } };
+    const content = contentOf({ toolUse: { toolUseId: "1", name: "read", input } });
+    input.at.line = 2;
+    expect(content).toMatchObject([{ arguments: { at: { line: 1 } } }]);
+  });
+
   test("names the maker as pi does", () => {
     expect(readBedrockReply({}, { model })).toMatchObject({
       provider: "amazon-bedrock",

@@ -116,6 +116,18 @@ describe("geminiContents", () => {
     ]);
   });
 
+  test("has names of functions as Google takes them: with dots and colons, and a letter first", async () => {
+    const calls = [call("a", { name: "files.read:all" }), call("b", { name: "1st" })];
+    const { value, losses } = await projected([userMessage("?"), said(gemini3, ...calls)]);
+    const names = value.contents.flatMap(({ parts }) =>
+      parts.flatMap(
+        ({ functionCall, functionResponse }) => functionCall?.name ?? functionResponse?.name ?? [],
+      ),
+    );
+    expect(names).toEqual(["files.read:all", "_1st", "files.read:all", "_1st"]);
+    expect(losses.filter(({ code }) => code === "toolName")).toMatchObject([{ block: 1, instead: "_1st" }]);
+  });
+
   describe("ids", () => {
     const idsIn = async (message: AssistantMessage, ...ids: string[]) => {
       const results = ids.map((id) => toolResult({ id, name: "read" }, "done"));
@@ -145,6 +157,16 @@ describe("geminiContents", () => {
         toolResult({ id: tooLong, name: "read" }, ""),
       ];
       expect((await projected(messages)).losses).toEqual([]);
+    });
+
+    test("are left out where another protocol's client made them, for the same model", async () => {
+      const message = { ...said(gemini3, call("aitxt-1")), api: "ai-sdk/google.generative-ai" };
+      const [, { parts } = {}] = await contentsOf([
+        userMessage("?"),
+        message,
+        toolResult(call("aitxt-1"), "ok"),
+      ]);
+      expect(parts?.[0]?.functionCall).toEqual({ name: "read", args: { path: "a.png" } });
     });
 
     test("are left out where the reader made them, ours or pi's", async () => {
@@ -291,7 +313,12 @@ describe("geminiContents", () => {
       account: "work",
       profile: { name: "mine", transports: ["inline"], rows: [] },
     });
-    expect(target.maker).toEqual({ provider: "google-vertex", model: gemini3, account: "work" });
+    expect(target.maker).toEqual({
+      provider: "google-vertex",
+      model: gemini3,
+      api: "google-vertex",
+      account: "work",
+    });
     expect(target.limits?.profile.name).toBe("mine");
   });
 });

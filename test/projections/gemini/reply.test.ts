@@ -106,6 +106,25 @@ describe("readGeminiReply", () => {
     expect(readGeminiReply(replyOf([]), { model }).usage).toMatchObject({ input: 0, totalTokens: 0 });
   });
 
+  test("keeps nothing of the reply itself, and takes null for what is not there", () => {
+    const args = { at: { line: 1 } };
+    const parts = [
+      { functionCall: { name: "read", args }, text: null },
+      { functionCall: { name: "list", args: null } },
+      { text: "Yes.", functionCall: null, thoughtSignature: null },
+    ];
+    const reply = { candidates: [{ content: { parts }, finishReason: "STOP" }], usageMetadata: null };
+    const message = readGeminiReply(reply as unknown as GeminiReply, { model: "m" });
+    args.at.line = 2;
+    expect(message.content).toMatchObject([
+      { type: "toolCall", arguments: { at: { line: 1 } } },
+      { type: "toolCall", arguments: {} },
+      { type: "text", text: "Yes." },
+    ]);
+    expect(message.content[2]).toEqual({ type: "text", text: "Yes." });
+    expect(message.usage).toMatchObject({ totalTokens: 0 });
+  });
+
   test("names the maker as pi does, by default the model that answered", () => {
     const reply = replyOf([], { modelVersion: "gemini-3-pro" });
     expect(readGeminiReply(reply)).toMatchObject({

@@ -76,6 +76,47 @@ describe("readOpenaiChatReply", () => {
     expect(readOpenaiChatReply(reply).content).toEqual([{ type: "opaque", data: call }]);
   });
 
+  test("reads what servers of this protocol leave out or write in another way", () => {
+    const read = (reply: unknown) => readOpenaiChatReply(reply as OpenaiChatReply);
+    const before = Date.now();
+    const choices = [{ finish_reason: "stop", message: { content: "Yes." } }];
+    const bare = read({ model: "m", choices, usage: { completion_tokens: 2 } });
+    expect(bare.timestamp).toBeGreaterThanOrEqual(before);
+    expect(bare.usage).toMatchObject({ input: 0, output: 2, totalTokens: 2 });
+    expect(read({ model: "m", choices: [{ finish_reason: "stop" }] }).content).toEqual([]);
+    const pieces = [{ type: "thinking", thinking: [] }, { type: "text", text: "Yes." }, { type: "text" }];
+    expect(contentOf({ content: pieces as unknown as string })).toEqual([
+      { type: "opaque", data: pieces[0] },
+      { type: "text", text: "Yes." },
+      { type: "opaque", data: pieces[2] },
+    ]);
+  });
+
+  test("keeps calls whose arguments are no text, or that have no name, and gives those without an id one each", () => {
+    const calls = [
+      { id: "c1", type: "function", function: { name: "read", arguments: { path: "a" } } },
+      { id: "c2", type: "function", function: { arguments: "{}" } },
+      { id: "", type: "function", function: { name: "read", arguments: "{}" } },
+      { type: "function", function: { name: "read", arguments: "{}" } },
+    ];
+    const content = contentOf({ tool_calls: calls as OpenAI.Chat.ChatCompletionMessageToolCall[] });
+    expect(content).toEqual([
+      { type: "toolCall", id: "c1", name: "read", arguments: { path: "a" } },
+      { type: "opaque", data: calls[1] },
+      { type: "toolCall", id: "made_call_2", name: "read", arguments: {} },
+      { type: "toolCall", id: "made_call_3", name: "read", arguments: {} },
+    ]);
+    Object.assign(calls[0]?.function.arguments ?? {}, { path: "b" });
+    expect(content[0]).toMatchObject({ arguments: { path: "a" } });
+  });
+
+  const notReplies: readonly unknown[] = [undefined, null, "text", { error: { message: "No." } }];
+  test.each(notReplies)("%j is no reply", (reply) => {
+    expect(() => readOpenaiChatReply(reply as OpenaiChatReply)).toThrow(
+      /^reply: expected a completion, got /,
+    );
+  });
+
   test.each([
     ["stop", "stop"],
     ["length", "length"],

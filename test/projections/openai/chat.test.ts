@@ -183,6 +183,18 @@ describe("openaiChat", () => {
     });
   });
 
+  test("has a refusal beside other words where the API had it, since a list may hold one refusal alone", async () => {
+    const refusal = (text: string) => ({ type: "text", text, textSignature: "refusal" }) as const;
+    const text = { type: "text", text: "So." } as const;
+    const answer = async (...content: Parameters<typeof said>[1][]) =>
+      (await messagesOf([userMessage("Go"), said("openai-completions", ...content)]))[1];
+    expect(await answer(text, refusal("No."))).toEqual({ role: "assistant", content: "So.", refusal: "No." });
+    expect(await answer(refusal("No."), refusal("Never."))).toEqual({
+      role: "assistant",
+      content: [{ type: "refusal", refusal: "No.\nNever." }],
+    });
+  });
+
   test("writes other arguments than the mark's where they were edited, or are none", async () => {
     const spoken = said(
       "openai-completions",

@@ -2,7 +2,11 @@ import fc from "fast-check";
 import type OpenAI from "openai";
 import { contextOf, toolCalls, toolResult, userMessage } from "sessile/content";
 import { project } from "sessile/projections";
-import { openaiResponses, readOpenaiResponsesReply } from "sessile/projections/openai";
+import {
+  type OpenaiResponsesReply,
+  openaiResponses,
+  readOpenaiResponsesReply,
+} from "sessile/projections/openai";
 import { describe, expect, test } from "vitest";
 import { responsesOutput } from "../../arbitraries/openai-output.js";
 import { responsesCallsReply, responsesReply } from "../../support/providers/openai/replies.js";
@@ -37,6 +41,28 @@ describe("readOpenaiResponsesReply", () => {
       stopReason: "toolUse",
       timestamp: 1_790_000_000_000,
     });
+  });
+
+  test("reads what servers of this protocol leave out", () => {
+    const before = Date.now();
+    const reply = { model: "m", output: [], usage: { output_tokens: 2 } } as unknown as OpenaiResponsesReply;
+    const read = readOpenaiResponsesReply(reply);
+    expect(read.timestamp).toBeGreaterThanOrEqual(before);
+    expect(read.usage).toMatchObject({ input: 0, output: 2, totalTokens: 2 });
+  });
+
+  test("keeps nothing of the reply itself", () => {
+    const action = { type: "search" as const, query: "a", queries: ["a"] };
+    const [block] = contentOf({ type: "web_search_call", id: "ws_1", status: "completed", action });
+    action.query = "b";
+    expect(block).toMatchObject({ data: { action: { query: "a" } } });
+  });
+
+  const notReplies: readonly unknown[] = [undefined, null, "text", { error: { message: "No." } }];
+  test.each(notReplies)("%j is no reply", (reply) => {
+    expect(() => readOpenaiResponsesReply(reply as OpenaiResponsesReply)).toThrow(
+      /^reply: expected a response, got /,
+    );
   });
 
   test("takes the reasoning's own text where there is no summary", () => {

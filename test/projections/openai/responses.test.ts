@@ -12,6 +12,12 @@ describe("openaiResponses", () => {
     expect(() => openaiResponses({ model: "" })).toThrow(/^model: expected a non-empty string/);
   });
 
+  test("takes a message of more texts than a call has arguments", async () => {
+    const content = Array.from({ length: 200_000 }, () => ({ type: "text", text: "a" }) as const);
+    const input = await inputOf([userMessage("Go"), { ...said("openai-responses"), content }]);
+    expect(input).toHaveLength(200_001);
+  });
+
   test("says instructions first, as whom it is told to", async () => {
     const system = { role: "system", content: "Be brief.", timestamp: 1 } as const;
     const hi = { role: "user", content: [{ type: "input_text", text: "hi" }] };

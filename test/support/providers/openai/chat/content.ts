@@ -120,6 +120,22 @@ export const chatContentRules: readonly OpenaiRule[] = [
     ),
   },
   {
+    id: "refusals-alone",
+    code: "invalid_value",
+    source:
+      "https://platform.openai.com/docs/api-reference/chat/create: the list of an assistant's parts has texts or one refusal (read as a stored copy, 2026-11-21)",
+    check: checkChat(({ messages }) =>
+      messages.flatMap(({ role, content }, at) =>
+        role === "assistant" &&
+        Array.isArray(content) &&
+        content.length > 1 &&
+        content.some(({ type }) => type === "refusal")
+          ? [{ path: `messages.[${at}].content`, problem: "Invalid value: expected texts or one refusal." }]
+          : [],
+      ),
+    ),
+  },
+  {
     id: "image-urls",
     code: "invalid_value",
     source: `https://github.com/Alibaba-NLP/OmniSearch/issues/3 ${read}`,

@@ -70,6 +70,22 @@ export const rejectedChat: Readonly<Record<string, readonly unknown[]>> = {
     but({ "messages[10].content": [{ type: "file", file: { file_id: "file-1" } }] }),
     but({ "messages[2].content[0]": { type: "refusal", refusal: "No." } }),
   ],
+  "refusals-alone": [
+    messages(hi, {
+      role: "assistant",
+      content: [
+        { type: "text", text: "So." },
+        { type: "refusal", refusal: "No." },
+      ],
+    }),
+    messages(hi, {
+      role: "assistant",
+      content: [
+        { type: "refusal", refusal: "No." },
+        { type: "refusal", refusal: "No." },
+      ],
+    }),
+  ],
   "image-urls": [
     "screen.png",
     "data:image/png;base64,",

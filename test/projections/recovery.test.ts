@@ -1,0 +1,141 @@
+import { replayAlways } from "sessile/attachments";
+import { contextOf, toolResult, userMessage } from "sessile/content";
+import { type Explanation, project, quarantine } from "sessile/projections";
+import { anthropicMessages } from "sessile/projections/anthropic";
+import { memorySessionStore, type Session } from "sessile/session";
+import { describe, expect, test } from "vitest";
+import { base64 } from "../attachments/samples.js";
+import { pngOf, stored, storeOf } from "./samples.js";
+
+const bytes = [0, 1, 2].map((number) => pngOf({ width: 2, height: 3 }, number));
+const [first, second, third] = bytes.map((one, at) =>
+  stored(one, { resourceId: `res_000000000000000${at}`, name: "salaries.png" }),
+) as [ReturnType<typeof stored>, ReturnType<typeof stored>, ReturnType<typeof stored>];
+const blobs = storeOf(...bytes);
+const target = anthropicMessages({ model: "claude-opus-5-5" });
+const refusal = (message: string, status = 400) => Object.assign(new Error(message), { status });
+
+/** Messages, a result and its call, with the same image at two places. */
+async function sessionWithImages(): Promise<Session> {
+  const session = await memorySessionStore().create({ cwd: "/" });
+  const call = { type: "toolCall", id: "toolu_1", name: "shot", arguments: {} } as const;
+  const inline = {
+    type: "image",
+    data: base64(pngOf({ width: 4, height: 4 })),
+    mimeType: "image/png",
+  } as const;
+  await session.appendMessage(userMessage("One.", first, first));
+  await session.appendMessage({
+    role: "assistant",
+    provider: "elsewhere",
+    model: "m",
+    content: [{ type: "text", text: "Two." }, call],
+    timestamp: 2,
+  });
+  await session.appendMessage(toolResult(call, "three", second));
+  await session.appendMessage({ role: "user", content: [inline], timestamp: 3 });
+  await session.appendMessage(userMessage("Four.", third, first));
+  return session;
+}
+
+/** What is explained of each request, while a provider refuses it; no more than so many. */
+async function recover(
+  session: Session,
+  refuse: (value: string) => unknown,
+): Promise<readonly (Explanation | undefined)[]> {
+  const explained: (Explanation | undefined)[] = [];
+  for (let round = 0; round < 30; round++) {
+    const projection = await project(await session.context(), target, { blobs, replay: replayAlways });
+    const error = refuse(JSON.stringify(projection.value));
+    if (error === undefined) break;
+    const explanation = projection.explain(error);
+    explained.push(explanation);
+    if (explanation === undefined) break;
+    await session.append(explanation.drafts);
+  }
+  return explained;
+}
+
+describe("a refusal, its explanation and what is sent next", () => {
+  test("come to an end with a provider that takes no image", async () => {
+    const session = await sessionWithImages();
+    const explained = await recover(session, (value) =>
+      value.includes('"type":"image"') ? refusal("Could not process image") : undefined,
+    );
+    expect(explained.map((one) => one?.resourceId)).toEqual([
+      third.resourceId,
+      undefined,
+      second.resourceId,
+      first.resourceId,
+    ]);
+    const { value } = await project(await session.context(), target, { blobs });
+    const text = JSON.stringify(value);
+    for (const kept of ["One.", "Two.", "three", "Four."]) expect(text).toContain(kept);
+  });
+
+  test.each(["messages.0.content.0", "messages.1.content.0", "messages.2.content.0"])(
+    "come to an end with a provider that takes nothing at %s",
+    async (path) => {
+      const explained = await recover(await sessionWithImages(), (value) =>
+        (JSON.parse(value) as { messages: readonly unknown[] }).messages[Number(path.split(".")[1])] ===
+        undefined
+          ? undefined
+          : refusal(`${path}: no`),
+      );
+      expect(explained.length).toBeGreaterThan(1);
+      expect(explained.length).toBeLessThan(30);
+    },
+  );
+});
+
+describe("quarantine", () => {
+  test("says nothing of an attachment that a boundary would be asked about", () => {
+    const context = contextOf([userMessage("Look.", first)]);
+    const drafts = JSON.stringify(quarantine(context, [{ entryId: "m0", block: 1 }]));
+    expect(drafts).toContain("[image] (left out: the provider refused it)");
+    expect(drafts).not.toMatch(/salaries|res_/);
+  });
+
+  test("leaves a message out where what stood for its block was refused as well", () => {
+    const context = contextOf([userMessage("Look.", "[text] (left out: the provider refused it)")]);
+    const draft = (block: number) => quarantine(context, [{ entryId: "m0", block }], "why");
+    expect(draft(0)).toMatchObject([{ replacement: { content: [{ text: "[text] (left out: why)" }, {}] } }]);
+    expect(draft(1)).toMatchObject([{ replacement: null }]);
+  });
+});
+
+describe("a refusal", () => {
+  const explain = async (error: unknown) => {
+    const { explain: explained } = await project(contextOf([userMessage(first)]), target, { blobs });
+    return explained(error)?.certainty;
+  };
+
+  test.each([
+    "Retry your request with the ID of an inference profile",
+    "tool results must follow immediately",
+    "identity token is invalid",
+    "see the documentation",
+    "input length and max_tokens exceed context limit: 190000 + 20000 > 200000",
+    "Your input exceeds the context window of this model",
+  ])("is not about an attachment: %s", async (message) => {
+    expect(await explain(refusal(message))).toBeUndefined();
+  });
+
+  test.each([
+    "image exceeds 5 MB maximum: 6 MB > 5 MB, or 5000 tokens",
+    "Invalid file_data",
+    "Unsupported media type: .pdf documents",
+    "request exceeds the maximum size",
+  ])("is about an attachment: %s", async (message) => {
+    expect(await explain(refusal(message))).toBe("guess");
+  });
+
+  test("is read from a body, too, as providers write it", async () => {
+    const message = "Could not process image";
+    expect(await explain({ type: "error", error: { type: "invalid_request_error", message } })).toBe("guess");
+    expect(await explain({ error: { code: 400, message, status: "INVALID_ARGUMENT" } })).toBe("guess");
+    expect(await explain({ error: { code: 429, message } })).toBeUndefined();
+    expect(await explain({ error: message })).toBe("guess");
+    expect(await explain({})).toBeUndefined();
+  });
+});
