@@ -49,11 +49,12 @@ export async function decideAttachments(
   const target = stringArgument("target", options?.target);
   const places = placesIn(context);
   const attachments: DecidedAttachment[] = [];
+  options.signal?.throwIfAborted();
   for (const at of places) {
-    options.signal?.throwIfAborted();
     const { resource, block, place } = at;
     const { entryId, item } = place;
     attachments.push({ resource, entryId, item, block, ...(await decide(at, target, options)) });
+    options.signal?.throwIfAborted();
   }
   return { attachments, unplacedViews: unplacedViews(context, places) };
 }
@@ -74,9 +75,15 @@ async function decide(
 }
 
 function byPolicy(decision: ReplayDecision, { viewed, currentTurn }: Place["place"]): Decided {
-  if (decision === "full")
-    return { decision, reason: viewed ? "viewed" : currentTurn ? "currentTurn" : "replayed" };
-  return { decision, reason: decision === "describe" && !currentTurn && !viewed ? "earlierTurn" : "policy" };
+  switch (decision) {
+    case "full":
+      return { decision, reason: viewed ? "viewed" : currentTurn ? "currentTurn" : "replayed" };
+    case "describe":
+      return { decision, reason: currentTurn || viewed ? "policy" : "earlierTurn" };
+    default:
+      // Anything else that a policy might say is a no.
+      return { decision: "omit", reason: "policy" };
+  }
 }
 
 function neverSent(resource: Resource): Decided {

@@ -30,10 +30,13 @@ export function bashText(message: BashExecutionMessage): string {
 }
 
 const maxNameLength = 80;
+/** Nobody looks through a book for a name. */
+const maxReadLength = 1000;
 
 /** What stands before the words of a user who has a name: `[Alice]: `. Empty for a name that is nothing but space. */
 export function namePrefix(name: string): string {
   const safe = name
+    .slice(0, maxReadLength)
     .toWellFormed()
     .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, " ")
     .replace(/[[\]]/g, "_")

@@ -49,3 +49,27 @@ function slope(x: readonly number[], y: readonly number[]): number {
 
 /** A size, its double, and so on: four of them. */
 export const growing = (first: number): readonly number[] => [first, 2 * first, 4 * first, 8 * first];
+
+/** {@link exponentOf} for work that waits, for nothing but what is in memory. */
+export async function exponentOfAsync<T>(
+  sizes: readonly number[],
+  make: (size: number) => T,
+  work: (input: T) => Promise<unknown>,
+): Promise<number> {
+  const inputs = sizes.map(make);
+  await work(inputs[0] as T);
+  let exponent = Number.POSITIVE_INFINITY;
+  for (let attempt = 0; attempt < attempts && exponent >= maxExponent; attempt++) {
+    const least = inputs.map(() => Number.POSITIVE_INFINITY);
+    for (let run = 0; run < runs; run++) {
+      for (const [at, input] of inputs.entries()) {
+        const started = process.cpuUsage();
+        await work(input);
+        const { user, system } = process.cpuUsage(started);
+        least[at] = Math.min(least[at] as number, user + system);
+      }
+    }
+    exponent = Math.min(exponent, slope(sizes.map(Math.log), least.map(Math.log)));
+  }
+  return exponent;
+}
