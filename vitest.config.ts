@@ -9,7 +9,6 @@ const system = [
   "test/blobs/**",
   "test/attachments/node/**",
   "test/projections/claude-agent/node/**",
-  "test/projections/providers/**",
   "test/examples/**",
 ].map((directory) => `${directory}/*.test.ts`);
 

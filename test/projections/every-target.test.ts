@@ -8,7 +8,7 @@ import { checkedTargets } from "../support/checked-targets.js";
 import { falseLosses, goesOn, silentlyAbsent, written } from "../support/projection-oracle.js";
 
 /** Sessions of each target, of which so many are tried. */
-const numRuns = 40;
+const numRuns = 25;
 
 async function bytesByBlob({ entries, blobs }: HazardousSession): Promise<ReadonlyMap<string, string>> {
   const found = new Map<string, string>();
@@ -96,7 +96,7 @@ describe.each(checkedTargets)(
           const body = Buffer.concat([...toBody(first, { model: "m" })]).toString();
           expect(body).toBe(written({ model: "m", ...first.value }));
         }),
-        { numRuns: 20 },
+        { numRuns: 12 },
       );
     });
 
