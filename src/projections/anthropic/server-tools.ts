@@ -45,7 +45,7 @@ export function strayServerBlocks(turns: readonly Turn[]): readonly StrayServerB
 }
 
 /** Whether something of a result has to stand behind the results: one that failed is text only. */
-export function showsBehind({ isError, parts }: ResultPart): boolean {
+function showsBehind({ isError, parts }: ResultPart): boolean {
   return isError && parts.some(({ type }) => type !== "text");
 }
 

@@ -1,5 +1,5 @@
 /** The version of a Claude model by its id: `claude-sonnet-4-5-20250929` is 4.5. Undefined where the id has none. */
-export function versionOf(model: string): number | undefined {
+function versionOf(model: string): number | undefined {
   const [, major, minor = "0"] = /claude-(?:[a-z]+-)*(\d)(?:-(\d{1,2}))?(?![0-9])/.exec(model) ?? [];
   return major === undefined ? undefined : Number(`${major}.${minor}`);
 }

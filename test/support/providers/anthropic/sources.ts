@@ -1,5 +1,5 @@
 /** Where rules come from: pages of Anthropic's documentation and refusals that were seen, each read as a stored copy. */
-export const readOn = "stored copy read 2026-11-21";
+const readOn = "stored copy read 2026-11-21";
 
 const docs = (page: string) => `https://platform.claude.com/docs/en/${page} (${readOn})`;
 const issue = (place: string) => `https://github.com/${place} (${readOn})`;
