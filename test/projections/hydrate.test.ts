@@ -179,7 +179,8 @@ describe("hydrate, images that are inline", () => {
     declared = "image/png",
     base64?: string,
   ): AttachmentWork => ({
-    ...work(nameless(image(1, { mediaType: declared }))),
+    // Its resource is of the type that its bytes tell.
+    ...work(nameless(image(1, { mediaType: bytes === picture ? "image/png" : declared }))),
     inline: { bytes, base64, declared },
   });
 

@@ -79,6 +79,19 @@ describe("quarantine", () => {
     expect(quarantine(context, [])).toEqual([]);
   });
 
+  test("takes out a compaction once, though it is two items of a context", () => {
+    const [summary] = contextOf([
+      { role: "compactionSummary", summary: "s", tokensBefore: 1, timestamp: 0 },
+    ]).items;
+    const [system] = contextOf([{ role: "system", content: "be brief", timestamp: 0 }]).items;
+    const items = [system, summary].flatMap((item) =>
+      item === undefined ? [] : [{ ...item, entryId: "c" }],
+    );
+    expect(quarantine({ items }, [{ entryId: "c" }])).toEqual([
+      { type: "context_edit", targetId: "c", replacement: null },
+    ]);
+  });
+
   test("is appended to a session, which keeps what was there", async () => {
     const session = await memorySessionStore().create({ cwd: "/" });
     const { id } = await session.appendMessage(userMessage("bad", "good"));
