@@ -2,9 +2,9 @@ import { defineConfig } from "vitest/config";
 import { sourceAliases } from "./scripts/aliases.mjs";
 
 const slow = "test/**/*.slow.test.ts";
+const faults = "test/faults/**/*.test.ts";
 /** Tests of files, processes and clocks, which put things of their own in the place of modules. */
 const system = [
-  "test/faults/**",
   "test/session/node/**",
   "test/blobs/**",
   "test/attachments/node/**",
@@ -20,9 +20,16 @@ export default defineConfig({
       // Loading the modules anew for each file would take longer than these tests.
       {
         extends: true,
-        test: { name: "unit", include: ["test/**/*.test.ts"], exclude: [slow, ...system], isolate: false },
+        test: {
+          name: "unit",
+          include: ["test/**/*.test.ts"],
+          exclude: [slow, faults, ...system],
+          isolate: false,
+        },
       },
       { extends: true, test: { name: "system", include: system, exclude: [slow] } },
+      // Processes that are killed, many times over: they take as long as half of all the rest.
+      { extends: true, test: { name: "faults", include: [faults] } },
       // Timings want the processor to themselves: one file at a time.
       {
         extends: true,
