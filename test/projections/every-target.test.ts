@@ -8,7 +8,7 @@ import { checkedTargets } from "../support/checked-targets.js";
 import { falseLosses, goesOn, silentlyAbsent, written } from "../support/projection-oracle.js";
 
 /** Sessions of each target, of which so many are tried. */
-const numRuns = 20;
+const numRuns = 12;
 
 async function bytesByBlob({ entries, blobs }: HazardousSession): Promise<ReadonlyMap<string, string>> {
   const found = new Map<string, string>();
