@@ -11,6 +11,7 @@ import { ingest } from "sessile/attachments";
 import { type BlobStore, memoryBlobStore } from "sessile/blobs";
 import { fileBlobStore } from "sessile/blobs/node";
 import { assistantMessage, type Context, type ToolCall, toolResult, userMessage } from "sessile/content";
+import { SessileError } from "sessile/errors";
 import { type Loss, type Projection, project, toBody } from "sessile/projections";
 import { anthropicMessages } from "sessile/projections/anthropic";
 import type { Session } from "sessile/session";
@@ -30,10 +31,16 @@ else await projectFile(file);
 async function projectFile(path: string): Promise<void> {
   // Whoever reads what is printed may have enough of it, as head has.
   process.stdout.on("error", () => process.exit());
-  const before = await fingerprint(path);
-  await using session = await openSessionFile(path);
-  await projectToAll(await session.context(), memoryBlobStore());
-  check("the file is unchanged", await fingerprint(path), before);
+  try {
+    const before = await fingerprint(path);
+    await using session = await openSessionFile(path);
+    await projectToAll(await session.context(), memoryBlobStore());
+    check("the file is unchanged", await fingerprint(path), before);
+  } catch (error) {
+    if (!(error instanceof SessileError)) throw error;
+    console.error(error.message);
+    process.exitCode = 1;
+  }
 }
 
 async function tellStory(): Promise<void> {

@@ -25,8 +25,8 @@ import { reportOf } from "./work.js";
  * A context as a request for one target: valid by its rules, within its limits, with what had to be changed or left out
  * named. The same context gives the same bytes, and one that has grown keeps those of what it had, but where an attachment's
  * replay ended, a limit took an item, a pending call got its result, an upload took the place of bytes or expired, a
- * cache marker moved, a system message changed the instructions, there was nothing to send yet, or a turn is over whose reasoning, or whose open call of the provider's
- * own tool, the target takes in that turn only. The context is not changed.
+ * cache marker moved, a system message changed the instructions, there was nothing to send yet, or a turn is over whose
+ * reasoning, or whose open call of the provider's own tool, the target takes in that turn only. The context is not changed.
  *
  * @throws SessileError PROJECTION_LOSSY where `onLoss` asks for it; what the blob store, the boundary, the replay policy or the
  *   reference cache throws, and the signal's reason; TypeError for a context or target that is none, RangeError for a rule of ids or

@@ -11,8 +11,8 @@ export interface QuarantinePlace {
 /**
  * The drafts of context edits that take places out of a context, with words in their stead: append them, and the next
  * projection goes without. A block leaves alone where its message can be edited, and was not left out before; else the whole
- * message does, and a tool call takes its result along. The history keeps everything: writing the content back restores it. Places that the context
- * does not hold are left out.
+ * message does, and a tool call takes its result along. The history keeps everything: writing the content back restores it.
+ * Places that the context does not hold are left out.
  *
  * @param reason in words, to be read by the model; default `the provider refused it`
  * @example

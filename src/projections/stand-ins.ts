@@ -1,3 +1,4 @@
+import { randomHex8 } from "../internal/ids.js";
 import type { MediaPart } from "./turns.js";
 
 /** Takes the base64 of a part to be another text for a while; undefined for its own. */
@@ -11,7 +12,7 @@ export interface Replaceable extends MediaPart {
 /** Short texts that stand for bytes in a larger text, until it is cut where they are. */
 export class StandIns {
   /** Nobody can have written it before. */
-  readonly #name = crypto.randomUUID();
+  readonly #name = Array.from({ length: 4 }, randomHex8).join("");
   readonly #bytes: Uint8Array[] = [];
 
   /** A text for these bytes; JSON writes it as it is. */

@@ -74,6 +74,12 @@ describe("one session for every provider", () => {
     expect(run.stdout).toContain("ok   the next request goes without it");
   });
 
+  it("answers a path with nothing there with one line and an exit code of 1", { timeout }, async () => {
+    const { code, stdout, stderr } = await providers(join(scratch, "absent.jsonl"));
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+    expect(stderr.trimEnd()).toMatch(/^there is no file .*$/);
+  });
+
   it.skipIf(!existsSync(real))(
     "projects a real session of pi's to all of them, and leaves it alone (skipped where SESSILE_FIXTURES has none)",
     { timeout },
