@@ -124,6 +124,15 @@ export interface ErrorDetails {
       readonly reason: string;
     }[];
   };
+  /** A context cannot be made small enough; nothing was written. `tokens` is what it would come to, `limit` what it may. */
+  IRREDUCIBLE: {
+    readonly reason: "nothing-to-summarize" | "kept" | "longer" | "over-limit";
+    readonly tokensBefore: number;
+    readonly tokens: number;
+    readonly limit: number;
+  };
+  /** No summary came; nothing was written. `calls` is how often the model was asked. */
+  SUMMARY_FAILED: { readonly reason: "error" | "empty" | "overflow"; readonly calls: number };
   /** The storage below refused: `errno` is its own code, such as ENOSPC. */
   STORAGE_FAILED: { readonly operation: string; readonly path: string; readonly errno: string };
 }
