@@ -19,6 +19,7 @@ export function naiveContext(entries: readonly AnyEntry[], leafId: string | null
   });
   const summary = compaction === undefined ? [] : summaryOf(path, compaction);
   const messages = edited(path, shown);
+  const changedAt = path.findLastIndex(({ type }) => type === "compaction" || type === "context_edit");
   const isBefore = (id: string, at: number) => path.findIndex((entry) => entry.id === id) < at;
   return {
     items: [...summary, ...messages],
@@ -33,6 +34,7 @@ export function naiveContext(entries: readonly AnyEntry[], leafId: string | null
       (level, entry) => (entry.type === "thinking_level_change" ? entry.thinkingLevel : level),
       "off",
     ),
+    usageSince: [...summary, ...messages].filter(({ entryId }) => isBefore(entryId, changedAt + 1)).length,
   };
 }
 
