@@ -418,6 +418,22 @@ describe("buildSessionContext", () => {
     expect(buildSessionContext(session, "m").model).toEqual({ provider: "q", modelId: "x" });
   });
 
+  test("gives what entries say for programs along with their summaries", () => {
+    const summarised = { type: "branch_summary", fromId: "root", summary: "left" } as const;
+    const session = chain(
+      {
+        ...(compaction("a", "a") as Fields & { readonly type: "compaction" }),
+        details: { readFiles: ["x"] },
+      },
+      { ...summarised, id: "b", details: null },
+      { ...summarised, id: "c" },
+    );
+    const [first, second, third] = buildSessionContext(session).items.map(({ message }) => message);
+    expect(first).toMatchObject({ role: "compactionSummary", details: { readFiles: ["x"] } });
+    expect(second).toMatchObject({ role: "branchSummary", details: null });
+    expect(third).not.toHaveProperty("details");
+  });
+
   test("shows branch summaries that say something, and messages of extensions", () => {
     const session = chain(
       { type: "branch_summary", id: "a", fromId: "root", summary: "" },
