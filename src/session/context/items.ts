@@ -26,14 +26,17 @@ export function assembleItems(parts: ItemParts): readonly ContextItem[] {
     if (entry?.type === "context_edit") edits.set(entry.targetId, entry.replacement);
   const items: ContextItem[] = [];
   if (compaction !== undefined && edits.get(compaction.id) !== null) {
-    const { id: entryId, systemMessage, summary, tokensBefore } = compaction;
+    const { id: entryId, systemMessage, summary, tokensBefore, details } = compaction;
     if (systemMessage !== undefined) items.push({ entryId, origin: "system", message: systemMessage });
     const timestamp = millisecondsOf(compaction.timestamp);
-    items.push({
-      entryId,
-      origin: "summary",
-      message: { role: "compactionSummary", summary, tokensBefore, timestamp },
-    });
+    const message: ContextMessage = {
+      role: "compactionSummary",
+      summary,
+      tokensBefore,
+      ...detailsOf(details),
+      timestamp,
+    };
+    items.push({ entryId, origin: "summary", message });
   }
   const droppedCalls = new Set<string>();
   for (let i = 0; i < needed.length; i++) {
@@ -69,15 +72,27 @@ export function itemOf(
     case "custom_message": {
       const { customType, content, display, details } = entry;
       const timestamp = millisecondsOf(entry.timestamp);
-      const more = details === undefined ? {} : { details };
-      const message: ContextMessage = { role: "custom", customType, content, display, ...more, timestamp };
+      const message: ContextMessage = {
+        role: "custom",
+        customType,
+        content,
+        display,
+        ...detailsOf(details),
+        timestamp,
+      };
       return { entryId: entry.id, origin: origin ?? "custom", message };
     }
     case "branch_summary": {
       if (entry.summary === "") return undefined;
-      const { summary, fromId } = entry;
+      const { summary, fromId, details } = entry;
       const timestamp = millisecondsOf(entry.timestamp);
-      const message: ContextMessage = { role: "branchSummary", summary, fromId, timestamp };
+      const message: ContextMessage = {
+        role: "branchSummary",
+        summary,
+        fromId,
+        ...detailsOf(details),
+        timestamp,
+      };
       return { entryId: entry.id, origin: origin ?? "branchSummary", message };
     }
     default:
@@ -117,6 +132,10 @@ function noteDroppedCalls(
     else dropped.add(id);
   }
   for (const id of kept) dropped.delete(id);
+}
+
+function detailsOf(details: unknown): { readonly details?: unknown } {
+  return details === undefined ? {} : { details };
 }
 
 function millisecondsOf(timestamp: string): number {

@@ -43,6 +43,8 @@ export function* builtSteps(rows: TreeRows, leaf: number): BodySteps<BuiltContex
   /** For each view, how many needed rows stand before it. */
   const viewsAfter: number[] = [];
   const editRows: number[] = [];
+  /** The same for each edit. */
+  const editsAfter: number[] = [];
   for (let i = 0; i < path.length; i++) {
     const row = path[i] as number;
     const kind = rows.kindAt(row);
@@ -51,8 +53,10 @@ export function* builtSteps(rows: TreeRows, leaf: number): BodySteps<BuiltContex
       needed.push(row);
       if (i < compactionAt) beforeCompaction++;
     } else if (kind === kinds.pin) pinRows.push(row);
-    else if (kind === kinds.edit && i > range.earliest) editRows.push(row);
-    else if (kind === kinds.view && i >= range.start) {
+    else if (kind === kinds.edit && i > range.earliest) {
+      editRows.push(row);
+      editsAfter.push(needed.length);
+    } else if (kind === kinds.view && i >= range.start) {
       viewRows.push(row);
       viewsAfter.push(needed.length);
     }
@@ -60,14 +64,20 @@ export function* builtSteps(rows: TreeRows, leaf: number): BodySteps<BuiltContex
   const settings = yield* foldSettings(rows, path);
   const others = [...editRows, ...pinRows, ...viewRows];
   const bodyOf = yield others.length === 0 ? needed : [...needed, ...others];
+  const edits = editRows.map(bodyOf);
   const items = assembleItems({
     needed: needed.map(bodyOf),
     beforeCompaction,
     retained: new Set([...range.retained].map((at) => rows.id(path[at] as number))),
-    edits: editRows.map(bodyOf),
+    edits,
     compaction,
   });
-  const placeOf = viewRows.length === 0 ? undefined : placesAfter(items, needed.map(rows.id, rows));
+  // One whose body cannot be read changes nothing. One from before the compaction has no more before it than that has.
+  const lastEdit = edits.findLastIndex((entry) => entry?.type === "context_edit");
+  const changedAfter = Math.max(beforeCompaction, editsAfter[lastEdit] ?? 0);
+  const isChanged = compaction !== undefined || lastEdit >= 0;
+  const placeOf =
+    isChanged || viewRows.length > 0 ? placesAfter(items, needed.map(rows.id, rows)) : undefined;
   const context: Context = {
     items,
     views: viewRows.flatMap((row, at) => {
@@ -78,6 +88,7 @@ export function* builtSteps(rows: TreeRows, leaf: number): BodySteps<BuiltContex
     }),
     pins: pinsOf(rows, path, pinRows.map(bodyOf)),
     ...settings,
+    usageSince: isChanged ? (placeOf?.[changedAfter] ?? 0) : 0,
   };
   const extensible = editRows.length === 0 && pinRows.length === 0 && !rows.isUnsettled;
   return { context, rows, leaf, shown: needed, extensible };

@@ -121,6 +121,7 @@ describe("buildSessionContext", () => {
       pins: [],
       model: null,
       thinkingLevel: "off",
+      usageSince: 0,
     });
   });
 
@@ -357,6 +358,51 @@ describe("buildSessionContext", () => {
     });
   });
 
+  describe("with usage of another context", () => {
+    const since = (session: ReturnType<typeof chain>, leafId?: string) =>
+      buildSessionContext(session, leafId).usageSince;
+
+    test("says where the usage of this one begins: behind the latest compaction or edit on the path", () => {
+      const session = chain(
+        assistant("a"),
+        assistant("b"),
+        compaction("c", "b"),
+        assistant("d"),
+        edit("e", "b", { content: "shorter" }),
+        assistant("f"),
+      );
+      expect(["a", "b", "c", "d", "e", "f"].map((leaf) => since(session, leaf))).toEqual([0, 0, 2, 2, 3, 3]);
+    });
+
+    test("goes by the path, whatever the clocks say", () => {
+      const timed = (id: string, timestamp: number): Fields => {
+        const entry = assistant(id);
+        return entry.type === "message" ? { ...entry, message: { ...entry.message, timestamp } } : entry;
+      };
+      const session = chain(timed("a", 9e12), compaction("c", "a"), timed("b", 0));
+      expect(since(session)).toBe(2);
+    });
+
+    test("counts no item that an edit took out, and every edit, also of what is not in context", () => {
+      const entries = [assistant("a"), assistant("b"), edit("e1", "a", null), assistant("c")];
+      expect(since(chain(...entries))).toBe(1);
+      expect(since(chain(...entries, edit("e2", "gone", null)))).toBe(2);
+      expect(since(chain(...entries, compaction("x", "c"), assistant("d"), edit("e3", "b", null)))).toBe(3);
+    });
+
+    test("counts no edit whose body cannot be read, since it changes nothing", () => {
+      const whole = chain(
+        assistant("a"),
+        edit("e1", "a", { content: "x" }),
+        assistant("b"),
+        edit("e2", "b", null),
+      );
+      const { entry: _entry, ...session } = whole;
+      const damaged = { ...session, entry: (id: string) => (id === "e2" ? undefined : whole.entry(id)) };
+      expect(buildSessionContext(damaged)).toMatchObject({ usageSince: 1, items: { length: 2 } });
+    });
+  });
+
   test("folds model and thinking level over the whole path", () => {
     const session = chain(
       { type: "thinking_level_change", id: "t", thinkingLevel: "high" },
@@ -370,6 +416,22 @@ describe("buildSessionContext", () => {
       thinkingLevel: "high",
     });
     expect(buildSessionContext(session, "m").model).toEqual({ provider: "q", modelId: "x" });
+  });
+
+  test("gives what entries say for programs along with their summaries", () => {
+    const summarised = { type: "branch_summary", fromId: "root", summary: "left" } as const;
+    const session = chain(
+      {
+        ...(compaction("a", "a") as Fields & { readonly type: "compaction" }),
+        details: { readFiles: ["x"] },
+      },
+      { ...summarised, id: "b", details: null },
+      { ...summarised, id: "c" },
+    );
+    const [first, second, third] = buildSessionContext(session).items.map(({ message }) => message);
+    expect(first).toMatchObject({ role: "compactionSummary", details: { readFiles: ["x"] } });
+    expect(second).toMatchObject({ role: "branchSummary", details: null });
+    expect(third).not.toHaveProperty("details");
   });
 
   test("shows branch summaries that say something, and messages of extensions", () => {

@@ -19,6 +19,7 @@ export function naiveContext(entries: readonly AnyEntry[], leafId: string | null
   });
   const summary = compaction === undefined ? [] : summaryOf(path, compaction);
   const messages = edited(path, shown);
+  const changedAt = path.findLastIndex(({ type }) => type === "compaction" || type === "context_edit");
   const isBefore = (id: string, at: number) => path.findIndex((entry) => entry.id === id) < at;
   return {
     items: [...summary, ...messages],
@@ -33,6 +34,7 @@ export function naiveContext(entries: readonly AnyEntry[], leafId: string | null
       (level, entry) => (entry.type === "thinking_level_change" ? entry.thinkingLevel : level),
       "off",
     ),
+    usageSince: [...summary, ...messages].filter(({ entryId }) => isBefore(entryId, changedAt + 1)).length,
   };
 }
 
@@ -46,9 +48,10 @@ function firstKept(path: readonly AnyEntry[], compaction: Compaction, compaction
 
 function summaryOf(path: readonly AnyEntry[], compaction: Compaction): readonly ContextItem[] {
   if (replacementOf(path, compaction.id) === null) return [];
-  const { id: entryId, summary, tokensBefore, systemMessage } = compaction;
+  const { id: entryId, summary, tokensBefore, systemMessage, ...more } = compaction;
   const timestamp = Date.parse(compaction.timestamp) || 0;
-  const message = { role: "compactionSummary", summary, tokensBefore, timestamp } as const;
+  const details = "details" in more ? { details: more.details } : {};
+  const message = { role: "compactionSummary", summary, tokensBefore, ...details, timestamp } as const;
   return [
     ...(systemMessage === undefined ? [] : [{ entryId, origin: "system", message: systemMessage } as const]),
     { entryId, origin: "summary", message },
@@ -72,10 +75,15 @@ function itemsOf(
     return [{ entryId, origin: "custom", message: { ...fields, role: "custom", timestamp } }];
   }
   if (entry.type === "branch_summary" && entry.summary !== "") {
-    const { summary, fromId } = entry;
-    return [
-      { entryId, origin: "branchSummary", message: { role: "branchSummary", summary, fromId, timestamp } },
-    ];
+    const {
+      type: _type,
+      id: _id,
+      parentId: _parentId,
+      fromHook: _fromHook,
+      usage: _usage,
+      ...fields
+    } = entry;
+    return [{ entryId, origin: "branchSummary", message: { ...fields, role: "branchSummary", timestamp } }];
   }
   return [];
 }
