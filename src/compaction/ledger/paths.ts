@@ -1,0 +1,1 @@
+export declare function ledgerPath(path: string, cwd?: string): string | undefined;

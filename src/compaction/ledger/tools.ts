@@ -1,0 +1,3 @@
+import type { FileToolTable } from "./operations.js";
+
+export declare const fileTools: FileToolTable;
