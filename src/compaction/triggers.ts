@@ -119,15 +119,16 @@ export function contextGauge(
   fractionArgument("critical", critical, warning);
   countArgument("tokens", tokens);
   integerArgument("window", window, 1);
-  const reached = (threshold: number) => tokens >= threshold * window;
-  const level = reached(critical)
-    ? "critical"
-    : reached(warning)
-      ? "warning"
-      : reached(advisory)
-        ? "advisory"
-        : "ok";
-  return { tokens, window, fraction: tokens / window, level };
+  const fraction = tokens / window;
+  const level =
+    fraction >= critical
+      ? "critical"
+      : fraction >= warning
+        ? "warning"
+        : fraction >= advisory
+          ? "advisory"
+          : "ok";
+  return { tokens, window, fraction, level };
 }
 
 /** Estimates need not be whole. */
