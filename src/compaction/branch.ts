@@ -10,7 +10,10 @@ import { branchPrompt } from "./prompts.js";
 import type { SummaryPrompt } from "./strategy.js";
 
 /** What {@link summarizeBranch} needs of a session. */
-export type BranchableSession = Pick<Session, "context" | "tree" | "leafId" | "header" | "branch" | "branchWithSummary">;
+export type BranchableSession = Pick<
+  Session,
+  "context" | "tree" | "leafId" | "header" | "branch" | "branchWithSummary"
+>;
 
 /** How {@link summarizeBranch} works. */
 export interface BranchSummaryOptions {
@@ -60,7 +63,9 @@ export async function summarizeBranch(
   const attempts = integerOption("retry.attempts", options.retry?.attempts, 3, 1, 10);
   const { leafId } = session;
   const items = leftItems(await session.context(leafId), session.tree, leafId, to);
-  const said = items.filter((item) => item.message.role !== "system" && !isInitialContext(item) && !skip(item));
+  const said = items.filter(
+    (item) => item.message.role !== "system" && !isInitialContext(item) && !skip(item),
+  );
   if (said.length === 0) {
     session.branch(to);
     return { status: "moved" };

@@ -41,17 +41,23 @@ export async function compact(
   signal.throwIfAborted();
   session.publish?.({ type: "compacting", active: true });
   try {
-    const result = await run(session, { ...options, cwd: options.cwd ?? session.header.cwd }, {
-      generate: options.generate,
-      signal,
-      attempts,
-      delayMs: options.retry?.delayMs ?? defaultDelayMs,
-      isOverflow: options.isOverflow ?? isContextOverflow,
-      window: generateWindow,
-      ...(options.focus === undefined ? {} : { focus: options.focus }),
-      ...(options.strategy.emptySummary === undefined ? {} : { emptySummary: options.strategy.emptySummary }),
-      tally: { calls: 0, leftOut: 0, usage: undefined, model: undefined },
-    });
+    const result = await run(
+      session,
+      { ...options, cwd: options.cwd ?? session.header.cwd },
+      {
+        generate: options.generate,
+        signal,
+        attempts,
+        delayMs: options.retry?.delayMs ?? defaultDelayMs,
+        isOverflow: options.isOverflow ?? isContextOverflow,
+        window: generateWindow,
+        ...(options.focus === undefined ? {} : { focus: options.focus }),
+        ...(options.strategy.emptySummary === undefined
+          ? {}
+          : { emptySummary: options.strategy.emptySummary }),
+        tally: { calls: 0, leftOut: 0, usage: undefined, model: undefined },
+      },
+    );
     if (result.status === "compacted" || result.status === "pruned") await options.after?.(result);
     return result;
   } finally {
@@ -71,7 +77,8 @@ async function run(
   const planned = choosePlan(context, settled);
   if (planned === undefined) return nothingToDo(context, settled);
   const { plan } = planned;
-  if (plan.parts.length > 0 && plan.tokensKept >= plan.limit) throw irreducible("kept", plan, plan.tokensKept);
+  if (plan.parts.length > 0 && plan.tokensKept >= plan.limit)
+    throw irreducible("kept", plan, plan.tokensKept);
   const answer = await untilAborted(Promise.resolve(options.before?.(plan, context)), signal);
   if (answer?.cancel === true) return { status: "cancelled" };
   const made = await makeSummary(context, plan, settled, generation, answer);

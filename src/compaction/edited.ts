@@ -12,7 +12,11 @@ export function editedItem(item: ContextItem, edit: ContextEditDraft | undefined
   if (edit.replacement === null) return undefined;
   const { message } = item;
   if (!("content" in message) || message.role === "system") return item;
-  return { ...item, message: { ...message, content: edit.replacement.content } as ContextMessage, edited: true };
+  return {
+    ...item,
+    message: { ...message, content: edit.replacement.content } as ContextMessage,
+    edited: true,
+  };
 }
 
 /** An edit that replaces an entry's content. */

@@ -208,7 +208,11 @@ async function ask(
   }
 }
 
-function failed({ tally, attempts }: Generation, reason: "error" | "empty" | "overflow", cause: unknown): SessileError {
+function failed(
+  { tally, attempts }: Generation,
+  reason: "error" | "empty" | "overflow",
+  cause: unknown,
+): SessileError {
   const what = {
     error: `the model failed ${attempts} times`,
     empty: `the model gave no text ${attempts} times`,

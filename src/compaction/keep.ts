@@ -1,4 +1,10 @@
-import { type Context, type ContextItem, type ContextMessage, toolCalls, toolPairs } from "../content/index.js";
+import {
+  type Context,
+  type ContextItem,
+  type ContextMessage,
+  toolCalls,
+  toolPairs,
+} from "../content/index.js";
 import { isInitialContext } from "./initial-context.js";
 import { headLength, newestUserMessage } from "./turns.js";
 
@@ -55,7 +61,11 @@ function waitingCall(items: readonly ContextItem[]): number {
 }
 
 /** The chosen indexes, and those before `from` that are the other half of a pair which stays; in order, each once. */
-function withPairs(items: readonly ContextItem[], from: number, chosen: readonly number[]): readonly number[] {
+function withPairs(
+  items: readonly ContextItem[],
+  from: number,
+  chosen: readonly number[],
+): readonly number[] {
   const kept = new Set(chosen);
   const hasTools = chosen.some((at) => isHalf((items[at] as ContextItem).message));
   if (hasTools || hasOrphans(items, from)) addOtherHalves(items, from, kept);

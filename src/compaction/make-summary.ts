@@ -1,10 +1,10 @@
 import type { Context } from "../content/index.js";
-import type { CompactOptions, PlanAnswer } from "./options.js";
 import { resourceNotes } from "./covered.js";
 import type { WrittenSummary } from "./drafts.js";
 import { type Generation, summarizePart } from "./generate.js";
 import { irreducible } from "./irreducible.js";
 import { ledgerText } from "./ledger/index.js";
+import type { CompactOptions, PlanAnswer } from "./options.js";
 import type { CompactionPlan } from "./plan.js";
 import type { SummaryPart } from "./strategy.js";
 import { verify } from "./verify.js";

@@ -83,6 +83,11 @@ function wholeLastLines(text: string, start: number): number {
   return next > 0 && next - start <= (text.length - start) * lineSlack ? next : start;
 }
 
+/** What a text comes to in tokens, as codex counts. */
+export function approximateTokens(text: string): number {
+  return Math.ceil(byteLength(text, 0, text.length) / bytesPerToken);
+}
+
 /** The UTF-8 bytes of a part of a text; a lone surrogate counts as the three of its replacement. */
 function byteLength(text: string, from: number, to: number): number {
   let bytes = 0;

@@ -34,7 +34,10 @@ export interface CompactOptions extends Omit<PlanOptions, "cwd"> {
   /** Whether a context can be sent, beyond its tokens; by default any can. */
   readonly fits?: (context: Context) => boolean | Promise<boolean>;
   /** Called with the plan before a model is asked. */
-  readonly before?: (plan: CompactionPlan, context: Context) => PlanAnswer | undefined | Promise<PlanAnswer | undefined>;
+  readonly before?: (
+    plan: CompactionPlan,
+    context: Context,
+  ) => PlanAnswer | undefined | Promise<PlanAnswer | undefined>;
   /** Called with the result after it was written. */
   readonly after?: (result: CompactionResult) => void | Promise<void>;
   readonly signal?: AbortSignal;

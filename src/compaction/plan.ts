@@ -1,7 +1,12 @@
 import type { Context, ContextItem, ImageBlock, SystemMessage, TextBlock } from "../content/index.js";
 import { estimateMessageTokens } from "../estimate/index.js";
 import { integerArgument } from "../internal/arguments.js";
-import { type CoveredResource, coveredResources, mergeCoveredResources, readCoveredResources } from "./covered.js";
+import {
+  type CoveredResource,
+  coveredResources,
+  mergeCoveredResources,
+  readCoveredResources,
+} from "./covered.js";
 import { editedItem, editsByTarget, omission } from "./edited.js";
 import { fittingEdits } from "./fit.js";
 import { isInitialContext, isModelSwitch } from "./initial-context.js";
@@ -115,7 +120,12 @@ export function triggerOf({ items }: Pick<Context, "items">): CompactionTrigger 
 export function choosePlan(context: Context, options: SettledOptions): PlannedChoice | undefined {
   const { strategy, window, trigger, estimate = estimateMessageTokens } = options;
   integerArgument("window", window, 1);
-  const budget: CompactionBudget = { window, tokens: contextTokens(context, { estimate }), trigger, estimate };
+  const budget: CompactionBudget = {
+    window,
+    tokens: contextTokens(context, { estimate }),
+    trigger,
+    estimate,
+  };
   const first = settled(context, strategy.choose(context, budget), options);
   if (first === undefined || first.plan.parts.length === 0 || hasRoom(first.plan)) return first;
   return settled(context, strategy.choose(context, { ...budget, least: true }), options) ?? first;
@@ -179,7 +189,8 @@ export function settlePlan(
     const edited = editedItem(item, edits.get(item.entryId));
     return edited === undefined ? [] : [edited];
   });
-  const tokensOf = (of: readonly ContextItem[]) => of.reduce((sum, { message }) => sum + estimate(message), 0);
+  const tokensOf = (of: readonly ContextItem[]) =>
+    of.reduce((sum, { message }) => sum + estimate(message), 0);
   const added =
     (systemMessage === undefined ? 0 : estimate(systemMessage)) +
     (initialContext === undefined ? 0 : estimate(asCustomMessage(initialContext.content)));
@@ -189,7 +200,8 @@ export function settlePlan(
   for (const edit of fittingEdits(kept, new Set(context.pins), tokensKept, room, estimate)) {
     edits.set(edit.targetId, edit);
   }
-  const fitted = edits.size === 0 ? kept : kept.flatMap((item) => editedItem(item, edits.get(item.entryId)) ?? []);
+  const fitted =
+    edits.size === 0 ? kept : kept.flatMap((item) => editedItem(item, edits.get(item.entryId)) ?? []);
   return {
     ...common,
     parts,

@@ -1,8 +1,8 @@
 import type { Context, ContextItem } from "../content/index.js";
 import { contentEdit, editedItem, editsByTarget } from "./edited.js";
+import { imageText } from "./image-text.js";
 import { continuationPrompt } from "./prompts.js";
 import { type PruneOptions, planPrune } from "./prune.js";
-import { imageText } from "./serialize.js";
 import type { CompactionBudget, CompactionChoice, CompactionStrategy, ContextEditDraft } from "./strategy.js";
 import { isOverflow, type ModelWindow, type OverflowSettings, usableTokens } from "./triggers.js";
 import { newestUserMessage } from "./turns.js";
@@ -26,7 +26,10 @@ export interface PruneThenSummarizeOptions extends OverflowSettings, Omit<PruneO
  */
 export function pruneThenSummarize(options: PruneThenSummarizeOptions = {}): CompactionStrategy {
   const { auto, reserved, output, input, ...prune } = options;
-  const settings = { ...(auto === undefined ? {} : { auto }), ...(reserved === undefined ? {} : { reserved }) };
+  const settings = {
+    ...(auto === undefined ? {} : { auto }),
+    ...(reserved === undefined ? {} : { reserved }),
+  };
   const model = (window: number): ModelWindow => ({
     context: window,
     ...(output === undefined ? {} : { output }),
@@ -36,7 +39,8 @@ export function pruneThenSummarize(options: PruneThenSummarizeOptions = {}): Com
   return {
     name: "prune-then-summarize",
     limit,
-    shouldCompact: (_, { window, tokens }) => tokens > limit(window) && isOverflow(tokens, model(window), settings),
+    shouldCompact: (_, { window, tokens }) =>
+      tokens > limit(window) && isOverflow(tokens, model(window), settings),
     choose: (context, budget) => pruned(context, budget, limit(budget.window), prune),
   };
 }

@@ -1,10 +1,11 @@
 import type { Context, ContextItem, TextBlock, UserMessage } from "../content/index.js";
 import { integerOption } from "../internal/arguments.js";
 import { contentEdit } from "./edited.js";
+import { imageText } from "./image-text.js";
+import { approximateTokens } from "./middle-cut.js";
 import { handoffPrompt } from "./prompts.js";
 import type { CompactionBudget, CompactionChoice, CompactionStrategy, ContextEditDraft } from "./strategy.js";
-import { imageText } from "./serialize.js";
-import { approximateTokens, truncateText } from "./truncate.js";
+import { truncateText } from "./truncate.js";
 
 /** How {@link recentUserMessages} works. */
 export interface RecentUserMessagesOptions {
@@ -47,7 +48,8 @@ export function recentUserMessages(options: RecentUserMessagesOptions = {}): Com
     // The limit itself asks for a compaction.
     limit: (window) => Math.max(1, limit(window) - 1),
     shouldCompact: (_, { window, tokens }) => tokens >= limit(window),
-    choose: (context, budget) => recent(context, budget, Math.min(keep, Math.floor(limit(budget.window) / 4))),
+    choose: (context, budget) =>
+      recent(context, budget, Math.min(keep, Math.floor(limit(budget.window) / 4))),
     join: (texts) => `${preface}\n\n${texts.join("\n\n")}`,
     emptySummary: "(no summary available)",
   };

@@ -37,7 +37,12 @@ export const rollingSummaryDefaults: Required<RollingSummaryOptions> = {
  */
 export function rollingSummary(options: RollingSummaryOptions = {}): CompactionStrategy {
   const { enabled = rollingSummaryDefaults.enabled } = options;
-  const reserve = integerOption("reserveTokens", options.reserveTokens, rollingSummaryDefaults.reserveTokens, 0);
+  const reserve = integerOption(
+    "reserveTokens",
+    options.reserveTokens,
+    rollingSummaryDefaults.reserveTokens,
+    0,
+  );
   const keep = integerOption(
     "keepRecentTokens",
     options.keepRecentTokens,
@@ -50,7 +55,8 @@ export function rollingSummary(options: RollingSummaryOptions = {}): CompactionS
     limit,
     shouldCompact: (_, { window, tokens }) =>
       shouldCompact(tokens, window, { enabled, reserveTokens: window - limit(window) }),
-    choose: (context, budget) => rolling(context, budget, Math.min(keep, Math.floor(limit(budget.window) / 2))),
+    choose: (context, budget) =>
+      rolling(context, budget, Math.min(keep, Math.floor(limit(budget.window) / 2))),
     join: ([history, prefix]) =>
       prefix === undefined ? `${history}` : `${history}\n\n---\n\n## Turn in Progress\n\n${prefix}`,
   };

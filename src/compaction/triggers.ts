@@ -70,12 +70,21 @@ export const defaultAnswerTokens = 32_000;
  */
 export function isOverflow(tokens: number, model: ModelWindow, settings: OverflowSettings = {}): boolean {
   const count = countArgument("tokens", tokens);
+  const usable = usableTokens(model, settings);
+  return settings.auto !== false && model.context !== 0 && count > usable;
+}
+
+/**
+ * What a context may come to in a model, in tokens; below 0 where nothing is left.
+ *
+ * @throws RangeError for a count below 0 or one that is no number.
+ */
+export function usableTokens(model: ModelWindow, settings: OverflowSettings = {}): number {
   const context = countArgument("context", model.context);
   const input = countArgument("input", model.input ?? 0);
   const output = countArgument("output", model.output ?? 0) || defaultAnswerTokens;
   const reserved = countArgument("reserved", settings.reserved ?? Math.min(defaultBufferTokens, output));
-  if (settings.auto === false || context === 0) return false;
-  return count > (input > 0 ? input - reserved : context - output);
+  return input > 0 ? input - reserved : context - output;
 }
 
 /** How full a window is. */

@@ -29,13 +29,18 @@ export async function verify(
   const { strategy, window, estimate = estimateMessageTokens, fits } = options;
   const items = itemsAfter(context, plan, summary);
   assertWhole(context.items, items);
-  const tokensOf = (of: readonly ContextItem[]) => of.reduce((sum, { message }) => sum + estimate(message), 0);
+  const tokensOf = (of: readonly ContextItem[]) =>
+    of.reduce((sum, { message }) => sum + estimate(message), 0);
   const tokensAfter = Math.ceil(tokensOf(items));
   if (tokensAfter >= tokensOf(context.items)) return { tokensAfter, shortfall: "longer" };
   // Edits alone are a first step; the next one may be a summary.
   if (summary === undefined) return { tokensAfter };
   const after: Context = { ...context, items, views: [], usageSince: items.length };
-  const budget = { window, tokens: tokensAfter, ...(options.trigger === undefined ? {} : { trigger: options.trigger }) };
+  const budget = {
+    window,
+    tokens: tokensAfter,
+    ...(options.trigger === undefined ? {} : { trigger: options.trigger }),
+  };
   const isOver =
     tokensAfter > plan.limit ||
     strategy.shouldCompact(after, { ...budget, estimate }) ||

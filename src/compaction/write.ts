@@ -1,9 +1,9 @@
 import type { Context } from "../content/index.js";
 import { SessileError } from "../errors/index.js";
 import type { SessionEntry } from "../session/index.js";
-import type { CompactableSession, CompactOptions } from "./options.js";
 import { compactionDrafts } from "./drafts.js";
 import type { MadeSummary } from "./make-summary.js";
+import type { CompactableSession, CompactOptions } from "./options.js";
 import { type PlannedChoice, settlePlan } from "./plan.js";
 import { verify } from "./verify.js";
 
