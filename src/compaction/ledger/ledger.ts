@@ -1,13 +1,60 @@
-import type { Context } from "../../content/index.js";
+import { type Context, toolPairs } from "../../content/index.js";
+import { type LedgerStep, playSteps } from "./book.js";
+import { stepsOfCall } from "./calls.js";
+import { carriedStep } from "./details.js";
 import type { FileToolTable } from "./operations.js";
+import { pathsFrom } from "./paths.js";
 import type { FileLedger } from "./records.js";
+import { fileTools } from "./tools.js";
 
 /** How calls are read. */
 export interface FileLedgerOptions {
-  /** The absolute directory that relative paths start from. Without it paths are tidied, but a relative one and an absolute one never meet. */
+  /**
+   * The absolute directory that relative paths start from; on Windows with its drive or share. Without it paths are only
+   * tidied, and a relative one and an absolute one never meet.
+   */
   readonly cwd?: string;
   /** By default {@link fileTools}. */
   readonly tools?: FileToolTable;
 }
 
-export declare function fileLedger(context: Pick<Context, "items">, options?: FileLedgerOptions): FileLedger;
+/**
+ * What the calls of a context did to which files, in their order, on top of what its summaries carry in `details`. A call
+ * that failed did nothing; one without a result is `unconfirmed`. A deleted or moved directory takes the files below it
+ * along. The ledger sees what the model sees: a message that a context edit took out is not in it, so its paths reach no
+ * summary. Retained messages are skipped, since the summary before them has them already.
+ *
+ * Paths are one however they are spelled: `a`, `./a`, `/cwd/a`, `b/../a` and `file:///cwd/a`. What no file can be called
+ * is skipped: an empty path, one with a NUL, or of more than 4096 characters. Arguments of any JSON shape are taken; only
+ * a reader of your own `tools` can throw.
+ *
+ * @example
+ * ```ts
+ * const ledger = fileLedger(contextOf(messages), {
+ *   cwd: "/repo",
+ *   tools: { ...fileTools, save: { operation: "write", path: "target" } },
+ * });
+ * ledger.files; // [{ path: "src/a.ts", operations: ["read", "modified"], step: 2 }]
+ * ```
+ */
+export function fileLedger(context: Pick<Context, "items">, options: FileLedgerOptions = {}): FileLedger {
+  const { items } = context;
+  const tools = options.tools ?? fileTools;
+  const paths = pathsFrom(options.cwd);
+  const steps: LedgerStep[] = [];
+  const { pairs } = toolPairs(items.map(({ message }) => message));
+  let next = 0;
+  items.forEach(({ message, origin }, at) => {
+    if (message.role === "compactionSummary" || message.role === "branchSummary") {
+      if (origin !== "retained") {
+        steps.push(carriedStep((message as { readonly details?: unknown }).details, paths));
+      }
+    }
+    for (let pair = pairs[next]; pair?.callAt === at; pair = pairs[++next]) {
+      const last = items[pair.resultAt ?? at];
+      if (last?.origin === "retained") continue;
+      for (const step of stepsOfCall(pair.call, pair.result, tools, paths)) steps.push(step);
+    }
+  });
+  return playSteps(steps, paths);
+}

@@ -6,7 +6,7 @@ export const fileDeeds: readonly FileDeed[] = ["read", "created", "modified", "d
 
 /** One file, and what the calls of a conversation did to it. Plain data that JSON keeps. */
 export interface FileRecord {
-  /** Relative to the working directory with `/` where the file lies inside it, else absolute; see {@link ledgerPath}. */
+  /** Relative to the working directory with `/` where the file lies inside it, else absolute. */
   readonly path: string;
   /** Each once, in the order in which they were first seen; never empty. */
   readonly operations: readonly FileDeed[];

@@ -1,3 +1,82 @@
-import type { FileToolTable } from "./operations.js";
+import type { ToolCall } from "../../content/index.js";
+import { isRecord } from "../../internal/shape.js";
+import { textsOf } from "./calls.js";
+import type { FileOperation, FileToolReader, FileToolTable } from "./operations.js";
+import { operationsOfPatch } from "./patch.js";
 
-export declare const fileTools: FileToolTable;
+/** pi calls it `path` and shows `file_path` too, opencode and Claude Code have names of their own. */
+const path = ["path", "file_path", "filePath"];
+const source = ["source", "from", "old_path", "oldPath", "source_path", ...path];
+const target = ["destination", "to", "new_path", "newPath", "destination_path"];
+
+const patched: FileToolReader = ({ arguments: args }) => {
+  const [patch] = typeof args === "string" ? [args] : textsOf(args, ["input", "patch", "patchText"]);
+  return patch === undefined ? [] : operationsOfPatch(patch);
+};
+
+const commands = new Map<string | undefined, FileOperation["operation"]>([
+  ["view", "read"],
+  ["create", "create"],
+  ["str_replace", "modify"],
+  ["insert", "modify"],
+  ["undo_edit", "modify"],
+]);
+
+/** Anthropic's text editor: one tool with a command. */
+const edited: FileToolReader = ({ arguments: args }: ToolCall) => {
+  const operation = commands.get(textsOf(args, "command")[0]);
+  const [file] = textsOf(args, "path");
+  return operation === undefined || file === undefined ? [] : [{ operation, path: file }];
+};
+
+/** The reference MCP server's, which can be asked to only show what it would do. */
+const editedUnlessDry: FileToolReader = ({ arguments: args }) =>
+  isRecord(args) && args.dryRun === true
+    ? []
+    : textsOf(args, path).map((file) => ({ operation: "modify", path: file }));
+
+/**
+ * The tools of known agents by name. Spread it and add your own.
+ *
+ * - pi 0.73.1: `read`, `write`, `edit`, with `path`.
+ * - Claude Code: `Read`, `Write`, `Edit`, `MultiEdit`, with `file_path`; `NotebookEdit`, with `notebook_path`.
+ * - opencode: `read`, `write`, `edit`, `multiedit`, with `filePath`; `patch` and `apply_patch`, with `patchText`.
+ * - codex: `apply_patch`, with the patch as `input` or `patch`, or as the whole of the arguments.
+ * - Anthropic's text editor: `str_replace_based_edit_tool`, `str_replace_editor`.
+ * - The reference MCP server of files: `read_file`, `read_text_file`, `read_media_file`, `read_multiple_files`,
+ *   `write_file`, `edit_file`, `move_file`.
+ * - Names that harnesses give to the rest: `delete_file`, `delete`, `remove_file`, `rename_file`, `rename`, `move`.
+ *
+ * @see https://platform.claude.com/docs/en/agent-sdk/typescript,
+ * https://github.com/sst/opencode/blob/dev/packages/opencode/src/tool/apply_patch.ts,
+ * https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/text-editor-tool and
+ * https://github.com/modelcontextprotocol/servers/blob/main/src/filesystem/README.md (read 2026-11-22)
+ */
+export const fileTools: FileToolTable = {
+  read: { operation: "read", path },
+  write: { operation: "write", path },
+  edit: { operation: "modify", path },
+  multiedit: { operation: "modify", path },
+  patch: patched,
+  apply_patch: patched,
+  Read: { operation: "read", path },
+  Write: { operation: "write", path },
+  Edit: { operation: "modify", path },
+  MultiEdit: { operation: "modify", path },
+  NotebookEdit: { operation: "modify", path: "notebook_path" },
+  str_replace_based_edit_tool: edited,
+  str_replace_editor: edited,
+  read_file: { operation: "read", path },
+  read_text_file: { operation: "read", path },
+  read_media_file: { operation: "read", path },
+  read_multiple_files: { operation: "read", path: "paths" },
+  write_file: { operation: "write", path },
+  edit_file: editedUnlessDry,
+  move_file: { operation: "move", path: source, to: target },
+  move: { operation: "move", path: source, to: target },
+  rename_file: { operation: "move", path: source, to: target },
+  rename: { operation: "move", path: source, to: target },
+  delete_file: { operation: "delete", path: [...path, "paths"] },
+  delete: { operation: "delete", path: [...path, "paths"] },
+  remove_file: { operation: "delete", path: [...path, "paths"] },
+};

@@ -1,0 +1,205 @@
+import { LiveSet } from "./live.js";
+import type { FileOperation } from "./operations.js";
+import type { Paths, Place } from "./paths.js";
+import type { FileDeed, FileLedger, FileRecord } from "./records.js";
+
+/** One thing done to one file, its places found. */
+export interface DoneStep {
+  readonly operation: FileOperation["operation"];
+  readonly place: Place;
+  readonly to?: Place;
+  readonly contentSha256?: string;
+  /** Whether a result says that it was done. */
+  readonly confirmed: boolean;
+}
+
+/** What a summary carries. */
+export interface CarriedStep {
+  readonly records: readonly { readonly place: Place; readonly record: FileRecord }[];
+  /** Files that only pi's lists name; all of them at once, since nobody knows their order. */
+  readonly listed: readonly { readonly place: Place; readonly deed: FileDeed }[];
+}
+
+export type LedgerStep = DoneStep | CarriedStep;
+
+/** A record that is still written. */
+type Draft = { -readonly [K in Exclude<keyof FileRecord, "path" | "operations">]?: FileRecord[K] } & {
+  readonly operations: FileDeed[];
+  step: number;
+};
+
+const deedOf = {
+  read: "read",
+  create: "created",
+  modify: "modified",
+  delete: "deleted",
+  move: "moved",
+} as const;
+
+/** Plays steps in order. In its time a directory costs what lies below it and is there, each file once until it is back. */
+export function playSteps(steps: readonly LedgerStep[], paths: Paths): FileLedger {
+  const book = new Book(steps, paths);
+  for (const step of steps) {
+    if ("records" in step) book.carry(step);
+    else book.do(step);
+  }
+  return book.ledger();
+}
+
+class Book {
+  readonly #paths: Paths;
+  /** Every place that a step names, sorted by `full`: what lies below a place stands right behind it. */
+  readonly #places: readonly Place[];
+  readonly #index = new Map<string, number>();
+  /** For each place the nearest one that it lies below, or -1. */
+  readonly #above: Int32Array;
+  readonly #drafts: (Draft | undefined)[];
+  /** Which have a draft that is not gone. */
+  readonly #live: LiveSet;
+  #count = 0;
+
+  constructor(steps: readonly LedgerStep[], paths: Paths) {
+    this.#paths = paths;
+    const places = new Map<string, Place>();
+    const add = (place: Place) => places.set(place.full, place);
+    for (const step of steps) {
+      if ("records" in step) {
+        for (const { place } of step.records) add(place);
+        for (const { place } of step.listed) add(place);
+      } else {
+        add(step.place);
+        if (step.to !== undefined) add(step.to);
+      }
+    }
+    this.#places = [...places.values()].sort((a, b) => (a.full < b.full ? -1 : 1));
+    this.#above = new Int32Array(this.#places.length);
+    const open: number[] = [];
+    this.#places.forEach(({ full }, at) => {
+      this.#index.set(full, at);
+      while (open.length > 0 && !full.startsWith(`${this.#places[open.at(-1) as number]?.full}\0`))
+        open.pop();
+      this.#above[at] = open.at(-1) ?? -1;
+      open.push(at);
+    });
+    this.#drafts = new Array(this.#places.length);
+    this.#live = new LiveSet(this.#places.length);
+  }
+
+  do({ operation, place, to, contentSha256, confirmed }: DoneStep): void {
+    const at = this.#at(place);
+    if (operation === "move" && (to === undefined || to.full === place.full)) return;
+    this.#count = Math.min(this.#count + 1, Number.MAX_SAFE_INTEGER);
+    const gone = this.#drafts[at]?.gone === true;
+    const plain = operation === "write" ? (gone ? "create" : "modify") : operation;
+    if (!confirmed) {
+      this.#maybe(at, deedOf[plain]);
+      if (to !== undefined) this.#maybe(this.#at(to), "moved");
+    } else if (plain === "delete") {
+      this.#leave(at, "deleted");
+    } else if (plain === "move" && to !== undefined) {
+      const content = contentSha256 ?? this.#drafts[at]?.contentSha256;
+      this.#leave(at, "moved", to);
+      const draft = this.#there(this.#at(to), "moved", content);
+      draft.movedFrom = place.key;
+    } else {
+      const draft = this.#there(at, deedOf[plain], contentSha256);
+      if (plain === "create") delete draft.movedFrom;
+    }
+  }
+
+  carry({ records, listed }: CarriedStep): void {
+    const before = this.#count;
+    for (const { place, record } of records) {
+      if (record.gone !== true && record.unconfirmed !== true) this.#backAbove(this.#at(place));
+    }
+    for (const { place, record } of records) {
+      const at = this.#at(place);
+      const { path: _, operations, ...state } = record;
+      const draft: Draft = { ...state, operations: this.#drafts[at]?.operations ?? [], step: 0 };
+      this.#drafts[at] = draft;
+      for (const deed of operations) note(draft, deed);
+      draft.step = Math.min(before + record.step, Number.MAX_SAFE_INTEGER);
+      this.#count = Math.max(this.#count, draft.step);
+      this.#live.set(at, draft.gone !== true);
+    }
+    if (listed.length > 0) this.#count = Math.min(this.#count + 1, Number.MAX_SAFE_INTEGER);
+    for (const { place, deed } of listed) this.#maybe(this.#at(place), deed);
+  }
+
+  ledger(): FileLedger {
+    const files: FileRecord[] = [];
+    this.#drafts.forEach((draft, at) => {
+      if (draft !== undefined) files.push({ path: (this.#places[at] as Place).key, ...draft });
+    });
+    return { files: files.sort((a, b) => (a.path < b.path ? -1 : 1)) };
+  }
+
+  #at(place: Place): number {
+    return this.#index.get(place.full) as number;
+  }
+
+  #draft(at: number, deed: FileDeed): Draft {
+    const draft = this.#drafts[at] ?? { operations: [], step: 0 };
+    this.#drafts[at] = draft;
+    note(draft, deed);
+    draft.step = this.#count;
+    return draft;
+  }
+
+  /** Nobody knows whether it was done: what was known of the content no longer is, and whether the file is there stays. */
+  #maybe(at: number, deed: FileDeed): void {
+    const draft = this.#draft(at, deed);
+    delete draft.contentSha256;
+    draft.unconfirmed = true;
+    this.#live.set(at, draft.gone !== true);
+  }
+
+  /** The file is there afterwards, and so are the directories that it lies in. */
+  #there(at: number, deed: FileDeed, contentSha256: string | undefined): Draft {
+    const draft = this.#draft(at, deed);
+    delete draft.gone;
+    delete draft.movedTo;
+    delete draft.unconfirmed;
+    delete draft.contentSha256;
+    if (contentSha256 !== undefined) draft.contentSha256 = contentSha256;
+    this.#live.set(at, true);
+    this.#backAbove(at);
+    return draft;
+  }
+
+  #backAbove(at: number): void {
+    for (let above = this.#above[at] ?? -1; above >= 0; above = this.#above[above] ?? -1) {
+      const draft = this.#drafts[above];
+      if (draft?.gone !== true) continue;
+      delete draft.gone;
+      delete draft.movedTo;
+      this.#live.set(above, true);
+    }
+  }
+
+  /** The file is not there afterwards, nor is what lies below it. */
+  #leave(at: number, deed: "deleted" | "moved", to?: Place): void {
+    const { full } = this.#places[at] as Place;
+    this.#away(at, deed, to);
+    for (let below = this.#live.next(at + 1); below !== undefined; below = this.#live.next(below + 1)) {
+      const place = this.#places[below] as Place;
+      if (!place.full.startsWith(`${full}\0`)) return;
+      this.#away(below, deed, to && this.#paths.placeOf(to.full + place.full.slice(full.length)));
+    }
+  }
+
+  #away(at: number, deed: FileDeed, to: Place | undefined): void {
+    const draft = this.#draft(at, deed);
+    draft.gone = true;
+    delete draft.contentSha256;
+    delete draft.movedFrom;
+    delete draft.movedTo;
+    delete draft.unconfirmed;
+    if (to !== undefined) draft.movedTo = to.key;
+    this.#live.set(at, false);
+  }
+}
+
+function note(draft: Draft, deed: FileDeed): void {
+  if (!draft.operations.includes(deed)) draft.operations.push(deed);
+}

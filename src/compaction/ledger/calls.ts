@@ -1,0 +1,76 @@
+import type { ToolCall, ToolResultMessage } from "../../content/index.js";
+import { isRecord } from "../../internal/shape.js";
+import type { DoneStep } from "./book.js";
+import type { FileOperation, FileToolRow, FileToolTable } from "./operations.js";
+import type { Paths } from "./paths.js";
+
+const sha256 = /^[0-9a-f]{64}$/i;
+
+/** A SHA-256 in small letters; undefined for anything that is none. */
+export function sha256Of(value: unknown): string | undefined {
+  return typeof value === "string" && sha256.test(value) ? value.toLowerCase() : undefined;
+}
+
+/** What a call did, or without a result may have done. A call that failed did nothing. */
+export function stepsOfCall(
+  call: ToolCall,
+  result: ToolResultMessage | undefined,
+  tools: FileToolTable,
+  paths: Paths,
+): readonly DoneStep[] {
+  const tool = Object.hasOwn(tools, call.name) ? tools[call.name] : undefined;
+  if (tool === undefined || result?.isError === true) return [];
+  const operations = typeof tool === "function" ? tool(call, result) : operationsOfRow(tool, call, result);
+  const recorded = operations.length === 1 ? sha256Of(detail(result, "contentSha256")) : undefined;
+  return operations.flatMap(({ operation, path, to, contentSha256 }) => {
+    const place = paths.place(path);
+    const target = to === undefined ? undefined : paths.place(to);
+    const content = sha256Of(contentSha256) ?? recorded;
+    if (place === undefined || (operation === "move" && target === undefined)) return [];
+    return {
+      operation,
+      place,
+      ...(operation === "move" && target !== undefined && { to: target }),
+      ...(content !== undefined && { contentSha256: content }),
+      confirmed: result !== undefined,
+    };
+  });
+}
+
+function operationsOfRow(
+  row: FileToolRow,
+  { arguments: args }: ToolCall,
+  result: ToolResultMessage | undefined,
+): readonly FileOperation[] {
+  const sources = textsOf(args, row.path);
+  const created = row.operation === "write" && detail(result, "created") === true;
+  const operation = created ? "create" : row.operation;
+  if (operation !== "move") return sources.map((path) => ({ operation, path }));
+  const [to] = row.to === undefined ? [] : textsOf(args, row.to);
+  if (to === undefined) return [];
+  return sources.map((path) => ({
+    operation,
+    path,
+    to: sources.length === 1 ? to : `${to}/${lastName(path)}`,
+  }));
+}
+
+/** The texts of the first of these arguments that holds any. */
+export function textsOf(args: unknown, names: string | readonly string[]): readonly string[] {
+  if (!isRecord(args)) return [];
+  for (const name of typeof names === "string" ? [names] : names) {
+    const value = Object.hasOwn(args, name) ? args[name] : undefined;
+    const texts = (Array.isArray(value) ? value : [value]).filter((each) => typeof each === "string");
+    if (texts.length > 0) return texts;
+  }
+  return [];
+}
+
+function detail(result: ToolResultMessage | undefined, name: string): unknown {
+  const details = result?.details;
+  return isRecord(details) && Object.hasOwn(details, name) ? details[name] : undefined;
+}
+
+function lastName(path: string): string {
+  return path.split(/[\\/]/).findLast((name) => name !== "") ?? path;
+}
