@@ -63,7 +63,7 @@ function cutAt(
     if (kept < keepTokens) continue;
     if (cut !== undefined) return cut;
     const last = items.findLastIndex(isCutPoint);
-    return last >= from ? last : from;
+    return Math.max(last, from);
   }
   return cut ?? from;
 }

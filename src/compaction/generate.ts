@@ -2,7 +2,6 @@ import type { ContextItem, Usage } from "../content/index.js";
 import { SessileError } from "../errors/index.js";
 import { estimateTextTokens } from "../estimate/index.js";
 import { pause, untilAborted } from "./abort.js";
-import { isContextOverflow } from "./overflow.js";
 import { summaryRequest } from "./request.js";
 import { serializeItem } from "./serialize.js";
 import type { SummaryPart } from "./strategy.js";
@@ -204,7 +203,8 @@ async function ask(
       reason = "error";
     }
     if (attempt >= attempts) throw failed(generation, reason, cause);
-    await pause(Math.max(0, delayMs(attempt, cause)), signal);
+    const ms = delayMs(attempt, cause);
+    if (ms > 0) await pause(ms, signal);
   }
 }
 
