@@ -13,7 +13,10 @@ export interface ErrorDetails {
   ENTRY_NOT_FOUND: { readonly entryId: string };
   /** An encoded line is longer than the store takes. */
   LINE_TOO_LONG: { readonly bytes: number; readonly maxBytes: number };
-  /** The log has moved on since this session last saw it; nothing was written. */
+  /**
+   * The log has moved on since this session last saw it, or the tip is not the one that an append was to follow; nothing
+   * was written. Both are positions in the log, or both entry ids, `none` standing for before the first entry.
+   */
   CONCURRENT_WRITER: { readonly expected: string; readonly actual: string };
   /** Another live process holds the log; nothing was written. */
   SESSION_LOCKED: {
