@@ -41,8 +41,6 @@ export {
   fileTools,
   type LedgerTextOptions,
   ledgerDetails,
-  ledgerOfDetails,
-  ledgerPath,
   ledgerText,
   type StaleFile,
   type StaleFilesOptions,
