@@ -6,7 +6,7 @@ export interface ContextItem {
   readonly entryId: string;
   /**
    * `message`: a stored message. `summary`: a compaction's summary. `system`: a compaction's system message.
-   * `retained`: a message from before the compaction that it kept. `branchSummary`, `custom`: entries of that kind.
+   * `retained`: from before the compaction, which lists it to stay. `branchSummary`, `custom`: entries of that kind.
    */
   readonly origin: "message" | "summary" | "system" | "branchSummary" | "custom" | "retained";
   readonly message: ContextMessage;

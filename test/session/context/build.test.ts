@@ -185,11 +185,63 @@ describe("buildSessionContext", () => {
       ]);
     });
 
-    test("places what it retained between summary and tail, in path order, once", () => {
-      const entries = [user("a"), user("b"), user("c"), user("d")];
-      const retain = ["c", "a", "a", "d", "gone", "x"];
-      const session = chain(...entries, compaction("x", "d", { retain }), user("e"));
-      expect(shown(session)).toEqual(["summary x", "retained a", "retained c", "d", "e"]);
+    test("places what it retained between summary and tail, in the order in which it lists it, once", () => {
+      const entries = [user("a"), user("b"), user("c"), user("d"), user("e")];
+      const retain = ["e", "c", "a", "a", "e", "gone", "x", "f"];
+      const session = chain(...entries, compaction("x", "d", { retain }), user("f"));
+      expect(shown(session)).toEqual(["summary x", "retained e", "retained c", "retained a", "d", "f"]);
+    });
+
+    test("can put what was appended just before it in front of the last user message", () => {
+      const entries = [user("a"), assistant("b"), user("last"), user("instructions")];
+      const session = chain(
+        ...entries,
+        compaction("x", "last", { retain: ["instructions"] }),
+        assistant("c"),
+      );
+      expect(shown(session)).toEqual(["summary x", "retained instructions", "last", "c"]);
+    });
+
+    test("loses nothing that is no message by listing it", () => {
+      const view: Fields = { type: "resource_view", id: "v", resourceId: "r" };
+      const entries = [
+        user("a"),
+        user("b"),
+        view,
+        edit("e", "b", { content: "x" }),
+        pin("p", "b"),
+        user("c"),
+      ];
+      const retain = ["v", "e", "p", "c"];
+      const context = buildSessionContext(chain(...entries, compaction("x", "b", { retain })));
+      expect(context.items.map(({ entryId, edited }) => [entryId, edited])).toEqual([
+        ["x", undefined],
+        ["c", undefined],
+        ["b", true],
+      ]);
+      expect(context).toMatchObject({ views: [{ entryId: "v", item: 3 }], pins: ["b"], usageSince: 3 });
+    });
+
+    test("applies the edits of what it retained, whichever it lists first", () => {
+      const entries = [
+        user("a"),
+        edit("e1", "a", { content: "x" }),
+        user("b"),
+        edit("e2", "b", null),
+        user("c"),
+      ];
+      const session = chain(...entries, compaction("x", "x", { retain: ["c", "b", "a"] }));
+      expect(buildSessionContext(session).items.map(({ entryId, edited }) => [entryId, edited])).toEqual([
+        ["x", undefined],
+        ["c", undefined],
+        ["a", true],
+      ]);
+    });
+
+    test("takes a result out with its call also where it lists the result first", () => {
+      const entries = [assistant("a", "call"), result("r", "call"), compaction("x", "a", { retain: ["r"] })];
+      expect(shown(chain(...entries))).toEqual(["summary x", "retained r", "a"]);
+      expect(shown(chain(...entries, edit("e", "a", null)))).toEqual(["summary x"]);
     });
   });
 
