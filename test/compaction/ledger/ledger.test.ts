@@ -1,0 +1,242 @@
+import fc from "fast-check";
+import {
+  assistantMessage,
+  type ContextItem,
+  type ContextMessage,
+  contextOf,
+  toolResult,
+} from "sessile/content";
+import { describe, expect, test } from "vitest";
+import { fileLedger, fileTools, ledgerDetails } from "../../../src/compaction/ledger/index.js";
+import { jsonValue } from "../../arbitraries/values.js";
+import { acts, actTools, cwd, hashes, messagesOf, summaryItem } from "./arbitraries.js";
+import { FileTree } from "./file-tree.js";
+import { type Act, naiveLedger } from "./naive.js";
+
+const [hashA = "", hashB = ""] = hashes;
+const options = { cwd, tools: actTools };
+const itemsOf = (all: readonly Act[], spell?: (path: string) => string): ContextItem[] => [
+  ...contextOf(messagesOf(all, spell)).items,
+];
+const ledgerOf = (all: readonly Act[]) => fileLedger({ items: itemsOf(all) }, options);
+
+function act(operation: Act["operation"], path: string, more: Partial<Act> = {}): Act {
+  return { operation, path, to: path, hash: undefined, outcome: "done", ...more };
+}
+
+describe("a ledger", () => {
+  test("is what a naive replay of the calls gives", () => {
+    fc.assert(
+      fc.property(acts, (all) => {
+        expect(ledgerOf(all).files).toEqual(naiveLedger(all));
+      }),
+    );
+  });
+
+  test("says of the files of a system what is there, and with which content", () => {
+    fc.assert(
+      fc.property(acts, (all) => {
+        const tree = new FileTree();
+        // Nothing is left unanswered: what such a call did cannot be known.
+        const replayed = all.map((each): Act => tree.do({ ...each, outcome: "done" }));
+        for (const { path, gone, contentSha256 } of ledgerOf(replayed).files) {
+          expect([path, gone === true]).toEqual([path, !tree.has(path)]);
+          if (contentSha256 !== undefined) expect(contentSha256).toBe(tree.contentOf(path));
+        }
+      }),
+    );
+  });
+
+  test("goes on from the details of a summary as if nothing had been summarised", () => {
+    fc.assert(
+      fc.property(acts, acts, (before, after) => {
+        const details = JSON.parse(JSON.stringify(ledgerDetails(ledgerOf(before))));
+        const items = [summaryItem(details), ...itemsOf(after)];
+        expect(fileLedger({ items }, options)).toEqual(ledgerOf([...before, ...after]));
+      }),
+    );
+  });
+
+  test("does not count again what a compaction retained", () => {
+    fc.assert(
+      fc.property(acts, acts, (before, after) => {
+        const retained = itemsOf(before).map((item): ContextItem => ({ ...item, origin: "retained" }));
+        const summary = summaryItem(ledgerDetails(ledgerOf(before)));
+        const items = [summary, ...retained, ...itemsOf(after)];
+        expect(fileLedger({ items }, options)).toEqual(
+          fileLedger({ items: [summary, ...itemsOf(after)] }, options),
+        );
+      }),
+    );
+  });
+
+  test("is the same however the paths are spelled", () => {
+    fc.assert(
+      fc.property(
+        acts,
+        fc.constantFrom("./", "/w/", "b/../", "file:///w/", "/w//./", "../w/"),
+        (all, prefix) => {
+          const spelled = fileLedger({ items: itemsOf(all, (path) => prefix + path) }, options);
+          expect(spelled).toEqual(ledgerOf(all));
+        },
+      ),
+    );
+  });
+
+  test("takes arguments and details of any JSON shape", () => {
+    const names = fc.constantFrom(...Object.keys(fileTools), "__proto__", "constructor", "toString");
+    const values = fc.oneof(
+      jsonValue,
+      fc.dictionary(fc.constantFrom("path", "command", "to", "input"), jsonValue),
+    );
+    fc.assert(
+      fc.property(fc.array(fc.tuple(names, values, values)), (calls) => {
+        const messages = calls.flatMap(([name, args, details], at): ContextMessage[] => {
+          const call = { type: "toolCall", id: `c${at}`, name, arguments: args } as const;
+          return [assistantMessage({ provider: "p", model: "m" }, call), { ...toolResult(call), details }];
+        });
+        const ledger = fileLedger(contextOf(messages), { cwd });
+        expect(JSON.parse(JSON.stringify(ledger))).toEqual(ledger);
+      }),
+    );
+  });
+});
+
+const only = (all: readonly Act[]) => ledgerOf(all).files.map(({ step: _, ...rest }) => rest);
+
+describe("state", () => {
+  const rows: readonly (readonly [string, readonly Act[], readonly unknown[]])[] = [
+    ["a failed call does nothing", [act("modify", "a", { outcome: "failed" })], []],
+    [
+      "a call without a result is unconfirmed, and what was known of the content is not any more",
+      [act("read", "a", { hash: hashA }), act("write", "a", { outcome: "unanswered" })],
+      [{ path: "a", operations: ["read", "modified"], unconfirmed: true }],
+    ],
+    [
+      "an edit that does not tell its outcome clears the content, and a read learns it again",
+      [act("read", "a", { hash: hashA }), act("modify", "a"), act("read", "a", { hash: hashB })],
+      [{ path: "a", operations: ["read", "modified"], contentSha256: hashB }],
+    ],
+    [
+      "what is written after it was deleted is created",
+      [act("delete", "a"), act("write", "a")],
+      [{ path: "a", operations: ["deleted", "created"] }],
+    ],
+    [
+      "a moved file takes its content along, and its old path can be written anew",
+      [act("read", "a", { hash: hashA }), act("move", "a", { to: "b" }), act("write", "a")],
+      [
+        { path: "a", operations: ["read", "moved", "created"] },
+        { path: "b", operations: ["moved"], contentSha256: hashA, movedFrom: "a" },
+      ],
+    ],
+    [
+      "a deleted directory takes along what lies in it, and nothing else",
+      [act("read", "d/x"), act("read", "d.x"), act("delete", "d")],
+      [
+        { path: "d", operations: ["deleted"], gone: true },
+        { path: "d.x", operations: ["read"] },
+        { path: "d/x", operations: ["read", "deleted"], gone: true },
+      ],
+    ],
+    [
+      "a moved directory too, and says where each file is",
+      [act("read", "d/e/z"), act("move", "d", { to: "b" })],
+      [
+        { path: "b", operations: ["moved"], movedFrom: "d" },
+        { path: "d", operations: ["moved"], gone: true, movedTo: "b" },
+        { path: "d/e/z", operations: ["read", "moved"], gone: true, movedTo: "b/e/z" },
+      ],
+    ],
+    [
+      "a file in it brings a directory back",
+      [act("delete", "d"), act("create", "d/x")],
+      [
+        { path: "d", operations: ["deleted"] },
+        { path: "d/x", operations: ["created"] },
+      ],
+    ],
+  ];
+
+  test.each(rows)("%s", (_, all, expected) => {
+    expect(only(all)).toEqual(expected);
+  });
+});
+
+describe("tools", () => {
+  const run = (name: string, args: unknown, tools = fileTools, details?: unknown) => {
+    const call = { type: "toolCall", id: "c", name, arguments: args } as const;
+    const asked = assistantMessage({ provider: "p", model: "m" }, call);
+    const { files } = fileLedger(contextOf([asked, { ...toolResult(call), details }]), { cwd, tools });
+    return files.map(({ path, operations }) => [path, ...operations]);
+  };
+
+  test("a write whose result says so created the file", () => {
+    expect(run("write", { path: "a" }, fileTools, { created: true })).toEqual([["a", "created"]]);
+    expect(run("write", { path: "a" }, fileTools, { created: "yes" })).toEqual([["a", "modified"]]);
+  });
+
+  test("an argument that is a list names every file in it, and the first argument that is there counts", () => {
+    const tools = { open: { operation: "read", path: ["file", "files"] } } as const;
+    expect(run("open", { files: ["b", 1, "a"] }, tools)).toEqual([
+      ["a", "read"],
+      ["b", "read"],
+    ]);
+    expect(run("open", { file: "c", files: ["a"] }, tools)).toEqual([["c", "read"]]);
+  });
+
+  test("several files are moved into a directory", () => {
+    const tools = { mv: { operation: "move", path: "from", to: "to" } } as const;
+    expect(run("mv", { from: ["d/x", "y/"], to: "e" }, tools)).toEqual([
+      ["d/x", "moved"],
+      ["e/x", "moved"],
+      ["e/y", "moved"],
+      ["y", "moved"],
+    ]);
+  });
+
+  test("a reader of one's own says what a call does", () => {
+    const tools = {
+      both: () => [{ operation: "read", path: "a" } as const, { operation: "delete", path: "b" } as const],
+    };
+    expect(run("both", null, tools)).toEqual([
+      ["a", "read"],
+      ["b", "deleted"],
+    ]);
+  });
+
+  test.each([
+    ["read", { path: "a" }, "read"],
+    ["Edit", { file_path: "/w/a" }, "modified"],
+    ["NotebookEdit", { notebook_path: "/w/a" }, "modified"],
+    ["write", { filePath: "/w/a" }, "modified"],
+    ["str_replace_based_edit_tool", { command: "view", path: "a" }, "read"],
+    ["str_replace_editor", { command: "create", path: "a" }, "created"],
+    ["str_replace_editor", { command: "insert", path: "a" }, "modified"],
+    ["delete_file", { path: "a" }, "deleted"],
+    ["patch", { patchText: "*** Begin Patch\n*** Delete File: a\n*** End Patch" }, "deleted"],
+    ["apply_patch", "*** Begin Patch\n*** Add File: a\n+x\n*** End Patch", "created"],
+    ["edit_file", { path: "a", dryRun: false }, "modified"],
+  ])("%s with %j", (name, args, deed) => {
+    expect(run(name, args)).toEqual([["a", deed]]);
+  });
+
+  test.each([
+    ["edit_file", { path: "a", dryRun: true }],
+    ["str_replace_editor", { command: "rm", path: "a" }],
+    ["bash", { path: "a" }],
+    ["read", { path: "" }],
+    ["read", { path: "a\0b" }],
+    ["read", { path: "a".repeat(4097) }],
+    ["move", { from: "a" }],
+  ])("%s with %j touches nothing", (name, args) => {
+    expect(run(name, args)).toEqual([]);
+  });
+
+  test("a move by its usual names", () => {
+    expect(run("move_file", { source: "a", destination: "b" })).toEqual([
+      ["a", "moved"],
+      ["b", "moved"],
+    ]);
+  });
+});
