@@ -15,7 +15,10 @@ describe("excerpt", () => {
       fc.property(fc.array(text, { maxLength: 4 }), max, (texts, most) => {
         const whole = texts.join("\n");
         const short = excerpt(texts, most);
-        if (whole.length <= most) return expect(short).toBe(whole);
+        if (whole.length <= most) {
+          expect(short).toBe(whole);
+          return;
+        }
         const found = [...short.matchAll(new RegExp(note, "g"))].find(({ index, 0: mark, 1: count }) => {
           const [head, tail] = [short.slice(0, index), short.slice(index + mark.length)];
           const isWhole = head.length + tail.length + Number(count) === whole.length;
@@ -45,7 +48,10 @@ describe("jsonExcerpt", () => {
       fc.property(jsonValue, max, (value, most) => {
         const whole = JSON.stringify(value);
         const short = jsonExcerpt(value, most);
-        if (whole.length <= most) return expect(short).toBe(whole);
+        if (whole.length <= most) {
+          expect(short).toBe(whole);
+          return;
+        }
         const at = short.lastIndexOf("[… ");
         expect(at).toBeLessThanOrEqual(most);
         expect(whole.startsWith(short.slice(0, at))).toBe(true);
