@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import type { ContextMessage } from "sessile/content";
 import { buildSessionContext as ourContext, parseSession, type Session } from "sessile/session";
 import { expect } from "vitest";
 import { buildSessionContext, type PiEntry, plain, type SessionManager, withoutChecksum } from "./pi.js";
@@ -90,7 +91,14 @@ export async function ourView(session: Session, every = 1): Promise<View> {
 /** A context of this library's as pi would give it. */
 export function contextView(context: Awaited<ReturnType<Session["context"]>>): ContextView {
   const { items, model, thinkingLevel } = context;
-  return plain({ messages: items.map(({ message }) => message), model, thinkingLevel });
+  return plain({ messages: items.map(({ message }) => asPi(message)), model, thinkingLevel });
+}
+
+/** Without what pi leaves out of the messages that it makes of summaries. */
+function asPi(message: ContextMessage): ContextMessage {
+  if (message.role !== "compactionSummary" && message.role !== "branchSummary") return message;
+  const { details: _details, ...rest } = message;
+  return rest;
 }
 
 /** The same entries with numbers in the place of ids, for two sessions whose ids differ. */

@@ -4,6 +4,69 @@
  *
  * @module compaction
  */
+export {
+  type BranchableSession,
+  type BranchSummaryOptions,
+  type BranchSummaryResult,
+  summarizeBranch,
+} from "./branch.js";
+export { compact } from "./compact.js";
+export {
+  type CoveredResource,
+  coveredResources,
+  defaultNotedResources,
+  readCoveredResources,
+} from "./covered.js";
+export { type CutPoint, type CutPointOptions, findCutPoint } from "./cut-point.js";
+export { keptTextTokens } from "./fit.js";
+export type { Generate, Generated, GenerateOptions, GeneratePrompt, RetryOptions } from "./generate.js";
+export {
+  type CustomMessageDraft,
+  hasInitialContext,
+  initialContext,
+  initialContextType,
+  modelSwitchType,
+} from "./initial-context.js";
+export {
+  type FileDeed,
+  type FileLedger,
+  type FileLedgerDetails,
+  type FileLedgerOptions,
+  type FileOperation,
+  type FileRecord,
+  type FileToolReader,
+  type FileToolRow,
+  type FileToolTable,
+  fileLedger,
+  fileTools,
+  type LedgerTextOptions,
+  ledgerDetails,
+  ledgerText,
+  type StaleFile,
+  type StaleFilesOptions,
+  staleFiles,
+  stripLedgerText,
+} from "./ledger/index.js";
+export type { CompactableSession, CompactionResult, CompactOptions, PlanAnswer } from "./options.js";
+export { isContextOverflow } from "./overflow.js";
+export { type CompactionPlan, type PlanOptions, planCompaction, type Reinjection } from "./plan.js";
+export {
+  branchPrompt,
+  checkpointPrompt,
+  continuationPrompt,
+  handoffPrompt,
+  turnPrefixPrompt,
+} from "./prompts.js";
+export { type PruneOptions, type PrunePlan, planPrune, pruneDefaults, prunedOutput } from "./prune.js";
+export { type PruneThenSummarizeOptions, pruneThenSummarize } from "./prune-then-summarize.js";
+export {
+  handoffPreface,
+  type RecentUserMessagesOptions,
+  recentUserMessages,
+  recentUserMessagesDefaults,
+} from "./recent-user-messages.js";
+export { type RollingSummaryOptions, rollingSummary, rollingSummaryDefaults } from "./rolling-summary.js";
+export { type SerializeBounds, serializeBounds, serializeItem, serializeItems } from "./serialize.js";
 export type {
   CompactionBudget,
   CompactionChoice,
@@ -14,3 +77,25 @@ export type {
   SummaryPart,
   SummaryPrompt,
 } from "./strategy.js";
+export { type ContextTokensOptions, contextTokens } from "./tokens.js";
+export {
+  type CompactWhen,
+  type ContextGauge,
+  contextGauge,
+  defaultAnswerTokens,
+  defaultBufferTokens,
+  defaultGaugeThresholds,
+  defaultReserveTokens,
+  type GaugeThresholds,
+  isOverflow,
+  type ModelWindow,
+  type OverflowSettings,
+  shouldCompact,
+  usableTokens,
+} from "./triggers.js";
+export {
+  defaultOutputTokens,
+  type TruncateOptions,
+  truncateText,
+  truncateToolResult,
+} from "./truncate.js";

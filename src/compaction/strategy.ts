@@ -15,8 +15,10 @@ export interface CompactionBudget {
   readonly tokens: number;
   /** By default `manual`. */
   readonly trigger?: CompactionTrigger;
-  /** By default {@link estimateMessageTokens} of `sessile/estimate`. */
+  /** By default `estimateMessageTokens` of `sessile/estimate`. */
   readonly estimate?: MessageEstimator;
+  /** What was kept the first time does not fit: keep as little as can be. */
+  readonly least?: true;
 }
 
 /** The words around a conversation that is to be summarised. */
@@ -47,7 +49,7 @@ export type ContextEditDraft = EntryDraft & { readonly type: "context_edit" };
 export interface CompactionChoice {
   /** Index of the first item that stays as it is; the number of items for none. */
   readonly keepFrom: number;
-  /** Ids of earlier entries that stay too, in path order. */
+  /** Ids of earlier entries in the context that stay too. */
   readonly retain?: readonly string[];
   /** Edits of what stays. */
   readonly edits?: readonly ContextEditDraft[];
@@ -62,8 +64,11 @@ export interface CompactionChoice {
 export interface CompactionStrategy {
   /** Stands in the compaction entry. */
   readonly name: string;
-  /** What is left free for the model's answer, in tokens. By default 16,384, and never more than half of the window. */
-  readonly reserveTokens?: number;
+  /**
+   * What a context may come to, in tokens: a compaction that leaves more is none. By default the window less 16,384 tokens for
+   * the model's answer, and at least half of the window.
+   */
+  limit?(window: number): number;
   /** Whether the context is to be compacted now. After a compaction it must not ask for another one. */
   shouldCompact(context: Context, budget: CompactionBudget): boolean;
   /** What to keep and what to summarise; undefined where there is nothing to do. */

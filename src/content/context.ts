@@ -6,7 +6,7 @@ export interface ContextItem {
   readonly entryId: string;
   /**
    * `message`: a stored message. `summary`: a compaction's summary. `system`: a compaction's system message.
-   * `retained`: a message from before the compaction that it kept. `branchSummary`, `custom`: entries of that kind.
+   * `retained`: from before the compaction, which lists it to stay. `branchSummary`, `custom`: entries of that kind.
    */
   readonly origin: "message" | "summary" | "system" | "branchSummary" | "custom" | "retained";
   readonly message: ContextMessage;
@@ -33,10 +33,17 @@ export interface Context {
   readonly model: { readonly provider: string; readonly modelId: string } | null;
   /** `off` where none was chosen. */
   readonly thinkingLevel: string;
+  /**
+   * Index of the first item after the latest compaction or context edit on the path: the usage that an assistant message
+   * before it reports is of another context. Every edit counts, also one whose target is not in context. 0 where there
+   * is neither.
+   */
+  readonly usageSince: number;
 }
 
 /**
- * A context of messages that the caller keeps, without a session. Entry ids are `m0`, `m1` and so on.
+ * A context of messages that the caller keeps, without a session. Entry ids are `m0`, `m1` and so on. `usageSince` is the
+ * first message behind the last compaction summary that is later than it, since those that the compaction kept follow it too.
  *
  * @example
  * ```ts
@@ -55,7 +62,16 @@ export function contextOf(messages: readonly ContextMessage[]): Context {
     pins: [],
     model,
     thinkingLevel: "off",
+    usageSince: usageSince(messages),
   };
+}
+
+function usageSince(messages: readonly ContextMessage[]): number {
+  const summaryAt = messages.findLastIndex(({ role }) => role === "compactionSummary");
+  const summary = messages[summaryAt];
+  if (summary === undefined) return 0;
+  const at = messages.findIndex(({ timestamp }, index) => index > summaryAt && timestamp > summary.timestamp);
+  return at < 0 ? messages.length : at;
 }
 
 function originOf(message: ContextMessage): ContextItem["origin"] {

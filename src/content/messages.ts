@@ -117,6 +117,8 @@ export interface CompactionSummaryMessage {
   readonly role: "compactionSummary";
   readonly summary: string;
   readonly tokensBefore: number;
+  /** What the compaction's entry says for programs; never sent to a model. */
+  readonly details?: unknown;
   /** Milliseconds since 1970. */
   readonly timestamp: number;
 }
@@ -127,6 +129,8 @@ export interface BranchSummaryMessage {
   readonly summary: string;
   /** The leaf of the branch that was left, or `root`. */
   readonly fromId: string;
+  /** What the entry says for programs; never sent to a model. */
+  readonly details?: unknown;
   /** Milliseconds since 1970. */
   readonly timestamp: number;
 }

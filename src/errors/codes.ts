@@ -13,7 +13,10 @@ export interface ErrorDetails {
   ENTRY_NOT_FOUND: { readonly entryId: string };
   /** An encoded line is longer than the store takes. */
   LINE_TOO_LONG: { readonly bytes: number; readonly maxBytes: number };
-  /** The log has moved on since this session last saw it; nothing was written. */
+  /**
+   * The log has moved on since this session last saw it, or the tip is not the one that an append was to follow; nothing
+   * was written. Both are positions in the log, or both entry ids, `none` standing for before the first entry.
+   */
   CONCURRENT_WRITER: { readonly expected: string; readonly actual: string };
   /** Another live process holds the log; nothing was written. */
   SESSION_LOCKED: {
@@ -124,6 +127,15 @@ export interface ErrorDetails {
       readonly reason: string;
     }[];
   };
+  /** A context cannot be made small enough; nothing was written. `tokens` is what it would come to, `limit` what it may. */
+  IRREDUCIBLE: {
+    readonly reason: "nothing-to-summarize" | "kept" | "longer" | "over-limit";
+    readonly tokensBefore: number;
+    readonly tokens: number;
+    readonly limit: number;
+  };
+  /** No summary came; nothing was written. `calls` is how often the model was asked. */
+  SUMMARY_FAILED: { readonly reason: "error" | "empty" | "overflow"; readonly calls: number };
   /** The storage below refused: `errno` is its own code, such as ENOSPC. */
   STORAGE_FAILED: { readonly operation: string; readonly path: string; readonly errno: string };
 }

@@ -67,7 +67,10 @@ export interface EntryMap {
     readonly usage?: Usage;
     /** Instructions and tools in force, so that those of the summarised part are not lost. */
     readonly systemMessage?: SystemMessage;
-    /** Ids of earlier entries that stay in context between summary and tail, in path order. */
+    /**
+     * Ids of entries from before it on the path that stay in context between summary and tail, in the order in which they
+     * are shown. One that lies in the kept range is shown here and not there; ids that are not there count for nothing.
+     */
     readonly retain?: readonly string[];
     readonly strategy?: string;
     /** The model that wrote the summary, where it is another one. */

@@ -118,18 +118,16 @@ export class LiveSession implements Session {
     summary: string,
     options: Omit<EntryMap["branch_summary"], "fromId" | "summary"> & AppendOptions = {},
   ): Promise<SessionEntry & { readonly type: "branch_summary" }> {
-    const { conflict, signal, ...fields } = options;
+    const { conflict = "reject", signal, after, ...fields } = options;
+    if (this.#closing !== undefined) throw this.#closedError();
+    if (after !== undefined) this.#writer.assertTip(after);
     const left = this.#core.leafId;
     this.branch(id);
     const moves = this.#core.moves;
     try {
-      const [entry] = await this.append(
-        [{ type: "branch_summary", fromId: left ?? "root", summary, ...fields }],
-        {
-          ...(conflict === undefined ? {} : { conflict }),
-          ...(signal === undefined ? {} : { signal }),
-        },
-      );
+      const fromId = (after === undefined ? left : after) ?? "root";
+      const draft = { type: "branch_summary", fromId, summary, ...fields } as const;
+      const [entry] = await this.append([draft], { conflict, ...(signal === undefined ? {} : { signal }) });
       return entry as SessionEntry & { readonly type: "branch_summary" };
     } catch (error) {
       if (moves === this.#core.moves) this.branch(left);

@@ -23,6 +23,14 @@ export interface AppendOptions {
    * next append that is no rebase is told of the other all the same; only for label, session_info and usage entries.
    */
   readonly conflict?: "reject" | "rebase";
+  /**
+   * The entry that this append is made for, and is to follow; null for before the first. Where the tip, counting appends
+   * that wait and what is staged, is another one at the call, it fails with CONCURRENT_WRITER, and nothing is written.
+   * Where the first draft is an entry that is there already, as when a call is made again, what that one follows is
+   * compared instead. Not together with `rebase`. For {@link Session.branchWithSummary} the leaf that is left, which its
+   * `fromId` then names. Default: not compared.
+   */
+  readonly after?: string | null;
   /** Withdraws an append that is still waiting. One that is being written finishes. */
   readonly signal?: AbortSignal;
 }
@@ -56,6 +64,7 @@ export interface Session extends AsyncDisposable {
    *
    * @throws SessileError INVALID_ENTRY, ENTRY_NOT_FOUND, DUPLICATE_ID, LINE_TOO_LONG: the drafts; nothing was written
    * @throws SessileError CONCURRENT_WRITER, SESSION_LOCKED, STORAGE_FAILED: nothing was written
+   * @throws TypeError for options that are none
    * @throws SessileError SESSION_EXISTS, SESSION_NOT_FOUND: another session took the id first, or this one was deleted
    * @throws SessileError SESSION_READ_ONLY, SESSION_CLOSED
    * @throws SessileError WRITER_POISONED: unknown what was written; open the session again
@@ -81,7 +90,10 @@ export interface Session extends AsyncDisposable {
    * @throws SessileError ENTRY_NOT_FOUND
    */
   branch(id: string | null): void;
-  /** {@link Session.branch}, and a summary of the branch that is left as the first entry of the new one. */
+  /**
+   * {@link Session.branch}, and a summary of the branch that is left as the first entry of the new one. Where it cannot
+   * be written the tip goes back.
+   */
   branchWithSummary(
     id: string | null,
     summary: string,

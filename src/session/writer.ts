@@ -1,4 +1,5 @@
 import { SessileError } from "../errors/index.js";
+import { assertFollows } from "./after.js";
 import type { LogPosition } from "./backend.js";
 import {
   areInLog,
@@ -83,7 +84,7 @@ export class Writer {
     resolve: Request["resolve"],
     reject: Request["reject"],
   ): void {
-    const { conflict = "reject", signal } = options;
+    const { conflict = "reject", signal, after } = options;
     if (conflict !== "reject" && conflict !== "rebase") {
       throw new TypeError(`conflict: expected "reject" or "rebase", got ${String(conflict)}`);
     }
@@ -94,13 +95,22 @@ export class Writer {
     if (rebase && drafts.some((draft) => !metadata.has(draft.type))) {
       throw new TypeError('conflict: "rebase" is for label, session_info and usage entries');
     }
+    if (rebase && after !== undefined) throw new TypeError('after: cannot go with conflict "rebase"');
     const { entries, lines, tip } = this.#placing.place(drafts, this.#tipNow());
+    const again = entries[0] === undefined ? this.#core.reader.tree.node(drafts[0]?.id ?? "") : undefined;
+    if (after !== undefined) assertFollows(after, again === undefined ? this.#tipNow() : again.parentId);
     this.#tip = tip;
     for (const entry of entries) if (entry !== undefined) this.#waitingIds.add(entry.id);
     const { moves, reader } = this.#core;
     const { size } = reader.tree;
     this.#waiting.push({ drafts, entries, lines, rebase, revise, moves, size, signal, resolve, reject });
     this.#draining ??= this.#drain();
+  }
+
+  /** Throws where an append would follow another entry now. */
+  assertTip(after: string | null): void {
+    this.#assertWritable();
+    assertFollows(after, this.#tipNow());
   }
 
   /** Adds entries to the tree that have no line yet. */

@@ -89,14 +89,16 @@ const compaction: fc.Arbitrary<Maker> = fc
     retain: fc.option(fc.array(reference, { maxLength: 3 }), { nil: undefined }),
     system: fc.option(systemMessage, { nil: undefined }),
     tokensBefore: fc.nat(),
+    details: fc.option(jsonValue, { nil: undefined }),
   })
-  .map(({ summary, first, retain, system, tokensBefore }) => (spot: Spot) => ({
+  .map(({ summary, first, retain, system, tokensBefore, details }) => (spot: Spot) => ({
     type: "compaction" as const,
     summary,
     firstKeptEntryId: first(spot),
     tokensBefore,
     ...(retain === undefined ? {} : { retain: retain.map((entry) => entry(spot)) }),
     ...(system === undefined ? {} : { systemMessage: system }),
+    ...(details === undefined ? {} : { details }),
   }));
 
 const replacement = fc.oneof(

@@ -32,6 +32,23 @@ describe("contextOf", () => {
     ]);
   });
 
+  test("says behind which message usage is of this context", () => {
+    const said = (timestamp: number): ContextMessage => ({ role: "user", content: "x", timestamp });
+    const summary = (timestamp: number): ContextMessage => ({
+      role: "compactionSummary",
+      summary: "s",
+      tokensBefore: 1,
+      timestamp,
+    });
+    const since = (...messages: readonly ContextMessage[]) => contextOf(messages).usageSince;
+    expect(since()).toBe(0);
+    expect(since(said(1), said(2))).toBe(0);
+    expect(since(summary(3), said(1), said(3), said(4), said(2))).toBe(3);
+    expect(since(summary(3), said(1), said(2))).toBe(3);
+    expect(since(summary(1), said(2), said(3), summary(4), said(3), said(5))).toBe(5);
+    expect(since(said(9), summary(4), said(Number.NaN))).toBe(3);
+  });
+
   test("takes the model from the last assistant message", () => {
     const answer = (model: string): ContextMessage => ({
       role: "assistant",

@@ -85,7 +85,9 @@ describe("estimateMessageTokens", () => {
         Math.ceil((8 + '[{"name":"read"}]'.length) / 4),
       ],
       [{ role: "compactionSummary", summary: "x".repeat(5), tokensBefore: 9, timestamp }, 2],
+      [{ role: "compactionSummary", summary: "x".repeat(5), tokensBefore: 9, details: ["y"], timestamp }, 2],
       [{ role: "branchSummary", summary: "x".repeat(5), fromId: "root", timestamp }, 2],
+      [{ role: "branchSummary", summary: "x".repeat(5), fromId: "root", details: { a: "y" }, timestamp }, 2],
     ];
     for (const [each, tokens] of cases) expect(estimateMessageTokens(each, asPi), each.role).toBe(tokens);
   });

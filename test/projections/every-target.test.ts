@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { type LeakageBoundary, replayAlways, resourcesIn } from "sessile/attachments";
 import type { BlobRef, Context, Resource } from "sessile/content";
-import { type Loss, project, toBody } from "sessile/projections";
+import { type Loss, project, promptContract, toBody } from "sessile/projections";
 import { describe, expect, test } from "vitest";
 import { contextAt, type HazardousSession, hazardousSession } from "../arbitraries/hazards.js";
 import { checkedTargets } from "../support/checked-targets.js";
@@ -86,6 +86,22 @@ describe.each(checkedTargets)(
       );
     });
 
+    test("tells nothing of what summaries say for programs", async () => {
+      await fc.assert(
+        fc.asyncProperty(sessions, async (session) => {
+          const context = contextAt(session);
+          const details = { readFiles: ["told"], content: "told", resource: "told" };
+          const [told, plain] = [behindSummaries(context, { details }), behindSummaries(context, {})];
+          const first = await project(told, target, { blobs: session.blobs });
+          const second = await project(plain, target, { blobs: session.blobs });
+          expect(written(first.value)).toBe(written(second.value));
+          const options = { version: "1", model: "m" };
+          expect(promptContract(first, options)).toEqual(promptContract(second, options));
+        }),
+        { numRuns: 6 },
+      );
+    });
+
     test("gives the same bytes again, and as a body those of JSON.stringify", async () => {
       await fc.assert(
         fc.asyncProperty(sessions, async (session) => {
@@ -124,6 +140,23 @@ describe.each(checkedTargets)(
     });
   },
 );
+
+/** The context behind two summaries that say this for programs. */
+function behindSummaries(context: Context, more: { readonly details?: unknown }): Context {
+  const summary = {
+    role: "compactionSummary",
+    summary: "s",
+    tokensBefore: 1,
+    ...more,
+    timestamp: 0,
+  } as const;
+  const branch = { role: "branchSummary", summary: "b", fromId: "root", ...more, timestamp: 0 } as const;
+  const items = [
+    { entryId: "one", origin: "summary", message: summary },
+    { entryId: "two", origin: "branchSummary", message: branch },
+  ] as const;
+  return { ...context, items: [...items, ...context.items] };
+}
 
 function isPrefix(before: Context, after: Context): boolean {
   return before.items.every((item, at) => written(item) === written(after.items[at]));

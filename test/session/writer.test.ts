@@ -384,6 +384,110 @@ describe("a draft", () => {
   });
 });
 
+describe("an append that is to follow an entry", () => {
+  const details = (expected: string, actual: string) => ({
+    code: "CONCURRENT_WRITER",
+    details: { expected, actual },
+  });
+
+  test("is written where the tip is that entry, and fails at the call where it is another", async () => {
+    const { session, batches } = await setting();
+    await session.append([say("a", "a0000000")], { after: null });
+    await session.append([say("b", "b0000000")], { after: "a0000000" });
+    await expect(session.append([say("c")], { after: "a0000000" })).rejects.toMatchObject(
+      details("a0000000", "b0000000"),
+    );
+    await expect(session.append([], { after: null })).rejects.toMatchObject(details("none", "b0000000"));
+    session.branch(null);
+    await expect(session.append([say("c")], { after: "b0000000" })).rejects.toMatchObject(
+      details("b0000000", "none"),
+    );
+    expect(batches).toEqual([2, 1]);
+    expect(idsOf(session)).toEqual(["a0000000", "b0000000"]);
+    await session.append([say("c", "c0000000")], { after: null });
+    expect(session.leafId).toBe("c0000000");
+  });
+
+  test("counts appends that wait, and what is staged", async () => {
+    const { session } = await setting();
+    const first = session.append([say("a", "a0000000")]);
+    const early = session.append([say("b")], { after: null });
+    const second = session.append([say("c", "c0000000")], { after: "a0000000" });
+    await expect(early).rejects.toMatchObject(details("none", "a0000000"));
+    await Promise.all([first, second]);
+    const [staged] = session.stage([{ type: "thinking_level_change", thinkingLevel: "high" }]);
+    const id = staged?.id as string;
+    await expect(session.append([say("d")], { after: "c0000000" })).rejects.toMatchObject(
+      details("c0000000", id),
+    );
+    const [last] = await session.append([say("d")], { after: id });
+    expect(last?.parentId).toBe(id);
+  });
+
+  test("does not hinder what is called behind it when it fails", async () => {
+    const { session } = await setting();
+    await session.append([say("a", "a0000000")]);
+    const late = session.append([say("b")], { after: "elsewhere" });
+    const [next] = await session.append([say("c")]);
+    await expect(late).rejects.toMatchObject(details("elsewhere", "a0000000"));
+    expect(next?.parentId).toBe("a0000000");
+  });
+
+  test("may be made again, and is compared by where it is", async () => {
+    const { session } = await setting();
+    await session.append([say("a", "a0000000")]);
+    const message = { type: "message", message: { role: "user", content: "b", timestamp: 0 } } as const;
+    const drafts = [
+      { ...message, id: "b0000000" },
+      { ...message, id: "c0000000" },
+    ] as const;
+    const entries = await session.append(drafts, { after: "a0000000" });
+    expect(await session.append(drafts, { after: "a0000000" })).toEqual(entries);
+    await expect(session.append(drafts, { after: "c0000000" })).rejects.toMatchObject(
+      details("c0000000", "a0000000"),
+    );
+  });
+
+  test("fails all the same when another writer came first", async () => {
+    const all = await setting();
+    const { session } = all;
+    await session.append([say("a", "a0000000")]);
+    const second = await other(all);
+    await second.append([say("theirs")]);
+    await expect(session.append([say("b")], { after: "a0000000" })).rejects.toMatchObject({
+      code: "CONCURRENT_WRITER",
+    });
+    expect((await other(all)).tree.size).toBe(2);
+  });
+
+  test("wants an entry id or null, and is no rebase", async () => {
+    const { session } = await setting();
+    await expect(session.append([say("a")], { after: 5 as never })).rejects.toThrow(
+      new TypeError("after: expected an entry id or null, got 5"),
+    );
+    const rebase = session.append([{ type: "session_info" }], { conflict: "rebase", after: null });
+    await expect(rebase).rejects.toThrow(TypeError);
+    expect(session.tree.size).toBe(0);
+  });
+
+  test("is the same for a summary of the branch that is left, whose tip then stays", async () => {
+    const { session } = await setting();
+    await session.append([say("a", "a0000000"), say("b", "b0000000")]);
+    const waiting = session.append([say("c", "c0000000")]);
+    const late = session.branchWithSummary(null, "s", { after: "b0000000" });
+    expect(session.leafId).toBe("b0000000");
+    const left = session.branchWithSummary(null, "s", { after: "c0000000" });
+    expect(session.leafId).toBe(null);
+    await expect(late).rejects.toMatchObject(details("b0000000", "c0000000"));
+    expect(await left).toMatchObject({ parentId: null, fromId: "c0000000" });
+    await waiting;
+    await session.close();
+    await expect(session.branchWithSummary(null, "s", { after: null })).rejects.toMatchObject({
+      code: "SESSION_CLOSED",
+    });
+  });
+});
+
 describe("a log that was replaced by a shorter one", () => {
   test("is gone on with from its tip", async () => {
     const all = await setting();

@@ -151,6 +151,40 @@ export const writerCases = [
     equal(await textsInContext(second), ["start", "again"], "context after its next append");
   }),
 
+  conformanceCase("an append that is to follow another entry than the tip writes nothing", async (trial) => {
+    const session = await trial.create();
+    const [start] = await session.append([say("start")], { after: null });
+    const root = start?.id as string;
+    const before = await rejects(
+      () => session.append([say("late")], { after: null }),
+      "CONCURRENT_WRITER",
+      "append that was to be the first",
+    );
+    equal(before, { expected: "none", actual: root }, "details");
+    const waiting = session.append([say("one")]);
+    await rejects(
+      () => session.append([say("late")], { after: root }),
+      "CONCURRENT_WRITER",
+      "append that was to follow what another follows already",
+    );
+    const [one] = await waiting;
+    const draft = say("two", "b0000002");
+    const [two] = await session.append([draft], { after: one?.id as string });
+    const again = await session.append([draft], { after: one?.id as string });
+    equal(again, [two], "what the same call gives again");
+    await rejects(
+      () => session.branchWithSummary(root, "late", { after: one?.id as string }),
+      "CONCURRENT_WRITER",
+      "a summary of a branch that went on",
+    );
+    equal(session.leafId, two?.id, "tip after that");
+    const summary = await session.branchWithSummary(root, "s", { after: two?.id as string });
+    equal([summary.parentId, summary.fromId], [root, two?.id], "parentId and fromId of the summary");
+    const back = await trial.readBack(session.id);
+    equal([...back.ids].sort(), [root, one?.id, two?.id, summary.id].sort(), "entries read back");
+    equal(back.leafId, summary.id, "tip read back");
+  }),
+
   conformanceCase("rebase is refused for anything else", async (trial) => {
     const session = await trial.start();
     const root = session.leafId as string;

@@ -9,7 +9,7 @@ export interface ItemParts {
   readonly needed: readonly (SessionEntry | UnknownEntry | undefined)[];
   /** How many of them stand before the compaction. */
   readonly beforeCompaction: number;
-  /** Ids of those that stand before the compaction's kept range. */
+  /** Ids of those that the compaction lists, in the order in which they are shown. */
   readonly retained: ReadonlySet<string>;
   /** In path order. */
   readonly edits: readonly (SessionEntry | UnknownEntry | undefined)[];
@@ -18,23 +18,30 @@ export interface ItemParts {
 
 type Replacement = EntryMap["context_edit"]["replacement"];
 
-/** System message, summary, what was retained, the tail; each with the latest edit of it applied. */
+/**
+ * System message, summary, what was retained, the tail; each with the latest edit of it applied. Which result goes with
+ * which call is a matter of the path, so that what was retained is put in its own order last.
+ */
 export function assembleItems(parts: ItemParts): readonly ContextItem[] {
   const { compaction, needed, retained } = parts;
   const edits = new Map<string, Replacement>();
   for (const entry of parts.edits)
     if (entry?.type === "context_edit") edits.set(entry.targetId, entry.replacement);
-  const items: ContextItem[] = [];
+  const head: ContextItem[] = [];
   if (compaction !== undefined && edits.get(compaction.id) !== null) {
-    const { id: entryId, systemMessage, summary, tokensBefore } = compaction;
-    if (systemMessage !== undefined) items.push({ entryId, origin: "system", message: systemMessage });
+    const { id: entryId, systemMessage, summary, tokensBefore, details } = compaction;
+    if (systemMessage !== undefined) head.push({ entryId, origin: "system", message: systemMessage });
     const timestamp = millisecondsOf(compaction.timestamp);
-    items.push({
-      entryId,
-      origin: "summary",
-      message: { role: "compactionSummary", summary, tokensBefore, timestamp },
-    });
+    const message: ContextMessage = {
+      role: "compactionSummary",
+      summary,
+      tokensBefore,
+      ...detailsOf(details),
+      timestamp,
+    };
+    head.push({ entryId, origin: "summary", message });
   }
+  const items: ContextItem[] = [];
   const droppedCalls = new Set<string>();
   for (let i = 0; i < needed.length; i++) {
     const entry = needed[i];
@@ -54,7 +61,14 @@ export function assembleItems(parts: ItemParts): readonly ContextItem[] {
     if (edited.message.role === "toolResult" && droppedCalls.has(edited.message.toolCallId)) continue;
     items.push(edited);
   }
-  return items;
+  return [...head, ...retainedFirst(items, retained)];
+}
+
+function retainedFirst(items: readonly ContextItem[], retained: ReadonlySet<string>): readonly ContextItem[] {
+  if (retained.size === 0) return items;
+  const byId = new Map(items.map((item) => [item.entryId, item]));
+  const first = Array.from(retained).flatMap((id) => byId.get(id) ?? []);
+  return [...first, ...items.filter(({ entryId }) => !retained.has(entryId))];
 }
 
 /** The item that an entry is by itself; undefined for one that is not in contexts. */
@@ -69,15 +83,27 @@ export function itemOf(
     case "custom_message": {
       const { customType, content, display, details } = entry;
       const timestamp = millisecondsOf(entry.timestamp);
-      const more = details === undefined ? {} : { details };
-      const message: ContextMessage = { role: "custom", customType, content, display, ...more, timestamp };
+      const message: ContextMessage = {
+        role: "custom",
+        customType,
+        content,
+        display,
+        ...detailsOf(details),
+        timestamp,
+      };
       return { entryId: entry.id, origin: origin ?? "custom", message };
     }
     case "branch_summary": {
       if (entry.summary === "") return undefined;
-      const { summary, fromId } = entry;
+      const { summary, fromId, details } = entry;
       const timestamp = millisecondsOf(entry.timestamp);
-      const message: ContextMessage = { role: "branchSummary", summary, fromId, timestamp };
+      const message: ContextMessage = {
+        role: "branchSummary",
+        summary,
+        fromId,
+        ...detailsOf(details),
+        timestamp,
+      };
       return { entryId: entry.id, origin: origin ?? "branchSummary", message };
     }
     default:
@@ -117,6 +143,10 @@ function noteDroppedCalls(
     else dropped.add(id);
   }
   for (const id of kept) dropped.delete(id);
+}
+
+function detailsOf(details: unknown): { readonly details?: unknown } {
+  return details === undefined ? {} : { details };
 }
 
 function millisecondsOf(timestamp: string): number {

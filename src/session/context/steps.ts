@@ -35,6 +35,7 @@ export function* builtSteps(rows: TreeRows, leaf: number): BodySteps<BuiltContex
   const path = leaf === noRow ? new Int32Array() : rows.path(leaf);
   const { compaction, compactionAt } = yield* latestCompaction(rows, path);
   const range = keptRange(rows, path, compaction, compactionAt);
+  const isRetained = new Set(range.retained);
   const kinds = kindCodes(rows);
   const needed: number[] = [];
   let beforeCompaction = 0;
@@ -43,16 +44,20 @@ export function* builtSteps(rows: TreeRows, leaf: number): BodySteps<BuiltContex
   /** For each view, how many needed rows stand before it. */
   const viewsAfter: number[] = [];
   const editRows: number[] = [];
+  /** The same for each edit. */
+  const editsAfter: number[] = [];
   for (let i = 0; i < path.length; i++) {
     const row = path[i] as number;
     const kind = rows.kindAt(row);
     if (kinds.shown[kind]) {
-      if (i < range.start && !range.retained.has(i)) continue;
+      if (i < range.start && !isRetained.has(i)) continue;
       needed.push(row);
       if (i < compactionAt) beforeCompaction++;
     } else if (kind === kinds.pin) pinRows.push(row);
-    else if (kind === kinds.edit && i > range.earliest) editRows.push(row);
-    else if (kind === kinds.view && i >= range.start) {
+    else if (kind === kinds.edit && i > range.earliest) {
+      editRows.push(row);
+      editsAfter.push(needed.length);
+    } else if (kind === kinds.view && i >= range.start) {
       viewRows.push(row);
       viewsAfter.push(needed.length);
     }
@@ -60,14 +65,21 @@ export function* builtSteps(rows: TreeRows, leaf: number): BodySteps<BuiltContex
   const settings = yield* foldSettings(rows, path);
   const others = [...editRows, ...pinRows, ...viewRows];
   const bodyOf = yield others.length === 0 ? needed : [...needed, ...others];
+  const edits = editRows.map(bodyOf);
+  const retained = new Set(range.retained.map((at) => rows.id(path[at] as number)));
   const items = assembleItems({
     needed: needed.map(bodyOf),
     beforeCompaction,
-    retained: new Set([...range.retained].map((at) => rows.id(path[at] as number))),
-    edits: editRows.map(bodyOf),
+    retained,
+    edits,
     compaction,
   });
-  const placeOf = viewRows.length === 0 ? undefined : placesAfter(items, needed.map(rows.id, rows));
+  // One whose body cannot be read changes nothing. One from before the compaction has no more before it than that has.
+  const lastEdit = edits.findLastIndex((entry) => entry?.type === "context_edit");
+  const changedAfter = Math.max(beforeCompaction, editsAfter[lastEdit] ?? 0);
+  const isChanged = compaction !== undefined || lastEdit >= 0;
+  const placeOf =
+    isChanged || viewRows.length > 0 ? placesAfter(items, needed.map(rows.id, rows), retained) : undefined;
   const context: Context = {
     items,
     views: viewRows.flatMap((row, at) => {
@@ -78,17 +90,25 @@ export function* builtSteps(rows: TreeRows, leaf: number): BodySteps<BuiltContex
     }),
     pins: pinsOf(rows, path, pinRows.map(bodyOf)),
     ...settings,
+    usageSince: isChanged ? (placeOf?.[changedAfter] ?? 0) : 0,
   };
   const extensible = editRows.length === 0 && pinRows.length === 0 && !rows.isUnsettled;
   return { context, rows, leaf, shown: needed, extensible };
 }
 
-/** How many items stand before whatever follows the first n needed entries, for each n. */
-function placesAfter(items: readonly ContextItem[], needed: readonly string[]): readonly number[] {
+/**
+ * How many items stand before whatever follows the first n needed entries, for each n; where that is in the kept range
+ * or after it, so that what was retained stands before it in any case.
+ */
+function placesAfter(
+  items: readonly ContextItem[],
+  needed: readonly string[],
+  retained: ReadonlySet<string>,
+): readonly number[] {
   const shown = new Set(items.map(({ entryId }) => entryId));
-  const isShown = needed.map((id) => shown.has(id));
-  let item = items.length - isShown.filter(Boolean).length;
-  return [item, ...isShown.map((is) => (is ? ++item : item))];
+  const isInTail = needed.map((id) => shown.has(id) && !retained.has(id));
+  let item = items.length - isInTail.filter(Boolean).length;
+  return [item, ...isInTail.map((is) => (is ? ++item : item))];
 }
 
 interface KindCodes {
@@ -143,8 +163,8 @@ export function* latestCompaction(rows: TreeRows, path: Int32Array): BodySteps<C
 interface KeptRange {
   /** Index in the path from which everything is in context. */
   readonly start: number;
-  /** Indexes before `start` that are in context too. */
-  readonly retained: ReadonlySet<number>;
+  /** Indexes before the compaction that it lists, in its order. They are in context too, in front of the others. */
+  readonly retained: readonly number[];
   /** The first index that is in context. */
   readonly earliest: number;
 }
@@ -156,14 +176,22 @@ export function keptRange(
   compaction: Compaction["compaction"],
   compactionAt: number,
 ): KeptRange {
-  if (compaction === undefined) return { start: 0, retained: new Set(), earliest: 0 };
-  const firstKept = path.subarray(0, compactionAt).indexOf(rows.row(compaction.firstKeptEntryId));
+  if (compaction === undefined) return { start: 0, retained: [], earliest: 0 };
+  const before = path.subarray(0, compactionAt);
+  const firstKept = before.indexOf(rows.row(compaction.firstKeptEntryId));
   const start = firstKept < 0 ? compactionAt : firstKept;
-  const wanted = new Set(compaction.retain?.map((id) => rows.row(id)));
-  const retained = new Set<number>();
-  for (let at = 0; at < start && wanted.size > 0; at++) if (wanted.has(path[at] as number)) retained.add(at);
-  const [first = start] = retained;
-  return { start, retained, earliest: first };
+  const retained = placesOf(before, new Set(compaction.retain?.map((id) => rows.row(id))));
+  return { start, retained, earliest: retained.reduce((first, at) => Math.min(first, at), start) };
+}
+
+/** Where in a path the wanted rows are, in the order in which they are wanted. */
+function placesOf(path: Int32Array, wanted: ReadonlySet<number>): readonly number[] {
+  const places = new Map<number, number>();
+  for (let at = 0; at < path.length && places.size < wanted.size; at++) {
+    const row = path[at] as number;
+    if (wanted.has(row)) places.set(row, at);
+  }
+  return Array.from(wanted).flatMap((row) => places.get(row) ?? []);
 }
 
 /** Model and thinking level over the whole path, from its end: the latest that says one wins. */

@@ -121,6 +121,7 @@ describe("buildSessionContext", () => {
       pins: [],
       model: null,
       thinkingLevel: "off",
+      usageSince: 0,
     });
   });
 
@@ -184,11 +185,63 @@ describe("buildSessionContext", () => {
       ]);
     });
 
-    test("places what it retained between summary and tail, in path order, once", () => {
-      const entries = [user("a"), user("b"), user("c"), user("d")];
-      const retain = ["c", "a", "a", "d", "gone", "x"];
-      const session = chain(...entries, compaction("x", "d", { retain }), user("e"));
-      expect(shown(session)).toEqual(["summary x", "retained a", "retained c", "d", "e"]);
+    test("places what it retained between summary and tail, in the order in which it lists it, once", () => {
+      const entries = [user("a"), user("b"), user("c"), user("d"), user("e")];
+      const retain = ["e", "c", "a", "a", "e", "gone", "x", "f"];
+      const session = chain(...entries, compaction("x", "d", { retain }), user("f"));
+      expect(shown(session)).toEqual(["summary x", "retained e", "retained c", "retained a", "d", "f"]);
+    });
+
+    test("can put what was appended just before it in front of the last user message", () => {
+      const entries = [user("a"), assistant("b"), user("last"), user("instructions")];
+      const session = chain(
+        ...entries,
+        compaction("x", "last", { retain: ["instructions"] }),
+        assistant("c"),
+      );
+      expect(shown(session)).toEqual(["summary x", "retained instructions", "last", "c"]);
+    });
+
+    test("loses nothing that is no message by listing it", () => {
+      const view: Fields = { type: "resource_view", id: "v", resourceId: "r" };
+      const entries = [
+        user("a"),
+        user("b"),
+        view,
+        edit("e", "b", { content: "x" }),
+        pin("p", "b"),
+        user("c"),
+      ];
+      const retain = ["v", "e", "p", "c"];
+      const context = buildSessionContext(chain(...entries, compaction("x", "b", { retain })));
+      expect(context.items.map(({ entryId, edited }) => [entryId, edited])).toEqual([
+        ["x", undefined],
+        ["c", undefined],
+        ["b", true],
+      ]);
+      expect(context).toMatchObject({ views: [{ entryId: "v", item: 3 }], pins: ["b"], usageSince: 3 });
+    });
+
+    test("applies the edits of what it retained, whichever it lists first", () => {
+      const entries = [
+        user("a"),
+        edit("e1", "a", { content: "x" }),
+        user("b"),
+        edit("e2", "b", null),
+        user("c"),
+      ];
+      const session = chain(...entries, compaction("x", "x", { retain: ["c", "b", "a"] }));
+      expect(buildSessionContext(session).items.map(({ entryId, edited }) => [entryId, edited])).toEqual([
+        ["x", undefined],
+        ["c", undefined],
+        ["a", true],
+      ]);
+    });
+
+    test("takes a result out with its call also where it lists the result first", () => {
+      const entries = [assistant("a", "call"), result("r", "call"), compaction("x", "a", { retain: ["r"] })];
+      expect(shown(chain(...entries))).toEqual(["summary x", "retained r", "a"]);
+      expect(shown(chain(...entries, edit("e", "a", null)))).toEqual(["summary x"]);
     });
   });
 
@@ -357,6 +410,51 @@ describe("buildSessionContext", () => {
     });
   });
 
+  describe("with usage of another context", () => {
+    const since = (session: ReturnType<typeof chain>, leafId?: string) =>
+      buildSessionContext(session, leafId).usageSince;
+
+    test("says where the usage of this one begins: behind the latest compaction or edit on the path", () => {
+      const session = chain(
+        assistant("a"),
+        assistant("b"),
+        compaction("c", "b"),
+        assistant("d"),
+        edit("e", "b", { content: "shorter" }),
+        assistant("f"),
+      );
+      expect(["a", "b", "c", "d", "e", "f"].map((leaf) => since(session, leaf))).toEqual([0, 0, 2, 2, 3, 3]);
+    });
+
+    test("goes by the path, whatever the clocks say", () => {
+      const timed = (id: string, timestamp: number): Fields => {
+        const entry = assistant(id);
+        return entry.type === "message" ? { ...entry, message: { ...entry.message, timestamp } } : entry;
+      };
+      const session = chain(timed("a", 9e12), compaction("c", "a"), timed("b", 0));
+      expect(since(session)).toBe(2);
+    });
+
+    test("counts no item that an edit took out, and every edit, also of what is not in context", () => {
+      const entries = [assistant("a"), assistant("b"), edit("e1", "a", null), assistant("c")];
+      expect(since(chain(...entries))).toBe(1);
+      expect(since(chain(...entries, edit("e2", "gone", null)))).toBe(2);
+      expect(since(chain(...entries, compaction("x", "c"), assistant("d"), edit("e3", "b", null)))).toBe(3);
+    });
+
+    test("counts no edit whose body cannot be read, since it changes nothing", () => {
+      const whole = chain(
+        assistant("a"),
+        edit("e1", "a", { content: "x" }),
+        assistant("b"),
+        edit("e2", "b", null),
+      );
+      const { entry: _entry, ...session } = whole;
+      const damaged = { ...session, entry: (id: string) => (id === "e2" ? undefined : whole.entry(id)) };
+      expect(buildSessionContext(damaged)).toMatchObject({ usageSince: 1, items: { length: 2 } });
+    });
+  });
+
   test("folds model and thinking level over the whole path", () => {
     const session = chain(
       { type: "thinking_level_change", id: "t", thinkingLevel: "high" },
@@ -370,6 +468,22 @@ describe("buildSessionContext", () => {
       thinkingLevel: "high",
     });
     expect(buildSessionContext(session, "m").model).toEqual({ provider: "q", modelId: "x" });
+  });
+
+  test("gives what entries say for programs along with their summaries", () => {
+    const summarised = { type: "branch_summary", fromId: "root", summary: "left" } as const;
+    const session = chain(
+      {
+        ...(compaction("a", "a") as Fields & { readonly type: "compaction" }),
+        details: { readFiles: ["x"] },
+      },
+      { ...summarised, id: "b", details: null },
+      { ...summarised, id: "c" },
+    );
+    const [first, second, third] = buildSessionContext(session).items.map(({ message }) => message);
+    expect(first).toMatchObject({ role: "compactionSummary", details: { readFiles: ["x"] } });
+    expect(second).toMatchObject({ role: "branchSummary", details: null });
+    expect(third).not.toHaveProperty("details");
   });
 
   test("shows branch summaries that say something, and messages of extensions", () => {

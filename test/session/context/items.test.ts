@@ -63,6 +63,6 @@ describe("assembleItems", () => {
       needed: [system, branchSummary("b")],
       retained: new Set(["b"]),
     });
-    expect(items.map(({ origin }) => origin)).toEqual(["message", "retained"]);
+    expect(items.map(({ origin }) => origin)).toEqual(["retained", "message"]);
   });
 });

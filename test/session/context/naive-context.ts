@@ -12,20 +12,27 @@ export function naiveContext(entries: readonly AnyEntry[], leafId: string | null
   const compaction = path.filter((entry) => entry.type === "compaction").at(-1);
   const compactionAt = compaction === undefined ? -1 : path.indexOf(compaction);
   const start = compaction === undefined ? 0 : firstKept(path, compaction, compactionAt);
+  const retain = compaction?.retain ?? [];
   const shown = path.flatMap((entry, at) => {
-    if (at >= start) return itemsOf(entry, at < compactionAt, compaction);
-    if (!compaction?.retain?.includes(entry.id)) return [];
-    return itemsOf(entry, true, compaction).map((item) => ({ ...item, origin: "retained" as const }));
+    if (at < compactionAt && retain.includes(entry.id))
+      return itemsOf(entry, true, compaction).map((item) => ({ ...item, origin: "retained" as const }));
+    return at >= start ? itemsOf(entry, at < compactionAt, compaction) : [];
   });
   const summary = compaction === undefined ? [] : summaryOf(path, compaction);
-  const messages = edited(path, shown);
+  const inPathOrder = edited(path, shown);
+  const retained = retain
+    .filter((id, at) => retain.indexOf(id) === at)
+    .flatMap((id) => inPathOrder.filter(({ entryId, origin }) => entryId === id && origin === "retained"));
+  const tail = inPathOrder.filter(({ origin }) => origin !== "retained");
+  const first = [...summary, ...retained];
+  const changedAt = path.findLastIndex(({ type }) => type === "compaction" || type === "context_edit");
   const isBefore = (id: string, at: number) => path.findIndex((entry) => entry.id === id) < at;
   return {
-    items: [...summary, ...messages],
+    items: [...first, ...tail],
     views: path.flatMap((entry, at) => {
       if (at < start || entry.type !== "resource_view") return [];
-      const before = messages.filter(({ entryId }) => isBefore(entryId, at));
-      return [{ entryId: entry.id, resourceId: entry.resourceId, item: summary.length + before.length }];
+      const before = tail.filter(({ entryId }) => isBefore(entryId, at));
+      return [{ entryId: entry.id, resourceId: entry.resourceId, item: first.length + before.length }];
     }),
     pins: path.filter((entry) => isPinned(path, entry.id)).map((entry) => entry.id),
     model: path.reduce(modelAfter, null),
@@ -33,6 +40,7 @@ export function naiveContext(entries: readonly AnyEntry[], leafId: string | null
       (level, entry) => (entry.type === "thinking_level_change" ? entry.thinkingLevel : level),
       "off",
     ),
+    usageSince: [...first, ...tail].filter(({ entryId }) => isBefore(entryId, changedAt + 1)).length,
   };
 }
 
@@ -46,9 +54,10 @@ function firstKept(path: readonly AnyEntry[], compaction: Compaction, compaction
 
 function summaryOf(path: readonly AnyEntry[], compaction: Compaction): readonly ContextItem[] {
   if (replacementOf(path, compaction.id) === null) return [];
-  const { id: entryId, summary, tokensBefore, systemMessage } = compaction;
+  const { id: entryId, summary, tokensBefore, systemMessage, ...more } = compaction;
   const timestamp = Date.parse(compaction.timestamp) || 0;
-  const message = { role: "compactionSummary", summary, tokensBefore, timestamp } as const;
+  const details = "details" in more ? { details: more.details } : {};
+  const message = { role: "compactionSummary", summary, tokensBefore, ...details, timestamp } as const;
   return [
     ...(systemMessage === undefined ? [] : [{ entryId, origin: "system", message: systemMessage } as const]),
     { entryId, origin: "summary", message },
@@ -72,10 +81,15 @@ function itemsOf(
     return [{ entryId, origin: "custom", message: { ...fields, role: "custom", timestamp } }];
   }
   if (entry.type === "branch_summary" && entry.summary !== "") {
-    const { summary, fromId } = entry;
-    return [
-      { entryId, origin: "branchSummary", message: { role: "branchSummary", summary, fromId, timestamp } },
-    ];
+    const {
+      type: _type,
+      id: _id,
+      parentId: _parentId,
+      fromHook: _fromHook,
+      usage: _usage,
+      ...fields
+    } = entry;
+    return [{ entryId, origin: "branchSummary", message: { ...fields, role: "branchSummary", timestamp } }];
   }
   return [];
 }

@@ -1,0 +1,109 @@
+import type { Context, ContextItem } from "../content/index.js";
+import { integerOption } from "../internal/arguments.js";
+import type { Session, SessionEntry, SessionTree } from "../session/index.js";
+import { coveredResources, resourceNotes } from "./covered.js";
+import { defaultDelayMs, type Generate, type RetryOptions, summarizePart, type Tally } from "./generate.js";
+import { isInitialContext, isModelSwitch } from "./initial-context.js";
+import { type FileToolTable, fileLedger, ledgerDetails, ledgerText } from "./ledger/index.js";
+import { isContextOverflow } from "./overflow.js";
+import { branchPrompt } from "./prompts.js";
+import type { SummaryPrompt } from "./strategy.js";
+
+/** What {@link summarizeBranch} needs of a session. */
+export type BranchableSession = Pick<
+  Session,
+  "context" | "tree" | "leafId" | "header" | "branch" | "branchWithSummary"
+>;
+
+/** How {@link summarizeBranch} works. */
+export interface BranchSummaryOptions {
+  readonly generate: Generate;
+  /** What the model behind `generate` takes, in tokens. */
+  readonly window: number;
+  /** By default {@link branchPrompt}. */
+  readonly prompt?: SummaryPrompt;
+  /** What the summary is to look at above all. */
+  readonly focus?: string;
+  /** Items that no summary is to cover. By default those that tell of a switch of models. */
+  readonly skip?: (item: ContextItem) => boolean;
+  /** What the harness's tools do to files. By default {@link fileTools}. */
+  readonly tools?: FileToolTable;
+  readonly retry?: RetryOptions;
+  readonly isOverflow?: (error: unknown) => boolean;
+  readonly signal?: AbortSignal;
+}
+
+/** What {@link summarizeBranch} did. */
+export type BranchSummaryResult =
+  | { readonly status: "summarized"; readonly entry: SessionEntry & { readonly type: "branch_summary" } }
+  /** Nothing was said on the branch that was left; the tip was moved. */
+  | { readonly status: "moved" };
+
+/**
+ * Moves the tip to another entry, with a summary of what is left behind: everything from the entry that both paths have in
+ * common on, as the context shows it, summaries of compactions included. The tip moves when the summary exists; when
+ * anything fails it stays, and nothing is written.
+ *
+ * @param to what the next entry is to follow; null for a new root
+ * @throws SessileError ENTRY_NOT_FOUND, SUMMARY_FAILED; CONCURRENT_WRITER where the tip went on meanwhile
+ * @throws the signal's reason when it aborts
+ * @example
+ * ```ts
+ * const [first] = session.tree.path(session.leafId);
+ * await summarizeBranch(session, first?.id ?? null, { window: 200_000, generate: async ({ text }) => ask("", text) });
+ * ```
+ */
+export async function summarizeBranch(
+  session: BranchableSession,
+  to: string | null,
+  options: BranchSummaryOptions,
+): Promise<BranchSummaryResult> {
+  const { window, prompt = branchPrompt, focus, tools, skip = isModelSwitch } = options;
+  const signal = options.signal ?? new AbortController().signal;
+  const attempts = integerOption("retry.attempts", options.retry?.attempts, 3, 1, 10);
+  const { leafId } = session;
+  const items = leftItems(await session.context(leafId), session.tree, leafId, to);
+  const said = items.filter(
+    (item) => item.message.role !== "system" && !isInitialContext(item) && !skip(item),
+  );
+  if (said.length === 0) {
+    session.branch(to);
+    return { status: "moved" };
+  }
+  const tally: Tally = { calls: 0, leftOut: 0, usage: undefined, model: undefined };
+  const text = await summarizePart(
+    { items: said, prompt },
+    {
+      generate: options.generate,
+      signal,
+      attempts,
+      delayMs: options.retry?.delayMs ?? defaultDelayMs,
+      isOverflow: options.isOverflow ?? isContextOverflow,
+      window,
+      ...(focus === undefined ? {} : { focus }),
+      tally,
+    },
+    prompt.maxTokens,
+  );
+  const files = fileLedger({ items }, { cwd: session.header.cwd, ...(tools === undefined ? {} : { tools }) });
+  const resources = coveredResources(items);
+  const entry = await session.branchWithSummary(to, text + resourceNotes(resources) + ledgerText(files), {
+    details: { ...ledgerDetails(files), ...(resources.length === 0 ? {} : { resources }) },
+    ...(tally.usage === undefined ? {} : { usage: tally.usage }),
+    after: leafId,
+    signal,
+  });
+  return { status: "summarized", entry };
+}
+
+/** What the context shows of entries that are on the path to `leafId` and not on the path to `to`. */
+function leftItems(
+  context: Context,
+  tree: SessionTree,
+  leafId: string | null,
+  to: string | null,
+): readonly ContextItem[] {
+  const common = new Set(tree.path(to).map(({ id }) => id));
+  const left = new Set(tree.path(leafId).flatMap(({ id }) => (common.has(id) ? [] : [id])));
+  return context.items.filter(({ entryId }) => left.has(entryId));
+}

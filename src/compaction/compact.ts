@@ -1,0 +1,112 @@
+import type { Context } from "../content/index.js";
+import { integerOption } from "../internal/arguments.js";
+import { untilAborted } from "./abort.js";
+import { defaultDelayMs, type Generation } from "./generate.js";
+import { irreducible } from "./irreducible.js";
+import { makeSummary } from "./make-summary.js";
+import type { CompactableSession, CompactionResult, CompactOptions } from "./options.js";
+import { isContextOverflow } from "./overflow.js";
+import { choosePlan, limitOf, triggerOf } from "./plan.js";
+import { contextTokens } from "./tokens.js";
+import { writeCompaction } from "./write.js";
+
+/**
+ * Compacts a session's context: plans, asks a model, verifies, and only then writes one batch after the tip that the plan was
+ * made for. Nothing is written when anything fails, and nothing is ever deleted: the log keeps what a summary covers. What
+ * was appended at the tip meanwhile stays in the context. The compaction's `details` hold the file ledger and the
+ * attachments that it covers, its `usage` what the model was asked in all.
+ *
+ * Ends with a smaller context that no strategy would compact again, or throws; so an agent may call it in a loop.
+ *
+ * @throws SessileError IRREDUCIBLE: what has to stay does not fit, or no summary is smaller than what it replaces
+ * @throws SessileError SUMMARY_FAILED: attempts ran out; `cause` is the last error of `generate`
+ * @throws SessileError CONCURRENT_WRITER: the tip went elsewhere meanwhile; and what `append` throws
+ * @throws the signal's reason when it aborts
+ * @example
+ * ```ts
+ * const strategy = rollingSummary();
+ * const context = await session.context();
+ * if (strategy.shouldCompact(context, { window: 200_000, tokens: contextTokens(context) })) {
+ *   await compact(session, { strategy, window: 200_000, generate: async ({ system, text }) => ask(system, text) });
+ * }
+ * ```
+ */
+export async function compact(
+  session: CompactableSession,
+  options: CompactOptions,
+): Promise<CompactionResult> {
+  const signal = options.signal ?? new AbortController().signal;
+  const attempts = integerOption("retry.attempts", options.retry?.attempts, 3, 1, 10);
+  const generateWindow = integerOption("generateWindow", options.generateWindow, options.window, 1);
+  signal.throwIfAborted();
+  session.publish?.({ type: "compacting", active: true });
+  try {
+    const result = await run(
+      session,
+      { ...options, cwd: options.cwd ?? session.header.cwd },
+      {
+        generate: options.generate,
+        signal,
+        attempts,
+        delayMs: options.retry?.delayMs ?? defaultDelayMs,
+        isOverflow: options.isOverflow ?? isContextOverflow,
+        window: generateWindow,
+        ...(options.focus === undefined ? {} : { focus: options.focus }),
+        ...(options.strategy.emptySummary === undefined
+          ? {}
+          : { emptySummary: options.strategy.emptySummary }),
+        tally: { calls: 0, leftOut: 0, usage: undefined, model: undefined },
+      },
+    );
+    if (result.status === "compacted" || result.status === "pruned") await options.after?.(result);
+    return result;
+  } finally {
+    session.publish?.({ type: "compacting", active: false });
+  }
+}
+
+async function run(
+  session: CompactableSession,
+  options: CompactOptions,
+  generation: Generation,
+): Promise<CompactionResult> {
+  const { signal } = generation;
+  const { leafId } = session;
+  const context = await session.context(leafId);
+  const settled = { ...options, trigger: options.trigger ?? triggerOf(context) };
+  const planned = choosePlan(context, settled);
+  if (planned === undefined) return nothingToDo(context, settled);
+  const { plan } = planned;
+  if (plan.parts.length > 0 && plan.tokensKept >= plan.limit)
+    throw irreducible("kept", plan, plan.tokensKept);
+  const answer = await untilAborted(Promise.resolve(options.before?.(plan, context)), signal);
+  if (answer?.cancel === true) return { status: "cancelled" };
+  const made = await makeSummary(context, plan, settled, generation, answer);
+  if (made === undefined) return nothingToDo(context, settled);
+  const written = await writeCompaction(session, { leafId, context, ...planned, ...made }, settled, signal);
+  const { entries, tokensAfter } = written;
+  const tokensBefore = plan.tokensBefore;
+  const entry = entries.at(-1);
+  if (entry?.type !== "compaction") return { status: "pruned", entries, tokensBefore, tokensAfter };
+  const { calls, leftOut, usage } = generation.tally;
+  return {
+    status: "compacted",
+    entry,
+    entries,
+    tokensBefore,
+    tokensAfter,
+    calls,
+    leftOut,
+    ...(usage === undefined ? {} : { usage }),
+  };
+}
+
+function nothingToDo(context: Context, options: CompactOptions): CompactionResult {
+  const { strategy, window, estimate } = options;
+  const tokens = contextTokens(context, estimate === undefined ? {} : { estimate });
+  if (!strategy.shouldCompact(context, { window, tokens, ...(estimate === undefined ? {} : { estimate }) })) {
+    return { status: "nothingToDo" };
+  }
+  const limit = limitOf(strategy, window);
+  throw irreducible("nothing-to-summarize", { limit, tokensBefore: tokens }, tokens);
+}

@@ -1,0 +1,78 @@
+import type { Context, ContextItem } from "../content/index.js";
+import { contentEdit, editedItem, editsByTarget } from "./edited.js";
+import { imageText } from "./image-text.js";
+import { continuationPrompt } from "./prompts.js";
+import { type PruneOptions, planPrune } from "./prune.js";
+import type { CompactionBudget, CompactionChoice, CompactionStrategy, ContextEditDraft } from "./strategy.js";
+import { isOverflow, type ModelWindow, type OverflowSettings, usableTokens } from "./triggers.js";
+import { newestUserMessage } from "./turns.js";
+
+/** How {@link pruneThenSummarize} works. */
+export interface PruneThenSummarizeOptions extends OverflowSettings, Omit<PruneOptions, "estimate"> {
+  /** The longest answer that is asked of the model, in tokens. */
+  readonly output?: ModelWindow["output"];
+  /** What the model takes as prompt, where its provider bounds that. */
+  readonly input?: ModelWindow["input"];
+}
+
+/**
+ * Old output of tools is cleared first; where that does not free enough, or a summary was asked for, all is summarised and
+ * the newest message of the user stays: opencode's way. After an overflow that message goes as text alone.
+ *
+ * @example
+ * ```ts
+ * const strategy = pruneThenSummarize({ output: 32_000, protectedTools: ["skill", "plan"] });
+ * ```
+ */
+export function pruneThenSummarize(options: PruneThenSummarizeOptions = {}): CompactionStrategy {
+  const { auto, reserved, output, input, ...prune } = options;
+  const settings = {
+    ...(auto === undefined ? {} : { auto }),
+    ...(reserved === undefined ? {} : { reserved }),
+  };
+  const model = (window: number): ModelWindow => ({
+    context: window,
+    ...(output === undefined ? {} : { output }),
+    ...(input === undefined ? {} : { input }),
+  });
+  const limit = (window: number) => Math.max(usableTokens(model(window), settings), Math.floor(window / 2));
+  return {
+    name: "prune-then-summarize",
+    limit,
+    shouldCompact: (_, { window, tokens }) =>
+      tokens > limit(window) && isOverflow(tokens, model(window), settings),
+    choose: (context, budget) => pruned(context, budget, limit(budget.window), prune),
+  };
+}
+
+function pruned(
+  context: Context,
+  budget: CompactionBudget,
+  limit: number,
+  options: PruneOptions,
+): CompactionChoice | undefined {
+  const { tokens, trigger = "manual", estimate } = budget;
+  const { items } = context;
+  const prune = planPrune(context, { ...options, ...(estimate === undefined ? {} : { estimate }) });
+  const edits: ContextEditDraft[] = [...(prune?.drafts ?? [])];
+  const byItself = trigger === "pre-turn" || trigger === "mid-turn";
+  if (prune !== undefined && byItself && tokens - prune.tokens <= limit) {
+    return { keepFrom: 0, edits, parts: [] };
+  }
+  if (trigger === "overflow") edits.push(...textOnly(items[newestUserMessage(items)]));
+  const targets = editsByTarget(edits);
+  const shown = items.flatMap((item) => editedItem(item, targets.get(item.entryId)) ?? []);
+  return { keepFrom: items.length, edits, parts: [{ items: shown, prompt: continuationPrompt }] };
+}
+
+/** The message with attachments and images as words, since one of them may be what was too large. */
+function textOnly(item: ContextItem | undefined): readonly ContextEditDraft[] {
+  if (item?.message.role !== "user" || typeof item.message.content === "string") return [];
+  const { content } = item.message;
+  if (content.every((block) => block.type === "text" && block.resource === undefined)) return [];
+  const texts = content.map((block) => ({
+    type: "text" as const,
+    text: block.type === "text" ? block.text : imageText(block),
+  }));
+  return [contentEdit(item.entryId, texts)];
+}
