@@ -7,6 +7,7 @@ import {
   mergeCoveredResources,
   readCoveredResources,
 } from "./covered.js";
+import { coveredCalls } from "./covered-calls.js";
 import { editedItem, editsByTarget, omission } from "./edited.js";
 import { fittingEdits } from "./fit.js";
 import { isInitialContext, isModelSwitch } from "./initial-context.js";
@@ -211,7 +212,7 @@ export function settlePlan(
     ...(initialContext === undefined ? {} : { initialContext }),
     ...(systemMessage === undefined ? {} : { systemMessage }),
     files: fileLedger(
-      { items: covered },
+      { items: coveredCalls(items, from, retained) },
       {
         ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
         ...(options.tools === undefined ? {} : { tools: options.tools }),

@@ -51,8 +51,8 @@ export function fileLedger(context: Pick<Context, "items">, options: FileLedgerO
       }
     }
     for (let pair = pairs[next]; pair?.callAt === at; pair = pairs[++next]) {
-      const last = items[pair.resultAt ?? at];
-      if (last?.origin === "retained") continue;
+      // What a compaction retained it has in its details, but for calls that had no result there yet.
+      if (pair.resultAt !== undefined && items[pair.resultAt]?.origin === "retained") continue;
       for (const step of stepsOfCall(pair.call, pair.result, tools, paths)) steps.push(step);
     }
   });
