@@ -11,6 +11,7 @@ export {
   summarizeBranch,
 } from "./branch.js";
 export { compact } from "./compact.js";
+export type { CompactionPlan, PlanOptions, Reinjection } from "./compaction-plan.js";
 export {
   type CoveredResource,
   coveredResources,
@@ -49,7 +50,7 @@ export {
 } from "./ledger/index.js";
 export type { CompactableSession, CompactionResult, CompactOptions, PlanAnswer } from "./options.js";
 export { isContextOverflow } from "./overflow.js";
-export { type CompactionPlan, type PlanOptions, planCompaction, type Reinjection } from "./plan.js";
+export { planCompaction } from "./plan.js";
 export {
   branchPrompt,
   checkpointPrompt,

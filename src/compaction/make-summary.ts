@@ -1,11 +1,11 @@
 import type { Context } from "../content/index.js";
+import type { CompactionPlan } from "./compaction-plan.js";
 import { resourceNotes } from "./covered.js";
 import type { WrittenSummary } from "./drafts.js";
 import { type Generation, summarizePart } from "./generate.js";
 import { irreducible } from "./irreducible.js";
 import { ledgerText } from "./ledger/index.js";
-import type { CompactOptions, PlanAnswer } from "./options.js";
-import type { CompactionPlan } from "./plan.js";
+import type { SettledCompactOptions, PlanAnswer } from "./options.js";
 import type { SummaryPart } from "./strategy.js";
 import { verify } from "./verify.js";
 
@@ -27,7 +27,7 @@ const leastTokens = 256;
 export async function makeSummary(
   context: Context,
   plan: CompactionPlan,
-  options: CompactOptions,
+  options: SettledCompactOptions,
   generation: Generation,
   answer: PlanAnswer | undefined,
 ): Promise<MadeSummary | undefined> {
@@ -57,7 +57,7 @@ export async function makeSummary(
 
 async function summaryOf(
   plan: CompactionPlan,
-  { strategy }: CompactOptions,
+  { strategy }: SettledCompactOptions,
   generation: Generation,
   answer: PlanAnswer | undefined,
   attempt: number,

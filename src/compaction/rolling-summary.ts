@@ -1,5 +1,6 @@
 import type { Context } from "../content/index.js";
 import { integerOption } from "../internal/arguments.js";
+import { withoutResourceNotes } from "./covered.js";
 import { findCutPoint } from "./cut-point.js";
 import { stripLedgerText } from "./ledger/index.js";
 import { checkpointPrompt, turnPrefixPrompt } from "./prompts.js";
@@ -69,7 +70,7 @@ function rolling(
 ): CompactionChoice | undefined {
   const from = headLength(items);
   const earlier = items.find(({ message }) => message.role === "compactionSummary")?.message;
-  const previous = earlier?.role === "compactionSummary" ? stripLedgerText(earlier.summary) : undefined;
+  const previous = earlier?.role === "compactionSummary" ? withoutResourceNotes(stripLedgerText(earlier.summary)) : undefined;
   const { keepFrom, turnStart = keepFrom } = least
     ? { keepFrom: items.length }
     : findCutPoint(items, { keepTokens, from, ...(estimate === undefined ? {} : { estimate }) });
