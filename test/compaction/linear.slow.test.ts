@@ -56,7 +56,7 @@ describe("the time taken grows no faster than the input", () => {
     "[User]: \n",
     "reduce the length of ",
   ])("a text of %j", (piece) => {
-    const text = (size: number) => piece.repeat(size);
+    const text = (size: number) => piece.repeat((8 * size) / piece.length);
     const message = (size: number) => toolResult({ id: "c", name: "bash" }, text(size), text(size));
     expect(exponentOf(40_000, text, (of) => truncateText(of))).toBeLessThan(maxExponent);
     expect(exponentOf(40_000, message, (of) => truncateToolResult(of))).toBeLessThan(maxExponent);
