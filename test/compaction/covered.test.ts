@@ -27,7 +27,7 @@ describe("coveredResources", () => {
   test("are the images and files of the items, each once, by where they come last", () => {
     fc.assert(
       fc.property(fc.array(fc.array(resource, { maxLength: 3 }), { maxLength: 4 }), (lists) => {
-        const twice = [...lists, ...lists];
+        const twice = [...lists, ...lists.toReversed()];
         const { items } = contextOf(
           twice.map((list, at) =>
             at % 2 ? toolResult({ id: "", name: "" }, ...list) : userMessage(...list),
