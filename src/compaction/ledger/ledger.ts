@@ -47,7 +47,7 @@ export function fileLedger(context: Pick<Context, "items">, options: FileLedgerO
   items.forEach(({ message, origin }, at) => {
     if (message.role === "compactionSummary" || message.role === "branchSummary") {
       if (origin !== "retained") {
-        steps.push(carriedStep((message as { readonly details?: unknown }).details, paths));
+        steps.push(carriedStep(message.details, paths));
       }
     }
     for (let pair = pairs[next]; pair?.callAt === at; pair = pairs[++next]) {

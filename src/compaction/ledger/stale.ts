@@ -40,7 +40,6 @@ export async function staleFiles(
 ): Promise<readonly StaleFile[]> {
   const concurrency = integerOption("concurrency", options.concurrency, defaultConcurrency, 1);
   const { signal } = options;
-  signal?.throwIfAborted();
   const asked = ledger.files.filter(({ unconfirmed }) => unconfirmed !== true);
   const found: (StaleFile | undefined)[] = new Array(asked.length);
   let next = 0;
@@ -81,7 +80,6 @@ async function untilAborted(all: Promise<unknown>, signal: AbortSignal): Promise
   signal.addEventListener("abort", stop, { once: true });
   try {
     await Promise.race([all, aborted]);
-    signal.throwIfAborted();
   } finally {
     signal.removeEventListener("abort", stop);
   }
