@@ -30,11 +30,13 @@ export interface FileLedgerOptions {
  *
  * @example
  * ```ts
- * const ledger = fileLedger(contextOf(messages), {
+ * const call = { type: "toolCall", id: "c1", name: "save", arguments: { target: "/repo/src/a.ts" } } as const;
+ * const asked = assistantMessage({ provider: "p", model: "m" }, call);
+ * const ledger = fileLedger(contextOf([asked, toolResult(call, "saved")]), {
  *   cwd: "/repo",
  *   tools: { ...fileTools, save: { operation: "write", path: "target" } },
  * });
- * ledger.files; // [{ path: "src/a.ts", operations: ["read", "modified"], step: 2 }]
+ * ledger.files; // [{ path: "src/a.ts", operations: ["modified"], step: 1 }]
  * ```
  */
 export function fileLedger(context: Pick<Context, "items">, options: FileLedgerOptions = {}): FileLedger {

@@ -30,6 +30,11 @@ export interface StaleFilesOptions {
  * is there; an empty string for what is there and has no hash, such as a directory. Unconfirmed files are not asked for,
  * since nothing is known of them. The result is in the order of the ledger.
  *
+ * @example
+ * ```ts
+ * const stale = await staleFiles({ files: [{ path: "a.ts", operations: ["read"], step: 1 }] }, () => undefined);
+ * stale[0]?.reason; // "missing"
+ * ```
  * @throws RangeError for a `concurrency` that is no integer of at least 1.
  * @throws the signal's reason when it aborts.
  */

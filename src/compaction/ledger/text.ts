@@ -21,6 +21,11 @@ export interface LedgerTextOptions {
  * such characters as `\u{a}`. An empty line stands before each block, so that the text can follow a summary as it is; without
  * files it is empty.
  *
+ * @example
+ * ```ts
+ * ledgerText({ files: [{ path: "a.ts", operations: ["deleted"], gone: true, step: 1 }] });
+ * // "\n\n<modified-files>\na.ts (deleted)\n</modified-files>"
+ * ```
  * @throws RangeError for a `maxFiles` that is no integer of at least 0.
  */
 export function ledgerText(ledger: FileLedger, options: LedgerTextOptions = {}): string {
