@@ -238,6 +238,24 @@ const shown: { readonly [name in DifferenceName]: (dir: string) => Promise<void>
     await session.close();
   },
 
+  async summaryDetails(dir) {
+    const session = await conversation(dir, user("a"), reply("b"));
+    const firstKeptEntryId = session.leafId as string;
+    const details = { readFiles: ["x"], modifiedFiles: [] };
+    await session.append([
+      { type: "compaction", summary: "sum", firstKeptEntryId, tokensBefore: 1, details },
+      { type: "branch_summary", fromId: "root", summary: "left", details },
+    ]);
+    const saying = (messages: readonly object[]) => messages.map((message) => "details" in message);
+    expect(saying(await ourMessages(session))).toEqual([true, false, true]);
+    expect(saying(piMessages(SessionManager.open(session.location as string)))).toEqual([
+      false,
+      false,
+      false,
+    ]);
+    await session.close();
+  },
+
   async systemOfCompaction(dir) {
     const session = await conversation(dir, user("a"), reply("b"));
     const systemMessage = { role: "system", content: "rules", timestamp: 3 } as const;

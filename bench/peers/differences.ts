@@ -22,6 +22,8 @@ export const differences = {
     "a tip that was moved, and nothing after it: a leaf entry keeps it here, pi takes that entry for the tip",
   contextEdit: "context_edit: taken out or replaced in contexts here, as it was in pi",
   retain: "context_pin and what a compaction retains: in context here, not in pi",
+  summaryDetails:
+    "what a summary's entry says for programs: along with its message in contexts here, not in pi",
   systemOfCompaction: "a compaction's system message: in context here, not in pi",
   systemMessage: "a system message: sent to the model here, dropped by pi when it makes messages for one",
   usage: "usage: an entry type of its own here, which pi has no call to write",

@@ -1,37 +1,121 @@
-import type { ContextItem, Resource } from "../content/index.js";
+import { type ContextItem, isResource, type StoredResource } from "../content/index.js";
+import { integerOption } from "../internal/arguments.js";
+import { isRecord } from "../internal/shape.js";
+import { label } from "./excerpt.js";
+import { coveredTag } from "./tags.js";
 
-/** A resource that a summary covers, as it stands in a compaction entry's details. */
+/** An image or a file that a summary covers, as a compaction entry keeps it in `details.resources`. */
 export interface CoveredResource {
   readonly resourceId: string;
-  readonly kind: Resource["kind"];
+  readonly kind: StoredResource["kind"];
+  /** Untrusted text; one line of at most 80 characters. */
   readonly name?: string;
+  /** As sniffed from the bytes. */
   readonly mediaType?: string;
 }
 
 /** How many resources {@link resourceNotes} lists. */
 export const defaultNotedResources = 100;
 
-/** The distinct resources that the items name, in order of their first appearance. */
-export function coveredResources(_items: readonly ContextItem[]): readonly CoveredResource[] {
-  return [];
+/**
+ * The images and files that the items name, each once, in the order in which they come last. Links are none of them: there
+ * is nothing of them to see again.
+ */
+export function coveredResources(items: readonly ContextItem[]): readonly CoveredResource[] {
+  const found: CoveredResource[] = [];
+  for (const { message } of items) {
+    if (!("content" in message) || typeof message.content === "string") continue;
+    for (const block of message.content) {
+      if (block.type !== "text" || !isResource(block.resource) || block.resource.kind === "link") continue;
+      found.push(covered(block.resource));
+    }
+  }
+  return mergeCoveredResources(found);
 }
 
-/** Reads `resources` of a compaction entry's details, leaving out what is none. Never throws. */
-export function readCoveredResources(_details: unknown): readonly CoveredResource[] {
-  return [];
-}
-
-/** One list of several, each resource once, the first that names it wins. */
+/** Several lists as one, the oldest first: each resource once, where it comes last. */
 export function mergeCoveredResources(
   ...lists: readonly (readonly CoveredResource[])[]
 ): readonly CoveredResource[] {
-  return lists.flat();
+  const merged = new Map<string, CoveredResource>();
+  for (const list of lists) {
+    for (const resource of list) {
+      merged.delete(resource.resourceId);
+      merged.set(resource.resourceId, resource);
+    }
+  }
+  return [...merged.values()];
 }
 
-/** The text that closes a summary which covers resources; "" where there are none. */
+/** What `details.resources` of a compaction entry lists; what is none of it is left out. Never throws. */
+export function readCoveredResources(details: unknown): readonly CoveredResource[] {
+  const list = isRecord(details) ? details.resources : undefined;
+  if (!Array.isArray(list)) return [];
+  return list.flatMap((item: unknown) => {
+    if (!isRecord(item)) return [];
+    const { resourceId, kind, name, mediaType } = item;
+    if (typeof resourceId !== "string" || !/^res_[0-9a-f]{16}$/.test(resourceId)) return [];
+    if (kind !== "image" && kind !== "file") return [];
+    const texts = {
+      ...(typeof name === "string" ? { name } : {}),
+      ...(typeof mediaType === "string" ? { mediaType } : {}),
+    };
+    return [covered({ resourceId, kind, ...texts })];
+  });
+}
+
+/**
+ * The text that closes a summary which covers images or files: that a description of one is not it, and the ids under which
+ * a model can ask to see them again; the newest, and how many others there are. "" where there are none.
+ *
+ * @throws RangeError when `maxResources` is no integer from 0 on.
+ * @example
+ * ```ts
+ * resourceNotes([{ resourceId: "res_0123456789abcdef", kind: "image", name: "screen.png", mediaType: "image/png" }]);
+ * ```
+ */
 export function resourceNotes(
-  _resources: readonly CoveredResource[],
-  _options: { readonly maxResources?: number } = {},
+  resources: readonly CoveredResource[],
+  options: {
+    /** How many are listed; at least 0. By default {@link defaultNotedResources}. */
+    readonly maxResources?: number;
+  } = {},
 ): string {
-  return "";
+  const max = integerOption("maxResources", options.maxResources, defaultNotedResources, 0);
+  if (resources.length === 0) return "";
+  const shown = resources.slice(Math.max(0, resources.length - max));
+  const rest = resources.length - shown.length;
+  return [
+    `<${coveredTag}>`,
+    "The messages that this summary stands for came with images or files. What it says of them is a description,",
+    "and a description of an image is not the image. Ask to view one again, by its id, before relying on details:",
+    ...(rest === 0 ? [] : [`- ${rest} older ones, not listed here`]),
+    ...shown.map(({ resourceId, kind, name, mediaType }) =>
+      [
+        `- ${resourceId}`,
+        name === undefined ? kind : `${kind} ${name}`,
+        ...(mediaType ? [mediaType] : []),
+      ].join(", "),
+    ),
+    `</${coveredTag}>`,
+  ].join("\n");
+}
+
+/** A summary without the {@link resourceNotes} that close it, so that a model which brings it up to date does not copy them. */
+export function withoutResourceNotes(summary: string): string {
+  const start = summary.lastIndexOf(`<${coveredTag}>\n`);
+  const closing = `</${coveredTag}>`;
+  const end = start < 0 ? -1 : summary.indexOf(closing, start);
+  if (end < 0) return summary;
+  const after = summary.slice(end + closing.length);
+  return summary.slice(0, start).trimEnd() + (after.trim() === "" ? "" : `\n\n${after.trim()}`);
+}
+
+function covered(
+  resource: Pick<StoredResource, "resourceId" | "kind" | "name"> & { readonly mediaType?: string },
+): CoveredResource {
+  const { resourceId, kind } = resource;
+  const name = label(resource.name ?? "");
+  const mediaType = label(resource.mediaType ?? "");
+  return { resourceId, kind, ...(name === "" ? {} : { name }), ...(mediaType === "" ? {} : { mediaType }) };
 }

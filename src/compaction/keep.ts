@@ -37,14 +37,18 @@ export function keptItems(context: Context, keepFrom: number, retain: readonly s
   if (newest >= 0 && newest < from) chosen.push(newest);
   const waiting = waitingCall(items);
   if (waiting < from && waiting >= 0) chosen.push(waiting);
-  const retained = withPairs(items, from, chosen).filter((at) => isRetainable(items[at] as ContextItem));
+  const pinned = new Set(pins);
+  const retained = withPairs(items, from, chosen).filter((at) =>
+    isRetainable(items[at] as ContextItem, pinned),
+  );
   return { from, retained };
 }
 
 /** An item that can stand between a summary and what follows. */
-function isRetainable(item: ContextItem): boolean {
+function isRetainable(item: ContextItem, pinned: ReadonlySet<string>): boolean {
   const { role } = item.message;
-  return role !== "system" && role !== "compactionSummary" && !isInitialContext(item);
+  if (role === "system" || role === "compactionSummary") return false;
+  return !isInitialContext(item) || pinned.has(item.entryId);
 }
 
 /** The last assistant message where a call of it has no result yet and nobody spoke since, or -1. */

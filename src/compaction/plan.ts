@@ -181,7 +181,7 @@ export function settlePlan(
   const edits = new Map(editsByTarget(choice.edits ?? []));
   const stayingIds = new Set(staying.map(({ entryId }) => entryId));
   for (const targetId of edits.keys()) if (!stayingIds.has(targetId)) edits.delete(targetId);
-  for (const targetId of outdatedContext(items, from, options)) edits.set(targetId, omission(targetId));
+  for (const targetId of outdatedContext(context, from, options)) edits.set(targetId, omission(targetId));
   const systemMessage = foldSystemMessages(items);
   const initialContext = reinjected(items, retained, options);
   const kept = staying.flatMap((item) => {
@@ -239,12 +239,13 @@ function earlierResources(items: readonly ContextItem[]): readonly CoveredResour
 
 /** Ids of initial contexts that would stay, and are not to. */
 function outdatedContext(
-  items: readonly ContextItem[],
+  { items, pins }: Context,
   from: number,
   { initialContext }: PlanOptions,
 ): readonly string[] {
+  const pinned = new Set(pins);
   return items.flatMap((item, at) => {
-    if (!isInitialContext(item)) return [];
+    if (!isInitialContext(item) || pinned.has(item.entryId)) return [];
     // One that was retained may lie in the range that is kept now.
     const stays = item.origin === "retained" || (at >= from && initialContext !== undefined);
     return stays ? [item.entryId] : [];

@@ -1,30 +1,49 @@
-import type { ContextItem } from "../content/index.js";
+import {
+  type AssistantMessage,
+  type BashExecutionMessage,
+  type ContextItem,
+  describeResource,
+  type ImageBlock,
+  isResource,
+  type TextBlock,
+  toolCalls,
+} from "../content/index.js";
+import { integerOption } from "../internal/arguments.js";
+import { unreachable } from "../internal/unreachable.js";
+import { callsText } from "./call-text.js";
+import { excerpt, label } from "./excerpt.js";
+import { asSaid } from "./tags.js";
 
-/** How much of what a summariser is shown, in UTF-16 code units. Each cut says how much was left out. */
+/** How much a summariser is shown of what, in UTF-16 code units, each at least 0. What is over one is counted in its place. */
 export interface SerializeBounds {
-  /** All texts of a user's message. */
+  /** Of the texts of a user's message. */
   readonly user: number;
-  /** All texts of a model's message. */
+  /** Of the texts of a model's message. */
   readonly assistant: number;
-  /** All reasoning of a model's message. */
+  /** Of the reasoning of a model's message. */
   readonly thinking: number;
-  /** One argument of a call. */
+  /** Of one argument of a call. */
   readonly argument: number;
-  /** All calls of a model's message. */
+  /** Of all calls of a model's message. */
   readonly calls: number;
-  /** All texts of a tool's result. */
+  /** Of the texts of a tool's result. */
   readonly toolResult: number;
-  /** A command that the user ran. */
+  /** Of a command that the user ran. */
   readonly command: number;
-  /** What it printed. */
+  /** Of what it printed. */
   readonly output: number;
-  /** An earlier summary, of a compaction or a branch. */
+  /** Of an earlier summary, of a compaction or a branch. */
   readonly summary: number;
-  /** A message of an extension. */
+  /** Of an extension's message. */
   readonly custom: number;
+  /** How many images and attachments of a message are named. */
+  readonly attachments: number;
 }
 
-/** The bounds by default. 2,000 of a tool's result are pi 0.73.1's; what pi leaves open is bounded too. */
+/**
+ * The bounds by default. 2,000 of a tool's result are pi 0.73.1's (`core/compaction/utils.js`, read 2026-11-22), which
+ * bounds nothing else: one long message makes a session there that no model can summarise.
+ */
 export const serializeBounds: SerializeBounds = {
   user: 20_000,
   assistant: 20_000,
@@ -36,17 +55,149 @@ export const serializeBounds: SerializeBounds = {
   output: 2_000,
   summary: 60_000,
   custom: 8_000,
+  attachments: 50,
 };
 
-/** An item as text for a summariser; "" for one that says nothing. Never throws on content. */
-export function serializeItem(_item: ContextItem, _bounds: Partial<SerializeBounds> = {}): string {
-  return "";
+/**
+ * Items as text for a summariser, with a blank line between them: who said it, and what. It can stand between the tags of
+ * a request: nothing in it closes or opens one, and nobody in it can speak as somebody else. Attachments keep their
+ * descriptors, and never show their bytes. Well-formed, bounded for each item, and linear in the items; the same text for the
+ * same items.
+ *
+ * @throws RangeError for a bound that is no integer from 0 on.
+ * @example
+ * ```ts
+ * const call = { type: "toolCall" as const, id: "c1", name: "read", arguments: { path: "a.txt" } };
+ * const { items } = contextOf([
+ *   userMessage("What is in it?"),
+ *   assistantMessage({ provider: "anthropic", model: "m" }, call),
+ *   toolResult(call, "Nothing."),
+ * ]);
+ * serializeItems(items);
+ * // '[User]: What is in it?\n\n[Assistant tool calls]: read(path="a.txt")\n\n[Tool result of read]: Nothing.'
+ * ```
+ */
+export function serializeItems(items: readonly ContextItem[], bounds: Partial<SerializeBounds> = {}): string {
+  const checked = checkedBounds(bounds);
+  return items
+    .map((item) => itemText(item, checked))
+    .filter((text) => text !== "")
+    .join(betweenItems);
 }
 
-/** Items as text for a summariser, a blank line between them. */
-export function serializeItems(items: readonly ContextItem[], bounds: Partial<SerializeBounds> = {}): string {
-  return items
-    .map((item) => serializeItem(item, bounds))
+/**
+ * One item as {@link serializeItems} writes it; "" for one that says nothing, such as instructions, which a context keeps
+ * elsewhere, and what the user keeps from the model.
+ *
+ * @throws RangeError for a bound that is no integer from 0 on.
+ */
+export function serializeItem(item: ContextItem, bounds: Partial<SerializeBounds> = {}): string {
+  return itemText(item, checkedBounds(bounds));
+}
+
+/** Stands between two items. */
+const betweenItems = "\n\n";
+
+function checkedBounds(bounds: Partial<SerializeBounds>): SerializeBounds {
+  const checked: Record<string, number> = {};
+  for (const name of Object.keys(serializeBounds) as (keyof SerializeBounds)[]) {
+    checked[name] = integerOption(name, bounds[name], serializeBounds[name], 0);
+  }
+  return checked as unknown as SerializeBounds;
+}
+
+function itemText({ message }: ContextItem, bounds: SerializeBounds): string {
+  switch (message.role) {
+    case "user": {
+      const name = message.name === undefined ? "" : label(message.name);
+      return said(`User${name === "" ? "" : `, ${name}`}`, contentText(message.content, bounds.user, bounds));
+    }
+    case "assistant":
+      return assistantText(message, bounds);
+    case "toolResult": {
+      const text = contentText(message.content, bounds.toolResult, bounds);
+      const kind = message.isError ? "Tool error" : "Tool result";
+      return said(`${kind} of ${label(message.toolName)}`, text === "" ? "(no output)" : text);
+    }
+    case "bashExecution":
+      return message.excludeFromContext === true ? "" : said("User ran", bashText(message, bounds));
+    case "custom":
+      return said(
+        `Message of ${label(message.customType)}`,
+        contentText(message.content, bounds.custom, bounds),
+      );
+    case "compactionSummary":
+      return said("Earlier summary", excerpt([message.summary], bounds.summary));
+    case "branchSummary":
+      return said("Summary of a branch that was left", excerpt([message.summary], bounds.summary));
+    case "system":
+      return "";
+    default:
+      return unreachable(message);
+  }
+}
+
+function said(role: string, text: string): string {
+  return text === "" ? "" : `[${role}]: ${asSaid(text)}`;
+}
+
+function assistantText(message: AssistantMessage, bounds: SerializeBounds): string {
+  const thinking: string[] = [];
+  const texts: string[] = [];
+  for (const block of message.content) {
+    if (block.type === "thinking" && block.redacted !== true) thinking.push(block.thinking);
+    else if (block.type === "text") texts.push(block.text);
+  }
+  return [
+    said("Assistant thinking", excerpt(thinking, bounds.thinking)),
+    said("Assistant", excerpt(texts, bounds.assistant)),
+    said("Assistant tool calls", callsText(toolCalls(message), bounds)),
+  ]
     .filter((text) => text !== "")
-    .join("\n\n");
+    .join(betweenItems);
+}
+
+function bashText(message: BashExecutionMessage, bounds: SerializeBounds): string {
+  const { command, output, exitCode, cancelled } = message;
+  const end = cancelled ? "(cancelled)" : exitCode ? `(exit code ${exitCode})` : "";
+  const parts = [excerpt([command], bounds.command), excerpt([output], bounds.output), end];
+  return parts.filter((part) => part !== "").join("\n");
+}
+
+/** In order where all of it has room; else what has none is left out of the texts, and the descriptors follow. */
+function contentText(
+  content: string | readonly (TextBlock | ImageBlock)[],
+  max: number,
+  { attachments }: SerializeBounds,
+): string {
+  if (typeof content === "string") return excerpt([content], max);
+  const texts: string[] = [];
+  const descriptors: string[] = [];
+  const all: string[] = [];
+  let length = 0;
+  for (const block of content) {
+    const descriptor = descriptorOf(block);
+    if (descriptor !== undefined) {
+      descriptors.push(descriptor);
+      all.push(descriptor);
+    } else if (block.type === "text") {
+      texts.push(block.text);
+      all.push(block.text);
+      length += block.text.length;
+    }
+  }
+  if (length + texts.length <= max + 1 && descriptors.length <= attachments) return all.join("\n");
+  const shown = descriptors.slice(0, attachments);
+  const rest = descriptors.length - shown.length;
+  const note = rest === 0 ? [] : [`[… ${rest} attachments left out …]`];
+  return [excerpt(texts, max), ...shown, ...note].filter((text) => text !== "").join("\n");
+}
+
+function descriptorOf(block: TextBlock | ImageBlock): string | undefined {
+  if (block.type === "image") {
+    const bytes = Math.floor((block.data.length * 3) / 4);
+    return `[image ${label(block.mimeType)}, about ${bytes} bytes]`;
+  }
+  // The block's own text may be anything; only its descriptor is short and says what it is.
+  return isResource(block.resource) ? describeResource(block.resource) : undefined;
 }

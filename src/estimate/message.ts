@@ -9,11 +9,11 @@ import type {
   ToolCall,
 } from "../content/index.js";
 import { describe } from "../internal/arguments.js";
+import { jsonPieces } from "../internal/json-pieces.js";
 import { unreachable } from "../internal/unreachable.js";
 import { estimatePdfTokens, type PdfFamily } from "./document.js";
 import { estimateImageTokens, mostImageTokens } from "./image.js";
 import type { ImageFamily, ImageTokenRule } from "./image-rules.js";
-import { jsonPieces } from "./json.js";
 import { byRuns, type TextEstimator } from "./text.js";
 
 /** How {@link estimateMessageTokens} counts. */
