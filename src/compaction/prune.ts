@@ -1,4 +1,13 @@
-import type { Context } from "../content/index.js";
+import {
+  type Context,
+  type ContextItem,
+  type ContextMessage,
+  type ToolPair,
+  type ToolResultMessage,
+  toolPairs,
+} from "../content/index.js";
+import { estimateMessageTokens } from "../estimate/index.js";
+import { integerOption } from "../internal/arguments.js";
 import type { ContextEditDraft, MessageEstimator } from "./strategy.js";
 
 /** Stands in a context for a tool's output that was pruned; the entry keeps the output. opencode's words. */
@@ -36,7 +45,77 @@ export interface PrunePlan {
   readonly tokens: number;
 }
 
-/** Which old tool output to clear from a context; undefined where that frees too little. Pure. */
-export function planPrune(_context: Context, _options: PruneOptions = {}): PrunePlan | undefined {
-  return undefined;
+/**
+ * Which old output of tools to clear from a context, without a model: opencode's rule. Output of the last two turns stays, and
+ * before them the newest 40,000 tokens of it; what is older is cleared, if it is more than 20,000 tokens. The walk back ends
+ * at a summary and at output that was cleared before. Errors stay, and so does what a protected tool gave, what is pinned or
+ * belongs to a pinned call, and a result without its call: they count nothing either. Pure, and linear in the context.
+ *
+ * The drafts are context edits: the entries keep the output, and a later edit can bring it back.
+ *
+ * @returns undefined where too little would be freed
+ * @throws RangeError for a count that is no integer from 0 on.
+ * @see https://github.com/anomalyco/opencode `packages/opencode/src/session/compaction.ts`, `prune`, at commit 001aa6c (read
+ * 2026-11-22): the result that passes the 40,000 is cleared itself, and both comparisons are `>`.
+ * @example
+ * ```ts
+ * const plan = planPrune(await session.context());
+ * if (plan !== undefined) await session.append(plan.drafts);
+ * ```
+ */
+export function planPrune(context: Context, options: PruneOptions = {}): PrunePlan | undefined {
+  const skipTurns = integerOption("skipTurns", options.skipTurns, pruneDefaults.skipTurns, 0);
+  const protect = integerOption("protectTokens", options.protectTokens, pruneDefaults.protectTokens, 0);
+  const minimum = integerOption("minimumTokens", options.minimumTokens, pruneDefaults.minimumTokens, 0);
+  const estimate: MessageEstimator = options.estimate ?? ((message) => estimateMessageTokens(message));
+  const isSpared = sparedIn(context, new Set(options.protectedTools ?? pruneDefaults.protectedTools));
+  const entryIds: string[] = [];
+  let turns = 0;
+  let total = 0;
+  let tokens = 0;
+  for (let at = context.items.length - 1; at >= 0; at--) {
+    const item = context.items[at] as ContextItem;
+    const { message } = item;
+    if (message.role === "user") turns++;
+    if (turns < skipTurns) continue;
+    if (isSummary(message)) break;
+    if (message.role !== "toolResult" || message.isError || isSpared(at)) continue;
+    if (item.edited === true && isCleared(message)) break;
+    const size = estimate(message);
+    total += size;
+    if (total <= protect) continue;
+    tokens += size;
+    entryIds.push(item.entryId);
+  }
+  if (tokens <= minimum) return undefined;
+  entryIds.reverse();
+  return { drafts: entryIds.map(clearing), entryIds, tokens };
+}
+
+function isSummary(message: ContextMessage): boolean {
+  return message.role === "compactionSummary" || (message.role === "assistant" && message.summary === true);
+}
+
+function isCleared({ content }: ToolResultMessage): boolean {
+  const [block] = content;
+  return content.length === 1 && block?.type === "text" && block.text === prunedOutput;
+}
+
+/** Whether the result at an index stays whatever its size: of a protected tool, pinned with its call, or without one. */
+function sparedIn({ items, pins }: Context, tools: ReadonlySet<string>): (at: number) => boolean {
+  const calls = new Map<number, ToolPair>();
+  for (const pair of toolPairs(items.map(({ message }) => message)).pairs) {
+    if (pair.resultAt !== undefined) calls.set(pair.resultAt, pair);
+  }
+  const pinned = new Set(pins);
+  const isPinned = (at: number) => pinned.has(items[at]?.entryId ?? "");
+  return (at) => {
+    const pair = calls.get(at);
+    if (pair === undefined) return true;
+    return isPinned(at) || isPinned(pair.callAt) || tools.has(pair.call.name);
+  };
+}
+
+function clearing(targetId: string): ContextEditDraft {
+  return { type: "context_edit", targetId, replacement: { content: [{ type: "text", text: prunedOutput }] } };
 }

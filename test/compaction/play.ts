@@ -38,7 +38,12 @@ const strategies = (tokens: number): readonly CompactionStrategy[] => [
   rollingSummary({ reserveTokens: Math.floor(tokens / 4), keepRecentTokens: Math.floor(tokens / 5) }),
   rollingSummary({ reserveTokens: 0, keepRecentTokens: Math.floor(tokens / 3) }),
   recentUserMessages({ keepUserTokens: Math.floor(tokens / 8) }),
-  pruneThenSummarize({ output: Math.max(1, Math.floor(tokens / 4)), protectTokens: 50, minimumTokens: 20 }),
+  pruneThenSummarize({
+    output: Math.max(1, Math.floor(tokens / 4)),
+    skipTurns: 1,
+    protectTokens: 20,
+    minimumTokens: 10,
+  }),
   careless(0.3),
   careless(0.8),
 ];

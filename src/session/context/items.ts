@@ -14,6 +14,58 @@ export interface ItemParts {
   /** In path order. */
   readonly edits: readonly (SessionEntry | UnknownEntry | undefined)[];
   readonly compaction: (SessionEntry & { readonly type: "compaction" }) | undefined;
+  /** Ids of results that went with their calls, out of messages which are not shown; see {@link resultsLost}. */
+  readonly lost?: ReadonlySet<string>;
+}
+
+/** The latest edit of each entry that is edited. */
+export function latestEdits(entries: ItemParts["edits"]): ReadonlyMap<string, Replacement> {
+  const edits = new Map<string, Replacement>();
+  for (const entry of entries)
+    if (entry?.type === "context_edit") edits.set(entry.targetId, entry.replacement);
+  return edits;
+}
+
+/** Whether a result before the compaction answers a call that no shown message before it has. */
+export function hasStrayResult({
+  needed,
+  beforeCompaction,
+}: Pick<ItemParts, "needed" | "beforeCompaction">): boolean {
+  const called = new Set<string>();
+  for (let at = 0; at < beforeCompaction; at++) {
+    const entry = needed[at];
+    if (entry?.type !== "message") continue;
+    const { message } = entry;
+    if (message.role === "assistant") for (const { id } of toolCalls(message)) called.add(id);
+    else if (message.role === "toolResult" && !called.has(message.toolCallId)) return true;
+  }
+  return false;
+}
+
+/**
+ * Ids of the results among entries, in path order, whose call the latest message that is edited or shown and has it has lost.
+ *
+ * @param isShown whether an entry is in the context; of the others only edited messages need to be there
+ */
+export function resultsLost(
+  entries: ItemParts["needed"],
+  edits: ReadonlyMap<string, Replacement>,
+  isShown: (id: string) => boolean,
+): ReadonlySet<string> {
+  const lostCalls = new Set<string>();
+  const lost = new Set<string>();
+  for (const entry of entries) {
+    if (entry?.type !== "message") continue;
+    const { message } = entry;
+    if (message.role === "toolResult" && lostCalls.has(message.toolCallId)) lost.add(entry.id);
+    if (message.role !== "assistant") continue;
+    if (isShown(entry.id)) for (const { id } of toolCalls(message)) lostCalls.delete(id);
+    else {
+      const item = itemOf(entry, new Set()) as ContextItem;
+      noteDroppedCalls(lostCalls, message, applyEdit(item, edits.get(entry.id))?.message);
+    }
+  }
+  return lost;
 }
 
 type Replacement = EntryMap["context_edit"]["replacement"];
@@ -24,9 +76,7 @@ type Replacement = EntryMap["context_edit"]["replacement"];
  */
 export function assembleItems(parts: ItemParts): readonly ContextItem[] {
   const { compaction, needed, retained } = parts;
-  const edits = new Map<string, Replacement>();
-  for (const entry of parts.edits)
-    if (entry?.type === "context_edit") edits.set(entry.targetId, entry.replacement);
+  const edits = latestEdits(parts.edits);
   const head: ContextItem[] = [];
   if (compaction !== undefined && edits.get(compaction.id) !== null) {
     const { id: entryId, systemMessage, summary, tokensBefore, details } = compaction;
@@ -50,6 +100,7 @@ export function assembleItems(parts: ItemParts): readonly ContextItem[] {
     const { role } = item.message;
     // The compaction's own system message is what was in force there; the ones before it are part of that.
     if (role === "system" && i < parts.beforeCompaction && compaction?.systemMessage !== undefined) continue;
+    if (parts.lost?.has(entry.id)) continue;
     if (edits.size === 0) {
       items.push(item);
       continue;

@@ -1,7 +1,7 @@
 import type { Context, ContextItem } from "../../content/index.js";
 import type { SessionEntry, UnknownEntry } from "../entries.js";
 import { noRow, type TreeRows } from "../tree/rows.js";
-import { assembleItems } from "./items.js";
+import { assembleItems, hasStrayResult, latestEdits, resultsLost } from "./items.js";
 
 /** What a step asks for: the bodies of these rows. It is resumed with a look-up of them. */
 export type BodySteps<T> = Generator<
@@ -67,13 +67,11 @@ export function* builtSteps(rows: TreeRows, leaf: number): BodySteps<BuiltContex
   const bodyOf = yield others.length === 0 ? needed : [...needed, ...others];
   const edits = editRows.map(bodyOf);
   const retained = new Set(range.retained.map((at) => rows.id(path[at] as number)));
-  const items = assembleItems({
-    needed: needed.map(bodyOf),
-    beforeCompaction,
-    retained,
-    edits,
-    compaction,
-  });
+  const bodies = needed.map(bodyOf);
+  const lost = hasStrayResult({ needed: bodies, beforeCompaction })
+    ? yield* lostBefore(rows, path, needed.slice(0, beforeCompaction))
+    : nothing;
+  const items = assembleItems({ needed: bodies, beforeCompaction, retained, edits, compaction, lost });
   // One whose body cannot be read changes nothing. One from before the compaction has no more before it than that has.
   const lastEdit = edits.findLastIndex((entry) => entry?.type === "context_edit");
   const changedAfter = Math.max(beforeCompaction, editsAfter[lastEdit] ?? 0);
@@ -94,6 +92,29 @@ export function* builtSteps(rows: TreeRows, leaf: number): BodySteps<BuiltContex
   };
   const extensible = editRows.length === 0 && pinRows.length === 0 && !rows.isUnsettled;
   return { context, rows, leaf, shown: needed, extensible };
+}
+
+const nothing: ReadonlySet<string> = new Set();
+
+/**
+ * Results before the compaction whose call an edit took out of a message that the compaction covers: they stay out, though they
+ * are kept. Asked where a result has no call alone, since it reads every edit of the path.
+ */
+function* lostBefore(
+  rows: TreeRows,
+  path: Int32Array,
+  kept: readonly number[],
+): BodySteps<ReadonlySet<string>> {
+  const edit = rows.kindCode("context_edit");
+  const assistant = rows.kindCode("message/assistant");
+  const editRows = Array.from(path).filter((row) => rows.kindAt(row) === edit);
+  if (editRows.length === 0) return nothing;
+  const edits = latestEdits(editRows.map(yield editRows));
+  const shown = new Set(kept);
+  const asked = Array.from(path).filter(
+    (row) => shown.has(row) || (rows.kindAt(row) === assistant && edits.has(rows.id(row))),
+  );
+  return resultsLost(asked.map(yield asked), edits, (id) => shown.has(rows.row(id)));
 }
 
 /**

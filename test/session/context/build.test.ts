@@ -267,6 +267,23 @@ describe("buildSessionContext", () => {
       expect(shown(chain(...entries, edit("e", "a", { content: "nothing" })))).toEqual(["a"]);
     });
 
+    test("leaves a result out whose call was taken out of a message that a compaction covers", () => {
+      const entries = [assistant("a", "c1", "c2"), user("b"), edit("e", "a", null), result("r", "c1")];
+      const kept = compaction("x", "b");
+      expect(shown(chain(...entries))).toEqual(["b"]);
+      expect(shown(chain(...entries, kept))).toEqual(["summary x", "b"]);
+      expect(shown(chain(...entries, compaction("x", "r")))).toEqual(["summary x"]);
+      // Taken back, as the file has it: the result of a call that is covered.
+      const block = { type: "toolCall", id: "c1", name: "read", arguments: {} };
+      const back = edit("f", "a", { content: [block] });
+      expect(shown(chain(...entries, back, kept))).toEqual(["summary x", "b", "r"]);
+      expect(shown(chain(assistant("a", "c1"), user("b"), result("r", "c1"), kept))).toEqual([
+        "summary x",
+        "b",
+        "r",
+      ]);
+    });
+
     test("keeps the result of a later call that has the same id again", () => {
       const session = chain(
         assistant("a", "c"),

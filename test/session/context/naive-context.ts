@@ -19,7 +19,10 @@ export function naiveContext(entries: readonly AnyEntry[], leafId: string | null
     return at >= start ? itemsOf(entry, at < compactionAt, compaction) : [];
   });
   const summary = compaction === undefined ? [] : summaryOf(path, compaction);
-  const inPathOrder = edited(path, shown);
+  const inPathOrder = edited(path, shown).filter((item) => {
+    const at = path.findIndex(({ id }) => id === item.entryId);
+    return at > compactionAt || !wentBeforeCompaction(path.slice(0, at), shown, path, item);
+  });
   const retained = retain
     .filter((id, at) => retain.indexOf(id) === at)
     .flatMap((id) => inPathOrder.filter(({ entryId, origin }) => entryId === id && origin === "retained"));
@@ -130,6 +133,37 @@ function wentWithItsCall(
     if (hasCall(before[above])) return true;
   }
   return false;
+}
+
+/** Whether the last message above that has the call of this result, and is shown or edited, is not shown and has lost it. */
+function wentBeforeCompaction(
+  above: readonly AnyEntry[],
+  shown: readonly ContextItem[],
+  path: readonly AnyEntry[],
+  { message: result }: ContextItem,
+): boolean {
+  if (result.role !== "toolResult") return false;
+  const hasCall = (content: unknown) =>
+    Array.isArray(content) &&
+    content.some((block) => block?.type === "toolCall" && block.id === result.toolCallId);
+  const isShown = (entry: AnyEntry) => shown.some(({ entryId }) => entryId === entry.id);
+  const edited = (entry: AnyEntry): unknown => {
+    const replacement = replacementOf(path, entry.id);
+    const [item] = itemsOf(entry, true, undefined);
+    if (replacement === null || item === undefined) return [];
+    const { message } = withContent(item, replacement?.content ?? []);
+    return "content" in message ? message.content : [];
+  };
+  const last = above.findLast(
+    (entry) =>
+      entry.type === "message" &&
+      entry.message.role === "assistant" &&
+      (isShown(entry)
+        ? hasCall(entry.message.content)
+        : replacementOf(path, entry.id) !== undefined &&
+          (hasCall(entry.message.content) || hasCall(edited(entry)))),
+  );
+  return last !== undefined && !isShown(last) && !hasCall(edited(last));
 }
 
 const blocksOf = {
