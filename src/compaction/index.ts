@@ -16,10 +16,12 @@ export {
   type CoveredResource,
   coveredResources,
   defaultNotedResources,
+  mergeCoveredResources,
   readCoveredResources,
+  resourceNotes,
+  withoutResourceNotes,
 } from "./covered.js";
 export { type CutPoint, type CutPointOptions, findCutPoint } from "./cut-point.js";
-export { keptTextTokens } from "./fit.js";
 export type { Generate, Generated, GenerateOptions, GeneratePrompt, RetryOptions } from "./generate.js";
 export {
   type CustomMessageDraft,
@@ -66,6 +68,7 @@ export {
   recentUserMessages,
   recentUserMessagesDefaults,
 } from "./recent-user-messages.js";
+export { type SummaryRequest, type SummaryRequestParts, summaryRequest } from "./request.js";
 export { type RollingSummaryOptions, rollingSummary, rollingSummaryDefaults } from "./rolling-summary.js";
 export { type SerializeBounds, serializeBounds, serializeItem, serializeItems } from "./serialize.js";
 export type {
@@ -92,7 +95,6 @@ export {
   type ModelWindow,
   type OverflowSettings,
   shouldCompact,
-  usableTokens,
 } from "./triggers.js";
 export {
   defaultOutputTokens,

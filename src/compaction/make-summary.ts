@@ -1,11 +1,10 @@
 import type { Context } from "../content/index.js";
+import { closed } from "./closing.js";
 import type { CompactionPlan } from "./compaction-plan.js";
-import { resourceNotes } from "./covered.js";
 import type { WrittenSummary } from "./drafts.js";
 import { type Generation, summarizePart } from "./generate.js";
 import { irreducible } from "./irreducible.js";
-import { ledgerText } from "./ledger/index.js";
-import type { SettledCompactOptions, PlanAnswer } from "./options.js";
+import type { PlanAnswer, SettledCompactOptions } from "./options.js";
 import type { SummaryPart } from "./strategy.js";
 import { verify } from "./verify.js";
 
@@ -38,7 +37,7 @@ export async function makeSummary(
   const attempts = answer?.summary === undefined ? generation.attempts : 1;
   for (let attempt = 1; ; attempt++) {
     const said = answer?.summary ?? (await summaryOf(plan, options, generation, answer, attempt));
-    const text = said + resourceNotes(plan.resources) + ledgerText(plan.files);
+    const text = closed(said, plan.resources, plan.files);
     const { tokensAfter, shortfall } = await verify(context, plan, text, options);
     generation.signal.throwIfAborted();
     if (shortfall === undefined) {

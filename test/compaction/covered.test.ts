@@ -1,15 +1,15 @@
 import fc from "fast-check";
-import { contextOf, toolResult, userMessage } from "sessile/content";
-import { describe, expect, test } from "vitest";
 import {
   type CoveredResource,
   coveredResources,
   mergeCoveredResources,
   readCoveredResources,
   resourceNotes,
+  serializeItems,
   withoutResourceNotes,
-} from "../../src/compaction/covered.js";
-import { serializeItems } from "../../src/compaction/serialize.js";
+} from "sessile/compaction";
+import { contextOf, toolResult, userMessage } from "sessile/content";
+import { describe, expect, test } from "vitest";
 import { message, resource } from "../arbitraries/messages.js";
 import { jsonValue, text } from "../arbitraries/values.js";
 

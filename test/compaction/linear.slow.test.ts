@@ -1,12 +1,17 @@
+import {
+  checkpointPrompt,
+  coveredResources,
+  isContextOverflow,
+  planPrune,
+  resourceNotes,
+  serializeItems,
+  summaryRequest,
+  truncateText,
+  truncateToolResult,
+  withoutResourceNotes,
+} from "sessile/compaction";
 import { assistantMessage, contextOf, toolResult, userMessage } from "sessile/content";
 import { describe, expect, test } from "vitest";
-import { coveredResources, resourceNotes, withoutResourceNotes } from "../../src/compaction/covered.js";
-import { isContextOverflow } from "../../src/compaction/overflow.js";
-import { checkpointPrompt } from "../../src/compaction/prompts.js";
-import { planPrune } from "../../src/compaction/prune.js";
-import { summaryRequest } from "../../src/compaction/request.js";
-import { serializeItems } from "../../src/compaction/serialize.js";
-import { truncateText, truncateToolResult } from "../../src/compaction/truncate.js";
 
 /** Between the sizes, time grows by less than the power 1.5 of the size; a busy machine is given five attempts. */
 const maxExponent = 1.5;
