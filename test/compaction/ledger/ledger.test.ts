@@ -75,8 +75,7 @@ describe("a ledger", () => {
 
   test("counts a retained call that had no result yet, as what became of it says", () => {
     const call = { type: "toolCall", id: "c", name: "edit", arguments: { path: "a" } } as const;
-    const asked = contextOf([assistantMessage([call], { provider: "p", model: "m" })])
-      .items[0] as ContextItem;
+    const asked = contextOf([assistantMessage({ provider: "p", model: "m" }, call)]).items[0] as ContextItem;
     const answered = (isError: boolean) => contextOf([{ ...toolResult(call, "done"), isError }]).items;
     const items = [summaryItem({}), { ...asked, origin: "retained" as const }];
     expect(fileLedger({ items }).files).toMatchObject([{ path: "a", unconfirmed: true }]);
