@@ -1,7 +1,7 @@
-import { type ContextMessage, contextOf, type Resource } from "sessile/content";
+import { type ContextMessage, contextOf } from "sessile/content";
 import { describe, expect, test } from "vitest";
 import { fittingEdits, keptTextTokens } from "../../src/compaction/fit.js";
-import { gave, lengthOf, told, user } from "./scripted.js";
+import { attachment, gave, lengthOf, told, user } from "./scripted.js";
 
 const long = "line of text\n".repeat(5000);
 const tokensOf = (messages: readonly ContextMessage[]) => messages.reduce((sum, of) => sum + lengthOf(of), 0);
@@ -48,9 +48,8 @@ describe("what is cut so that what is kept fits", () => {
   });
 
   test("attachments and images of a message stay", () => {
-    const resource = { resourceId: "res_1" } as unknown as Resource;
     const image = { type: "image" as const, data: "AAAA", mimeType: "image/png" };
-    const block = { type: "text" as const, text: "d", resource };
+    const block = { type: "text" as const, text: "d", resource: attachment };
     const message = { ...user(""), content: [{ type: "text" as const, text: long }, block, image] };
     const [edit] = fitting([message], 0);
     expect(edit?.replacement?.content).toEqual([

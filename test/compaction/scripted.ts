@@ -12,6 +12,7 @@ import type {
   AssistantMessage,
   ContextMessage,
   Message,
+  StoredResource,
   ToolCall,
   ToolResultMessage,
   Usage,
@@ -57,6 +58,18 @@ export function gave(toolCallId: string, text: string): ToolResultMessage {
 export function usage(input: number, more: Partial<Usage> = {}): Usage {
   return { input, output: 0, cacheRead: 0, cacheWrite: 0, ...more };
 }
+
+/** A picture's descriptor. */
+export const attachment: StoredResource = {
+  resourceId: "res_00000000000000aa",
+  kind: "image",
+  name: "a.png",
+  mediaType: "image/png",
+  size: 3072,
+  contentSha256: "a".repeat(64),
+  blob: `sha256:${"a".repeat(64)}`,
+  source: "import",
+};
 
 /** The characters that a message says: an estimator whose sums a reader can check. */
 export function lengthOf(message: ContextMessage): number {
