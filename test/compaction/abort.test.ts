@@ -24,6 +24,14 @@ test("throws the signal's reason, also where the promise never settles", async (
   await expect(waiting).rejects.toBe(reason);
 });
 
+test("a promise that fails after the signal aborted is nobody's fault: no unhandled rejection", async () => {
+  const reason = new Error("enough");
+  const failing = Promise.reject(new Error("late"));
+  await expect(untilAborted(failing, AbortSignal.abort(reason))).rejects.toBe(reason);
+  // One that is not handled is told of when the microtasks are done, and fails the run.
+  await new Promise((resolve) => setTimeout(resolve, 1));
+});
+
 test("a pause waits as long as it says, and its timer goes with the signal", async () => {
   vi.useFakeTimers();
   try {
