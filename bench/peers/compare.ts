@@ -95,7 +95,7 @@ export function contextView(context: Awaited<ReturnType<Session["context"]>>): C
 }
 
 /** Without what pi leaves out of the messages that it makes of summaries. */
-function asPi(message: ContextMessage): ContextMessage {
+export function asPi(message: ContextMessage): ContextMessage {
   if (message.role !== "compactionSummary" && message.role !== "branchSummary") return message;
   const { details: _details, ...rest } = message;
   return rest;

@@ -8,6 +8,13 @@ export {
   migrateSessionEntries,
   parseSessionEntries,
 } from "@mariozechner/pi-coding-agent";
+// What pi plans a compaction with; its package exports only a part of it.
+export {
+  type CompactionPreparation,
+  estimateContextTokens,
+  prepareCompaction,
+} from "../node_modules/@mariozechner/pi-coding-agent/dist/core/compaction/compaction.js";
+export { computeFileLists } from "../node_modules/@mariozechner/pi-coding-agent/dist/core/compaction/utils.js";
 export { SessionManager };
 export type PiEntry = SessionEntry;
 

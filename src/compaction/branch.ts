@@ -1,10 +1,11 @@
 import type { Context, ContextItem } from "../content/index.js";
 import { integerOption } from "../internal/arguments.js";
 import type { Session, SessionEntry, SessionTree } from "../session/index.js";
-import { coveredResources, resourceNotes } from "./covered.js";
+import { closed } from "./closing.js";
+import { coveredResources } from "./covered.js";
 import { defaultDelayMs, type Generate, type RetryOptions, summarizePart, type Tally } from "./generate.js";
 import { isInitialContext, isModelSwitch } from "./initial-context.js";
-import { type FileToolTable, fileLedger, ledgerDetails, ledgerText } from "./ledger/index.js";
+import { type FileToolTable, fileLedger, ledgerDetails } from "./ledger/index.js";
 import { isContextOverflow } from "./overflow.js";
 import { branchPrompt } from "./prompts.js";
 import type { SummaryPrompt } from "./strategy.js";
@@ -87,7 +88,7 @@ export async function summarizeBranch(
   );
   const files = fileLedger({ items }, { cwd: session.header.cwd, ...(tools === undefined ? {} : { tools }) });
   const resources = coveredResources(items);
-  const entry = await session.branchWithSummary(to, text + resourceNotes(resources) + ledgerText(files), {
+  const entry = await session.branchWithSummary(to, closed(text, resources, files), {
     details: { ...ledgerDetails(files), ...(resources.length === 0 ? {} : { resources }) },
     ...(tally.usage === undefined ? {} : { usage: tally.usage }),
     after: leafId,

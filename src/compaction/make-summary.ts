@@ -1,11 +1,10 @@
 import type { Context } from "../content/index.js";
-import { resourceNotes } from "./covered.js";
+import { closed } from "./closing.js";
+import type { CompactionPlan } from "./compaction-plan.js";
 import type { WrittenSummary } from "./drafts.js";
 import { type Generation, summarizePart } from "./generate.js";
 import { irreducible } from "./irreducible.js";
-import { ledgerText } from "./ledger/index.js";
-import type { CompactOptions, PlanAnswer } from "./options.js";
-import type { CompactionPlan } from "./plan.js";
+import type { PlanAnswer, SettledCompactOptions } from "./options.js";
 import type { SummaryPart } from "./strategy.js";
 import { verify } from "./verify.js";
 
@@ -27,7 +26,7 @@ const leastTokens = 256;
 export async function makeSummary(
   context: Context,
   plan: CompactionPlan,
-  options: CompactOptions,
+  options: SettledCompactOptions,
   generation: Generation,
   answer: PlanAnswer | undefined,
 ): Promise<MadeSummary | undefined> {
@@ -38,7 +37,7 @@ export async function makeSummary(
   const attempts = answer?.summary === undefined ? generation.attempts : 1;
   for (let attempt = 1; ; attempt++) {
     const said = answer?.summary ?? (await summaryOf(plan, options, generation, answer, attempt));
-    const text = said + resourceNotes(plan.resources) + ledgerText(plan.files);
+    const text = closed(said, plan.resources, plan.files);
     const { tokensAfter, shortfall } = await verify(context, plan, text, options);
     generation.signal.throwIfAborted();
     if (shortfall === undefined) {
@@ -57,7 +56,7 @@ export async function makeSummary(
 
 async function summaryOf(
   plan: CompactionPlan,
-  { strategy }: CompactOptions,
+  { strategy }: SettledCompactOptions,
   generation: Generation,
   answer: PlanAnswer | undefined,
   attempt: number,

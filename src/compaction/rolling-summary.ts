@@ -1,7 +1,7 @@
 import type { Context } from "../content/index.js";
 import { integerOption } from "../internal/arguments.js";
+import { withoutClosing } from "./closing.js";
 import { findCutPoint } from "./cut-point.js";
-import { stripLedgerText } from "./ledger/index.js";
 import { checkpointPrompt, turnPrefixPrompt } from "./prompts.js";
 import type { CompactionBudget, CompactionChoice, CompactionStrategy, SummaryPart } from "./strategy.js";
 import { defaultReserveTokens, shouldCompact } from "./triggers.js";
@@ -69,7 +69,7 @@ function rolling(
 ): CompactionChoice | undefined {
   const from = headLength(items);
   const earlier = items.find(({ message }) => message.role === "compactionSummary")?.message;
-  const previous = earlier?.role === "compactionSummary" ? stripLedgerText(earlier.summary) : undefined;
+  const previous = earlier?.role === "compactionSummary" ? withoutClosing(earlier.summary) : undefined;
   const { keepFrom, turnStart = keepFrom } = least
     ? { keepFrom: items.length }
     : findCutPoint(items, { keepTokens, from, ...(estimate === undefined ? {} : { estimate }) });
