@@ -118,6 +118,7 @@ async function tellStory(dir: string): Promise<void> {
   printChart(points);
   console.log(`\nAttempts to compact, in a window of ${window} tokens`);
   for (const line of attemptLines(agent.attempts)) console.log(`  ${line}`);
+  console.log(`  the model made calls again ${model.repeated} times, whose results it had not seen yet`);
   checkAttempts(agent.attempts);
   check("everything went wrong that can", summarizer.failed.size, 4);
 

@@ -39,7 +39,7 @@ export async function checkFiles(ledger: FileLedger, workspace: string, before: 
   check(
     "and every content",
     hashes,
-    there.map(({ path }) => [path, after.get(path)]),
+    there.map(({ path }) => [path, after.get(path) ?? "not there"]),
   );
   check("no file is stale", await staleFiles(ledger, probe), []);
   const path = there[0]?.path ?? "";
