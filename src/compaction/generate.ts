@@ -100,6 +100,8 @@ export async function summarizePart(
   const units = unitsOf(part.items);
   if (units.length === 0) return part.previous ?? nothingSaid;
   let summary = part.previous;
+  /** An answer may be the earlier summary word for word, so that comparing the two does not tell. */
+  let isAnswered = false;
   let leftOut = 0;
   /** What a request may hold, once one was refused. */
   let most = Number.POSITIVE_INFINITY;
@@ -120,6 +122,7 @@ export async function summarizePart(
     const text = await ask(request, generation, maxTokens);
     if (text !== undefined) {
       summary = text;
+      isAnswered = true;
       at += taken.length;
       leftOut = 0;
       dropped = 1;
@@ -133,7 +136,7 @@ export async function summarizePart(
       dropped *= 2;
     }
   }
-  if (summary === undefined || summary === part.previous) throw failed(generation, "overflow", undefined);
+  if (summary === undefined || !isAnswered) throw failed(generation, "overflow", undefined);
   return summary;
 }
 
