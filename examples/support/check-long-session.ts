@@ -1,5 +1,5 @@
 import { appendFile } from "node:fs/promises";
-import { join } from "node:path";
+import { resolve } from "node:path";
 import { type FileLedger, ledgerText, staleFiles } from "sessile/compaction";
 import { check } from "./check.js";
 import type { Attempt } from "./compacting-agent.js";
@@ -30,7 +30,7 @@ export async function checkFiles(ledger: FileLedger, workspace: string, before: 
   const after = await filesOnDisk(workspace);
   const there = ledger.files.filter(({ gone }) => !gone);
   const hashes = there.map(({ path, contentSha256 }) => [path, contentSha256]);
-  const probe = (path: string) => fileHash(join(workspace, path));
+  const probe = (path: string) => fileHash(resolve(workspace, path));
   check(
     "the ledger has what happened on disk",
     changesInLedger(ledger, before),
@@ -43,7 +43,7 @@ export async function checkFiles(ledger: FileLedger, workspace: string, before: 
   );
   check("no file is stale", await staleFiles(ledger, probe), []);
   const path = there[0]?.path ?? "";
-  await appendFile(join(workspace, path), "// Behind the agent's back.\n");
+  await appendFile(resolve(workspace, path), "// Behind the agent's back.\n");
   const stale = (await staleFiles(ledger, probe)).map(({ record, reason }) => [record.path, reason]);
   check("one that is changed behind the agent's back is", stale, [[path, "changed"]]);
   console.log(`\nThe ledger: ${ledger.files.length} files`);

@@ -107,13 +107,13 @@ export class CompactingAgent {
       trigger,
       initialContext: { content: instructions },
       generate: (prompt, options) => {
-        tooEarly = written() - before;
+        tooEarly ||= written() - before;
         return summarizer.generate(prompt, options);
       },
       retry: { delayMs: () => 0 },
     }).catch((error: unknown) => {
       if (!SessileError.is(error, "SUMMARY_FAILED") && !SessileError.is(error, "IRREDUCIBLE")) throw error;
-      tooEarly = written() - before;
+      tooEarly ||= written() - before;
       return error.code;
     });
     const attempt = { turn, strategy: strategy.name, trigger, outcome, tooEarly };

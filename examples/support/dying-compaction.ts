@@ -8,21 +8,24 @@ import type { Session, SessionStore } from "sessile/session";
 import { check } from "./check.js";
 import { ScriptedSummarizer } from "./scripted-summarizer.js";
 
-/** When a process dies: while its model is asked, right after the append began, or right after it was acknowledged. */
+/** When a process is killed: while its model is asked, about when it writes, or right after that was acknowledged. */
 const moments = ["asked", "appending", "appended"] as const;
 export type Moment = (typeof moments)[number];
 
-/** What the process does that is going to die. While the model is asked, it is killed from outside; else it does it itself. */
+const longMs = 60_000;
+
+/** What a process does that is going to be killed: compacts, and says how far it is. Whoever started it kills it then. */
 export async function dieWhileCompacting(session: Session, window: number, moment: Moment): Promise<void> {
   const dying: CompactableSession = {
     header: session.header,
     leafId: session.leafId,
     context: (leafId) => session.context(leafId),
     async append(drafts, options) {
-      const appended = session.append(drafts, options);
-      await (moment === "appended" ? appended : setTimeout(1));
-      process.kill(process.pid, "SIGKILL");
-      return appended;
+      console.log("appending");
+      const entries = await session.append(drafts, options);
+      console.log("appended");
+      await setTimeout(longMs);
+      return entries;
     },
   };
   const summarizer = new ScriptedSummarizer();
@@ -32,7 +35,7 @@ export async function dieWhileCompacting(session: Session, window: number, momen
     trigger: "manual",
     generate: async (prompt, options) => {
       console.log("asked");
-      if (moment === "asked") await setTimeout(60_000);
+      if (moment === "asked") await setTimeout(longMs);
       return summarizer.generate(prompt, options);
     },
   });
@@ -54,12 +57,16 @@ export async function killCompactions(
   await session.close();
   const ends = moments.map(async (moment) => {
     const { id } = moment === "asked" ? session : await copyOf(session, store);
-    const signal = await killed([...args, id, moment], moment === "asked");
+    const signal = await killed([...args, id, moment], moment);
     await using after = await store.open(id, { mode: "write" });
-    return `${signal}, ${await stateAfter(after, before)}`;
+    const state = await stateAfter(after, before);
+    // It goes on: nothing of the dead process is in the way.
+    await after.updateInfo({ name: "A long session" });
+    return `${signal}, ${state}`;
   });
   const [asked, appending = "", appended] = await Promise.all(ends);
   const [asBefore, compacted] = ["SIGKILL, as before", "SIGKILL, compacted"];
+  console.log(`  about when it is written: ${appending}`);
   check("while the model is asked: the context is as before", asked, asBefore);
   check("while it is written: all of it is there, or nothing", [asBefore, compacted].includes(appending));
   check("once it is written: all of it is there", appended, compacted);
@@ -71,13 +78,15 @@ async function copyOf({ id }: Session, store: SessionStore): Promise<Session> {
   return copy;
 }
 
-/** The signal that ended a process. */
-async function killed(args: readonly string[], killOnOutput: boolean): Promise<unknown> {
+/** Runs a process until it says a word. Gives the signal that ended it. */
+async function killed(args: readonly string[], word: string): Promise<unknown> {
   const child = spawn(process.execPath, [...process.execArgv, ...args], {
     stdio: ["ignore", "pipe", "inherit"],
   });
-  child.stdout.on("data", () => {
-    if (killOnOutput) child.kill("SIGKILL");
+  let said = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    said += text;
+    if (said.split("\n").includes(word)) child.kill("SIGKILL");
   });
   const [, signal] = await once(child, "close");
   return signal;
