@@ -7,6 +7,7 @@ import { bodyBesideBase64, bodyBesideStringify, bodyMemory } from "./body.js";
 import { contextTokens } from "./context-tokens.js";
 import { estimateError } from "./estimate-error.js";
 import { estimateSpeed } from "./estimate-speed.js";
+import { groupCommit } from "./group-commit.js";
 import { list } from "./list.js";
 import { millionLines } from "./million-lines.js";
 import { openCompacted } from "./open-compacted.js";
@@ -23,6 +24,7 @@ const claims: readonly Claim[] = [
   openCompacted,
   append,
   appendContext,
+  groupCommit,
   millionLines,
   list,
   blobsPut,
