@@ -118,8 +118,10 @@ async function tellStory(dir: string): Promise<void> {
   printChart(points);
   console.log(`\nAttempts to compact, in a window of ${window} tokens`);
   for (const line of attemptLines(agent.attempts)) console.log(`  ${line}`);
-  console.log(`  the model made calls again ${model.repeated} times, whose results it had not seen yet`);
+  console.log(`  ${model.repeated} times the model made its calls again, whose results it had not seen yet`);
+  console.log(`  ${agent.cutOutputs} outputs of tools were cut before they were recorded`);
   checkAttempts(agent.attempts);
+  check("outputs of tools were cut", agent.cutOutputs > 0);
   check("everything went wrong that can", summarizer.failed.size, 4);
 
   console.log("\nWhat is left");

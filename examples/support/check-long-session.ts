@@ -47,5 +47,9 @@ export async function checkFiles(ledger: FileLedger, workspace: string, before: 
   const stale = (await staleFiles(ledger, probe)).map(({ record, reason }) => [record.path, reason]);
   check("one that is changed behind the agent's back is", stale, [[path, "changed"]]);
   console.log(`\nThe ledger: ${ledger.files.length} files`);
-  console.log(ledgerText(ledger, { maxFiles: 6 }).replace(/^(?=.)/gm, "  "));
+  console.log(
+    ledgerText(ledger, { maxFiles: 6 })
+      .trim()
+      .replace(/^(?=.)/gm, "  "),
+  );
 }

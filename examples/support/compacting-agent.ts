@@ -44,7 +44,7 @@ export interface Attempt {
 }
 
 /** What a tool's output may come to in the log, in tokens. */
-const maxOutputTokens = 4_000;
+const maxOutputTokens = 2_500;
 
 /** An agent's loop that asks before each call of its model whether there is room. */
 export class CompactingAgent {
@@ -54,6 +54,8 @@ export class CompactingAgent {
   turn = 0;
   gauge: ContextGauge;
   readonly attempts: Attempt[] = [];
+  /** How often a tool gave more than is recorded. */
+  cutOutputs = 0;
   /** Called for each turn, and for each attempt to compact. */
   onStep: (attempt?: Attempt) => void = () => undefined;
 
@@ -85,9 +87,9 @@ export class CompactingAgent {
       if (calls.length === 0) break;
       const signal = AbortSignal.timeout(30_000);
       const results = await Promise.all(calls.map((call) => runTool(tools, call, { signal })));
-      await this.session.append(
-        results.map((result) => said(truncateToolResult(result, { maxTokens: maxOutputTokens }))),
-      );
+      const cut = results.map((result) => truncateToolResult(result, { maxTokens: maxOutputTokens }));
+      this.cutOutputs += cut.filter((result, at) => result !== results[at]).length;
+      await this.session.append(cut.map(said));
     }
     this.onStep();
     return entries.at(-1)?.id ?? "";

@@ -116,8 +116,11 @@ export class ScriptedWork {
     const turn = this.#turn + 1;
     if (!this.#written.includes(path)) this.#written.push(path);
     return this.#task(`write into ${path} what ${source} exports`, function* () {
-      const [found] = yield [bash(`grep -n export ${source} || true`)];
-      const content = `# ${source}, as of turn ${turn}\n\n${textOf(found)}`;
+      const [file] = yield [read(source)];
+      const exports = textOf(file)
+        .split("\n")
+        .filter((line) => line.startsWith("export "));
+      const content = `# ${source}, as of turn ${turn}\n\n${exports.join("\n")}\n`;
       yield [{ name: "write", arguments: { path, content } }];
       return `${path} is written.`;
     });
