@@ -16,21 +16,23 @@ describe("chartLines", () => {
       "      | ####",
       "   0k | #####",
       "      +------",
-      "          C p",
+      "          C",
+      "            p",
     ]);
   });
 
-  it("shows the largest of several moments in a column, and of marks a capital", () => {
+  it("shows the largest of several moments in a column, and each mark", () => {
     const points = [point(100), point(4_000, "p"), point(100, "C"), point(100), point(100), point(100)];
     expect(chartLines(points, { width: 2, height: 2 })).toEqual([
       "   4k |--",
       "   0k |##",
       "      +--",
+      "       p",
       "       C",
     ]);
   });
 
   it("has room for nothing at all", () => {
-    expect(chartLines([], { width: 10, height: 1 })).toEqual(["   0k |", "      +", ""]);
+    expect(chartLines([], { width: 10, height: 1 })).toEqual(["   0k |", "      +"]);
   });
 });
