@@ -1,12 +1,20 @@
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import type Anthropic from "@anthropic-ai/sdk";
 import { type ToolCall, type ToolResultMessage, toolResult } from "sessile/content";
 import { runBash } from "./bash.js";
 import { confinedPath } from "./workspace.js";
 
-/** Runs one tool; the text is for the model. Rejects with an Error whose message is for the model too. */
-export type Tool = (args: unknown, options: { readonly signal: AbortSignal }) => Promise<string>;
+/** What a tool gives: text for the model, and for programs what the file is now, which the file ledger reads. */
+export interface ToolOutput {
+  readonly text: string;
+  readonly details?: { readonly contentSha256: string; readonly created?: boolean };
+}
+
+/** Runs one tool. Rejects with an Error whose message is for the model too. */
+export type Tool = (args: unknown, options: { readonly signal: AbortSignal }) => Promise<ToolOutput>;
 
 /** Tools by name. */
 export type Tools = ReadonlyMap<string, Tool>;
@@ -16,6 +24,8 @@ export const toolDeclarations: readonly Anthropic.Tool[] = [
   declared("read", "Reads a file.", "path"),
   declared("write", "Writes a file.", "path", "content"),
   declared("edit", "Puts new text in the place of text that a file has once.", "path", "oldText", "newText"),
+  declared("move", "Moves a file to where none is yet.", "from", "to"),
+  declared("delete", "Deletes a file.", "path"),
   declared("bash", "Runs a command in the workspace.", "command"),
 ];
 
@@ -28,14 +38,16 @@ const maxReadCharacters = 50_000;
 
 /** The tools of a coding agent. File tools stay in the workspace; bash only starts there, see {@link runBash}. */
 export function codingTools(workspace: string): Tools {
-  const pathOf = (args: unknown) => confinedPath(workspace, stringOf(args, "path"));
+  const pathOf = (args: unknown, name = "path") => confinedPath(workspace, stringOf(args, name));
   return new Map<string, Tool>([
     [
       "read",
       async (args) => {
-        const text = await readFile(await pathOf(args), "utf8");
+        const bytes = await readFile(await pathOf(args));
+        const text = bytes.toString("utf8");
         const left = text.length - maxReadCharacters;
-        return left > 0 ? `${text.slice(0, maxReadCharacters)}\n[${left} more characters]` : text;
+        const shown = left > 0 ? `${text.slice(0, maxReadCharacters)}\n[${left} more characters]` : text;
+        return { text: shown, details: { contentSha256: sha256(bytes) } };
       },
     ],
     [
@@ -43,9 +55,13 @@ export function codingTools(workspace: string): Tools {
       async (args) => {
         const text = stringOf(args, "content");
         const path = await pathOf(args);
+        const created = !existsSync(path);
         await mkdir(dirname(path), { recursive: true });
         await writeFile(path, text);
-        return `wrote ${text.length} characters`;
+        return {
+          text: `wrote ${text.length} characters`,
+          details: { contentSha256: sha256(text), created },
+        };
       },
     ],
     [
@@ -56,12 +72,40 @@ export function codingTools(workspace: string): Tools {
         const parts = (await readFile(path, "utf8")).split(oldText);
         // An edit that fits twice would change a place that the model did not look at.
         if (parts.length !== 2) throw new Error(`oldText is there ${parts.length - 1} times, expected once`);
-        await writeFile(path, parts.join(newText));
-        return "edited";
+        const text = parts.join(newText);
+        await writeFile(path, text);
+        return { text: "edited", details: { contentSha256: sha256(text) } };
       },
     ],
-    ["bash", (args, { signal }) => runBash(stringOf(args, "command"), { cwd: workspace, signal })],
+    [
+      "move",
+      async (args) => {
+        const [from, to] = [await pathOf(args, "from"), await pathOf(args, "to")];
+        if (existsSync(to)) throw new Error(`${stringOf(args, "to")} is there already`);
+        const bytes = await readFile(from);
+        await mkdir(dirname(to), { recursive: true });
+        await rename(from, to);
+        return { text: "moved", details: { contentSha256: sha256(bytes) } };
+      },
+    ],
+    [
+      "delete",
+      async (args) => {
+        await rm(await pathOf(args));
+        return { text: "deleted" };
+      },
+    ],
+    [
+      "bash",
+      async (args, { signal }) => ({
+        text: await runBash(stringOf(args, "command"), { cwd: workspace, signal }),
+      }),
+    ],
   ]);
+}
+
+function sha256(content: string | Uint8Array): string {
+  return createHash("sha256").update(content).digest("hex");
 }
 
 /** Runs the tool that a call names. What goes wrong is a result too: the model is to see it. */
@@ -73,7 +117,8 @@ export async function runTool(
   try {
     const tool = tools.get(call.name);
     if (tool === undefined) throw new Error(`there is no tool ${call.name}`);
-    return toolResult(call, (await tool(call.arguments, options)) || "(no output)");
+    const { text, details } = await tool(call.arguments, options);
+    return { ...toolResult(call, text || "(no output)"), ...(details === undefined ? {} : { details }) };
   } catch (error) {
     return failedResult(call, error instanceof Error ? error.message : String(error));
   }

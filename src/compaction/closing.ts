@@ -3,7 +3,8 @@ import { type FileLedger, ledgerText, stripLedgerText } from "./ledger/index.js"
 
 /** A summary as it is stored: what the model said, and the blocks of resources and of files that close it. */
 export function closed(text: string, resources: readonly CoveredResource[], files: FileLedger): string {
-  return [text, resourceNotes(resources), ledgerText(files)].filter((part) => part !== "").join("\n\n");
+  const noted = [text, resourceNotes(resources)].filter((part) => part !== "").join("\n\n");
+  return noted + ledgerText(files);
 }
 
 /** A summary without the blocks that close it: they are made anew, and a model that updates it is not to copy them. */

@@ -6,7 +6,8 @@ import { irreducible } from "./irreducible.js";
 import { makeSummary } from "./make-summary.js";
 import type { CompactableSession, CompactionResult, CompactOptions } from "./options.js";
 import { isContextOverflow } from "./overflow.js";
-import { choosePlan, limitOf, triggerOf } from "./plan.js";
+import { choosePlan, triggerOf } from "./plan.js";
+import { limitOf } from "./room.js";
 import { contextTokens } from "./tokens.js";
 import { writeCompaction } from "./write.js";
 

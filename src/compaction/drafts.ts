@@ -1,9 +1,9 @@
 import type { Context, Usage } from "../content/index.js";
 import { randomHex8 } from "../internal/ids.js";
 import type { EntryDraft } from "../session/index.js";
+import type { CompactionPlan } from "./compaction-plan.js";
 import { initialContext } from "./initial-context.js";
 import { ledgerDetails } from "./ledger/index.js";
-import type { CompactionPlan } from "./plan.js";
 
 /** What a summary is, and where it came from. */
 export interface WrittenSummary {

@@ -11,14 +11,17 @@ export {
   summarizeBranch,
 } from "./branch.js";
 export { compact } from "./compact.js";
+export type { CompactionPlan, PlanOptions, Reinjection } from "./compaction-plan.js";
 export {
   type CoveredResource,
   coveredResources,
   defaultNotedResources,
+  mergeCoveredResources,
   readCoveredResources,
+  resourceNotes,
+  withoutResourceNotes,
 } from "./covered.js";
 export { type CutPoint, type CutPointOptions, findCutPoint } from "./cut-point.js";
-export { keptTextTokens } from "./fit.js";
 export type { Generate, Generated, GenerateOptions, GeneratePrompt, RetryOptions } from "./generate.js";
 export {
   type CustomMessageDraft,
@@ -49,7 +52,7 @@ export {
 } from "./ledger/index.js";
 export type { CompactableSession, CompactionResult, CompactOptions, PlanAnswer } from "./options.js";
 export { isContextOverflow } from "./overflow.js";
-export { type CompactionPlan, type PlanOptions, planCompaction, type Reinjection } from "./plan.js";
+export { planCompaction } from "./plan.js";
 export {
   branchPrompt,
   checkpointPrompt,
@@ -65,6 +68,7 @@ export {
   recentUserMessages,
   recentUserMessagesDefaults,
 } from "./recent-user-messages.js";
+export { type SummaryRequest, type SummaryRequestParts, summaryRequest } from "./request.js";
 export { type RollingSummaryOptions, rollingSummary, rollingSummaryDefaults } from "./rolling-summary.js";
 export { type SerializeBounds, serializeBounds, serializeItem, serializeItems } from "./serialize.js";
 export type {
@@ -91,7 +95,6 @@ export {
   type ModelWindow,
   type OverflowSettings,
   shouldCompact,
-  usableTokens,
 } from "./triggers.js";
 export {
   defaultOutputTokens,

@@ -1,10 +1,10 @@
 import type { Context } from "../content/index.js";
 import { closed } from "./closing.js";
+import type { CompactionPlan } from "./compaction-plan.js";
 import type { WrittenSummary } from "./drafts.js";
 import { type Generation, summarizePart } from "./generate.js";
 import { irreducible } from "./irreducible.js";
-import type { CompactOptions, PlanAnswer } from "./options.js";
-import type { CompactionPlan } from "./plan.js";
+import type { PlanAnswer, SettledCompactOptions } from "./options.js";
 import type { SummaryPart } from "./strategy.js";
 import { verify } from "./verify.js";
 
@@ -26,7 +26,7 @@ const leastTokens = 256;
 export async function makeSummary(
   context: Context,
   plan: CompactionPlan,
-  options: CompactOptions,
+  options: SettledCompactOptions,
   generation: Generation,
   answer: PlanAnswer | undefined,
 ): Promise<MadeSummary | undefined> {
@@ -56,7 +56,7 @@ export async function makeSummary(
 
 async function summaryOf(
   plan: CompactionPlan,
-  { strategy }: CompactOptions,
+  { strategy }: SettledCompactOptions,
   generation: Generation,
   answer: PlanAnswer | undefined,
   attempt: number,

@@ -1,7 +1,7 @@
 import type { Context, Usage } from "../content/index.js";
 import type { Session, SessionEntry } from "../session/index.js";
+import type { CompactionPlan, PlanOptions, SettledOptions } from "./compaction-plan.js";
 import type { Generate, RetryOptions } from "./generate.js";
-import type { CompactionPlan, PlanOptions } from "./plan.js";
 
 /** What `compact` needs of a session. */
 export type CompactableSession = Pick<Session, "context" | "append" | "leafId" | "header"> &
@@ -71,3 +71,6 @@ export type CompactionResult =
   | { readonly status: "nothingToDo" }
   /** A hook cancelled it. */
   | { readonly status: "cancelled" };
+
+/** Options whose trigger and directory are settled. */
+export type SettledCompactOptions = CompactOptions & SettledOptions;

@@ -1,7 +1,7 @@
 /** What a provider says when a prompt is too long. */
 export interface OverflowWords {
   readonly provider: string;
-  /** Without anything that takes longer than the text is long. */
+  /** Linear in the text. */
   readonly words: RegExp;
   /** Where such a refusal can be read; each was on 2026-11-22. */
   readonly source: string;

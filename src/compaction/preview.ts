@@ -1,6 +1,7 @@
 import type { Context, ContextItem } from "../content/index.js";
+import type { CompactionPlan } from "./compaction-plan.js";
 import { editedItem, editsByTarget } from "./edited.js";
-import type { CompactionPlan } from "./plan.js";
+import { asCustomMessage } from "./reinjection.js";
 
 /**
  * The items of the context that a plan leaves, with this summary. Ids of what is not written yet are empty. The session's own
@@ -26,8 +27,7 @@ export function itemsAfter(
   });
   if (initialContext !== undefined) {
     const { content, at } = initialContext;
-    const told = { role: "custom", customType: "", content, display: false, timestamp: 0 } as const;
-    retained.splice(at, 0, { entryId: "", origin: "retained", message: told });
+    retained.splice(at, 0, { entryId: "", origin: "retained", message: asCustomMessage(content) });
   }
   const tail = items.slice(keepFrom).filter(({ message }) => message.role !== "system");
   return [...head, ...[...retained, ...tail].flatMap(edited)];

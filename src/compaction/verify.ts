@@ -1,6 +1,6 @@
 import { type Context, type ContextItem, toolPairs } from "../content/index.js";
 import { estimateMessageTokens } from "../estimate/index.js";
-import type { CompactionPlan, PlanOptions } from "./plan.js";
+import type { CompactionPlan, PlanOptions } from "./compaction-plan.js";
 import { itemsAfter } from "./preview.js";
 import { newestUserMessage } from "./turns.js";
 

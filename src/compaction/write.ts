@@ -3,8 +3,9 @@ import { SessileError } from "../errors/index.js";
 import type { SessionEntry } from "../session/index.js";
 import { compactionDrafts } from "./drafts.js";
 import type { MadeSummary } from "./make-summary.js";
-import type { CompactableSession, CompactOptions } from "./options.js";
-import { type PlannedChoice, settlePlan } from "./plan.js";
+import type { CompactableSession, SettledCompactOptions } from "./options.js";
+import type { PlannedChoice } from "./plan.js";
+import { settlePlan } from "./settle.js";
 import { verify } from "./verify.js";
 
 /** What is to be written, and at which tip. */
@@ -31,7 +32,7 @@ const maxRebases = 8;
 export async function writeCompaction(
   session: CompactableSession,
   ready: Ready,
-  options: CompactOptions,
+  options: SettledCompactOptions,
   signal: AbortSignal,
 ): Promise<Written> {
   let now = ready;
@@ -52,7 +53,7 @@ export async function writeCompaction(
 async function rebasedOn(
   session: CompactableSession,
   ready: Ready,
-  options: CompactOptions,
+  options: SettledCompactOptions,
 ): Promise<Ready | undefined> {
   // What still waits to be written goes first.
   await session.append([]);

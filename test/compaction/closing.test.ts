@@ -1,9 +1,9 @@
 import fc from "fast-check";
+import type { CoveredResource } from "sessile/compaction";
 import { compact, rollingSummary } from "sessile/compaction";
 import { memorySessionStore } from "sessile/session";
 import { expect, test } from "vitest";
 import { closed, withoutClosing } from "../../src/compaction/closing.js";
-import type { CoveredResource } from "../../src/compaction/covered.js";
 import type { FileLedger } from "../../src/compaction/ledger/index.js";
 
 const resources: fc.Arbitrary<readonly CoveredResource[]> = fc.array(

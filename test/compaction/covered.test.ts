@@ -1,15 +1,15 @@
 import fc from "fast-check";
-import { contextOf, toolResult, userMessage } from "sessile/content";
-import { describe, expect, test } from "vitest";
 import {
   type CoveredResource,
   coveredResources,
   mergeCoveredResources,
   readCoveredResources,
   resourceNotes,
+  serializeItems,
   withoutResourceNotes,
-} from "../../src/compaction/covered.js";
-import { serializeItems } from "../../src/compaction/serialize.js";
+} from "sessile/compaction";
+import { contextOf, toolResult, userMessage } from "sessile/content";
+import { describe, expect, test } from "vitest";
 import { message, resource } from "../arbitraries/messages.js";
 import { jsonValue, text } from "../arbitraries/values.js";
 
@@ -27,7 +27,7 @@ describe("coveredResources", () => {
   test("are the images and files of the items, each once, by where they come last", () => {
     fc.assert(
       fc.property(fc.array(fc.array(resource, { maxLength: 3 }), { maxLength: 4 }), (lists) => {
-        const twice = [...lists, ...lists];
+        const twice = [...lists, ...lists.toReversed()];
         const { items } = contextOf(
           twice.map((list, at) =>
             at % 2 ? toolResult({ id: "", name: "" }, ...list) : userMessage(...list),

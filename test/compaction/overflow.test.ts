@@ -1,6 +1,6 @@
 import fc from "fast-check";
+import { isContextOverflow } from "sessile/compaction";
 import { describe, expect, test } from "vitest";
-import { isContextOverflow } from "../../src/compaction/overflow.js";
 import { overflowWords } from "../../src/compaction/overflow-words.js";
 import { text } from "../arbitraries/values.js";
 

@@ -1,11 +1,11 @@
-import { describe, expect, test } from "vitest";
 import {
   branchPrompt,
   checkpointPrompt,
   continuationPrompt,
   handoffPrompt,
   turnPrefixPrompt,
-} from "../../src/compaction/prompts.js";
+} from "sessile/compaction";
+import { describe, expect, test } from "vitest";
 
 const prompts = { checkpointPrompt, turnPrefixPrompt, handoffPrompt, continuationPrompt, branchPrompt };
 const progress = ["## Progress", "### Done", "### In Progress", "### Blocked"];

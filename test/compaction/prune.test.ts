@@ -1,4 +1,5 @@
 import fc from "fast-check";
+import { type PruneOptions, planPrune, pruneDefaults, prunedOutput } from "sessile/compaction";
 import {
   type AssistantMessage,
   assistantMessage,
@@ -12,7 +13,6 @@ import {
 } from "sessile/content";
 import { memorySessionStore } from "sessile/session";
 import { describe, expect, test } from "vitest";
-import { type PruneOptions, planPrune, pruneDefaults, prunedOutput } from "../../src/compaction/prune.js";
 
 const init = { provider: "p", model: "m" };
 const call = (id: string, name: string) => ({ type: "toolCall" as const, id, name, arguments: {} });

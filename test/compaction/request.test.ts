@@ -1,7 +1,6 @@
 import fc from "fast-check";
+import { checkpointPrompt, summaryRequest } from "sessile/compaction";
 import { describe, expect, test } from "vitest";
-import { checkpointPrompt } from "../../src/compaction/prompts.js";
-import { summaryRequest } from "../../src/compaction/request.js";
 import { text } from "../arbitraries/values.js";
 
 const prompt = { system: "S", instructions: "INSTRUCTIONS", update: "UPDATE", maxTokens: 100 };

@@ -1,9 +1,11 @@
 import fc from "fast-check";
+import { fileLedger } from "sessile/compaction";
+import { type Message, toolPairs } from "sessile/content";
 import { SessileError } from "sessile/errors";
-import { memorySessionStore } from "sessile/session";
+import { memorySessionStore, type Session } from "sessile/session";
 import { describe, expect, test } from "vitest";
 import { brokenPairs, type Compacted, estimateOf, newestUser, play } from "./play.js";
-import { step } from "./sequences.js";
+import { callStep, step } from "./sequences.js";
 
 /** In one run of the suite, over all properties of this file. */
 const sequences = Number(process.env.N ?? 10_000);
@@ -26,6 +28,43 @@ describe("any sequence of appends, branches, edits, pins, prunes and compactions
     }
   }, 120_000);
 });
+
+describe("the file ledger", () => {
+  test("is what a replay of every call on the path gives, however often the context was compacted", async () => {
+    let compactions = 0;
+    await fc.assert(
+      fc.asyncProperty(fc.array(callStep, { minLength: 6, maxLength: 40 }), async (steps) => {
+        const session = await memorySessionStore().create({ cwd: "/w" });
+        await play(session, steps, ({ result }) => {
+          if (result?.status === "compacted") compactions++;
+        });
+        const { files } = fileLedger(await session.context(), { cwd: "/w" });
+        const told = files.map(({ path, operations }) => `${path} ${[...operations].sort().join()}`);
+        expect(told).toEqual(await replayed(session));
+        await session.close();
+      }),
+      { numRuns: 1000 },
+    );
+    expect(compactions).toBeGreaterThan(200);
+  });
+});
+
+/** What the calls on the path did to files, one after the other. */
+async function replayed(session: Session): Promise<readonly string[]> {
+  const messages: Message[] = [];
+  for (const { id } of session.tree.path(session.leafId)) {
+    const entry = await session.entry(id);
+    if (entry?.type === "message") messages.push(entry.message);
+  }
+  const done = new Map<string, Set<string>>();
+  for (const { call, result } of toolPairs(messages).pairs) {
+    if (result?.isError === true) continue;
+    const { path } = call.arguments as { readonly path: string };
+    const deeds = done.get(path) ?? new Set();
+    done.set(path, deeds.add(call.name === "read" ? "read" : "modified"));
+  }
+  return [...done].map(([path, deeds]) => `${path} ${[...deeds].sort().join()}`).sort();
+}
 
 /** Checks what is promised of a compaction, and says how it ended. */
 function holds(compacted: Compacted): string {

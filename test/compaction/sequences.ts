@@ -99,3 +99,8 @@ export const step: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
 );
+
+/** The same without edits, which take calls out of the context, and on one branch. */
+export const callStep: fc.Arbitrary<Step> = step.filter((made) => {
+  return made.do !== "edit" && made.do !== "branch";
+});

@@ -1,12 +1,12 @@
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
 import {
   contextGauge,
   defaultGaugeThresholds,
   defaultReserveTokens,
   isOverflow,
   shouldCompact,
-} from "../../src/compaction/triggers.js";
+} from "sessile/compaction";
+import { describe, expect, test } from "vitest";
 
 const count = fc.oneof(fc.nat({ max: 2_000_000 }), fc.double({ min: 0, max: 2_000_000, noNaN: true }));
 const notCounts = [-1, Number.NaN, Number.POSITIVE_INFINITY, "5" as unknown as number];

@@ -1,7 +1,7 @@
 import fc from "fast-check";
+import { defaultOutputTokens, truncateText, truncateToolResult } from "sessile/compaction";
 import { type TextBlock, type ToolResultMessage, toolResult } from "sessile/content";
 import { describe, expect, test } from "vitest";
-import { defaultOutputTokens, truncateText, truncateToolResult } from "../../src/compaction/truncate.js";
 import { imageBlock, textBlock } from "../arbitraries/messages.js";
 
 const tokensOf = (text: string) => Math.ceil(new TextEncoder().encode(text).length / 4);

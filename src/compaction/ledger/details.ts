@@ -63,12 +63,11 @@ export function carriedStep(details: unknown, paths: Paths): CarriedStep {
 function recordOf(value: unknown, paths: Paths): FileRecord | undefined {
   if (!isRecord(value)) return undefined;
   const key = (path: unknown) => (typeof path === "string" ? paths.place(path)?.key : undefined);
+  const operations = list(value.operations).filter((each) =>
+    fileDeeds.includes(each as FileDeed),
+  ) as FileDeed[];
   const path = key(value.path);
-  const operations = fileDeeds.filter((deed) => list(value.operations).includes(deed));
   if (path === undefined || operations.length === 0) return undefined;
-  const inOrder = [...new Set(list(value.operations))].filter((deed) =>
-    operations.includes(deed as FileDeed),
-  );
   const gone = value.gone === true;
   const unconfirmed = value.unconfirmed === true;
   const contentSha256 = gone || unconfirmed ? undefined : sha256Of(value.contentSha256);
@@ -77,7 +76,7 @@ function recordOf(value: unknown, paths: Paths): FileRecord | undefined {
   const step = Number.isSafeInteger(value.step) ? Math.max(0, value.step as number) : 0;
   return {
     path,
-    operations: inOrder as FileDeed[],
+    operations,
     ...(contentSha256 !== undefined && { contentSha256 }),
     ...(gone && { gone }),
     ...(movedTo !== undefined && { movedTo }),

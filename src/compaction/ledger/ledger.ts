@@ -30,11 +30,13 @@ export interface FileLedgerOptions {
  *
  * @example
  * ```ts
- * const ledger = fileLedger(contextOf(messages), {
+ * const call = { type: "toolCall", id: "c1", name: "save", arguments: { target: "/repo/src/a.ts" } } as const;
+ * const asked = assistantMessage({ provider: "p", model: "m" }, call);
+ * const ledger = fileLedger(contextOf([asked, toolResult(call, "saved")]), {
  *   cwd: "/repo",
  *   tools: { ...fileTools, save: { operation: "write", path: "target" } },
  * });
- * ledger.files; // [{ path: "src/a.ts", operations: ["read", "modified"], step: 2 }]
+ * ledger.files; // [{ path: "src/a.ts", operations: ["modified"], step: 1 }]
  * ```
  */
 export function fileLedger(context: Pick<Context, "items">, options: FileLedgerOptions = {}): FileLedger {
@@ -47,12 +49,12 @@ export function fileLedger(context: Pick<Context, "items">, options: FileLedgerO
   items.forEach(({ message, origin }, at) => {
     if (message.role === "compactionSummary" || message.role === "branchSummary") {
       if (origin !== "retained") {
-        steps.push(carriedStep((message as { readonly details?: unknown }).details, paths));
+        steps.push(carriedStep(message.details, paths));
       }
     }
     for (let pair = pairs[next]; pair?.callAt === at; pair = pairs[++next]) {
-      const last = items[pair.resultAt ?? at];
-      if (last?.origin === "retained") continue;
+      // What a compaction retained it has in its details, but for calls that had no result there yet.
+      if (pair.resultAt !== undefined && items[pair.resultAt]?.origin === "retained") continue;
       for (const step of stepsOfCall(pair.call, pair.result, tools, paths)) steps.push(step);
     }
   });

@@ -30,6 +30,11 @@ export interface StaleFilesOptions {
  * is there; an empty string for what is there and has no hash, such as a directory. Unconfirmed files are not asked for,
  * since nothing is known of them. The result is in the order of the ledger.
  *
+ * @example
+ * ```ts
+ * const stale = await staleFiles({ files: [{ path: "a.ts", operations: ["read"], step: 1 }] }, () => undefined);
+ * stale[0]?.reason; // "missing"
+ * ```
  * @throws RangeError for a `concurrency` that is no integer of at least 1.
  * @throws the signal's reason when it aborts.
  */
@@ -40,7 +45,6 @@ export async function staleFiles(
 ): Promise<readonly StaleFile[]> {
   const concurrency = integerOption("concurrency", options.concurrency, defaultConcurrency, 1);
   const { signal } = options;
-  signal?.throwIfAborted();
   const asked = ledger.files.filter(({ unconfirmed }) => unconfirmed !== true);
   const found: (StaleFile | undefined)[] = new Array(asked.length);
   let next = 0;
@@ -81,7 +85,6 @@ async function untilAborted(all: Promise<unknown>, signal: AbortSignal): Promise
   signal.addEventListener("abort", stop, { once: true });
   try {
     await Promise.race([all, aborted]);
-    signal.throwIfAborted();
   } finally {
     signal.removeEventListener("abort", stop);
   }

@@ -18,17 +18,21 @@ export interface LedgerTextOptions {
  * The blocks that close a summary, `<read-files>` and `<modified-files>` as pi writes them: a path on each line, sorted.
  * Where there are more than `maxFiles` the ones touched last stay, and a line says how many were left out. What was deleted
  * or moved says so behind its path. A path that could break a line, end a block or hide its letters stands in quotes, with
- * such characters as `\u{a}`. Empty for a ledger without files; no line end at either end.
+ * such characters as `\u{a}`. An empty line stands before each block, so that the text can follow a summary as it is; without
+ * files it is empty.
  *
+ * @example
+ * ```ts
+ * ledgerText({ files: [{ path: "a.ts", operations: ["deleted"], gone: true, step: 1 }] });
+ * // "\n\n<modified-files>\na.ts (deleted)\n</modified-files>"
+ * ```
  * @throws RangeError for a `maxFiles` that is no integer of at least 0.
  */
 export function ledgerText(ledger: FileLedger, options: LedgerTextOptions = {}): string {
   const maxFiles = integerOption("maxFiles", options.maxFiles, defaultMaxFiles, 0);
   const read = ledger.files.filter(isOnlyRead);
   const modified = ledger.files.filter((file) => !isOnlyRead(file));
-  return [block("read-files", read, maxFiles), block("modified-files", modified, maxFiles)]
-    .filter((text) => text !== "")
-    .join("\n\n");
+  return block("read-files", read, maxFiles) + block("modified-files", modified, maxFiles);
 }
 
 /**
@@ -54,7 +58,7 @@ function block(name: (typeof blocks)[number], files: readonly FileRecord[], maxF
   const latest = new Set(files.toSorted((a, b) => b.step - a.step).slice(0, maxFiles));
   const lines = files.filter((file) => latest.has(file)).map(line);
   if (leftOut > 0) lines.push(`(${leftOut} ${leftOut === 1 ? "file" : "files"} touched earlier left out)`);
-  return `<${name}>\n${lines.join("\n")}\n</${name}>`;
+  return `\n\n<${name}>\n${lines.join("\n")}\n</${name}>`;
 }
 
 function line({ path, gone, movedTo, movedFrom, operations }: FileRecord): string {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
+import { type FileLedger, fileLedger, ledgerDetails } from "sessile/compaction";
 import { contextOf } from "sessile/content";
 import { describe, expect, test } from "vitest";
-import { type FileLedger, fileLedger, ledgerDetails } from "../../../src/compaction/ledger/index.js";
 import { jsonValue } from "../../arbitraries/values.js";
 import { acts, actTools, cwd, hashes, messagesOf, summaryItem } from "./arbitraries.js";
 
@@ -105,6 +105,10 @@ describe("details", () => {
       [
         { operations: ["read"], contentSha256: "abc", step: 1.5 },
         { operations: ["read"], step: 0 },
+      ],
+      [
+        { operations: ["read"], contentSha256: hashes[0], unconfirmed: true },
+        { operations: ["read"], unconfirmed: true, step: 0 },
       ],
       [
         { operations: ["read"], contentSha256: "A".repeat(64) },

@@ -1,4 +1,5 @@
 import fc from "fast-check";
+import { fileLedger, fileTools, ledgerDetails } from "sessile/compaction";
 import {
   assistantMessage,
   type ContextItem,
@@ -7,7 +8,6 @@ import {
   toolResult,
 } from "sessile/content";
 import { describe, expect, test } from "vitest";
-import { fileLedger, fileTools, ledgerDetails } from "../../../src/compaction/ledger/index.js";
 import { jsonValue } from "../../arbitraries/values.js";
 import { acts, actTools, cwd, hashes, messagesOf, summaryItem } from "./arbitraries.js";
 import { FileTree } from "./file-tree.js";
@@ -30,6 +30,7 @@ describe("a ledger", () => {
       fc.property(acts, (all) => {
         expect(ledgerOf(all).files).toEqual(naiveLedger(all));
       }),
+      { numRuns: 1000 },
     );
   });
 
@@ -54,6 +55,7 @@ describe("a ledger", () => {
         const items = [summaryItem(details), ...itemsOf(after)];
         expect(fileLedger({ items }, options)).toEqual(ledgerOf([...before, ...after]));
       }),
+      { numRuns: 500 },
     );
   });
 
@@ -68,6 +70,15 @@ describe("a ledger", () => {
         );
       }),
     );
+  });
+
+  test("does not take a branch summary again that a compaction retained", () => {
+    const details = ledgerDetails(ledgerOf([act("read", "a")]));
+    const message = { role: "branchSummary", summary: "", fromId: "x", timestamp: 0, details } as const;
+    const files = (origin: ContextItem["origin"]) =>
+      fileLedger({ items: [{ entryId: "b", origin, message }] }).files;
+    expect(files("branchSummary")).toEqual(details.files);
+    expect(files("retained")).toEqual([]);
   });
 
   test("is the same however the paths are spelled", () => {
@@ -193,6 +204,24 @@ describe("tools", () => {
       ["e/y", "moved"],
       ["y", "moved"],
     ]);
+  });
+
+  test("the content that a result tells is that of the only file of its call", () => {
+    const read = (path: string) => ({ operation: "read", path }) as const;
+    const tools = {
+      one: () => [read("a")],
+      two: () => [read("a"), { ...read("b"), contentSha256: hashB.toUpperCase() }],
+    };
+    const contents = (name: string) => {
+      const call = { type: "toolCall", id: "c", name, arguments: {} } as const;
+      const result = { ...toolResult(call), details: { contentSha256: hashA } };
+      const asked = assistantMessage({ provider: "p", model: "m" }, call);
+      return fileLedger(contextOf([asked, result]), { tools }).files.map(
+        ({ contentSha256 }) => contentSha256,
+      );
+    };
+    expect(contents("one")).toEqual([hashA]);
+    expect(contents("two")).toEqual([undefined, hashB]);
   });
 
   test("a reader of one's own says what a call does", () => {

@@ -1,11 +1,6 @@
+import { fileLedger, ledgerDetails, ledgerText, stripLedgerText } from "sessile/compaction";
 import { contextOf } from "sessile/content";
 import { describe, expect, test } from "vitest";
-import {
-  fileLedger,
-  ledgerDetails,
-  ledgerText,
-  stripLedgerText,
-} from "../../../src/compaction/ledger/index.js";
 import { operationsOfPatch } from "../../../src/compaction/ledger/patch.js";
 import { actTools, messagesOf, summaryItem } from "./arbitraries.js";
 import type { Act } from "./naive.js";

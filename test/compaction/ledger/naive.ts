@@ -1,4 +1,4 @@
-import type { FileDeed, FileRecord } from "../../../src/compaction/ledger/index.js";
+import type { FileDeed, FileRecord } from "sessile/compaction";
 
 /** A call of the made-up tools `read`, `write`, `create`, `modify`, `delete` and `move`, its paths relative to `/w`. */
 export interface Act {

@@ -108,6 +108,7 @@ describe("a path", () => {
     ["/w", "a\\b", "a\\b"],
     ["/w", "C:\\a", "C:\\a"],
     ["/w", "file://host/a", "file:/host/a"],
+    ["/w", "file:///C:/a", "/C:/a"],
     ["/w", "file:///a%20b?c#d", "/a b"],
     ["/w", "FILE://localhost/w/100%", "100%"],
     ["/", "/a", "a"],

@@ -1,6 +1,6 @@
 import fc from "fast-check";
+import { type FileRecord, staleFiles } from "sessile/compaction";
 import { describe, expect, test } from "vitest";
-import { type FileRecord, staleFiles } from "../../../src/compaction/ledger/index.js";
 import { hashes } from "./arbitraries.js";
 
 const [hashA = "", hashB = ""] = hashes;
@@ -106,6 +106,16 @@ describe("probes", () => {
     const options = { signal: controller.signal, concurrency: 1 };
     await expect(staleFiles({ files: [file("a"), file("b")] }, probe, options)).rejects.toThrow("enough");
     expect(asked).toEqual(["a"]);
+  });
+
+  test("that hang after they aborted the signal are left too", async () => {
+    const controller = new AbortController();
+    const probe = () => {
+      controller.abort(new Error("enough"));
+      return new Promise<undefined>(() => undefined);
+    };
+    const stale = staleFiles({ files: [file("a")] }, probe, { signal: controller.signal });
+    await expect(stale).rejects.toThrow("enough");
   });
 
   test("are not begun after an abort, nor with a concurrency of none", async () => {

@@ -1,12 +1,7 @@
 import fc from "fast-check";
+import { type FileRecord, fileLedger, ledgerText, stripLedgerText } from "sessile/compaction";
 import { contextOf } from "sessile/content";
 import { describe, expect, test } from "vitest";
-import {
-  type FileRecord,
-  fileLedger,
-  ledgerText,
-  stripLedgerText,
-} from "../../../src/compaction/ledger/index.js";
 import { acts, actTools, cwd, messagesOf } from "./arbitraries.js";
 
 const ledgers = acts.map((all) => fileLedger(contextOf(messagesOf(all)), { cwd, tools: actTools }));
@@ -28,7 +23,7 @@ describe("the text of a ledger", () => {
       file("f", 5, { operations: ["moved"], gone: true }),
     ];
     expect(ledgerText({ files })).toBe(
-      "<read-files>\na\n</read-files>\n\n" +
+      "\n\n<read-files>\na\n</read-files>\n\n" +
         "<modified-files>\nb\nc (deleted)\nd (moved to e)\ne (moved from d)\nf (moved away)\n</modified-files>",
     );
   });
@@ -39,7 +34,7 @@ describe("the text of a ledger", () => {
 
   test("keeps the files touched last, in the order of paths, and says how many it left out", () => {
     const files = [file("a", 5), file("b", 1), file("c", 9), file("d", 2)];
-    const block = (...lines: readonly string[]) => `<read-files>\n${lines.join("\n")}\n</read-files>`;
+    const block = (...lines: readonly string[]) => `\n\n<read-files>\n${lines.join("\n")}\n</read-files>`;
     expect(ledgerText({ files }, { maxFiles: 3 })).toBe(
       block("a", "c", "d", "(1 file touched earlier left out)"),
     );
@@ -64,10 +59,10 @@ describe("the text of a ledger", () => {
           gone ? file(each, at, { operations: ["moved"], gone, movedTo: each }) : file(each, at),
         );
         const text = ledgerText({ files }, { maxFiles: 5 });
-        // The tags of one block, five files and what was left out.
+        // An empty line and the tags of one block, five files and what was left out.
         const lines = text === "" ? [] : text.split(/[\n\r\u0085\u2028\u2029\v\f]/);
         expect(lines).toHaveLength(
-          files.length === 0 ? 0 : Math.min(files.length, 5) + (files.length > 5 ? 3 : 2),
+          files.length === 0 ? 0 : Math.min(files.length, 5) + (files.length > 5 ? 5 : 4),
         );
         expect(text.length).toBeLessThan(5 * 2 * 401 * 10 + 200);
         expect(text.match(/<[^>]*>/g) ?? []).toHaveLength(files.length === 0 ? 0 : 2);
@@ -87,7 +82,7 @@ describe("the text of a ledger", () => {
     ["app/(group)/ä b.tsx", "app/(group)/ä b.tsx"],
     ["😀.png", "😀.png"],
   ])("has %j as %s", (path, shown) => {
-    expect(ledgerText({ files: [file(path, 1)] })).toBe(`<read-files>\n${shown}\n</read-files>`);
+    expect(ledgerText({ files: [file(path, 1)] })).toBe(`\n\n<read-files>\n${shown}\n</read-files>`);
   });
 
   test("has a long path without its middle", () => {
@@ -119,7 +114,7 @@ describe("a summary", () => {
       fc.property(body, ledgers, fc.constantFrom("", "\n", " \n\n"), (text, ledger, end) => {
         const blocks = ledgerText(ledger);
         fc.pre(blocks !== "");
-        expect(stripLedgerText(`${text}\n\n${blocks}${end}`)).toBe(stripLedgerText(text.trimEnd()));
+        expect(stripLedgerText(`${text}${blocks}${end}`)).toBe(stripLedgerText(text.trimEnd()));
         expect(stripLedgerText(`${blocks}${end}`)).toBe("");
       }),
     );

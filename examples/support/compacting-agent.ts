@@ -1,0 +1,141 @@
+import { statSync } from "node:fs";
+import {
+  type CompactionResult,
+  type CompactionStrategy,
+  type CompactionTrigger,
+  type ContextGauge,
+  compact,
+  contextGauge,
+  contextTokens,
+  hasInitialContext,
+  initialContext,
+  truncateToolResult,
+} from "sessile/compaction";
+import { type Context, toolCalls, userMessage } from "sessile/content";
+import { SessileError } from "sessile/errors";
+import type { EntryDraft, Session } from "sessile/session";
+import type { ScriptedModel } from "./scripted-model.js";
+import type { ScriptedSummarizer } from "./scripted-summarizer.js";
+import type { Task } from "./scripted-work.js";
+import { runTool, type Tools } from "./tools.js";
+
+/** What {@link CompactingAgent} works with. */
+export interface AgentOptions {
+  readonly session: Session;
+  readonly model: ScriptedModel;
+  readonly summarizer: ScriptedSummarizer;
+  readonly tools: Tools;
+  readonly instructions: string;
+  /** What the model takes, in tokens. */
+  readonly window: number;
+}
+
+/** A compaction that was tried. */
+export interface Attempt {
+  readonly turn: number;
+  readonly strategy: string;
+  readonly trigger: CompactionTrigger;
+  /** What it did, or the code of the error that it ended with. */
+  readonly outcome: CompactionResult | string;
+}
+
+/** What a tool's output may come to in the log, in tokens. */
+const maxOutputTokens = 4_000;
+
+/** An agent's loop that asks before each call of its model whether there is room. */
+export class CompactingAgent {
+  readonly #options: AgentOptions;
+  session: Session;
+  strategy: CompactionStrategy;
+  turn = 0;
+  gauge: ContextGauge;
+  readonly attempts: Attempt[] = [];
+  /** Called for each turn, and for each attempt to compact. */
+  onStep: (mark?: string) => void = () => undefined;
+
+  constructor(options: AgentOptions, strategy: CompactionStrategy) {
+    this.#options = options;
+    this.session = options.session;
+    this.strategy = strategy;
+    this.gauge = contextGauge(0, options.window);
+  }
+
+  /** Tokens until the strategy compacts. */
+  get room(): number {
+    return (this.strategy.limit?.(this.gauge.window) ?? this.gauge.window) - this.gauge.tokens;
+  }
+
+  /** One turn. Gives the entry of what the user said. */
+  async run(task: Task): Promise<string> {
+    const { model, tools, instructions } = this.#options;
+    this.turn++;
+    model.begin(task);
+    // A compaction between turns leaves the instructions to the turn that follows.
+    const context = await this.#withRoom("pre-turn");
+    const told = hasInitialContext(context) ? [] : [initialContext(instructions)];
+    const entries = await this.session.append([...told, said(userMessage(task.prompt))]);
+    for (;;) {
+      const message = await model.generate(await this.#withRoom("mid-turn"));
+      await this.session.append([said(message)]);
+      const calls = toolCalls(message);
+      if (calls.length === 0) break;
+      const signal = AbortSignal.timeout(30_000);
+      const results = await Promise.all(calls.map((call) => runTool(tools, call, { signal })));
+      await this.session.append(
+        results.map((result) => said(truncateToolResult(result, { maxTokens: maxOutputTokens }))),
+      );
+    }
+    this.onStep();
+    return entries.at(-1)?.id ?? "";
+  }
+
+  /** Compacts now. What fails is noted, has written nothing, and is tried again at the next step. */
+  async compact(trigger: CompactionTrigger): Promise<void> {
+    const { session, strategy, turn } = this;
+    const { window, summarizer, instructions } = this.#options;
+    const before = statSync(session.location ?? "").size;
+    const assertUnwritten = () => {
+      if (statSync(session.location ?? "").size !== before) throw new Error("written before there is a summary");
+    };
+    const note = (outcome: Attempt["outcome"]) =>
+      this.attempts.push({ turn, strategy: strategy.name, trigger, outcome });
+    try {
+      const result = await compact(session, {
+        strategy,
+        window,
+        trigger,
+        initialContext: { content: instructions },
+        generate: (prompt, options) => {
+          assertUnwritten();
+          return summarizer.generate(prompt, options);
+        },
+        retry: { delayMs: () => 0 },
+      });
+      note(result);
+      this.onStep(result.status === "pruned" ? "p" : "C");
+    } catch (error) {
+      if (!SessileError.is(error, "SUMMARY_FAILED") && !SessileError.is(error, "IRREDUCIBLE")) throw error;
+      assertUnwritten();
+      note(error.code);
+      this.onStep("x");
+    }
+  }
+
+  async #withRoom(trigger: CompactionTrigger): Promise<Context> {
+    const context = await this.#measured();
+    const { window, tokens } = this.gauge;
+    if (!this.strategy.shouldCompact(context, { window, tokens })) return context;
+    await this.compact(trigger);
+    return this.#measured();
+  }
+
+  async #measured(): Promise<Context> {
+    const context = await this.session.context();
+    this.gauge = contextGauge(contextTokens(context), this.#options.window);
+    return context;
+  }
+}
+
+function said(message: (EntryDraft & { type: "message" })["message"]): EntryDraft {
+  return { type: "message", message };
+}
