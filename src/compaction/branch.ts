@@ -51,7 +51,7 @@ export type BranchSummaryResult =
  * @example
  * ```ts
  * const [first] = session.tree.path(session.leafId);
- * await summarizeBranch(session, first?.id ?? null, { window: 200_000, generate: async ({ text }) => ask("", text) });
+ * await summarizeBranch(session, first?.id ?? null, { window: 200_000, generate });
  * ```
  */
 export async function summarizeBranch(

@@ -28,7 +28,7 @@ import { writeCompaction } from "./write.js";
  * const strategy = rollingSummary();
  * const context = await session.context();
  * if (strategy.shouldCompact(context, { window: 200_000, tokens: contextTokens(context) })) {
- *   await compact(session, { strategy, window: 200_000, generate: async ({ system, text }) => ask(system, text) });
+ *   await compact(session, { strategy, window: 200_000, generate });
  * }
  * ```
  */

@@ -25,7 +25,7 @@ export interface PlanOptions {
   readonly strategy: CompactionStrategy;
   /** What the model takes, in tokens, its answer included. */
   readonly window: number;
-  /** By default `mid-turn` where the context ends with a tool's result or a model's message, else `pre-turn`. */
+  /** By default `pre-turn` where the context ends with an answer that calls no tool, else `mid-turn`: the turn has begun. */
   readonly trigger?: CompactionTrigger;
   /** Told again, or left to the next turn. Without it an initial context that is kept stays, and one that is summarised goes. */
   readonly initialContext?: Reinjection;

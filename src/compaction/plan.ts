@@ -1,4 +1,4 @@
-import type { Context, ContextMessage } from "../content/index.js";
+import { type Context, type ContextMessage, toolCalls } from "../content/index.js";
 import { estimateMessageTokens } from "../estimate/index.js";
 import { integerArgument } from "../internal/arguments.js";
 import type { CompactionPlan, PlanOptions, SettledOptions } from "./compaction-plan.js";
@@ -30,10 +30,11 @@ export interface PlannedChoice {
   readonly choice: CompactionChoice;
 }
 
-/** Where in a turn a context ends. */
+/** Where in a turn a context ends: behind an answer that calls no tool the turn is over, else the model is to be asked next. */
 export function triggerOf({ items }: Pick<Context, "items">): CompactionTrigger {
-  const role = items.at(-1)?.message.role;
-  return role === "toolResult" || role === "assistant" ? "mid-turn" : "pre-turn";
+  const last = items.at(-1)?.message;
+  const isOver = last === undefined || (last.role === "assistant" && toolCalls(last).length === 0);
+  return isOver ? "pre-turn" : "mid-turn";
 }
 
 /** {@link planCompaction}, with the strategy's choice. */

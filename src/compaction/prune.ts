@@ -8,6 +8,7 @@ import {
 } from "../content/index.js";
 import { estimateMessageTokens } from "../estimate/index.js";
 import { integerOption } from "../internal/arguments.js";
+import { contentEdit } from "./edited.js";
 import type { ContextEditDraft, MessageEstimator } from "./strategy.js";
 
 /** Stands in a context for a tool's output that was pruned; the entry keeps the output. opencode's words. */
@@ -49,7 +50,7 @@ export interface PrunePlan {
  * Which old output of tools to clear from a context, without a model: opencode's rule. Output of the last two turns stays, and
  * before them the newest 40,000 tokens of it; what is older is cleared, if it is more than 20,000 tokens. The walk back ends
  * at a summary and at output that was cleared before. Errors stay, and so does what a protected tool gave, what is pinned or
- * belongs to a pinned call, and a result without its call: they count nothing either. Pure, and linear in the context.
+ * belongs to a pinned call, and a result without its call: they count nothing either. Attachments keep their descriptors. Pure, and linear in the context.
  *
  * The drafts are context edits: the entries keep the output, and a later edit can bring it back.
  *
@@ -69,7 +70,7 @@ export function planPrune(context: Context, options: PruneOptions = {}): PrunePl
   const minimum = integerOption("minimumTokens", options.minimumTokens, pruneDefaults.minimumTokens, 0);
   const estimate: MessageEstimator = options.estimate ?? ((message) => estimateMessageTokens(message));
   const isSpared = sparedIn(context, new Set(options.protectedTools ?? pruneDefaults.protectedTools));
-  const entryIds: string[] = [];
+  const cleared: ContextEditDraft[] = [];
   let turns = 0;
   let total = 0;
   let tokens = 0;
@@ -85,20 +86,19 @@ export function planPrune(context: Context, options: PruneOptions = {}): PrunePl
     total += size;
     if (total <= protect) continue;
     tokens += size;
-    entryIds.push(item.entryId);
+    cleared.push(clearing(item.entryId, message));
   }
   if (tokens <= minimum) return undefined;
-  entryIds.reverse();
-  return { drafts: entryIds.map(clearing), entryIds, tokens };
+  const drafts = cleared.reverse();
+  return { drafts, entryIds: drafts.map(({ targetId }) => targetId), tokens };
 }
 
 function isSummary(message: ContextMessage): boolean {
   return message.role === "compactionSummary" || (message.role === "assistant" && message.summary === true);
 }
 
-function isCleared({ content }: ToolResultMessage): boolean {
-  const [block] = content;
-  return content.length === 1 && block?.type === "text" && block.text === prunedOutput;
+function isCleared({ content: [first] }: ToolResultMessage): boolean {
+  return first?.type === "text" && first.text === prunedOutput;
 }
 
 /** Whether the result at an index stays whatever its size: of a protected tool, pinned with its call, or without one. */
@@ -116,6 +116,8 @@ function sparedIn({ items, pins }: Context, tools: ReadonlySet<string>): (at: nu
   };
 }
 
-function clearing(targetId: string): ContextEditDraft {
-  return { type: "context_edit", targetId, replacement: { content: [{ type: "text", text: prunedOutput }] } };
+/** Attachments stay as they are named, so that they can be asked for again. */
+function clearing(targetId: string, { content }: ToolResultMessage): ContextEditDraft {
+  const attached = content.filter((block) => block.type === "text" && block.resource !== undefined);
+  return contentEdit(targetId, [{ type: "text", text: prunedOutput }, ...attached]);
 }

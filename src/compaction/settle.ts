@@ -31,7 +31,7 @@ export function settlePlan(
   };
   const parts = shownParts(choice.parts, options);
   if (parts.every((part) => part.items.length === 0)) {
-    const edits = [...editsByTarget(choice.edits ?? []).values()];
+    const edits = [...editsOfUnpinned(context, choice).values()];
     if (edits.length === 0) return undefined;
     return { ...common, parts: [], edits, keepFrom: 0, retain: [], ...nothingCovered };
   }
@@ -72,6 +72,12 @@ function shownParts(
   });
 }
 
+/** The choice's edits; a pinned entry stays as it is. */
+function editsOfUnpinned({ pins }: Context, choice: CompactionChoice): ReadonlyMap<string, ContextEditDraft> {
+  const pinned = new Set(pins);
+  return editsByTarget((choice.edits ?? []).filter(({ targetId }) => !pinned.has(targetId)));
+}
+
 /** The choice's edits of what stays, and those that make it fit; and what stays comes to then. */
 function editsOfKept(
   context: Context,
@@ -86,7 +92,7 @@ function editsOfKept(
     ({ message }) => message.role !== "system",
   );
   const ids = new Set(staying.map(({ entryId }) => entryId));
-  const edits = new Map([...editsByTarget(choice.edits ?? [])].filter(([targetId]) => ids.has(targetId)));
+  const edits = new Map([...editsOfUnpinned(context, choice)].filter(([targetId]) => ids.has(targetId)));
   for (const targetId of outdatedContext(context, from, options)) edits.set(targetId, omission(targetId));
   const edited = () => staying.flatMap((item) => editedItem(item, edits.get(item.entryId)) ?? []);
   const tokensOf = (of: readonly ContextItem[]) =>

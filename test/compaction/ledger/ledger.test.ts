@@ -61,7 +61,8 @@ describe("a ledger", () => {
 
   test("does not count again what a compaction retained", () => {
     fc.assert(
-      fc.property(acts, acts, (before, after) => {
+      fc.property(acts, acts, (all, after) => {
+        const before = all.filter(({ outcome }) => outcome !== "unanswered");
         const retained = itemsOf(before).map((item): ContextItem => ({ ...item, origin: "retained" }));
         const summary = summaryItem(ledgerDetails(ledgerOf(before)));
         const items = [summary, ...retained, ...itemsOf(after)];
@@ -70,6 +71,17 @@ describe("a ledger", () => {
         );
       }),
     );
+  });
+
+  test("counts a retained call that had no result yet, as what became of it says", () => {
+    const call = { type: "toolCall", id: "c", name: "edit", arguments: { path: "a" } } as const;
+    const asked = contextOf([assistantMessage({ provider: "p", model: "m" }, call)]).items[0] as ContextItem;
+    const answered = (isError: boolean) => contextOf([{ ...toolResult(call, "done"), isError }]).items;
+    const items = [summaryItem({}), { ...asked, origin: "retained" as const }];
+    expect(fileLedger({ items }).files).toMatchObject([{ path: "a", unconfirmed: true }]);
+    expect(fileLedger({ items: [...items, ...answered(true)] }).files).toEqual([]);
+    const [file] = fileLedger({ items: [...items, ...answered(false)] }).files;
+    expect(file).toEqual({ path: "a", operations: ["modified"], step: 1 });
   });
 
   test("does not take a branch summary again that a compaction retained", () => {
