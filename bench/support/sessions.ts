@@ -110,7 +110,7 @@ export function messageAt(number: number): Message {
 const tools = "bash edit bash read edit bash bash edit read bash edit bash edit".split(" ");
 const callsInTurn = 8;
 /** One in four is only read. */
-const fileCount = 20;
+const fileCount = 12;
 
 /**
  * The message at a place in a coding session: a question, an answer with a call, its result, another call, and at last an

@@ -115,10 +115,10 @@ function filesOf(
 }
 
 function resourcesOf(covered: readonly ContextItem[]): CompactionPlan["resources"] {
-  const earlier = covered.flatMap(({ message }) =>
-    message.role === "compactionSummary" || message.role === "branchSummary"
-      ? readCoveredResources(message.details)
-      : [],
-  );
-  return mergeCoveredResources(earlier, coveredResources(covered));
+  const earlier: CompactionPlan["resources"][] = [];
+  for (const { message } of covered) {
+    if (message.role === "compactionSummary" || message.role === "branchSummary")
+      earlier.push(readCoveredResources(message.details));
+  }
+  return mergeCoveredResources(earlier.flat(), coveredResources(covered));
 }
