@@ -8,6 +8,7 @@ import { compactionPlan } from "./compaction-plan.js";
 import { contextTokens } from "./context-tokens.js";
 import { estimateError } from "./estimate-error.js";
 import { estimateSpeed } from "./estimate-speed.js";
+import { groupCommit } from "./group-commit.js";
 import { list } from "./list.js";
 import { millionLines } from "./million-lines.js";
 import { openCompacted } from "./open-compacted.js";
@@ -25,6 +26,7 @@ const claims: readonly Claim[] = [
   append,
   appendContext,
   compactionPlan,
+  groupCommit,
   millionLines,
   list,
   blobsPut,

@@ -1,4 +1,5 @@
 // What this library does in the benchmarks, in a process of its own: node tasks/sessile.mjs TASK INPUT
+import { closeSync, openSync, readSync } from "node:fs";
 import { task } from "./task.mjs";
 
 const { built } = JSON.parse(process.argv[3] ?? "{}");
@@ -31,6 +32,34 @@ await task({
     });
     await session.close();
     return session.tree.size;
+  },
+
+  /** @param {{ dir: string, messages: readonly import("sessile/content").Message[], count: number, at: number }} input */
+  async appendTogether({ dir, messages, count, at }, timed) {
+    const session = await fileSessionStore({ dir, durability: "disk" }).create({ cwd: "/work/project" });
+    for (const message of messages) await session.appendMessage(message);
+    await timed(async () => {
+      for (let i = 0; i < count; i += at) {
+        const group = Array.from({ length: at }, (_, j) => messages[(i + j) % messages.length]);
+        await Promise.all(group.map((message) => session.appendMessage(/** @type {any} */ (message))));
+      }
+    });
+    await session.close();
+    return session.tree.size;
+  },
+
+  /** A bare scan for line ends, as fast as there is one: the floor of opening. @param {{ path: string }} input */
+  async scan({ path }, timed) {
+    const chunk = Buffer.allocUnsafe(1 << 20);
+    return timed(() => {
+      let lines = 0;
+      const file = openSync(path, "r");
+      for (let count = readSync(file, chunk); count > 0; count = readSync(file, chunk)) {
+        for (let at = chunk.indexOf(10); at >= 0 && at < count; at = chunk.indexOf(10, at + 1)) lines++;
+      }
+      closeSync(file);
+      return lines;
+    });
   },
 
   /** @param {{ path: string, messages: readonly import("sessile/content").Message[], count: number }} input */
