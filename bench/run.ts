@@ -4,6 +4,7 @@ import { append } from "./append.js";
 import { appendContext } from "./append-context.js";
 import { blobsPut } from "./blobs-put.js";
 import { bodyBesideBase64, bodyBesideStringify, bodyMemory } from "./body.js";
+import { compactionPlan } from "./compaction-plan.js";
 import { contextTokens } from "./context-tokens.js";
 import { estimateError } from "./estimate-error.js";
 import { estimateSpeed } from "./estimate-speed.js";
@@ -24,6 +25,7 @@ const claims: readonly Claim[] = [
   openCompacted,
   append,
   appendContext,
+  compactionPlan,
   groupCommit,
   millionLines,
   list,

@@ -76,6 +76,28 @@ await task({
     return items;
   },
 
+  /** @param {{ path: string, messages: readonly import("sessile/content").Message[], warm: number }} input */
+  async plan({ path, messages, warm }, timed) {
+    /** @type {typeof import("sessile/compaction")} */
+    const { ledgerDetails, planCompaction, rollingSummary } = await import(`${built}/compaction/index.js`);
+    const session = await openSessionFile(path, { mode: "write", durability: "os" });
+    await session.context();
+    const options = { strategy: rollingSummary(), window: 200_000 };
+    const plan = async () => planCompaction(await session.context(), options);
+    for (let i = 0; i < warm; i++) {
+      await session.appendMessage(/** @type {any} */ (messages[i % messages.length]));
+      await plan();
+    }
+    await session.appendMessage(/** @type {any} */ (messages[warm % messages.length]));
+    const planned = await timed(plan);
+    await session.close();
+    if (planned === undefined) throw new Error("nothing to compact");
+    const { tokensBefore, files, parts } = planned;
+    const { readFiles, modifiedFiles } = ledgerDetails(files);
+    const previous = parts.flatMap((part) => part.previous ?? []).join("");
+    return [tokensBefore, readFiles.length + modifiedFiles.length, modifiedFiles.length, previous.length];
+  },
+
   /** @param {{ dir: string, cwd: string, limit: number }} input */
   async list({ dir, cwd, limit }, timed) {
     const page = await timed(async () => {

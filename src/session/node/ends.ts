@@ -16,11 +16,12 @@ export async function readEnds(
     readRange(file, 0, Math.min(headBytes, size)),
   ]);
   const tail = infoLines(last, tailStart === 0);
-  for (let bytes = first; ; ) {
+  let bytes = first;
+  for (let length = headBytes; ; ) {
     const head = splitLines(bytes, true, bytes.length >= size);
-    const { length } = bytes;
     if (head.some(isUserMessage) || length >= size || length >= maxHeadBytes) return { head, tail };
-    bytes = await readRange(file, 0, Math.min(length * 8, size));
+    length *= 8;
+    bytes = await readRange(file, 0, Math.min(length, size));
   }
 }
 
