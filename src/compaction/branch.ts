@@ -62,6 +62,7 @@ export async function summarizeBranch(
   const { window, prompt = branchPrompt, focus, tools, skip = isModelSwitch } = options;
   const signal = options.signal ?? new AbortController().signal;
   const attempts = integerOption("retry.attempts", options.retry?.attempts, 3, 1, 10);
+  signal.throwIfAborted();
   const { leafId } = session;
   const items = leftItems(await session.context(leafId), session.tree, leafId, to);
   const said = items.filter(

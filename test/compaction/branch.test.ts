@@ -103,6 +103,16 @@ describe("what is summarised", () => {
     expect(await leave(session, fork, { ...model, skip: () => false })).toEqual({ status: "moved" });
   });
 
+  test("is nothing where the tip only goes forward, or stays", async () => {
+    const { session, fork } = await forked();
+    const leafId = session.leafId as string;
+    const model = scripted("LEFT");
+    expect(await leave(session, leafId, model)).toEqual({ status: "moved" });
+    session.branch(fork);
+    expect(await leave(session, leafId, model)).toEqual({ status: "moved" });
+    expect([session.leafId, model.prompts]).toEqual([leafId, []]);
+  });
+
   test("of a caller's own kind may be skipped; prompt and focus are the caller's", async () => {
     const { session, fork } = await forked();
     const model = scripted("LEFT");
@@ -179,7 +189,11 @@ describe("the tip stays and nothing is written", () => {
     await expect(leave(session, fork, { generate, signal: controller.signal })).rejects.toBe("enough");
     await expect(leave(session, "00000000")).rejects.toMatchObject({ code: "ENTRY_NOT_FOUND" });
     await expect(leave(session, fork, { retry: { attempts: 0 } })).rejects.toThrow(RangeError);
-    expect([session.leafId, session.tree.size]).toEqual([leafId, size]);
+    expect(session.leafId).toBe(leafId);
+    // Also where there is nothing to ask.
+    session.branch(fork);
+    await expect(leave(session, leafId, { signal: AbortSignal.abort("enough") })).rejects.toBe("enough");
+    expect([session.leafId, session.tree.size]).toEqual([fork, size]);
   });
 
   test("where the tip went on meanwhile", async () => {

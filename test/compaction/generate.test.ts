@@ -119,14 +119,20 @@ describe("a refusal as too long", () => {
   test("of a single message drops it with its results, and the next prompt says so", async () => {
     const model = refusing(9, (at) => at === 1);
     const made = generation(model);
-    const messages = [user("message0."), told("message1.", ["1"]), gave("1", "message1."), user("message2.")];
+    const messages = [
+      user("message0."),
+      told("message1.", ["1"]),
+      gave("1", "message1."),
+      user("message2."),
+      ...many(4).slice(3),
+    ];
     expect(await summarizePart(partOf(messages), made, 100)).toBe("S");
     expect(made.tally.leftOut).toBe(2);
-    const last = model.prompts.at(-1)?.text;
-    expect(last).toContain("(2 older messages had no room here.");
-    expect(inPrompt(last ?? "")).toEqual([2]);
+    const notes = model.prompts.map(({ text }) => text.match(/\((\d+) older messages had no room/)?.[1]);
+    const said = model.prompts.map(({ text }) => inPrompt(text).join());
+    expect([notes[said.indexOf("2")], notes[said.indexOf("3")]]).toEqual(["2", undefined]);
     const accepted = model.prompts.map(({ text }) => inPrompt(text)).filter((there) => !there.includes(1));
-    expect(accepted.flat()).toEqual([0, 2]);
+    expect(accepted.flat()).toEqual([0, 2, 3]);
   });
 
   test("of everything ends after few calls", async () => {

@@ -60,6 +60,15 @@ describe("hooks", () => {
     expect([asked, session.tree.size]).toEqual([1, 4]);
   });
 
+  test.each(["", " \n"])("a hook's summary that says nothing is refused: %j", async (summary) => {
+    const session = await sessionOf(talk);
+    const compacting = compactNow(session, { ...scripted("S"), before: () => ({ summary }) });
+    await expect(compacting).rejects.toThrow(
+      new TypeError("summary: expected a non-empty string, got an empty string"),
+    );
+    expect(session.tree.size).toBe(4);
+  });
+
   test("cancel", async () => {
     const { session, result, model } = await hooked({ cancel: true });
     expect([result, model.prompts, session.tree.size]).toEqual([{ status: "cancelled" }, [], 4]);

@@ -107,6 +107,21 @@ describe("told again", () => {
   });
 });
 
+test("one that was told again goes with the next compaction, also where the tail goes back to before it was written", async () => {
+  const session = await started(user("now this"), told("on it"));
+  const first = scripted("a long summary ".repeat(30));
+  await compactNow(session, {
+    ...first,
+    strategy: keepLast(2),
+    trigger: "mid-turn",
+    initialContext: reinject("new rules"),
+  });
+  expect(hasInitialContext(await session.context())).toBe(true);
+  const result = await compactNow(session, { ...scripted("SHORT"), strategy: keepLast(2) });
+  expect(await saidIn(session)).toEqual(["compactionSummary: SHORT", "user: now this", "assistant: on it"]);
+  expect(result).toMatchObject({ tokensAfter: "SHORTnow thison it".length });
+});
+
 test.each<[CompactionTrigger | undefined, Reinjection["mode"], boolean]>([
   ["manual", undefined, false],
   ["pre-turn", undefined, false],

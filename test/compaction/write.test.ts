@@ -77,11 +77,13 @@ describe("what is appended while the model writes", () => {
     expect(session.tree.size).toBe(5);
   });
 
-  test("is never covered by an edit that came meanwhile: the plan was made for another context", async () => {
+  test("and is an edit is CONCURRENT_WRITER: the summary is of another context", async () => {
     const session = await sessionOf(talk);
     const [first] = session.tree.path(session.leafId);
     const generate = meanwhile(() =>
-      session.append([{ type: "context_edit", targetId: first?.id as string, replacement: null }]),
+      session.append([
+        { type: "context_edit", targetId: first?.id as string, replacement: { content: "less" } },
+      ]),
     );
     await expect(compactNow(session, { generate })).rejects.toMatchObject({ code: "CONCURRENT_WRITER" });
     expect([...session.tree.walk()].map(({ node }) => node.type)).not.toContain("compaction");
