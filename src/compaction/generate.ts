@@ -136,7 +136,10 @@ export async function summarizePart(
     }
   }
   if (summary === undefined || !isAnswered) throw failed(generation, "overflow", undefined);
-  return summary;
+  // No request after these could say it.
+  return leftOut === 0
+    ? summary
+    : `${summary}\n\n(${leftOut} later messages had no room and are missing here.)`;
 }
 
 /** The summary of items that say nothing, such as commands that no model is to see. */

@@ -28,6 +28,8 @@ export function planCompaction(context: Context, options: PlanOptions): Compacti
 export interface PlannedChoice {
   readonly plan: CompactionPlan;
   readonly choice: CompactionChoice;
+  /** It was made to keep as little as can be. */
+  readonly isLeast: boolean;
 }
 
 /** Where in a turn a context ends: behind an answer that calls no tool the turn is over, else the model is to be asked next. */
@@ -50,8 +52,14 @@ export function choosePlan(context: Context, options: SettledOptions): PlannedCh
     estimate,
   };
   const first = settled(context, strategy.choose(context, budget), known);
-  if (first === undefined || first.plan.parts.length === 0 || hasRoom(first.plan)) return first;
-  return settled(context, strategy.choose(context, { ...budget, least: true }), known) ?? first;
+  const isEnough =
+    first === undefined
+      ? // The provider may count more than the estimate does: tools, instructions, images.
+        trigger !== "overflow" && !strategy.shouldCompact(context, budget)
+      : first.plan.parts.length === 0 || hasRoom(first.plan);
+  if (isEnough) return first;
+  const least = { ...budget, least: true } as const;
+  return settled(context, strategy.choose(context, least), known, true) ?? first;
 }
 
 /** The same estimates, each made once: the cut, the room and what is kept all ask for those of the same messages. */
@@ -70,9 +78,10 @@ function settled(
   context: Context,
   choice: CompactionChoice | undefined,
   options: SettledOptions,
+  isLeast = false,
 ): PlannedChoice | undefined {
-  const plan = choice && settlePlan(context, choice, options);
-  return plan && { plan, choice };
+  const plan = choice && settlePlan(context, choice, options, isLeast);
+  return plan && { plan, choice, isLeast };
 }
 
 function hasRoom({ parts, tokensKept, limit }: CompactionPlan): boolean {

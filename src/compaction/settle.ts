@@ -20,6 +20,7 @@ export function settlePlan(
   context: Context,
   choice: CompactionChoice,
   options: SettledOptions,
+  isLeast: boolean,
 ): CompactionPlan | undefined {
   const { strategy, window, estimate = estimateMessageTokens } = options;
   const { items } = context;
@@ -35,7 +36,7 @@ export function settlePlan(
     if (edits.length === 0) return undefined;
     return { ...common, parts: [], edits, keepFrom: 0, retain: [], ...nothingCovered };
   }
-  const kept = keptItems(context, choice.keepFrom, choice.retain ?? []);
+  const kept = keptItems(context, choice, isLeast);
   const systemMessage = foldSystemMessages(items);
   const initialContext = reinjected(items, kept.retained, options);
   const added =

@@ -23,12 +23,8 @@ const kept = (
   from: number,
   retain: readonly number[] = [],
   pins: readonly number[] = [],
-) =>
-  keptItems(
-    context(messages, pins),
-    from,
-    retain.map((at) => `m${at}`),
-  );
+  isLeast = true,
+) => keptItems(context(messages, pins), { keepFrom: from, retain: retain.map((at) => `m${at}`) }, isLeast);
 
 describe("besides what was chosen, what stays is", () => {
   test("the newest message of the user, where it is not in the tail", () => {
@@ -49,6 +45,21 @@ describe("besides what was chosen, what stays is", () => {
   test("the call of a result in the tail, and its other results", () => {
     const talk = [user("a"), told("b", ["1", "2"]), gave("1", "x"), gave("2", "y"), user("d")];
     expect(kept(talk, 3)).toEqual({ from: 3, retained: [1, 2] });
+  });
+
+  test("results that no model has seen, with their calls, unless as little as can be is to be kept", () => {
+    const talk = [
+      user("a"),
+      told("b", ["0"]),
+      gave("0", "w"),
+      told("c", ["1", "2"]),
+      gave("1", "x"),
+      gave("2", "y"),
+    ];
+    expect(kept(talk, 6, [], [], false).retained).toEqual([0, 3, 4, 5]);
+    expect(kept(talk, 6).retained).toEqual([0]);
+    expect(kept([...talk, told("seen")], 7, [], [], false).retained).toEqual([0]);
+    expect(kept([...talk, user("and now")], 7, [], [], false).retained).toEqual([6]);
   });
 
   test("a call that waits for its result, with those it has", () => {
@@ -80,8 +91,8 @@ test("what of a compaction's own a strategy would keep in its place is retained,
   const items = contextOf([summary, user("a"), told("b"), user("c")]).items.map((item, at) =>
     at === 1 || at === 2 ? { ...item, origin: "retained" as const } : item,
   );
-  expect(keptItems({ ...context([]), items }, 0, [])).toEqual({ from: 3, retained: [1, 2] });
-  expect(keptItems({ ...context([]), items }, 2, [])).toEqual({ from: 3, retained: [2] });
+  expect(keptItems({ ...context([]), items }, { keepFrom: 0 }, true)).toEqual({ from: 3, retained: [1, 2] });
+  expect(keptItems({ ...context([]), items }, { keepFrom: 2 }, true)).toEqual({ from: 3, retained: [2] });
 });
 
 test("ids that no item has are nothing", () => {

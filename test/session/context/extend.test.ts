@@ -44,6 +44,7 @@ describe("a context that goes on from the last one", () => {
           last = built;
         }
       }),
+      { numRuns: 300 },
     );
   });
 
