@@ -1,10 +1,10 @@
-import { type Context, toolCalls } from "../content/index.js";
+import { type Context, type ContextMessage, toolCalls } from "../content/index.js";
 import { estimateMessageTokens } from "../estimate/index.js";
 import { integerArgument } from "../internal/arguments.js";
 import type { CompactionPlan, PlanOptions, SettledOptions } from "./compaction-plan.js";
 import { roomForSummary } from "./room.js";
 import { settlePlan } from "./settle.js";
-import type { CompactionBudget, CompactionChoice, CompactionTrigger } from "./strategy.js";
+import type { CompactionBudget, CompactionChoice, CompactionTrigger, MessageEstimator } from "./strategy.js";
 import { contextTokens } from "./tokens.js";
 
 /**
@@ -39,17 +39,31 @@ export function triggerOf({ items }: Pick<Context, "items">): CompactionTrigger 
 
 /** {@link planCompaction}, with the strategy's choice. */
 export function choosePlan(context: Context, options: SettledOptions): PlannedChoice | undefined {
-  const { strategy, window, trigger, estimate = estimateMessageTokens } = options;
+  const { strategy, window, trigger } = options;
   integerArgument("window", window, 1);
+  const estimate = remembering(options.estimate ?? estimateMessageTokens);
+  const known = { ...options, estimate };
   const budget: CompactionBudget = {
     window,
     tokens: contextTokens(context, { estimate }),
     trigger,
     estimate,
   };
-  const first = settled(context, strategy.choose(context, budget), options);
+  const first = settled(context, strategy.choose(context, budget), known);
   if (first === undefined || first.plan.parts.length === 0 || hasRoom(first.plan)) return first;
-  return settled(context, strategy.choose(context, { ...budget, least: true }), options) ?? first;
+  return settled(context, strategy.choose(context, { ...budget, least: true }), known) ?? first;
+}
+
+/** The same estimates, each made once: the cut, the room and what is kept all ask for those of the same messages. */
+function remembering(estimate: MessageEstimator): MessageEstimator {
+  const known = new Map<ContextMessage, number>();
+  return (message) => {
+    const before = known.get(message);
+    if (before !== undefined) return before;
+    const tokens = estimate(message);
+    known.set(message, tokens);
+    return tokens;
+  };
 }
 
 function settled(
