@@ -177,6 +177,21 @@ describe("where what stays leaves no room for a summary", () => {
     expect(plan(contextFor(talk), gives)?.keepFrom).toBe(1);
   });
 
+  test("instructions and what is told again take their part of the room", () => {
+    const system: ContextMessage = { role: "system", content: "s".repeat(1000), timestamp: 1 };
+    const made = (head: readonly ContextMessage[], more: Partial<PlanOptions> = {}) =>
+      plan(
+        contextFor([...head, user(long), told("", ["1"]), gave("1", "line\n".repeat(1800))]),
+        keepLast(2),
+        {
+          window: 10_000,
+          ...more,
+        },
+      )?.edits.length;
+    const content = "r".repeat(1000);
+    expect([made([]), made([system]), made([], { initialContext: { content } })]).toEqual([0, 1, 1]);
+  });
+
   test("a giant result in the tail is cut by an edit", () => {
     const giant = "line\n".repeat(20_000);
     const made = plan(contextFor([user(long), told("", ["1"]), gave("1", giant)]), keepLast(2), {
