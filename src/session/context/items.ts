@@ -120,21 +120,16 @@ export function assembleItems(parts: ItemParts): readonly ContextItem[] {
   return [...head, ...retainedFirst(items, retained)];
 }
 
-/** Whether a call that has no result yet was taken out of its message: a result that comes later would go with it. */
-export function hasLostOpenCall(needed: ItemParts["needed"], items: readonly ContextItem[]): boolean {
-  const shown = new Map(items.map((item) => [item.entryId, item]));
-  const open = new Set<string>();
-  for (const entry of needed) {
-    if (entry?.type !== "message") continue;
-    const { message } = entry;
-    if (message.role === "toolResult") open.delete(message.toolCallId);
-    if (message.role !== "assistant") continue;
-    const now = shown.get(entry.id)?.message;
-    if (now === message) continue;
+/** Whether a call was taken out of its message: a result that comes later would go with it. */
+export function hasLostCall(needed: ItemParts["needed"], items: readonly ContextItem[]): boolean {
+  const shown = new Map(items.map((item) => [item.entryId, item.message]));
+  return needed.some((entry) => {
+    if (entry?.type !== "message" || entry.message.role !== "assistant") return false;
+    const now = shown.get(entry.id);
+    if (now === entry.message) return false;
     const kept = new Set(now?.role === "assistant" ? toolCalls(now).map(({ id }) => id) : []);
-    for (const { id } of toolCalls(message)) if (!kept.has(id)) open.add(id);
-  }
-  return open.size > 0;
+    return toolCalls(entry.message).some(({ id }) => !kept.has(id));
+  });
 }
 
 function retainedFirst(items: readonly ContextItem[], retained: ReadonlySet<string>): readonly ContextItem[] {

@@ -1,7 +1,7 @@
 import type { Context, ContextItem } from "../../content/index.js";
 import type { SessionEntry, UnknownEntry } from "../entries.js";
 import { noRow, type TreeRows } from "../tree/rows.js";
-import { assembleItems, hasLostOpenCall, hasStrayResult, latestEdits, resultsLost } from "./items.js";
+import { assembleItems, hasLostCall, hasStrayResult, latestEdits, resultsLost } from "./items.js";
 
 /** What a step asks for: the bodies of these rows. It is resumed with a look-up of them. */
 export type BodySteps<T> = Generator<
@@ -92,7 +92,9 @@ export function* builtSteps(rows: TreeRows, leaf: number): BodySteps<BuiltContex
   };
   const spoken = [...edits, ...pinRows.map(bodyOf)];
   const extensible =
-    !rows.isUnsettled && saysNothingOfLater(rows, path, spoken) && !hasLostOpenCall(bodies, items);
+    !rows.isUnsettled &&
+    saysNothingOfLater(rows, path, spoken) &&
+    (edits.length === 0 || !hasLostCall(bodies, items));
   return { context, rows, leaf, shown: needed, extensible };
 }
 
