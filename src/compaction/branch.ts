@@ -1,7 +1,7 @@
 import type { Context, ContextItem } from "../content/index.js";
-import { integerOption } from "../internal/arguments.js";
+import { integerArgument, integerOption } from "../internal/arguments.js";
 import type { Session, SessionEntry, SessionTree } from "../session/index.js";
-import { closed } from "./closing.js";
+import { closed, closingText } from "./closing.js";
 import { everCovered } from "./covered.js";
 import { defaultDelayMs, type Generate, type RetryOptions, summarizePart, type Tally } from "./generate.js";
 import { isInitialContext, isModelSwitch } from "./initial-context.js";
@@ -9,6 +9,7 @@ import { type FileToolTable, fileLedger, ledgerDetails } from "./ledger/index.js
 import { isContextOverflow } from "./overflow.js";
 import { branchPrompt } from "./prompts.js";
 import type { SummaryPrompt } from "./strategy.js";
+import { truncateText } from "./truncate.js";
 
 /** What {@link summarizeBranch} needs of a session. */
 export type BranchableSession = Pick<
@@ -63,18 +64,19 @@ export async function summarizeBranch(
   const signal = options.signal ?? new AbortController().signal;
   const attempts = integerOption("retry.attempts", options.retry?.attempts, 3, 1, 10);
   signal.throwIfAborted();
+  integerArgument("window", window, 1);
   const { leafId } = session;
   const items = leftItems(await session.context(leafId), session.tree, leafId, to);
-  const said = items.filter(
+  const covered = items.filter(
     (item) => item.message.role !== "system" && !isInitialContext(item) && !skip(item),
   );
-  if (said.length === 0) {
+  if (covered.length === 0) {
     session.branch(to);
     return { status: "moved" };
   }
   const tally: Tally = { calls: 0, leftOut: 0, usage: undefined, model: undefined };
-  const text = await summarizePart(
-    { items: said, prompt },
+  const said = await summarizePart(
+    { items: covered, prompt },
     {
       generate: options.generate,
       signal,
@@ -87,16 +89,25 @@ export async function summarizeBranch(
     },
     prompt.maxTokens,
   );
+  // Twice as long as it was to be, and it is cut: nobody asked for the branch again.
+  const text = truncateText(said, { maxTokens: 2 * Math.min(prompt.maxTokens, Math.ceil(window / 2)) });
   const files = fileLedger({ items }, { cwd: session.header.cwd, ...(tools === undefined ? {} : { tools }) });
   const resources = everCovered(items);
-  const entry = await session.branchWithSummary(to, closed(text, resources, files), {
-    details: { ...ledgerDetails(files), ...(resources.length === 0 ? {} : { resources }) },
-    ...(tally.usage === undefined ? {} : { usage: tally.usage }),
-    after: leafId,
-    signal,
-  });
+  const entry = await session.branchWithSummary(
+    to,
+    closed(text, closingText({ resources, files }, window / closingShare)),
+    {
+      details: { ...ledgerDetails(files), ...(resources.length === 0 ? {} : { resources }) },
+      ...(tally.usage === undefined ? {} : { usage: tally.usage }),
+      after: leafId,
+      signal,
+    },
+  );
   return { status: "summarized", entry };
 }
+
+/** The most of the window that the blocks which close the summary may take, as a part of it. */
+const closingShare = 16;
 
 /** What the context shows of entries that are on the path to `leafId` and not on the path to `to`. */
 function leftItems(

@@ -1,13 +1,15 @@
 import type { Context } from "../content/index.js";
+import { estimateMessageTokens } from "../estimate/index.js";
 import { integerOption } from "../internal/arguments.js";
 import { untilAborted } from "./abort.js";
+import type { CompactionPlan } from "./compaction-plan.js";
 import { defaultDelayMs, type Generation } from "./generate.js";
 import { irreducible } from "./irreducible.js";
 import { makeSummary } from "./make-summary.js";
 import type { CompactableSession, CompactionResult, CompactOptions } from "./options.js";
 import { isContextOverflow } from "./overflow.js";
 import { choosePlan, triggerOf } from "./plan.js";
-import { limitOf } from "./room.js";
+import { leastSummary, limitOf } from "./room.js";
 import { contextTokens } from "./tokens.js";
 import { writeCompaction } from "./write.js";
 
@@ -18,7 +20,7 @@ import { writeCompaction } from "./write.js";
  * attachments that it covers, its `usage` what the model was asked in all.
  *
  * Ends with a smaller context, throws, or says that there is nothing to do, and after a summary the strategy would not compact
- * again; so an agent may call it in a loop.
+ * again; so an agent may call it in a loop, for as long as it says `compacted` or `pruned`.
  *
  * @throws SessileError IRREDUCIBLE: what has to stay does not fit, or no summary is smaller than what it replaces
  * @throws SessileError SUMMARY_FAILED: attempts ran out; `cause` is the last error of `generate`
@@ -41,6 +43,8 @@ export async function compact(
   const attempts = integerOption("retry.attempts", options.retry?.attempts, 3, 1, 10);
   const generateWindow = integerOption("generateWindow", options.generateWindow, options.window, 1);
   signal.throwIfAborted();
+  // Told before a model is asked.
+  if (session.writable === false) await session.append([]);
   session.publish?.({ type: "compacting", active: true });
   try {
     const result = await run(
@@ -81,6 +85,7 @@ async function run(
   const { plan } = planned;
   if (plan.parts.length > 0 && plan.tokensKept >= plan.limit)
     throw irreducible("kept", plan, plan.tokensKept);
+  if (!canShrink(context, plan, settled)) return nothingToDo(context, settled);
   const answer = await untilAborted(Promise.resolve(options.before?.(plan, context)), signal);
   if (answer?.cancel === true) return { status: "cancelled" };
   const made = await makeSummary(context, plan, settled, generation, answer);
@@ -101,6 +106,21 @@ async function run(
     leftOut,
     ...(usage === undefined ? {} : { usage }),
   };
+}
+
+/** Whether the shortest summary that is asked for would make the context smaller. */
+function canShrink(
+  { items }: Context,
+  { parts, tokensKept, limit }: CompactionPlan,
+  options: CompactOptions,
+): boolean {
+  if (parts.length === 0) return true;
+  const { estimate = estimateMessageTokens } = options;
+  let left = tokensKept + leastSummary(limit);
+  return items.some(({ message }) => {
+    left -= estimate(message);
+    return left < 0;
+  });
 }
 
 function nothingToDo(context: Context, options: CompactOptions): CompactionResult {

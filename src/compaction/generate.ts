@@ -5,6 +5,7 @@ import { pause, untilAborted } from "./abort.js";
 import { summaryRequest } from "./request.js";
 import { serializeItem } from "./serialize.js";
 import type { SummaryPart } from "./strategy.js";
+import { truncateText } from "./truncate.js";
 
 /** What a model is asked. */
 export interface GeneratePrompt {
@@ -95,13 +96,18 @@ const overheadTokens = 2_000;
 export async function summarizePart(
   part: SummaryPart,
   generation: Generation,
-  maxTokens: number,
+  asked: number,
 ): Promise<string> {
   const units = unitsOf(part.items);
   if (units.length === 0) return part.previous ?? nothingSaid;
-  let summary = part.previous;
+  // Many providers count the answer as part of the window, and a summary that fills it leaves no room for what came since.
+  const maxTokens = Math.max(1, Math.min(asked, Math.floor(generation.window / 2)));
+  const bounded = (text: string) =>
+    truncateText(text, { maxTokens: Math.max(1, Math.floor(generation.window / previousShare)) });
+  let summary = part.previous === undefined ? undefined : bounded(part.previous);
   let isAnswered = false;
   let leftOut = 0;
+  const before = generation.tally.leftOut;
   /** What a request may hold, once one was refused. */
   let most = Number.POSITIVE_INFINITY;
   /** How many units go with the next refusal of a single one; doubles, so that a model that refuses all is soon done with. */
@@ -120,7 +126,7 @@ export async function summarizePart(
     });
     const text = await ask(request, generation, maxTokens);
     if (text !== undefined) {
-      summary = text;
+      summary = at + taken.length < units.length ? bounded(text) : text;
       isAnswered = true;
       at += taken.length;
       leftOut = 0;
@@ -133,6 +139,9 @@ export async function summarizePart(
       generation.tally.leftOut += gone;
       at += dropped;
       dropped *= 2;
+      // A summary of a smaller part is none.
+      if (2 * (generation.tally.leftOut - before) > part.items.length)
+        throw failed(generation, "overflow", undefined);
     }
   }
   if (summary === undefined || !isAnswered) throw failed(generation, "overflow", undefined);
@@ -141,6 +150,9 @@ export async function summarizePart(
     ? summary
     : `${summary}\n\n(${leftOut} later messages had no room and are missing here.)`;
 }
+
+/** The most of the asked model's window that an earlier summary may take, as a part of it. */
+const previousShare = 3;
 
 /** The summary of items that say nothing, such as commands that no model is to see. */
 const nothingSaid = "(nothing was said)";

@@ -1,11 +1,13 @@
 import type { Context } from "../content/index.js";
+import { estimateTextTokens } from "../estimate/index.js";
 import { stringArgument } from "../internal/arguments.js";
-import { closed } from "./closing.js";
+import { closed, closingText } from "./closing.js";
 import type { CompactionPlan } from "./compaction-plan.js";
 import type { WrittenSummary } from "./drafts.js";
 import { type Generation, summarizePart } from "./generate.js";
 import { irreducible } from "./irreducible.js";
 import type { PlanAnswer, SettledCompactOptions } from "./options.js";
+import { leastSummary } from "./room.js";
 import type { SummaryPart } from "./strategy.js";
 import { verify } from "./verify.js";
 
@@ -15,8 +17,8 @@ export interface MadeSummary {
   readonly tokensAfter: number;
 }
 
-/** The least length of a summary that is asked for, in tokens. */
-const leastTokens = 256;
+/** The most of what is left for a summary that the blocks which close it may take, as a part of it. */
+const closingShare = 4;
 
 /**
  * The summary of a plan, verified. One that is too long is asked for again, half as long each time. undefined where edits
@@ -37,10 +39,12 @@ export async function makeSummary(
     return shortfall === undefined ? { summary: undefined, tokensAfter } : undefined;
   }
   const given = answer?.summary === undefined ? undefined : stringArgument("summary", answer.summary.trim());
+  const closing = closingText(plan, Math.max(0, plan.limit - plan.tokensKept) / closingShare);
   const attempts = given === undefined ? generation.attempts : 1;
   for (let attempt = 1; ; attempt++) {
-    const said = given ?? (await summaryOf(plan, options, generation, answer, attempt));
-    const text = closed(said, plan.resources, plan.files);
+    const said =
+      given ?? (await summaryOf(plan, estimateTextTokens(closing), options, generation, answer, attempt));
+    const text = closed(said, closing);
     const { tokensAfter, shortfall } = await verify(context, plan, text, options);
     generation.signal.throwIfAborted();
     if (shortfall === undefined) {
@@ -59,17 +63,18 @@ export async function makeSummary(
 
 async function summaryOf(
   plan: CompactionPlan,
+  closingTokens: number,
   { strategy }: SettledCompactOptions,
   generation: Generation,
   answer: PlanAnswer | undefined,
   attempt: number,
 ): Promise<string> {
   const { parts, limit, tokensKept } = plan;
-  const room = (limit - tokensKept) / parts.length;
+  const room = (limit - tokensKept - closingTokens) / parts.length;
   const texts: string[] = [];
   for (const part of parts) {
     const length = Math.min(part.prompt.maxTokens, room) / 2 ** (attempt - 1);
-    const maxTokens = Math.max(leastTokens, Math.floor(length));
+    const maxTokens = Math.max(leastSummary(limit), Math.floor(length));
     const asked = { ...generation, ...(answer?.context === undefined ? {} : { context: answer.context }) };
     texts.push(await summarizePart(withPrompt(part, answer?.prompt), asked, maxTokens));
   }

@@ -5,7 +5,7 @@ import type { Generate, RetryOptions } from "./generate.js";
 
 /** What `compact` needs of a session. */
 export type CompactableSession = Pick<Session, "context" | "append" | "leafId" | "header"> &
-  Partial<Pick<Session, "publish">>;
+  Partial<Pick<Session, "publish" | "writable">>;
 
 /** What a hook answers to a plan; nothing lets it go on as it is. */
 export interface PlanAnswer {
@@ -38,7 +38,7 @@ export interface CompactOptions extends Omit<PlanOptions, "cwd"> {
     plan: CompactionPlan,
     context: Context,
   ) => PlanAnswer | undefined | Promise<PlanAnswer | undefined>;
-  /** Called with the result after it was written. */
+  /** Called with the result after it was written; what it throws is thrown, and what was written stays. */
   readonly after?: (result: CompactionResult) => void | Promise<void>;
   readonly signal?: AbortSignal;
 }

@@ -5,7 +5,7 @@ import type { CompactionPlan, PlanOptions, SettledOptions } from "./compaction-p
 import { roomForSummary } from "./room.js";
 import { settlePlan } from "./settle.js";
 import type { CompactionBudget, CompactionChoice, CompactionTrigger, MessageEstimator } from "./strategy.js";
-import { contextTokens } from "./tokens.js";
+import { checkedTokens, contextTokens } from "./tokens.js";
 
 /**
  * What a compaction of this context would summarise and keep; undefined where there is nothing to do. The strategy chooses, and
@@ -68,7 +68,7 @@ function remembering(estimate: MessageEstimator): MessageEstimator {
   return (message) => {
     const before = known.get(message);
     if (before !== undefined) return before;
-    const tokens = estimate(message);
+    const tokens = checkedTokens(estimate(message));
     known.set(message, tokens);
     return tokens;
   };

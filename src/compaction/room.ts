@@ -6,6 +6,11 @@ export function limitOf(strategy: CompactionStrategy, window: number): number {
   return strategy.limit?.(window) ?? Math.max(window - defaultReserveTokens, Math.floor(window / 2));
 }
 
+/** The least length of a summary that is asked for, in tokens: 256, and less in a small window. */
+export function leastSummary(limit: number): number {
+  return Math.max(1, Math.min(256, Math.floor(limit / 8)));
+}
+
 /** The most of the limit that is left free for a summary, as a part of it: a quarter. */
 const summaryShare = 4;
 

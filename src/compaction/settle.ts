@@ -1,4 +1,4 @@
-import type { Context, ContextItem } from "../content/index.js";
+import { type Context, type ContextItem, toolCalls } from "../content/index.js";
 import { estimateMessageTokens } from "../estimate/index.js";
 import { integerArgument } from "../internal/arguments.js";
 import type { CompactionPlan, SettledOptions } from "./compaction-plan.js";
@@ -14,6 +14,7 @@ import { limitOf, roomForSummary } from "./room.js";
 import type { CompactionChoice, ContextEditDraft, SummaryPart } from "./strategy.js";
 import { foldSystemMessages } from "./system-message.js";
 import { contextTokens } from "./tokens.js";
+import { newestUserMessage } from "./turns.js";
 
 /** The plan that a choice comes to in this context, made safe; undefined where it leaves everything as it is. */
 export function settlePlan(
@@ -32,7 +33,7 @@ export function settlePlan(
   };
   const parts = shownParts(choice.parts, options);
   if (parts.every((part) => part.items.length === 0)) {
-    const edits = [...editsOfUnpinned(context, choice).values()];
+    const edits = [...safeEdits(context, choice).values()];
     if (edits.length === 0) return undefined;
     return { ...common, parts: [], edits, keepFrom: 0, retain: [], ...nothingCovered };
   }
@@ -73,10 +74,24 @@ function shownParts(
   });
 }
 
-/** The choice's edits; a pinned entry stays as it is. */
-function editsOfUnpinned({ pins }: Context, choice: CompactionChoice): ReadonlyMap<string, ContextEditDraft> {
-  const pinned = new Set(pins);
-  return editsByTarget((choice.edits ?? []).filter(({ targetId }) => !pinned.has(targetId)));
+/** The choice's edits without those that could break a promise: of pinned entries, of calls, and those that take out what has to stay. */
+function safeEdits(
+  { items, pins }: Context,
+  choice: CompactionChoice,
+): ReadonlyMap<string, ContextEditDraft> {
+  if (choice.edits === undefined || choice.edits.length === 0) return new Map();
+  const refused = new Set(pins);
+  const needed = new Set([items[newestUserMessage(items)]?.entryId]);
+  for (const { entryId, message } of items) {
+    if (message.role === "assistant" && toolCalls(message).length > 0) refused.add(entryId);
+    if (message.role === "toolResult") needed.add(entryId);
+  }
+  return editsByTarget(
+    choice.edits.filter(
+      ({ targetId, replacement }) =>
+        !refused.has(targetId) && (replacement !== null || !needed.has(targetId)),
+    ),
+  );
 }
 
 /** The choice's edits of what stays, and those that make it fit; and what stays comes to then. */
@@ -93,7 +108,7 @@ function editsOfKept(
     ({ message }) => message.role !== "system",
   );
   const ids = new Set(staying.map(({ entryId }) => entryId));
-  const edits = new Map([...editsOfUnpinned(context, choice)].filter(([targetId]) => ids.has(targetId)));
+  const edits = new Map([...safeEdits(context, choice)].filter(([targetId]) => ids.has(targetId)));
   for (const targetId of outdatedContext(context, from, options)) edits.set(targetId, omission(targetId));
   const edited = () => staying.flatMap((item) => editedItem(item, edits.get(item.entryId)) ?? []);
   const tokensOf = (of: readonly ContextItem[]) =>

@@ -51,7 +51,10 @@ export interface CompactionChoice {
   readonly keepFrom: number;
   /** Ids of earlier entries in the context that stay too. */
   readonly retain?: readonly string[];
-  /** Edits of what stays. */
+  /**
+   * Edits of what stays. Those of pinned entries, of calls, and those that would take out a tool's result or the newest message
+   * of the user are left out.
+   */
   readonly edits?: readonly ContextEditDraft[];
   /** The texts to ask for; none where the edits are enough and nothing is summarised. */
   readonly parts: readonly SummaryPart[];

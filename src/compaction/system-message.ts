@@ -3,7 +3,7 @@ import { isRecord } from "../internal/shape.js";
 
 /**
  * The system messages of a context as one, since a compaction would lose those of the part that it summarises: what they say,
- * in order, the sections as the latest has them, and the tools that were added and not removed. undefined where there is none.
+ * in order and each text once, the sections as the latest has them, and the tools that were added and not removed. undefined where there is none.
  */
 export function foldSystemMessages(items: readonly ContextItem[]): SystemMessage | undefined {
   const messages: SystemMessage[] = [];
@@ -11,11 +11,20 @@ export function foldSystemMessages(items: readonly ContextItem[]): SystemMessage
   const [first] = messages;
   if (first === undefined || messages.length === 1) return first;
   const content: TextBlock[] = [];
+  const said = new Set<string>();
   const sections = new Map<string, string>();
   let tools: readonly unknown[] = [];
   for (const message of messages) {
-    if (typeof message.content !== "string") content.push(...message.content);
-    else if (message.content !== "") content.push({ type: "text", text: message.content });
+    const blocks =
+      typeof message.content === "string"
+        ? [{ type: "text" as const, text: message.content }]
+        : message.content;
+    for (const block of blocks) {
+      // Who says the same at each start means it once.
+      if (block.text === "" || said.has(block.text)) continue;
+      said.add(block.text);
+      content.push(block);
+    }
     for (const [name, section] of Object.entries(message.sections ?? {})) {
       if (section === null) sections.delete(name);
       else sections.set(name, section);

@@ -1,5 +1,6 @@
 import type { Context, ContextMessage, Usage } from "../content/index.js";
 import { estimateMessageTokens } from "../estimate/index.js";
+import { describe } from "../internal/arguments.js";
 import type { MessageEstimator } from "./strategy.js";
 
 /** How {@link contextTokens} counts what no usage tells. */
@@ -14,6 +15,7 @@ export interface ContextTokensOptions {
  * not zero, and where no compaction or context edit came after it, since it tells of another context then. Where there is none,
  * all is estimated. The rules are pi 1.5.2's.
  *
+ * @throws RangeError where `estimate` gives no number from 0 on.
  * @example
  * ```ts
  * const context = contextOf([userMessage("What is wrong here?")]);
@@ -30,9 +32,15 @@ export function contextTokens(
     const { message } = items[at] as Context["items"][number];
     const counted = at >= usageSince ? countedTokens(message) : 0;
     if (counted > 0) return Math.ceil(counted + estimated);
-    estimated += estimate(message);
+    estimated += checkedTokens(estimate(message));
   }
   return Math.ceil(estimated);
+}
+
+/** An estimate as it came. Throws a RangeError where it is no number from 0 on. */
+export function checkedTokens(tokens: number): number {
+  if (typeof tokens === "number" && tokens >= 0 && tokens <= Number.MAX_SAFE_INTEGER) return tokens;
+  throw new RangeError(`estimate: expected a number >= 0 of a message, got ${describe(tokens)}`);
 }
 
 /** What the provider counted for the context up to this message and with it; 0 where that is not known. */
@@ -43,5 +51,7 @@ function countedTokens(message: ContextMessage): number {
 }
 
 function usageTokens({ totalTokens, input, output, cacheRead, cacheWrite }: Usage): number {
-  return totalTokens || input + output + cacheRead + cacheWrite;
+  const tokens = totalTokens || input + output + cacheRead + cacheWrite;
+  // A log can hold any number.
+  return tokens <= Number.MAX_SAFE_INTEGER ? tokens : 0;
 }

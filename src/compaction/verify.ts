@@ -7,6 +7,9 @@ import { newestUserMessage } from "./turns.js";
 /** What is wrong with a result: it is no smaller, or still too large. */
 export type Shortfall = "longer" | "over-limit";
 
+/** What a context may come to at most after an overflow, as a part of what it came to. */
+const overflowShare = 0.9;
+
 /** A result that was looked at. */
 export interface Verified {
   /** An estimate of the context after it, in tokens. */
@@ -32,7 +35,10 @@ export async function verify(
   const tokensOf = (of: readonly ContextItem[]) =>
     of.reduce((sum, { message }) => sum + estimate(message), 0);
   const tokensAfter = Math.ceil(tokensOf(items));
-  if (tokensAfter >= tokensOf(context.items)) return { tokensAfter, shortfall: "longer" };
+  const tokensBefore = tokensOf(context.items);
+  // A provider that refused a context would refuse one that is hardly shorter, and so on for ever.
+  const most = options.trigger === "overflow" ? tokensBefore * overflowShare : tokensBefore;
+  if (tokensAfter >= most) return { tokensAfter, shortfall: "longer" };
   // Edits alone are a first step; the next one may be a summary.
   if (summary === undefined) return { tokensAfter };
   const after: Context = { ...context, items, views: [], usageSince: items.length };

@@ -1,9 +1,10 @@
 import fc from "fast-check";
 import type { CoveredResource } from "sessile/compaction";
 import { compact, rollingSummary } from "sessile/compaction";
+import { estimateTextTokens } from "sessile/estimate";
 import { memorySessionStore } from "sessile/session";
 import { expect, test } from "vitest";
-import { closed, withoutClosing } from "../../src/compaction/closing.js";
+import { closed, closingText, withoutClosing } from "../../src/compaction/closing.js";
 import type { FileLedger } from "../../src/compaction/ledger/index.js";
 
 const resources: fc.Arbitrary<readonly CoveredResource[]> = fc.array(
@@ -20,12 +21,28 @@ const text = fc.lorem({ maxCount: 5, mode: "sentences" });
 test("what closes a summary stands on lines of its own, and comes off again", () => {
   fc.assert(
     fc.property(text, resources, files, (text, resources, files) => {
-      const whole = closed(text, resources, files);
+      const whole = closed(text, closingText({ resources, files }, Number.POSITIVE_INFINITY));
       expect(whole.startsWith(text)).toBe(true);
       expect(whole.slice(text.length)).toMatch(/^(\n\n|$)/);
       expect(withoutClosing(whole)).toBe(text);
     }),
   );
+});
+
+test("what closes a summary has room, and says how much it leaves out", () => {
+  const files: FileLedger = {
+    files: Array.from({ length: 220 }, (_, at) => ({
+      path: `packages/some/long/directory/of/a/java/project/Class${at}.java`,
+      operations: ["modified"],
+      step: at,
+    })),
+  };
+  for (const room of [0, 100, 1000, 5000]) {
+    const text = closingText({ resources: [], files }, room);
+    expect(estimateTextTokens(text)).toBeLessThanOrEqual(room);
+    if (room > 0) expect(text).toMatch(/\(\d+ files touched earlier left out\)/);
+  }
+  expect(closingText({ resources: [], files }, 5000)).toContain("Class219.java");
 });
 
 test("an earlier summary is shown to the model without its lists, however often it is brought up to date", async () => {

@@ -79,7 +79,9 @@ function holds(compacted: Compacted): string {
   const shown = new Set(after.items.map(({ entryId }) => entryId));
   const newest = newestUser(before);
   if (newest !== undefined) expect(shown).toContain(newest);
-  const had = new Set(before.items.map(({ entryId, origin }) => (origin === "summary" ? "" : entryId)));
+  const had = new Set(
+    before.items.map(({ entryId, origin }) => (origin === "summary" || origin === "system" ? "" : entryId)),
+  );
   for (const pinned of before.pins) if (had.has(pinned)) expect(shown).toContain(pinned);
   expect(estimateOf(after)).toBeLessThan(estimateOf(before));
   expect(estimateOf(after)).toBe(result.tokensAfter);
