@@ -27,8 +27,11 @@ const recheckMs = 1000;
 /** A holder looks this often whether others wait, and then pauses for them. */
 const fairMs = 100;
 const pauseMs = 15;
-/** A lock file that says nothing is being written by its maker, or was left by a crash in between; after this the latter. */
-const unreadableMs = 2000;
+/**
+ * A lock file that says nothing is being written by its maker, or was left by a crash in between; after this the latter.
+ * Well below the time that a writer waits unless told otherwise, so that the one after a crash gets it.
+ */
+const unreadableMs = 1000;
 
 /**
  * A lock file beside a log, held while batches are written and let go when idle. A holder that is dead is known by its
@@ -150,11 +153,13 @@ export class FileLock {
 
   /** Makes the lock file; false where there is one. */
   #take(): boolean {
+    // Before the file is made: that it says nothing yet is to last no longer than a write.
+    const own = ownIdentity();
     const file = this.#disk.open(this.path, "create");
     if (file === undefined) return false;
     try {
       const nonce = crypto.randomUUID();
-      const holder: Holder = { ...ownIdentity(), nonce, since: Date.now() };
+      const holder: Holder = { ...own, nonce, since: Date.now() };
       const bytes = encodeUtf8(JSON.stringify(holder));
       for (let written = 0; written < bytes.length; ) written += file.append(bytes.subarray(written));
       this.#held = { nonce };
