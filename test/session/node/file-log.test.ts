@@ -28,6 +28,17 @@ function logOn(disk: SimulatedDisk, options: Partial<FileLogOptions> = {}): File
   });
 }
 
+/** From now on a new file takes less than it says. */
+function loseBytes(disk: SimulatedDisk): void {
+  const open = disk.open.bind(disk);
+  disk.open = (at, mode) => {
+    const file = open(at, mode);
+    if (file === undefined || !at.includes(".tmp-")) return file;
+    const append = file.append.bind(file);
+    return Object.assign(file, { append: (bytes: Uint8Array) => append(bytes.subarray(1)) + 1 });
+  };
+}
+
 async function created(...lines: readonly string[]) {
   const disk = new SimulatedDisk();
   const log = logOn(disk);
@@ -224,6 +235,7 @@ describe("replace", () => {
     ["a full disk", (disk: SimulatedDisk) => (disk.capacityBytes = disk.usedBytes + 300), "ENOSPC"],
     ["a failed sync", (disk: SimulatedDisk) => disk.failNext("sync", "EIO"), "EIO"],
     ["a failed rename", (disk: SimulatedDisk) => disk.failNext("rename", "EACCES"), "EACCES"],
+    ["a write that lost bytes", loseBytes, "EIO"],
     ["lines that cannot be read", undefined, undefined],
   ])("leaves everything as it was after %s", async (_name, fail, errno) => {
     const { disk, log, position } = await created();
