@@ -10,7 +10,7 @@ import { rounds } from "./rounds.js";
 import { useChildren } from "./start-child.js";
 
 // On a machine with other work to do.
-vi.setConfig({ testTimeout: 90_000 });
+vi.setConfig({ testTimeout: 90_000, hookTimeout: 120_000 });
 
 const startChild = useChildren();
 let dir = "";

@@ -56,7 +56,13 @@ export async function mendTail(
     disk.unlink(location);
     return undefined;
   }
-  file.truncate(start);
+  try {
+    file.truncate(start);
+  } catch (error) {
+    // Nothing was cut off, and it would be saved again at every try.
+    disk.unlink(location);
+    throw error;
+  }
   await sync();
   return { location, bytes: length, at: start };
 }
