@@ -12,7 +12,7 @@ import { blobBytes, inPieces } from "./blob-bytes.js";
  * `failed` with the code of the error and that of the system.
  */
 const [dir = "", durability] = process.argv.slice(2);
-const options = { dir, ...(durability === "os" ? { durability } : {}) } as const;
+const options = durability === "os" ? ({ durability } as const) : {};
 const sessions = fileSessionStore({ ...options, dir: `${dir}/sessions`, lockWaitMs: 3000 });
 const blobs = fileBlobStore({ ...options, dir: `${dir}/blobs` });
 let session: Session | undefined;

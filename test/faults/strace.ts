@@ -3,16 +3,33 @@ import { readdirSync } from "node:fs";
 import { onTestFinished } from "vitest";
 
 /**
- * System calls that change a file or a name, or that say something to somebody; all others leave nothing for a crash to
- * show. Those that an architecture does not have are passed over.
+ * System calls that change a file or a name, or that say something to somebody. A process that is killed at one has made
+ * all before it, so that what a call leaves is seen at the next.
  */
-export const changingCalls = [
-  ...["openat", "open", "creat", "close", "write", "pwrite64", "writev", "pwritev", "ftruncate", "truncate"],
+export const changingCalls: readonly string[] = [
+  ...["write", "pwrite64", "writev", "pwritev", "ftruncate", "truncate", "fallocate", "copy_file_range"],
   ...["fsync", "fdatasync", "rename", "renameat", "renameat2", "link", "linkat", "unlink", "unlinkat"],
-  ...["mkdir", "mkdirat", "symlink", "symlinkat", "utimensat", "fchmod", "copy_file_range", "ioctl"],
-]
-  .map((name) => `?${name}`)
-  .join(",");
+  ...["mkdir", "mkdirat", "symlink", "symlinkat", "utimensat", "fchmod", "ioctl"],
+];
+
+/** These, and those that look at files, or let go of them. */
+export const fileCalls: readonly string[] = [
+  ...changingCalls,
+  ...[
+    "open",
+    "openat",
+    "creat",
+    "close",
+    "stat",
+    "lstat",
+    "fstat",
+    "newfstatat",
+    "statx",
+    "access",
+    "readlink",
+  ],
+  ...["read", "pread64", "lseek", "getdents64", "fcntl"],
+];
 
 /** Which threads of a process to trace: Node's own, or those that wait for the disk. Each counts its calls by itself. */
 export type Threads = "main" | "others" | "all";
@@ -26,14 +43,15 @@ export interface Trace {
 }
 
 /**
- * Traces a process from now on, and injects a fault: `inject` as strace has it, such as `fdatasync:error=EIO:when=1`.
- * See strace(1), read 2026-11-22.
+ * Traces a process from now on, and injects a fault: `inject` as strace has it, such as `fdatasync:error=EIO:when=1`, which
+ * counts each call of each thread by itself. See strace(1), read 2026-11-22, and strace 6.1, tried.
  */
 export async function trace(
   pid: number,
   options: {
     readonly threads: Threads;
-    readonly calls: string;
+    /** Those that an architecture does not have are passed over. */
+    readonly calls: readonly string[];
     readonly inject?: string;
     /** Only calls that have to do with this path. */
     readonly path?: string;
@@ -44,7 +62,7 @@ export async function trace(
   const traced = all.filter((thread) => threads === "all" || (thread === pid) === (threads === "main"));
   const args = [
     ...traced.flatMap((thread) => ["-p", String(thread)]),
-    ...["-e", `trace=${calls}`, "-e", "signal=none"],
+    ...["-e", `trace=${calls.map((name) => `?${name}`).join(",")}`, "-e", "signal=none"],
     ...(inject === undefined ? [] : ["-e", `inject=${inject}`]),
     ...(path === undefined ? [] : ["-P", path]),
   ];

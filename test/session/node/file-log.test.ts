@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { LogBatch, LogPosition } from "../../../src/session/backend.js";
 import { linesOf } from "../../../src/session/log-lines.js";
 import { FileLog, type FileLogOptions } from "../../../src/session/node/file-log.js";
+import { LastingNames } from "../../../src/session/node/lasting-names.js";
 import { FileLock } from "../../../src/session/node/lock.js";
 import { absentPosition } from "../../../src/session/node/position.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
@@ -23,7 +24,7 @@ function logOn(disk: SimulatedDisk, options: Partial<FileLogOptions> = {}): File
     maxLineBytes: 1 << 20,
     id: "a",
     now: () => 0,
-    makeDirectory: (directory) => disk.makeDirectory(directory) ?? directory,
+    names: new LastingNames(disk, "/dir"),
     ...options,
   });
 }
