@@ -6,10 +6,11 @@ import { collectGarbage } from "../../src/blobs/index.js";
 import { fileBlobStore } from "../../src/blobs/node/index.js";
 import type { BlobStore } from "../../src/blobs/types.js";
 import type { BlobRef } from "../../src/content/index.js";
+import { rounds } from "./rounds.js";
 import { useChildren } from "./start-child.js";
 
 // On a machine with other work to do.
-vi.setConfig({ testTimeout: 90_000 });
+vi.setConfig({ testTimeout: 90_000, hookTimeout: 120_000 });
 
 const startChild = useChildren();
 let dir = "";
@@ -25,7 +26,7 @@ async function areThere(blobs: BlobStore, refs: Iterable<string>): Promise<void>
   expect(report.corrupt).toEqual([]);
 }
 
-describe("twenty processes that put the same and different blobs at once", () => {
+describe("row 12: twenty processes that put the same and different blobs at once", () => {
   test("all succeed, and each blob is stored once and whole", async () => {
     const store = join(dir, "twenty");
     const children = Array.from({ length: 20 }, (_, n) => startChild("put", store, `own ${n}`, "6"));
@@ -41,15 +42,17 @@ describe("twenty processes that put the same and different blobs at once", () =>
   });
 });
 
-describe("processes that are killed while they put", () => {
-  const rounds = 10;
+describe("row 1: processes that are killed while they put", () => {
   const atATime = 5;
+  const times = rounds(10, 500 / atATime);
 
-  test(`leave every acknowledged blob whole, and nothing that is wrong (${rounds * atATime} kills)`, async () => {
+  test("leave every acknowledged blob whole, and nothing that is wrong", {
+    timeout: 60_000 + times * 10_000,
+  }, async () => {
     const store = join(dir, "killed");
     const blobs = fileBlobStore({ dir: store });
     const acknowledged = new Set<string>();
-    for (let round = 0; round < rounds; round++) {
+    for (let round = 0; round < times; round++) {
       const children = Array.from({ length: atATime }, (_, n) =>
         startChild("putForever", store, `round ${round} ${n}`),
       );
@@ -68,7 +71,7 @@ describe("processes that are killed while they put", () => {
       // The next puts go on in what the last ones left.
       await blobs.put(new Uint8Array([round]));
     }
-    expect(acknowledged.size).toBeGreaterThan(rounds * atATime);
+    expect(acknowledged.size).toBeGreaterThan(times * atATime);
     await areThere(blobs, acknowledged);
     expect((await blobs.verify()).corrupt).toEqual([]);
     const left = readdirSync(join(store, "tmp")).length;
@@ -81,7 +84,7 @@ describe("processes that are killed while they put", () => {
   });
 });
 
-describe("collections beside processes that put and touch what is about to go", () => {
+describe("row 14: collections beside processes that put and touch what is about to go", () => {
   test("take nothing that was acknowledged", async () => {
     const store = join(dir, "collected");
     const graceMs = "1000";

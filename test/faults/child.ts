@@ -7,6 +7,7 @@ import { nodeDisk } from "../../src/session/node/disk.js";
 import { fileSessionStore } from "../../src/session/node/file-store.js";
 import { FileLock } from "../../src/session/node/lock.js";
 import type { Session } from "../../src/session/types.js";
+import { blobBytes, inPieces } from "./blob-bytes.js";
 
 /** What a test has another process do; it is run by `startChild`, which see. */
 const roles: Readonly<Record<string, (...args: string[]) => Promise<void>>> = {
@@ -67,10 +68,7 @@ const roles: Readonly<Record<string, (...args: string[]) => Promise<void>>> = {
         at % 2 === 0 ? `${name} ${at}` : `shared ${at}`,
         [400, 5000, 600_000][at % 3] ?? 0,
       );
-      const source = async function* () {
-        for (let from = 0; from < bytes.length; from += 70_000) yield bytes.subarray(from, from + 70_000);
-      };
-      say((await blobs.put(at % 4 === 3 ? source() : bytes)).ref);
+      say((await blobs.put(at % 4 === 3 ? inPieces(bytes) : bytes)).ref);
     }
   },
   /** Puts or touches some of a few thousand blobs again and again, and fails where one is not there right after. */
@@ -102,10 +100,6 @@ const roles: Readonly<Record<string, (...args: string[]) => Promise<void>>> = {
     say(JSON.stringify(taken));
   },
 };
-
-function blobBytes(text: string, size: number): Uint8Array {
-  return new Uint8Array(Buffer.alloc(size, `${text} `));
-}
 
 async function appended(session: Session, text: string): Promise<string> {
   for (;;) {

@@ -1,12 +1,12 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "tsup";
 import { afterAll, beforeAll, onTestFinished } from "vitest";
 
-/** Another process that plays a role of child.ts. */
+/** Another process that plays a role. */
 export interface Child {
   readonly process: ChildProcess;
   readonly pid: number;
@@ -14,21 +14,33 @@ export interface Child {
   readonly said: readonly string[];
   /** Resolves when it has said a line. */
   saying(line: string): Promise<void>;
+  /** Resolves when it has said so many lines, or has ended. */
+  sayingSoMany(count: number): Promise<void>;
   /** Its exit code, or the signal that ended it. */
   readonly ended: Promise<number | NodeJS.Signals>;
   kill(signal: NodeJS.Signals): void;
 }
 
+/** Starts a role of child.ts. */
+export type StartChild = (role: string, ...args: string[]) => Child;
+
+/** Makes the roles of child.ts startable in this file's tests. */
+export function useChildren(): StartChild {
+  const program = useProgram("child.ts");
+  return (role, ...args) => startProcess(process.execPath, [program(), role, ...args]);
+}
+
 /**
- * Makes the roles of child.ts startable in this file's tests. They are bundled once, since a process that has to compile
- * its sources takes five times as long to start, and some tests start many.
+ * The path of a program of this folder in this file's tests. It is bundled once, since a process that has to compile its
+ * sources takes five times as long to start, and some tests start many. Any user may read it.
  */
-export function useChildren(): (role: string, ...args: string[]) => Child {
+export function useProgram(source: string): () => string {
   let dir = "";
   beforeAll(async () => {
     dir = mkdtempSync(join(tmpdir(), "sessile-child-"));
+    chmodSync(dir, 0o755);
     await build({
-      entry: { child: fileURLToPath(new URL("./child.ts", import.meta.url)) },
+      entry: { child: fileURLToPath(new URL(`./${source}`, import.meta.url)) },
       outDir: dir,
       format: ["esm"],
       target: "node20",
@@ -41,11 +53,21 @@ export function useChildren(): (role: string, ...args: string[]) => Child {
     });
   }, 30_000);
   afterAll(() => rmSync(dir, { recursive: true, force: true }));
-  return (role, ...args) => startChild(join(dir, "child.mjs"), role, args);
+  return () => join(dir, "child.mjs");
 }
 
-function startChild(program: string, role: string, args: readonly string[]): Child {
-  const child = spawn(process.execPath, [program, role, ...args], { stdio: ["pipe", "pipe", "inherit"] });
+/** Starts a process, which does not outlive the test. */
+export function startProcess(
+  command: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Child {
+  const child = spawn(command, args, {
+    stdio: ["pipe", "pipe", "inherit"],
+    env: { ...process.env, ...env },
+  });
+  // One that was killed reads nothing more.
+  child.stdin.on("error", () => undefined);
   const said: string[] = [];
   let rest = "";
   const listeners = new Set<() => void>();
@@ -69,6 +91,17 @@ function startChild(program: string, role: string, args: readonly string[]): Chi
     said,
     ended,
     kill: (signal) => void child.kill(signal),
+    sayingSoMany: (count) =>
+      new Promise((resolve) => {
+        const check = () => {
+          if (said.length < count) return;
+          listeners.delete(check);
+          resolve();
+        };
+        listeners.add(check);
+        void ended.then(() => resolve());
+        check();
+      }),
     saying: (line) =>
       new Promise((resolve, reject) => {
         const check = () => {

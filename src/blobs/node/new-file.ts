@@ -1,4 +1,5 @@
 import { dirname } from "node:path";
+import { assertTaken } from "../../internal/lost-bytes.js";
 import { errnoOf } from "../../internal/storage-error.js";
 import type { StoreDirectory } from "./directory.js";
 
@@ -10,6 +11,8 @@ export class NewFile {
   readonly #directory: StoreDirectory;
   readonly #path: string;
   #fd: number | undefined;
+  /** Bytes that the system said it took. */
+  #written = 0;
   #isSyncing = false;
   /** The last sync that was begun before all was written. Never rejects. */
   #earlySync: Promise<void> | undefined;
@@ -41,6 +44,7 @@ export class NewFile {
   writeNow(bytes: Uint8Array): void {
     for (let at = 0; at < bytes.length; )
       at += progress(this.#directory.disk.writeNow(this.#descriptor(), bytes.subarray(at)));
+    this.#written += bytes.length;
   }
 
   /**
@@ -52,6 +56,7 @@ export class NewFile {
     if (this.#failure !== undefined) throw this.#failure;
     for (let at = 0; at < bytes.length; )
       at += progress(await this.#directory.disk.write(fd, bytes.subarray(at)));
+    this.#written += bytes.length;
     if (this.#directory.durable && !this.#isSyncing) this.#earlySync = this.#syncEarly(fd);
   }
 
@@ -62,6 +67,8 @@ export class NewFile {
    *
    * A sync that failed is not tried again, since the system may have marked the bytes as written by then. Where the
    * folder's fails the file keeps its name: its bytes last, and another process may have acknowledged it by now.
+   *
+   * A file that is shorter or longer than what was written never gets a name, whatever the system said of the writes.
    */
   async place(path: string): Promise<number> {
     const { disk, durable } = this.#directory;
@@ -69,7 +76,8 @@ export class NewFile {
     await this.#earlySync;
     if (this.#failure !== undefined) throw this.#failure;
     if (durable) await disk.sync(fd);
-    const { mtimeMs } = disk.stat(fd);
+    const { mtimeMs, size } = disk.stat(fd);
+    assertTaken(size, this.#written);
     this.#fd = undefined;
     disk.close(fd);
     const folder = dirname(path);

@@ -5,6 +5,7 @@ import type { Durability, LogPosition, SessionBackend, StoredSession } from "../
 import type { Disk, FileStat } from "./disk.js";
 import { readEnds } from "./ends.js";
 import { FileLog, type FileLogOptions } from "./file-log.js";
+import { LastingNames } from "./lasting-names.js";
 import { fileName, idOfFileName, partitionDirectory, projectName, projectNames } from "./layout.js";
 import { FileLock, type LockTimes } from "./lock.js";
 import { regular } from "./log-end.js";
@@ -33,12 +34,11 @@ interface Found {
 /** Sessions as files below a directory. */
 export class FileBackend implements SessionBackend {
   readonly #options: FileBackendOptions;
-  /** The topmost directory that may have got a new name: the store's, or the one in which that was made. */
-  #topDirectory: string;
+  readonly #names: LastingNames;
 
   constructor(options: FileBackendOptions) {
     this.#options = { ...options, dir: resolve(options.dir) };
-    this.#topDirectory = this.#options.dir;
+    this.#names = new LastingNames(options.disk, this.#options.dir);
   }
 
   async create(session: {
@@ -129,7 +129,6 @@ export class FileBackend implements SessionBackend {
     } catch (error) {
       throw storageError("open", path, error);
     }
-    const makeDirectory = (directory: string) => this.#makeDirectory(directory);
     return new FileLog({
       disk,
       path,
@@ -138,16 +137,9 @@ export class FileBackend implements SessionBackend {
       maxLineBytes,
       id,
       now,
-      makeDirectory,
+      names: this.#names,
       ...(refuseTaken === undefined ? {} : { refuseTaken }),
     });
-  }
-
-  #makeDirectory(path: string): string {
-    const made = this.#options.disk.makeDirectory(path);
-    if (made !== undefined && dirname(made).length < this.#topDirectory.length)
-      this.#topDirectory = dirname(made);
-    return this.#topDirectory;
   }
 
   #lockOf(path: string): FileLock {

@@ -1,6 +1,7 @@
 import { dirname } from "node:path";
 import { SessileError } from "../../errors/index.js";
 import { concatBytes } from "../../internal/bytes.js";
+import { assertTaken } from "../../internal/lost-bytes.js";
 import { errnoOf, storageError } from "../../internal/storage-error.js";
 import type { LinePlace, LogAppend, LogBatch, LogPosition, SessionLog } from "../backend.js";
 import type { DiskFile } from "./disk.js";
@@ -224,10 +225,13 @@ export class FileLog implements SessionLog {
   async #writeFile(path: string, lines: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<void> {
     const handle = this.#options.disk.open(path, "create");
     if (handle === undefined) throw new Error(`${path} is there already`);
+    let size = 0;
     try {
       for await (const line of lines) {
         for (let written = 0; written < line.length; ) written += handle.append(line.subarray(written));
+        size += line.length;
       }
+      assertTaken(handle.stat().size, size);
       await handle.sync();
     } finally {
       handle.close();

@@ -27,8 +27,13 @@ const recheckMs = 1000;
 /** A holder looks this often whether others wait, and then pauses for them. */
 const fairMs = 100;
 const pauseMs = 15;
-/** A lock file that says nothing is being written by its maker, or was left by a crash in between; after this the latter. */
-const unreadableMs = 2000;
+/** How long after the system did not let go of the lock to try again. */
+const retryMs = 100;
+/**
+ * A lock file that says nothing is being written by its maker, or was left by a crash in between; after this the latter.
+ * Well below the time that a writer waits unless told otherwise, so that the one after a crash gets it.
+ */
+const unreadableMs = 1000;
 
 /**
  * A lock file beside a log, held while batches are written and let go when idle. A holder that is dead is known by its
@@ -94,11 +99,20 @@ export class FileLock {
     return this.#holds;
   }
 
-  /** Lets go at once. */
+  /** Lets go at once; where the system does not let it, as soon as it does, and holds on until then. Never throws. */
   release(): void {
-    const held = this.#held;
+    if (this.#held === undefined) return;
+    try {
+      if (this.#isOurs(this.#held)) this.#disk.unlink(this.path);
+    } catch {
+      // No descriptor is left to look at the file with, or its directory was closed to us. Whoever came for the lock
+      // would find a live holder, for good if nobody tried again; and a timer has nobody to throw to.
+      clearTimeout(this.#idleTimer);
+      this.#idleTimer = setTimeout(() => this.#onIdle(), retryMs);
+      this.#idleTimer.unref();
+      return;
+    }
     this.#forget();
-    if (held !== undefined && this.#isOurs(held)) this.#disk.unlink(this.path);
   }
 
   #isHeld(now = Date.now()): boolean {
@@ -150,11 +164,13 @@ export class FileLock {
 
   /** Makes the lock file; false where there is one. */
   #take(): boolean {
+    // Before the file is made: that it says nothing yet is to last no longer than a write.
+    const own = ownIdentity();
     const file = this.#disk.open(this.path, "create");
     if (file === undefined) return false;
     try {
       const nonce = crypto.randomUUID();
-      const holder: Holder = { ...ownIdentity(), nonce, since: Date.now() };
+      const holder: Holder = { ...own, nonce, since: Date.now() };
       const bytes = encodeUtf8(JSON.stringify(holder));
       for (let written = 0; written < bytes.length; ) written += file.append(bytes.subarray(written));
       this.#held = { nonce };
@@ -187,16 +203,25 @@ export class FileLock {
       const found = this.#read();
       if (found !== undefined && this.#isDead(found)) this.#removeStale(found);
       if (this.#isHeld() || this.#take()) {
-        this.#disk.unlink(this.#waitPath);
+        this.#stopAsking();
         return;
       }
       if (Date.now() >= deadline) {
-        if (asked) this.#disk.unlink(this.#waitPath);
+        if (asked) this.#stopAsking();
         throw this.#lockedError(found?.holder);
       }
       this.#disk.open(this.#waitPath, "create")?.close();
       asked = true;
       await new Promise((resolve) => setTimeout(resolve, 2 + Math.random() * 8));
+    }
+  }
+
+  /** What remains of it costs a holder one pause. */
+  #stopAsking(): void {
+    try {
+      this.#disk.unlink(this.#waitPath);
+    } catch {
+      // See there.
     }
   }
 

@@ -3,6 +3,7 @@ import { SessileError } from "../../errors/index.js";
 import { storageError } from "../../internal/storage-error.js";
 import type { Durability, LogPosition } from "../backend.js";
 import type { Disk, DiskFile, FileStat } from "./disk.js";
+import type { LastingNames } from "./lasting-names.js";
 import { absentPosition, markedBytes, markOf, printPosition } from "./position.js";
 import { mendTail, type SavedTail } from "./tail.js";
 
@@ -16,8 +17,7 @@ export interface LogEndOptions {
   readonly id: string;
   /** For names of files that are put aside. Milliseconds since 1970. */
   readonly now: () => number;
-  /** Makes the directory of a new file; gives the topmost one whose names have to last with the file. */
-  readonly makeDirectory: (path: string) => string;
+  readonly names: LastingNames;
 }
 
 /** What the file was like when its end was last read or written. */
@@ -50,7 +50,8 @@ export class LogEnd {
   #poison: SessileError | undefined;
   /** When the name was last looked up, and in which hold of the lock. */
   #named = { hold: -1, at: 0 };
-  #topDirectory: string | undefined;
+  /** Whether the name of the open file is known to last. */
+  #nameLasts = false;
   /** The appends that came one right after the other until now. */
   #run = { length: 0, at: 0 };
 
@@ -71,8 +72,8 @@ export class LogEnd {
 
   /** Makes the directory of the file; needs no lock, which lies there too. */
   makeDirectory(): void {
-    const { makeDirectory, path } = this.#options;
-    this.#topDirectory = makeDirectory(dirname(path));
+    const { names, path } = this.#options;
+    names.make(dirname(path));
   }
 
   /** Makes the file, which must not be there. */
@@ -133,7 +134,7 @@ export class LogEnd {
   async write(handle: DiskFile, bytes: Uint8Array, created: boolean): Promise<Written> {
     if (this.#poison !== undefined) throw this.#poison;
     const written = this.#write(handle, bytes, created);
-    if (this.#options.durability === "disk") await this.#sync(handle, created);
+    if (this.#options.durability === "disk") await this.#sync(handle, !this.#nameLasts);
     return written;
   }
 
@@ -180,6 +181,7 @@ export class LogEnd {
     this.#file?.handle.close();
     this.#file = undefined;
     this.#seen = undefined;
+    this.#nameLasts = false;
   }
 
   /** The open file, opened again where another has the name: a migration, or an editor, put it there. */
@@ -231,17 +233,13 @@ export class LogEnd {
     }
   }
 
-  async #sync(handle: DiskFile, created: boolean): Promise<void> {
-    const { disk, path } = this.#options;
+  async #sync(handle: DiskFile, withName: boolean): Promise<void> {
+    const { names, path } = this.#options;
     try {
       await handle.sync();
-      if (!created) return;
-      // The file's name, and those of directories that may be new.
-      const { length } = this.#topDirectory ?? dirname(path);
-      for (let at = dirname(path); ; at = dirname(at)) {
-        await disk.syncDirectory(at);
-        if (at.length <= length) break;
-      }
+      if (!withName) return;
+      await names.sync(dirname(path));
+      this.#nameLasts = true;
     } catch (cause) {
       // After a failed sync the kernel may call the lost pages clean, so that a second one proves nothing.
       throw this.#poisoned("the disk did not confirm a write", cause);

@@ -1,4 +1,5 @@
 import { dirname } from "node:path";
+import { assertTaken } from "../../internal/lost-bytes.js";
 import { isRecord } from "../../internal/shape.js";
 import { parseLine } from "../codec/json.js";
 import { defaultLimits } from "../codec/limits.js";
@@ -55,7 +56,13 @@ export async function mendTail(
     disk.unlink(location);
     return undefined;
   }
-  file.truncate(start);
+  try {
+    file.truncate(start);
+  } catch (error) {
+    // Nothing was cut off, and it would be saved again at every try.
+    disk.unlink(location);
+    throw error;
+  }
   await sync();
   return { location, bytes: length, at: start };
 }
@@ -83,13 +90,15 @@ export async function saveRange(
   const saved = disk.open(location, "create");
   if (saved === undefined) throw new Error(`${location} is there already`);
   try {
-    for (let at = start; at < end; ) {
+    let at = start;
+    while (at < end) {
       const bytes = new Uint8Array(Math.min(stepBytes, end - at));
       const count = await file.read(bytes, at);
       if (count === 0) break;
       for (let done = 0; done < count; ) done += saved.append(bytes.subarray(done, count));
       at += count;
     }
+    assertTaken(saved.stat().size, at - start);
     await saved.sync();
   } catch (error) {
     disk.unlink(location);

@@ -381,6 +381,23 @@ describe("a put", () => {
     expect(await fileBlobStore({ dir }).verify()).toMatchObject({ checked: { count: 2 }, corrupt: [] });
   });
 
+  test("of which a write lost bytes has failed, and leaves nothing", async () => {
+    for (const source of [bytes, large, streamOf(large)]) {
+      const dir = temporaryDirectory();
+      await fileBlobStore({ dir }).put(new Uint8Array(1));
+      const whole = hookedDisk(() => undefined);
+      const lying: BlobDisk = Object.assign(Object.create(whole), {
+        writeNow: (fd: number, chunk: Uint8Array) => whole.writeNow(fd, chunk.subarray(1)) + 1,
+        write: async (fd: number, chunk: Uint8Array) => (await whole.write(fd, chunk.subarray(1))) + 1,
+      });
+      await expect(fileBlobStoreOn(lying, { dir }).put(source)).rejects.toMatchObject({
+        code: "STORAGE_FAILED",
+        details: { errno: "EIO" },
+      });
+      expect(filesIn(dir).length).toBe(2);
+    }
+  });
+
   test("whose sync fails has failed, is not tried again, and leaves nothing", async () => {
     for (const source of [bytes, large]) {
       const dir = temporaryDirectory();

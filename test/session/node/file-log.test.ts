@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { LogBatch, LogPosition } from "../../../src/session/backend.js";
 import { linesOf } from "../../../src/session/log-lines.js";
 import { FileLog, type FileLogOptions } from "../../../src/session/node/file-log.js";
+import { LastingNames } from "../../../src/session/node/lasting-names.js";
 import { FileLock } from "../../../src/session/node/lock.js";
 import { absentPosition } from "../../../src/session/node/position.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
@@ -23,9 +24,20 @@ function logOn(disk: SimulatedDisk, options: Partial<FileLogOptions> = {}): File
     maxLineBytes: 1 << 20,
     id: "a",
     now: () => 0,
-    makeDirectory: (directory) => disk.makeDirectory(directory) ?? directory,
+    names: new LastingNames(disk, "/dir"),
     ...options,
   });
+}
+
+/** From now on a new file takes less than it says. */
+function loseBytes(disk: SimulatedDisk): void {
+  const open = disk.open.bind(disk);
+  disk.open = (at, mode) => {
+    const file = open(at, mode);
+    if (file === undefined || !at.includes(".tmp-")) return file;
+    const append = file.append.bind(file);
+    return Object.assign(file, { append: (bytes: Uint8Array) => append(bytes.subarray(1)) + 1 });
+  };
 }
 
 async function created(...lines: readonly string[]) {
@@ -224,6 +236,7 @@ describe("replace", () => {
     ["a full disk", (disk: SimulatedDisk) => (disk.capacityBytes = disk.usedBytes + 300), "ENOSPC"],
     ["a failed sync", (disk: SimulatedDisk) => disk.failNext("sync", "EIO"), "EIO"],
     ["a failed rename", (disk: SimulatedDisk) => disk.failNext("rename", "EACCES"), "EACCES"],
+    ["a write that lost bytes", loseBytes, "EIO"],
     ["lines that cannot be read", undefined, undefined],
   ])("leaves everything as it was after %s", async (_name, fail, errno) => {
     const { disk, log, position } = await created();

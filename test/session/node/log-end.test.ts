@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import type { Durability, LogPosition } from "../../../src/session/backend.js";
 import type { DiskFile } from "../../../src/session/node/disk.js";
+import { LastingNames } from "../../../src/session/node/lasting-names.js";
 import { LogEnd, type LogEndOptions } from "../../../src/session/node/log-end.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 
@@ -15,10 +16,7 @@ function endOf(disk: SimulatedDisk, options: Partial<LogEndOptions> = {}): LogEn
     maxLineBytes: 1 << 20,
     id: "a",
     now: () => 0,
-    makeDirectory: (directory) => {
-      disk.makeDirectory(directory);
-      return directory;
-    },
+    names: new LastingNames(disk, "/dir"),
     ...options,
   });
 }
@@ -50,7 +48,7 @@ test("batches go one behind the other, each synced, and tell where they lie", as
   expect(second.at).toBe(23);
   expect(text(disk)).toBe('{"header":1}\n{"one":1}\n{"two":2}\n{"three":3}\n');
   expect(disk.counts.sync).toBe(3);
-  expect(disk.counts.syncDirectory).toBe(1);
+  expect(disk.counts.syncDirectory).toBe(2);
   expect(disk.counts.open).toBe(1);
   end.close();
   await end.at(second.position);
@@ -207,17 +205,16 @@ test("a file that is there is not made, one that is gone is not written, and a d
   );
 });
 
-test("all directories up to the topmost new one are synced with a new file", async () => {
+test("every directory on the way to a file is synced with its first batch, and no more", async () => {
   const disk = new SimulatedDisk();
-  const end = endOf(disk, {
-    makeDirectory: (directory) => {
-      disk.makeDirectory(directory);
-      return "/";
-    },
-  });
-  end.makeDirectory();
-  await end.write(end.create(), utf8("{}\n"), true);
+  const { end, position } = await create(disk);
   expect(disk.counts.syncDirectory).toBe(2);
+  await end.write(await end.at(position), utf8("{}\n"), false);
+  expect(disk.counts.syncDirectory).toBe(2);
+  // Whoever made the file may not have come to it.
+  const other = endOf(disk);
+  await other.write(await other.at(other.position()), utf8("{}\n"), false);
+  expect(disk.counts.syncDirectory).toBe(4);
 });
 
 describe("a run of appends", () => {

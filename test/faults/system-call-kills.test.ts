@@ -1,0 +1,149 @@
+import { appendFileSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { userMessage } from "../../src/content/index.js";
+import { SessileError } from "../../src/errors/index.js";
+import { fileSessionStore } from "../../src/session/node/index.js";
+import { blobsAreKept, sessionIsKept } from "./acknowledged.js";
+import { useActors } from "./acting.js";
+import { needs } from "./needs.js";
+import { changingCalls, fileCalls, type Threads, trace } from "./strace.js";
+
+vi.setConfig({ testTimeout: 240_000 });
+
+const startActor = useActors();
+let base = "";
+beforeAll(() => {
+  base = mkdtempSync(join(tmpdir(), "sessile-calls-"));
+});
+afterAll(() => rmSync(base, { recursive: true, force: true }));
+
+/** So many processes at a time. */
+const atATime = 3;
+/** All that look at files too, where somebody wants to be sure: many more, and they leave nothing new. */
+const isBrief = process.env.SESSILE_FAULT_ROUNDS === undefined;
+const calls = isBrief ? changingCalls : fileCalls;
+
+/** A write by which a thread wakes another. */
+function isWakeUp(line: string): boolean {
+  return line.includes(String.raw`"\1\0\0\0\0\0\0\0", 8)`);
+}
+
+/** What a kill left to be looked at. */
+interface Killed {
+  readonly dir: string;
+  readonly entries: readonly string[];
+  readonly blobs: readonly string[];
+}
+
+/** Steps of a process, what they are done upon, and what is to be true after it was killed at any call. */
+interface Scenario {
+  readonly steps: readonly string[];
+  prepare(dir: string): Promise<void>;
+  check(killed: Killed): Promise<void>;
+}
+
+/** Has a process do the steps; the calls that it made in these threads, and whether it was killed. */
+async function run(
+  { steps, prepare, check }: Scenario,
+  threads: Threads,
+  kill?: { readonly call: string; readonly when: number },
+): Promise<{ readonly made: readonly string[]; readonly killed: boolean }> {
+  const dir = mkdtempSync(join(base, "at-"));
+  await prepare(dir);
+  const actor = await startActor(dir);
+  const inject = kill && { inject: `${kill.call}:signal=SIGKILL:when=${kill.when}` };
+  const traced = await trace(actor.pid, { threads, calls, ...inject });
+  const said = await actor.act(...steps);
+  if (said.length === steps.length) expect(said.filter((line) => !line.startsWith("did "))).toEqual([]);
+  const how = await actor.end();
+  const made = await traced.calls;
+  try {
+    await check({ dir, entries: actor.entries, blobs: actor.blobs });
+  } catch (error) {
+    const at = kill === undefined ? "not killed" : `killed at ${kill.call} ${kill.when} of ${threads}`;
+    throw new Error([at, ...said, ...made.slice(-8)].join("\n"), { cause: error });
+  }
+  rmSync(dir, { recursive: true });
+  return { made, killed: how === "SIGKILL" };
+}
+
+/**
+ * Looks which calls the steps take in these threads, and has a new process do the steps for each of these calls, which is
+ * killed as it makes it. Gives how many there were, and how many were killed: what a thread does differs a little.
+ */
+async function killAtEach(scenario: Scenario, threads: Threads): Promise<{ calls: number; killed: number }> {
+  const { made } = await run(scenario, threads);
+  const counts = new Map<string, number>();
+  const kills = made.flatMap((line) => {
+    const call = /(\w+)\(/.exec(line)?.[1] ?? "";
+    const when = (counts.get(call) ?? 0) + 1;
+    counts.set(call, when);
+    return isBrief && isWakeUp(line) ? [] : [{ call, when }];
+  });
+  let killed = 0;
+  let next = 0;
+  const work = async () => {
+    for (let kill = kills[next++]; kill !== undefined; kill = kills[next++]) {
+      if ((await run(scenario, threads, kill)).killed) killed++;
+    }
+  };
+  await Promise.all(Array.from({ length: atATime }, work));
+  return { calls: kills.length, killed };
+}
+
+describe("row 2: a process that is killed as it makes any of its system calls", () => {
+  needs("ptrace");
+
+  const scenarios: Readonly<Record<string, Scenario>> = {
+    "while it appends: what it said was there is there, and the session goes on": {
+      steps: ["open s", "append one", "batch two", "close"],
+      // The end of the log is torn, and is mended first.
+      async prepare(dir) {
+        const session = await fileSessionStore({ dir: join(dir, "sessions") }).create({ cwd: "/p", id: "s" });
+        await session.appendMessage(userMessage("first"));
+        await session.close();
+        appendFileSync(session.location ?? "", '{"type":"message","id":"0123');
+      },
+      async check({ dir, entries }) {
+        expect(await sessionIsKept(dir, "s", entries)).toEqual([]);
+      },
+    },
+    "while it makes a session: it is there if it said so, and can be made otherwise": {
+      steps: ["create s", "close"],
+      prepare: async () => undefined,
+      async check({ dir, entries }) {
+        const sessions = fileSessionStore({ dir: join(dir, "sessions") });
+        const found = await sessions.open("s").catch((error: unknown) => {
+          if (error instanceof SessileError) return error.code;
+          throw error;
+        });
+        if (entries.length > 0) expect(typeof found).toBe("object");
+        // Made, and not written to: nothing was ever acknowledged in it.
+        if (found === "EMPTY") expect(await sessions.delete("s")).toBe(true);
+        else if (found !== "SESSION_NOT_FOUND") {
+          expect(await sessionIsKept(dir, "s", entries)).toEqual([]);
+          return;
+        }
+        const again = await sessions.create({ cwd: "/p", id: "s" });
+        await again.appendMessage(userMessage("again"));
+        await again.close();
+        expect(await sessionIsKept(dir, "s", [])).toEqual([]);
+      },
+    },
+    "while it puts: what it said was stored is there, and no blob is wrong": {
+      steps: ["put first", "put second*90000", "stream third*200000", "put first"],
+      prepare: async () => undefined,
+      check: ({ dir, blobs }) => blobsAreKept(dir, blobs),
+    },
+  };
+
+  describe.each<Threads>(["main", "others"])("in its %s threads", (threads) => {
+    test.each(Object.entries(scenarios))("%s", async (_, scenario) => {
+      const { calls: made, killed } = await killAtEach(scenario, threads);
+      expect(made).toBeGreaterThan(3);
+      expect(killed).toBeGreaterThan(made * 0.8);
+    });
+  });
+});
