@@ -41,7 +41,9 @@ for (; performance.now() < until && failures.length < 5; rounds++) {
 }
 
 const peakMb = Math.round(process.resourceUsage().maxRSS / 1024);
-console.log(JSON.stringify({ rounds, kinds: kinds.size, slowestMs: Math.round(slowestMs), peakMb, failures }));
+console.log(
+  JSON.stringify({ rounds, kinds: kinds.size, slowestMs: Math.round(slowestMs), peakMb, failures }),
+);
 
 /** A large file now and then, mostly those in which one change is a larger part. */
 function chosen(): readonly Uint8Array[] {

@@ -86,10 +86,16 @@ function withLine(bytes: Buffer, random: Random, change: (line: Buffer) => Buffe
 }
 
 /** Text that may be no UTF-8, a character a byte. */
-const text = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1");
+const text = (bytes: Uint8Array) =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1");
 const raw = (string: string) => Buffer.from(string, "latin1");
 
-function replacedOnce(bytes: Buffer, pattern: RegExp, random: Random, put: (found: string) => string): Buffer {
+function replacedOnce(
+  bytes: Buffer,
+  pattern: RegExp,
+  random: Random,
+  put: (found: string) => string,
+): Buffer {
   const source = text(bytes);
   const found = [...source.matchAll(pattern)];
   if (found.length === 0) return bytes;
@@ -165,9 +171,12 @@ const mutators: readonly Mutator[] = [
   (bytes, random) => replacedOnce(bytes, /"(?:[^"\\\n]|\\.)*":/g, random, () => `"${below(random, 10)}":`),
   (bytes, random) => {
     const types = [...text(bytes).matchAll(/"(?:type|role)":"[^"\n]*"/g)].map(([whole]) => whole);
-    return replacedOnce(bytes, /"(?:type|role)":"[^"\n]*"/g, random, (found) => oneOf(random, [...types, found]));
+    return replacedOnce(bytes, /"(?:type|role)":"[^"\n]*"/g, random, (found) =>
+      oneOf(random, [...types, found]),
+    );
   },
   (bytes, random) => withLine(bytes, random, (line) => withValue(line, random)),
+  (bytes, random) => withLine(bytes, random, () => raw(`${oneOf(random, values)}\n`)),
   // Without checksums nothing but the fields themselves tells of the damage that comes after.
   (bytes) => raw(text(bytes).replace(/,"crc":"[0-9a-f]{8}"\}/g, "}")),
 ];
@@ -192,10 +201,11 @@ function withValue(line: Buffer, random: Random): Buffer {
   if (places.length === 0) return line;
   const place = oneOf(random, places);
   const other = oneOf(random, places);
-  if (random() < 0.3) delete place.in[place.key];
-  // Of the same line, but never a part of what it would then be in.
-  else if (random() < 0.3) place.in[place.key] = JSON.parse(JSON.stringify(other.in[other.key] ?? null));
-  else place.in[place.key] = JSON.parse(oneOf(random, values.slice(0, -1)));
+  const way = random();
+  if (way < 0.3) delete place.in[place.key];
+  // A copy of another value of the line, so that nothing holds itself.
+  else if (way < 0.5) place.in[place.key] = JSON.parse(JSON.stringify(other.in[other.key] ?? null));
+  else place.in[place.key] = JSON.parse(oneOf(random, values));
   return Buffer.from(`${JSON.stringify(value)}\n`);
 }
 

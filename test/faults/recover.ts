@@ -1,9 +1,14 @@
 import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
 import { SessileError } from "../../src/errors/index.js";
-import { buildSessionContext, encodeEntry, type ParsedSession, parseSession } from "../../src/session/index.js";
 import { decodeLine } from "../../src/session/codec/decode.js";
 import { sliceHead } from "../../src/session/codec/head.js";
+import {
+  buildSessionContext,
+  encodeEntry,
+  type ParsedSession,
+  parseSession,
+} from "../../src/session/index.js";
 import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
 import type { Session, SessionStore } from "../../src/session/types.js";
 import { SimulatedDisk } from "../support/simulated-disk.js";
@@ -65,7 +70,11 @@ function readAll(parsed: ParsedSession): void {
   const header = '{"type":"session","version":3,"id":"again","timestamp":"t","cwd":"/"}';
   const again = parseSession(`${[header, ...lines].join("\n")}\n`);
   assert.equal(again.entries.length, lines.length, "not all that was written was read");
-  assert.deepEqual(again.entries.map((entry) => encodeEntry(entry)), lines, "written again it is another");
+  assert.deepEqual(
+    again.entries.map((entry) => encodeEntry(entry)),
+    lines,
+    "written again it is another",
+  );
 }
 
 async function reads(store: SessionStore, parsed: ParsedSession, isTwofold: boolean): Promise<void> {
@@ -125,10 +134,13 @@ async function writes(disk: SimulatedDisk, store: SessionStore, bytes: Uint8Arra
 
   const left = disk.bytes(path) as Uint8Array;
   const again = await store.open(id);
-  assert.deepEqual(placesOf(again).filter(([entryId]) => entryId !== entry.id), before);
+  assert.deepEqual(
+    placesOf(again).filter(([entryId]) => entryId !== entry.id),
+    before,
+  );
   for (const [entryId, value] of entries) assert.deepEqual(await again.entry(entryId), value);
   assert.deepEqual(await again.entry(entry.id), entry);
-  assert.deepEqual(placesOf(parseSession(left)), placesOf(again));
+  if (!hasTwofoldLine(left)) assert.deepEqual(placesOf(parseSession(left)), placesOf(again));
   assert.ok(!(await again.diagnose()).some(({ code }) => code === "TORN_TAIL"), "the end is torn still");
   await again.close();
   await copies(store, before.length);
