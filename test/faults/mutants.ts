@@ -177,6 +177,10 @@ const mutators: readonly Mutator[] = [
   },
   (bytes, random) => withLine(bytes, random, (line) => withValue(line, random)),
   (bytes, random) => withLine(bytes, random, () => raw(`${oneOf(random, values)}\n`)),
+  (bytes, random) =>
+    replacedOnce(bytes, /"(?:version|sessile)":\d+/g, random, (found) =>
+      found.replace(/\d+/, String(oneOf(random, [0, 1, 2, 3, 4, 99]))),
+    ),
   // Without checksums nothing but the fields themselves tells of the damage that comes after.
   (bytes) => raw(text(bytes).replace(/,"crc":"[0-9a-f]{8}"\}/g, "}")),
 ];
