@@ -166,7 +166,7 @@ describe.each(layouts)(
       // In the trash, from where it comes back when it is asked for. No promise of it outlives a crash: this disk may lose
       // both names of what was moved from one folder to another, which none with a journal does.
       await has(layout, garbage, "garbage")(begun.disk.copy());
-      expect(await checked(begun, layout, named, garbage, again)).toBeGreaterThan(40);
+      expect(await checked(begun, layout, named, garbage, again)).toBeGreaterThan(20);
     });
   },
 );
