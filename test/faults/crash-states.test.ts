@@ -239,6 +239,22 @@ describe("row 4: every state a crash can leave, and a second crash while it is r
     },
   );
 
+  test("an append to a file whose maker died before its name was made to last: it lasts from there on", async () => {
+    const made = new Witness(new SimulatedDisk(), []);
+    const creating = await storeOn(made.disk).create({ cwd, id });
+    await creating.append([message("one")]);
+    await creating.close();
+    const written = made.moments.find(({ disk }) => (disk.bytes(pathOf(disk))?.length ?? 0) > 0);
+    boot.number++;
+    const witness = new Witness((written as (typeof made.moments)[number]).disk, []);
+    const session = await storeOn(witness.disk).open(id, { mode: "write" });
+    expect(session.tree.size).toBe(1);
+    const entries = await session.append([message("two")]);
+    witness.promise(keeps(id, [...(await keptOf(witness.disk)), ...entries]));
+    await session.close();
+    expect(await checked(witness, "name")).toBeGreaterThan(20);
+  });
+
   test("archiving", async () => {
     const disk = await diskWith("one", "two");
     const kept = await keptOf(disk);

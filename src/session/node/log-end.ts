@@ -1,6 +1,6 @@
 import { dirname } from "node:path";
 import { SessileError } from "../../errors/index.js";
-import { storageError } from "../../internal/storage-error.js";
+import { errnoOf, storageError } from "../../internal/storage-error.js";
 import type { Durability, LogPosition } from "../backend.js";
 import type { Disk, DiskFile, FileStat } from "./disk.js";
 import { absentPosition, markedBytes, markOf, printPosition } from "./position.js";
@@ -51,6 +51,8 @@ export class LogEnd {
   /** When the name was last looked up, and in which hold of the lock. */
   #named = { hold: -1, at: 0 };
   #topDirectory: string | undefined;
+  /** The file that is open has a name that lasts. */
+  #isNamed = false;
   /** The appends that came one right after the other until now. */
   #run = { length: 0, at: 0 };
 
@@ -84,6 +86,7 @@ export class LogEnd {
     }
     const { dev, ino } = handle.stat();
     this.#file = { handle, dev, ino };
+    this.#isNamed = false;
     return handle;
   }
 
@@ -198,6 +201,7 @@ export class LogEnd {
     try {
       const { dev, ino } = regular(path, handle.stat());
       this.#file = { handle, dev, ino };
+      this.#isNamed = false;
       return this.#file;
     } catch (error) {
       handle.close();
@@ -235,16 +239,27 @@ export class LogEnd {
     const { disk, path } = this.#options;
     try {
       await handle.sync();
-      if (!created) return;
-      // The file's name, and those of directories that may be new.
-      const { length } = this.#topDirectory ?? dirname(path);
+      if (this.#isNamed) return;
+      // The file's name, and those of directories that may be new: whoever made them may not have come so far.
+      this.#topDirectory ??= this.#options.makeDirectory(dirname(path));
+      const { length } = this.#topDirectory;
       for (let at = dirname(path); ; at = dirname(at)) {
-        await disk.syncDirectory(at);
+        await this.#syncNames(at, created);
         if (at.length <= length) break;
       }
+      this.#isNamed = true;
     } catch (cause) {
       // After a failed sync the kernel may call the lost pages clean, so that a second one proves nothing.
       throw this.#poisoned("the disk did not confirm a write", cause);
+    }
+  }
+
+  async #syncNames(directory: string, created: boolean): Promise<void> {
+    try {
+      await this.#options.disk.syncDirectory(directory);
+    } catch (error) {
+      // Whoever may write to a file that is there need not be allowed to look into its directory.
+      if (created || errnoOf(error) !== "EACCES") throw error;
     }
   }
 
