@@ -29,12 +29,14 @@ interface Found {
 /** Sessions as files below a directory. */
 export class FileBackend implements SessionBackend {
   readonly #options: FileBackendOptions;
-  /** The topmost directory that may have got a new name: the store's, or the one in which that was made. */
+  /** The topmost directory in which there may be a new name: the one that the store lies in, or one above. */
   #topDirectory: string;
+  /** Directories whose own names are known to last. */
+  readonly #lasting = new Set<string>();
 
   constructor(options: FileBackendOptions) {
     this.#options = { ...options, dir: resolve(options.dir) };
-    this.#topDirectory = this.#options.dir;
+    this.#topDirectory = dirname(this.#options.dir);
   }
 
   async create(session: {
@@ -132,12 +134,14 @@ export class FileBackend implements SessionBackend {
       id,
       now,
       makeDirectory,
+      lasting: this.#lasting,
       ...(refuseTaken === undefined ? {} : { refuseTaken }),
     });
   }
 
   #makeDirectory(path: string): string {
     const made = this.#options.disk.makeDirectory(path);
+    if (made !== undefined) this.#lasting.clear();
     if (made !== undefined && dirname(made).length < this.#topDirectory.length)
       this.#topDirectory = dirname(made);
     return this.#topDirectory;

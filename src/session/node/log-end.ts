@@ -18,6 +18,8 @@ export interface LogEndOptions {
   readonly now: () => number;
   /** Makes the directory of a new file; gives the topmost one whose names have to last with the file. */
   readonly makeDirectory: (path: string) => string;
+  /** Directories of the store whose own names are known to last. */
+  readonly lasting: Set<string>;
 }
 
 /** What the file was like when its end was last read or written. */
@@ -236,17 +238,10 @@ export class LogEnd {
   }
 
   async #sync(handle: DiskFile, created: boolean): Promise<void> {
-    const { disk, path } = this.#options;
     try {
       await handle.sync();
       if (this.#isNamed) return;
-      // The file's name, and those of directories that may be new: whoever made them may not have come so far.
-      this.#topDirectory ??= this.#options.makeDirectory(dirname(path));
-      const { length } = this.#topDirectory;
-      for (let at = dirname(path); ; at = dirname(at)) {
-        await this.#syncNames(at, created);
-        if (at.length <= length) break;
-      }
+      await this.#syncNames(created);
       this.#isNamed = true;
     } catch (cause) {
       // After a failed sync the kernel may call the lost pages clean, so that a second one proves nothing.
@@ -254,13 +249,22 @@ export class LogEnd {
     }
   }
 
-  async #syncNames(directory: string, created: boolean): Promise<void> {
-    try {
-      await this.#options.disk.syncDirectory(directory);
-    } catch (error) {
-      // Whoever may write to a file that is there need not be allowed to look into its directory.
-      if (created || errnoOf(error) !== "EACCES") throw error;
+  /** The file's name, and those of directories that may be new: whoever made them may not have come so far. */
+  async #syncNames(created: boolean): Promise<void> {
+    const { disk, path, lasting, makeDirectory } = this.#options;
+    this.#topDirectory ??= makeDirectory(dirname(path));
+    const done: string[] = [];
+    for (let at = dirname(path); ; at = dirname(at)) {
+      try {
+        await disk.syncDirectory(at);
+      } catch (error) {
+        // Whoever may write to a file that is there, or into a directory, need not be allowed to look into those above.
+        if ((created && at === dirname(path)) || errnoOf(error) !== "EACCES") throw error;
+      }
+      if (at.length <= this.#topDirectory.length || lasting.has(at)) break;
+      done.push(at);
     }
+    for (const directory of done) lasting.add(directory);
   }
 
   /** Where a batch lies in a file that another program wrote to at the same moment. */

@@ -23,6 +23,7 @@ function logOn(disk: SimulatedDisk, options: Partial<FileLogOptions> = {}): File
     maxLineBytes: 1 << 20,
     id: "a",
     now: () => 0,
+    lasting: new Set<string>(),
     makeDirectory: (directory) => disk.makeDirectory(directory) ?? directory,
     ...options,
   });

@@ -15,6 +15,7 @@ function endOf(disk: SimulatedDisk, options: Partial<LogEndOptions> = {}): LogEn
     maxLineBytes: 1 << 20,
     id: "a",
     now: () => 0,
+    lasting: new Set<string>(),
     makeDirectory: (directory) => {
       disk.makeDirectory(directory);
       return directory;
@@ -210,6 +211,7 @@ test("a file that is there is not made, one that is gone is not written, and a d
 test("all directories up to the topmost new one are synced with a new file", async () => {
   const disk = new SimulatedDisk();
   const end = endOf(disk, {
+    lasting: new Set<string>(),
     makeDirectory: (directory) => {
       disk.makeDirectory(directory);
       return "/";
