@@ -3,7 +3,7 @@ import { concatBytes, encodeUtf8 } from "../internal/bytes.js";
 import { isRecord } from "../internal/shape.js";
 import type { LogPosition } from "./backend.js";
 import { type Decoded, decodeHead, decodeLine } from "./codec/decode.js";
-import { checkEntry, encodeChecked, encodeHeader } from "./codec/encode.js";
+import { checkEntry, encodeChecked, encodeHeader, printHeader } from "./codec/encode.js";
 import { sliceHead } from "./codec/head.js";
 import { parseLine, withChecksum, withoutChecksum } from "./codec/json.js";
 import { defaultLimits } from "./codec/limits.js";
@@ -161,7 +161,7 @@ export function linesOfLabels(
  */
 export async function migrate(session: LiveSession, core: SessionCore): Promise<void> {
   async function* lines(): AsyncGenerator<Uint8Array> {
-    yield headerLine({ ...core.header, version: formatVersion });
+    yield encodeUtf8(`${printHeader({ ...core.header, version: formatVersion })}\n`);
     yield* linesUpTo(session);
   }
   for (let attempt = 1; versionOf(core.header) < formatVersion; attempt++) {
