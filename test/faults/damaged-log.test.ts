@@ -114,7 +114,9 @@ describe("row 6: every byte of a line flipped, and ranges of NULs", () => {
     for (const [at, entry] of entries.entries()) {
       if (!hit.includes(at)) expect(await session.entry(entry.id)).toEqual(entry);
     }
-    expect(diagnostics).toEqual(parseSession(bytes).diagnostics);
+    const parsed = parseSession(bytes);
+    expect(diagnostics).toEqual(parsed.diagnostics);
+    expect(Array.from(parsed.tree.walk(), ({ node }) => node.id)).toEqual(idsOf(session));
     return session;
   }
 
