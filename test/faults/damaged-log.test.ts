@@ -10,7 +10,7 @@ import { SimulatedDisk } from "../support/simulated-disk.js";
 vi.setConfig({ testTimeout: 90_000 });
 
 const path = "/sessions/2026-01-01T00-00-00-000Z_damaged.jsonl";
-let whole = new Uint8Array();
+let whole: Uint8Array = new Uint8Array();
 let entries: readonly (SessionEntry | UnknownEntry)[] = [];
 
 const storeOn = (disk: SimulatedDisk) => fileSessionStoreOn(disk, { dir: "/sessions" });

@@ -11,7 +11,7 @@ mkdirSync(dir, { recursive: true });
 const until = performance.now() + Number(seconds) * 1000;
 const random = seeded(Number(seed));
 /** Files to change: those given, and each that was of a new kind. */
-const known = files.map((file) => Uint8Array.from(readFileSync(file)));
+const known: Uint8Array[] = files.map((file) => Uint8Array.from(readFileSync(file)));
 const given = known.length;
 const kinds = new Set<string>();
 const mostKept = 3000;

@@ -215,7 +215,7 @@ function withValue(line: Buffer, random: Random): Buffer {
 
 /** A damaged file, of one of these. It depends on nothing but its arguments. */
 export function mutant(files: readonly Uint8Array[], random: Random): Uint8Array {
-  let bytes = Buffer.from(oneOf(random, files));
+  let bytes: Buffer = Buffer.from(oneOf(random, files));
   const changes = 1 + below(random, random() < 0.3 ? 12 : 4);
   for (let made = 0; made < changes; made++) bytes = oneOf(random, mutators)(bytes, random, files);
   return Uint8Array.from(bytes);
