@@ -4,9 +4,11 @@ import { append } from "./append.js";
 import { appendContext } from "./append-context.js";
 import { blobsPut } from "./blobs-put.js";
 import { bodyBesideBase64, bodyBesideStringify, bodyMemory } from "./body.js";
+import { compactionPlan } from "./compaction-plan.js";
 import { contextTokens } from "./context-tokens.js";
 import { estimateError } from "./estimate-error.js";
 import { estimateSpeed } from "./estimate-speed.js";
+import { groupCommit } from "./group-commit.js";
 import { list } from "./list.js";
 import { millionLines } from "./million-lines.js";
 import { openCompacted } from "./open-compacted.js";
@@ -23,6 +25,8 @@ const claims: readonly Claim[] = [
   openCompacted,
   append,
   appendContext,
+  compactionPlan,
+  groupCommit,
   millionLines,
   list,
   blobsPut,

@@ -2,7 +2,7 @@
 // to a provider on this machine that follows a script.
 //
 //   npm run demo                  the story: a kill in the middle of a turn, then branches, a summary, a label, an
-//                                 attachment, a fork
+//                                 attachment, a compaction, a fork
 //   npm run demo -- FILE.jsonl    reads any session file, pi's included, and changes nothing
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -16,7 +16,15 @@ import type Anthropic from "@anthropic-ai/sdk";
 import { ingest } from "sessile/attachments";
 import { readLocalFile } from "sessile/attachments/node";
 import { fileBlobStore } from "sessile/blobs/node";
-import { type MessagePart, type ToolResultMessage, toolCalls, userMessage } from "sessile/content";
+import { type CompactionResult, compact, contextTokens, rollingSummary } from "sessile/compaction";
+import {
+  type Context,
+  contextOf,
+  type MessagePart,
+  type ToolResultMessage,
+  toolCalls,
+  userMessage,
+} from "sessile/content";
 import { SessileError } from "sessile/errors";
 import {
   type EntryDraft,
@@ -42,6 +50,7 @@ const program = fileURLToPath(import.meta.url);
 const maxRounds = 10;
 const maxTurnMs = 30_000;
 const modelName = "claude-opus-5-5";
+const strategy = rollingSummary({ reserveTokens: 4_000, keepRecentTokens: 100 });
 
 const [argument, scratch] = process.argv.slice(2);
 if (argument === undefined) await tellStory();
@@ -54,6 +63,9 @@ interface Agent {
   readonly session: Session;
   readonly model: Model;
   readonly tools: Tools;
+  /** What the model takes, in tokens. By default 200 000. */
+  readonly window?: number;
+  readonly onCompacted?: (result: CompactionResult) => void;
   /** Told of an entry once it is sure to last. */
   readonly onKept?: (entryId: string) => void;
 }
@@ -84,12 +96,31 @@ async function finishTurn(agent: Agent): Promise<Answer> {
     }
     if (results.length > 0) await keep(agent, results);
 
-    const message = await model.generate(await session.context(), { signal });
+    const message = await model.generate(await contextWithRoom(agent, signal), { signal });
     const entryId = await keep(agent, [{ type: "message", message }]);
     if (toolCalls(message).length > 0) continue;
     return { entryId, text: messageText(message) };
   }
   throw new Error(`the model still calls tools after ${maxRounds} rounds`);
+}
+
+/** The context, compacted first where it has outgrown the model's window. The model itself writes the summary. */
+async function contextWithRoom(agent: Agent, signal: AbortSignal): Promise<Context> {
+  const { session, model, window = 200_000, onCompacted } = agent;
+  const context = await session.context();
+  if (!strategy.shouldCompact(context, { window, tokens: contextTokens(context) })) return context;
+  const result = await compact(session, {
+    strategy,
+    window,
+    signal,
+    async generate({ system, text }) {
+      const asked = contextOf([{ role: "system", content: system, timestamp: 0 }, userMessage(text)]);
+      const message = await model.generate(asked, { signal });
+      return { text: messageText(message), ...(message.usage && { usage: message.usage }) };
+    },
+  });
+  onCompacted?.(result);
+  return session.context();
 }
 
 /** Runs a call that has no result yet. */
@@ -169,6 +200,23 @@ async function tellStory(): Promise<void> {
   const log = await readFile(session.location ?? "", "latin1");
   check("the log names them, and has none", [log.includes(shot.blob), log.length < 60_000], [true, true]);
 
+  console.log("\nA smaller window");
+  let compaction: CompactionResult | undefined;
+  const onCompacted = (result: CompactionResult) => {
+    compaction = result;
+  };
+  const done = await ask({ ...agent, window: 10_000, onCompacted }, "What did we do so far?");
+  if (compaction?.status !== "compacted") throw new Error("there was room");
+  const { tokensBefore, tokensAfter, calls, entry } = compaction;
+  console.log(`  compacted: ${tokensBefore} -> ${tokensAfter} tokens, the model asked ${calls} times`);
+  check("the files are in the summary", entry.summary.includes("NOTES.md\ndocs/NOTES.md\n</modified-files>"));
+  const told = [notes, copy, sentence].filter(({ text }) => entry.summary.includes(text));
+  check("and what the model said, on the other branch too", told.length, 3);
+  check(
+    "it tells from the summary",
+    [notes, copy].every(({ text }) => done.text.includes(text)),
+  );
+
   console.log("\nA fork, and a list");
   await using fork = await sessions.fork(session.id, { upTo: notes.entryId });
   const [forked, original] = [await fork.context(), await session.context(notes.entryId)];
@@ -179,7 +227,7 @@ async function tellStory(): Promise<void> {
 
   console.log("\nAs it is read again");
   await using reopened = await sessions.open(sessionId);
-  check("the tip is the last answer", reopened.leafId, left.entryId);
+  check("the tip is the last answer", reopened.leafId, done.entryId);
   check("the label is there", reopened.tree.label(notes.entryId), "notes written");
   check("nothing is wrong with the file", await reopened.diagnose(), []);
   await printSession(reopened);

@@ -38,6 +38,26 @@ await task({
     return items;
   },
 
+  /** @param {{ path: string, messages: readonly any[], warm: number }} input */
+  async plan({ path, messages, warm }, timed) {
+    // Here and not above, since it loads clients of providers.
+    const module = pathToFileURL(join(dirname(index), "core/compaction/compaction.js")).href;
+    const { DEFAULT_COMPACTION_SETTINGS, prepareCompaction } = await import(module);
+    const manager = SessionManager.open(path);
+    manager.buildSessionContext();
+    // As its agent session does before it asks a model.
+    const plan = () => prepareCompaction(manager.getBranch(), DEFAULT_COMPACTION_SETTINGS);
+    for (let i = 0; i < warm; i++) {
+      manager.appendMessage(messages[i % messages.length]);
+      plan();
+    }
+    manager.appendMessage(messages[warm % messages.length]);
+    const { tokensBefore, fileOps, previousSummary = "" } = await timed(plan);
+    const modified = new Set([...fileOps.edited, ...fileOps.written]);
+    const files = new Set([...fileOps.read, ...modified]);
+    return [tokensBefore, files.size, modified.size, previousSummary.length];
+  },
+
   /** @param {{ project: string, cwd: string, limit: number }} input */
   async list({ project, cwd, limit }, timed) {
     const page = await timed(async () => (await SessionManager.list(cwd, project)).slice(0, limit));

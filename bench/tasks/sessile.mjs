@@ -1,4 +1,5 @@
 // What this library does in the benchmarks, in a process of its own: node tasks/sessile.mjs TASK INPUT
+import { closeSync, openSync, readSync } from "node:fs";
 import { task } from "./task.mjs";
 
 const { built } = JSON.parse(process.argv[3] ?? "{}");
@@ -33,6 +34,34 @@ await task({
     return session.tree.size;
   },
 
+  /** @param {{ dir: string, messages: readonly import("sessile/content").Message[], count: number, at: number }} input */
+  async appendTogether({ dir, messages, count, at }, timed) {
+    const session = await fileSessionStore({ dir, durability: "disk" }).create({ cwd: "/work/project" });
+    for (const message of messages) await session.appendMessage(message);
+    await timed(async () => {
+      for (let i = 0; i < count; i += at) {
+        const group = Array.from({ length: at }, (_, j) => messages[(i + j) % messages.length]);
+        await Promise.all(group.map((message) => session.appendMessage(/** @type {any} */ (message))));
+      }
+    });
+    await session.close();
+    return session.tree.size;
+  },
+
+  /** A bare scan for line ends, as fast as there is one: the floor of opening. @param {{ path: string }} input */
+  async scan({ path }, timed) {
+    const chunk = Buffer.allocUnsafe(1 << 20);
+    return timed(() => {
+      let lines = 0;
+      const file = openSync(path, "r");
+      for (let count = readSync(file, chunk); count > 0; count = readSync(file, chunk)) {
+        for (let at = chunk.indexOf(10); at >= 0 && at < count; at = chunk.indexOf(10, at + 1)) lines++;
+      }
+      closeSync(file);
+      return lines;
+    });
+  },
+
   /** @param {{ path: string, messages: readonly import("sessile/content").Message[], count: number }} input */
   async appendContext({ path, messages, count }, timed) {
     const session = await openSessionFile(path, { mode: "write", durability: "os" });
@@ -45,6 +74,28 @@ await task({
     });
     await session.close();
     return items;
+  },
+
+  /** @param {{ path: string, messages: readonly import("sessile/content").Message[], warm: number }} input */
+  async plan({ path, messages, warm }, timed) {
+    /** @type {typeof import("sessile/compaction")} */
+    const { ledgerDetails, planCompaction, rollingSummary } = await import(`${built}/compaction/index.js`);
+    const session = await openSessionFile(path, { mode: "write", durability: "os" });
+    await session.context();
+    const options = { strategy: rollingSummary(), window: 200_000 };
+    const plan = async () => planCompaction(await session.context(), options);
+    for (let i = 0; i < warm; i++) {
+      await session.appendMessage(/** @type {any} */ (messages[i % messages.length]));
+      await plan();
+    }
+    await session.appendMessage(/** @type {any} */ (messages[warm % messages.length]));
+    const planned = await timed(plan);
+    await session.close();
+    if (planned === undefined) throw new Error("nothing to compact");
+    const { tokensBefore, files, parts } = planned;
+    const { readFiles, modifiedFiles } = ledgerDetails(files);
+    const previous = parts.flatMap((part) => part.previous ?? []).join("");
+    return [tokensBefore, readFiles.length + modifiedFiles.length, modifiedFiles.length, previous.length];
   },
 
   /** @param {{ dir: string, cwd: string, limit: number }} input */

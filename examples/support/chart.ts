@@ -15,7 +15,7 @@ export interface ChartSize {
 
 /**
  * A chart of a context's size over time, in plain characters: a column for so many moments, as high as the largest of
- * them, the limit as a line, and below it the marks. Of several marks in a column the first that is a capital stays.
+ * them, the limit as a line, and below it a line for each kind of mark.
  */
 export function chartLines(points: readonly ChartPoint[], { width, height }: ChartSize): readonly string[] {
   const columns = columnsOf(points, Math.min(width, points.length));
@@ -32,20 +32,21 @@ export function chartLines(points: readonly ChartPoint[], { width, height }: Cha
     lines.push(`${label.padStart(5)} |${cells.join("")}`.trimEnd());
   }
   lines.push(`${" ".repeat(6)}+${"-".repeat(columns.length)}`);
-  lines.push(`${" ".repeat(7)}${columns.map(({ mark }) => mark ?? " ").join("")}`.trimEnd());
+  for (const kind of new Set(points.flatMap(({ mark }) => mark ?? []))) {
+    const cells = columns.map(({ marks }) => (marks.has(kind) ? kind : " "));
+    lines.push(`${" ".repeat(7)}${cells.join("")}`.trimEnd());
+  }
   return lines;
 }
 
-function columnsOf(points: readonly ChartPoint[], count: number): readonly ChartPoint[] {
+function columnsOf(points: readonly ChartPoint[], count: number) {
   return Array.from({ length: count }, (_, at) => {
     const from = Math.floor((at * points.length) / count);
     const some = points.slice(from, Math.floor(((at + 1) * points.length) / count));
-    const marks = some.flatMap(({ mark }) => mark ?? []);
-    const mark = marks.find((each) => each === each.toUpperCase()) ?? marks[0];
     return {
       tokens: Math.max(...some.map(({ tokens }) => tokens)),
       limit: Math.max(...some.map(({ limit }) => limit)),
-      ...(mark === undefined ? {} : { mark }),
+      marks: new Set(some.map(({ mark }) => mark)),
     };
   });
 }

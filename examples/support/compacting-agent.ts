@@ -9,9 +9,10 @@ import {
   contextTokens,
   hasInitialContext,
   initialContext,
+  isContextOverflow,
   truncateToolResult,
 } from "sessile/compaction";
-import { type Context, toolCalls, userMessage } from "sessile/content";
+import { type AssistantMessage, type Context, toolCalls, userMessage } from "sessile/content";
 import { SessileError } from "sessile/errors";
 import type { EntryDraft, Session } from "sessile/session";
 import type { ScriptedModel } from "./scripted-model.js";
@@ -22,6 +23,7 @@ import { runTool, type Tools } from "./tools.js";
 /** What {@link CompactingAgent} works with. */
 export interface AgentOptions {
   readonly session: Session;
+  readonly strategy: CompactionStrategy;
   readonly model: ScriptedModel;
   readonly summarizer: ScriptedSummarizer;
   readonly tools: Tools;
@@ -37,10 +39,12 @@ export interface Attempt {
   readonly trigger: CompactionTrigger;
   /** What it did, or the code of the error that it ended with. */
   readonly outcome: CompactionResult | string;
+  /** Bytes that were written before there was a summary, or by an attempt that failed. */
+  readonly tooEarly: number;
 }
 
 /** What a tool's output may come to in the log, in tokens. */
-const maxOutputTokens = 4_000;
+const maxOutputTokens = 2_500;
 
 /** An agent's loop that asks before each call of its model whether there is room. */
 export class CompactingAgent {
@@ -50,13 +54,15 @@ export class CompactingAgent {
   turn = 0;
   gauge: ContextGauge;
   readonly attempts: Attempt[] = [];
+  /** How often a tool gave more than is recorded. */
+  cutOutputs = 0;
   /** Called for each turn, and for each attempt to compact. */
-  onStep: (mark?: string) => void = () => undefined;
+  onStep: (attempt?: Attempt) => void = () => undefined;
 
-  constructor(options: AgentOptions, strategy: CompactionStrategy) {
+  constructor(options: AgentOptions) {
     this.#options = options;
     this.session = options.session;
-    this.strategy = strategy;
+    this.strategy = options.strategy;
     this.gauge = contextGauge(0, options.window);
   }
 
@@ -75,49 +81,58 @@ export class CompactingAgent {
     const told = hasInitialContext(context) ? [] : [initialContext(instructions)];
     const entries = await this.session.append([...told, said(userMessage(task.prompt))]);
     for (;;) {
-      const message = await model.generate(await this.#withRoom("mid-turn"));
+      const message = await this.#answer();
       await this.session.append([said(message)]);
       const calls = toolCalls(message);
       if (calls.length === 0) break;
       const signal = AbortSignal.timeout(30_000);
       const results = await Promise.all(calls.map((call) => runTool(tools, call, { signal })));
-      await this.session.append(
-        results.map((result) => said(truncateToolResult(result, { maxTokens: maxOutputTokens }))),
-      );
+      const cut = results.map((result) => truncateToolResult(result, { maxTokens: maxOutputTokens }));
+      this.cutOutputs += cut.filter((result, at) => result !== results[at]).length;
+      await this.session.append(cut.map(said));
     }
     this.onStep();
     return entries.at(-1)?.id ?? "";
   }
 
-  /** Compacts now. What fails is noted, has written nothing, and is tried again at the next step. */
+  /** Compacts now. What fails is noted, and is tried again at the next step. */
   async compact(trigger: CompactionTrigger): Promise<void> {
     const { session, strategy, turn } = this;
     const { window, summarizer, instructions } = this.#options;
-    const before = statSync(session.location ?? "").size;
-    const assertUnwritten = () => {
-      if (statSync(session.location ?? "").size !== before) throw new Error("written before there is a summary");
-    };
-    const note = (outcome: Attempt["outcome"]) =>
-      this.attempts.push({ turn, strategy: strategy.name, trigger, outcome });
-    try {
-      const result = await compact(session, {
-        strategy,
-        window,
-        trigger,
-        initialContext: { content: instructions },
-        generate: (prompt, options) => {
-          assertUnwritten();
-          return summarizer.generate(prompt, options);
-        },
-        retry: { delayMs: () => 0 },
-      });
-      note(result);
-      this.onStep(result.status === "pruned" ? "p" : "C");
-    } catch (error) {
+    const written = () => statSync(session.location ?? "").size;
+    const before = written();
+    let tooEarly = 0;
+    summarizer.begin();
+    const outcome = await compact(session, {
+      strategy,
+      window,
+      trigger,
+      initialContext: { content: instructions },
+      generate: (prompt, options) => {
+        tooEarly ||= written() - before;
+        return summarizer.generate(prompt, options);
+      },
+      retry: { delayMs: () => 0 },
+    }).catch((error: unknown) => {
       if (!SessileError.is(error, "SUMMARY_FAILED") && !SessileError.is(error, "IRREDUCIBLE")) throw error;
-      assertUnwritten();
-      note(error.code);
-      this.onStep("x");
+      tooEarly ||= written() - before;
+      return error.code;
+    });
+    const attempt = { turn, strategy: strategy.name, trigger, outcome, tooEarly };
+    this.attempts.push(attempt);
+    this.onStep(attempt);
+  }
+
+  /** A model that counts more than was estimated refuses; then there is one more try. */
+  async #answer(): Promise<AssistantMessage> {
+    const { model } = this.#options;
+    const context = await this.#withRoom("mid-turn");
+    try {
+      return await model.generate(context);
+    } catch (error) {
+      if (!isContextOverflow(error)) throw error;
+      await this.compact("overflow");
+      return model.generate(await this.#measured());
     }
   }
 

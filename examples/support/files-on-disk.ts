@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
+import type { FileLedger } from "sessile/compaction";
 
 /** The SHA-256 of every file below a directory, by its path with `/`. */
 export type Files = ReadonlyMap<string, string>;
@@ -37,5 +38,17 @@ export function changesBetween(before: Files, after: Files): FileChanges {
       .map(([path]) => path)
       .sort(),
     deleted: [...before.keys()].filter((path) => !after.has(path)).sort(),
+  };
+}
+
+/** What a ledger says has happened since a look at the directory. */
+export function changesInLedger({ files }: FileLedger, before: Files): FileChanges {
+  const pathsOf = (some: FileLedger["files"]) => some.map(({ path }) => path);
+  const changed = files.filter(({ operations, gone }) => !gone && operations.some((deed) => deed !== "read"));
+  return {
+    created: pathsOf(changed.filter(({ path }) => !before.has(path))),
+    modified: pathsOf(changed.filter(({ path }) => before.has(path))),
+    // What came and went in the meantime was not there before.
+    deleted: pathsOf(files.filter(({ path, gone }) => gone && before.has(path))),
   };
 }

@@ -19,7 +19,7 @@ export async function printSession(session: Session, options: PrintSessionOption
   const context = await session.context();
   const messages = headAndTail(context.items, maxMessages).map((item) => {
     if (typeof item === "string") return item;
-    return `${item.message.role.padEnd(14)}${oneLine(wordsOf(item), width - 16)}`;
+    return `${item.message.role.padEnd(18)}${oneLine(wordsOf(item), width - 20)}`;
   });
   const lines = [
     "tree",

@@ -7,6 +7,8 @@ import { sniff } from "sessile/media";
  */
 export function followScript({ messages }: Anthropic.MessageCreateParams): readonly ScriptPart[] {
   const view = lookAt(messages);
+  if (view.task.includes("<conversation>")) return [summarise(view)];
+  if (/so far/.test(view.task)) return [soFar(view)];
   if (/notes on this project/.test(view.task)) return writeNotes(view);
   if (/copy of the notes/.test(view.task)) return copyNotes(view);
   if (/one sentence/.test(view.task)) return [oneSentence(view)];
@@ -57,9 +59,9 @@ function lookAt(messages: readonly Anthropic.MessageParam[]): View {
   const since = messages.slice(start + 1).flatMap(blocksOf);
   return {
     texts: messages.flatMap((message) => textsOf(blocksOf(message))),
-    // A summary of another branch stands in the same turn, and is nobody's task.
+    // A summary, of another branch too, stands in the same turn, and is nobody's task.
     task: textsOf(said)
-      .filter((text) => !text.includes("<branch_summary>"))
+      .filter((text) => !/<(branch_)?summary>/.test(text))
       .join("\n"),
     images: said.flatMap((block) =>
       block.type === "image" && block.source.type === "base64"
@@ -136,6 +138,21 @@ function otherBranch({ texts }: View): string {
   const left = texts.findLast((text) => text.includes("<branch_summary>"));
   const summary = /<branch_summary>\n(.*)\n<\/branch_summary>/s.exec(left ?? "")?.[1];
   return summary === undefined ? "I know of no other branch." : `We left this: ${summary}`;
+}
+
+/** What was asked, told and left, of the conversation and of an earlier summary. */
+function summarise({ task }: View): string {
+  const before = task.match(/^- (?:asked|told|left): .*$/gm) ?? [];
+  const said = [...task.matchAll(/^\[(User|Assistant|Summary of a branch that was left)\]: (.*)$/gm)];
+  const verbs: Readonly<Record<string, string>> = { User: "asked", Assistant: "told" };
+  const lines = said.map(([, who = "", words]) => `- ${verbs[who] ?? "left"}: ${words}`);
+  return ["## Progress", ...before, ...lines].join("\n");
+}
+
+/** From the summary. */
+function soFar({ texts }: View): string {
+  const told = texts.findLast((text) => text.includes("<summary>"))?.match(/^- told: .*$/gm) ?? [];
+  return told.length === 0 ? "I do not know." : told.map((line) => line.slice("- told: ".length)).join(" ");
 }
 
 /** From the bytes that came, and the descriptor that stands before them. */

@@ -9,7 +9,7 @@ import {
 } from "sessile/content";
 import { estimateMessageTokens } from "sessile/estimate";
 import type { Model } from "./model.js";
-import type { Task } from "./scripted-work.js";
+import type { Task, Work } from "./scripted-work.js";
 
 /**
  * A model that does tasks, and is as strict as a provider: it refuses what is too long, a call without its result and the
@@ -20,10 +20,12 @@ export class ScriptedModel implements Model {
   readonly #instructions: string;
   readonly #sizes = new WeakMap<ContextMessage, number>();
   #prompt = "";
-  #work: ReturnType<Task["work"]> | undefined;
+  #work: ReturnType<Work> | undefined;
   #calls: readonly ToolCall[] = [];
   #made = 0;
-  /** Calls that it made again, since a compaction took their results away before it saw them. */
+  /** Refuses the next context as too long, whatever it is. */
+  refuses = false;
+  /** How often it made its calls again, since a compaction took the results away before it saw them. */
   repeated = 0;
 
   constructor(window: number, instructions: string) {
@@ -33,7 +35,7 @@ export class ScriptedModel implements Model {
 
   begin(task: Task): void {
     this.#prompt = task.prompt;
-    this.#work = task.work();
+    this.#work = task.work?.();
     this.#calls = [];
   }
 
@@ -47,28 +49,37 @@ export class ScriptedModel implements Model {
   }
 
   #next(messages: readonly ContextMessage[]): readonly (string | ToolCall)[] {
-    const results = this.#calls.flatMap(({ id }) => messages.filter((message) => isResultOf(message, id)));
-    const isSeen = results.length === this.#calls.length;
-    if (!isSeen) this.repeated++;
-    const step = isSeen ? this.#work?.next(results as ToolResultMessage[]) : { value: this.#calls };
-    if (step === undefined || typeof step.value === "string") return [step?.value ?? "Nothing to do."];
-    this.#calls = step.value.map(({ name, arguments: args }) => {
+    const calls = this.#wanted(messages);
+    if (typeof calls === "string") return [calls];
+    this.#calls = calls.map(({ name, arguments: args }) => {
       this.#made++;
       return { type: "toolCall", id: `call_${this.#made}`, name, arguments: args };
     });
     return this.#calls;
   }
 
+  #wanted(messages: readonly ContextMessage[]): readonly Pick<ToolCall, "name" | "arguments">[] | string {
+    const results = this.#calls.flatMap(({ id }) => messages.filter((message) => isResultOf(message, id)));
+    if (results.length === this.#calls.length) {
+      return this.#work?.next(results as ToolResultMessage[]).value ?? "Understood.";
+    }
+    this.repeated++;
+    return this.#calls;
+  }
+
   /** Gives what the messages come to, in tokens. */
   #checked(messages: readonly ContextMessage[]): number {
     const tokens = messages.reduce((sum, message) => sum + this.#sizeOf(message), 0);
-    if (tokens > this.#window) throw new Error(`prompt is too long: ${tokens} tokens > ${this.#window} maximum`);
+    const window = this.refuses ? tokens - 1 : this.#window;
+    this.refuses = false;
+    if (tokens > window) throw new Error(`prompt is too long: ${tokens} tokens > ${window} maximum`);
     const { pairs, orphans } = toolPairs(messages);
     if (orphans.length > 0 || pairs.some(({ result }) => result === undefined)) {
       throw new Error("tool_use ids were found without tool_result blocks");
     }
     const said = messages.findLast(({ role }) => role === "user");
-    if (said?.role !== "user" || said.content !== this.#prompt) throw new Error("the user's message is not there");
+    if (said?.role !== "user" || said.content !== this.#prompt)
+      throw new Error("the user's message is not there");
     const told = messages.flatMap((message) => (message.role === "custom" ? [message.content] : []));
     if (!isDeepStrictEqual(told, [this.#instructions])) {
       throw new Error(`instructions are there ${told.length} times`);

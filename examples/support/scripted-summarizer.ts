@@ -6,21 +6,42 @@ export type Fault = "error" | "overflow" | "empty" | "longer";
 
 const charactersPerToken = 3;
 
-/** A model for summaries. What is in `faults` goes wrong first, one a call; else it picks out what was asked for. */
+/** A model for summaries. Each compaction has faults, which come first, one a call; then it picks out what was asked for. */
 export class ScriptedSummarizer {
-  readonly faults: Fault[] = [];
-  /** Everything that went wrong so far. */
-  readonly failed: Fault[] = [];
+  readonly #plan: (readonly Fault[])[];
+  #faults: Fault[] = [];
+  #wasAsked = true;
+  /** What it was shown. */
+  readonly prompts: string[] = [];
+  /** What went wrong so far. */
+  readonly failed = new Set<Fault>();
+
+  /** @param plan the faults of the first compaction, of the second, and so on */
+  constructor(plan: readonly (readonly Fault[])[] = []) {
+    this.#plan = [...plan];
+  }
+
+  /** A compaction begins. One that asks nothing leaves its faults to the next. */
+  begin(): void {
+    if (this.#wasAsked) this.#faults = [...(this.#plan.shift() ?? [])];
+    this.#wasAsked = false;
+  }
 
   readonly generate: Generate = async ({ system, text }, { maxTokens }) => {
-    const fault = this.faults.shift();
-    if (fault !== undefined) this.failed.push(fault);
+    this.#wasAsked = true;
+    this.prompts.push(text);
+    const fault = this.#faults.shift();
+    if (fault !== undefined) this.failed.add(fault);
     const input = estimateTextTokens(system) + estimateTextTokens(text);
     if (fault === "error") throw new Error("fetch failed", { cause: new Error("ECONNRESET") });
     if (fault === "overflow") throw tooLong(input);
-    const answer = fault === "empty" ? " \n" : fault === "longer" ? longerThan(text) : summaryOf(text, maxTokens);
+    const answer =
+      fault === "empty" ? " \n" : fault === "longer" ? longerThan(text) : summaryOf(text, maxTokens);
     const output = estimateTextTokens(answer);
-    return { text: answer, usage: { input, output, cacheRead: 0, cacheWrite: 0, totalTokens: input + output } };
+    return {
+      text: answer,
+      usage: { input, output, cacheRead: 0, cacheWrite: 0, totalTokens: input + output },
+    };
   };
 }
 

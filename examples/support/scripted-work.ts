@@ -7,10 +7,13 @@ export interface ScriptedCall {
   readonly arguments: Readonly<Record<string, string>>;
 }
 
-/** What the user asks for, and how the model does it: it yields calls, gets their results, and returns its answer. */
+/** Yields calls, gets their results, and returns the answer. */
+export type Work = () => Generator<readonly ScriptedCall[], string, readonly ToolResultMessage[]>;
+
+/** What the user asks for, and how the model does it, where there is anything to do. */
 export interface Task {
   readonly prompt: string;
-  work(): Generator<readonly ScriptedCall[], string, readonly ToolResultMessage[]>;
+  readonly work?: Work;
 }
 
 const read = (path: string): ScriptedCall => ({ name: "read", arguments: { path } });
@@ -22,6 +25,7 @@ export class ScriptedWork {
   readonly #random: () => number;
   readonly #files: string[];
   readonly #written: string[] = [];
+  readonly #folders = new Set<string>();
   #turn = 0;
 
   constructor(seed: number, files: Iterable<string>) {
@@ -31,9 +35,7 @@ export class ScriptedWork {
 
   /** Something that a user says, and the model only answers. */
   say(words: string): Task {
-    return this.#task(words, function* () {
-      return "Understood.";
-    });
+    return this.#task(words);
   }
 
   /** A turn of many rounds, longer than what a compaction keeps. */
@@ -47,7 +49,20 @@ export class ScriptedWork {
 
   /** Any of the usual. */
   next(): Task {
-    const kinds = ["look", "look", "edit", "edit", "write", "rewrite", "move", "remove", "fail", "chat"] as const;
+    const kinds = [
+      "look",
+      "look",
+      "look",
+      "look",
+      "edit",
+      "edit",
+      "write",
+      "rewrite",
+      "move",
+      "remove",
+      "fail",
+      "chat",
+    ] as const;
     switch (this.#pick(kinds)) {
       case "look":
         return this.#look();
@@ -68,17 +83,19 @@ export class ScriptedWork {
     }
   }
 
-  #task(words: string, work: Task["work"]): Task {
+  #task(words: string, work?: Work): Task {
     this.#turn++;
-    return { prompt: `Turn ${this.#turn}: ${words}`, work };
+    return { prompt: `Turn ${this.#turn}: ${words}`, ...(work === undefined ? {} : { work }) };
   }
 
   #look(): Task {
-    const [path, other] = [this.#anyFile(), this.#anyFile()];
+    const [path, other, third] = [this.#anyFile(), this.#anyFile(), this.#anyFile()];
     const folder = path.slice(0, path.lastIndexOf("/"));
-    return this.#task(`how do ${path} and ${other} work?`, function* () {
-      yield [bash(`wc -l ${folder}/*.ts; grep -n export ${folder}/*.ts | head -40`)];
-      const results = yield [read(path), read(other)];
+    const isFirst = !this.#folders.has(folder);
+    this.#folders.add(folder);
+    return this.#task(`how do ${path}, ${other} and ${third} work?`, function* () {
+      if (isFirst) yield [bash(`wc -l ${folder}/*.ts; grep -n export ${folder}/*.ts | head -40`)];
+      const results = yield [read(path), read(other), read(third)];
       return `They have ${results.reduce((sum, each) => sum + textOf(each).length, 0)} characters in all.`;
     });
   }
@@ -99,8 +116,11 @@ export class ScriptedWork {
     const turn = this.#turn + 1;
     if (!this.#written.includes(path)) this.#written.push(path);
     return this.#task(`write into ${path} what ${source} exports`, function* () {
-      const [found] = yield [bash(`grep -n export ${source} || true`)];
-      const content = `# ${source}, as of turn ${turn}\n\n${textOf(found)}`;
+      const [file] = yield [read(source)];
+      const exports = textOf(file)
+        .split("\n")
+        .filter((line) => line.startsWith("export "));
+      const content = `# ${source}, as of turn ${turn}\n\n${exports.join("\n")}\n`;
       yield [{ name: "write", arguments: { path, content } }];
       return `${path} is written.`;
     });

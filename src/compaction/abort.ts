@@ -1,6 +1,10 @@
 /** What a promise gives, or the signal's reason as soon as it aborts, also where the promise never settles. */
 export async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted();
+  if (signal.aborted) {
+    // Nobody waits for it any more, and its failure is nobody's.
+    promise.catch(() => undefined);
+    throw signal.reason;
+  }
   let stop = (): void => undefined;
   const aborted = new Promise<never>((_, reject) => {
     stop = () => reject(signal.reason);

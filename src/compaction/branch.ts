@@ -2,7 +2,7 @@ import type { Context, ContextItem } from "../content/index.js";
 import { integerOption } from "../internal/arguments.js";
 import type { Session, SessionEntry, SessionTree } from "../session/index.js";
 import { closed } from "./closing.js";
-import { coveredResources } from "./covered.js";
+import { everCovered } from "./covered.js";
 import { defaultDelayMs, type Generate, type RetryOptions, summarizePart, type Tally } from "./generate.js";
 import { isInitialContext, isModelSwitch } from "./initial-context.js";
 import { type FileToolTable, fileLedger, ledgerDetails } from "./ledger/index.js";
@@ -62,6 +62,7 @@ export async function summarizeBranch(
   const { window, prompt = branchPrompt, focus, tools, skip = isModelSwitch } = options;
   const signal = options.signal ?? new AbortController().signal;
   const attempts = integerOption("retry.attempts", options.retry?.attempts, 3, 1, 10);
+  signal.throwIfAborted();
   const { leafId } = session;
   const items = leftItems(await session.context(leafId), session.tree, leafId, to);
   const said = items.filter(
@@ -87,7 +88,7 @@ export async function summarizeBranch(
     prompt.maxTokens,
   );
   const files = fileLedger({ items }, { cwd: session.header.cwd, ...(tools === undefined ? {} : { tools }) });
-  const resources = coveredResources(items);
+  const resources = everCovered(items);
   const entry = await session.branchWithSummary(to, closed(text, resources, files), {
     details: { ...ledgerDetails(files), ...(resources.length === 0 ? {} : { resources }) },
     ...(tally.usage === undefined ? {} : { usage: tally.usage }),

@@ -17,7 +17,8 @@ import { writeCompaction } from "./write.js";
  * was appended at the tip meanwhile stays in the context. The compaction's `details` hold the file ledger and the
  * attachments that it covers, its `usage` what the model was asked in all.
  *
- * Ends with a smaller context that no strategy would compact again, or throws; so an agent may call it in a loop.
+ * Ends with a smaller context, throws, or says that there is nothing to do, and after a summary the strategy would not compact
+ * again; so an agent may call it in a loop.
  *
  * @throws SessileError IRREDUCIBLE: what has to stay does not fit, or no summary is smaller than what it replaces
  * @throws SessileError SUMMARY_FAILED: attempts ran out; `cause` is the last error of `generate`

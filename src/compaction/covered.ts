@@ -33,6 +33,16 @@ export function coveredResources(items: readonly ContextItem[]): readonly Covere
   return mergeCoveredResources(found);
 }
 
+/** The images and files of the items, and before them those that summaries among them cover. */
+export function everCovered(items: readonly ContextItem[]): readonly CoveredResource[] {
+  const earlier = items.flatMap(({ message }) =>
+    message.role === "compactionSummary" || message.role === "branchSummary"
+      ? readCoveredResources(message.details)
+      : [],
+  );
+  return mergeCoveredResources(earlier, coveredResources(items));
+}
+
 /** Several lists as one, the oldest first: each resource once, where it comes last. */
 export function mergeCoveredResources(
   ...lists: readonly (readonly CoveredResource[])[]

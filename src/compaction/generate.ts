@@ -100,6 +100,7 @@ export async function summarizePart(
   const units = unitsOf(part.items);
   if (units.length === 0) return part.previous ?? nothingSaid;
   let summary = part.previous;
+  let isAnswered = false;
   let leftOut = 0;
   /** What a request may hold, once one was refused. */
   let most = Number.POSITIVE_INFINITY;
@@ -120,6 +121,7 @@ export async function summarizePart(
     const text = await ask(request, generation, maxTokens);
     if (text !== undefined) {
       summary = text;
+      isAnswered = true;
       at += taken.length;
       leftOut = 0;
       dropped = 1;
@@ -133,8 +135,11 @@ export async function summarizePart(
       dropped *= 2;
     }
   }
-  if (summary === undefined || summary === part.previous) throw failed(generation, "overflow", undefined);
-  return summary;
+  if (summary === undefined || !isAnswered) throw failed(generation, "overflow", undefined);
+  // No request after these could say it.
+  return leftOut === 0
+    ? summary
+    : `${summary}\n\n(${leftOut} later messages had no room and are missing here.)`;
 }
 
 /** The summary of items that say nothing, such as commands that no model is to see. */

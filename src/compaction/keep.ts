@@ -6,6 +6,7 @@ import {
   toolPairs,
 } from "../content/index.js";
 import { isInitialContext } from "./initial-context.js";
+import type { CompactionChoice } from "./strategy.js";
 import { headLength, newestUserMessage } from "./turns.js";
 
 /** What of a context stays, by index. */
@@ -18,10 +19,16 @@ export interface Kept {
 
 /**
  * What stays of a context besides what a strategy chose: pinned items, the newest message of the user, calls that wait for
- * their results, and to every call or result that stays its other half. A summary, system messages and initial context are
- * made anew, and are never among them.
+ * their results, results that no model has seen yet, and to every call or result that stays its other half. A summary, system
+ * messages and initial context are made anew, and are never among them.
+ *
+ * @param isLeast results that no model has seen go too; the model can make the calls again
  */
-export function keptItems(context: Context, keepFrom: number, retain: readonly string[]): Kept {
+export function keptItems(
+  context: Context,
+  { keepFrom, retain = [] }: Pick<CompactionChoice, "keepFrom" | "retain">,
+  isLeast: boolean,
+): Kept {
   const { items, pins } = context;
   const head = headLength(items);
   const wanted = new Set([...retain, ...pins]);
@@ -35,8 +42,8 @@ export function keptItems(context: Context, keepFrom: number, retain: readonly s
   }
   const newest = newestUserMessage(items);
   if (newest >= 0 && newest < from) chosen.push(newest);
-  const waiting = waitingCall(items);
-  if (waiting < from && waiting >= 0) chosen.push(waiting);
+  const called = latestCalls(items, isLeast);
+  if (called < from && called >= 0) chosen.push(called);
   const pinned = new Set(pins);
   const retained = withPairs(items, from, chosen).filter((at) =>
     isRetainable(items[at] as ContextItem, pinned),
@@ -51,14 +58,15 @@ function isRetainable(item: ContextItem, pinned: ReadonlySet<string>): boolean {
   return !isInitialContext(item) || pinned.has(item.entryId);
 }
 
-/** The last assistant message where a call of it has no result yet and nobody spoke since, or -1. */
-function waitingCall(items: readonly ContextItem[]): number {
+/** The last assistant message where nobody spoke since and it calls tools, only where one has no result yet if `isLeast`; or -1. */
+function latestCalls(items: readonly ContextItem[], isLeast: boolean): number {
   const answered = new Set<string>();
   for (let at = items.length - 1; at >= 0; at--) {
     const { message } = items[at] as ContextItem;
     if (message.role === "toolResult") answered.add(message.toolCallId);
     else if (message.role === "assistant") {
-      return toolCalls(message).some(({ id }) => !answered.has(id)) ? at : -1;
+      const calls = toolCalls(message);
+      return (isLeast ? calls.some(({ id }) => !answered.has(id)) : calls.length > 0) ? at : -1;
     } else if (message.role === "user") return -1;
   }
   return -1;

@@ -1,4 +1,5 @@
 import type { Context } from "../content/index.js";
+import { stringArgument } from "../internal/arguments.js";
 import { closed } from "./closing.js";
 import type { CompactionPlan } from "./compaction-plan.js";
 import type { WrittenSummary } from "./drafts.js";
@@ -22,6 +23,7 @@ const leastTokens = 256;
  * alone would free nothing.
  *
  * @throws SessileError IRREDUCIBLE, SUMMARY_FAILED
+ * @throws TypeError for a hook's summary that says nothing
  */
 export async function makeSummary(
   context: Context,
@@ -34,9 +36,10 @@ export async function makeSummary(
     const { tokensAfter, shortfall } = await verify(context, plan, undefined, options);
     return shortfall === undefined ? { summary: undefined, tokensAfter } : undefined;
   }
-  const attempts = answer?.summary === undefined ? generation.attempts : 1;
+  const given = answer?.summary === undefined ? undefined : stringArgument("summary", answer.summary.trim());
+  const attempts = given === undefined ? generation.attempts : 1;
   for (let attempt = 1; ; attempt++) {
-    const said = answer?.summary ?? (await summaryOf(plan, options, generation, answer, attempt));
+    const said = given ?? (await summaryOf(plan, options, generation, answer, attempt));
     const text = closed(said, plan.resources, plan.files);
     const { tokensAfter, shortfall } = await verify(context, plan, text, options);
     generation.signal.throwIfAborted();
@@ -44,7 +47,7 @@ export async function makeSummary(
       const { usage, model } = generation.tally;
       const summary: WrittenSummary = {
         text,
-        fromHook: answer?.summary !== undefined,
+        fromHook: given !== undefined,
         ...(usage === undefined ? {} : { usage }),
         ...(model === undefined ? {} : { model }),
       };

@@ -1,10 +1,10 @@
-import { type Context, toolCalls } from "../content/index.js";
+import { type Context, type ContextMessage, toolCalls } from "../content/index.js";
 import { estimateMessageTokens } from "../estimate/index.js";
 import { integerArgument } from "../internal/arguments.js";
 import type { CompactionPlan, PlanOptions, SettledOptions } from "./compaction-plan.js";
 import { roomForSummary } from "./room.js";
 import { settlePlan } from "./settle.js";
-import type { CompactionBudget, CompactionChoice, CompactionTrigger } from "./strategy.js";
+import type { CompactionBudget, CompactionChoice, CompactionTrigger, MessageEstimator } from "./strategy.js";
 import { contextTokens } from "./tokens.js";
 
 /**
@@ -28,6 +28,8 @@ export function planCompaction(context: Context, options: PlanOptions): Compacti
 export interface PlannedChoice {
   readonly plan: CompactionPlan;
   readonly choice: CompactionChoice;
+  /** It was made to keep as little as can be. */
+  readonly isLeast: boolean;
 }
 
 /** Where in a turn a context ends: behind an answer that calls no tool the turn is over, else the model is to be asked next. */
@@ -39,26 +41,47 @@ export function triggerOf({ items }: Pick<Context, "items">): CompactionTrigger 
 
 /** {@link planCompaction}, with the strategy's choice. */
 export function choosePlan(context: Context, options: SettledOptions): PlannedChoice | undefined {
-  const { strategy, window, trigger, estimate = estimateMessageTokens } = options;
+  const { strategy, window, trigger } = options;
   integerArgument("window", window, 1);
+  const estimate = remembering(options.estimate ?? estimateMessageTokens);
+  const known = { ...options, estimate };
   const budget: CompactionBudget = {
     window,
     tokens: contextTokens(context, { estimate }),
     trigger,
     estimate,
   };
-  const first = settled(context, strategy.choose(context, budget), options);
-  if (first === undefined || first.plan.parts.length === 0 || hasRoom(first.plan)) return first;
-  return settled(context, strategy.choose(context, { ...budget, least: true }), options) ?? first;
+  const first = settled(context, strategy.choose(context, budget), known);
+  const isEnough =
+    first === undefined
+      ? // The provider may count more than the estimate does: tools, instructions, images.
+        trigger !== "overflow" && !strategy.shouldCompact(context, budget)
+      : first.plan.parts.length === 0 || hasRoom(first.plan);
+  if (isEnough) return first;
+  const least = { ...budget, least: true } as const;
+  return settled(context, strategy.choose(context, least), known, true) ?? first;
+}
+
+/** The same estimates, each made once: the cut, the room and what is kept all ask for those of the same messages. */
+function remembering(estimate: MessageEstimator): MessageEstimator {
+  const known = new Map<ContextMessage, number>();
+  return (message) => {
+    const before = known.get(message);
+    if (before !== undefined) return before;
+    const tokens = estimate(message);
+    known.set(message, tokens);
+    return tokens;
+  };
 }
 
 function settled(
   context: Context,
   choice: CompactionChoice | undefined,
   options: SettledOptions,
+  isLeast = false,
 ): PlannedChoice | undefined {
-  const plan = choice && settlePlan(context, choice, options);
-  return plan && { plan, choice };
+  const plan = choice && settlePlan(context, choice, options, isLeast);
+  return plan && { plan, choice, isLeast };
 }
 
 function hasRoom({ parts, tokensKept, limit }: CompactionPlan): boolean {

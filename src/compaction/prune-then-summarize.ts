@@ -2,7 +2,7 @@ import type { Context, ContextItem } from "../content/index.js";
 import { contentEdit, editedItem, editsByTarget } from "./edited.js";
 import { imageText } from "./image-text.js";
 import { continuationPrompt } from "./prompts.js";
-import { type PruneOptions, planPrune } from "./prune.js";
+import { type PruneOptions, planPrune, pruneDefaults } from "./prune.js";
 import type { CompactionBudget, CompactionChoice, CompactionStrategy, ContextEditDraft } from "./strategy.js";
 import { isOverflow, type ModelWindow, type OverflowSettings, usableTokens } from "./triggers.js";
 import { newestUserMessage } from "./turns.js";
@@ -41,7 +41,18 @@ export function pruneThenSummarize(options: PruneThenSummarizeOptions = {}): Com
     limit,
     shouldCompact: (_, { window, tokens }) =>
       tokens > limit(window) && isOverflow(tokens, model(window), settings),
-    choose: (context, budget) => pruned(context, budget, limit(budget.window), prune),
+    choose: (context, budget) => {
+      const most = limit(budget.window);
+      return pruned(context, budget, most, { ...scaled(most), ...prune });
+    },
+  };
+}
+
+/** What is protected by default, for windows that its numbers were not made for: at most a quarter and an eighth of the limit. */
+function scaled(limit: number): Pick<PruneOptions, "protectTokens" | "minimumTokens"> {
+  return {
+    protectTokens: Math.min(pruneDefaults.protectTokens, Math.floor(limit / 4)),
+    minimumTokens: Math.min(pruneDefaults.minimumTokens, Math.floor(limit / 8)),
   };
 }
 

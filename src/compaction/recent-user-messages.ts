@@ -1,5 +1,5 @@
 import type { Context, ContextItem, TextBlock, UserMessage } from "../content/index.js";
-import { integerOption } from "../internal/arguments.js";
+import { integerArgument, integerOption } from "../internal/arguments.js";
 import { contentEdit } from "./edited.js";
 import { imageText } from "./image-text.js";
 import { approximateTokens } from "./middle-cut.js";
@@ -36,7 +36,8 @@ export const handoffPreface =
  */
 export function recentUserMessages(options: RecentUserMessagesOptions = {}): CompactionStrategy {
   const { tokenLimitShare, keepUserTokens } = recentUserMessagesDefaults;
-  const configured = options.tokenLimit && integerOption("tokenLimit", options.tokenLimit, 1, 1);
+  const configured =
+    options.tokenLimit === undefined ? undefined : integerArgument("tokenLimit", options.tokenLimit, 1);
   const keep = integerOption("keepUserTokens", options.keepUserTokens, keepUserTokens, 0);
   const { preface = handoffPreface } = options;
   const limit = (window: number) => {

@@ -29,10 +29,13 @@ export function outdatedContext(
   { initialContext }: SettledOptions,
 ): readonly string[] {
   const pinned = new Set(pins);
-  return items.flatMap((item, at) => {
-    if (!isInitialContext(item) || pinned.has(item.entryId)) return [];
+  const outdated: string[] = [];
+  for (let at = 0; at < items.length; at++) {
+    const item = items[at] as ContextItem;
+    if (!isInitialContext(item) || pinned.has(item.entryId)) continue;
     // One that was retained may lie in the range that is kept now.
-    const stays = item.origin === "retained" || (at >= from && initialContext !== undefined);
-    return stays ? [item.entryId] : [];
-  });
+    if (item.origin === "retained" || (at >= from && initialContext !== undefined))
+      outdated.push(item.entryId);
+  }
+  return outdated;
 }

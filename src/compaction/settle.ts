@@ -2,7 +2,7 @@ import type { Context, ContextItem } from "../content/index.js";
 import { estimateMessageTokens } from "../estimate/index.js";
 import { integerArgument } from "../internal/arguments.js";
 import type { CompactionPlan, SettledOptions } from "./compaction-plan.js";
-import { coveredResources, mergeCoveredResources, readCoveredResources } from "./covered.js";
+import { everCovered } from "./covered.js";
 import { coveredCalls } from "./covered-calls.js";
 import { editedItem, editsByTarget, omission } from "./edited.js";
 import { fittingEdits } from "./fit.js";
@@ -20,6 +20,7 @@ export function settlePlan(
   context: Context,
   choice: CompactionChoice,
   options: SettledOptions,
+  isLeast: boolean,
 ): CompactionPlan | undefined {
   const { strategy, window, estimate = estimateMessageTokens } = options;
   const { items } = context;
@@ -35,7 +36,7 @@ export function settlePlan(
     if (edits.length === 0) return undefined;
     return { ...common, parts: [], edits, keepFrom: 0, retain: [], ...nothingCovered };
   }
-  const kept = keptItems(context, choice.keepFrom, choice.retain ?? []);
+  const kept = keptItems(context, choice, isLeast);
   const systemMessage = foldSystemMessages(items);
   const initialContext = reinjected(items, kept.retained, options);
   const added =
@@ -52,7 +53,7 @@ export function settlePlan(
     ...(initialContext === undefined ? {} : { initialContext }),
     ...(systemMessage === undefined ? {} : { systemMessage }),
     files: filesOf(items, kept, options),
-    resources: resourcesOf(items.slice(0, kept.from)),
+    resources: everCovered(items.slice(0, kept.from)),
     tokensKept: Math.ceil(tokens + added),
   };
 }
@@ -112,13 +113,4 @@ function filesOf(
 ): FileLedger {
   const options = { ...(cwd === undefined ? {} : { cwd }), ...(tools === undefined ? {} : { tools }) };
   return fileLedger({ items: coveredCalls(items, from, retained) }, options);
-}
-
-function resourcesOf(covered: readonly ContextItem[]): CompactionPlan["resources"] {
-  const earlier = covered.flatMap(({ message }) =>
-    message.role === "compactionSummary" || message.role === "branchSummary"
-      ? readCoveredResources(message.details)
-      : [],
-  );
-  return mergeCoveredResources(earlier, coveredResources(covered));
 }

@@ -6,7 +6,8 @@ import { isRecord } from "../internal/shape.js";
  * in order, the sections as the latest has them, and the tools that were added and not removed. undefined where there is none.
  */
 export function foldSystemMessages(items: readonly ContextItem[]): SystemMessage | undefined {
-  const messages = items.flatMap(({ message }) => (message.role === "system" ? [message] : []));
+  const messages: SystemMessage[] = [];
+  for (const { message } of items) if (message.role === "system") messages.push(message);
   const [first] = messages;
   if (first === undefined || messages.length === 1) return first;
   const content: TextBlock[] = [];

@@ -61,7 +61,7 @@ async function rebasedOn(
   if (leafId === ready.leafId) return undefined;
   const context = await session.context(leafId);
   if (!goesOn(ready.context, context)) return undefined;
-  const plan = settlePlan(context, ready.choice, options);
+  const plan = settlePlan(context, ready.choice, options, ready.isLeast);
   if (plan === undefined) return undefined;
   const { tokensAfter, shortfall } = await verify(context, plan, ready.summary?.text, options);
   return shortfall === undefined ? { ...ready, leafId, context, plan, tokensAfter } : undefined;

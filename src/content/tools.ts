@@ -32,29 +32,42 @@ export interface ToolPairs {
 export function toolPairs(messages: readonly ContextMessage[]): ToolPairs {
   const pairs: { call: ToolCall; callAt: number; result?: ToolResultMessage; resultAt?: number }[] = [];
   const orphans: number[] = [];
-  /** Calls without a result by id, a queue for each message; the latest message comes first. */
-  const open = new Map<string, { readonly callAt: number; readonly waiting: number[]; next: number }[]>();
+  const open = new Map<string, WaitingCalls>();
   messages.forEach((message, at) => {
     if (message.role === "assistant") {
-      for (const call of toolCalls(message)) {
-        const groups = open.get(call.id) ?? [];
-        open.set(call.id, groups);
-        if (groups.at(-1)?.callAt !== at) groups.push({ callAt: at, waiting: [], next: 0 });
-        groups.at(-1)?.waiting.push(pairs.length);
+      for (const call of message.content) {
+        if (call.type !== "toolCall") continue;
+        const latest = open.get(call.id);
+        if (latest?.callAt === at) latest.others.push(pairs.length);
+        else open.set(call.id, { callAt: at, first: pairs.length, others: [], answered: 0, earlier: latest });
         pairs.push({ call, callAt: at });
       }
     } else if (message.role === "toolResult") {
-      const groups = open.get(message.toolCallId);
-      const group = groups?.at(-1);
-      const pair = group === undefined ? undefined : pairs[group.waiting[group.next++] as number];
-      if (group?.next === group?.waiting.length) groups?.pop();
-      if (pair === undefined) {
+      const latest = open.get(message.toolCallId);
+      if (latest === undefined) {
         orphans.push(at);
-      } else {
-        pair.result = message;
-        pair.resultAt = at;
+        return;
       }
+      const pair =
+        pairs[latest.answered === 0 ? latest.first : (latest.others[latest.answered - 1] as number)];
+      if (pair === undefined) return;
+      pair.result = message;
+      pair.resultAt = at;
+      if (latest.answered++ < latest.others.length) return;
+      if (latest.earlier === undefined) open.delete(message.toolCallId);
+      else open.set(message.toolCallId, latest.earlier);
     }
   });
   return { pairs, orphans };
+}
+
+/** The calls of one message with one id that have no result yet, by their index among the pairs. */
+interface WaitingCalls {
+  readonly callAt: number;
+  readonly first: number;
+  /** Those after the first, nearly always none. */
+  readonly others: number[];
+  answered: number;
+  /** Those of the message before that has calls with the id. */
+  readonly earlier: WaitingCalls | undefined;
 }

@@ -110,7 +110,7 @@ export interface StoredSession {
   readonly id: string;
   /** Lines from the start: the header and at least the first entries. */
   readonly head: readonly Uint8Array[];
-  /** Lines up to the end, whole ones of the last 64 KiB at least. May overlap with `head`. */
+  /** Lines of the end: of the last 64 KiB at least those that may be a session_info, whole. May overlap with `head`. */
   readonly tail: readonly Uint8Array[];
   /** Milliseconds since 1970. */
   readonly modifiedAt: number;

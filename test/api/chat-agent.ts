@@ -1,8 +1,9 @@
-// The chat agent of the design, but for compaction: its place is a parameter, and becomes an import with that module.
+// The chat agent of the design; what it leaves to its surroundings is a parameter.
 import type Anthropic from "@anthropic-ai/sdk";
 import { ingest } from "sessile/attachments";
 import { readLocalFile } from "sessile/attachments/node";
 import { fileBlobStore } from "sessile/blobs/node";
+import { compact, contextTokens, type Generate, rollingSummary } from "sessile/compaction";
 import { toolCalls, toolResult, userMessage } from "sessile/content";
 import { project } from "sessile/projections";
 import { anthropicMessages, readAnthropicReply } from "sessile/projections/anthropic";
@@ -12,13 +13,23 @@ import { fileSessionStore } from "sessile/session/node";
 export interface ChatOptions {
   readonly client: Anthropic;
   readonly model: string;
+  readonly window: number;
   readonly dir: string;
   readonly cwd: string;
   readonly image: string;
   readonly warn: (code: string, line: number) => void;
 }
 
-export async function chat({ client, model, dir, cwd, image, warn }: ChatOptions): Promise<Session> {
+const strategy = rollingSummary();
+
+export async function chat({ client, model, window, dir, cwd, image, warn }: ChatOptions): Promise<Session> {
+  const ask: Generate = async ({ system, text }, { signal, maxTokens }) => {
+    const reply = await client.messages.create(
+      { model, max_tokens: maxTokens, system, messages: [{ role: "user", content: text }] },
+      { signal },
+    );
+    return { text: reply.content.map((block) => (block.type === "text" ? block.text : "")).join("") };
+  };
   const blobs = fileBlobStore({ dir: `${dir}/blobs` });
   const sessions = fileSessionStore({ dir: `${dir}/sessions` });
   const recent = await sessions.latest({ cwd });
@@ -29,7 +40,12 @@ export async function chat({ client, model, dir, cwd, image, warn }: ChatOptions
       userMessage("What is wrong?", await ingest(await readLocalFile(image), { blobs })),
     );
     for (;;) {
-      const request = await project(await session.context(), anthropicMessages({ model }), { blobs });
+      const context = await session.context();
+      if (strategy.shouldCompact(context, { window, tokens: contextTokens(context) })) {
+        await compact(session, { strategy, window, generate: ask });
+        continue;
+      }
+      const request = await project(context, anthropicMessages({ model }), { blobs });
       let reply: Anthropic.Message;
       try {
         reply = await client.messages.create({ model, max_tokens: 4096, ...request.value });

@@ -32,11 +32,11 @@ describe("the chat agent", () => {
   });
   const text = (text: string): Anthropic.ContentBlock => ({ type: "text", text, citations: null });
 
-  async function talk(url: string, warn: (code: string) => void = () => undefined) {
+  async function talk(url: string, { warn = (_: string): void => undefined, window = 200_000 } = {}) {
     const image = join(dir, "screen.png");
     await writeFile(image, png());
     const client = new Anthropic({ apiKey: "none", baseURL: url, maxRetries: 0 });
-    return await chat({ client, model, dir, cwd: "/work", image, warn });
+    return await chat({ client, model, window, dir, cwd: "/work", image, warn });
   }
 
   const messagesOf = ({ body }: { readonly body: unknown }) =>
@@ -53,6 +53,33 @@ describe("the chat agent", () => {
     expect(server.requests.map((request) => messagesOf(request).length)).toEqual([1, 3, 5, 7]);
     // The picture of this turn goes on every round of its tools, that of the turn before on none.
     expect(server.requests.map(imagesOf)).toEqual([1, 1, 1, 1]);
+  });
+
+  test("compacts when its window is full, by asking the same model, and goes on from the summary", async () => {
+    const window = 8_000;
+    const long = text("It may be the port. ".repeat(150));
+    const usage = { input_tokens: 4_100 };
+    await using server = await startAnthropic([
+      { content: [long, call("toolu_1")] },
+      { content: [long, call("toolu_2")] },
+      { content: [long, call("toolu_3")] },
+      { content: [long], usage },
+      { content: [text("## Original Request\nFind what is wrong.")] },
+      { content: [text("Still the port.")] },
+    ]);
+    await talk(server.url, { window });
+    const session = await talk(server.url, { window });
+    expect(server.requests.map((request) => messagesOf(request).length)).toEqual([1, 3, 5, 7, 1, 7]);
+    const [asked, after] = server.requests.slice(4).map((request) => JSON.stringify(messagesOf(request)));
+    expect(asked).toContain("<conversation>\\n[User]: What is wrong?");
+    expect(after).toContain("## Original Request\\nFind what is wrong.");
+    // The picture of the earlier turn is named in the summary, that of this one is in the request.
+    expect(after).toMatch(/<covered-resources>.*- res_[0-9a-f]{16}, image screen.png, image\/png/);
+    expect(server.requests.map(imagesOf)).toEqual([1, 1, 1, 1, 0, 1]);
+    const { items } = await (
+      await fileSessionStore({ dir: join(dir, "sessions") }).open(session.id)
+    ).context();
+    expect(items[0]?.origin).toBe("summary");
   });
 
   test("goes on after a refusal, without what was refused", async () => {
@@ -75,7 +102,7 @@ describe("the chat agent", () => {
     const first = await talk(server.url);
     await appendFile(first.location ?? "", '{"type":"message","id":"torn');
     const warnings: string[] = [];
-    await talk(server.url, (code) => warnings.push(code));
+    await talk(server.url, { warn: (code) => warnings.push(code) });
     expect(warnings).toEqual(["TORN_TAIL"]);
     expect(server.requests.map((request) => messagesOf(request).length)).toEqual([1, 3]);
   });

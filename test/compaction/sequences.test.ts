@@ -45,7 +45,7 @@ describe("the file ledger", () => {
       { numRuns: 1000 },
     );
     expect(compactions).toBeGreaterThan(200);
-  });
+  }, 60_000);
 });
 
 /** What the calls on the path did to files, one after the other. */

@@ -53,7 +53,7 @@ describe("npm run demo", () => {
   it("ends well, with every check", () => {
     expect(run).toMatchObject({ code: 0, stderr: "" });
     expect(run.stdout).not.toContain("FAIL");
-    expect(run.stdout.match(/^ok {3}/gm)).toHaveLength(18);
+    expect(run.stdout.match(/^ok {3}/gm)).toHaveLength(21);
   });
 
   it("shows the killed turn with its calls, and the tip", () => {
@@ -66,13 +66,19 @@ describe("npm run demo", () => {
     expect(run.stdout).toMatch(/^ {2}\w{8} assistant \[notes written\]: NOTES\.md is written\. /m);
     expect(run.stdout).toMatch(/^ {2}├─ \w{8} label: /m);
     expect(run.stdout).toMatch(/^ {2}│ {2}\w{8} branch_summary: The project in one sentence\. /m);
-    expect(run.stdout).toMatch(/^ {2}│ {2}\w{8} assistant <- tip: We left this: /m);
+    expect(run.stdout).toMatch(/^ {2}│ {2}\w{8} assistant: We left this: /m);
     expect(run.stdout).toMatch(/^ {2}└─ \w{8} user: What is it, in one sentence\?$/m);
   });
 
+  it("compacts once, and goes on from the summary", () => {
+    expect(run.stdout).toMatch(/^ {2}compacted: \d{4,} -> \d{3} tokens, the model asked 1 times$/m);
+    expect(run.stdout).toMatch(/^ {2}│ {2}\w{8} compaction: ## Progress - asked: Write notes/m);
+    expect(run.stdout).toMatch(/^ {2}│ {2}\w{8} assistant <- tip: I look at the project first\. /m);
+  });
+
   it("shows the context, and lists the session and its fork", () => {
-    expect(run.stdout).toMatch(/^ {2}branchSummary The project in one sentence\. /m);
-    expect(run.stdout).toMatch(/^in context {3}24 messages$/m);
+    expect(run.stdout).toMatch(/^ {2}compactionSummary ## Progress - asked: Write notes on this project\. /m);
+    expect(run.stdout).toMatch(/^in context {3}7 messages$/m);
     expect(run.stdout).toMatch(/^ {2}\S{36} Notes on sessile \(fork #1\): Write notes on this project\.$/m);
     expect(run.stdout).toMatch(/^ {2}\S{36} Notes on sessile: Write notes on this project\.$/m);
   });

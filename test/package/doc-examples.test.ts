@@ -30,6 +30,7 @@ const given: Readonly<Record<string, string>> = {
   error: "unknown",
   generate: 'import("sessile/compaction").Generate',
   json: "unknown",
+  runTool: '(call: import("sessile/content").ToolCall) => Promise<string>',
 };
 
 const modules = await Promise.all(

@@ -103,7 +103,7 @@ class Book {
       draft.movedFrom = place.key;
     } else {
       const draft = this.#there(at, deedOf[plain], contentSha256);
-      if (plain === "create") delete draft.movedFrom;
+      if (plain === "create" && draft.movedFrom !== undefined) delete draft.movedFrom;
     }
   }
 
@@ -157,10 +157,11 @@ class Book {
   /** The file is there afterwards, and so are the directories that it lies in. */
   #there(at: number, deed: FileDeed, contentSha256: string | undefined): Draft {
     const draft = this.#draft(at, deed);
-    delete draft.gone;
-    delete draft.movedTo;
-    delete draft.unconfirmed;
-    delete draft.contentSha256;
+    // Deleting what is not there would cost more than all the rest.
+    if (draft.gone !== undefined) delete draft.gone;
+    if (draft.movedTo !== undefined) delete draft.movedTo;
+    if (draft.unconfirmed !== undefined) delete draft.unconfirmed;
+    if (draft.contentSha256 !== undefined) delete draft.contentSha256;
     if (contentSha256 !== undefined) draft.contentSha256 = contentSha256;
     this.#live.set(at, true);
     this.#backAbove(at);

@@ -22,19 +22,25 @@ export function stepsOfCall(
   if (tool === undefined || result?.isError === true) return [];
   const operations = typeof tool === "function" ? tool(call, result) : operationsOfRow(tool, call, result);
   const recorded = operations.length === 1 ? sha256Of(detail(result, "contentSha256")) : undefined;
-  return operations.flatMap(({ operation, path, to, contentSha256 }) => {
+  const confirmed = result !== undefined;
+  const steps: DoneStep[] = [];
+  for (const { operation, path, to, contentSha256 } of operations) {
     const place = paths.place(path);
-    const target = to === undefined ? undefined : paths.place(to);
+    const target = to === undefined || operation !== "move" ? undefined : paths.place(to);
+    if (place === undefined || (operation === "move" && target === undefined)) continue;
     const content = sha256Of(contentSha256) ?? recorded;
-    if (place === undefined || (operation === "move" && target === undefined)) return [];
-    return {
-      operation,
-      place,
-      ...(operation === "move" && target !== undefined && { to: target }),
-      ...(content !== undefined && { contentSha256: content }),
-      confirmed: result !== undefined,
-    };
-  });
+    const done: DoneStep = { operation, place, confirmed };
+    steps.push(
+      target === undefined && content === undefined
+        ? done
+        : {
+            ...done,
+            ...(target !== undefined && { to: target }),
+            ...(content !== undefined && { contentSha256: content }),
+          },
+    );
+  }
+  return steps;
 }
 
 function operationsOfRow(
@@ -60,7 +66,9 @@ export function textsOf(args: unknown, names: string | readonly string[]): reado
   if (!isRecord(args)) return [];
   for (const name of typeof names === "string" ? [names] : names) {
     const value = Object.hasOwn(args, name) ? args[name] : undefined;
-    const texts = (Array.isArray(value) ? value : [value]).filter((each) => typeof each === "string");
+    if (typeof value === "string") return [value];
+    if (!Array.isArray(value)) continue;
+    const texts = value.filter((each) => typeof each === "string");
     if (texts.length > 0) return texts;
   }
   return [];

@@ -1,4 +1,4 @@
-import { type Context, toolPairs } from "../../content/index.js";
+import { type Context, type ContextItem, toolPairs } from "../../content/index.js";
 import { type LedgerStep, playSteps } from "./book.js";
 import { stepsOfCall } from "./calls.js";
 import { carriedStep } from "./details.js";
@@ -46,7 +46,8 @@ export function fileLedger(context: Pick<Context, "items">, options: FileLedgerO
   const steps: LedgerStep[] = [];
   const { pairs } = toolPairs(items.map(({ message }) => message));
   let next = 0;
-  items.forEach(({ message, origin }, at) => {
+  for (let at = 0; at < items.length; at++) {
+    const { message, origin } = items[at] as ContextItem;
     if (message.role === "compactionSummary" || message.role === "branchSummary") {
       if (origin !== "retained") {
         steps.push(carriedStep(message.details, paths));
@@ -57,6 +58,6 @@ export function fileLedger(context: Pick<Context, "items">, options: FileLedgerO
       if (pair.resultAt !== undefined && items[pair.resultAt]?.origin === "retained") continue;
       for (const step of stepsOfCall(pair.call, pair.result, tools, paths)) steps.push(step);
     }
-  });
+  }
   return playSteps(steps, paths);
 }

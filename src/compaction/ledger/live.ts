@@ -11,6 +11,7 @@ export class LiveSet {
 
   set(index: number, inside: boolean): void {
     let node = this.#leaves + index;
+    if (this.#any[node] === (inside ? 1 : 0)) return;
     this.#any[node] = inside ? 1 : 0;
     for (node >>= 1; node >= 1; node >>= 1) {
       this.#any[node] = (this.#any[2 * node] ?? 0) | (this.#any[2 * node + 1] ?? 0);

@@ -40,6 +40,8 @@ export function pathsFrom(cwd?: string): Paths {
   const base = cwd === undefined ? undefined : parseDirectory(cwd);
   // What the place of a path inside the working directory begins with.
   const inside = base === undefined ? "\0" : `${fullOf(base)}\0`;
+  /** A session names the same files again and again. */
+  const known = new Map<string, Place | undefined>();
 
   function placeOf(full: string): Place | undefined {
     const key = keyOf(full);
@@ -58,17 +60,26 @@ export function pathsFrom(cwd?: string): Paths {
     return root === "/" ? `/${names.join("/")}` : `${root}/${names.join("/")}`;
   }
 
+  function parsedPlace(path: string): Place | undefined {
+    const plain = withoutScheme(path, base);
+    if (plain === "" || plain.includes("\0")) return undefined;
+    const parsed = parse(plain, base);
+    if (parsed.root !== "" || base === undefined) {
+      return placeOf(fullOf({ root: parsed.root, names: resolved(parsed.names, parsed.root === "") }));
+    }
+    return placeOf(fullOf({ root: base.root, names: resolved([...base.names, ...parsed.names], false) }));
+  }
+
   return {
     placeOf,
     place(path) {
       if (path === "" || path.length > maxPathCharacters) return undefined;
-      const plain = withoutScheme(path, base);
-      if (plain === "" || plain.includes("\0")) return undefined;
-      const parsed = parse(plain, base);
-      if (parsed.root !== "" || base === undefined) {
-        return placeOf(fullOf({ root: parsed.root, names: resolved(parsed.names, parsed.root === "") }));
+      let place = known.get(path);
+      if (place === undefined && !known.has(path)) {
+        place = parsedPlace(path);
+        known.set(path, place);
       }
-      return placeOf(fullOf({ root: base.root, names: resolved([...base.names, ...parsed.names], false) }));
+      return place;
     },
   };
 }

@@ -43,7 +43,8 @@ export function hasStrayResult({
 }
 
 /**
- * Ids of the results among entries, in path order, whose call the latest message that is edited or shown and has it has lost.
+ * Ids of the results among entries, in path order, whose call no shown message above has, and the last edited one above that had
+ * it has lost.
  *
  * @param isShown whether an entry is in the context; of the others only edited messages need to be there
  */
@@ -52,14 +53,18 @@ export function resultsLost(
   edits: ReadonlyMap<string, Replacement>,
   isShown: (id: string) => boolean,
 ): ReadonlySet<string> {
+  const called = new Set<string>();
   const lostCalls = new Set<string>();
   const lost = new Set<string>();
   for (const entry of entries) {
     if (entry?.type !== "message") continue;
     const { message } = entry;
-    if (message.role === "toolResult" && lostCalls.has(message.toolCallId)) lost.add(entry.id);
+    if (message.role === "toolResult") {
+      const { toolCallId } = message;
+      if (lostCalls.has(toolCallId) && !called.has(toolCallId)) lost.add(entry.id);
+    }
     if (message.role !== "assistant") continue;
-    if (isShown(entry.id)) for (const { id } of toolCalls(message)) lostCalls.delete(id);
+    if (isShown(entry.id)) for (const { id } of toolCalls(message)) called.add(id);
     else {
       const item = itemOf(entry, new Set()) as ContextItem;
       noteDroppedCalls(lostCalls, message, applyEdit(item, edits.get(entry.id))?.message);
@@ -113,6 +118,18 @@ export function assembleItems(parts: ItemParts): readonly ContextItem[] {
     items.push(edited);
   }
   return [...head, ...retainedFirst(items, retained)];
+}
+
+/** Whether a call was taken out of its message: a result that comes later would go with it. */
+export function hasLostCall(needed: ItemParts["needed"], items: readonly ContextItem[]): boolean {
+  const shown = new Map(items.map((item) => [item.entryId, item.message]));
+  return needed.some((entry) => {
+    if (entry?.type !== "message" || entry.message.role !== "assistant") return false;
+    const now = shown.get(entry.id);
+    if (now === entry.message) return false;
+    const kept = new Set(now?.role === "assistant" ? toolCalls(now).map(({ id }) => id) : []);
+    return toolCalls(entry.message).some(({ id }) => !kept.has(id));
+  });
 }
 
 function retainedFirst(items: readonly ContextItem[], retained: ReadonlySet<string>): readonly ContextItem[] {

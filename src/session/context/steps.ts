@@ -1,7 +1,7 @@
 import type { Context, ContextItem } from "../../content/index.js";
 import type { SessionEntry, UnknownEntry } from "../entries.js";
 import { noRow, type TreeRows } from "../tree/rows.js";
-import { assembleItems, hasStrayResult, latestEdits, resultsLost } from "./items.js";
+import { assembleItems, hasLostCall, hasStrayResult, latestEdits, resultsLost } from "./items.js";
 
 /** What a step asks for: the bodies of these rows. It is resumed with a look-up of them. */
 export type BodySteps<T> = Generator<
@@ -90,8 +90,27 @@ export function* builtSteps(rows: TreeRows, leaf: number): BodySteps<BuiltContex
     ...settings,
     usageSince: isChanged ? (placeOf?.[changedAfter] ?? 0) : 0,
   };
-  const extensible = editRows.length === 0 && pinRows.length === 0 && !rows.isUnsettled;
+  const spoken = [...edits, ...pinRows.map(bodyOf)];
+  const extensible =
+    !rows.isUnsettled &&
+    saysNothingOfLater(rows, path, spoken) &&
+    (edits.length === 0 || !hasLostCall(bodies, items));
   return { context, rows, leaf, shown: needed, extensible };
+}
+
+/** Whether edits and pins are of entries on the path, or of none that can come: an entry never follows what names it later. */
+function saysNothingOfLater(
+  rows: TreeRows,
+  path: Int32Array,
+  spoken: readonly (SessionEntry | UnknownEntry | undefined)[],
+): boolean {
+  if (spoken.length === 0) return true;
+  const onPath = new Set(path);
+  return spoken.every(
+    (entry) =>
+      (entry?.type !== "context_edit" && entry?.type !== "context_pin") ||
+      onPath.has(rows.row(entry.targetId)),
+  );
 }
 
 const nothing: ReadonlySet<string> = new Set();

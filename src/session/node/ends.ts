@@ -11,13 +11,35 @@ export async function readEnds(
   size: number,
 ): Promise<{ readonly head: readonly Uint8Array[]; readonly tail: readonly Uint8Array[] }> {
   const tailStart = Math.max(0, size - tailBytes);
-  const tail = splitLines(await readRange(file, tailStart, size), tailStart === 0);
-  for (let length = headBytes; ; length *= 8) {
-    const bytes = await readRange(file, 0, Math.min(length, size));
+  const [last, first] = await Promise.all([
+    readRange(file, tailStart, size),
+    readRange(file, 0, Math.min(headBytes, size)),
+  ]);
+  const tail = infoLines(last, tailStart === 0);
+  let bytes = first;
+  for (let length = headBytes; ; ) {
     const head = splitLines(bytes, true, bytes.length >= size);
     if (head.some(isUserMessage) || length >= size || length >= maxHeadBytes) return { head, tail };
+    length *= 8;
+    bytes = await readRange(file, 0, Math.min(length, size));
   }
 }
+
+/** The lines that may be a session_info: of all others a list shows nothing. */
+function infoLines(bytes: Uint8Array, fromStart: boolean): readonly Uint8Array[] {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  const lines: Uint8Array[] = [];
+  // A line that another line's text speaks of is looked at too, and is none.
+  for (let at = buffer.indexOf(infoName); at >= 0; ) {
+    const start = buffer.lastIndexOf(10, at) + 1;
+    const end = buffer.indexOf(10, at);
+    if (start > 0 || fromStart) lines.push(bytes.subarray(start, end < 0 ? bytes.length : end));
+    at = end < 0 ? -1 : buffer.indexOf(infoName, end);
+  }
+  return lines;
+}
+
+const infoName = "session_info";
 
 async function readRange(file: DiskFile, start: number, end: number): Promise<Uint8Array> {
   const bytes = new Uint8Array(end - start);

@@ -9,6 +9,7 @@ import { fileName, idOfFileName, partitionDirectory, projectName, projectNames }
 import { FileLock, type LockTimes } from "./lock.js";
 import { regular } from "./log-end.js";
 import { absentPosition } from "./position.js";
+import { readAhead } from "./read-ahead.js";
 
 /** What the files of a store have in common. */
 export interface FileBackendOptions {
@@ -19,6 +20,9 @@ export interface FileBackendOptions {
   readonly maxLineBytes: number;
   readonly now: () => number;
 }
+
+/** How many sessions of a list are read before they are asked for: reading waits for threads. */
+const readsAhead = 8;
 
 interface Found {
   readonly id: string;
@@ -80,21 +84,24 @@ export class FileBackend implements SessionBackend {
     }
     found.sort((a, b) => b.stat.mtimeMs - a.stat.mtimeMs || (a.id < b.id ? 1 : -1));
     const { after } = query;
-    for (const { id, path, stat } of found) {
-      const { mtimeMs: modifiedAt } = stat;
-      const isBefore =
-        after === undefined ||
-        modifiedAt < after.modifiedAt ||
-        (modifiedAt === after.modifiedAt && id < after.id);
-      if (!isBefore) continue;
+    const wanted = found.filter(
+      ({ id, stat: { mtimeMs } }) =>
+        after === undefined || mtimeMs < after.modifiedAt || (mtimeMs === after.modifiedAt && id < after.id),
+    );
+    for await (const stored of readAhead(wanted, readsAhead, (each) => this.#stored(each))) {
       query.signal?.throwIfAborted();
-      const file = disk.open(path, "read");
-      if (file === undefined) continue;
-      try {
-        yield { id, ...(await readEnds(file, stat.size)), modifiedAt, size: stat.size, location: path };
-      } finally {
-        file.close();
-      }
+      if (stored !== undefined) yield stored;
+    }
+  }
+
+  async #stored({ id, path, stat }: Found): Promise<StoredSession | undefined> {
+    const { mtimeMs: modifiedAt, size } = stat;
+    const file = this.#options.disk.open(path, "read");
+    if (file === undefined) return undefined;
+    try {
+      return { id, ...(await readEnds(file, size)), modifiedAt, size, location: path };
+    } finally {
+      file.close();
     }
   }
 

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import {
   existsSync,
   mkdirSync,
@@ -93,6 +94,9 @@ describe("the tools", () => {
     ["write", { path: "dangling", content: "x" }],
     ["write", { path: "directory/new", content: "x" }],
     ["edit", { path: "link", oldText: "secret", newText: "x" }],
+    ["move", { from: "link", to: "stolen" }],
+    ["move", { from: "src/a.ts", to: "directory/new" }],
+    ["delete", { path: "link" }],
   ])("%s stays in the workspace: %o", async (name, args) => {
     expect(await run(name, args)).toEqual(failure(name, /outside the workspace/));
     expect(readFileSync(join(outside, "secret"), "utf8")).toBe("secret\n");
@@ -109,6 +113,30 @@ describe("the tools", () => {
       content: [{ text: "one $& 2 one\n" }],
       isError: false,
     });
+  });
+
+  it("move and delete real files, and never one over another", async () => {
+    await run("write", { path: "n.md", content: "n\n" });
+    expect(await run("move", { from: "n.md", to: "src/a.ts" })).toEqual(
+      failure("move", "src/a.ts is there already"),
+    );
+    await run("move", { from: "n.md", to: "docs/m.md" });
+    expect(existsSync(join(workspace, "n.md"))).toBe(false);
+    expect(readFileSync(join(workspace, "docs/m.md"), "utf8")).toBe("n\n");
+    await run("delete", { path: "docs/m.md" });
+    expect(existsSync(join(workspace, "docs/m.md"))).toBe(false);
+  });
+
+  it("tell what a file is afterwards, and whether it is new", async () => {
+    const contentSha256 = createHash("sha256").update("new\n").digest("hex");
+    const write = { path: "n.md", content: "new\n" };
+    expect(await run("write", write)).toMatchObject({ details: { contentSha256, created: true } });
+    expect(await run("write", write)).toMatchObject({ details: { contentSha256, created: false } });
+    expect(await run("read", { path: "n.md" })).toMatchObject({ details: { contentSha256 } });
+    expect(await run("move", { from: "n.md", to: "m.md" })).toMatchObject({ details: { contentSha256 } });
+    const edit = { path: "src/a.ts", oldText: "a", newText: "new" };
+    expect(await run("edit", edit)).toMatchObject({ details: { contentSha256 } });
+    expect(await run("bash", { command: "true" })).not.toHaveProperty("details");
   });
 
   it.each([

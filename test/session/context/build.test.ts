@@ -284,6 +284,14 @@ describe("buildSessionContext", () => {
       ]);
     });
 
+    test("keeps the result of a call that is shown, whatever a covered one of its id has lost", () => {
+      const covered = [assistant("a", "c"), assistant("b", "c"), edit("e", "b", null), result("r", "c")];
+      const kept = compaction("x", "r", { retain: ["a"] });
+      const context = ["summary x", "retained a", "r"];
+      expect(shown(chain(...covered, kept))).toEqual(context);
+      expect(shown(chain(...covered, result("stray", "other"), kept))).toEqual([...context, "stray"]);
+    });
+
     test("keeps the result of a later call that has the same id again", () => {
       const session = chain(
         assistant("a", "c"),

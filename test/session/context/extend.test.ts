@@ -44,6 +44,7 @@ describe("a context that goes on from the last one", () => {
           last = built;
         }
       }),
+      { numRuns: 300 },
     );
   });
 
@@ -54,6 +55,29 @@ describe("a context that goes on from the last one", () => {
     expect(first.context.items).toHaveLength(2);
     expect(second.context.items).toHaveLength(3);
     expect(second.context.items[0]).toBe(first.context.items[0]);
+  });
+
+  test("goes on behind edits and pins of what is there, and is built anew behind one of what may come", () => {
+    const said = (type: "context_edit" | "context_pin", targetId: string): SessionEntry[] => {
+      const base = { id: "e1", parentId: "e0", timestamp: "t", targetId };
+      const entry: SessionEntry =
+        type === "context_pin"
+          ? { type, ...base, pinned: true }
+          : { type, ...base, replacement: { content: "less" } };
+      return [user(0), entry, user(2)];
+    };
+    for (const type of ["context_edit", "context_pin"] as const) {
+      for (const [target, goesOn] of [
+        ["e0", true],
+        ["e2", false],
+      ] as const) {
+        const { rows, bodyOf } = sessionOf(said(type, target));
+        const first = runSteps(extendedSteps(rows, 1, undefined), bodyOf);
+        const second = runSteps(extendedSteps(rows, 2, first), bodyOf);
+        expect(second.context.items).toHaveLength(2);
+        expect(second.context.items[0] === first.context.items[0]).toBe(goesOn);
+      }
+    }
   });
 
   test("is built anew where the last one is of another tree", () => {

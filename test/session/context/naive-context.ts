@@ -135,7 +135,7 @@ function wentWithItsCall(
   return false;
 }
 
-/** Whether the last message above that has the call of this result, and is shown or edited, is not shown and has lost it. */
+/** Whether no shown message above has the call of this result, and the last edited one above that had it has lost it. */
 function wentBeforeCompaction(
   above: readonly AnyEntry[],
   shown: readonly ContextItem[],
@@ -154,14 +154,13 @@ function wentBeforeCompaction(
     const { message } = withContent(item, replacement?.content ?? []);
     return "content" in message ? message.content : [];
   };
-  const last = above.findLast(
+  const messages = above.filter((entry) => entry.type === "message" && entry.message.role === "assistant");
+  const contentOf = (entry: AnyEntry): unknown =>
+    entry.type === "message" && "content" in entry.message ? entry.message.content : [];
+  if (messages.some((entry) => isShown(entry) && hasCall(contentOf(entry)))) return false;
+  const last = messages.findLast(
     (entry) =>
-      entry.type === "message" &&
-      entry.message.role === "assistant" &&
-      (isShown(entry)
-        ? hasCall(entry.message.content)
-        : replacementOf(path, entry.id) !== undefined &&
-          (hasCall(entry.message.content) || hasCall(edited(entry)))),
+      replacementOf(path, entry.id) !== undefined && (hasCall(contentOf(entry)) || hasCall(edited(entry))),
   );
   return last !== undefined && !isShown(last) && !hasCall(edited(last));
 }

@@ -148,13 +148,15 @@ test("a project's list leaves other projects' directories out, but for those tha
 test("a session that goes while the list is read is left out, and an aborted list stops", async () => {
   const disk = new SimulatedDisk();
   const backend = backendOn(disk);
-  for (const id of ["a", "b", "c"]) await create(backend, id);
+  // More than are read ahead.
+  const ids = Array.from({ length: 20 }, (_, at) => `s${String(at).padStart(2, "0")}`);
+  for (const id of ids) await create(backend, id);
   const seen: string[] = [];
   for await (const { id } of backend.list({ partition: "" })) {
     seen.push(id);
-    if (id === "c") await backend.delete("b", { partition: "" });
+    if (id === "s19") await backend.delete("s02", { partition: "" });
   }
-  expect(seen).toEqual(["c", "a"]);
+  expect(seen.toReversed()).toEqual(ids.filter((id) => id !== "s02"));
   const controller = new AbortController();
   const list = backend.list({ partition: "", signal: controller.signal });
   controller.abort("enough");

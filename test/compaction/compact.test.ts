@@ -1,0 +1,224 @@
+import { type CompactOptions, compact } from "sessile/compaction";
+import type { Message } from "sessile/content";
+import type { EphemeralEvent, Session } from "sessile/session";
+import { describe, expect, test } from "vitest";
+import {
+  attachment,
+  compactNow,
+  gave,
+  keepLast,
+  lengthOf,
+  saidIn,
+  scripted,
+  sessionOf,
+  shortPrompt,
+  told,
+  tooLong,
+  usage,
+  user,
+} from "./scripted.js";
+
+const long = "x".repeat(400);
+const talk: readonly Message[] = [user(long), told(long, ["1"]), gave("1", long), user("now this")];
+const down = new Error("the service is down");
+
+/** What was written so far, by id. */
+const written = (session: Session) => [...session.tree.walk()].map(({ node }) => node.id);
+/** Summarises in three texts. */
+const inThree = keepLast(1, {
+  choose: ({ items }) => ({
+    keepFrom: 3,
+    parts: [0, 1, 2].map((at) => ({ items: items.slice(at, at + 1), prompt: shortPrompt })),
+  }),
+});
+
+/** That a compaction fails and leaves no trace. */
+async function leavesNoTrace(
+  options: Partial<CompactOptions> & Pick<CompactOptions, "generate">,
+  error: unknown,
+  messages = talk,
+) {
+  const session = await sessionOf(messages);
+  const [before, ids, leaf] = [await session.context(), written(session), session.leafId];
+  const events: EphemeralEvent[] = [];
+  session.on("ephemeral", (event) => events.push(event));
+  const failing = compactNow(session, options);
+  await (error instanceof Error
+    ? expect(failing).rejects.toBe(error)
+    : expect(failing).rejects.toMatchObject(error as object));
+  expect([await session.context(), written(session), session.leafId]).toEqual([before, ids, leaf]);
+  expect(events).toEqual([
+    { type: "compacting", active: true },
+    { type: "compacting", active: false },
+  ]);
+  // Nothing is left behind that would hinder the next one.
+  expect(await compactNow(session, scripted("S"))).toMatchObject({ status: "compacted" });
+}
+
+describe("a compaction", () => {
+  test("replaces what was said by a summary, and tells what it did", async () => {
+    const session = await sessionOf([
+      ...talk.slice(0, 3),
+      { ...user(""), content: [{ type: "text", text: "p", resource: attachment }] },
+      told(long),
+      user("now this"),
+    ]);
+    const model = { provider: "q", modelId: "cheap" };
+    const answer = { text: "SUMMARY", usage: usage(70, { output: 5 }), model };
+    const { entry, ...result } = (await compactNow(session, scripted(answer))) as Extract<
+      Awaited<ReturnType<typeof compactNow>>,
+      { status: "compacted" }
+    >;
+    expect(result).toMatchObject({
+      status: "compacted",
+      tokensBefore: 1609,
+      calls: 1,
+      leftOut: 0,
+      usage: answer.usage,
+    });
+    expect(result.entries.at(-1)).toBe(entry);
+    expect(entry).toMatchObject({
+      type: "compaction",
+      strategy: "keep-last",
+      tokensBefore: 1609,
+      usage: answer.usage,
+      model,
+      details: { readFiles: ["1.ts"], modifiedFiles: [], resources: [{ resourceId: attachment.resourceId }] },
+    });
+    expect(entry).not.toHaveProperty("fromHook");
+    const [summary, ...rest] = await saidIn(session);
+    expect(summary).toBe(`compactionSummary: ${entry.summary}`);
+    expect(entry.summary).toMatch(
+      /^SUMMARY\n\n<covered-resources>[\s\S]*res_00000000000000aa[\s\S]*<read-files>\n1\.ts\n<\/read-files>/,
+    );
+    expect(rest).toEqual(["user: now this"]);
+    const { items } = await session.context();
+    expect(result.tokensAfter).toBe(items.reduce((sum, { message }) => sum + lengthOf(message), 0));
+  });
+
+  test("the caller's focus reaches the prompt, and the directory the ledger: the session's, or another", async () => {
+    for (const cwd of [undefined, "/home"]) {
+      const session = await sessionOf([
+        user(long),
+        told(long, ["/home/a"]),
+        gave("/home/a", long),
+        user("b"),
+      ]);
+      const model = scripted("S");
+      const options = { focus: "the colours", ...(cwd === undefined ? {} : { cwd }) };
+      const result = await compactNow(session, { ...model, ...options });
+      expect(model.prompts[0]?.text).toContain("<additional-focus>\nthe colours\n</additional-focus>");
+      const readFiles = [cwd === undefined ? "/home/a.ts" : "a.ts"];
+      expect(result.status === "compacted" && result.entry.details).toMatchObject({ readFiles });
+    }
+  });
+
+  test("of a context with nothing to do writes nothing", async () => {
+    const session = await sessionOf([user("a")]);
+    const ids = written(session);
+    const model = scripted("S");
+    expect(await compactNow(session, { ...model, strategy: keepLast(5) })).toEqual({ status: "nothingToDo" });
+    expect(await compactNow(await sessionOf([]), model)).toEqual({ status: "nothingToDo" });
+    expect([written(session), model.prompts]).toEqual([ids, []]);
+  });
+
+  test.each([{ retry: { attempts: 0 } }, { retry: { attempts: 11 } }, { generateWindow: 0 }, { window: 0 }])(
+    "%j is refused",
+    async (wrong) => {
+      await expect(compactNow(await sessionOf(talk), { ...scripted("S"), ...wrong })).rejects.toThrow(
+        RangeError,
+      );
+    },
+  );
+
+  test("the model behind generate has the session's window where no other is named", async () => {
+    const session = await sessionOf([
+      ...Array.from({ length: 30 }, () => user("word ".repeat(90))),
+      user("now"),
+    ]);
+    const model = scripted("S");
+    await compact(session, { ...model, strategy: keepLast(1), window: 1000 });
+    expect(model.prompts.length).toBeGreaterThan(3);
+  });
+});
+
+describe("nothing is written, and nothing is lost", () => {
+  test.each([1, 2, 3])("where the model fails at text %d", async (at) => {
+    const answers = ["A", "B", "C"].map((text, index) => (index === at - 1 ? down : text));
+    const error = { code: "SUMMARY_FAILED", cause: down, details: { reason: "error", calls: at } };
+    await leavesNoTrace({ ...scripted(...answers), strategy: inThree, retry: { attempts: 1 } }, error);
+  });
+
+  test("where it says nothing, or refuses everything", async () => {
+    await leavesNoTrace(scripted(" "), { code: "SUMMARY_FAILED", details: { reason: "empty", calls: 3 } });
+    await leavesNoTrace(scripted(tooLong), { code: "SUMMARY_FAILED", details: { reason: "overflow" } });
+  });
+
+  test("where what has to stay does not fit; no model is asked", async () => {
+    const model = scripted("S");
+    await leavesNoTrace(
+      { ...model, window: 399, strategy: keepLast(1, { limit: () => 8 }) },
+      { code: "IRREDUCIBLE", details: { reason: "kept", tokens: 8, limit: 8, tokensBefore: 1208 } },
+    );
+    expect(model.prompts).toEqual([]);
+  });
+
+  test("where there is nothing left to summarise, and the context asks for it all the same", async () => {
+    const nothing = keepLast(0, { choose: () => undefined });
+    await leavesNoTrace(
+      { ...scripted("S"), strategy: nothing },
+      { code: "IRREDUCIBLE", details: { reason: "nothing-to-summarize", tokens: 1208 } },
+    );
+  });
+
+  test("where a hook throws, or the caller's own measure does", async () => {
+    const thrown = new Error("hook");
+    const throws = () => {
+      throw thrown;
+    };
+    await leavesNoTrace({ ...scripted("S"), before: throws }, thrown);
+    await leavesNoTrace({ ...scripted("S"), before: async () => throws() }, thrown);
+    await leavesNoTrace({ ...scripted("S"), fits: throws }, thrown);
+    await leavesNoTrace({ ...scripted("S"), strategy: keepLast(1, { choose: throws }) }, thrown);
+  });
+
+  test("where it is aborted: before, while a model that never answers is asked, in a hook, and while it waits", async () => {
+    const reason = new Error("enough");
+    const never = () => new Promise<never>(() => undefined);
+    const session = await sessionOf(talk);
+    const ids = written(session);
+    await expect(compactNow(session, { ...scripted("S"), signal: AbortSignal.abort(reason) })).rejects.toBe(
+      reason,
+    );
+    expect(written(session)).toEqual(ids);
+
+    const aborting = () => {
+      const controller = new AbortController();
+      const abort = async () => controller.abort(reason);
+      const soon = () => {
+        queueMicrotask(abort);
+        return 60_000;
+      };
+      return { signal: controller.signal, abort, soon };
+    };
+    const asked = aborting();
+    await leavesNoTrace({ generate: () => asked.abort().then(never), signal: asked.signal }, reason);
+    const hooked = aborting();
+    await leavesNoTrace(
+      { ...scripted("S"), before: () => hooked.abort().then(never), signal: hooked.signal },
+      reason,
+    );
+    const waiting = aborting();
+    const model = scripted(down);
+    await leavesNoTrace({ ...model, signal: waiting.signal, retry: { delayMs: waiting.soon } }, reason);
+    expect(model.prompts).toHaveLength(1);
+    // The model sees the signal too, and its own error on it is not what is told.
+    const heeded = aborting();
+    const heeds: CompactOptions["generate"] = (_, { signal }) =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener("abort", () => reject(down));
+        void heeded.abort();
+      });
+    await leavesNoTrace({ generate: heeds, signal: heeded.signal, retry: { attempts: 1 } }, reason);
+  });
+});
