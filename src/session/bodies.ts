@@ -158,7 +158,7 @@ export class Bodies {
 
   #decode(row: number, bytes: Uint8Array, known?: string): Entry | undefined {
     const tree = treeRows(this.#reader.tree);
-    const version = this.#reader.version;
+    const version = this.#reader.versionAt(row);
     const crc32 = this.#log.platform?.crc32;
     const text = known ?? decodeUtf8(bytes);
     if (text !== undefined && (version ?? 3) >= 2) {

@@ -3,7 +3,7 @@ import { concatBytes, encodeUtf8 } from "../internal/bytes.js";
 import { isRecord } from "../internal/shape.js";
 import type { LogPosition } from "./backend.js";
 import { type Decoded, decodeHead, decodeLine } from "./codec/decode.js";
-import { checkEntry, encodeChecked, encodeHeader } from "./codec/encode.js";
+import { checkEntry, encodeChecked, encodeHeader, printHeader } from "./codec/encode.js";
 import { sliceHead } from "./codec/head.js";
 import { parseLine, withChecksum, withoutChecksum } from "./codec/json.js";
 import { defaultLimits } from "./codec/limits.js";
@@ -34,7 +34,8 @@ export async function* linesUpTo(
   upTo?: string,
   rewrite?: RewriteEntry,
 ): AsyncGenerator<Uint8Array> {
-  const version = versionOf(session.header);
+  // What stands before the header was read as the current version.
+  let version = formatVersion;
   const rows = treeRows(session.tree);
   // By its place: the line may be damaged, and its id may stand in others.
   const last = upTo === undefined ? undefined : rows.line(rows.row(upTo))?.at;
@@ -48,7 +49,9 @@ export async function* linesUpTo(
     const decoded = decodeLine(bytes[0] === 0xef ? bytes.subarray(3) : bytes, { version, ordinal, maxDepth });
     const countsAs =
       decoded.kind === "entry" || decoded.kind === "header" || (decoded.kind === "bad" && decoded.parsed);
-    if (decoded.kind !== "header") {
+    if (decoded.kind === "header") {
+      version = versionOf(session.header);
+    } else {
       const migrated =
         version < formatVersion ? migratedLine(bytes, version, ordinal, maxDepth, previousId) : undefined;
       const rewritten = rewrite && (await rewrittenLine(decoded, migrated ?? bytes, rewrite));
@@ -80,7 +83,7 @@ export interface PathCopy {
  */
 export async function pathLines(session: LiveSession, leafId: string): Promise<PathCopy> {
   const path = session.tree.path(leafId);
-  const version = versionOf(session.header);
+  const stated = versionOf(session.header);
   const kept = path.filter((node) => !isDropped(node.type));
   const standIn = standIns(path);
   const stored = await session.rawLines(kept.map((node) => node.id));
@@ -88,6 +91,8 @@ export async function pathLines(session: LiveSession, leafId: string): Promise<P
   let parentId: string | null = null;
   for (const [index, { id }] of kept.entries()) {
     const raw = stored[index];
+    // In version 1 no line has an id, but for one that stands before the header and is read as the current version.
+    const version = stated === 1 && raw !== undefined && idOfLine(raw) === id ? formatVersion : stated;
     if (raw !== undefined && version >= formatVersion && idOfLine(raw) !== id) throw gone(session, id);
     if (raw !== undefined && !parseLine(raw, maxDepth).ok) {
       lines.push(withLineFeed(damagedBehind(raw, parentId)));
@@ -156,7 +161,7 @@ export function linesOfLabels(
  */
 export async function migrate(session: LiveSession, core: SessionCore): Promise<void> {
   async function* lines(): AsyncGenerator<Uint8Array> {
-    yield headerLine({ ...core.header, version: formatVersion });
+    yield encodeUtf8(`${printHeader({ ...core.header, version: formatVersion })}\n`);
     yield* linesUpTo(session);
   }
   for (let attempt = 1; versionOf(core.header) < formatVersion; attempt++) {

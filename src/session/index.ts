@@ -37,6 +37,7 @@ export {
 } from "./entries.js";
 export type { EphemeralEvent, SessionEventMap, SessionEventName, ToolState } from "./events.js";
 export type { SessionInfo } from "./info.js";
+export { sessionMark } from "./mark.js";
 export { memorySessionStore } from "./memory.js";
 export { evaluatePermission, type PermissionRule } from "./permissions.js";
 export { type SessionStoreOptions, sessionStore } from "./store.js";

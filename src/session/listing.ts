@@ -15,7 +15,8 @@ export function summaryOf(stored: StoredSession): SessionSummary | undefined {
   const info = lastInfo(stored.tail) ?? lastInfo(stored.head) ?? {};
   const { name, title, slug, archivedAt, stats } = info;
   return {
-    id: header.id,
+    // By which it opens: a file that was copied or renamed has another than its header says.
+    id: stored.id,
     cwd: header.cwd,
     ...defined({ name: name || undefined, title, slug, archivedAt, stats, firstMessage }),
     ...defined({ parentSession: header.parentSession, location: stored.location }),

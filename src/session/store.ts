@@ -7,6 +7,7 @@ import { defaultLimits } from "./codec/limits.js";
 import { versionOf } from "./codec/migrate.js";
 import { headerLine, linesOfLabels, linesUpTo, migrate, pathLines } from "./copy.js";
 import { SessionCore, type SessionSettings } from "./core.js";
+import { counted } from "./counted.js";
 import { extensionVersion, formatVersion, type SessionHeader, type SessionInfoFields } from "./entries.js";
 import { Events } from "./events.js";
 import { firstText, fits, parseCursor, summaryOf } from "./listing.js";
@@ -87,7 +88,7 @@ class BackedStore implements SessionStore {
     readonly partition?: string;
     readonly parentSession?: string;
   }): Promise<Session> {
-    return this.#create(options);
+    return this.#create({ ...options, cwd: stringArgument("cwd", options.cwd) });
   }
 
   async open(
@@ -166,7 +167,11 @@ class BackedStore implements SessionStore {
       if (query.since !== undefined && stored.modifiedAt < query.since.getTime()) return;
       const summary = summaryOf(stored);
       if (summary === undefined || !fits(summary, query)) continue;
-      yield query.stats === true ? await this.#counted(summary, partition) : summary;
+      const { id } = summary;
+      const shown =
+        query.stats === true ? await counted(summary, () => this.open(id, { partition })) : summary;
+      if (shown === undefined) continue;
+      yield shown;
       if (++given >= limit) return;
     }
   }
@@ -245,7 +250,7 @@ class BackedStore implements SessionStore {
       version: formatVersion,
       id,
       timestamp: new Date(now).toISOString(),
-      cwd: stringArgument("cwd", options.cwd),
+      cwd: options.cwd,
       ...(options.parentSession === undefined ? {} : { parentSession: options.parentSession }),
       sessile: extensionVersion,
     };
@@ -296,7 +301,8 @@ class BackedStore implements SessionStore {
     info: SessionInfoFields | undefined,
   ): Promise<Session> {
     const { core, partition } = await this.#createCore({
-      cwd: options.cwd ?? source.header.cwd,
+      // That of the source, which another program wrote, may be none.
+      cwd: options.cwd === undefined ? source.header.cwd : stringArgument("cwd", options.cwd),
       id: options.id,
       partition: options.partition,
       parentSession: source.location ?? source.id,
@@ -326,17 +332,6 @@ class BackedStore implements SessionStore {
       if (text !== undefined) return { title: forkTitle(text.slice(0, 60).replace(/\s+/g, " ").trim()) };
     }
     return { title: forkTitle("Session") };
-  }
-
-  async #counted(summary: SessionSummary, partition: string): Promise<SessionSummary> {
-    const session = await this.open(summary.id, { partition });
-    try {
-      let messages = 0;
-      for (const { node } of session.tree.walk()) if (node.type === "message") messages++;
-      return { ...summary, counts: { entries: session.tree.size, messages } };
-    } finally {
-      await session.close();
-    }
   }
 }
 

@@ -43,6 +43,17 @@ const big =
   '{"type":"custom","id":"bbbbbbbb","parentId":"aaaaaaaa","timestamp":"t","customType":"c","data":[12345678901234567890,1e999,-0,1.10]}';
 
 describe("fork", () => {
+  test("takes a session whose header has no directory, and none that is said to be empty", async () => {
+    const { store } = storeWith([header({ cwd: undefined }), line("aaaaaaaa", null, say("a"))]);
+    const fork = await store.fork("source");
+    expect([fork.header.cwd, fork.tree.size]).toEqual(["", 2]);
+    await fork.close();
+    await expect(store.fork("source", { cwd: "" })).rejects.toThrow(TypeError);
+    const moved = await store.fork("source", { cwd: "/q" });
+    expect(moved.header.cwd).toBe("/q");
+    await moved.close();
+  });
+
   test("copies every line byte for byte: digits, unknown fields and types, damage, carriage returns, no checksum", async () => {
     const lines: (string | Uint8Array)[] = [
       line("aaaaaaaa", null, { ofTheirs: { deep: [1] }, ...say("ü 字  ") }),

@@ -41,7 +41,8 @@ describe("summaryOf", () => {
       info({ name: "new", title: "t" }),
     ];
     expect(summary(entries)).toEqual({
-      id: "one",
+      // That of the store, by which it opens.
+      id: "a",
       cwd: "/work",
       parentSession: "zero",
       name: "new",
@@ -108,7 +109,7 @@ describe("summaryOf", () => {
             (item) => (typeof item === "string" ? item : sessionOf([item]).lines[1]) as string,
           );
           const listed = summaryOf(stored([JSON.stringify(header), ...lines], ends + 1));
-          expect(listed?.id).toBe("one");
+          expect(listed?.id).toBe("a");
         },
       ),
     );

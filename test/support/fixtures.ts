@@ -8,6 +8,7 @@ const folder = resolve(root, process.env.SESSILE_FIXTURES ?? "../shared/fixtures
 export interface Fixture {
   /** Why there is none; undefined where there is. For the title of a test that is skipped. */
   readonly absent: string | undefined;
+  readonly path: string;
   read(): Uint8Array;
 }
 
@@ -16,6 +17,7 @@ export function fixture(path: string): Fixture {
   const full = resolve(folder, path);
   return {
     absent: existsSync(full) ? undefined : `no ${path} in SESSILE_FIXTURES`,
+    path: full,
     read: () => readFileSync(full),
   };
 }

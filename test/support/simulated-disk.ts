@@ -15,6 +15,8 @@ interface FileNode {
   readonly ino: number;
   bytes: Uint8Array;
   mtimeMs: number;
+  /** Of anything, its names included. Times are never lost, which spares as many states as there are changes of them. */
+  ctimeMs: number;
   /** What a sync made last. */
   durable: Uint8Array;
   pending: FileChange[];
@@ -30,6 +32,17 @@ interface DirectoryNode {
 }
 
 type Node = FileNode | DirectoryNode;
+
+/** An open file, whose time can be set as well. */
+export interface SimulatedFile extends DiskFile {
+  stat(): SimulatedStat;
+  setTime(ms: number): void;
+}
+
+/** What is known of a file, with the time of any change of it. */
+export interface SimulatedStat extends FileStat {
+  readonly ctimeMs: number;
+}
 
 /** What a power cut may leave of one node, as a number below `count`. */
 interface Outcomes {
@@ -178,7 +191,7 @@ export class SimulatedDisk implements Disk {
     }
   }
 
-  open(path: string, mode: "read" | "append" | "create"): DiskFile | undefined {
+  open(path: string, mode: "read" | "append" | "create"): SimulatedFile | undefined {
     this.counts.open++;
     this.#fail("open", path);
     const parent = this.#at(posix.dirname(path));
@@ -194,7 +207,7 @@ export class SimulatedDisk implements Disk {
     return this.#handle(path, node);
   }
 
-  stat(path: string): FileStat | undefined {
+  stat(path: string): SimulatedStat | undefined {
     this.#fail("stat", path);
     const node = this.#at(path);
     return node && statOf(node);
@@ -258,7 +271,7 @@ export class SimulatedDisk implements Disk {
   touch(path: string): void {
     const node = this.#at(path);
     if (node === undefined) throw systemError("ENOENT", "utime", path);
-    node.mtimeMs = this.clock();
+    this.#touch(node);
   }
 
   async syncDirectory(path: string): Promise<void> {
@@ -281,7 +294,7 @@ export class SimulatedDisk implements Disk {
     return () => void this.#watchers.delete(watcher);
   }
 
-  #handle(path: string, node: Node): DiskFile {
+  #handle(path: string, node: Node): SimulatedFile {
     let isOpen = true;
     const file = (): FileNode => {
       if (!isOpen) throw systemError("EBADF", "use", path);
@@ -308,7 +321,7 @@ export class SimulatedDisk implements Disk {
         const taken = bytes.slice(0, count);
         target.pending.push({ at: target.bytes.length, bytes: taken });
         target.bytes = written(target.bytes, target.bytes.length, taken);
-        target.mtimeMs = this.clock();
+        this.#touch(target);
         this.#changed(path);
         return count;
       },
@@ -323,7 +336,7 @@ export class SimulatedDisk implements Disk {
         const target = file();
         target.pending.push({ size });
         target.bytes = resized(target.bytes, size);
-        target.mtimeMs = this.clock();
+        this.#touch(target);
         this.#changed(path);
       },
       sync: async () => {
@@ -337,13 +350,26 @@ export class SimulatedDisk implements Disk {
         target.pending = target.pending.slice(length);
         this.onChange?.();
       },
+      setTime: (ms) => {
+        const target = file();
+        this.#touch(target, ms);
+        this.#changed(path);
+      },
       close: () => {
         isOpen = false;
       },
     };
   }
 
+  #touch(node: Node, ms?: number): void {
+    const now = this.clock();
+    node.mtimeMs = ms ?? now;
+    if (node.kind === "file") node.ctimeMs = now;
+  }
+
   #rename(path: string, change: NameChange): void {
+    const { node } = change.set ?? {};
+    if (node?.kind === "file") node.ctimeMs = this.clock();
     const parent = this.#parent(path);
     for (const name of change.remove) parent.names.delete(name);
     if (change.set !== undefined) parent.names.set(change.set.name, change.set.node);
@@ -440,7 +466,8 @@ export class SimulatedDisk implements Disk {
       if (known !== undefined) return known;
       const { ino, mtimeMs } = node;
       if (node.kind === "file") {
-        const file: FileNode = { kind: "file", ino, mtimeMs, ...fileOf(node) };
+        const { ctimeMs } = node;
+        const file: FileNode = { kind: "file", ino, mtimeMs, ctimeMs, ...fileOf(node) };
         made.set(node, file);
         return file;
       }
@@ -538,16 +565,18 @@ function resized(bytes: Uint8Array, size: number): Uint8Array {
 }
 
 function fileNode(ino: number, bytes: Uint8Array, mtimeMs: number): FileNode {
-  return { kind: "file", ino, bytes, mtimeMs, durable: new Uint8Array(), pending: [] };
+  return { kind: "file", ino, bytes, mtimeMs, ctimeMs: mtimeMs, durable: new Uint8Array(), pending: [] };
 }
 
 function directoryNode(ino: number, mtimeMs: number): DirectoryNode {
   return { kind: "directory", ino, names: new Map(), mtimeMs, durable: new Map(), pending: [] };
 }
 
-function statOf(node: Node): FileStat {
+function statOf(node: Node): SimulatedStat {
   const { kind, ino, mtimeMs } = node;
-  return { kind, dev: 1, ino, size: kind === "file" ? (node as FileNode).bytes.length : 4096, mtimeMs };
+  const { size, ctimeMs } =
+    node.kind === "file" ? { ...node, size: node.bytes.length } : { size: 4096, ctimeMs: mtimeMs };
+  return { kind, dev: 1, ino, size, mtimeMs, ctimeMs };
 }
 
 function partsOf(path: string): string[] {

@@ -167,15 +167,20 @@ export class StoreDirectory {
  * second names it is replaced.
  */
 export function placeNew(disk: BlobDisk, from: string, to: string): void {
+  if (giveName(disk, from, to)) disk.unlink(from);
+}
+
+/** The first half of {@link placeNew}: whether the old name is there still. */
+export function giveName(disk: BlobDisk, from: string, to: string): boolean {
   try {
     disk.link(from, to);
   } catch (error) {
     const errno = errnoOf(error) ?? "";
     if (["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"].includes(errno)) {
       disk.rename(from, to);
-      return;
+      return false;
     }
     if (errno !== "EEXIST") throw error;
   }
-  disk.unlink(from);
+  return true;
 }

@@ -63,7 +63,6 @@ export class FileTrash implements BlobTrash {
           if (errnoOf(error) === "ENOENT") continue; // deleted for good, or restored by another
           throw error;
         }
-        await this.#directory.sync(folder);
         return true;
       }
       return false;

@@ -1,9 +1,9 @@
-import { basename } from "node:path";
+import { basename, dirname } from "node:path";
 import type { BlobRef } from "../../content/index.js";
 import { randomHex8 } from "../../internal/ids.js";
 import { hashTable, refFrom } from "../hash.js";
 import { partsOf } from "../ref.js";
-import { placeNew, type StoreDirectory } from "./directory.js";
+import { giveName, placeNew, type StoreDirectory } from "./directory.js";
 import type { FileStat } from "./disk.js";
 import { nodeSha256 } from "./hashes.js";
 import { readPieces } from "./read-file.js";
@@ -33,7 +33,7 @@ export function putAside(
 /**
  * Moves a blob's file back to its path. Where a file of the same size is there, that one stays and ours goes; one of
  * another size stays if its bytes are right, which is looked at, and is put aside like anything else if they are not.
- * Throws ENOENT where ours has gone.
+ * That it is back lasts once this resolves. Throws ENOENT where ours has gone.
  */
 export async function placeBack(
   directory: StoreDirectory,
@@ -50,7 +50,10 @@ export async function placeBack(
     there !== undefined &&
     (there.kind !== "file" || (there.size !== ours.size && (await refAt(directory, to, ref)) !== ref));
   if (isWrong) putAside(directory, path, ref, there);
-  placeNew(disk, from, to);
+  const isTwice = giveName(disk, from, to);
+  // Names of two folders reach the disk in any order: the old one must not go before the new one lasts.
+  await directory.sync(dirname(path));
+  if (isTwice) disk.unlink(from);
 }
 
 /** The name, by the algorithm of another, of the bytes at a path. */

@@ -81,14 +81,26 @@ function printEntry(entry: SessionEntry): string {
   return JSON.stringify(ordered);
 }
 
-/** The line of a header, without its line feed. */
+/** The line of a header, without its line feed. Throws INVALID_ENTRY where it holds what JSON cannot. */
 export function encodeHeader(header: SessionHeader): string {
-  const { type, version, id, timestamp, cwd, parentSession, ...rest } = header;
   const problem = isRecord(header)
     ? jsonProblem(header, defaultLimits.maxDepth)
     : { path: "", expected: "an object" };
   if (problem !== undefined) {
     throw new SessileError("INVALID_ENTRY", `header: expected ${problem.expected}`, { details: problem });
   }
+  return printHeader(header);
+}
+
+/** {@link encodeHeader} for a header that was read. A number that is too large for JavaScript becomes null. */
+export function printHeader({
+  type,
+  version,
+  id,
+  timestamp,
+  cwd,
+  parentSession,
+  ...rest
+}: SessionHeader): string {
   return JSON.stringify({ type, version, id, timestamp, cwd, parentSession, ...rest });
 }

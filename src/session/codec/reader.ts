@@ -29,6 +29,8 @@ export class SessionReader {
   info: SessionInfoFields = {};
   /** Lines seen, blank ones too. */
   lines = 0;
+  /** Entries that stand before the header. */
+  #before = 0;
   #ordinal = 0;
   /** The row of the last entry that says where the tip is. */
   #tipRow = noRow;
@@ -56,6 +58,11 @@ export class SessionReader {
   /** The version of the base format; a log without a header reads as the current one. */
   get version(): number | undefined {
     return this.header === undefined ? undefined : versionOf(this.header);
+  }
+
+  /** The version that the line of a row was read as: what stands before the header was read without one. */
+  versionAt(row: number): number | undefined {
+    return row < this.#before ? undefined : this.version;
   }
 
   /** The tip that the log names: its last entry, or that one's target. */
@@ -188,6 +195,7 @@ export class SessionReader {
       return;
     }
     this.header = decoded.header;
+    this.#before = this.#rows.size;
     if (this.lines > 1) this.#report("BEFORE_HEADER", at, `${this.lines - 1} lines stand before the header`);
     if (isNewer(decoded.header)) {
       this.#report(

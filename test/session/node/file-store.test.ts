@@ -434,6 +434,17 @@ describe("an older version", () => {
 });
 
 describe("list", () => {
+  test("gives the id by which a session opens, where its file was copied under another name", async () => {
+    const dir = temporaryDirectory();
+    writeFileSync(join(dir, "2026_copy.jsonl"), lines(header("original"), entry("00000001", null, "hello")));
+    const store = fileSessionStore({ dir });
+    const [summary] = await collect(store, { stats: true });
+    expect(summary).toMatchObject({ id: "copy", counts: { entries: 1, messages: 1 } });
+    const session = await store.open(summary?.id ?? "");
+    expect(session.tree.size).toBe(1);
+    await session.close();
+  });
+
   test("pages through two thousand sessions, each once, newest first", async () => {
     const dir = temporaryDirectory();
     for (const project of ["--p--", "--q--"]) mkdirSync(join(dir, project));

@@ -1,0 +1,27 @@
+import { SessileError } from "sessile/errors";
+import { memorySessionStore } from "sessile/session";
+import { expect, test } from "vitest";
+import { counted } from "../../src/session/counted.js";
+import type { SessionSummary } from "../../src/session/types.js";
+
+const summary: SessionSummary = { id: "one", cwd: "/", created: "", modified: "", size: 0, cursor: "0_one" };
+
+test("entries and messages are counted, and the session is closed", async () => {
+  const store = memorySessionStore();
+  const session = await store.create({ cwd: "/", id: "one" });
+  await session.append([
+    { type: "custom", customType: "c" },
+    { type: "message", message: { role: "user", content: "a", timestamp: 0 } },
+  ]);
+  expect(await counted(summary, () => Promise.resolve(session))).toEqual({
+    ...summary,
+    counts: { entries: 2, messages: 1 },
+  });
+  await expect(session.append([])).rejects.toMatchObject({ code: "SESSION_CLOSED" });
+});
+
+test("a session that was deleted since it was listed is left out, so that the list goes on", async () => {
+  const gone = new SessileError("SESSION_NOT_FOUND", "gone", { details: { id: "one" } });
+  expect(await counted(summary, () => Promise.reject(gone))).toBeUndefined();
+  await expect(counted(summary, () => Promise.reject(new Error("other")))).rejects.toThrow("other");
+});
