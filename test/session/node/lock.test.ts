@@ -30,6 +30,16 @@ function putAged(path: string, text: string, ageMs: number): void {
   utimesSync(path, time, time);
 }
 
+/** A disk with some calls in the place of its own. */
+function withCalls(disk: SimulatedDisk, calls: Partial<Disk>): Disk {
+  return new Proxy(disk, {
+    get(_, name) {
+      const own = calls[name as keyof Disk] ?? disk[name as keyof Disk];
+      return own.bind(disk as never);
+    },
+  });
+}
+
 const poll = { timeout: 5000, interval: 2 };
 
 describe("a free lock", () => {
@@ -274,6 +284,105 @@ describe("a lock that was left", () => {
       expect(Buffer.from(disk.bytes("/a.lock") ?? []).toString()).toBe(living);
     },
   );
+});
+
+describe("a lock of this process", () => {
+  test("that another thread left counts until its last sign of life is old; one that is held counts in any case", async () => {
+    const path = newPath();
+    putAged(path, holder(), 29_000);
+    await expect(lockAt(path, { waitMs: 0 }).with(() => 1)).rejects.toMatchObject({
+      code: "SESSION_LOCKED",
+      details: { pid: process.pid },
+    });
+    putAged(path, holder(), 31_000);
+    const lock = lockAt(path, { waitMs: 0, idleMs: 60_000 });
+    expect(await lock.with(() => 1)).toBe(1);
+    utimesSync(path, 1000, 1000);
+    await expect(lockAt(path, { waitMs: 0 }).with(() => 1)).rejects.toMatchObject({
+      code: "SESSION_LOCKED",
+    });
+    lock.release();
+    expect(readdirSync(join(path, ".."))).toEqual([]);
+  });
+});
+
+describe("a dead holder that several find at once", () => {
+  const dead = (nonce: string) => holder({ nonce, startTime: "1", bootId: "another" });
+
+  test("is removed by one of them alone: nobody removes the lock of whoever came first", async () => {
+    for (const call of ["open", "rename", "unlink"] as const) {
+      for (let at = 0; at < 8; at++) {
+        const disk = new SimulatedDisk();
+        disk.put("/a.lock", dead("dead"));
+        const second = lockAt("/a.lock", { waitMs: 0, idleMs: 60_000 }, disk);
+        const slow = withCalls(disk, { [call]: interrupted });
+        let calls = 0;
+        let others = 0;
+        function interrupted(...args: never[]) {
+          // What the second does has the lock taken at once, or not at all.
+          if (calls++ === at) void second.with(() => others++).catch(() => undefined);
+          return (disk[call] as (...args: never[]) => never).apply(disk, args);
+        }
+        const first = lockAt("/a.lock", { waitMs: 0, idleMs: 60_000 }, slow);
+        let own = 0;
+        await first.with(() => own++).catch(() => undefined);
+        expect([call, at, own + others]).toEqual([call, at, 1]);
+        first.release();
+        second.release();
+        expect(disk.paths()).toEqual([]);
+      }
+    }
+  });
+
+  test("is replaced though one of them died in the middle, and waits for one that is stopped there", async () => {
+    const disk = new SimulatedDisk();
+    disk.put("/a.lock", dead("dead"));
+    let claim = "";
+    const dying = withCalls(disk, {
+      rename(from: string) {
+        claim = disk.paths().find((path) => path.startsWith(`${from}.stale-`)) ?? "";
+        throw new Error("killed");
+      },
+    });
+    void (await lockAt("/a.lock", { waitMs: 0 }, dying)
+      .with(() => 1)
+      .catch(() => undefined));
+    expect(claim).not.toBe("");
+    disk.put(claim, dead("died too"));
+    const lock = lockAt("/a.lock", { waitMs: 0 }, disk);
+    expect(await lock.with(() => 1)).toBe(1);
+    lock.release();
+    expect(disk.paths()).toEqual([]);
+
+    disk.put("/a.lock", dead("dead"));
+    disk.put(claim, holder({ nonce: "stopped", pid: process.ppid, startTime: "" }));
+    await expect(lockAt("/a.lock", { waitMs: 0 }, disk).with(() => 1)).rejects.toMatchObject({
+      code: "SESSION_LOCKED",
+      details: { pid: process.ppid },
+    });
+  });
+
+  test("in the middle of being made, and is not: it sees that it was replaced", async () => {
+    const disk = new SimulatedDisk();
+    const second = lockAt("/a.lock", { waitMs: 0, idleMs: 60_000 }, disk);
+    const open = disk.open.bind(disk);
+    const stopped = withCalls(disk, {
+      open(path: string, mode: "read" | "append" | "create") {
+        const file = open(path, mode);
+        if (mode !== "create" || path !== "/a.lock" || file === undefined) return file;
+        const time = disk.clock() + 3000;
+        disk.clock = () => time;
+        void second.with(() => undefined);
+        return file;
+      },
+    });
+    await expect(lockAt("/a.lock", { waitMs: 0 }, stopped).with(() => 1)).rejects.toMatchObject({
+      code: "SESSION_LOCKED",
+    });
+    expect(second.ifHeld(() => true)).toBe(true);
+    second.release();
+    expect(disk.paths()).toEqual([]);
+  });
 });
 
 describe("a holder", () => {
