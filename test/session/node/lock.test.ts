@@ -307,31 +307,50 @@ describe("a lock of this process", () => {
 });
 
 describe("a dead holder that several find at once", () => {
-  const dead = (nonce: string) => holder({ nonce, startTime: "1", bootId: "another" });
+  const dead = (nonce: string) => holder({ nonce, startTime: "1", bootId: "another", since: 0 });
 
-  test("is removed by one of them alone: nobody removes the lock of whoever came first", async () => {
-    for (const call of ["open", "rename", "unlink"] as const) {
-      for (let at = 0; at < 8; at++) {
-        const disk = new SimulatedDisk();
-        disk.put("/a.lock", dead("dead"));
-        const second = lockAt("/a.lock", { waitMs: 0, idleMs: 60_000 }, disk);
-        const slow = withCalls(disk, { [call]: interrupted });
-        let calls = 0;
-        let others = 0;
-        function interrupted(...args: never[]) {
-          // What the second does has the lock taken at once, or not at all.
-          if (calls++ === at) void second.with(() => others++).catch(() => undefined);
-          return (disk[call] as (...args: never[]) => never).apply(disk, args);
+  test("is removed by one of them alone: nobody removes or brings back the lock of whoever came first", async () => {
+    let interrupted = 0;
+    for (const then of ["a third tries", "the second lets go"]) {
+      for (let at = 0; at < 14; at++) {
+        for (let later = at + 1; later < 15; later++) {
+          const disk = new SimulatedDisk();
+          disk.put("/a.lock", dead("dead"));
+          let calls = 0;
+          let holders = 0;
+          // With no turn of the event loop to wait for, an act has the lock at once or not at all.
+          const tries = (lock: FileLock) => lock.with(() => holders++).catch(() => undefined);
+          const [second, third] = [0, 0].map(() => lockAt("/a.lock", { waitMs: 0, idleMs: 60_000 }, disk));
+          const interrupt = () => {
+            const call = calls++;
+            if (call === at && second !== undefined) void tries(second);
+            if (call !== later) return;
+            interrupted++;
+            if (then === "a third tries" && third !== undefined) void tries(third);
+            else if (second !== undefined && holders > 0) {
+              second.release();
+              holders--;
+            }
+          };
+          const calling = (name: "open" | "rename" | "link" | "unlink") => ({
+            [name](...args: never[]) {
+              interrupt();
+              return (disk[name] as (...args: never[]) => never).apply(disk, args);
+            },
+          });
+          const slow = withCalls(
+            disk,
+            Object.assign({}, calling("open"), calling("rename"), calling("link"), calling("unlink")),
+          );
+          const first = lockAt("/a.lock", { waitMs: 0, idleMs: 60_000 }, slow);
+          await tries(first);
+          expect([then, at, later, holders <= 1]).toEqual([then, at, later, true]);
+          for (const lock of [first, second, third]) lock?.release();
+          expect([then, at, later, disk.paths()]).toEqual([then, at, later, []]);
         }
-        const first = lockAt("/a.lock", { waitMs: 0, idleMs: 60_000 }, slow);
-        let own = 0;
-        await first.with(() => own++).catch(() => undefined);
-        expect([call, at, own + others]).toEqual([call, at, 1]);
-        first.release();
-        second.release();
-        expect(disk.paths()).toEqual([]);
       }
     }
+    expect(interrupted).toBeGreaterThan(100);
   });
 
   test("is replaced though one of them died in the middle, and waits for one that is stopped there", async () => {
