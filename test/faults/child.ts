@@ -6,6 +6,7 @@ import { nodeDisk } from "../../src/session/node/disk.js";
 import { fileSessionStore } from "../../src/session/node/file-store.js";
 import { FileLock } from "../../src/session/node/lock.js";
 import type { Session } from "../../src/session/types.js";
+import { followRoles } from "./follow-roles.js";
 import { lockRoles } from "./lock-roles.js";
 import { say } from "./say.js";
 
@@ -119,4 +120,4 @@ async function appended(session: Session, text: string): Promise<string> {
 }
 
 const [role = "", ...args] = process.argv.slice(2);
-await { ...roles, ...lockRoles }[role]?.(...args);
+await { ...roles, ...lockRoles, ...followRoles }[role]?.(...args);

@@ -103,7 +103,11 @@ export class FileLock {
     if (this.#held === undefined) return false;
     if (now - this.#seenAt < recheckMs && now >= this.#seenAt) return true;
     this.#seenAt = now;
-    if (readLockFile(this.#disk, this.path)?.holder?.nonce === this.#held) return true;
+    if (readLockFile(this.#disk, this.path)?.holder?.nonce === this.#held) {
+      // Appends that never wait for anything let no timer run.
+      this.#beat();
+      return true;
+    }
     // Somebody took it for dead, or a person removed it.
     this.#forget();
     return false;

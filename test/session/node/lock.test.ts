@@ -428,6 +428,18 @@ describe("a holder", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
+  test("gives signs of life though its uses leave no time for timers", async () => {
+    vi.useFakeTimers();
+    const disk = new SimulatedDisk();
+    const lock = lockAt("/a.lock", { idleMs: 60_000 }, disk);
+    await lock.with(() => undefined);
+    const first = disk.stat("/a.lock")?.mtimeMs ?? 0;
+    vi.setSystemTime(Date.now() + 1100);
+    await lock.with(() => undefined);
+    expect(disk.stat("/a.lock")?.mtimeMs ?? 0).toBeGreaterThan(first);
+    lock.release();
+  });
+
   test("that lost the lock gives no sign of life for whoever has it now", async () => {
     vi.useFakeTimers();
     const disk = new SimulatedDisk();
