@@ -158,28 +158,31 @@ describe("row 22: a reader in another process that follows", () => {
     await session.close();
   });
 
-  test("survives a migration by the writer, and sees each entry after it once", async () => {
-    const path = join(dir, "old.jsonl");
-    const lines = [
-      { type: "session", version: 2, id: "old", timestamp: "2026-01-01T00:00:00.000Z", cwd: "/p" },
-      ...[1, 2, 3].map((at) => ({
-        type: "message",
-        id: `0000000${at}`,
-        parentId: at === 1 ? null : `0000000${at - 1}`,
-        timestamp: "2026-01-01T00:00:00.000Z",
-        message: userMessage(`${at}`),
-      })),
-    ];
-    writeFileSync(path, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
-    const reader = startChild("follow", dir, "old", "20");
-    await reader.saying("begins with 3");
-    const session = await fileSessionStore({ dir }).open("old", { mode: "write" });
-    const ids = [];
-    for (let at = 0; at < 5; at++) ids.push((await session.appendMessage(userMessage("new"))).id);
-    await session.close();
-    await sees(reader, ids);
-    expect(reader.said).toContain("diagnostic LOG_REPLACED");
-  });
+  test.each([1, 2])(
+    "survives a migration of version %s, and sees each entry after it once",
+    async (version) => {
+      const id = `old-${version}`;
+      const path = join(dir, `${id}.jsonl`);
+      const lines = [
+        { type: "session", version, id, timestamp: "2026-01-01T00:00:00.000Z", cwd: "/p" },
+        ...[1, 2, 3].map((at) => ({
+          type: "message",
+          ...(version === 1 ? {} : { id: `0000000${at}`, parentId: at === 1 ? null : `0000000${at - 1}` }),
+          timestamp: "2026-01-01T00:00:00.000Z",
+          message: userMessage(`${at}`),
+        })),
+      ];
+      writeFileSync(path, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
+      const reader = startChild("follow", dir, id, "20");
+      await reader.saying("begins with 3");
+      const session = await fileSessionStore({ dir }).open(id, { mode: "write" });
+      const ids = [];
+      for (let at = 0; at < 5; at++) ids.push((await session.appendMessage(userMessage("new"))).id);
+      await session.close();
+      await sees(reader, ids);
+      expect(reader.said).toContain("diagnostic LOG_REPLACED");
+    },
+  );
 
   test("sees that the session is archived, and goes on", async () => {
     const { path, reader, append, session } = await followed("archived");
