@@ -9,6 +9,7 @@ import type { Session } from "../../src/session/types.js";
 import { followRoles } from "./follow-roles.js";
 import { lockRoles } from "./lock-roles.js";
 import { say } from "./say.js";
+import { soakRoles } from "./soak-worker.js";
 
 /** What a test has another process do; it is run by `startChild`, which see. */
 const roles: Readonly<Record<string, (...args: string[]) => Promise<void>>> = {
@@ -120,4 +121,4 @@ async function appended(session: Session, text: string): Promise<string> {
 }
 
 const [role = "", ...args] = process.argv.slice(2);
-await { ...roles, ...lockRoles, ...followRoles }[role]?.(...args);
+await { ...roles, ...lockRoles, ...followRoles, ...soakRoles }[role]?.(...args);
