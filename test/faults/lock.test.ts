@@ -7,9 +7,8 @@ import { nodeDisk } from "../../src/session/node/disk.js";
 import { fileSessionStore, openSessionFile } from "../../src/session/node/index.js";
 import { FileLock } from "../../src/session/node/lock.js";
 import { ownIdentity } from "../../src/session/node/process-identity.js";
+import { rounds } from "./rounds.js";
 import { type Child, useChildren } from "./start-child.js";
-
-vi.setConfig({ testTimeout: 90_000 });
 
 const startChild = useChildren();
 let dir = "";
@@ -18,12 +17,13 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
-/** By hand with 300 and more; each is some 60 ms. */
-const rounds = Number(process.env.SESSILE_FAULT_ROUNDS ?? 15);
+/** Each is some 400 ms, most of which a process takes to start. */
+const times = rounds(15, 300);
+vi.setConfig({ testTimeout: 60_000 + times * 5000 });
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 describe("row 13: a lock whose holders are killed while others wait for it", () => {
-  test(`lets no two in at once, and every dead holder is replaced (${rounds} kills)`, async () => {
+  test(`lets no two in at once, and every dead holder is replaced (${times} kills)`, async () => {
     const path = join(dir, "log.jsonl.lock");
     const children: Child[] = [];
     const ended: Child[] = [];
@@ -33,7 +33,7 @@ describe("row 13: a lock whose holders are killed while others wait for it", () 
       children.push(child);
     };
     for (let at = 0; at < 5; at++) await start();
-    for (let round = 0; round < rounds; round++) {
+    for (let round = 0; round < times; round++) {
       await pause(Math.random() * 60);
       const [child] = children.splice(Math.floor(Math.random() * children.length), 1) as [Child];
       // Some are stopped for longer than the others need to come and go.

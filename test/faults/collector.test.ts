@@ -1,0 +1,75 @@
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { collectGarbage } from "../../src/blobs/index.js";
+import { fileBlobStore } from "../../src/blobs/node/index.js";
+import { rounds } from "./rounds.js";
+import { type Child, useChildren } from "./start-child.js";
+
+const startChild = useChildren();
+let dir = "";
+beforeAll(() => {
+  dir = mkdtempSync(join(tmpdir(), "sessile-collector-"));
+});
+afterAll(() => rmSync(dir, { recursive: true, force: true }));
+
+/** Each is some 700 ms. */
+const times = rounds(8, 100);
+vi.setConfig({ testTimeout: 60_000 + times * 5000 });
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+describe("row 14: collectors that are killed or stopped in the middle", () => {
+  test(`take nothing that was acknowledged, and leave a whole store (${times} rounds)`, async () => {
+    const store = join(dir, "collected");
+    // Longer than a busy machine lets a process wait between two calls.
+    const graceMs = "2000";
+    const ms = String(times * 700 + 2000);
+    const writers = [0, 1].map(() => startChild("renewSome", store, ms));
+    const collect = () => startChild("collect", store, graceMs, "1000000");
+    const collectors: Child[] = [collect(), collect()];
+    const ended = Promise.all(writers.map((child) => child.ended));
+    let killed = 0;
+    let running = true;
+    void ended.then(() => {
+      running = false;
+    });
+    for (let round = 0; running; round++) {
+      await pause(400 + Math.random() * 500);
+      const [child] = collectors.splice(round % 2, 1) as [Child];
+      if (round % 3 === 2) {
+        child.kill("SIGSTOP");
+        await pause(Math.random() * 500);
+        child.kill("SIGCONT");
+        collectors.push(child);
+        continue;
+      }
+      child.kill("SIGKILL");
+      expect(await child.ended).toBe("SIGKILL");
+      killed++;
+      collectors.push(collect());
+    }
+    expect(await ended).toEqual([0, 0]);
+    expect(writers.flatMap((child) => child.said)).toEqual(["missed 0", "missed 0"]);
+    expect(killed).toBeGreaterThan(times / 4);
+    for (const child of collectors) {
+      child.kill("SIGKILL");
+      await child.ended;
+    }
+    const blobs = fileBlobStore({ dir: store });
+    expect((await blobs.verify()).corrupt).toEqual([]);
+    // Killed in the middle of a move, none is in two places or under a name of its own.
+    let left = 0;
+    for await (const _ of blobs.list()) left++;
+    const trashed = readdirSync(join(store, "trash")).length;
+    expect(trashed).toBeGreaterThan(0);
+    const marks = [{ root: "nothing", refs: [], complete: true }];
+    const dayMs = 86_400_000;
+    const later = (days: number) => () => Date.now() + days * dayMs;
+    const first = await collectGarbage(blobs, { marks, now: later(15) });
+    expect([first.trashed.count, first.deleted.count]).toEqual([left, trashed]);
+    const second = await collectGarbage(blobs, { marks, now: later(40) });
+    expect(second.deleted.count).toBe(left);
+    for (const name of ["trash", "tmp"]) expect(readdirSync(join(store, name))).toEqual([]);
+  });
+});
