@@ -30,17 +30,17 @@ export const lockRoles: Readonly<Record<string, (...args: string[]) => Promise<v
     }
   },
   /**
-   * Appends as a process on another machine would, without rest, and says each id that was acknowledged, and `conflict`
-   * where another writer came first.
+   * Appends without rest, where a host is given as a process there would, and says each id that was acknowledged, and
+   * `conflict` where another writer came first.
    */
-  async elsewhere(dir = "", id = "") {
-    os.hostname = () => "elsewhere";
+  async restless(dir = "", id = "", host = "") {
+    if (host !== "") os.hostname = () => host;
     syncBuiltinESMExports();
     const session = await fileSessionStore({ dir, durability: "os" }).open(id, { mode: "write" });
     session.on("diagnostic", ({ code }) => say(`diagnostic ${code}`));
     for (let at = 0; ; at++) {
       try {
-        say((await session.appendMessage(userMessage(`elsewhere ${at}`))).id);
+        say((await session.appendMessage(userMessage(`restless ${at}`))).id);
       } catch (error) {
         if (!SessileError.is(error, "CONCURRENT_WRITER")) throw error;
         say("conflict");

@@ -13,8 +13,8 @@ import { say } from "./say.js";
 
 /** The sessions that all workers share. */
 export const soakSessions = ["s0", "s1", "s2", "s3"];
-/** Short, so that collections have something to take. */
-const graceMs = 5000;
+/** Short, so that collections have something to take; and nothing waits in the trash, from where a look would take it back. */
+const [graceMs, trashMs] = [5000, 0];
 
 export const soakRoles: Readonly<Record<string, (...args: string[]) => Promise<void>>> = {
   /** Does all kinds of work on the sessions and blobs of a directory, says what was acknowledged, and `bad` what is wrong. */
@@ -201,7 +201,11 @@ class SoakWorker {
         yield { root: name, refs: blobRefsIn(text), complete: true };
       }
     };
-    const { trashed, deleted, missing } = await collectGarbage(this.#blobs, { marks: marks(), graceMs });
+    const { trashed, deleted, missing } = await collectGarbage(this.#blobs, {
+      marks: marks(),
+      graceMs,
+      trashMs,
+    });
     const lost = this.#named.filter(({ ref }) => missing.includes(ref));
     if (lost.length > 0) say(`bad collect: ${lost.map(({ ref }) => ref).join(" ")} are missing`);
     say(`collected ${trashed.count} ${deleted.count}`);

@@ -188,7 +188,8 @@ export class FileLock {
   #lockedError(holder: Holder | undefined): SessileError {
     const { pid = 0, host = "unknown", since } = holder ?? {};
     const heldMs = since === undefined ? 0 : Math.max(0, Date.now() - since);
-    const message = `process ${pid} on ${host} has held ${this.path} for ${heldMs} ms`;
+    const who = holder === undefined ? "a process that has not said who it is" : `process ${pid} on ${host}`;
+    const message = `${who} has held ${this.path} for ${heldMs} ms`;
     return new SessileError("SESSION_LOCKED", message, { details: { pid, host, path: this.path, heldMs } });
   }
 }
