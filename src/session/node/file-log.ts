@@ -69,6 +69,7 @@ export class FileLog implements SessionLog {
       if (expected === absentPosition) this.#end.makeDirectory();
       return await lock.with(() => this.#append(lines, expected));
     } catch (error) {
+      if (SessileError.is(error, "CONCURRENT_WRITER")) lock.doubt();
       throw this.#failure("append to", error, expected);
     }
   }

@@ -92,6 +92,11 @@ export class FileLock {
     return this.#holds;
   }
 
+  /** Another wrote although this one holds the lock: whether it does is looked at before the next use. */
+  doubt(): void {
+    this.#seenAt = 0;
+  }
+
   /** Lets go at once. */
   release(): void {
     const held = this.#held;
