@@ -30,6 +30,31 @@ export const lockRoles: Readonly<Record<string, (...args: string[]) => Promise<v
     }
   },
   /**
+   * Appends messages behind whatever is newest: where another writer came first, it goes to what that one wrote and tries
+   * again. Says each id that was acknowledged, and how often it tried again.
+   */
+  async appendAtTip(dir = "", id = "", name = "", count = "0") {
+    const session = await fileSessionStore({ dir, lockWaitMs: 60_000 }).open(id, { mode: "write" });
+    let newest = session.leafId;
+    session.on("entry", ({ entry }) => {
+      newest = entry.id;
+    });
+    let again = 0;
+    for (let at = 0; at < Number(count); ) {
+      try {
+        await session.refresh();
+        if (session.leafId !== newest) session.branch(newest);
+        say((await session.appendMessage(userMessage(`${name} ${at}`), { after: newest })).id);
+        at++;
+      } catch (error) {
+        if (!SessileError.is(error, "CONCURRENT_WRITER")) throw error;
+        again++;
+      }
+    }
+    await session.close();
+    say(`again ${again}`);
+  },
+  /**
    * Appends without rest, where a host is given as a process there would, and says each id that was acknowledged, and
    * `conflict` where another writer came first.
    */
