@@ -121,4 +121,5 @@ async function appended(session: Session, text: string): Promise<string> {
 }
 
 const [role = "", ...args] = process.argv.slice(2);
-await { ...roles, ...lockRoles, ...followRoles, ...soakRoles }[role]?.(...args);
+const all: typeof roles = { ...roles, ...lockRoles, ...followRoles, ...soakRoles };
+await all[role]?.(...args);

@@ -213,8 +213,8 @@ class SoakWorker {
 
   async #archive(): Promise<void> {
     const id = this.#pick(soakSessions);
-    const { archivedAt } = await this.#sessions.archive(id, { archived: this.#random(2) === 0 });
-    if (archivedAt !== undefined) say(`archived ${id} ${archivedAt}`);
+    const { time } = await this.#sessions.archive(id, { archived: this.#random(2) === 0 });
+    if (time.archived !== undefined) say(`archived ${id} ${time.archived}`);
   }
 
   async #putBytes(): Promise<{ readonly ref: BlobRef; readonly bytes: Uint8Array }> {

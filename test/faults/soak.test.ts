@@ -77,7 +77,7 @@ test(`soak: what ${workers} processes were told is there, is there, whoever is k
   }
   await checkEnd(model, dir);
   console.log(
-    `soak: ${model.acknowledged} entries, ${model.named.size} blobs, ${model.forks.size} forks, ${model.collected} collected,`,
+    `soak: ${model.acknowledged} entries, ${model.named.size} blobs, ${model.forks.size} forks, ${model.archived.length} archivings, ${model.collected} collected,`,
     counts,
   );
   expect(model.acknowledged).toBeGreaterThan(10 * seconds);
