@@ -60,7 +60,7 @@ describe("row 13: a lock whose holders are killed while others wait for it", () 
       await child.ended;
       expect(child.said.filter((line) => line.startsWith("violated"))).toEqual([]);
     }
-    // One that was killed between making its file and writing its name there counts for two seconds.
+    // One that was killed between making its file and writing its name there counts for a second.
     const lock = new FileLock(nodeDisk, path, { waitMs: 3000, idleMs: 0, foreignMs: 30_000 });
     expect(await lock.with(() => "in")).toBe("in");
     lock.release();

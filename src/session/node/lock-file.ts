@@ -18,19 +18,24 @@ export interface LockFile {
   readonly mtimeMs: number;
 }
 
-/** A lock file that says nothing is being written by its maker, or was left by a crash in between; after this the latter. */
-const unreadableMs = 2000;
+/**
+ * A lock file that says nothing is being written by its maker, or was left by a crash in between; after this the latter.
+ * Well below the time that a writer waits unless told otherwise, so that the one after a crash gets it.
+ */
+const unreadableMs = 1000;
 
 /** Those that this thread made and did not let go of. */
 const own = new Set<string>();
 
 /** Makes a lock file of this process; gives its nonce, or undefined where there is a file. */
 export function makeLockFile(disk: Disk, path: string): string | undefined {
+  // Before the file is made: that it says nothing yet is to last no longer than a write.
+  const self = ownIdentity();
   const file = disk.open(path, "create");
   if (file === undefined) return undefined;
   const nonce = crypto.randomUUID();
   try {
-    const holder: Holder = { ...ownIdentity(), nonce, since: Date.now() };
+    const holder: Holder = { ...self, nonce, since: Date.now() };
     const bytes = encodeUtf8(JSON.stringify(holder));
     for (let written = 0; written < bytes.length; ) written += file.append(bytes.subarray(written));
     // A process that is stopped before it has written looks like one that was killed there, and is replaced.
@@ -52,9 +57,9 @@ export function forgetLockFile(nonce: string): void {
 
 /** Removes a lock file, unless another has its name. */
 export function removeLockFile(disk: Disk, path: string, nonce: string): void {
-  forgetLockFile(nonce);
   // By what it says: an inode's number alone goes to the next file once this one is removed.
   if (readLockFile(disk, path)?.holder?.nonce === nonce) disk.unlink(path);
+  forgetLockFile(nonce);
 }
 
 /** undefined where there is none. */
@@ -150,7 +155,8 @@ function putBack(disk: Disk, path: string, aside: string): void {
   }
 }
 
-function holderOf(text: string): Holder | undefined {
+/** The holder that a lock file names; undefined where it says something else. */
+export function holderOf(text: string): Holder | undefined {
   try {
     const value: unknown = JSON.parse(text);
     if (!isRecord(value)) return undefined;

@@ -26,6 +26,8 @@ const recheckMs = 1000;
 /** A holder looks this often whether others wait, and then pauses for them. */
 const fairMs = 100;
 const pauseMs = 15;
+/** How long after the system did not let go of the lock to try again. */
+const retryMs = 100;
 
 /**
  * A lock file beside a log, held while batches are written and let go when idle. A holder that is dead is known by its
@@ -97,11 +99,20 @@ export class FileLock {
     this.#seenAt = 0;
   }
 
-  /** Lets go at once. */
+  /** Lets go at once; where the system does not let it, as soon as it does, and holds on until then. Never throws. */
   release(): void {
-    const held = this.#held;
+    if (this.#held === undefined) return;
+    try {
+      removeLockFile(this.#disk, this.path, this.#held);
+    } catch {
+      // No descriptor is left to look at the file with, or its directory was closed to us. Whoever came for the lock
+      // would find a live holder, for good if nobody tried again; and a timer has nobody to throw to.
+      clearTimeout(this.#idleTimer);
+      this.#idleTimer = setTimeout(() => this.#onIdle(), retryMs);
+      this.#idleTimer.unref();
+      return;
+    }
     this.#forget();
-    if (held !== undefined) removeLockFile(this.#disk, this.path, held);
   }
 
   #isHeld(now = Date.now()): boolean {
@@ -177,16 +188,25 @@ export class FileLock {
     for (;;) {
       const other = removeDead(this.#disk, this.path, this.#times.foreignMs);
       if (this.#isHeld() || this.#take()) {
-        this.#disk.unlink(this.#waitPath);
+        this.#stopAsking();
         return;
       }
       if (Date.now() >= deadline) {
-        if (asked) this.#disk.unlink(this.#waitPath);
+        if (asked) this.#stopAsking();
         throw this.#lockedError((other ?? readLockFile(this.#disk, this.path))?.holder);
       }
       this.#disk.open(this.#waitPath, "create")?.close();
       asked = true;
       await new Promise((resolve) => setTimeout(resolve, 2 + Math.random() * 8));
+    }
+  }
+
+  /** What remains of it costs a holder one pause. */
+  #stopAsking(): void {
+    try {
+      this.#disk.unlink(this.#waitPath);
+    } catch {
+      // See there.
     }
   }
 

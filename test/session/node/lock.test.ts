@@ -225,7 +225,7 @@ describe("a lock that was left", () => {
     expect(await lockAt(path, { waitMs: 0 }).with(() => 1)).toBe(1);
   });
 
-  test("in the middle of being made, or damaged, counts for two seconds", async () => {
+  test("in the middle of being made, or damaged, counts for a second", async () => {
     const texts = [
       "",
       "{",
