@@ -10,6 +10,7 @@ import { formatVersion, type SessionEntry, type SessionHeader, type UnknownEntry
 import { Events, type SessionEventMap } from "./events.js";
 import { infoOf, type SessionInfo } from "./info.js";
 import { eachLine } from "./log-lines.js";
+import { noRow } from "./tree/rows.js";
 import { treeRows } from "./tree/tree.js";
 
 /** What a session takes from its store. */
@@ -146,7 +147,8 @@ export class SessionCore {
   /** Reads what the log has beyond what was seen. To be run exclusively. */
   async readNew(from = this.position): Promise<News> {
     this.#fresh = [];
-    const sizeBefore = treeRows(this.reader.tree).size;
+    const before = treeRows(this.reader.tree);
+    const sizeBefore = before.size;
     const restarted = await this.#read(from, false);
     this.reader.settle();
     const rows = treeRows(this.reader.tree);
@@ -168,7 +170,8 @@ export class SessionCore {
     this.#fresh = [];
     for (const { row, entry } of fresh) {
       this.bodies.add(row, entry);
-      if (!restarted) this.announce(entry, "remote");
+      // Of a log that took the place of another, what that one did not have.
+      if (!restarted || before.row(entry.id) === noRow) this.announce(entry, "remote");
     }
     const first = restarted ? 0 : sizeBefore;
     return { rows: Array.from({ length: rows.size - first }, (_, index) => first + index), restarted };

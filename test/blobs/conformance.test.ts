@@ -246,6 +246,47 @@ const mistakes: Readonly<
       })),
     found: ["what is not there is undefined", "bytes of any size come back to another handle"],
   },
+  "takes an empty blob for none": {
+    backend: () =>
+      broken((sound) => ({
+        async stat(ref) {
+          const stat = await sound.stat(ref);
+          return stat?.size === 0 ? undefined : stat;
+        },
+      })),
+    found: ["an empty blob is there like any other"],
+  },
+  "finds a blob by its digits alone": {
+    backend: () => {
+      const known = new Map<string, BlobStat["ref"]>();
+      return broken((sound) => ({
+        write(ref, bytes, hints) {
+          known.set(ref.slice(7), ref);
+          return sound.write(ref, bytes, hints);
+        },
+        stat: (ref) => sound.stat(known.get(ref.slice(7)) ?? ref),
+        delete: (ref) => sound.delete(known.get(ref.slice(7)) ?? ref),
+      }));
+    },
+    found: ["the same digits of another algorithm are another blob"],
+  },
+  "cuts a stream where its pieces end": {
+    backend: () =>
+      broken((sound) => ({
+        async create(hints) {
+          const writer = await sound.create(hints);
+          return Object.assign(Object.create(writer), {
+            write: (chunk: Uint8Array) => writer.write(chunk.length === 524_288 ? chunk.subarray(1) : chunk),
+            commit: (ref: BlobStat["ref"]) => writer.commit(ref),
+            discard: () => writer.discard(),
+          });
+        },
+      })),
+    found: [
+      "bytes of any size come back to another handle",
+      "a stream of any size is the same blob as its bytes",
+    ],
+  },
   "ignores partitions": {
     backend: () => {
       const sound = memoryBlobBackend();

@@ -1,4 +1,3 @@
-import { writeSync } from "node:fs";
 import { collectGarbage } from "../../src/blobs/index.js";
 import { fileBlobStore } from "../../src/blobs/node/index.js";
 import { userMessage } from "../../src/content/index.js";
@@ -8,6 +7,10 @@ import { fileSessionStore } from "../../src/session/node/file-store.js";
 import { FileLock } from "../../src/session/node/lock.js";
 import type { Session } from "../../src/session/types.js";
 import { blobBytes, inPieces } from "./blob-bytes.js";
+import { followRoles } from "./follow-roles.js";
+import { lockRoles } from "./lock-roles.js";
+import { say } from "./say.js";
+import { soakRoles } from "./soak-worker.js";
 
 /** What a test has another process do; it is run by `startChild`, which see. */
 const roles: Readonly<Record<string, (...args: string[]) => Promise<void>>> = {
@@ -111,10 +114,6 @@ async function appended(session: Session, text: string): Promise<string> {
   }
 }
 
-/** At once, so that what was said is what was known when the process died. */
-function say(line: string): void {
-  writeSync(1, `${line}\n`);
-}
-
 const [role = "", ...args] = process.argv.slice(2);
-await roles[role]?.(...args);
+const all: typeof roles = { ...roles, ...lockRoles, ...followRoles, ...soakRoles };
+await all[role]?.(...args);

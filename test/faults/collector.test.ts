@@ -1,101 +1,75 @@
-import { createReadStream, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { type BlobMark, type BlobStore, collectGarbage } from "../../src/blobs/index.js";
+import { collectGarbage } from "../../src/blobs/index.js";
 import { fileBlobStore } from "../../src/blobs/node/index.js";
-import type { BlobRef } from "../../src/content/index.js";
-import { sessionMark } from "../../src/session/index.js";
-import { fileSessionStore } from "../../src/session/node/index.js";
+import { rounds } from "./rounds.js";
+import { type Child, useChildren } from "./start-child.js";
 
-// On a machine with other work to do.
-vi.setConfig({ testTimeout: 60_000 });
-
+const startChild = useChildren();
 let dir = "";
-let blobs: BlobStore;
-let log = "";
-let named: BlobRef;
-let garbage: BlobRef;
-
-beforeAll(async () => {
+beforeAll(() => {
   dir = mkdtempSync(join(tmpdir(), "sessile-collector-"));
-  blobs = fileBlobStore({ dir: join(dir, "blobs") });
-  named = (await blobs.put(new TextEncoder().encode("named"))).ref;
-  garbage = (await blobs.put(new TextEncoder().encode("garbage"))).ref;
-  const session = await fileSessionStore({ dir: join(dir, "sessions") }).create({ cwd: "/work", id: "one" });
-  await session.append([
-    { type: "custom", customType: "c", data: { blob: named } },
-    { type: "custom", customType: "c", data: "ü" },
-  ]);
-  await session.close();
-  log = session.location ?? "";
 });
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
-const later = () => Date.now() + 60 * 86_400_000;
-const files = () => readdirSync(join(dir, "blobs"), { recursive: true }).map(String).sort();
+/** Each is some 700 ms. */
+const times = rounds(8, 100);
+vi.setConfig({ testTimeout: 60_000 + times * 5000 });
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Refuses, whatever else is named, and neither moves nor deletes anything. */
-async function isRefused(marks: readonly BlobMark[], reason: RegExp): Promise<void> {
-  const before = files();
-  const sound = await sessionMark("sound", createReadStream(log));
-  for (const order of [
-    [...marks, sound],
-    [sound, ...marks],
-  ]) {
-    await expect(collectGarbage(blobs, { marks: order, now: later, graceMs: 0 })).rejects.toMatchObject({
-      code: "COLLECTION_REFUSED",
-      message: expect.stringMatching(reason),
+describe("row 14: collectors that are killed or stopped in the middle", () => {
+  test(`take nothing that was acknowledged, and leave a whole store (${times} rounds)`, async () => {
+    const store = join(dir, "collected");
+    // Longer than a busy machine lets a process wait between two calls.
+    const graceMs = "2000";
+    const ms = String(times * 700 + 2000);
+    const writers = [0, 1].map(() => startChild("renewSome", store, ms));
+    const collect = () => startChild("collect", store, graceMs, "1000000");
+    const collectors: Child[] = [collect(), collect()];
+    const ended = Promise.all(writers.map((child) => child.ended));
+    let killed = 0;
+    let running = true;
+    void ended.then(() => {
+      running = false;
     });
-  }
-  expect(files()).toEqual(before);
-}
-
-describe("row 15: the collector with a corrupt or newer log", () => {
-  const text = () => readFileSync(log, "utf8");
-
-  test.each<readonly [string, (whole: string) => string, RegExp]>([
-    ["of a newer version", (whole) => whole.replace('"version":3', '"version":4'), /NEWER_VERSION in line 1/],
-    ["with newer entries", (whole) => whole.replace('"sessile":1', '"sessile":2'), /NEWER_VERSION in line 1/],
-    ["with a line that was changed", (whole) => whole.replace(/sha256:./, "sha256:0"), /MODIFIED in line 2/],
-    ["with a line that is no JSON", (whole) => whole.replace('"data":', '"data"'), /INVALID_JSON in line 2/],
-    ["with a torn end", (whole) => whole.slice(0, -9), /TORN_TAIL in line 3/],
-    ["with NULs", (whole) => whole.replace(/sha256:.{9}/, "\0".repeat(16)), /INVALID_JSON in line 2/],
-    ["without its header", (whole) => whole.slice(whole.indexOf("\n") + 1), /NO_HEADER/],
-    ["that is empty", () => "", /EMPTY/],
-  ])("a log %s: it refuses, and nothing is touched", async (_, change, reason) => {
-    const path = join(dir, "changed.jsonl");
-    const changed = change(text());
-    expect(changed).not.toBe(text());
-    writeFileSync(path, changed);
-    await isRefused([await sessionMark("changed", createReadStream(path))], reason);
-  });
-
-  test("any byte of a log changed: it refuses, or knows the blob all the same", async () => {
-    const whole = readFileSync(log);
-    for (let at = 0; at < whole.length; at++) {
-      for (const mask of [0x01, 0x20, 0x80]) {
-        const changed = Uint8Array.from(whole);
-        changed[at] = (changed[at] ?? 0) ^ mask;
-        const { complete, refs } = await sessionMark("changed", changed);
-        if (complete) expect([...refs]).toContain(named);
+    for (let round = 0; running; round++) {
+      await pause(400 + Math.random() * 500);
+      const [child] = collectors.splice(round % 2, 1) as [Child];
+      if (round % 3 === 2) {
+        child.kill("SIGSTOP");
+        await pause(Math.random() * 500);
+        child.kill("SIGCONT");
+        collectors.push(child);
+        continue;
       }
+      child.kill("SIGKILL");
+      expect(await child.ended).toBe("SIGKILL");
+      killed++;
+      collectors.push(collect());
     }
-  });
-
-  test("a log in any chunks names the same; one that is whole is collected by", async () => {
-    const whole = Uint8Array.from(readFileSync(log));
-    const expected = await sessionMark("one", whole);
-    expect(expected).toEqual({ root: "one", refs: new Set([named]), complete: true });
-    for (const size of [1, 7, 100]) {
-      const chunks = Array.from({ length: Math.ceil(whole.length / size) }, (_, n) =>
-        whole.slice(n * size, (n + 1) * size),
-      );
-      expect(await sessionMark("one", chunks)).toEqual(expected);
+    expect(await ended).toEqual([0, 0]);
+    expect(writers.flatMap((child) => child.said)).toEqual(["missed 0", "missed 0"]);
+    expect(killed).toBeGreaterThan(times / 4);
+    for (const child of collectors) {
+      child.kill("SIGKILL");
+      await child.ended;
     }
-    const report = await collectGarbage(blobs, { marks: [expected], now: later, graceMs: 0 });
-    expect([report.kept.count, report.trashed.count, report.missing]).toEqual([1, 1, []]);
-    expect(await blobs.get(named)).toBeDefined();
-    expect(files().some((name) => name.includes(garbage.slice(7)) && name.startsWith("trash"))).toBe(true);
+    const blobs = fileBlobStore({ dir: store });
+    expect((await blobs.verify()).corrupt).toEqual([]);
+    // Killed in the middle of a move, none is in two places or under a name of its own.
+    let left = 0;
+    for await (const _ of blobs.list()) left++;
+    const trashed = readdirSync(join(store, "trash")).length;
+    expect(trashed).toBeGreaterThan(0);
+    const marks = [{ root: "nothing", refs: [], complete: true }];
+    const dayMs = 86_400_000;
+    const later = (days: number) => () => Date.now() + days * dayMs;
+    const first = await collectGarbage(blobs, { marks, now: later(15) });
+    expect([first.trashed.count, first.deleted.count]).toEqual([left, trashed]);
+    const second = await collectGarbage(blobs, { marks, now: later(40) });
+    expect(second.deleted.count).toBe(left);
+    for (const name of ["trash", "tmp"]) expect(readdirSync(join(store, name))).toEqual([]);
   });
 });

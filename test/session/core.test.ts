@@ -130,7 +130,8 @@ describe("readNew", () => {
     expect(core.leafId).toBe("bbbbbbbb");
     expect(core.header.cwd).toBe("/q");
     expect(core.diagnostics.map(({ code }) => code)).toEqual(["LOG_REPLACED"]);
-    expect(told).toEqual([]);
+    // What the other log had not: whoever follows is to see each entry once, wherever it comes from.
+    expect(told).toEqual([{ entry: expect.objectContaining({ id: "cccccccc" }), origin: "remote" }]);
     const look = await core.bodies.load([0, 1]);
     expect([look(0), look(1)].map((body) => body?.id)).toEqual(["bbbbbbbb", "cccccccc"]);
     await log.replace(header, entry("dddddddd", null));

@@ -17,6 +17,9 @@ const known: readonly [text: string, sha256: BlobRef, blake3: BlobRef][] = [
   ],
 ];
 
+/** Of streams: more than a store takes at a time, as much, and less. */
+const chunkSizes = [1_000_000, 65_536, 4093, 262_144, 524_288];
+
 /** Putting bytes. */
 export const putCases = [
   blobCase("bytes of any size come back to another handle", async ({ open }) => {
@@ -33,7 +36,7 @@ export const putCases = [
     const store = await open();
     for (const [index, size] of sizes.entries()) {
       const bytes = noise(size, 2);
-      const stat = await store.put(inChunks(bytes, [1_000_000, 65_536, 4093][index % 3] as number));
+      const stat = await store.put(inChunks(bytes, chunkSizes[index % chunkSizes.length] as number));
       const again = await (await open()).put(bytes);
       equal([stat.ref, stat.size], [again.ref, size], `ref and size of a stream of ${size} bytes`);
       sameBytes(await (await open()).get(stat.ref), bytes, `a stream of ${size} bytes read back`);

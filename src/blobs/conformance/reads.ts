@@ -3,7 +3,7 @@ import { concatBytes } from "../../internal/bytes.js";
 import { equal, refuses, rejects } from "../../internal/expect.js";
 import { digest } from "../hash.js";
 import { partsOf } from "../ref.js";
-import { blobCase, collect, noise, refsIn, sameBytes } from "./trial.js";
+import { blobCase, collect, inChunks, noise, refsIn, sameBytes } from "./trial.js";
 
 const absent = digest(noise(77, 77));
 
@@ -69,6 +69,41 @@ export const readCases = [
       equal(await store.delete(absent), false, "delete");
       equal(await refsIn(store), refs, "list");
     }
+  }),
+
+  blobCase("an empty blob is there like any other", async ({ open }) => {
+    for (const source of [() => new Uint8Array(), () => inChunks(new Uint8Array(), 1)]) {
+      const store = await open();
+      const stat = await store.put(source(), { size: 0 });
+      const { ref } = stat;
+      const other = await open();
+      equal(await other.stat(ref), stat, "stat");
+      equal(await collect(other.list()), [stat], "list");
+      equal((await other.stream(ref)) === undefined, false, "whether there is no stream of it");
+      equal(
+        await other.verify({ refs: [ref] }),
+        { checked: { count: 1, bytes: 0 }, corrupt: [], missing: [] },
+        "of it",
+      );
+      equal((await other.touch(ref))?.size, 0, "size that touch gives");
+      equal(await store.delete(ref), true, "whether it was there to delete");
+      equal(await other.stat(ref), undefined, "stat after it was deleted");
+    }
+  }),
+
+  blobCase("the same digits of another algorithm are another blob", async ({ open }) => {
+    const store = await open();
+    const bytes = noise(10);
+    const { ref } = await store.put(bytes);
+    const { algorithm, hex } = partsOf(ref);
+    const other = `${algorithm === "sha256" ? "blake3" : "sha256"}:${hex}` as BlobRef;
+    equal(
+      [await store.get(other), await store.stat(other)],
+      [undefined, undefined],
+      "get and stat of the other",
+    );
+    equal(await store.delete(other), false, "whether the other was there to delete");
+    sameBytes(await store.get(ref), bytes, "the one that is there");
   }),
 
   blobCase("what is no name of a blob is a TypeError, before anything is looked at", async ({ open }) => {

@@ -42,8 +42,8 @@ export function noise(length: number, seed = 1): Uint8Array {
 
 /** Sizes at which something changes: nothing, one, and around the limits that stores and file systems like. */
 export const sizes: readonly number[] = [
-  0, 1, 2, 4095, 4096, 4097, 65_535, 65_536, 65_537, 262_143, 262_144, 262_145, 1_048_576, 1_048_577,
-  2_200_000,
+  0, 1, 2, 4095, 4096, 4097, 65_535, 65_536, 65_537, 262_143, 262_144, 262_145, 524_287, 524_288, 524_289,
+  1_048_575, 1_048_576, 1_048_577, 2_200_000,
 ];
 
 /** Bytes in chunks, a turn of the event loop between them. */

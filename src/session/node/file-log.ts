@@ -7,8 +7,9 @@ import type { LinePlace, LogAppend, LogBatch, LogPosition, SessionLog } from "..
 import type { DiskFile } from "./disk.js";
 import type { FileLock } from "./lock.js";
 import { gone, LogEnd, type LogEndOptions, regular, stamp, type Written } from "./log-end.js";
+import { LogWatch } from "./log-watch.js";
 import { nodePlatform } from "./platform.js";
-import { absentPosition } from "./position.js";
+import { absentPosition, isSameFile, parsePosition } from "./position.js";
 import { readLines } from "./read-lines.js";
 import { readPlaces } from "./read-places.js";
 import { type SavedTail, saveRange } from "./tail.js";
@@ -35,12 +36,14 @@ export class FileLog implements SessionLog {
   #reading: DiskFile | undefined;
   /** Files before that one. A read may still be under way in them. */
   readonly #retired: DiskFile[] = [];
-  #unwatch: (() => void) | undefined;
-  readonly #onChange = new Set<() => void>();
+  /** The file that was read to its end after another had taken its name away. */
+  #left: DiskFile | undefined;
+  readonly #watch: LogWatch;
 
   constructor(options: FileLogOptions) {
     this.#options = options;
     this.#end = new LogEnd(options);
+    this.#watch = new LogWatch(options.disk, options.path);
   }
 
   get location(): string {
@@ -67,6 +70,7 @@ export class FileLog implements SessionLog {
       if (expected === absentPosition) this.#end.makeDirectory();
       return await lock.with(() => this.#append(lines, expected));
     } catch (error) {
+      if (SessileError.is(error, "CONCURRENT_WRITER")) lock.doubt();
       throw this.#failure("append to", error, expected);
     }
   }
@@ -93,7 +97,7 @@ export class FileLog implements SessionLog {
     if (from !== undefined && this.#end.isStill(from)) return;
     let handle: DiskFile | undefined;
     try {
-      handle = disk.open(path, "read");
+      handle = disk.open(path, "read") ?? this.#leaving(from);
       if (handle === undefined) throw gone(this.#options);
       const stat = regular(path, handle.stat());
       if (this.#reading === undefined) this.#keepReading(handle);
@@ -153,24 +157,11 @@ export class FileLog implements SessionLog {
   }
 
   changed(signal: AbortSignal): Promise<void> {
-    const { disk, path } = this.#options;
-    this.#unwatch ??= disk.watch(path, () => {
-      for (const changed of [...this.#onChange]) changed();
-    });
-    return new Promise((resolve) => {
-      const done = () => {
-        this.#onChange.delete(done);
-        resolve();
-      };
-      this.#onChange.add(done);
-      signal.addEventListener("abort", done, { once: true });
-    });
+    return this.#watch.changed(signal);
   }
 
   async close(): Promise<void> {
-    this.#unwatch?.();
-    this.#unwatch = undefined;
-    for (const changed of [...this.#onChange]) changed();
+    this.#watch.close();
     this.#options.lock.release();
     this.#end.close();
     this.#keepReading(undefined);
@@ -246,8 +237,24 @@ export class FileLog implements SessionLog {
     return gone(this.#options);
   }
 
+  /**
+   * The file that a position is in, which has lost its name since: for one last read of what was acknowledged before it
+   * was moved away or deleted.
+   */
+  #leaving(from: LogPosition | undefined): DiskFile | undefined {
+    const position = from === undefined ? undefined : parsePosition(from);
+    const file = this.#reading;
+    if (position === undefined || file === undefined || file === this.#left) return undefined;
+    if (!isSameFile(position, file.stat())) return undefined;
+    this.#left = file;
+    return file;
+  }
+
   #keepReading(handle: DiskFile | undefined): void {
-    if (this.#reading !== undefined && this.#reading !== handle) this.#retired.push(this.#reading);
+    if (this.#reading !== undefined && this.#reading !== handle) {
+      this.#retired.push(this.#reading);
+      this.#watch.renew();
+    }
     this.#reading = handle;
   }
 }

@@ -1,8 +1,13 @@
 import { SessileError } from "../../errors/index.js";
-import { encodeUtf8 } from "../../internal/bytes.js";
-import { isRecord } from "../../internal/shape.js";
 import type { Disk } from "./disk.js";
-import { isAlive, ownIdentity, type ProcessIdentity } from "./process-identity.js";
+import {
+  forgetLockFile,
+  type Holder,
+  makeLockFile,
+  readLockFile,
+  removeDead,
+  removeLockFile,
+} from "./lock-file.js";
 
 /** Times of a lock, in milliseconds. */
 export interface LockTimes {
@@ -14,12 +19,6 @@ export interface LockTimes {
   readonly foreignMs: number;
 }
 
-interface Holder extends ProcessIdentity {
-  readonly nonce: string;
-  /** Milliseconds since 1970. */
-  readonly since: number;
-}
-
 /** A holder gives a sign of life this often. */
 const heartbeatMs = 5000;
 /** The lock is looked at again when it was last seen this long ago. */
@@ -29,11 +28,6 @@ const fairMs = 100;
 const pauseMs = 15;
 /** How long after the system did not let go of the lock to try again. */
 const retryMs = 100;
-/**
- * A lock file that says nothing is being written by its maker, or was left by a crash in between; after this the latter.
- * Well below the time that a writer waits unless told otherwise, so that the one after a crash gets it.
- */
-const unreadableMs = 1000;
 
 /**
  * A lock file beside a log, held while batches are written and let go when idle. A holder that is dead is known by its
@@ -45,7 +39,8 @@ export class FileLock {
   readonly #waitPath: string;
   readonly #disk: Disk;
   readonly #times: LockTimes;
-  #held: { readonly nonce: string } | undefined;
+  /** The nonce of the file that this one made. */
+  #held: string | undefined;
   #seenAt = 0;
   #askedAt = 0;
   #usedAt = 0;
@@ -99,11 +94,16 @@ export class FileLock {
     return this.#holds;
   }
 
+  /** Another wrote although this one holds the lock: whether it does is looked at before the next use. */
+  doubt(): void {
+    this.#seenAt = 0;
+  }
+
   /** Lets go at once; where the system does not let it, as soon as it does, and holds on until then. Never throws. */
   release(): void {
     if (this.#held === undefined) return;
     try {
-      if (this.#isOurs(this.#held)) this.#disk.unlink(this.path);
+      removeLockFile(this.#disk, this.path, this.#held);
     } catch {
       // No descriptor is left to look at the file with, or its directory was closed to us. Whoever came for the lock
       // would find a live holder, for good if nobody tried again; and a timer has nobody to throw to.
@@ -119,7 +119,11 @@ export class FileLock {
     if (this.#held === undefined) return false;
     if (now - this.#seenAt < recheckMs && now >= this.#seenAt) return true;
     this.#seenAt = now;
-    if (this.#isOurs(this.#held)) return true;
+    if (readLockFile(this.#disk, this.path)?.holder?.nonce === this.#held) {
+      // Appends that never wait for anything let no timer run.
+      this.#beat();
+      return true;
+    }
     // Somebody took it for dead, or a person removed it.
     this.#forget();
     return false;
@@ -131,12 +135,8 @@ export class FileLock {
     clearInterval(this.#heartbeat);
     this.#idleTimer = undefined;
     this.#heartbeat = undefined;
+    if (this.#held !== undefined) forgetLockFile(this.#held);
     this.#held = undefined;
-  }
-
-  /** By what it says: an inode's number alone goes to the next file once this one is removed. */
-  #isOurs({ nonce }: { readonly nonce: string }): boolean {
-    return this.#read()?.holder?.nonce === nonce;
   }
 
   /** Whether somebody has asked for the lock while it was held. Whoever still waits asks again. */
@@ -164,22 +164,8 @@ export class FileLock {
 
   /** Makes the lock file; false where there is one. */
   #take(): boolean {
-    // Before the file is made: that it says nothing yet is to last no longer than a write.
-    const own = ownIdentity();
-    const file = this.#disk.open(this.path, "create");
-    if (file === undefined) return false;
-    try {
-      const nonce = crypto.randomUUID();
-      const holder: Holder = { ...own, nonce, since: Date.now() };
-      const bytes = encodeUtf8(JSON.stringify(holder));
-      for (let written = 0; written < bytes.length; ) written += file.append(bytes.subarray(written));
-      this.#held = { nonce };
-    } catch (error) {
-      this.#disk.unlink(this.path);
-      throw error;
-    } finally {
-      file.close();
-    }
+    this.#held = makeLockFile(this.#disk, this.path);
+    if (this.#held === undefined) return false;
     this.#holds++;
     this.#seenAt = Date.now();
     this.#askedAt = this.#seenAt;
@@ -200,15 +186,14 @@ export class FileLock {
     const deadline = Date.now() + waitMs;
     let asked = false;
     for (;;) {
-      const found = this.#read();
-      if (found !== undefined && this.#isDead(found)) this.#removeStale(found);
+      const other = removeDead(this.#disk, this.path, this.#times.foreignMs);
       if (this.#isHeld() || this.#take()) {
         this.#stopAsking();
         return;
       }
       if (Date.now() >= deadline) {
         if (asked) this.#stopAsking();
-        throw this.#lockedError(found?.holder);
+        throw this.#lockedError((other ?? readLockFile(this.#disk, this.path))?.holder);
       }
       this.#disk.open(this.#waitPath, "create")?.close();
       asked = true;
@@ -225,87 +210,11 @@ export class FileLock {
     }
   }
 
-  #read():
-    | { readonly holder: Holder | undefined; readonly text: string; readonly mtimeMs: number }
-    | undefined {
-    const file = this.#disk.open(this.path, "read");
-    if (file === undefined) return undefined;
-    try {
-      const { size, mtimeMs } = file.stat();
-      const bytes = new Uint8Array(Math.min(size, 4096));
-      const text = new TextDecoder().decode(bytes.subarray(0, file.readNow(bytes, 0)));
-      return { holder: holderOf(text), text, mtimeMs };
-    } finally {
-      file.close();
-    }
-  }
-
-  #isDead({ holder, mtimeMs }: { readonly holder: Holder | undefined; readonly mtimeMs: number }): boolean {
-    const own = ownIdentity();
-    if (holder === undefined) return this.#age(mtimeMs) > unreadableMs;
-    if (holder.host !== own.host) return this.#age(mtimeMs) > this.#times.foreignMs;
-    if (holder.bootId !== "" && own.bootId !== "" && holder.bootId !== own.bootId) return true;
-    return !isAlive(holder);
-  }
-
-  /** Age of a file by the clock of its own file system, which may be another machine's. */
-  #age(mtimeMs: number): number {
-    const probe = `${this.path}.${crypto.randomUUID()}`;
-    const file = this.#disk.open(probe, "create");
-    if (file === undefined) return 0;
-    try {
-      return file.stat().mtimeMs - mtimeMs;
-    } finally {
-      file.close();
-      this.#disk.unlink(probe);
-    }
-  }
-
-  /** Moves a dead holder's file away. If it was replaced in the meantime, the one that was moved goes back. */
-  #removeStale(stale: { readonly text: string }): void {
-    const aside = `${this.path}.stale-${crypto.randomUUID()}`;
-    try {
-      this.#disk.rename(this.path, aside);
-    } catch {
-      return;
-    }
-    const moved = this.#disk.open(aside, "read");
-    const bytes = new Uint8Array(4096);
-    const text =
-      moved === undefined ? "" : new TextDecoder().decode(bytes.subarray(0, moved.readNow(bytes, 0)));
-    moved?.close();
-    if (text !== stale.text) this.#putBack(aside);
-    this.#disk.unlink(aside);
-  }
-
-  #putBack(aside: string): void {
-    try {
-      this.#disk.link(aside, this.path);
-    } catch {
-      // No links here: the next best, which a third taker in this moment would not notice.
-      if (this.#disk.stat(this.path) === undefined) this.#disk.rename(aside, this.path);
-    }
-  }
-
   #lockedError(holder: Holder | undefined): SessileError {
     const { pid = 0, host = "unknown", since } = holder ?? {};
     const heldMs = since === undefined ? 0 : Math.max(0, Date.now() - since);
-    const message = `process ${pid} on ${host} has held ${this.path} for ${heldMs} ms`;
+    const who = holder === undefined ? "a process that has not said who it is" : `process ${pid} on ${host}`;
+    const message = `${who} has held ${this.path} for ${heldMs} ms`;
     return new SessileError("SESSION_LOCKED", message, { details: { pid, host, path: this.path, heldMs } });
-  }
-}
-
-function holderOf(text: string): Holder | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (!isRecord(value)) return undefined;
-    const { pid, host, bootId, startTime, nonce, since } = value;
-    if (typeof pid !== "number" || !Number.isInteger(pid) || pid <= 0 || typeof since !== "number")
-      return undefined;
-    if (typeof host !== "string" || typeof bootId !== "string" || typeof startTime !== "string")
-      return undefined;
-    return typeof nonce === "string" ? { pid, host, bootId, startTime, nonce, since } : undefined;
-  } catch {
-    return undefined;
   }
 }

@@ -115,6 +115,21 @@ describe("append and read", () => {
     await other.close();
   });
 
+  test("a writer that lost the lock and met another's lines waits for that one from then on", async () => {
+    const { disk, log, position } = await created();
+    disk.unlink(`${path}.lock`);
+    const other = logOn(disk);
+    await read(other);
+    const { position: next } = await other.append([utf8("{}\n")], position);
+    await expect(log.append([utf8("{}\n")], position)).rejects.toMatchObject({ code: "CONCURRENT_WRITER" });
+    const before = disk.bytes(`${path}.lock`);
+    await log.append([utf8("[]\n")], next);
+    expect(disk.bytes(`${path}.lock`)).not.toEqual(before);
+    expect(text(disk)).toBe(`${header}{}\n[]\n`);
+    await other.close();
+    await log.close();
+  });
+
   test("places mean the file that was read, also after another has its name", async () => {
     const { disk, log } = await created('{"one":1}\n');
     await read(log);

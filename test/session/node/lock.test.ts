@@ -30,6 +30,16 @@ function putAged(path: string, text: string, ageMs: number): void {
   utimesSync(path, time, time);
 }
 
+/** A disk with some calls in the place of its own. */
+function withCalls(disk: SimulatedDisk, calls: Partial<Disk>): Disk {
+  return new Proxy(disk, {
+    get(_, name) {
+      const own = calls[name as keyof Disk] ?? disk[name as keyof Disk];
+      return own.bind(disk as never);
+    },
+  });
+}
+
 const poll = { timeout: 5000, interval: 2 };
 
 describe("a free lock", () => {
@@ -215,7 +225,7 @@ describe("a lock that was left", () => {
     expect(await lockAt(path, { waitMs: 0 }).with(() => 1)).toBe(1);
   });
 
-  test("in the middle of being made, or damaged, counts for two seconds", async () => {
+  test("in the middle of being made, or damaged, counts for a second", async () => {
     const texts = [
       "",
       "{",
@@ -276,6 +286,124 @@ describe("a lock that was left", () => {
   );
 });
 
+describe("a lock of this process", () => {
+  test("that another thread left counts until its last sign of life is old; one that is held counts in any case", async () => {
+    const path = newPath();
+    putAged(path, holder(), 29_000);
+    await expect(lockAt(path, { waitMs: 0 }).with(() => 1)).rejects.toMatchObject({
+      code: "SESSION_LOCKED",
+      details: { pid: process.pid },
+    });
+    putAged(path, holder(), 31_000);
+    const lock = lockAt(path, { waitMs: 0, idleMs: 60_000 });
+    expect(await lock.with(() => 1)).toBe(1);
+    utimesSync(path, 1000, 1000);
+    await expect(lockAt(path, { waitMs: 0 }).with(() => 1)).rejects.toMatchObject({
+      code: "SESSION_LOCKED",
+    });
+    lock.release();
+    expect(readdirSync(join(path, ".."))).toEqual([]);
+  });
+});
+
+describe("a dead holder that several find at once", () => {
+  const dead = (nonce: string) => holder({ nonce, startTime: "1", bootId: "another", since: 0 });
+
+  test("is removed by one of them alone: nobody removes or brings back the lock of whoever came first", async () => {
+    let interrupted = 0;
+    for (const then of ["a third tries", "the second lets go"]) {
+      for (let at = 0; at < 14; at++) {
+        for (let later = at + 1; later < 15; later++) {
+          const disk = new SimulatedDisk();
+          disk.put("/a.lock", dead("dead"));
+          let calls = 0;
+          let holders = 0;
+          // With no turn of the event loop to wait for, an act has the lock at once or not at all.
+          const tries = (lock: FileLock) => lock.with(() => holders++).catch(() => undefined);
+          const [second, third] = [0, 0].map(() => lockAt("/a.lock", { waitMs: 0, idleMs: 60_000 }, disk));
+          const interrupt = () => {
+            const call = calls++;
+            if (call === at && second !== undefined) void tries(second);
+            if (call !== later) return;
+            interrupted++;
+            if (then === "a third tries" && third !== undefined) void tries(third);
+            else if (second !== undefined && holders > 0) {
+              second.release();
+              holders--;
+            }
+          };
+          const calling = (name: "open" | "rename" | "link" | "unlink") => ({
+            [name](...args: never[]) {
+              interrupt();
+              return (disk[name] as (...args: never[]) => never).apply(disk, args);
+            },
+          });
+          const slow = withCalls(
+            disk,
+            Object.assign({}, calling("open"), calling("rename"), calling("link"), calling("unlink")),
+          );
+          const first = lockAt("/a.lock", { waitMs: 0, idleMs: 60_000 }, slow);
+          await tries(first);
+          expect([then, at, later, holders <= 1]).toEqual([then, at, later, true]);
+          for (const lock of [first, second, third]) lock?.release();
+          expect([then, at, later, disk.paths()]).toEqual([then, at, later, []]);
+        }
+      }
+    }
+    expect(interrupted).toBeGreaterThan(100);
+  });
+
+  test("is replaced though one of them died in the middle, and waits for one that is stopped there", async () => {
+    const disk = new SimulatedDisk();
+    disk.put("/a.lock", dead("dead"));
+    let claim = "";
+    const dying = withCalls(disk, {
+      rename(from: string) {
+        claim = disk.paths().find((path) => path.startsWith(`${from}.stale-`)) ?? "";
+        throw new Error("killed");
+      },
+    });
+    void (await lockAt("/a.lock", { waitMs: 0 }, dying)
+      .with(() => 1)
+      .catch(() => undefined));
+    expect(claim).not.toBe("");
+    disk.put(claim, dead("died too"));
+    const lock = lockAt("/a.lock", { waitMs: 0 }, disk);
+    expect(await lock.with(() => 1)).toBe(1);
+    lock.release();
+    expect(disk.paths()).toEqual([]);
+
+    disk.put("/a.lock", dead("dead"));
+    disk.put(claim, holder({ nonce: "stopped", pid: process.ppid, startTime: "" }));
+    await expect(lockAt("/a.lock", { waitMs: 0 }, disk).with(() => 1)).rejects.toMatchObject({
+      code: "SESSION_LOCKED",
+      details: { pid: process.ppid },
+    });
+  });
+
+  test("in the middle of being made, and is not: it sees that it was replaced", async () => {
+    const disk = new SimulatedDisk();
+    const second = lockAt("/a.lock", { waitMs: 0, idleMs: 60_000 }, disk);
+    const open = disk.open.bind(disk);
+    const stopped = withCalls(disk, {
+      open(path: string, mode: "read" | "append" | "create") {
+        const file = open(path, mode);
+        if (mode !== "create" || path !== "/a.lock" || file === undefined) return file;
+        const time = disk.clock() + 3000;
+        disk.clock = () => time;
+        void second.with(() => undefined);
+        return file;
+      },
+    });
+    await expect(lockAt("/a.lock", { waitMs: 0 }, stopped).with(() => 1)).rejects.toMatchObject({
+      code: "SESSION_LOCKED",
+    });
+    expect(second.ifHeld(() => true)).toBe(true);
+    second.release();
+    expect(disk.paths()).toEqual([]);
+  });
+});
+
 describe("a holder", () => {
   afterEach(() => {
     vi.useRealTimers();
@@ -298,6 +426,18 @@ describe("a holder", () => {
     await holding;
     await vi.advanceTimersByTimeAsync(100);
     expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test("gives signs of life though its uses leave no time for timers", async () => {
+    vi.useFakeTimers();
+    const disk = new SimulatedDisk();
+    const lock = lockAt("/a.lock", { idleMs: 60_000 }, disk);
+    await lock.with(() => undefined);
+    const first = disk.stat("/a.lock")?.mtimeMs ?? 0;
+    vi.setSystemTime(Date.now() + 1100);
+    await lock.with(() => undefined);
+    expect(disk.stat("/a.lock")?.mtimeMs ?? 0).toBeGreaterThan(first);
+    lock.release();
   });
 
   test("that lost the lock gives no sign of life for whoever has it now", async () => {

@@ -1,0 +1,47 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { userMessage } from "../../src/content/index.js";
+import { fileSessionStore, openSessionFile } from "../../src/session/node/index.js";
+import { useChildren } from "./start-child.js";
+
+const startChild = useChildren();
+let dir = "";
+beforeAll(() => {
+  dir = mkdtempSync(join(tmpdir(), "sessile-chain-"));
+});
+afterAll(() => rmSync(dir, { recursive: true, force: true }));
+
+describe("row 12: four processes that each append behind what is newest, and read on and try again after a conflict", () => {
+  test("write one history: no entry is lost or doubled, and nothing branches", {
+    timeout: 90_000,
+  }, async () => {
+    const session = await fileSessionStore({ dir }).create({ cwd: "/p", id: "chain" });
+    await session.appendMessage(userMessage("first"));
+    await session.close();
+    const children = ["a", "b", "c", "d"].map((name) => startChild("appendAtTip", dir, "chain", name, "40"));
+    for (const child of children) expect(await child.ended).toBe(0);
+    const acknowledged = children.flatMap(({ said }) => said.slice(0, -1));
+    expect(acknowledged.length).toBe(160);
+    const again = children.map(({ said }) => Number(said.at(-1)?.split(" ")[1]));
+    expect(again.reduce((sum, count) => sum + count, 0)).toBeGreaterThan(0);
+
+    const lines = readFileSync(session.location ?? "", "utf8")
+      .trimEnd()
+      .split("\n")
+      .slice(1);
+    const entries = lines.map((line) => JSON.parse(line) as { id: string; parentId: string | null });
+    expect(
+      entries
+        .slice(1)
+        .map(({ id }) => id)
+        .sort(),
+    ).toEqual([...acknowledged].sort());
+    for (const [at, { parentId }] of entries.entries()) expect(parentId).toBe(entries[at - 1]?.id ?? null);
+    const read = await openSessionFile(session.location ?? "");
+    expect(read.diagnostics).toEqual([]);
+    expect((await read.context()).items.length).toBe(161);
+    await read.close();
+  });
+});
