@@ -21,7 +21,7 @@ export interface ActorOptions {
 
 /** Makes actors startable in this file's tests; each is ready to act when it is given. */
 export function useActors(): (dir: string, options?: ActorOptions) => Promise<Actor> {
-  const program = useProgram("actor.ts");
+  const program = useProgram(new URL("./actor.ts", import.meta.url));
   return async (dir, { durability = "disk", through = [] } = {}) => {
     const [command = "", ...args] = [...through, process.execPath, program(), dir, durability];
     // One thread in the pool, so that the order of what it does is always the same.

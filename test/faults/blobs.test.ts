@@ -44,7 +44,7 @@ describe("row 12: twenty processes that put the same and different blobs at once
 
 describe("row 1: processes that are killed while they put", () => {
   const atATime = 5;
-  const times = rounds(10, 500 / atATime);
+  const times = rounds(5, 500 / atATime);
 
   test("leave every acknowledged blob whole, and nothing that is wrong", {
     timeout: 60_000 + times * 10_000,

@@ -81,7 +81,7 @@ describe("row 12: four processes that append to one session", () => {
 });
 
 describe("row 1: a process that is killed while it appends", () => {
-  const kills = rounds(30, 500);
+  const kills = rounds(20, 500);
 
   test("loses nothing that it said was there", { timeout: 20_000 + kills * 2000 }, async () => {
     const store = fileSessionStore({ dir });

@@ -26,21 +26,21 @@ export type StartChild = (role: string, ...args: string[]) => Child;
 
 /** Makes the roles of child.ts startable in this file's tests. */
 export function useChildren(): StartChild {
-  const program = useProgram("child.ts");
+  const program = useProgram(new URL("./child.ts", import.meta.url));
   return (role, ...args) => startProcess(process.execPath, [program(), role, ...args]);
 }
 
 /**
- * The path of a program of this folder in this file's tests. It is bundled once, since a process that has to compile its
+ * The path of a program in this file's tests. It is bundled once, since a process that has to compile its
  * sources takes five times as long to start, and some tests start many. Any user may read it.
  */
-export function useProgram(source: string): () => string {
+export function useProgram(source: URL): () => string {
   let dir = "";
   beforeAll(async () => {
     dir = mkdtempSync(join(tmpdir(), "sessile-child-"));
     chmodSync(dir, 0o755);
     await build({
-      entry: { child: fileURLToPath(new URL(`./${source}`, import.meta.url)) },
+      entry: { child: fileURLToPath(source) },
       outDir: dir,
       format: ["esm"],
       target: "node20",
