@@ -14,7 +14,8 @@ export interface LockTimes {
   readonly foreignMs: number;
 }
 
-interface Holder extends ProcessIdentity {
+/** What a lock file says of who holds it. */
+export interface Holder extends ProcessIdentity {
   readonly nonce: string;
   /** Milliseconds since 1970. */
   readonly since: number;
@@ -270,7 +271,8 @@ export class FileLock {
   }
 }
 
-function holderOf(text: string): Holder | undefined {
+/** The holder that a lock file names; undefined where it says something else. */
+export function holderOf(text: string): Holder | undefined {
   try {
     const value: unknown = JSON.parse(text);
     if (!isRecord(value)) return undefined;
