@@ -1,5 +1,7 @@
 import { execFileSync, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { dirname, join } from "node:path";
 import type { BlobRef } from "sessile/content";
 import { encodeEntry } from "sessile/session";
@@ -178,6 +180,20 @@ describe("diagnoseSession", () => {
       { code: "BLOB_MISSING", severity: "error", blob: ref("2"), entryId: "b", line: 3 },
       { code: "BLOB_CORRUPT", severity: "error", blob: ref("3"), entryId: "c", line: 4 },
     ]);
+    asked.length = 0;
+    const far = file(
+      header,
+      line("a", null, ref("1")),
+      line("b", "a", "x".repeat(3 << 20)),
+      line("c", "b", ref("1")),
+    );
+    await diagnoseSession(written(far), {
+      blobs: (blob) => {
+        asked.push(blob);
+        return "ok";
+      },
+    });
+    expect(asked).toEqual([ref("1")]);
     const failure = new Error("no store");
     await expect(diagnoseSession(path, { blobs: () => Promise.reject(failure) })).rejects.toBe(failure);
   });
@@ -193,6 +209,10 @@ describe("diagnoseSession", () => {
     if (process.platform !== "win32") {
       execFileSync("mkfifo", [join(directory, "pipe")]);
       await expect(diagnoseSession(join(directory, "pipe"))).rejects.toMatchObject({ code: "NOT_A_FILE" });
+      const server = createServer().listen(join(directory, "socket"));
+      await once(server, "listening");
+      await expect(diagnoseSession(join(directory, "socket"))).rejects.toMatchObject({ code: "NOT_A_FILE" });
+      server.close();
     }
     const signal = AbortSignal.abort(new Error("enough"));
     await expect(diagnoseSession(written(file(header)), { signal })).rejects.toThrow("enough");

@@ -124,10 +124,11 @@ describe("salvageSession", () => {
   });
 
   test("drops lines whose id is taken, and counts those that say something else", async () => {
-    const text = file(header, line("a"), line("a"), line("a", null, "other"), line("b", "a"));
+    const other = line("a", null, "z");
+    const text = file(header, line("a"), line("a"), other, line("b", "a"));
     const { report, text: after } = await salvaged(text);
     expect(after).toBe(file(header, line("a"), line("b", "a")));
-    expect(report.lost).toEqual({ lines: 1, bytes: line("a", null, "other").length });
+    expect(report.lost).toEqual({ lines: 1, bytes: other.length });
     expect(report.losses).toMatchObject([
       { code: "DUPLICATE_ID", severity: "info", line: 3 },
       { code: "DUPLICATE_ID", severity: "warning", line: 4 },
@@ -243,8 +244,8 @@ describe("salvageSession", () => {
 
   test("takes what a file had when it began, and no file that is cut or rewritten meanwhile", async () => {
     const text = file(header, line("a"), line("b", "a"));
-    const during = (act: (path: string) => void) => {
-      const path = written(text);
+    const during = (act: (path: string) => void, content = text) => {
+      const path = written(content);
       const to = join(dirname(path), "to.jsonl");
       const disk: Disk = {
         ...nodeDisk,
@@ -259,6 +260,9 @@ describe("salvageSession", () => {
     await expect(during((path) => truncateSync(path, header.length + 1))).rejects.toMatchObject({
       code: "LOG_CHANGED",
     });
+    // Whatever was cut off: the rest may have been rewritten as well.
+    const cut = during((path) => truncateSync(path, text.length), `${text}{`);
+    await expect(cut).rejects.toMatchObject({ code: "LOG_CHANGED" });
     await expect(during((path) => writeFileSync(path, text.replaceAll("a", "z")))).rejects.toMatchObject({
       code: "LOG_CHANGED",
     });
