@@ -1,4 +1,4 @@
-/** A test that a document names: `` `test/path.test.ts` › title ``, several parted by `<br>`. */
+/** A test that a document names: `` `test/path.test.ts` › title ``, several parted by `<br>`; a conformance case is in `src`. */
 interface NamedTest {
   readonly path: string;
   readonly title: string;
@@ -13,7 +13,7 @@ interface Sources {
 function namedTests(markdown: string): readonly NamedTest[] {
   return markdown
     .split(/\n|<br>|(?<!\\)\|/)
-    .map((part) => /^\s*`(test\/[^`]+)` › (.+?)\s*$/.exec(part))
+    .map((part) => /^\s*`((?:test|src)\/[^`]+)` › (.+?)\s*$/.exec(part))
     .flatMap((match) => (match?.[1] && match[2] ? [{ path: match[1], title: match[2] }] : []));
 }
 
