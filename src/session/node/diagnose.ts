@@ -140,13 +140,13 @@ const verdicts = { error: "damaged", warning: "usable", info: "sound" } as const
 
 /** A problem of a line as a finding. */
 export function findingOf(problem: ScanProblem, isLive = false): SessionFinding {
-  const { code, line, offset, message, entryId, bytes, repeated } = problem;
+  const { code, line, offset, message, entryId, bytes, repeated, joined } = problem;
   // While another process writes, a last line without an end is on its way.
   const isNothing = repeated || (code === "TORN_TAIL" && isLive);
   return {
     code,
     severity: isNothing ? "info" : severityOf(code),
-    message: repeated ? `${message}; it has the same bytes` : message,
+    message: `${message}${repeated ? "; it has the same bytes" : joined > 0 ? `; ${joined} bytes of it are whole lines` : ""}`,
     ...(line === 0 ? {} : { line, offset }),
     ...(bytes === undefined ? {} : { bytes }),
     ...(entryId === undefined ? {} : { entryId }),

@@ -14,7 +14,7 @@ import { Findings, type SessionFinding } from "./findings.js";
 import { idOfFileName } from "./layout.js";
 import type { OrphanPlacing } from "./lost-parents.js";
 import { SalvagedLines, type SalvagedPlace } from "./salvaged-lines.js";
-import { SessionScan, withFile } from "./scan.js";
+import { type SessionScan, scanWithJoined, withFile } from "./scan.js";
 
 /** Options of {@link salvageSession}. */
 export interface SalvageOptions {
@@ -60,7 +60,7 @@ export interface SalvageReport {
 /**
  * Writes what can be read of a session file into a new one beside it, and says what was lost. The old file is only read.
  * Every line that gives an entry is kept byte for byte, in its order, also of types and with fields that this version does
- * not know; left out are lines that cannot be read, an incomplete end, a second header and lines whose id an earlier one has.
+ * not know, and also where it was joined to another or to half of one; left out are lines that cannot be read, an incomplete end, a second header and lines whose id an earlier one has.
  * The new file opens for writing, and there is nothing wrong with it but what single lines say of themselves (`MODIFIED`,
  * `INVALID_FIELDS`, `UNSAFE_KEY`). It appears whole and on the disk, or not at all. Salvaging it again gives the same
  * bytes.
@@ -102,16 +102,22 @@ export async function salvageSessionOn(
   return withFile(disk, from, "read", async (file, stat) => {
     if (stat.size === 0) throw new SessileError("EMPTY", `${from} is empty`, { details: { path: from } });
     refuseTaken(disk, to);
-    const losses = new Findings(maxFindings);
+    let losses = new Findings(maxFindings);
     const lost = { lines: 0, bytes: 0 };
-    const scan = await SessionScan.of(file, stat, reading, {
-      problem: (problem) => {
-        if (!problem.lost) return;
-        losses.add(findingOf(problem));
-        if (problem.repeated) return;
-        lost.lines++;
-        lost.bytes += problem.bytes ?? 0;
-      },
+    const scan = await scanWithJoined(file, stat, reading, () => {
+      losses = new Findings(maxFindings);
+      Object.assign(lost, { lines: 0, bytes: 0 });
+      return {
+        problem: (problem) => {
+          if (!problem.lost) return;
+          losses.add(findingOf(problem));
+          const bytes = (problem.bytes ?? 0) - problem.joined;
+          // What stood in the place of a line feed was nobody's.
+          if (problem.repeated || (problem.joined > 0 && bytes <= 1)) return;
+          lost.lines++;
+          lost.bytes += bytes;
+        },
+      };
     });
     const header = headerOf(scan, from, to, stat, options);
     const places: SalvagedPlace[] = [];

@@ -10,7 +10,7 @@ import { ordinalOfId } from "../codec/reader.js";
 import { headerLine } from "../copy.js";
 import { formatVersion, type SessionHeader } from "../entries.js";
 import { linesOf } from "../log-lines.js";
-import { noRow, parseKind } from "../tree/rows.js";
+import { noRow, parseKind, type TreeRows } from "../tree/rows.js";
 import type { DiskFile, FileStat } from "./disk.js";
 import { type OrphanPlacing, placesOfLostParents } from "./lost-parents.js";
 import { readLines } from "./read-lines.js";
@@ -79,9 +79,14 @@ export class SalvagedLines {
       for (let i = 0; i <= lines.length; i++) {
         const line = lines[i] ?? batch.tail?.bytes;
         const at = i < lines.length ? batch.at[i] : batch.tail?.at;
-        if (line === undefined || at === undefined || row >= rows.size || rows.line(row)?.at !== at) continue;
-        if (rows.lineLength(row) !== line.length) throw this.#changed();
-        await this.#add(row++, line, at, out);
+        if (line === undefined || at === undefined) continue;
+        // More than one where lines were joined.
+        for (let place = rowPlace(rows, row); place !== undefined; place = rowPlace(rows, row)) {
+          const from = place.at - at;
+          if (from < 0 || from + place.length > line.length) break;
+          if (place.length !== line.length && !this.#scan.joinedIn.has(at)) throw this.#changed();
+          await this.#add(row++, line.subarray(from, from + place.length), place.at, out);
+        }
       }
       if (out.length > 0) yield concatBytes(out);
     }
@@ -165,6 +170,10 @@ export class SalvagedLines {
     const message = `the file of session ${id} was changed while it was read`;
     return new SessileError("LOG_CHANGED", message, { details: { id } });
   }
+}
+
+function rowPlace(rows: TreeRows, row: number): LinePlace | undefined {
+  return row < rows.size ? rows.line(row) : undefined;
 }
 
 /** The line of an entry that says nothing, in the place of one that is lost. */

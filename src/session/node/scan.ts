@@ -6,13 +6,14 @@ import { sliceHead } from "../codec/head.js";
 import { defaultLimits } from "../codec/limits.js";
 import type { LineSink } from "../codec/lines.js";
 import { SessionReader } from "../codec/reader.js";
-import type { Diagnostic } from "../diagnostics.js";
+import type { Diagnostic, DiagnosticCode } from "../diagnostics.js";
 import type { SessionEntry, UnknownEntry } from "../entries.js";
 import { eachLine } from "../log-lines.js";
 import { idOf } from "../tree/entry-key.js";
 import { noRow, type TreeRows } from "../tree/rows.js";
 import { treeRows } from "../tree/tree.js";
 import type { Disk, DiskFile, FileStat } from "./disk.js";
+import { type JoinedLine, joinedLines } from "./joined-lines.js";
 import { regular } from "./log-end.js";
 import { readLines } from "./read-lines.js";
 
@@ -24,6 +25,8 @@ export interface ScanProblem extends Diagnostic {
   readonly lost: boolean;
   /** The line has the very bytes of the one that counts in its place. */
   readonly repeated: boolean;
+  /** How many bytes of the line are whole lines within it, which were read for themselves. */
+  readonly joined: number;
 }
 
 /** What a {@link SessionScan} tells as it goes. */
@@ -40,6 +43,10 @@ export interface ScanListener {
  * body, which name a parent that is missing, and which close a circle. Memory is that of the tree.
  */
 export class SessionScan implements LineSink {
+  /** Whole lines that were looked for and found in those that are lost. */
+  readonly joined: JoinedLine[] = [];
+  /** Those that were read besides, by the place of the line that they are in. */
+  readonly joinedIn: ReadonlyMap<number, readonly JoinedLine[]>;
   readonly reader: SessionReader;
   readonly rows: TreeRows;
   /** Rows that have a place and no body. */
@@ -54,17 +61,24 @@ export class SessionScan implements LineSink {
   header: LinePlace | undefined;
   readonly #listener: ScanListener;
   readonly #file: DiskFile;
+  readonly #looksForJoined: boolean;
   #unplaced = new Map<number, string>();
   /** The entry that the present line gave a body. */
   #readId: string | undefined;
   /** Of the present line; undefined between lines. */
   #problems: Diagnostic[] | undefined;
 
-  private constructor(file: DiskFile, maxDepth: number, listener: ScanListener) {
+  private constructor(
+    file: DiskFile,
+    listener: ScanListener,
+    joinedIn: ReadonlyMap<number, readonly JoinedLine[]> | undefined,
+  ) {
     this.#file = file;
+    this.joinedIn = joinedIn ?? new Map();
+    this.#looksForJoined = joinedIn !== undefined;
     this.#listener = listener;
     this.reader = new SessionReader({
-      maxDepth,
+      maxDepth: defaultLimits.maxDepth,
       full: true,
       onEntry: (row, entry) => this.#onEntry(row, entry),
       onDiagnostic: (diagnostic) => this.#onDiagnostic(diagnostic),
@@ -72,14 +86,20 @@ export class SessionScan implements LineSink {
     this.rows = treeRows(this.reader.tree);
   }
 
-  /** Reads a file up to the size that it has in `stat`. */
+  /**
+   * Reads a file up to the size that it has in `stat`.
+   *
+   * @param joinedIn whole lines to read besides, by the place of the line that they are in; where it is absent, none is
+   *   looked for either
+   */
   static async of(
     file: DiskFile,
     stat: FileStat,
     options: { readonly maxLineBytes: number; readonly signal?: AbortSignal | undefined },
     listener: ScanListener = {},
+    joinedIn?: ReadonlyMap<number, readonly JoinedLine[]>,
   ): Promise<SessionScan> {
-    const scan = new SessionScan(file, defaultLimits.maxDepth, listener);
+    const scan = new SessionScan(file, listener, joinedIn);
     const { maxLineBytes, signal } = options;
     const reading = { maxLineBytes, ...(signal === undefined ? {} : { signal }) };
     for await (const batch of readLines(file, stat, undefined, reading)) {
@@ -96,7 +116,24 @@ export class SessionScan implements LineSink {
     const hadHeader = this.reader.header !== undefined;
     this.#begin();
     this.reader.line(bytes, at, start, end);
-    this.#end(bytes.subarray(start, end), at, size, hadHeader);
+    const line = bytes.subarray(start, end);
+    this.#end(line, at, size, hadHeader);
+    this.#addJoined(line, at);
+  }
+
+  /** Reads the whole lines in one that is lost, as if they stood behind it, under its number. */
+  #addJoined(line: Uint8Array, at: number): void {
+    for (const place of this.joinedIn.get(at) ?? []) {
+      const { size } = this.rows;
+      const hadHeader = this.reader.header !== undefined;
+      const whole = line.subarray(place.at - at, place.at - at + place.length);
+      // Of the line that it begins the reader knows it already.
+      if (place.entryId !== undefined && this.#isCopyOf(place.entryId, whole, place.at)) continue;
+      this.#begin();
+      this.reader.lines--;
+      this.reader.line(whole, place.at);
+      this.#end(whole, place.at, size, hadHeader);
+    }
   }
 
   tooLong(at: number, length: number): void {
@@ -111,6 +148,7 @@ export class SessionScan implements LineSink {
     this.#begin();
     this.reader.tail(bytes, at);
     this.#end(bytes, at, size, hadHeader);
+    this.#addJoined(bytes, at);
   }
 
   #begin(): void {
@@ -128,21 +166,31 @@ export class SessionScan implements LineSink {
       this.damaged.add(row);
       const parent = sliceHead(line)?.parentId ?? null;
       if (parent !== null && rows.parent(row) === noRow) this.#unplaced.set(row, idOf(parent));
-      this.#tell(line.length, true, false);
+      this.#look(line, at);
+      this.#tell(line.length, true, false, at);
     } else if (!hadHeader && reader.header !== undefined) {
       this.header = { at, length: line.length };
       this.#tell(line.length, false, false);
     } else {
       const isCopy = this.#isCopy(line, at);
-      this.#tell(line.length, !isCopy, !isCopy && this.#isRepeated(line));
+      if (this.#problems?.some(({ code }) => unread.has(code))) this.#look(line, at);
+      this.#tell(line.length, !isCopy, !isCopy && this.#isRepeated(line), at);
     }
   }
 
-  /** Whether a line with the id of a damaged row is whole, and follows the same parent. */
+  #look(line: Uint8Array, at: number): void {
+    if (this.#looksForJoined && this.joinedIn.size === 0) this.joined.push(...joinedLines(line, at));
+  }
+
   #isCopy(line: Uint8Array, at: number): boolean {
+    const { code, entryId } = this.#problems?.at(-1) ?? {};
+    return code === "DUPLICATE_ID" && entryId !== undefined && this.#isCopyOf(entryId, line, at);
+  }
+
+  /** Whether a line is the whole one of a damaged row, with the same parent. */
+  #isCopyOf(entryId: string, line: Uint8Array, at: number): boolean {
     const { rows, reader } = this;
-    const { code, entryId = "" } = this.#problems?.at(-1) ?? {};
-    const row = code === "DUPLICATE_ID" ? rows.row(entryId) : noRow;
+    const row = rows.row(entryId);
     if (row === noRow || !this.damaged.has(row) || this.copies.has(row)) return false;
     const decoded = decodeLine(line, {
       version: reader.version,
@@ -158,12 +206,13 @@ export class SessionScan implements LineSink {
   }
 
   /** Tells of the problems of a line; the last of them is why it is lost, if it is. */
-  #tell(bytes: number, lost: boolean, repeated: boolean): void {
+  #tell(bytes: number, lost: boolean, repeated: boolean, at = -1): void {
+    const joined = (this.joinedIn.get(at) ?? []).reduce((sum, { length }) => sum + length, 0);
     const problems = this.#problems ?? [];
     this.#problems = undefined;
     for (const [index, problem] of problems.entries()) {
       const isCause = lost && index === problems.length - 1;
-      this.#listener.problem?.({ ...problem, bytes, lost: isCause, repeated: isCause && repeated });
+      this.#listener.problem?.({ ...problem, bytes, lost: isCause, repeated: isCause && repeated, joined });
     }
   }
 
@@ -194,13 +243,39 @@ export class SessionScan implements LineSink {
     if (code === "CYCLE") this.cycles.add(row);
     if (code === "ORPHAN") this.orphans.set(row, this.#unplaced.get(row) as string);
     const bytes = row === noRow ? {} : { bytes: this.rows.lineLength(row) };
-    this.#listener.problem?.({ ...diagnostic, ...bytes, lost: false, repeated: false });
+    this.#listener.problem?.({ ...diagnostic, ...bytes, lost: false, repeated: false, joined: 0 });
   }
 
   #finish(): void {
     this.reader.finish();
     this.#unplaced.clear();
   }
+}
+
+const unread: ReadonlySet<DiagnosticCode> = new Set(["INVALID_JSON", "INVALID_UTF8", "TORN_TAIL"]);
+
+/**
+ * Reads a file as {@link SessionScan.of} does, and once more where there are whole lines in those that are lost. An entry
+ * that has a line of its own is not taken from another.
+ */
+export async function scanWithJoined(
+  file: DiskFile,
+  stat: FileStat,
+  options: { readonly maxLineBytes: number; readonly signal?: AbortSignal | undefined },
+  listenerOf: () => ScanListener,
+): Promise<SessionScan> {
+  const scan = await SessionScan.of(file, stat, options, listenerOf(), new Map());
+  const { rows, damaged, copies } = scan;
+  const joinedIn = new Map<number, JoinedLine[]>();
+  for (const line of scan.joined) {
+    const row = line.entryId === undefined ? noRow : rows.row(line.entryId);
+    const isTaken = row !== noRow && (!damaged.has(row) || copies.has(row));
+    if (isTaken || (line.entryId === undefined && scan.header !== undefined)) continue;
+    const lines = joinedIn.get(line.within);
+    if (lines === undefined) joinedIn.set(line.within, [line]);
+    else lines.push(line);
+  }
+  return joinedIn.size === 0 ? scan : SessionScan.of(file, stat, options, listenerOf(), joinedIn);
 }
 
 /**

@@ -123,6 +123,37 @@ describe("salvageSession", () => {
     expect(report).toMatchObject({ placed: 0, lost: { lines: 1, bytes: bad.length } });
   });
 
+  test("reads lines that were joined, to another or to half of one", async () => {
+    const whole = [line("a"), line("b", "a"), line("c", "b"), line("d", "c"), line("e", "d")];
+    const [a = "", b = "", c = "", d = "", e = ""] = whole;
+    const half = `${c.slice(0, 40)}${d}`;
+    const { report, text } = await salvaged(`${header}\0${a}${b}\n${half}\n${e}\n`);
+    const missing = standIn("c", "b", { reason: "missing" });
+    expect(text).toBe(file(header, a, b, missing, d, e));
+    expect(report).toMatchObject({
+      header: "kept",
+      kept: { lines: 5, bytes: [header, a, b, d, e].join("").length },
+      lost: { lines: 1, bytes: 40 },
+      losses: [
+        { code: "INVALID_JSON", line: 1 },
+        { code: "INVALID_JSON", line: 2, bytes: half.length },
+      ],
+      places: [{ reason: "missing", entryId: "c", parentId: "b" }],
+    });
+    // With heads of their own before, and a torn end.
+    expect((await salvaged(`${header}\n${a}${b}\n${c}${d}${e}`)).text).toBe(file(header, ...whole));
+    // One that has a line of its own is not taken from another, and a line in a line's text is none.
+    const quoted = line("b", "a", c);
+    const inner = `{"type":"later","id":"f","parentId":"b","timestamp":"t","data":[${d}],}`;
+    const other = line("a", null, "z");
+    const { text: alone } = await salvaged(`${header}\n{${other}\n${a}\n${quoted}\n${inner}\n`);
+    expect(parseSession(alone).entries.map(({ id }) => id)).toEqual(["a", "b", "f"]);
+    expect(alone).toContain(`${a}\n${quoted}\n`);
+    const cut = `{"type":"later","id":"f","parentId":"b","timestamp":"t","data":${d}`;
+    const places = [{ reason: "unreadable", entryId: "f", parentId: "b" }];
+    expect((await salvaged(file(header, a, b, cut))).report.places).toMatchObject(places);
+  });
+
   test("drops lines whose id is taken, and counts those that say something else", async () => {
     const other = line("a", null, "z");
     const text = file(header, line("a"), line("a"), other, line("b", "a"));
