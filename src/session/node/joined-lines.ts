@@ -28,7 +28,8 @@ export function joinedLines(line: Uint8Array, at: number): readonly JoinedLine[]
   const found: JoinedLine[] = [];
   for (const [number, start] of starts.entries()) {
     const next = starts[number + 1] ?? line.length;
-    const end = text.lastIndexOf("}", next - 1) + 1;
+    // Looked for in the piece alone: where it has none, what stands before is not searched again for each.
+    const end = start + text.slice(start, next).lastIndexOf("}") + 1;
     if (end <= start || (start === 0 && end === line.length)) continue;
     // A value in a line that was cut off behind it: somebody's copy of an entry, and no entry of this session.
     if (start > 0 && ":,[".includes(text[start - 1] as string)) continue;

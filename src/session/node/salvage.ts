@@ -75,8 +75,7 @@ export interface SalvageReport {
  * @throws TypeError, RangeError for arguments that are none
  * @example
  * ```ts
- * await rename("session.jsonl", "session.jsonl.damaged");
- * const { lost, losses } = await salvageSession("session.jsonl.damaged", { to: "session.jsonl" });
+ * const { lost, losses } = await salvageSession("session.jsonl", { to: "session-salvaged.jsonl" });
  * console.log(`${lost.lines} lines are lost`, losses);
  * ```
  */

@@ -15,7 +15,7 @@ const leaf = (id: string, parentId: string): string =>
 const bad = (line: string): string => line.replace('"customType"', '"customType\u0001');
 
 /** Lines for which somebody has to look for a place. */
-const sources: readonly (readonly [string, (at: number, size: number) => string])[] = [
+const sources: readonly (readonly [string, (at: number, size: number) => string, string?])[] = [
   ["orphans of a parent each", (at) => custom(name(at), `gone ${at}`)],
   ["orphans of one parent", (at) => custom(name(at), "gone")],
   [
@@ -35,21 +35,23 @@ const sources: readonly (readonly [string, (at: number, size: number) => string]
   ],
   ["damaged lines", (at) => bad(custom(name(at), name(at - 1)))],
   ["lines that are none", () => "{"],
+  ["lines that were all joined", (at) => custom(name(at), name(at - 1)), ""],
+  ["beginnings of headers in one line", () => '{"type":"session",'.repeat(20), ""],
 ];
 
 /** A disk with a file of so many lines. */
-function diskWith(size: number, line: (at: number, size: number) => string): SimulatedDisk {
+function diskWith(size: number, line: (at: number, size: number) => string, between: string): SimulatedDisk {
   const disk = new SimulatedDisk();
   const lines = Array.from({ length: size }, (_, at) => line(at, size));
-  disk.put("/s/from.jsonl", [sessionOf([]).lines[0], ...lines, ""].join("\n"));
+  disk.put("/s/from.jsonl", `${sessionOf([]).lines[0]}\n${lines.join(between)}\n`);
   return disk;
 }
 
 describe("takes time in proportion to", () => {
-  test.each(sources)("%s", async (_, line) => {
+  test.each(sources)("%s", async (_, line, between = "\n") => {
     const exponent = await exponentOfAsync(
-      growing(4000),
-      (size) => diskWith(size, line),
+      growing(1000),
+      (size) => diskWith(size, line, between),
       async (disk) => {
         await diagnoseSessionOn(disk, "/s/from.jsonl");
         await salvageSessionOn(disk, "/s/from.jsonl", { to: "/s/to.jsonl" });
