@@ -36,7 +36,7 @@ const sources: readonly (readonly [string, (at: number, size: number) => string,
   ["damaged lines", (at) => bad(custom(name(at), name(at - 1)))],
   ["lines that are none", () => "{"],
   ["lines that were all joined", (at) => custom(name(at), name(at - 1)), ""],
-  ["beginnings of headers in one line", () => '{"type":"session",'.repeat(20), ""],
+  ["beginnings of headers in one line", () => '{"type":"session",]'.repeat(20), ""],
 ];
 
 /** A disk with a file of so many lines. */
