@@ -36,7 +36,7 @@ export const promisedNames: Readonly<Record<string, readonly string[]>> = {
     "customEntry",
   ],
   "sessile/session/schema": ["sessionEntrySchema", "sessionHeaderSchema"],
-  "sessile/session/node": ["fileSessionStore"],
+  "sessile/session/node": ["fileSessionStore", "diagnoseSession", "salvageSession"],
   "sessile/session/conformance": ["sessionStoreConformance"],
   "sessile/attachments": ["ingest", "resourceView", "replayCurrentTurn"],
   "sessile/attachments/node": ["readLocalFile"],
