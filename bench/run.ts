@@ -15,11 +15,12 @@ import { openCompacted } from "./open-compacted.js";
 import { openLinear } from "./open-linear.js";
 import { projection } from "./projection.js";
 import { sniffing } from "./sniff.js";
+import { printChart } from "./support/chart.js";
 import type { Claim, Table } from "./support/claim.js";
 import { printClaim, printResults } from "./support/report.js";
 import { Runner } from "./support/runner.js";
 
-/** npm run bench [-- NAME…]: all claims, written to RESULTS.md, or the named ones, printed only. */
+/** npm run bench [-- NAME…]: all claims, written to RESULTS.md and drawn in speed.svg, or the named ones, printed only. */
 const claims: readonly Claim[] = [
   openLinear,
   openCompacted,
@@ -56,5 +57,8 @@ for (const claim of chosen) {
   results.push({ claim, table });
   console.log(printClaim(claim, table));
 }
-if (named.length === 0) writeFileSync(new URL("RESULTS.md", import.meta.url), printResults(results, rounds));
+if (named.length === 0) {
+  writeFileSync(new URL("RESULTS.md", import.meta.url), printResults(results, rounds));
+  writeFileSync(new URL("speed.svg", import.meta.url), printChart(results));
+}
 // A claim that is missed is a result, and said as one; only a program that fails is an error.

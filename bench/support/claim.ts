@@ -46,11 +46,11 @@ export function fasterThan(peer: string, row: Pick<Row, "ratio">, atLeast: numbe
   };
 }
 
-/** The target of less peak memory than the peer. */
-export function lighterThan(peer: string, row: Pick<Row, "ours" | "peer">): Target {
+/** The target of less peak memory than the peer, or of so small a part of it. */
+export function lighterThan(peer: string, row: Pick<Row, "ours" | "peer">, part = 1): Target {
   return {
-    text: `less peak memory than ${peer}`,
-    met: row.peer !== undefined && row.ours.peakMb < row.peer.peakMb,
+    text: part === 1 ? `less peak memory than ${peer}` : `at most 1/${part} of ${peer}'s peak memory`,
+    met: row.peer !== undefined && row.ours.peakMb * part < row.peer.peakMb,
   };
 }
 

@@ -9,6 +9,7 @@ import { makeSummary } from "./make-summary.js";
 import type { CompactableSession, CompactionResult, CompactOptions } from "./options.js";
 import { isContextOverflow } from "./overflow.js";
 import { choosePlan, triggerOf } from "./plan.js";
+import { remembering } from "./remembering.js";
 import { leastSummary, limitOf } from "./room.js";
 import { contextTokens } from "./tokens.js";
 import { writeCompaction } from "./write.js";
@@ -80,7 +81,11 @@ async function run(
   const { signal } = generation;
   const { leafId } = session;
   const context = await session.context(leafId);
-  const settled = { ...options, trigger: options.trigger ?? triggerOf(context) };
+  const settled = {
+    ...options,
+    trigger: options.trigger ?? triggerOf(context),
+    estimate: remembering(options.estimate ?? estimateMessageTokens),
+  };
   const planned = choosePlan(context, settled);
   if (planned === undefined) return nothingToDo(context, settled);
   const { plan } = planned;

@@ -1,11 +1,12 @@
-import { type Context, type ContextMessage, toolCalls } from "../content/index.js";
+import { type Context, toolCalls } from "../content/index.js";
 import { estimateMessageTokens } from "../estimate/index.js";
 import { integerArgument } from "../internal/arguments.js";
 import type { CompactionPlan, PlanOptions, SettledOptions } from "./compaction-plan.js";
+import { remembering } from "./remembering.js";
 import { roomForSummary } from "./room.js";
 import { settlePlan } from "./settle.js";
-import type { CompactionBudget, CompactionChoice, CompactionTrigger, MessageEstimator } from "./strategy.js";
-import { checkedTokens, contextTokens } from "./tokens.js";
+import type { CompactionBudget, CompactionChoice, CompactionTrigger } from "./strategy.js";
+import { contextTokens } from "./tokens.js";
 
 /**
  * What a compaction of this context would summarise and keep; undefined where there is nothing to do. The strategy chooses, and
@@ -60,18 +61,6 @@ export function choosePlan(context: Context, options: SettledOptions): PlannedCh
   if (isEnough) return first;
   const least = { ...budget, least: true } as const;
   return settled(context, strategy.choose(context, least), known, true) ?? first;
-}
-
-/** The same estimates, each made once: the cut, the room and what is kept all ask for those of the same messages. */
-function remembering(estimate: MessageEstimator): MessageEstimator {
-  const known = new Map<ContextMessage, number>();
-  return (message) => {
-    const before = known.get(message);
-    if (before !== undefined) return before;
-    const tokens = checkedTokens(estimate(message));
-    known.set(message, tokens);
-    return tokens;
-  };
 }
 
 function settled(
