@@ -24,7 +24,8 @@ import { writeCompaction } from "./write.js";
  *
  * @throws SessileError IRREDUCIBLE: what has to stay does not fit, or no summary is smaller than what it replaces
  * @throws SessileError SUMMARY_FAILED: attempts ran out; `cause` is the last error of `generate`
- * @throws SessileError CONCURRENT_WRITER: the tip went elsewhere meanwhile; and what `append` throws
+ * @throws SessileError CONCURRENT_WRITER: the tip went elsewhere meanwhile, something before it was edited, or what came leaves no
+ *   room; and what `append` throws
  * @throws the signal's reason when it aborts
  * @example
  * ```ts

@@ -51,9 +51,7 @@ export function compactionDrafts(
   return drafts;
 }
 
-/** The first entry that stays where it is: an item's, or that of a view right before it, which would be lost otherwise. */
+/** The first entry that stays where it is: an item's, or that of a view right before it or at the end, which would be lost otherwise. */
 function firstKept({ items, views }: Context, keepFrom: number): string | undefined {
-  const item = items[keepFrom];
-  if (item === undefined) return undefined;
-  return views.find((view) => view.item === keepFrom)?.entryId ?? item.entryId;
+  return views.find((view) => view.item === keepFrom)?.entryId ?? items[keepFrom]?.entryId;
 }

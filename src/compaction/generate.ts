@@ -6,6 +6,7 @@ import { summaryRequest } from "./request.js";
 import { serializeItem } from "./serialize.js";
 import type { SummaryPart } from "./strategy.js";
 import { truncateText } from "./truncate.js";
+import { addUsage } from "./usage.js";
 
 /** What a model is asked. */
 export interface GeneratePrompt {
@@ -99,6 +100,7 @@ export async function summarizePart(
   asked: number,
 ): Promise<string> {
   const units = unitsOf(part.items);
+  if (part.items.length === 0) return part.previous ?? "";
   if (units.length === 0) return part.previous ?? nothingSaid;
   // Many providers count the answer as part of the window, and a summary that fills it leaves no room for what came since.
   const maxTokens = Math.max(1, Math.min(asked, Math.floor(generation.window / 2)));
@@ -150,6 +152,34 @@ export async function summarizePart(
     ? summary
     : `${summary}\n\n(${leftOut} later messages had no room and are missing here.)`;
 }
+
+/**
+ * Asks for a shorter text in the place of a summary that is too long, once: not for the history again, which may take many
+ * requests.
+ *
+ * @throws SessileError SUMMARY_FAILED; the signal's reason when it aborts
+ */
+export async function shortenSummary(
+  summary: string,
+  prompt: SummaryPart["prompt"],
+  generation: Generation,
+  maxTokens: number,
+): Promise<string> {
+  const previous = truncateText(summary, { maxTokens: Math.max(1, Math.floor(generation.window / 2)) });
+  const request = summaryRequest({
+    prompt,
+    conversation: "(nothing new)",
+    previous,
+    focus: shorter,
+    maxTokens,
+  });
+  const text = await ask(request, generation, maxTokens);
+  if (text === undefined) throw failed(generation, "overflow", undefined);
+  return text;
+}
+
+const shorter =
+  "The earlier summary is too long to be used. Say the same in fewer words: keep what the next steps need.";
 
 /** The most of the asked model's window that an earlier summary may take, as a part of it. */
 const previousShare = 3;
@@ -245,35 +275,4 @@ function count(tally: Tally, { usage, model }: Generated): void {
   tally.model = model ?? tally.model;
   if (usage === undefined) return;
   tally.usage = tally.usage === undefined ? usage : addUsage(tally.usage, usage);
-}
-
-function addUsage(a: Usage, b: Usage): Usage {
-  const total = (usage: Usage) =>
-    usage.totalTokens ?? usage.input + usage.output + usage.cacheRead + usage.cacheWrite;
-  const cost =
-    a.cost === undefined && b.cost === undefined
-      ? {}
-      : { cost: addCost(a.cost ?? freeOfCost, b.cost ?? freeOfCost) };
-  return {
-    input: a.input + b.input,
-    output: a.output + b.output,
-    cacheRead: a.cacheRead + b.cacheRead,
-    cacheWrite: a.cacheWrite + b.cacheWrite,
-    totalTokens: total(a) + total(b),
-    ...cost,
-  };
-}
-
-type Cost = NonNullable<Usage["cost"]>;
-
-const freeOfCost: Cost = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 };
-
-function addCost(a: Cost, b: Cost): Cost {
-  return {
-    input: a.input + b.input,
-    output: a.output + b.output,
-    cacheRead: a.cacheRead + b.cacheRead,
-    cacheWrite: a.cacheWrite + b.cacheWrite,
-    total: a.total + b.total,
-  };
 }

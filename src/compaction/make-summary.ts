@@ -1,10 +1,11 @@
 import type { Context } from "../content/index.js";
 import { estimateTextTokens } from "../estimate/index.js";
 import { stringArgument } from "../internal/arguments.js";
+import { untilAborted } from "./abort.js";
 import { closed, closingText } from "./closing.js";
 import type { CompactionPlan } from "./compaction-plan.js";
 import type { WrittenSummary } from "./drafts.js";
-import { type Generation, summarizePart } from "./generate.js";
+import { type Generation, shortenSummary, summarizePart } from "./generate.js";
 import { irreducible } from "./irreducible.js";
 import type { PlanAnswer, SettledCompactOptions } from "./options.js";
 import { leastSummary } from "./room.js";
@@ -21,7 +22,7 @@ export interface MadeSummary {
 const closingShare = 4;
 
 /**
- * The summary of a plan, verified. One that is too long is asked for again, half as long each time. undefined where edits
+ * The summary of a plan, verified. One that is too long is asked for again in fewer words, half as long each time. undefined where edits
  * alone would free nothing.
  *
  * @throws SessileError IRREDUCIBLE, SUMMARY_FAILED
@@ -41,12 +42,14 @@ export async function makeSummary(
   const given = answer?.summary === undefined ? undefined : stringArgument("summary", answer.summary.trim());
   const closing = closingText(plan, Math.max(0, plan.limit - plan.tokensKept) / closingShare);
   const attempts = given === undefined ? generation.attempts : 1;
+  const room = plan.limit - plan.tokensKept - estimateTextTokens(closing);
+  let texts: readonly string[] = [];
   for (let attempt = 1; ; attempt++) {
-    const said =
-      given ?? (await summaryOf(plan, estimateTextTokens(closing), options, generation, answer, attempt));
+    if (given === undefined) texts = await textsOf(plan, room, generation, answer, attempt, texts);
+    const said = given ?? options.strategy.join?.(texts) ?? texts.filter((each) => each !== "").join(rule);
     const text = closed(said, closing);
-    const { tokensAfter, shortfall } = await verify(context, plan, text, options);
-    generation.signal.throwIfAborted();
+    const verified = verify(context, plan, text, options);
+    const { tokensAfter, shortfall } = await untilAborted(verified, generation.signal);
     if (shortfall === undefined) {
       const { usage, model } = generation.tally;
       const summary: WrittenSummary = {
@@ -61,24 +64,33 @@ export async function makeSummary(
   }
 }
 
-async function summaryOf(
-  plan: CompactionPlan,
-  closingTokens: number,
-  { strategy }: SettledCompactOptions,
+const rule = "\n\n---\n\n";
+
+/** The texts of the parts; from the second attempt on those of the attempt before, shorter. */
+async function textsOf(
+  { parts, limit }: CompactionPlan,
+  room: number,
   generation: Generation,
   answer: PlanAnswer | undefined,
   attempt: number,
-): Promise<string> {
-  const { parts, limit, tokensKept } = plan;
-  const room = (limit - tokensKept - closingTokens) / parts.length;
+  before: readonly string[],
+): Promise<readonly string[]> {
+  const asked = { ...generation, ...(answer?.context === undefined ? {} : { context: answer.context }) };
   const texts: string[] = [];
-  for (const part of parts) {
-    const length = Math.min(part.prompt.maxTokens, room) / 2 ** (attempt - 1);
+  for (const [at, each] of parts.entries()) {
+    const part = withPrompt(each, answer?.prompt);
+    const length = Math.min(part.prompt.maxTokens, room / parts.length) / 2 ** (attempt - 1);
     const maxTokens = Math.max(leastSummary(limit), Math.floor(length));
-    const asked = { ...generation, ...(answer?.context === undefined ? {} : { context: answer.context }) };
-    texts.push(await summarizePart(withPrompt(part, answer?.prompt), asked, maxTokens));
+    const earlier = before[at];
+    const text =
+      earlier === undefined
+        ? summarizePart(part, asked, maxTokens)
+        : earlier === "" || part.items.length === 0
+          ? earlier
+          : shortenSummary(earlier, part.prompt, asked, maxTokens);
+    texts.push(await text);
   }
-  return strategy.join?.(texts) ?? texts.join("\n\n---\n\n");
+  return texts;
 }
 
 function withPrompt(part: SummaryPart, instructions: string | undefined): SummaryPart {

@@ -57,8 +57,10 @@ export function rollingSummary(options: RollingSummaryOptions = {}): CompactionS
       shouldCompact(tokens, window, { enabled, reserveTokens: window - limit(window) }),
     choose: (context, budget) =>
       rolling(context, budget, Math.min(keep, Math.floor(limit(budget.window) / 2))),
-    join: ([history, prefix]) =>
-      prefix === undefined ? `${history}` : `${history}\n\n---\n\n## Turn in Progress\n\n${prefix}`,
+    join: ([history = "", prefix]) =>
+      [history, prefix === undefined ? "" : `## Turn in Progress\n\n${prefix}`]
+        .filter((text) => text !== "")
+        .join("\n\n---\n\n"),
   };
 }
 

@@ -66,12 +66,12 @@ function shownParts(
   parts: readonly SummaryPart[],
   { skip = isModelSwitch }: SettledOptions,
 ): readonly SummaryPart[] {
-  return parts.flatMap((part) => {
-    const items = part.items.filter(
+  return parts.map((part) => ({
+    ...part,
+    items: part.items.filter(
       (item) => item.message.role !== "system" && !isInitialContext(item) && !skip(item),
-    );
-    return items.length === 0 && part.previous === undefined ? [] : [{ ...part, items }];
-  });
+    ),
+  }));
 }
 
 /** The choice's edits without those that could break a promise: of pinned entries, of calls, and those that take out what has to stay. */

@@ -56,7 +56,10 @@ export interface CompactionChoice {
    * of the user are left out.
    */
   readonly edits?: readonly ContextEditDraft[];
-  /** The texts to ask for; none where the edits are enough and nothing is summarised. */
+  /**
+   * The texts to ask for; none where the edits are enough and nothing is summarised. What stands before `keepFrom`, is in none
+   * of them and is not retained is gone from the context.
+   */
   readonly parts: readonly SummaryPart[];
 }
 

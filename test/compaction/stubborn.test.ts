@@ -251,3 +251,49 @@ test("a session that is open for reading is refused before a model is asked", as
   await expect(refused).rejects.toMatchObject({ code: "SESSION_READ_ONLY" });
   expect(model.prompts).toEqual([]);
 });
+
+test("a view that was asked for last is still asked for", async () => {
+  const session = await created();
+  await turns(session, 20, 500);
+  const [view] = await session.append([{ type: "resource_view", resourceId: "res_0123456789abcdef" }]);
+  const options = { strategy: recentUserMessages(), window: 20_000, generate: scripted("S").generate };
+  expect(await compact(session, options)).toMatchObject({ status: "compacted" });
+  const { items, views } = await session.context();
+  expect(views).toEqual([{ entryId: view?.id, resourceId: "res_0123456789abcdef", item: items.length }]);
+});
+
+test("a first turn that is cut in two says where its later part goes on", async () => {
+  const session = await created();
+  await session.appendMessage(user(`do it ${words(500)}`));
+  for (let at = 0; at < 10; at++) await session.appendMessage(told(words(500)));
+  const strategy = rollingSummary({ keepRecentTokens: 600 });
+  const result = await compact(session, { strategy, window: 100_000, generate: scripted("P").generate });
+  expect(result).toMatchObject({ calls: 1, entry: { summary: "## Turn in Progress\n\nP" } });
+});
+
+test("a summary that is too long is asked for in fewer words, not the history again", async () => {
+  const session = await created();
+  await turns(session, 250, 40);
+  let calls = 0;
+  const refused = compact(session, {
+    strategy: rollingSummary(),
+    window: 8_000,
+    generate: async () => {
+      calls++;
+      return { text: words(4500) };
+    },
+  });
+  await expect(refused).rejects.toMatchObject({ code: "IRREDUCIBLE" });
+  const steps = calls;
+  calls = 0;
+  const once = { strategy: rollingSummary(), window: 8_000, retry: { attempts: 1 } };
+  await compact(session, {
+    ...once,
+    generate: async () => {
+      calls++;
+      return { text: words(4500) };
+    },
+  }).catch(() => undefined);
+  expect(calls).toBeGreaterThan(3);
+  expect(steps).toBe(calls + 2);
+});

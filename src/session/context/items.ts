@@ -64,10 +64,13 @@ export function resultsLost(
       if (lostCalls.has(toolCallId) && !called.has(toolCallId)) lost.add(entry.id);
     }
     if (message.role !== "assistant") continue;
-    if (isShown(entry.id)) for (const { id } of toolCalls(message)) called.add(id);
+    const now = applyEdit(itemOf(entry, new Set()) as ContextItem, edits.get(entry.id))?.message;
+    if (!isShown(entry.id)) noteDroppedCalls(lostCalls, message, now);
     else {
-      const item = itemOf(entry, new Set()) as ContextItem;
-      noteDroppedCalls(lostCalls, message, applyEdit(item, edits.get(entry.id))?.message);
+      // As it is stored, and as an edit leaves it: what it lost itself takes its result along in any case.
+      const calls =
+        now?.role === "assistant" ? [...toolCalls(message), ...toolCalls(now)] : toolCalls(message);
+      for (const { id } of calls) called.add(id);
     }
   }
   return lost;

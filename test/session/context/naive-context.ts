@@ -157,7 +157,8 @@ function wentBeforeCompaction(
   const messages = above.filter((entry) => entry.type === "message" && entry.message.role === "assistant");
   const contentOf = (entry: AnyEntry): unknown =>
     entry.type === "message" && "content" in entry.message ? entry.message.content : [];
-  if (messages.some((entry) => isShown(entry) && hasCall(contentOf(entry)))) return false;
+  if (messages.some((entry) => isShown(entry) && (hasCall(contentOf(entry)) || hasCall(edited(entry)))))
+    return false;
   const last = messages.findLast(
     (entry) =>
       replacementOf(path, entry.id) !== undefined && (hasCall(contentOf(entry)) || hasCall(edited(entry))),
