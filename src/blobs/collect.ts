@@ -82,7 +82,7 @@ const fortnightMs = 14 * 86_400_000;
  * @example
  * ```ts
  * const report = await collectGarbage(blobs, {
- *   marks: [{ root: "session.jsonl", refs: blobRefsIn(await readFile("session.jsonl", "utf8")), complete: true }],
+ *   marks: [await sessionMark("session.jsonl", await readFile("session.jsonl"))],
  *   dryRun: true,
  * });
  * console.log(report.roots, report.trashed.bytes);
