@@ -34,6 +34,7 @@ export const promisedNames: Readonly<Record<string, readonly string[]>> = {
     "sessionStore",
     "memorySessionStore",
     "customEntry",
+    "sessionMark",
   ],
   "sessile/session/schema": ["sessionEntrySchema", "sessionHeaderSchema"],
   "sessile/session/node": ["fileSessionStore", "diagnoseSession", "salvageSession"],
