@@ -5,7 +5,12 @@ const config: KnipConfig = {
   workspaces: {
     ".": {
       // What users import, and the programs that are run by name; tests are found by their own tool.
-      entry: [...entries.map(({ source }) => source), "examples/*.ts", "scripts/{check,examples}.mjs"],
+      entry: [
+        ...entries.map(({ source }) => source),
+        "examples/*.ts",
+        "scripts/{check,examples}.mjs",
+        "test/faults/fuzz.ts",
+      ],
       project: ["src/**/*.ts", "test/**/*.ts", "examples/**/*.ts", "scripts/**/*.mjs"],
       // Run by scripts/check.mjs.
       ignoreDependencies: ["@arethetypeswrong/cli", "publint"],

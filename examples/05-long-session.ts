@@ -36,10 +36,10 @@ const program = fileURLToPath(import.meta.url);
 const window = 128_000;
 const instructions = "You work on a copy of this repository. Say in one sentence what you did.";
 const secret = "tok_5e55113a77ac4";
-/** Strategies, and the turn with which each ends. Their numbers are their own defaults. */
+/** Strategies, and the turn with which each ends. Pruning has opencode's own numbers, which are made for a larger window. */
 const acts = [
   { strategy: rollingSummary(), until: 130 },
-  { strategy: pruneThenSummarize(), until: 230 },
+  { strategy: pruneThenSummarize({ protectTokens: 40_000, minimumTokens: 20_000 }), until: 230 },
   { strategy: recentUserMessages(), until: 330 },
   { strategy: rollingSummary(), until: 400 },
 ];

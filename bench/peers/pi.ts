@@ -10,7 +10,6 @@ export {
 } from "@mariozechner/pi-coding-agent";
 // What pi plans a compaction with; its package exports only a part of it.
 export {
-  type CompactionPreparation,
   estimateContextTokens,
   prepareCompaction,
 } from "../node_modules/@mariozechner/pi-coding-agent/dist/core/compaction/compaction.js";

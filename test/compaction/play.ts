@@ -12,7 +12,6 @@ import {
 import {
   type AssistantMessage,
   type Context,
-  type ContextMessage,
   type Message,
   toolPairs,
   toolResult,
@@ -247,7 +246,7 @@ function pick<T>(from: readonly T[], at: number): T | undefined {
 }
 
 /** Calls of a context that have no result. */
-export function openCalls({ items }: Context) {
+function openCalls({ items }: Context) {
   const { pairs } = toolPairs(items.map(({ message }) => message));
   return pairs.flatMap(({ call, result }) => (result === undefined ? [call] : []));
 }
@@ -266,9 +265,4 @@ export function estimateOf({ items }: Context): number {
 /** The newest message of a user, by its entry. */
 export function newestUser({ items }: Context): string | undefined {
   return items.findLast(({ message }) => message.role === "user")?.entryId;
-}
-
-/** A message as one string, to compare by. */
-export function printed(message: ContextMessage): string {
-  return JSON.stringify(message);
 }

@@ -135,7 +135,7 @@ describe("whatever became of a session", () => {
           lines.length + 1 - standIns(report) - (report.header === "made" ? 1 : 0),
         );
       }),
-      { numRuns: 100 },
+      { numRuns: 30 },
     );
   });
 
@@ -156,7 +156,7 @@ describe("whatever became of a session", () => {
         await session.close();
         expect((await diagnoseSession(bench.to)).verdict).not.toBe("damaged");
       }),
-      { numRuns: 100 },
+      { numRuns: 30 },
     );
   });
 
@@ -180,7 +180,7 @@ describe("whatever became of a session", () => {
           }
         }
       }),
-      { numRuns: 100 },
+      { numRuns: 30 },
     );
   });
 
@@ -204,7 +204,7 @@ describe("whatever became of a session", () => {
         expect(after.info).toEqual(before.info);
         expect([...after.tree.labels()]).toEqual([...before.tree.labels()]);
       }),
-      { numRuns: 100 },
+      { numRuns: 30 },
     );
   });
 
@@ -218,7 +218,7 @@ describe("whatever became of a session", () => {
         expect(again?.bytes).toEqual(salvaged.bytes);
         expect(again?.report).toMatchObject({ lost: { lines: 0, bytes: 0 }, losses: [], placed: 0 });
       }),
-      { numRuns: 100 },
+      { numRuns: 30 },
     );
   });
 
@@ -238,7 +238,7 @@ describe("whatever became of a session", () => {
         expect(found.verdict === "sound").toBe(found.findings.every(({ severity }) => severity === "info"));
         expect(readFileSync(bench.from)).toEqual(Buffer.from(source));
       }),
-      { numRuns: 100 },
+      { numRuns: 30 },
     );
   });
 });
