@@ -15,6 +15,8 @@ const system = [
 export default defineConfig({
   resolve: { alias: sourceAliases },
   test: {
+    // By default a processor is left idle.
+    maxWorkers: "100%",
     coverage: { provider: "v8", include: ["src/**/*.ts"], reporter: ["text-summary", "html"] },
     projects: [
       // Loading the modules anew for each file would take longer than these tests.
