@@ -31,6 +31,7 @@ export interface BranchSummaryOptions {
   /** What the harness's tools do to files. By default {@link fileTools}. */
   readonly tools?: FileToolTable;
   readonly retry?: RetryOptions;
+  /** Whether an error says that the request was too long. By default {@link isContextOverflow}. */
   readonly isOverflow?: (error: unknown) => boolean;
   readonly signal?: AbortSignal;
 }
