@@ -59,9 +59,12 @@ const branch = { from: 250, to: 256 };
 const reviewRoom = 38_000;
 
 const [mode, place = "", id = "", moment = ""] = process.argv.slice(2);
-if (mode === "--compact") {
+if (mode === "--compact" && moment !== "") {
   const session = await storeIn(place).open(id, { mode: "write" });
   await dieWhileCompacting(session, window, moment as Moment);
+} else if (mode !== undefined) {
+  console.error(`this takes no arguments, and got ${mode}`);
+  process.exitCode = 1;
 } else {
   const dir = await mkdtemp(join(tmpdir(), "sessile-long-"));
   await tellStory(dir).finally(() => rm(dir, { recursive: true, force: true }));

@@ -6,7 +6,12 @@ import type { CompactionPlan } from "./compaction-plan.js";
 import { defaultDelayMs, type Generation } from "./generate.js";
 import { irreducible } from "./irreducible.js";
 import { makeSummary } from "./make-summary.js";
-import type { CompactableSession, CompactionResult, CompactOptions } from "./options.js";
+import type {
+  CompactableSession,
+  CompactionResult,
+  CompactOptions,
+  SettledCompactOptions,
+} from "./options.js";
 import { isContextOverflow } from "./overflow.js";
 import { choosePlan, triggerOf } from "./plan.js";
 import { remembering } from "./remembering.js";
@@ -81,7 +86,7 @@ async function run(
   const { signal } = generation;
   const { leafId } = session;
   const context = await session.context(leafId);
-  const settled = {
+  const settled: SettledCompactOptions = {
     ...options,
     trigger: options.trigger ?? triggerOf(context),
     estimate: remembering(options.estimate ?? estimateMessageTokens),
@@ -118,10 +123,9 @@ async function run(
 function canShrink(
   { items }: Context,
   { parts, tokensKept, limit }: CompactionPlan,
-  options: CompactOptions,
+  { estimate }: SettledCompactOptions,
 ): boolean {
   if (parts.length === 0) return true;
-  const { estimate = estimateMessageTokens } = options;
   let left = tokensKept + leastSummary(limit);
   return items.some(({ message }) => {
     left -= estimate(message);
@@ -129,12 +133,11 @@ function canShrink(
   });
 }
 
-function nothingToDo(context: Context, options: CompactOptions): CompactionResult {
-  const { strategy, window, estimate } = options;
-  const tokens = contextTokens(context, estimate === undefined ? {} : { estimate });
-  if (!strategy.shouldCompact(context, { window, tokens, ...(estimate === undefined ? {} : { estimate }) })) {
+function nothingToDo(context: Context, options: SettledCompactOptions): CompactionResult {
+  const { strategy, window, trigger, estimate } = options;
+  const tokens = contextTokens(context, { estimate });
+  if (!strategy.shouldCompact(context, { window, tokens, trigger, estimate }))
     return { status: "nothingToDo" };
-  }
   const limit = limitOf(strategy, window);
   throw irreducible("nothing-to-summarize", { limit, tokensBefore: tokens }, tokens);
 }

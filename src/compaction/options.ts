@@ -2,6 +2,7 @@ import type { Context, Usage } from "../content/index.js";
 import type { Session, SessionEntry } from "../session/index.js";
 import type { CompactionPlan, PlanOptions, SettledOptions } from "./compaction-plan.js";
 import type { Generate, RetryOptions } from "./generate.js";
+import type { MessageEstimator } from "./strategy.js";
 
 /** What `compact` needs of a session. */
 export type CompactableSession = Pick<Session, "context" | "append" | "leafId" | "header"> &
@@ -72,5 +73,5 @@ export type CompactionResult =
   /** A hook cancelled it. */
   | { readonly status: "cancelled" };
 
-/** Options whose trigger and directory are settled. */
-export type SettledCompactOptions = CompactOptions & SettledOptions;
+/** Options whose trigger and estimator are settled. */
+export type SettledCompactOptions = CompactOptions & SettledOptions & { readonly estimate: MessageEstimator };

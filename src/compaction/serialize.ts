@@ -12,6 +12,7 @@ import { integerOption } from "../internal/arguments.js";
 import { unreachable } from "../internal/unreachable.js";
 import { callsText } from "./call-text.js";
 import { excerpt, label } from "./excerpt.js";
+import { imageText } from "./image-text.js";
 import { asSaid } from "./tags.js";
 
 /** How much a summariser is shown of what, in UTF-16 code units, each at least 0. What is over one is counted in its place. */
@@ -194,10 +195,7 @@ function contentText(
 }
 
 function descriptorOf(block: TextBlock | ImageBlock): string | undefined {
-  if (block.type === "image") {
-    const bytes = Math.floor((block.data.length * 3) / 4);
-    return `[image ${label(block.mimeType)}, about ${bytes} bytes]`;
-  }
+  if (block.type === "image") return imageText(block);
   // The block's own text may be anything; only its descriptor is short and says what it is.
   return isResource(block.resource) ? describeResource(block.resource) : undefined;
 }

@@ -29,6 +29,7 @@ export type {
 export type { ReplayDecision, ReplayPlace, ReplayPolicy } from "./replay.js";
 export {
   type BlobRef,
+  describeImage,
   describeResource,
   type LinkResource,
   type Resource,

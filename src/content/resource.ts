@@ -66,6 +66,18 @@ export function describeResource(resource: Resource): string {
   return `[${first}, ${safeName(resource.mediaType)}, ${byteCount(resource.size)}, ${safeName(resource.resourceId)}]`;
 }
 
+/**
+ * The descriptor of an image that is inline in its message, and so has neither a name nor an id to view it by.
+ *
+ * @example
+ * ```ts
+ * describeImage({ mediaType: "image/png", size: 14_000 }); // "[image, image/png, 14 kB]"
+ * ```
+ */
+export function describeImage(image: Pick<StoredResource, "mediaType" | "size">): string {
+  return `[image, ${safeName(image.mediaType)}, ${byteCount(image.size)}]`;
+}
+
 /** The resource that a block stands for, or undefined where it is a plain block. */
 export function resourceOf(
   block: { readonly type: string } & Partial<Pick<TextBlock, "resource">>,

@@ -2,9 +2,7 @@ import type {
   BashExecutionMessage,
   BranchSummaryMessage,
   CompactionSummaryMessage,
-  StoredResource,
 } from "../content/index.js";
-import { describeResource } from "../content/index.js";
 
 /** What a projection says in its own words. Prompt caches live on these bytes: a change here is a change of every request. */
 
@@ -43,19 +41,6 @@ export function namePrefix(name: string): string {
     .trim();
   const short = Array.from(safe).slice(0, maxNameLength).join("").trimEnd();
   return short === "" ? "" : `[${short}]: `;
-}
-
-/** The descriptor of an image that is inline in its message, and so has neither a name nor an id to view it by. */
-export function describeInline(image: Pick<StoredResource, "mediaType" | "size">): string {
-  // A resource's descriptor but for its last member, the id.
-  return describeResource({
-    ...image,
-    resourceId: "",
-    kind: "image",
-    source: "import",
-    blob: "sha256:",
-    contentSha256: "",
-  }).replace(/, \]$/, "]");
 }
 
 /** A descriptor with a reason why there is no more. */

@@ -5,7 +5,7 @@ import {
   type LeakageBoundary,
 } from "../attachments/index.js";
 import type { BlobStore } from "../blobs/index.js";
-import type { ReplayPolicy } from "../content/index.js";
+import { describeImage, type ReplayPolicy } from "../content/index.js";
 import { cleanText, isBlank } from "./clean.js";
 import type { AttachmentDraft } from "./draft.js";
 import type { InlineImage } from "./inline.js";
@@ -13,7 +13,6 @@ import type { LossList } from "./loss.js";
 import type { ReferenceCache } from "./references.js";
 import type { ResizeImage } from "./resize.js";
 import type { Target } from "./target.js";
-import { describeInline } from "./words.js";
 
 /** What the stages that attachments go through have in common. */
 export interface Attaching {
@@ -62,7 +61,7 @@ export interface AttachmentWork {
 export function descriptor({ decided: { resource }, inline }: AttachmentWork): string {
   return inline === undefined
     ? attachmentText(resource, "full", "currentTurn")
-    : describeInline(resource as Parameters<typeof describeInline>[0]);
+    : describeImage(resource as Parameters<typeof describeImage>[0]);
 }
 
 /** A name as a target can be told it, to be spread; nothing for one that says nothing. Untrusted all the same. */

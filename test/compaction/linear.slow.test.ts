@@ -12,34 +12,7 @@ import {
 } from "sessile/compaction";
 import { assistantMessage, contextOf, toolResult, userMessage } from "sessile/content";
 import { describe, expect, test } from "vitest";
-
-/** Between the sizes, time grows by less than the power 1.5 of the size; a busy machine is given five attempts. */
-const maxExponent = 1.5;
-const runs = 7;
-const attempts = 5;
-
-function leastMicroseconds(work: () => unknown): number {
-  let least = Number.POSITIVE_INFINITY;
-  for (let run = 0; run < runs; run++) {
-    const started = process.cpuUsage();
-    work();
-    const { user, system } = process.cpuUsage(started);
-    least = Math.min(least, user + system);
-  }
-  return Math.max(1, least);
-}
-
-/** The power of the size that the time grows with, from a size to eight times as much. */
-function exponentOf<T>(size: number, make: (size: number) => T, work: (input: T) => unknown): number {
-  const [small, large] = [make(size), make(8 * size)];
-  work(small);
-  let least = Number.POSITIVE_INFINITY;
-  for (let attempt = 0; attempt < attempts && least >= maxExponent; attempt++) {
-    const grown = leastMicroseconds(() => work(large)) / leastMicroseconds(() => work(small));
-    least = Math.min(least, Math.log(grown) / Math.log(8));
-  }
-  return least;
-}
+import { exponentOf, growing, maxExponent } from "../support/growth.js";
 
 const call = (id: string, value: unknown) => ({
   type: "toolCall" as const,
@@ -63,18 +36,20 @@ describe("the time taken grows no faster than the input", () => {
   ])("a text of %j", (piece) => {
     const text = (size: number) => piece.repeat((8 * size) / piece.length);
     const message = (size: number) => toolResult({ id: "c", name: "bash" }, text(size), text(size));
-    expect(exponentOf(40_000, text, (of) => truncateText(of))).toBeLessThan(maxExponent);
-    expect(exponentOf(40_000, message, (of) => truncateToolResult(of))).toBeLessThan(maxExponent);
-    expect(exponentOf(40_000, text, (of) => isContextOverflow(new Error(of)))).toBeLessThan(maxExponent);
-    const items = (size: number) => contextOf([userMessage(text(size)), answer("c", text(size))]).items;
-    const wide = { user: 1e9, argument: 1e9, calls: 1e9 };
-    expect(exponentOf(40_000, items, (of) => serializeItems(of))).toBeLessThan(maxExponent);
-    expect(exponentOf(40_000, items, (of) => serializeItems(of, wide))).toBeLessThan(maxExponent);
-    const ask = (conversation: string) => summaryRequest({ prompt: checkpointPrompt, conversation });
-    expect(exponentOf(40_000, text, ask)).toBeLessThan(maxExponent);
-    expect(exponentOf(40_000, text, (of) => withoutResourceNotes(`<covered-resources>\n${of}`))).toBeLessThan(
+    expect(exponentOf(growing(40_000), text, (of) => truncateText(of))).toBeLessThan(maxExponent);
+    expect(exponentOf(growing(40_000), message, (of) => truncateToolResult(of))).toBeLessThan(maxExponent);
+    expect(exponentOf(growing(40_000), text, (of) => isContextOverflow(new Error(of)))).toBeLessThan(
       maxExponent,
     );
+    const items = (size: number) => contextOf([userMessage(text(size)), answer("c", text(size))]).items;
+    const wide = { user: 1e9, argument: 1e9, calls: 1e9 };
+    expect(exponentOf(growing(40_000), items, (of) => serializeItems(of))).toBeLessThan(maxExponent);
+    expect(exponentOf(growing(40_000), items, (of) => serializeItems(of, wide))).toBeLessThan(maxExponent);
+    const ask = (conversation: string) => summaryRequest({ prompt: checkpointPrompt, conversation });
+    expect(exponentOf(growing(40_000), text, ask)).toBeLessThan(maxExponent);
+    expect(
+      exponentOf(growing(40_000), text, (of) => withoutResourceNotes(`<covered-resources>\n${of}`)),
+    ).toBeLessThan(maxExponent);
   });
 
   test("many items", () => {
@@ -86,10 +61,12 @@ describe("the time taken grows no faster than the input", () => {
           toolResult({ id: `c${at}`, name: "bash" }, "output of some length"),
         ]).flat(),
       );
-    expect(exponentOf(2000, context, (of) => planPrune(of, { protectTokens: 0 }))).toBeLessThan(maxExponent);
-    expect(exponentOf(2000, context, (of) => serializeItems(of.items))).toBeLessThan(maxExponent);
-    expect(exponentOf(2000, context, (of) => resourceNotes(coveredResources(of.items)))).toBeLessThan(
+    expect(exponentOf(growing(2000), context, (of) => planPrune(of, { protectTokens: 0 }))).toBeLessThan(
       maxExponent,
     );
+    expect(exponentOf(growing(2000), context, (of) => serializeItems(of.items))).toBeLessThan(maxExponent);
+    expect(
+      exponentOf(growing(2000), context, (of) => resourceNotes(coveredResources(of.items))),
+    ).toBeLessThan(maxExponent);
   });
 });

@@ -1,4 +1,5 @@
 import {
+  type CompactionPlan,
   type CompactionResult,
   type CompactionStrategy,
   type CompactionTrigger,
@@ -60,6 +61,8 @@ export interface Compacted {
   readonly entriesBefore: number;
   readonly leafBefore: string | null;
   readonly prompts: readonly GeneratePrompt[];
+  /** undefined where there was nothing to plan. */
+  readonly plan: CompactionPlan | undefined;
   readonly reinject: boolean;
 }
 
@@ -73,7 +76,6 @@ export async function play(
   let calls = 0;
   const text = (size: number, word: string) => `${word} ${"lorem ip ".repeat(Math.ceil(size / 2))}`;
   const add = (message: Message) => session.append([{ type: "message", message }]);
-  const _originals = new Map<string, Message>();
   for (const step of steps) {
     clock++;
     switch (step.do) {
@@ -183,6 +185,7 @@ async function compactOnce(session: Session, step: Step & { readonly do: "compac
   const prompts: GeneratePrompt[] = [];
   let result: CompactionResult | undefined;
   let error: unknown;
+  let plan: CompactionPlan | undefined;
   try {
     result = await compact(session, {
       strategy: options[step.strategy % options.length] as CompactionStrategy,
@@ -194,6 +197,10 @@ async function compactOnce(session: Session, step: Step & { readonly do: "compac
       },
       retry: { attempts: 2, delayMs: () => 0 },
       ...(step.reinject ? { initialContext: { content: "the rules" } } : {}),
+      before: (made) => {
+        plan = made;
+        return undefined;
+      },
     });
   } catch (thrown) {
     error = thrown;
@@ -208,6 +215,7 @@ async function compactOnce(session: Session, step: Step & { readonly do: "compac
     entriesBefore,
     leafBefore,
     prompts,
+    plan,
     reinject: step.reinject,
   };
 }

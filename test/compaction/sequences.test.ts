@@ -1,21 +1,28 @@
 import fc from "fast-check";
-import { fileLedger } from "sessile/compaction";
-import { type Message, toolPairs } from "sessile/content";
+import { type CompactionPlan, fileLedger, initialContextType } from "sessile/compaction";
+import { type Context, type Message, toolCalls, toolPairs } from "sessile/content";
 import { SessileError } from "sessile/errors";
 import { memorySessionStore, type Session } from "sessile/session";
 import { describe, expect, test } from "vitest";
+import { itemsAfter } from "../../src/compaction/preview.js";
 import { brokenPairs, type Compacted, estimateOf, newestUser, play } from "./play.js";
 import { callStep, step } from "./sequences.js";
 
 /** In one run of the suite, over all properties of this file. */
 const sequences = 10_000;
 
+/** Mostly short ones, which meet odd things soon; some long ones, in which compactions follow each other. */
+const steps = fc.oneof(
+  { weight: 6, arbitrary: fc.array(step, { minLength: 4, maxLength: 30 }) },
+  { weight: 1, arbitrary: fc.array(step, { minLength: 20, maxLength: 60, size: "max" }) },
+);
+
 describe("any sequence of appends, branches, edits, pins, prunes and compactions", () => {
   test("leaves tool pairs whole, the newest user message and pins in context, and less than there was; or nothing written", async () => {
     const seen = new Map<string, number>();
     const note = (what: string) => seen.set(what, (seen.get(what) ?? 0) + 1);
     await fc.assert(
-      fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 30 }), async (steps) => {
+      fc.asyncProperty(steps, async (steps) => {
         const session = await memorySessionStore().create({ cwd: "/w" });
         await play(session, steps, (compacted) => note(holds(compacted)));
         await session.close();
@@ -65,6 +72,30 @@ async function replayed(session: Session): Promise<readonly string[]> {
   return [...done].map(([path, deeds]) => `${path} ${[...deeds].sort().join()}`).sort();
 }
 
+/** What a context says, in order, whatever the ids and times of what was just written. */
+function said(items: Context["items"]): readonly unknown[] {
+  return items.map(({ message }) => {
+    const {
+      timestamp: _timestamp,
+      details: _details,
+      ...rest
+    } = message as typeof message & { details?: unknown };
+    return "customType" in rest ? rest.content : rest;
+  });
+}
+
+/** Whether an item need not stay: it is neither pinned nor a user's newest, belongs to no pair, and is no compaction's own. */
+function isFree(context: Context): (item: Context["items"][number]) => boolean {
+  const newest = newestUser(context);
+  const pinned = new Set(context.pins);
+  return ({ entryId, origin, message }) => {
+    if (origin === "summary" || origin === "system" || origin === "retained") return false;
+    if (pinned.has(entryId) || entryId === newest || message.role === "system") return false;
+    if (message.role === "custom" && message.customType === initialContextType) return false;
+    return message.role !== "toolResult" && (message.role !== "assistant" || toolCalls(message).length === 0);
+  };
+}
+
 /** Checks what is promised of a compaction, and says how it ended. */
 function holds(compacted: Compacted): string {
   const { before, after, result, error, entriesBefore, leafBefore } = compacted;
@@ -73,6 +104,9 @@ function holds(compacted: Compacted): string {
     expect(after).toEqual(before);
     expect(compacted.session.tree.size).toBe(entriesBefore);
     expect(compacted.session.leafId).toBe(leafBefore);
+    if (SessileError.is(error, "IRREDUCIBLE") && error.details.reason === "nothing-to-summarize") {
+      expect(estimateOf({ ...before, items: before.items.filter(isFree(before)) })).toBeLessThanOrEqual(256);
+    }
     return result?.status ?? (error as SessileError).code;
   }
   expect(brokenPairs(after)).toBeLessThanOrEqual(brokenPairs(before));
@@ -85,6 +119,8 @@ function holds(compacted: Compacted): string {
   for (const pinned of before.pins) if (had.has(pinned)) expect(shown).toContain(pinned);
   expect(estimateOf(after)).toBeLessThan(estimateOf(before));
   expect(estimateOf(after)).toBe(result.tokensAfter);
+  const summary = result.status === "compacted" ? result.entry.summary : undefined;
+  expect(said(after.items)).toEqual(said(itemsAfter(before, compacted.plan as CompactionPlan, summary)));
   expect(after.model).toEqual(before.model);
   expect(after.usageSince).toBe(after.items.length);
   return result.status;

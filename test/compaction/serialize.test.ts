@@ -209,10 +209,10 @@ describe("serializeItems", () => {
     );
     const image = { type: "image" as const, data: "iVBORw0KGgo=".repeat(100), mimeType: "image/png" };
     expect(one({ role: "user", content: [{ type: "text", text: "See:" }, image], ...at })).toBe(
-      "[User]: See:\n[image image/png, about 900 bytes]",
+      "[User]: See:\n[image, image/png, 900 B]",
     );
     expect(one({ role: "user", content: [image, image, image], ...at }, { attachments: 1 })).toBe(
-      "[User]: [image image/png, about 900 bytes]\n[… 2 attachments left out …]",
+      "[User]: [image, image/png, 900 B]\n[… 2 attachments left out …]",
     );
   });
 

@@ -1,5 +1,11 @@
 import fc from "fast-check";
-import { describeResource, type LinkResource, resourceOf, type StoredResource } from "sessile/content";
+import {
+  describeImage,
+  describeResource,
+  type LinkResource,
+  resourceOf,
+  type StoredResource,
+} from "sessile/content";
 import { describe, expect, test } from "vitest";
 import { imageBlock, resource, textBlock } from "../arbitraries/messages.js";
 import { text } from "../arbitraries/values.js";
@@ -93,4 +99,9 @@ describe("resourceOf", () => {
   test("gives nothing for a block that only looks like an attachment", () => {
     expect(resourceOf({ type: "thinking", resource: image })).toBeUndefined();
   });
+});
+
+test("an image that is inline has a descriptor without an id, which its type cannot break", () => {
+  expect(describeImage({ mediaType: "image/png", size: 14_000 })).toBe("[image, image/png, 14 kB]");
+  expect(describeImage({ mediaType: "a, ]\n", size: 1 })).toBe("[image, a, _, 1 B]");
 });

@@ -1,33 +1,6 @@
 import { byRuns, byRunsCautiously, estimateMessageTokens } from "sessile/estimate";
 import { describe, expect, test } from "vitest";
-
-/** Between the sizes, time grows by less than the power 1.5 of the size; a busy machine is given three attempts. */
-const maxExponent = 1.5;
-const runs = 7;
-const attempts = 3;
-
-function leastMicroseconds(work: () => unknown): number {
-  let least = Number.POSITIVE_INFINITY;
-  for (let run = 0; run < runs; run++) {
-    const started = process.cpuUsage();
-    work();
-    const { user, system } = process.cpuUsage(started);
-    least = Math.min(least, user + system);
-  }
-  return least;
-}
-
-/** The power of the size that the time grows with, from a size to eight times as much. */
-function exponentOf<T>(size: number, make: (size: number) => T, work: (input: T) => unknown): number {
-  const [small, large] = [make(size), make(8 * size)];
-  work(small);
-  let least = Number.POSITIVE_INFINITY;
-  for (let attempt = 0; attempt < attempts && least >= maxExponent; attempt++) {
-    const grown = leastMicroseconds(() => work(large)) / leastMicroseconds(() => work(small));
-    least = Math.min(least, Math.log(grown) / Math.log(8));
-  }
-  return least;
-}
+import { exponentOf, growing, maxExponent } from "../support/growth.js";
 
 const shapes: readonly (readonly [string, string])[] = [
   ["one letter", "a"],
@@ -49,7 +22,7 @@ describe.each([
 ] as const)("%s takes time in proportion to a text of", (_, estimator) => {
   test.each(shapes)("%s", (_shape, unit) => {
     const make = (size: number) => unit.repeat(Math.ceil(size / unit.length));
-    expect(exponentOf(500_000, make, estimator)).toBeLessThan(maxExponent);
+    expect(exponentOf(growing(500_000), make, estimator)).toBeLessThan(maxExponent);
   });
 });
 
@@ -80,6 +53,8 @@ describe("estimateMessageTokens takes time in proportion to arguments that are",
       model: "m",
       timestamp: 0,
     });
-    expect(exponentOf(20_000, message, (each) => estimateMessageTokens(each))).toBeLessThan(maxExponent);
+    expect(exponentOf(growing(20_000), message, (each) => estimateMessageTokens(each))).toBeLessThan(
+      maxExponent,
+    );
   });
 });

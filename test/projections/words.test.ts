@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { bashText, describeInline, namePrefix, notShown } from "../../src/projections/words.js";
+import { bashText, namePrefix, notShown } from "../../src/projections/words.js";
 import { text } from "../arbitraries/values.js";
 
 describe("namePrefix", () => {
@@ -50,11 +50,6 @@ describe("bashText", () => {
 });
 
 describe("descriptors", () => {
-  test("of an inline image have no id", () => {
-    expect(describeInline({ mediaType: "image/png", size: 14_000 })).toBe("[image, image/png, 14 kB]");
-    expect(describeInline({ mediaType: "a, ]\n", size: 1 })).toBe("[image, a, _, 1 B]");
-  });
-
   test("say why there is no more", () => {
     expect(notShown("[x]", "it is gone")).toBe("[x] (not shown: it is gone)");
   });

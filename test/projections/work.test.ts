@@ -40,7 +40,7 @@ describe("reportOf", () => {
 describe("names", () => {
   test("an inline image's descriptor has no id", () => {
     expect(descriptor(work(image(1)))).toBe("[image shot-1.png, image/png, 100 B, res_0000000000000001]");
-    expect(descriptor({ ...work(image(1)), inline })).toBe("[image shot-1.png, image/png, 100 B]");
+    expect(descriptor({ ...work(image(1)), inline })).toBe("[image, image/png, 100 B]");
   });
 
   test("a name is told as a target takes text, or not at all", () => {

@@ -1,4 +1,5 @@
 import { integerOption } from "../../internal/arguments.js";
+import { untilAborted } from "../abort.js";
 import type { FileLedger, FileRecord } from "./records.js";
 
 /** Probes of {@link staleFiles} that run at a time. */
@@ -74,18 +75,4 @@ async function check(
   const { contentSha256 } = record;
   if (contentSha256 === undefined || now === "" || now.toLowerCase() === contentSha256) return undefined;
   return { record, reason: "changed" };
-}
-
-async function untilAborted(all: Promise<unknown>, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted();
-  let stop = (): void => undefined;
-  const aborted = new Promise<never>((_, reject) => {
-    stop = () => reject(signal.reason);
-  });
-  signal.addEventListener("abort", stop, { once: true });
-  try {
-    await Promise.race([all, aborted]);
-  } finally {
-    signal.removeEventListener("abort", stop);
-  }
 }

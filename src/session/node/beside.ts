@@ -1,13 +1,10 @@
 import { basename, dirname, join } from "node:path";
 import type { Disk } from "./disk.js";
 import type { SessionFinding, SessionFindingCode } from "./findings.js";
-import { type Holder, holderOf } from "./lock-file.js";
-import { isAlive, ownIdentity } from "./process-identity.js";
+import { foreignMs } from "./lock.js";
+import { readLockFile, whyDead } from "./lock-file.js";
 
 type Beside = Omit<SessionFinding, "severity">;
-
-/** A holder on another machine that has given no sign of life for so long counts as gone. */
-const foreignMs = 30_000;
 
 /**
  * What lies beside a session file and belongs to it: its lock, and what writers have left or put aside. Nothing is made or
@@ -36,7 +33,11 @@ const leftovers: readonly (readonly [RegExp, SessionFindingCode, string])[] = [
   [/^\.old-/, "OLD_FILE", "the file before its migration"],
   [/^\.tmp-/, "LEFTOVER_FILE", "a copy that was not finished"],
   [/^\.lock\.wait$/, "LEFTOVER_FILE", "a writer waits for the lock, or ended while it did"],
-  [/^\.lock\.stale-/, "LEFTOVER_FILE", "a stale lock, moved away by a writer that ended before it was done"],
+  [
+    /^\.lock\.stale-/,
+    "LEFTOVER_FILE",
+    "made by a writer that took a stale lock over, and ended before it was done",
+  ],
   [
     /^\.lock\.[0-9a-f-]{36}$/,
     "LEFTOVER_FILE",
@@ -50,33 +51,15 @@ function leftoverFinding(suffix: string): Beside | undefined {
 }
 
 function lockFinding(disk: Disk, path: string, ageMs: number): Beside | undefined {
-  const file = disk.open(path, "read");
+  const file = readLockFile(disk, path);
   if (file === undefined) return undefined;
-  let read: Holder | undefined;
-  try {
-    const bytes = new Uint8Array(4096);
-    read = holderOf(new TextDecoder().decode(bytes.subarray(0, file.readNow(bytes, 0))));
-  } finally {
-    file.close();
-  }
-  if (read === undefined) return { code: "LOCK_UNREADABLE", message: "the lock file names no holder" };
-  const { pid, host, since } = read;
+  if (file.holder === undefined) return { code: "LOCK_UNREADABLE", message: "the lock file names no holder" };
+  const { pid, host, since } = file.holder;
   const holder = { pid, host, since };
-  const gone = whyGone(read, ageMs);
+  const gone = whyDead(file.holder, () => ageMs, foreignMs);
   if (gone === undefined) {
     return { code: "LOCK_LIVE", message: `process ${pid} on ${host} holds the lock`, holder };
   }
   const message = `process ${pid} on ${host} held the lock, and ${gone}; the next writer takes it over`;
   return { code: "LOCK_STALE", message, holder };
-}
-
-/** Why a holder will not let go any more, as a writer would tell; undefined while it may. */
-function whyGone(holder: Holder, ageMs: number): string | undefined {
-  const own = ownIdentity();
-  if (holder.host !== own.host) {
-    return ageMs > foreignMs ? `gave no sign of life for ${Math.round(ageMs / 1000)} s` : undefined;
-  }
-  if (holder.bootId !== "" && own.bootId !== "" && holder.bootId !== own.bootId)
-    return "the machine was started anew";
-  return isAlive(holder) ? undefined : "has ended";
 }

@@ -9,6 +9,7 @@ import type { Session, SessionStore } from "../types.js";
 import { type Disk, nodeDisk } from "./disk.js";
 import { FileBackend } from "./file-backend.js";
 import { idOfFileName, storeDirectory } from "./layout.js";
+import { foreignMs } from "./lock.js";
 
 /** Options of {@link fileSessionStore}. */
 export interface FileSessionStoreOptions extends SessionStoreOptions {
@@ -86,7 +87,7 @@ function backendOf(options: FileSessionStoreOptions, disk: Disk): FileBackend {
     times: {
       waitMs: integerOption("lockWaitMs", options.lockWaitMs, 2000, 0),
       idleMs: 20,
-      foreignMs: 30_000,
+      foreignMs,
     },
     maxLineBytes: integerOption("maxLineBytes", options.maxLineBytes, defaultLimits.maxLineBytes, 1024),
     now: options.now ?? Date.now,

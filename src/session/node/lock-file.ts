@@ -108,14 +108,26 @@ export function removeDead(disk: Disk, path: string, foreignMs: number): LockFil
 }
 
 function isDead(disk: Disk, path: string, { holder, mtimeMs }: LockFile, foreignMs: number): boolean {
+  const age = () => ageOf(disk, path, mtimeMs);
+  if (holder === undefined) return age() > unreadableMs;
+  return whyDead(holder, age, foreignMs) !== undefined;
+}
+
+/**
+ * Why a holder will not let go any more; undefined while it may.
+ *
+ * @param age of its last sign of life, in milliseconds; asked where that is all there is to go by
+ */
+export function whyDead(holder: Holder, age: () => number, foreignMs: number): string | undefined {
   const self = ownIdentity();
-  if (holder === undefined) return ageOf(disk, path, mtimeMs) > unreadableMs;
-  if (own.has(holder.nonce)) return false;
-  if (holder.host !== self.host) return ageOf(disk, path, mtimeMs) > foreignMs;
-  if (holder.bootId !== "" && self.bootId !== "" && holder.bootId !== self.bootId) return true;
-  if (!isAlive(holder)) return true;
+  if (own.has(holder.nonce)) return undefined;
+  const silent = () => (age() > foreignMs ? "gives no sign of life" : undefined);
+  if (holder.host !== self.host) return silent();
+  if (holder.bootId !== "" && self.bootId !== "" && holder.bootId !== self.bootId)
+    return "the machine was started anew";
+  if (!isAlive(holder)) return "has ended";
   // Of another thread, which may have ended: its process says nothing of that, its signs of life do.
-  return holder.pid === self.pid && ageOf(disk, path, mtimeMs) > foreignMs;
+  return holder.pid === self.pid ? silent() : undefined;
 }
 
 /** Age of a file by the clock of its own file system, which may be another machine's. */
@@ -156,7 +168,7 @@ function putBack(disk: Disk, path: string, aside: string): void {
 }
 
 /** The holder that a lock file names; undefined where it says something else. */
-export function holderOf(text: string): Holder | undefined {
+function holderOf(text: string): Holder | undefined {
   try {
     const value: unknown = JSON.parse(text);
     if (!isRecord(value)) return undefined;

@@ -19,6 +19,8 @@ export interface LockTimes {
   readonly foreignMs: number;
 }
 
+/** By default a holder on another host counts as dead so long after its last sign of life. */
+export const foreignMs = 30_000;
 /** A holder gives a sign of life this often. */
 const heartbeatMs = 5000;
 /** The lock is looked at again when it was last seen this long ago. */

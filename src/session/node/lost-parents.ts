@@ -1,3 +1,4 @@
+import { rootOf } from "../tree/root-of.js";
 import { noRow, type TreeRows } from "../tree/rows.js";
 import type { SessionScan } from "./scan.js";
 
@@ -33,17 +34,4 @@ export function placesOfLostParents(scan: SessionScan, placing: OrphanPlacing): 
 /** The entry that the next one follows where this is the last one: a leaf entry says which. */
 function tipAfter(rows: TreeRows, row: number): number {
   return row !== noRow && rows.kind(row) === "leaf" ? rows.parent(row) : row;
-}
-
-/** The root above a row, with paths halved on the way. */
-function rootOf(above: Int32Array, start: number): number {
-  let row = start;
-  while (above[row] !== noRow) {
-    const next = above[row] as number;
-    const further = above[next] as number;
-    if (further === noRow) return next;
-    above[row] = further;
-    row = further;
-  }
-  return row;
 }

@@ -1,6 +1,6 @@
 /**
- * What `read` gives for each item, in order, so many of them at a time. What was read and is not asked for is let go; an error
- * comes in its place in the order.
+ * What `read` gives for each item, in order, so many of them at a time; the first alone, and one more with each that was asked
+ * for, since many who ask want only a few. What was read and is not asked for is let go; an error comes in its place in the order.
  */
 export async function* readAhead<T, R>(
   items: readonly T[],
@@ -9,6 +9,7 @@ export async function* readAhead<T, R>(
 ): AsyncGenerator<R, void, undefined> {
   const under: Promise<R>[] = [];
   let next = 0;
+  let given = 0;
   const start = () => {
     const result = read(items[next++] as T);
     // Where nobody comes to ask for it, a failure is no unhandled rejection.
@@ -17,10 +18,11 @@ export async function* readAhead<T, R>(
   };
   try {
     for (;;) {
-      while (next < items.length && under.length < ahead) start();
+      while (next < items.length && under.length < Math.min(ahead, given + 1)) start();
       const first = under.shift();
       if (first === undefined) return;
       yield await first;
+      given++;
     }
   } finally {
     await Promise.allSettled(under);

@@ -2,6 +2,7 @@ import { basename, dirname, resolve } from "node:path";
 import { SessileError } from "../../errors/index.js";
 import { integerOption, oneOfOption, stringArgument } from "../../internal/arguments.js";
 import { uuidv7 } from "../../internal/ids.js";
+import { assertTaken } from "../../internal/lost-bytes.js";
 import { isName, nameArgument } from "../../internal/names.js";
 import { storageError } from "../../internal/storage-error.js";
 import { isNewer } from "../codec/decode.js";
@@ -181,11 +182,14 @@ async function writeNew(disk: Disk, path: string, batches: AsyncIterable<Uint8Ar
   const temporary = `${path}.tmp-${crypto.randomUUID()}`;
   const file = disk.open(temporary, "create");
   if (file === undefined) throw new Error(`${temporary} is there already`);
+  let size = 0;
   try {
     try {
       for await (const bytes of batches) {
         for (let done = 0; done < bytes.length; ) done += file.append(bytes.subarray(done));
+        size += bytes.length;
       }
+      assertTaken(file.stat().size, size);
       await file.sync();
     } finally {
       file.close();

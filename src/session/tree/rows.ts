@@ -3,6 +3,7 @@ import type { LinePlace } from "../backend.js";
 import { type EntryHead, timestampOf } from "../codec/head.js";
 import { type EntryKey, keyOf } from "./entry-key.js";
 import { KeyIndex, noRow } from "./key-index.js";
+import { rootOf } from "./root-of.js";
 
 export { noRow } from "./key-index.js";
 
@@ -138,24 +139,12 @@ export class TreeRows {
     const orphans: number[] = [];
     const cycles: number[] = [];
     if (this.#unplaced.length === 0) return { orphans, cycles };
-    // Union-find over the parents: the root above a row, with paths halved on the way.
     const above = this.#parents.copy();
-    const rootOf = (start: number): number => {
-      let row = start;
-      while (above[row] !== noRow) {
-        const next = above[row] as number;
-        const further = above[next] as number;
-        if (further === noRow) return next;
-        above[row] = further;
-        row = further;
-      }
-      return row;
-    };
     for (const { row, parentId } of this.#unplaced) {
       const parent = this.#index.row(parentId);
       if (parent === noRow) {
         orphans.push(row);
-      } else if (rootOf(parent) === row) {
+      } else if (rootOf(above, parent) === row) {
         cycles.push(row);
       } else {
         this.#parents.set(row, parent);

@@ -2,36 +2,9 @@ import { fileLedger, ledgerDetails, ledgerText, stripLedgerText } from "sessile/
 import { contextOf } from "sessile/content";
 import { describe, expect, test } from "vitest";
 import { operationsOfPatch } from "../../../src/compaction/ledger/patch.js";
+import { exponentOf, growing, maxExponent } from "../../support/growth.js";
 import { actTools, messagesOf, summaryItem } from "./arbitraries.js";
 import type { Act } from "./naive.js";
-
-/** Between the sizes, time grows by less than the power 1.5 of the size; a busy machine is given three attempts. */
-const maxExponent = 1.5;
-const runs = 7;
-const attempts = 3;
-
-function leastMicroseconds(work: () => unknown): number {
-  let least = Number.POSITIVE_INFINITY;
-  for (let run = 0; run < runs; run++) {
-    const started = process.cpuUsage();
-    work();
-    const { user, system } = process.cpuUsage(started);
-    least = Math.min(least, user + system);
-  }
-  return least;
-}
-
-/** The power of the size that the time grows with, from a size to eight times as much. */
-function exponentOf<T>(size: number, make: (size: number) => T, work: (input: T) => unknown): number {
-  const [small, large] = [make(size), make(8 * size)];
-  work(small);
-  let least = Number.POSITIVE_INFINITY;
-  for (let attempt = 0; attempt < attempts && least >= maxExponent; attempt++) {
-    const grown = leastMicroseconds(() => work(large)) / leastMicroseconds(() => work(small));
-    least = Math.min(least, Math.log(grown) / Math.log(8));
-  }
-  return least;
-}
 
 const done = (operation: Act["operation"], path: string, to = path): Act => ({
   operation,
@@ -72,7 +45,7 @@ describe("a ledger takes time in proportion to calls that", () => {
   test.each(shapes)("%s", (_, make) => {
     const context = (size: number) => contextOf(messagesOf(make(size)));
     const work = (input: ReturnType<typeof context>) => fileLedger(input, { cwd: "/w", tools: actTools });
-    expect(exponentOf(12_500, context, work)).toBeLessThan(maxExponent);
+    expect(exponentOf(growing(12_500), context, work)).toBeLessThan(maxExponent);
   });
 });
 
@@ -83,7 +56,7 @@ test("a stored ledger is read, written and told in proportion to its files", () 
     return fileLedger({ items: [summaryItem(ledgerDetails(ledger))] });
   };
   const ledgers = (size: number) => fileLedger(make(size), { cwd: "/w", tools: actTools });
-  expect(exponentOf(12_500, ledgers, work)).toBeLessThan(maxExponent);
+  expect(exponentOf(growing(12_500), ledgers, work)).toBeLessThan(maxExponent);
 });
 
 describe("a summary is stripped in proportion to", () => {
@@ -93,9 +66,9 @@ describe("a summary is stripped in proportion to", () => {
     ["beginnings of blocks", "\n<read-files>\n"],
     ["spaces", " "],
   ])("%s", (_, unit) => {
-    expect(exponentOf(500_000, (size) => unit.repeat(size / unit.length), stripLedgerText)).toBeLessThan(
-      maxExponent,
-    );
+    expect(
+      exponentOf(growing(500_000), (size) => unit.repeat(size / unit.length), stripLedgerText),
+    ).toBeLessThan(maxExponent);
   });
 });
 
@@ -105,8 +78,8 @@ describe("a patch is read in proportion to", () => {
     ["spaces", " "],
     ["lines", "\n"],
   ])("%s", (_, unit) => {
-    expect(exponentOf(500_000, (size) => unit.repeat(size / unit.length), operationsOfPatch)).toBeLessThan(
-      maxExponent,
-    );
+    expect(
+      exponentOf(growing(500_000), (size) => unit.repeat(size / unit.length), operationsOfPatch),
+    ).toBeLessThan(maxExponent);
   });
 });
