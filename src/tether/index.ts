@@ -1,0 +1,49 @@
+/**
+ * Frames between a host and an agent, with images in both directions: schemas of the wire, limits, a ring, MCP's tools, and the
+ * way into a session and out of it. No sockets.
+ *
+ * @module tether
+ */
+export { tetherLimits } from "../limits/index.js";
+export { assistantDelta, assistantDone, type FrameOptions, tetherImage, userMessageFrame } from "./build.js";
+export {
+  type CheckedFrame,
+  type CheckedUserMessage,
+  checkFrame,
+  type FrameImage,
+  readFrame,
+} from "./check.js";
+export {
+  type FinishedTurn,
+  type FinishTurnOptions,
+  finishTurn,
+  type LeftReason,
+  type OutgoingImages,
+  type OutgoingOptions,
+  outgoingImages,
+  producedImages,
+} from "./egress.js";
+export type {
+  AssistantDeltaFrame,
+  AssistantDeltaPayload,
+  AssistantDoneFrame,
+  AssistantDonePayload,
+  SequencedFrame,
+  TetherFrame,
+  TetherImage,
+  TetherSession,
+  TetherUser,
+  UserMessageFrame,
+  UserMessagePayload,
+} from "./frame.js";
+export { receiveMessage } from "./ingress.js";
+export {
+  readTetherSend,
+  type TetherReadResult,
+  type TetherSend,
+  tetherReadResult,
+  tetherSendTool,
+} from "./mcp.js";
+export { type FrameQuery, type FrameReading, FrameRing, type FrameRingOptions } from "./ring.js";
+export { tetherSessionId } from "./session-id.js";
+export { imageCharacters, windowContext } from "./window.js";
