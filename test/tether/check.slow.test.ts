@@ -38,7 +38,7 @@ const hostile: readonly (readonly [string, (size: number) => string])[] = [
   [
     "keys",
     (size) =>
-      framed(Object.fromEntries(Array.from({ length: size / 20 }, (_, at) => [`key number ${at}`, 1]))),
+      framed(Object.fromEntries(Array.from({ length: size / 80 }, (_, at) => [`key number ${at}`, 1]))),
   ],
   ["white space", repeated(" ", (middle) => middle + framed({ text: "" }))],
 ];

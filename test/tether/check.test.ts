@@ -265,7 +265,7 @@ describe("limits", () => {
         const { code, details } = refusal(() => checkFrame(sent));
         if (expected.length === 0) expect(code).toBe("INVALID_MESSAGE");
         else {
-          const { violations } = details as { violations: object[] };
+          const { violations } = details as unknown as { readonly violations: readonly object[] };
           expect(violations).toHaveLength(expected.length);
           expect(violations).toEqual(expect.arrayContaining(expected));
         }
