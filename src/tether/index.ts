@@ -36,6 +36,7 @@ export type {
   UserMessageFrame,
   UserMessagePayload,
 } from "./frame.js";
+export type { FrameQuery } from "./frame-query.js";
 export { receiveMessage } from "./ingress.js";
 export {
   readTetherSend,
@@ -44,6 +45,6 @@ export {
   tetherReadResult,
   tetherSendTool,
 } from "./mcp.js";
-export { type FrameQuery, type FrameReading, FrameRing, type FrameRingOptions } from "./ring.js";
+export { type FrameReading, FrameRing, type FrameRingOptions } from "./ring.js";
 export { tetherSessionId } from "./session-id.js";
 export { imageCharacters, windowContext } from "./window.js";
