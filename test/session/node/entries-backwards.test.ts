@@ -78,7 +78,7 @@ describe("a page of a long file", () => {
     }
   });
 
-  test("ends early where its lines are many bytes, and passes over what is too long without keeping it", async () => {
+  test("ends early where its lines are many bytes, and passes over what is too long", async () => {
     const wide = "x".repeat(100_000);
     const entries = [
       custom("a"),
