@@ -26,6 +26,8 @@ const given: Readonly<Record<string, string>> = {
   client: "any",
   model: "string",
   bytes: "Uint8Array",
+  body: "Uint8Array",
+  ring: 'import("sessile/tether").FrameRing',
   headerLine: "string",
   error: "unknown",
   generate: 'import("sessile/compaction").Generate',
