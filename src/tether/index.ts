@@ -34,6 +34,7 @@ export type {
   UserMessageFrame,
   UserMessagePayload,
 } from "./frame.js";
+export type { FrameQuery } from "./frame-query.js";
 export { receiveMessage } from "./ingress.js";
 export {
   readTetherSend,
@@ -42,6 +43,6 @@ export {
   tetherReadResult,
   tetherSendTool,
 } from "./mcp.js";
-export { type FrameQuery, type FrameReading, FrameRing, type FrameRingOptions } from "./ring.js";
+export { type FrameReading, FrameRing, type FrameRingOptions } from "./ring.js";
 export { tetherSessionId } from "./session-id.js";
 export { imageCharacters, windowContext } from "./window.js";
