@@ -35,6 +35,10 @@ import { WholeLines } from "./support/whole-lines.js";
 const program = fileURLToPath(import.meta.url);
 const modelName = "claude-opus-5-5";
 const instance = "agent";
+/** Five images of 10 MiB, which are too many and too much, still get an answer in words. */
+const maxLineBytes = 72 * 2 ** 20;
+/** A whole frame and what MCP has around it. */
+const maxBodyBytes = tetherLimits.maxWireBytes + 64 * 1024;
 
 const { values: given } = parseArgs({
   options: {
@@ -48,11 +52,6 @@ else if (given.http) await serveHttp(given.dir);
 else await tellStory();
 
 // The server.
-
-/** The seed's most, five images of 10 MiB, is still to be answered with words; who writes more than this is not talking sense. */
-const maxLineBytes = 72 * 2 ** 20;
-/** A whole frame and what MCP has around it. */
-const maxBodyBytes = tetherLimits.maxWireBytes + 64 * 1024;
 
 async function serveStdio(dir: string): Promise<void> {
   const lines = new WholeLines(maxLineBytes);
