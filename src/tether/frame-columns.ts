@@ -1,18 +1,29 @@
 import type { SequencedFrame, TetherFrame } from "./frame.js";
 
-const firstCapacity = 64;
+const mostAtFirst = 1024;
 
 /**
  * Frames in their order, taken at one end and dropped at the other: circular columns, whose length is a power of two, so that
  * neither end moves the rest. Places count from the oldest frame, which is at 0.
  */
 export class FrameColumns {
-  #frames: (TetherFrame | undefined)[] = new Array(firstCapacity);
-  #numbers = new Float64Array(firstCapacity);
-  #sizes = new Float64Array(firstCapacity);
-  #mask = firstCapacity - 1;
+  #frames: (TetherFrame | undefined)[];
+  // Plain arrays, since typed ones cost more to make than a thousand appends.
+  #numbers: number[];
+  #sizes: number[];
+  #mask: number;
   #start = 0;
   #length = 0;
+
+  /** @param expected how many frames there may be; room for the first thousand is made at once */
+  constructor(expected: number) {
+    let capacity = 1;
+    while (capacity < expected && capacity < mostAtFirst) capacity *= 2;
+    this.#frames = new Array(capacity);
+    this.#numbers = new Array(capacity);
+    this.#sizes = new Array(capacity);
+    this.#mask = capacity - 1;
+  }
 
   get length(): number {
     return this.#length;
@@ -74,8 +85,8 @@ export class FrameColumns {
   #grow(): void {
     const capacity = 2 * this.#frames.length;
     const frames: (TetherFrame | undefined)[] = new Array(capacity);
-    const numbers = new Float64Array(capacity);
-    const sizes = new Float64Array(capacity);
+    const numbers: number[] = new Array(capacity);
+    const sizes: number[] = new Array(capacity);
     for (let place = 0; place < this.#length; place++) {
       frames[place] = this.frameAt(place);
       numbers[place] = this.seqAt(place);

@@ -1,8 +1,7 @@
 import { describe, integerArgument, integerOption } from "../internal/arguments.js";
-import { isRecord } from "../internal/shape.js";
 import type { SequencedFrame, TetherFrame } from "./frame.js";
 import { FrameColumns } from "./frame-columns.js";
-import { type CheckedQuery, checkQuery, checkSession, type FrameQuery } from "./frame-query.js";
+import { type CheckedQuery, checkQuery, type FrameQuery } from "./frame-query.js";
 import { payloadBytes } from "./payload-bytes.js";
 import { Waiters } from "./waiters.js";
 
@@ -55,7 +54,7 @@ const greatestRestored = 2 ** 52;
 export class FrameRing {
   readonly #maxFrames: number;
   readonly #maxBytes: number;
-  readonly #held = new FrameColumns();
+  readonly #held: FrameColumns;
   readonly #waiters = new Waiters();
   #bytes = 0;
   #lastSeq = 0;
@@ -63,10 +62,11 @@ export class FrameRing {
   constructor({ maxFrames, maxBytes, frames = [] }: FrameRingOptions = {}) {
     this.#maxFrames = integerOption("maxFrames", maxFrames, 1000, 1);
     this.#maxBytes = integerOption("maxBytes", maxBytes, 128 * 2 ** 20, 1);
+    this.#held = new FrameColumns(this.#maxFrames);
     let at = 0;
     for (const frame of frames) {
       const name = `frames[${at++}]`;
-      checkFrameShape(name, frame);
+      if (!isFrame(frame)) throw notAFrame(name, frame);
       this.#take(frame, integerArgument(`${name}.seq`, frame.seq, this.#lastSeq + 1, greatestRestored));
     }
   }
@@ -93,7 +93,7 @@ export class FrameRing {
    * @throws TypeError for what is no frame, or a payload that holds itself; the ring stays as it was
    */
   append(frame: TetherFrame): number {
-    checkFrameShape("frame", frame);
+    if (!isFrame(frame)) throw notAFrame("frame", frame);
     const seq = this.#lastSeq + 1;
     this.#take(frame, seq);
     this.#waiters.tell(frame, seq);
@@ -162,9 +162,14 @@ export class FrameRing {
   }
 }
 
-function checkFrameShape(name: string, frame: unknown): void {
-  if (!isRecord(frame) || typeof frame.type !== "string") {
-    throw new TypeError(`${name}: expected a frame with a type, got ${describe(frame)}`);
-  }
-  checkSession(`${name}.session`, frame.session);
+function isFrame(value: TetherFrame | null | undefined): boolean {
+  return (
+    typeof value?.type === "string" &&
+    typeof value.session?.channel === "string" &&
+    typeof value.session.id === "string"
+  );
+}
+
+function notAFrame(name: string, value: unknown): TypeError {
+  return new TypeError(`${name}: expected a frame with a type, a channel and an id, got ${describe(value)}`);
 }
