@@ -1,10 +1,12 @@
 import { execFile } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type Anthropic from "@anthropic-ai/sdk";
 import { sniff } from "sessile/media";
-import { tetherImage } from "sessile/tether";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type LocalProvider, startLocalProvider } from "../../examples/support/local-provider.js";
 import { root } from "../../scripts/entries.mjs";
@@ -188,7 +190,9 @@ describe.each<Over>(["stdio", "http"])("an MCP host over %s", (over) => {
     expect(text).toBe("32 x 24");
     expect(imagesSent()).toEqual([wire(kept).data]);
     expect(textSent()).toContain("What is attached?");
-    expect(textSent()).toMatch(/64 x 48 pixels; not shown: its bytes are no longer stored/);
+    expect(textSent()).toMatch(
+      /\[image, image\/png, 94 B, res_\w+\] \(not shown: its bytes are no longer stored\)/,
+    );
     expect(second.errors()).toMatch(/^missing: /m);
     const { done } = await ask(second.client, { text: "Show 1, 2 as a chart." });
     expect(done.payload.images).toEqual([{ _mcp_index: 0 }]);
@@ -244,10 +248,18 @@ describe.each<Over>(["stdio", "http"])("an MCP host over %s", (over) => {
   it("20. Size validation: a whole frame at its limits goes through, and a byte more does not", {
     timeout,
   }, async () => {
-    const images = [wire(pngOf(10 * mebibyte, 1)), wire(pngOf(10 * mebibyte, 2))];
-    const { text } = await ask(host.client, { text: "What is attached?", images }, { session_id: "twenty" });
-    expect(text).toMatch(/^An image of 2 x 3 pixels: res_\w+\. An image of 2 x 3 pixels: res_\w+\.$/);
-    expect(imagesSent()).toEqual(images.map(({ data }) => data));
+    const images = [pngOf(10 * mebibyte, 1), pngOf(10 * mebibyte, 2)];
+    const session = { session_id: "twenty" };
+    const { done } = await ask(
+      host.client,
+      { text: "Keep these.", images: images.map((one) => wire(one)) },
+      session,
+    );
+    // This model takes no such images, and is told of them in words; they are stored all the same.
+    expect(done.payload).toEqual({ text: "That is not in my script." });
+    expect(textSent()).toMatch(/\[image, image\/png, 10\.5 MB, res_\w+\] \(not shown: /);
+    const stored = blobsIn(dir).map((name) => readFileSync(join(dir, "sessions", "blobs", name)));
+    for (const image of images) expect(stored.some((one) => one.equals(image))).toBe(true);
     const more = await send({ text: "More.", images: [wire(pngOf(10 * mebibyte + 1))] });
     expect(jsonOf(more).message).toBe("images[0] too large: 10485761 bytes (max 10485760)");
   });
@@ -358,11 +370,17 @@ describe("the MCP server example", () => {
   });
 
   it("ends with an exit code of 1 when something is off", { timeout }, async () => {
-    // A provider that says nothing of use: what is refused is still refused, and nothing else is as it should be.
-    const { code, stdout } = await demo({
-      ANTHROPIC_API_KEY: "none",
-      ANTHROPIC_BASE_URL: "http://127.0.0.1:1",
+    // A provider that refuses: the answers say so, and nothing but what the server refuses itself is as it should be.
+    const refusing = createServer((_request, response) => {
+      response.writeHead(400, { "content-type": "application/json" }).end('{"type":"error"}');
     });
+    refusing.listen(0, "127.0.0.1");
+    await once(refusing, "listening");
+    const { port } = refusing.address() as AddressInfo;
+    const url = `http://127.0.0.1:${port}`;
+    const { code, stdout } = await demo({ ANTHROPIC_API_KEY: "none", ANTHROPIC_BASE_URL: url });
+    refusing.close();
+    expect(stdout).toContain("I could not answer: 400");
     expect(code).toBe(1);
     expect(stdout).toContain("FAIL the answer has one image");
   });
