@@ -101,15 +101,15 @@ describe("tetherFrameSchema", () => {
 
 describe("the schemas of payloads", () => {
   it("accept what the frame's schema accepts of them", () => {
-    const schemas: Readonly<Record<string, z.ZodType>> = {
-      "user.message": userMessagePayloadSchema,
-      "assistant.delta": assistantDeltaPayloadSchema,
-      "assistant.done": assistantDonePayloadSchema,
-    };
+    const schemas = new Map<unknown, z.ZodType>([
+      ["user.message", userMessagePayloadSchema],
+      ["assistant.delta", assistantDeltaPayloadSchema],
+      ["assistant.done", assistantDonePayloadSchema],
+    ]);
     fc.assert(
       fc.property(mutationOf(tetherFrame), (value) => {
-        if (!isRecord(value) || !Object.hasOwn(schemas, String(value.type))) return;
-        const schema = schemas[String(value.type)] as z.ZodType;
+        const schema = isRecord(value) ? schemas.get(value.type) : undefined;
+        if (!isRecord(value) || schema === undefined) return;
         const frame = { ...envelope, type: value.type, payload: value.payload };
         expect(schema.safeParse(value.payload).success).toBe(tetherFrameSchema.safeParse(frame).success);
       }),
