@@ -27,6 +27,7 @@ const given: Readonly<Record<string, string>> = {
   model: "string",
   bytes: "Uint8Array",
   body: "Uint8Array",
+  ring: 'import("sessile/tether").FrameRing',
   headerLine: "string",
   error: "unknown",
   generate: 'import("sessile/compaction").Generate',
