@@ -38,11 +38,10 @@ const wire = (bytes: Uint8Array, media_type = "image/png") => ({
 
 /** The base64 of the images that the model was sent last, oldest first. */
 function imagesSent(): readonly string[] {
-  const blocks = (provider.requests.at(-1)?.messages ?? []).flatMap(({ content }) => content);
+  const messages = provider.requests.at(-1)?.messages ?? [];
+  const blocks = messages.flatMap(({ content }) => (typeof content === "string" ? [] : content));
   return blocks.flatMap((block) =>
-    typeof block !== "string" && block.type === "image" && block.source.type === "base64"
-      ? [block.source.data]
-      : [],
+    block.type === "image" && block.source.type === "base64" ? [block.source.data] : [],
   );
 }
 
