@@ -135,7 +135,7 @@ describe("examples in the documentation", () => {
 
   it.each(promises)("gives what it promises at $place: $value", async ({ code, expression, value }) => {
     const before = code.slice(0, code.indexOf(expression)).replace(/^import.*$/gm, "");
-    // A name may stand in two modules, such as that of limits.
+    // A name that two subpaths pass on is the same thing in both.
     const names = [...new Set(modules.flatMap((module) => module.names))];
     const loaded = await Promise.all(entries.map(({ source }) => import(join(root, source))));
     const values = Object.assign({}, ...loaded) as Record<string, unknown>;
