@@ -64,6 +64,18 @@ describe("payloadBytes", () => {
     let shared: unknown = "";
     for (let level = 0; level < 40; level++) shared = [shared, shared];
     expect(payloadBytes(shared)).toBe(32 * (2 ** 41 - 1));
+    // Wide, so that it is large before it is deep.
+    for (const isList of [true, false]) {
+      let wide: unknown = 0;
+      let bytes = 32;
+      for (let level = 0; level < 8; level++) {
+        wide = isList
+          ? Array(50).fill(wide)
+          : Object.fromEntries(Array.from({ length: 50 }, (_, at) => [`k${at}`, wide]));
+        bytes = 32 + 50 * bytes + (isList ? 0 : 10 * 2 + 40 * 3);
+      }
+      expect(payloadBytes(wide)).toBe(bytes);
+    }
   });
 
   test("counts binary data by its length, small and large", () => {
