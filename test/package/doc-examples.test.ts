@@ -26,6 +26,7 @@ const given: Readonly<Record<string, string>> = {
   client: "any",
   model: "string",
   bytes: "Uint8Array",
+  body: "Uint8Array",
   headerLine: "string",
   error: "unknown",
   generate: 'import("sessile/compaction").Generate',
