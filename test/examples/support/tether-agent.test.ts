@@ -1,5 +1,6 @@
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { resourcesIn } from "sessile/attachments";
 import { assistantMessage, type Context, type ToolCall, userMessage } from "sessile/content";
 import { type Session, toolStarted } from "sessile/session";
 import {
@@ -17,7 +18,7 @@ import { imageTools } from "../../../examples/support/image-tools.js";
 import { messageText } from "../../../examples/support/message-text.js";
 import type { Model } from "../../../examples/support/model.js";
 import { type AnswerFrame, tetherAgent } from "../../../examples/support/tether-agent.js";
-import { base64, gif, type image, pdf, png } from "../../attachments/samples.js";
+import { base64, gif, pdf, png } from "../../attachments/samples.js";
 import { temporaryDirectory } from "../../session/node/temporary-directory.js";
 import { pngOf, to } from "../../tether/samples.js";
 
@@ -248,12 +249,10 @@ describe("tetherAgent", () => {
     await all(agentAt(dir, saying()).answer(message("See", [png(4, 5)])));
     const its = saying();
     await all(agentAt(dir, its).answer(message("Again")));
-    const [first] = its.contexts[0]?.items ?? [];
-    expect(JSON.stringify(first?.message)).toContain('"mediaType":"image/png"');
-    const [block] = (
-      first?.message as { content: [unknown, { resource: ReturnType<typeof image> }] }
-    ).content.slice(1) as [{ resource: ReturnType<typeof image> }];
-    expect((await outgoingImages([block.resource], agentHome(dir))).images).toEqual([tetherImage(png(4, 5))]);
+    const [shown] = resourcesIn({ items: its.contexts[0]?.items ?? [] });
+    expect(shown).toMatchObject({ kind: "image", mediaType: "image/png", width: 4, height: 5 });
+    const { images } = await outgoingImages(shown === undefined ? [] : [shown], agentHome(dir));
+    expect(images).toEqual([tetherImage(png(4, 5))]);
   });
 
   it("gives the model the newest part of a long conversation, in which an image counts 2000 characters", async () => {
@@ -307,7 +306,7 @@ describe("imageTools", () => {
     const results = its.contexts[1]?.items.flatMap(({ message }) =>
       message.role === "toolResult" ? [message] : [],
     );
-    return { done: frames.at(-1), result: results?.[0] };
+    return { done: frames.at(-1), result: results?.at(-1) };
   }
 
   it("send a file's image along with the answer, whatever it is called", async () => {
