@@ -14,15 +14,13 @@ export {
   readFrame,
 } from "./check.js";
 export {
-  type FinishedTurn,
-  type FinishTurnOptions,
-  finishTurn,
   type LeftReason,
+  type OutgoingImage,
   type OutgoingImages,
   type OutgoingOptions,
   outgoingImages,
-  producedImages,
 } from "./egress.js";
+export { type FinishedTurn, type FinishTurnOptions, finishTurn, producedImages } from "./finish-turn.js";
 export type {
   AssistantDeltaFrame,
   AssistantDeltaPayload,
