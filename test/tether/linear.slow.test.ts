@@ -42,7 +42,7 @@ describe("windowContext takes time in proportion to a context", () => {
     const make = (size: number) => contextOf(rounds(size, isTogether));
     const work = (context: ReturnType<typeof make>) =>
       windowContext(context, Math.floor(context.items.length * 10 * part));
-    expect(exponentOf(growing(20_000), make, work)).toBeLessThan(maxExponent);
+    expect(exponentOf(growing(4_000), make, work)).toBeLessThan(maxExponent);
   });
 });
 
@@ -57,7 +57,7 @@ describe("payloadBytes takes time in proportion to a payload", () => {
     ["that shares its parts", (size) => Array.from({ length: size }).reduce((inner) => [inner, inner], "x")],
   ];
   test.each(payloads)("%s", (_, make) => {
-    expect(exponentOf(growing(50_000), make, payloadBytes)).toBeLessThan(maxExponent);
+    expect(exponentOf(growing(8_000), make, payloadBytes)).toBeLessThan(maxExponent);
   });
 
   test("and none at all to the length of a text", () => {
