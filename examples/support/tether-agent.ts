@@ -72,10 +72,8 @@ export function tetherAgent(options: TetherAgentOptions): TetherAgent {
       const msgId = `re:${msg_id ?? randomUUID()}`;
       const { frames, push, end } = stream<AnswerFrame>();
       const turn = async () => {
-        const stop = AbortSignal.any([
-          AbortSignal.timeout(options.maxTurnMs ?? 300_000),
-          ...(signal === undefined ? [] : [signal]),
-        ]);
+        const late = AbortSignal.timeout(options.maxTurnMs ?? 300_000);
+        const stop = signal === undefined ? late : AbortSignal.any([late, signal]);
         const say = (text: string) => push(assistantDelta(to, text, { msgId }));
         try {
           await using session = await openOrCreate(home.sessions, idOf(message), resolve(dir));
@@ -86,7 +84,8 @@ export function tetherAgent(options: TetherAgentOptions): TetherAgent {
           await rounds(session, options, say, stop);
           push(await doneFrame(session, message, home, msgId));
         } catch (error) {
-          push(assistantDone(to, stop.aborted ? stopped : failure(error), undefined, { msgId }));
+          const text = late.aborted || signal?.aborted === true ? stopped : failure(error);
+          push(assistantDone(to, text, undefined, { msgId }));
         }
         end();
       };
@@ -112,6 +111,7 @@ async function rounds(
   signal: AbortSignal,
 ): Promise<void> {
   for (let round = 0; round < maxRounds; round++) {
+    signal.throwIfAborted();
     const context = windowContext(await session.context(), maxCharacters);
     // A failure is kept as an answer that failed: later turns know of it, and no provider is sent it.
     const message = await model
