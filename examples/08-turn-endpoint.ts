@@ -130,7 +130,12 @@ async function talk(client: TurnClient, provider: LocalProvider, dir: string): P
   check("begins where the tip was moved to", await moved.json(), { leafId: asked?.id });
   await client.turn("Never mind.");
   const { entries } = await client.session();
-  check("two entries follow the first", entries.filter(({ parentId }) => parentId === asked?.id).length > 1);
+  const following = entries.filter(({ parentId, role }) => parentId === asked?.id && role !== undefined);
+  check(
+    "two messages follow the first",
+    following.map(({ role }) => role),
+    ["assistant", "user"],
+  );
 
   console.log("\nStrangers");
   const bare = await fetch(`${client.origin}/api/harness/session`);

@@ -66,5 +66,7 @@ function drain(request: IncomingMessage, { lingerBytes, lingerMs }: TurnLimits):
       if (left < 0) done();
     });
     request.once("end", done).once("close", done).once("error", done);
+    // Whoever read it before has stopped it.
+    setImmediate(() => request.resume());
   });
 }

@@ -73,7 +73,7 @@ async function answer(
   onEntry(entry);
   if (errors.length > 0) events.send("warning", { failed: errors.map(named) });
   const onText = (text: string) => events.send("delta", { text });
-  const outcome = await runTurn({
+  const outcome: readonly [event: string, data: unknown] = await runTurn({
     session,
     blobs: places.blobs,
     model: places.model,
@@ -84,8 +84,8 @@ async function answer(
     onText,
     onEntry,
   }).then(
-    () => ["done", { leafId: session.leafId }] as const,
-    (error: unknown) => ["error", { error: failureOf(error).body }] as const,
+    () => ["done", { leafId: session.leafId }],
+    (error: unknown) => ["error", { error: failureOf(error).body }],
   );
   // Before the client is told, so that it finds the way free for its next one.
   turn.end();

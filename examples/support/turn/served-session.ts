@@ -57,12 +57,14 @@ export class ServedSession implements AsyncDisposable {
       ended = resolve;
     });
     const timer = setTimeout(() => abort.abort(tooLong(turnMs)), turnMs);
-    this.#running = { abort, ended: done };
+    const running = { abort, ended: done };
+    this.#running = running;
     return {
       signal: abort.signal,
       end: () => {
         clearTimeout(timer);
-        this.#running = undefined;
+        // Called twice, it does not end the one that has begun since.
+        if (this.#running === running) this.#running = undefined;
         ended();
       },
     };
@@ -127,7 +129,7 @@ export class ServedSession implements AsyncDisposable {
 }
 
 function aborted(): HttpFailure {
-  return new HttpFailure(499, { code: "ABORTED", message: "the turn was aborted" });
+  return new HttpFailure(409, { code: "ABORTED", message: "the turn was aborted" });
 }
 
 function tooLong(turnMs: number): HttpFailure {

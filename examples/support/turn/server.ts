@@ -85,8 +85,13 @@ export async function startTurnServer(options: TurnServerOptions): Promise<TurnS
   );
   server.maxConnections = connections;
   server.setTimeout(idleMs);
-  server.listen(options.port ?? 0, "127.0.0.1");
-  await once(server, "listening");
+  try {
+    server.listen(options.port ?? 0, "127.0.0.1");
+    await once(server, "listening");
+  } catch (error) {
+    await served[Symbol.asyncDispose]();
+    throw error;
+  }
   const { port } = server.address() as AddressInfo;
   const origin = `http://127.0.0.1:${port}`;
 
@@ -108,11 +113,12 @@ export async function startTurnServer(options: TurnServerOptions): Promise<TurnS
     token,
     url: `${origin}/#${token}`,
     async [Symbol.asyncDispose]() {
+      const closed = once(server, "close");
       server.close();
       // The turn that runs ends with its last entry written, and its client is told, before anything is cut off.
       await served[Symbol.asyncDispose]();
       server.closeAllConnections();
-      if (server.listening) await once(server, "close");
+      await closed;
     },
   };
 }
