@@ -43,11 +43,14 @@ export async function runTurn(options: RunTurnOptions): Promise<void> {
   throw new HttpFailure(502, { code: "TOO_MANY_ROUNDS", message });
 }
 
+/** Characters of a reply that broke off. */
+const maxKept = 2 ** 20;
+
 async function reply(options: RunTurnOptions) {
   const { session, model, maker, signal, onText } = options;
   let said = "";
   const hear = (text: string) => {
-    said += text;
+    if (said.length < maxKept) said += text;
     onText(text);
   };
   const context = await session.context();
