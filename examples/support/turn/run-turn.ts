@@ -54,6 +54,7 @@ async function reply(options: RunTurnOptions) {
     onText(text);
   };
   const context = await session.context();
+  signal.throwIfAborted();
   try {
     return await model.generate(context, { signal, onText: hear });
   } catch (error) {

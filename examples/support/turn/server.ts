@@ -107,18 +107,24 @@ export async function startTurnServer(options: TurnServerOptions): Promise<TurnS
     await routeOf(request)(request, response, places);
   }
 
+  async function close(): Promise<void> {
+    const closed = once(server, "close");
+    server.close();
+    // The turn that runs ends with its last entry written, and its client is told, before anything is cut off.
+    await served[Symbol.asyncDispose]();
+    server.closeAllConnections();
+    await closed;
+  }
+  let closing: Promise<void> | undefined;
+
   return {
     origin,
     port,
     token,
     url: `${origin}/#${token}`,
-    async [Symbol.asyncDispose]() {
-      const closed = once(server, "close");
-      server.close();
-      // The turn that runs ends with its last entry written, and its client is told, before anything is cut off.
-      await served[Symbol.asyncDispose]();
-      server.closeAllConnections();
-      await closed;
+    [Symbol.asyncDispose]() {
+      closing ??= close();
+      return closing;
     },
   };
 }
