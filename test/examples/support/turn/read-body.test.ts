@@ -121,7 +121,8 @@ describe("the body of a turn", () => {
   it("may be cut off, and the server answers others", async () => {
     {
       using raw = await RawHttp.open(served.server.port);
-      raw.write(...head("Content-Length: 1000"), '{"mess');
+      raw.write(...head("Content-Length: 1000"));
+      raw.write('{"mess');
       await setTimeout(20);
     }
     const answer = await post({ message: "hi" });
@@ -131,7 +132,8 @@ describe("the body of a turn", () => {
 
   it("is not guessed where two lengths are told", async () => {
     using raw = await RawHttp.open(served.server.port);
-    raw.write(...head("Content-Length: 5", "Transfer-Encoding: chunked"), "0\r\n\r\n");
+    raw.write(...head("Content-Length: 5", "Transfer-Encoding: chunked"));
+    raw.write("0\r\n\r\n");
     expect(await raw.untilStatus()).toBe(400);
   });
 });

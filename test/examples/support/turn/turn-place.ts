@@ -5,6 +5,7 @@ import { join } from "node:path";
 import Anthropic from "@anthropic-ai/sdk";
 import { fileBlobStore } from "sessile/blobs/node";
 import { assistantMessage } from "sessile/content";
+import { vi } from "vitest";
 import { claude } from "../../../../examples/support/claude.js";
 import { type LocalProvider, startLocalProvider } from "../../../../examples/support/local-provider.js";
 import type { Model } from "../../../../examples/support/model.js";
@@ -16,6 +17,9 @@ import {
 } from "../../../../examples/support/turn/server.js";
 import { viewingToolDeclarations } from "../../../../examples/support/turn/tools.js";
 import { type TurnClient, turnClient } from "../../../../examples/support/turn/turn-client.js";
+
+// Generous: each test takes a fraction of a second where nothing else runs.
+vi.setConfig({ testTimeout: 30_000, hookTimeout: 30_000 });
 
 export const maker = { provider: "anthropic", model: "claude-opus-5-5" };
 

@@ -2,10 +2,8 @@ import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { setTimeout } from "node:timers/promises";
-import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { makePdf, makePng } from "../../../../examples/support/make-media.js";
-import { uploadName } from "../../../../examples/support/turn/upload-name.js";
 import { RawHttp } from "./raw-http.js";
 import { modelThatSays, type Served, TurnPlace } from "./turn-place.js";
 
@@ -157,19 +155,6 @@ describe("the name of an upload", () => {
     const answer = await post(given, Buffer.from("x"));
     expect([answer.status, (await answer.json()).error.code]).toEqual([400, "INVALID_NAME"]);
     expect(uploaded()).toEqual([]);
-  });
-
-  it("is a name on any file system, whatever was given", () => {
-    fc.assert(
-      fc.property(fc.string({ unit: "binary", maxLength: 400 }), (given) => {
-        const name = uploadName(given);
-        expect(name).not.toMatch(/[/\\\p{Cc}]/u);
-        expect(name).not.toMatch(/^\.*$/);
-        expect(name.isWellFormed()).toBe(true);
-        expect(Buffer.byteLength(name)).toBeLessThanOrEqual(200);
-        expect(uploadName(name)).toBe(name);
-      }),
-    );
   });
 });
 
