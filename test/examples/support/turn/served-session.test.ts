@@ -125,6 +125,12 @@ describe("POST /api/harness/leaf", () => {
     const [first] = (await client.session()).entries;
     const moved = await client.send("POST", "/api/harness/leaf", { entryId: first?.id });
     expect([moved.status, await moved.json()]).toEqual([200, { leafId: first?.id }]);
+    {
+      // In the file from then on, and not only once the server ends well.
+      const sessions = fileSessionStore({ dir: join(place.dir, "sessions") });
+      await using written = await sessions.open((await client.session()).id);
+      expect(written.leafId).toBe(first?.id);
+    }
     await server[Symbol.asyncDispose]();
 
     const { client: again, provider } = await place.serveClaude();
