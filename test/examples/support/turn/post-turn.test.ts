@@ -147,15 +147,16 @@ describe("POST /api/harness/turn", () => {
     const { client, server } = await place.serve(model);
     const answer = await client.send("POST", turnPath, { message: "Well?" });
     expect(answer.headers.get("content-type")).toBe("text/event-stream; charset=utf-8");
-    const reader = (answer.body as ReadableStream<Uint8Array>)
-      .pipeThrough(new TextDecoderStream())
-      .getReader();
+    const decoder = new TextDecoder();
+    const reader = (answer.body as ReadableStream<Uint8Array>).getReader();
     let heard = "";
-    while (!heard.includes('{"text":"Well, "}')) heard += (await reader.read()).value;
+    while (!heard.includes('{"text":"Well, "}')) heard += decoder.decode((await reader.read()).value);
     expect(heard).not.toContain("yes.");
     expect((await client.session()).running).toBe(true);
     release();
-    for (let next = await reader.read(); !next.done; next = await reader.read()) heard += next.value;
+    for (let next = await reader.read(); !next.done; next = await reader.read()) {
+      heard += decoder.decode(next.value);
+    }
     expect(heard).toContain("event: done");
     expect(server.origin).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
   });
