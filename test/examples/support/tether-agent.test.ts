@@ -120,6 +120,24 @@ describe("tetherAgent", () => {
     ]);
   });
 
+  it("gives text on as it comes, in pieces worth a frame, and keeps what there was of an answer that broke off", async () => {
+    const words = Array.from({ length: 300 }, (_, at) => `word${at} `);
+    const streaming: Model = {
+      async generate(_context, { onText }) {
+        for (const word of words) onText?.(word);
+        throw new Error("the line broke");
+      },
+    };
+    const dir = temporaryDirectory();
+    const frames = await all(agentAt(dir, streaming).answer(message("Go on")));
+    const deltas = frames.slice(0, -1).map(({ payload }) => payload.text);
+    expect(deltas.join("")).toBe(words.join(""));
+    expect(deltas.length).toBeGreaterThan(3);
+    expect(deltas.length).toBeLessThan(20);
+    expect(textOf(frames)).toBe(`${words.join("")}\n\nI could not answer: the line broke`);
+    expect(await heldIn(dir)).toEqual(["user: Go on", `assistant: ${words.join("")}`]);
+  });
+
   it("says that it was stopped, however far it had come", async () => {
     const stop = new AbortController();
     const endless: Model = {
@@ -130,7 +148,7 @@ describe("tetherAgent", () => {
         }),
     };
     const agent = agentAt(temporaryDirectory(), endless);
-    const stopped = "Stopped before there was an answer.";
+    const stopped = "Stopped before the answer was whole.";
     expect(textOf(await all(agent.answer(message("Hi"), { signal: stop.signal })))).toBe(stopped);
     expect(textOf(await all(agent.answer(message("Hi", [png()]), { signal: AbortSignal.abort() })))).toBe(
       stopped,
