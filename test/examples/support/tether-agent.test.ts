@@ -1,70 +1,18 @@
-import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { resourcesIn } from "sessile/attachments";
-import { assistantMessage, type Context, type ToolCall, userMessage } from "sessile/content";
+import { assistantMessage, userMessage } from "sessile/content";
 import { type Session, toolStarted } from "sessile/session";
-import {
-  type CheckedUserMessage,
-  checkFrame,
-  outgoingImages,
-  type TetherSession,
-  tetherImage,
-  tetherSessionId,
-  userMessageFrame,
-} from "sessile/tether";
+import { checkFrame, outgoingImages, type TetherSession, tetherImage, tetherSessionId } from "sessile/tether";
 import { describe, expect, it } from "vitest";
 import { agentHome } from "../../../examples/support/agent-home.js";
-import { imageTools } from "../../../examples/support/image-tools.js";
 import { messageText } from "../../../examples/support/message-text.js";
 import type { Model } from "../../../examples/support/model.js";
-import { type AnswerFrame, tetherAgent } from "../../../examples/support/tether-agent.js";
-import { base64, gif, pdf, png } from "../../attachments/samples.js";
+import { tetherAgent } from "../../../examples/support/tether-agent.js";
+import { gif, png } from "../../attachments/samples.js";
 import { temporaryDirectory } from "../../session/node/temporary-directory.js";
 import { pngOf, to } from "../../tether/samples.js";
-
-const model = { provider: "scripted", model: "scripted-1" };
-
-function message(text: string, images: readonly Uint8Array[] = [], session: TetherSession = to) {
-  const frame = userMessageFrame(session, { text, images: images.map(tetherImage) });
-  return checkFrame(JSON.parse(JSON.stringify(frame))) as CheckedUserMessage;
-}
-
-/** What a model is to say, one after the other: text, calls, or a failure. */
-function saying(
-  ...turns: readonly (readonly (string | ToolCall)[] | Error)[]
-): Model & { contexts: Context[] } {
-  const contexts: Context[] = [];
-  return {
-    contexts,
-    async generate(context) {
-      const parts = turns[contexts.length] ?? ["Yes."];
-      contexts.push(context);
-      if (parts instanceof Error) throw parts;
-      return assistantMessage(model, ...parts);
-    },
-  };
-}
-
-const echo: Model = {
-  generate: async ({ items }) =>
-    assistantMessage(model, `You said: ${messageText((items.at(-1) as (typeof items)[0]).message)}`),
-};
-
-async function all(frames: AsyncIterable<AnswerFrame>): Promise<AnswerFrame[]> {
-  const list: AnswerFrame[] = [];
-  for await (const frame of frames) list.push(frame);
-  return list;
-}
-
-const textOf = (frames: readonly AnswerFrame[]) => frames.at(-1)?.payload.text;
-const call = (id: string, name: string, args: object): ToolCall => ({
-  type: "toolCall",
-  id,
-  name,
-  arguments: args,
-});
-const agentAt = (dir: string, its: Model, more: object = {}) =>
-  tetherAgent({ dir, instance: "a", model: its, ...more });
+import { agentAt, all, call, echo, message, model, saying, textOf } from "./agent-turns.js";
 
 /** What a session of this directory holds, in short. */
 async function heldIn(dir: string, instance = "a", session: TetherSession = to): Promise<readonly string[]> {
@@ -172,6 +120,24 @@ describe("tetherAgent", () => {
     ]);
   });
 
+  it("gives text on as it comes, in pieces worth a frame, and keeps what there was of an answer that broke off", async () => {
+    const words = Array.from({ length: 300 }, (_, at) => `word${at} `);
+    const streaming: Model = {
+      async generate(_context, { onText }) {
+        for (const word of words) onText?.(word);
+        throw new Error("the line broke");
+      },
+    };
+    const dir = temporaryDirectory();
+    const frames = await all(agentAt(dir, streaming).answer(message("Go on")));
+    const deltas = frames.slice(0, -1).map(({ payload }) => payload.text);
+    expect(deltas.join("")).toBe(words.join(""));
+    expect(deltas.length).toBeGreaterThan(3);
+    expect(deltas.length).toBeLessThan(20);
+    expect(textOf(frames)).toBe(`${words.join("")}\n\nI could not answer: the line broke`);
+    expect(await heldIn(dir)).toEqual(["user: Go on", `assistant: ${words.join("")}`]);
+  });
+
   it("says that it was stopped, however far it had come", async () => {
     const stop = new AbortController();
     const endless: Model = {
@@ -182,7 +148,7 @@ describe("tetherAgent", () => {
         }),
     };
     const agent = agentAt(temporaryDirectory(), endless);
-    const stopped = "Stopped before there was an answer.";
+    const stopped = "Stopped before the answer was whole.";
     expect(textOf(await all(agent.answer(message("Hi"), { signal: stop.signal })))).toBe(stopped);
     expect(textOf(await all(agent.answer(message("Hi", [png()]), { signal: AbortSignal.abort() })))).toBe(
       stopped,
@@ -255,7 +221,7 @@ describe("tetherAgent", () => {
     expect(images).toEqual([tetherImage(png(4, 5))]);
   });
 
-  it("gives the model the newest part of a long conversation, in which an image counts 2000 characters", async () => {
+  it("23. Context windowing: an image counts 2000 characters, and the oldest turns are not sent", async () => {
     const dir = temporaryDirectory();
     const its = saying();
     const agent = agentAt(dir, its, { maxCharacters: 5_000 });
@@ -293,76 +259,6 @@ describe("tetherAgent", () => {
       }
     },
   );
-});
-
-describe("imageTools", () => {
-  const made = (path: string, name = "view_image", more: object = {}) => call("c1", name, { path, ...more });
-  async function resultOf(dir: string, ...calls: readonly ToolCall[]) {
-    const { workspace, blobs } = agentHome(dir);
-    mkdirSync(workspace, { recursive: true });
-    const its = saying([...calls], ["Here."]);
-    const agent = agentAt(dir, its, { tools: imageTools(workspace, blobs) });
-    const frames = await all(agent.answer(message("Go")));
-    const results = its.contexts[1]?.items.flatMap(({ message }) =>
-      message.role === "toolResult" ? [message] : [],
-    );
-    return { done: frames.at(-1), result: results?.at(-1) };
-  }
-
-  it("send a file's image along with the answer, whatever it is called", async () => {
-    const dir = temporaryDirectory();
-    mkdirSync(join(dir, "workspace"));
-    writeFileSync(join(dir, "workspace", "shot.png"), gif);
-    const { done, result } = await resultOf(dir, made("shot.png"));
-    expect(done?.payload).toEqual({
-      text: "Here.",
-      images: [{ media_type: "image/gif", data: base64(gif) }],
-    });
-    expect(result).toMatchObject({
-      isError: false,
-      content: [{ text: "shot.png, 1 x 1 pixels" }, { resource: { source: "tool" } }],
-    });
-  });
-
-  it("draw into the workspace, and show what is there", async () => {
-    const dir = temporaryDirectory();
-    const { done } = await resultOf(dir, made("deep/down/chart.png", "plot", { numbers: "1,2,-3" }));
-    const drawn = readFileSync(join(dir, "workspace", "deep", "down", "chart.png"));
-    expect(done?.payload).toMatchObject({ images: [tetherImage(drawn)] });
-  });
-
-  it("tell what they were asked to show and cannot, without a path of this machine", async () => {
-    const dir = temporaryDirectory();
-    mkdirSync(join(dir, "workspace"));
-    writeFileSync(join(dir, "secret.png"), png());
-    writeFileSync(join(dir, "workspace", "paper.png.pdf"), pdf);
-    writeFileSync(join(dir, "workspace", "large.png"), pngOf(10 * 2 ** 20 + 1));
-    symlinkSync(join(dir, "secret.png"), join(dir, "workspace", "link.png"));
-    symlinkSync(dir, join(dir, "workspace", "up"));
-    const refused: readonly [ToolCall, RegExp][] = [
-      [made("../secret.png"), /FILE_REFUSED/],
-      [made(join(dir, "secret.png")), /FILE_REFUSED/],
-      [made("link.png"), /FILE_REFUSED/],
-      [made("up/secret.png"), /FILE_REFUSED/],
-      [made("/etc/passwd"), /FILE_REFUSED/],
-      [made("gone.png"), /FILE_REFUSED/],
-      [made("paper.png.pdf"), /is no image/],
-      [made("large.png"), /LIMIT_EXCEEDED/],
-      [made("../out.png", "plot", { numbers: "1" }), /outside the workspace/],
-      [made("up/out.png", "plot", { numbers: "1" }), /outside the workspace/],
-      [made("a.png", "plot", { numbers: "1;2" }), /expected at most 100 numbers/],
-    ];
-    for (const [asked, words] of refused) {
-      const { done, result } = await resultOf(dir, asked);
-      expect(done?.payload).toEqual({ text: "Here." });
-      expect(result?.isError).toBe(true);
-      const text = messageText(result as NonNullable<typeof result>);
-      expect(text).toMatch(words);
-      const named = (asked.arguments as { path: string }).path;
-      expect(text.replace(named, "")).not.toContain(dir);
-    }
-    expect(readdirSync(dir).sort()).toEqual(["secret.png", "sessions", "workspace"]);
-  });
 });
 
 async function until(holds: () => boolean): Promise<void> {
