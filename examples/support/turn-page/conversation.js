@@ -162,9 +162,9 @@ export class Conversation {
     const { role, text = "", calls = [], resources = [] } = entry;
     const item = element("li", { class: `entry ${role ?? "note"}`, "data-id": entry.id });
     if (role === undefined) {
-      item.append(
-        element("p", { class: "aside" }, [authorOf(entry), firstWords(text, 200)].filter(Boolean).join(": ")),
-      );
+      // Labels, settings and the like are of the tree; what was said in them is of the conversation.
+      item.hidden = text === "";
+      item.append(element("p", { class: "aside" }, `${authorOf(entry)}: ${firstWords(text, 200)}`));
       return item;
     }
     item.append(element("span", { class: "unseen" }, `${authorOf(entry)}: `));

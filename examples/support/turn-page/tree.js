@@ -95,10 +95,11 @@ export class Tree {
     const words = entry === null ? "Beginning" : wordsOf(entry);
     const drawn = element("div", {
       id: `row-${at}`,
-      class: ["row", entry?.role ?? "note", row.isOnPath ? "on-path" : "", row.isTip ? "tip" : ""]
+      class: ["row", row.isOnPath ? "on-path" : "", row.isTip ? "tip" : ""]
         .join(" ")
         .trim(),
       role: "treeitem",
+      "data-role": entry?.role ?? "none",
       "data-at": String(at),
       "aria-level": String(column + 1),
       "aria-selected": String(row.isTip),

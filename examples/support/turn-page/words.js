@@ -11,16 +11,25 @@ export function sizeInWords(bytes) {
   return `${value < 10 ? value.toFixed(1) : Math.round(value)} ${unit}`;
 }
 
+/** @type {Readonly<Record<string, string>>} */
+const typeWords = {
+  "image/png": "PNG",
+  "image/jpeg": "JPEG",
+  "image/gif": "GIF",
+  "image/webp": "WebP",
+  "application/pdf": "PDF",
+  "text/plain": "Text",
+  "text/markdown": "Markdown",
+  "text/csv": "CSV",
+};
+
 /**
  * A media type as a person says it.
  *
  * @param {string} mediaType
  */
 export function typeInWords(mediaType) {
-  const [type = "", subtype = ""] = (mediaType.split(";")[0] ?? "").split("/");
-  if (subtype === "plain") return "text";
-  if (subtype === "octet-stream" || subtype === "") return "file";
-  return type === "text" ? subtype : subtype.replace(/^x-/, "").toUpperCase();
+  return typeWords[mediaType.split(";")[0] ?? ""] ?? "File";
 }
 
 /** @type {Readonly<Record<number, string>>} */
