@@ -19,10 +19,12 @@ const maxTokens = 4096;
 export function claude({ client, model, blobs, tools }: ClaudeOptions): Model {
   const target = anthropicMessages({ model });
   return {
-    async generate(context, { signal }) {
+    async generate(context, { signal, onText }) {
       const { value } = await project(context, target, { blobs, cache: cacheConversation, signal });
       const request = { model, max_tokens: maxTokens, tools: [...tools], ...value };
-      return readAnthropicReply(await client.messages.create(request, { signal }));
+      if (onText === undefined) return readAnthropicReply(await client.messages.create(request, { signal }));
+      const stream = client.messages.stream(request, { signal }).on("text", (text) => onText(text));
+      return readAnthropicReply(await stream.finalMessage());
     },
   };
 }
