@@ -84,13 +84,9 @@ export function connect(token) {
    * @param {{ body?: BodyInit, signal?: AbortSignal }} [options]
    */
   async function call(method, path, { body, signal } = {}) {
-    const init = {
+    const answer = await fetch(`/api/harness/${path}`, {
       method,
       headers: { authorization: `Bearer ${token}` },
-      cache: /** @type {const} */ ("no-store"),
-    };
-    const answer = await fetch(`/api/harness/${path}`, {
-      ...init,
       ...(body === undefined ? {} : { body }),
       ...(signal === undefined ? {} : { signal }),
     }).catch(lost);

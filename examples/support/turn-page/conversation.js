@@ -37,9 +37,13 @@ export class Conversation {
     new IntersectionObserver(([seen]) => {
       if (seen?.isIntersecting && this.#scroller.scrollTop > 0) this.#showEarlier();
     }).observe(this.#earlier);
+    let last = 0;
     this.#scroller.addEventListener("scroll", () => {
       const { scrollHeight, scrollTop, clientHeight } = this.#scroller;
-      this.#follows = scrollHeight - scrollTop - clientHeight < nearEnd;
+      // A reader scrolls up. What grows below leaves the place where it is, and is no wish to stay there.
+      if (scrollHeight - scrollTop - clientHeight < nearEnd) this.#follows = true;
+      else if (scrollTop < last) this.#follows = false;
+      last = scrollTop;
       this.#toEnd.hidden = this.#follows;
     });
     this.#toEnd.addEventListener("click", () => this.scrollToEnd());
@@ -179,7 +183,7 @@ export class Conversation {
         icon("tool"),
         element("span", {}, firstWords(text, 90) || "Result of a tool"),
       );
-      item.append(element("details", {}, summary, messageText(text)));
+      item.append(element("details", {}, summary, element("div", { class: "tool-text" }, messageText(text))));
     } else if (text !== "") {
       item.append(messageText(text));
     }

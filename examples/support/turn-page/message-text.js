@@ -56,5 +56,7 @@ function inlinesOf(text) {
   return text
     .trim()
     .split(/(`[^`\n]+`)/)
-    .map((piece, at) => (at % 2 === 1 ? element("code", {}, piece.slice(1, -1)) : new Text(piece)));
+    .map((piece, at) =>
+      at % 2 === 1 ? element("code", { class: "inline" }, piece.slice(1, -1)) : new Text(piece),
+    );
 }

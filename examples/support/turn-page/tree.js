@@ -30,6 +30,8 @@ export class Tree {
   #drawn = new Map();
   /** The row that keys act on. */
   #active = 0;
+  /** @type {string | null | undefined} */
+  #tip;
 
   /**
    * @param {Images} images
@@ -50,19 +52,24 @@ export class Tree {
 
   /** @param {Session} session */
   show(session) {
+    const chosen = this.#rows[this.#active]?.entry?.id ?? null;
+    const follows = session.leafId !== this.#tip;
+    this.#tip = session.leafId;
     this.#rows = treeRows(session);
+    // Keys stay where they are, unless the tip moves.
+    const active = follows ? session.leafId : chosen;
+    this.#active = Math.max(
+      0,
+      this.#rows.findIndex(({ entry }) => (entry?.id ?? null) === active),
+    );
     const branches = this.#rows.filter(({ hasChildren, entry }) => !hasChildren && entry !== null).length;
     const entries = `${session.size.toLocaleString("en")} ${session.size === 1 ? "entry" : "entries"}`;
     this.#count.textContent =
       branches > 1 ? `${entries}, ${branches.toLocaleString("en")} branches` : entries;
-    this.#active = Math.max(
-      0,
-      this.#rows.findIndex(({ isTip }) => isTip),
-    );
     this.#content.style.height = `${this.#rows.length * rowHeight}px`;
     this.#content.replaceChildren();
     this.#drawn.clear();
-    this.#reveal();
+    if (follows) this.#reveal();
     this.#draw();
   }
 
@@ -95,9 +102,7 @@ export class Tree {
     const words = entry === null ? "Beginning" : wordsOf(entry);
     const drawn = element("div", {
       id: `row-${at}`,
-      class: ["row", row.isOnPath ? "on-path" : "", row.isTip ? "tip" : ""]
-        .join(" ")
-        .trim(),
+      class: ["row", row.isOnPath ? "on-path" : "", row.isTip ? "tip" : ""].join(" ").trim(),
       role: "treeitem",
       "data-role": entry?.role ?? "none",
       "data-at": String(at),
