@@ -17,5 +17,5 @@ export async function startChromium(): Promise<Browser> {
   if (path === undefined)
     throw new Error("no Chromium, and in CI there has to be one: apt-get install chromium");
   // The sandbox needs a user that is not root, or a kernel that lets anybody make namespaces: containers have neither.
-  return chromium.launch({ executablePath: path, args: ["--no-sandbox"] });
+  return chromium.launch({ executablePath: path, args: ["--no-sandbox", "--disable-gpu"] });
 }

@@ -37,7 +37,7 @@ export async function servePage(dir: string, modelUrl: string): Promise<ServedPa
     call: (method, path, body) =>
       fetch(`${origin}/api/harness/${path}`, {
         method,
-        headers: { authorization: `Bearer ${token}` },
+        headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       }),
     async [Symbol.asyncDispose]() {

@@ -81,12 +81,14 @@ export function connect(token) {
   /**
    * @param {string} method
    * @param {string} path
-   * @param {{ body?: BodyInit, signal?: AbortSignal }} [options]
+   * @param {{ body?: Blob | string, signal?: AbortSignal }} [options] a string is JSON
    */
   async function call(method, path, { body, signal } = {}) {
+    const authorization = `Bearer ${token}`;
+    const type = typeof body === "string" ? "application/json" : "application/octet-stream";
     const answer = await fetch(`/api/harness/${path}`, {
       method,
-      headers: { authorization: `Bearer ${token}` },
+      headers: body === undefined ? { authorization } : { authorization, "content-type": type },
       ...(body === undefined ? {} : { body }),
       ...(signal === undefined ? {} : { signal }),
     }).catch(lost);
