@@ -9,10 +9,22 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type LocalProvider, startLocalProvider } from "../../examples/support/local-provider.js";
 import { makePdf, makePng } from "../../examples/support/make-media.js";
 import { startChromium, withoutChromium } from "../support/chromium.js";
-import { giveFiles, type OpenedPage, openPage, type ServedPage, servePage } from "../support/turn-page.js";
+import {
+  giveFiles,
+  imageOfWidth,
+  type OpenedPage,
+  openPage,
+  pending,
+  rest,
+  row,
+  type ServedPage,
+  said,
+  send,
+  servePage,
+} from "../support/turn-page.js";
 
 /** Generous: all of them take about twenty seconds where nothing else runs. */
-const timeout = 60_000;
+const timeout = 120_000;
 
 const png = (name: string, width: number, height: number) => ({
   name,
@@ -81,13 +93,6 @@ describe.skipIf(withoutChromium !== undefined)(title, { timeout }, () => {
       "source" in block && block.source.type === "base64" ? [Buffer.from(block.source.data, "base64")] : [],
     );
   };
-  const send = async (page: Page, text: string) => {
-    await page.getByRole("textbox", { name: "Message" }).fill(text);
-    await page.keyboard.press("Enter");
-  };
-  const rest = (page: Page) => page.locator("#state.ready").waitFor();
-  const pending = (page: Page) => page.getByRole("list", { name: "Attachments of the next message" });
-  const row = (page: Page, words: string) => page.getByRole("treeitem").filter({ hasText: words });
 
   it("takes a pasted image: its exact bytes are in the blob store and in the request that the model got", async () => {
     const page = await open();
@@ -97,14 +102,14 @@ describe.skipIf(withoutChromium !== undefined)(title, { timeout }, () => {
       .getByRole("img", { name: /^screenshot\.png, PNG/ })
       .waitFor();
     await send(page, "What is on this screenshot?");
-    await page.locator("#entries").getByText("I read: What is on this screenshot?").first().waitFor();
+    await said(page, "I read: What is on this screenshot?").waitFor();
     expect(storedBytes(image.bytes)?.equals(image.bytes)).toBe(true);
     expect(sentMedia().map((bytes) => bytes.equals(image.bytes))).toEqual([true]);
 
     const shown = page.getByRole("button", { name: /^Show screenshot\.png/ }).getByRole("img");
-    await expect.poll(() => shown.evaluate((img) => (img as HTMLImageElement).naturalWidth)).toBe(64);
+    await imageOfWidth(shown, 64);
     const mini = row(page, "What is on this screenshot?").locator("img");
-    await expect.poll(() => mini.evaluate((img) => (img as HTMLImageElement).naturalWidth)).toBe(64);
+    await imageOfWidth(mini, 64);
   });
 
   it("takes an image from the clipboard itself", async () => {
@@ -144,7 +149,7 @@ describe.skipIf(withoutChromium !== undefined)(title, { timeout }, () => {
     await pending(page).getByRole("button", { name: "Remove aside.png" }).click();
     expect(await pending(page).getByRole("listitem").count()).toBe(2);
     await send(page, "Read these.");
-    await page.locator("#entries").getByText("I read: Read these.").first().waitFor();
+    await said(page, "I read: Read these.").waitFor();
     expect(sentMedia()).toEqual([Buffer.from(report.bytes)]);
     expect(storedBytes(report.bytes)?.equals(report.bytes)).toBe(true);
     expect(storedBytes(makePng(8, 8))).toBeUndefined();
@@ -170,7 +175,7 @@ describe.skipIf(withoutChromium !== undefined)(title, { timeout }, () => {
       .getByRole("img", { name: /^good\.png/ })
       .waitFor();
     await send(page, "Only one of them is good.");
-    await page.locator("#entries").getByText("I read: Only one of them").first().waitFor();
+    await said(page, "I read: Only one of them").waitFor();
     expect(sentMedia()).toEqual([Buffer.from(makePng(9, 9))]);
   });
 
@@ -217,7 +222,7 @@ describe.skipIf(withoutChromium !== undefined)(title, { timeout }, () => {
   it("branches off where a node was clicked, and where one was chosen by keys", async () => {
     const page = await open();
     await send(page, "the first question");
-    await page.locator("#entries").getByText("I read: the first question").first().waitFor();
+    await said(page, "I read: the first question").waitFor();
     await rest(page);
     await send(page, "the second question");
     await row(page, "I read: the second question").waitFor();
@@ -228,7 +233,7 @@ describe.skipIf(withoutChromium !== undefined)(title, { timeout }, () => {
 
     await row(page, "I read: the first question").click();
     await page.getByText("The next message branches off after “I read: the first question”").waitFor();
-    expect(await page.locator("#entries").getByText("the second question").count()).toBe(0);
+    expect(await said(page, "the second question").count()).toBe(0);
     await send(page, "another second question");
     await row(page, "I read: another second question").waitFor();
     await rest(page);
@@ -241,7 +246,7 @@ describe.skipIf(withoutChromium !== undefined)(title, { timeout }, () => {
     // Up from the tip: the message, the two of the other branch, the reply that both follow.
     await page.getByRole("tree").focus();
     for (const key of ["ArrowUp", "ArrowUp", "Enter"]) await page.keyboard.press(key);
-    await page.locator("#entries").getByText("I read: the second question").waitFor();
+    await said(page, "I read: the second question").waitFor();
     expect(await row(page, "I read: the second question").getAttribute("aria-selected")).toBe("true");
   });
 
@@ -281,12 +286,12 @@ describe.skipIf(withoutChromium !== undefined)(title, { timeout }, () => {
     await page.reload();
     await page.getByRole("button", { name: "Stop the reply" }).waitFor();
     const shown = page.getByRole("button", { name: /^Show kept\.png/ }).getByRole("img");
-    await expect.poll(() => shown.evaluate((img) => (img as HTMLImageElement).naturalWidth)).toBe(21);
+    await imageOfWidth(shown, 21);
     await rest(page);
-    await page.locator("#entries").getByText("word-100").waitFor();
+    await said(page, "word-100").waitFor();
     const before = await page.locator("#entries, #tree").allTextContents();
     await page.reload();
-    await page.locator("#entries").getByText("word-100").waitFor();
+    await said(page, "word-100").waitFor();
     expect(await page.locator("#entries, #tree").allTextContents()).toEqual(before);
   });
 
@@ -300,8 +305,8 @@ describe.skipIf(withoutChromium !== undefined)(title, { timeout }, () => {
     expect(await second.getByRole("textbox", { name: "Message" }).inputValue()).toBe("May I?");
     await second.getByRole("button", { name: "Stop the reply" }).click();
     await Promise.all([rest(first), rest(second)]);
-    await second.locator("#entries").getByText("while another asks").waitFor();
-    expect(await second.locator("#entries").getByText("word-100").count()).toBe(0);
+    await said(second, "while another asks").waitFor();
+    expect(await said(second, "word-100").count()).toBe(0);
   });
 
   it("says that the connection is lost, and goes on when it is back", async () => {
@@ -349,7 +354,7 @@ describe.skipIf(withoutChromium !== undefined)(title, { timeout }, () => {
   it("folds the tree away on a narrow screen", async () => {
     const page = await open({ width: 390, height: 844 });
     await send(page, "a narrow question");
-    await page.locator("#entries").getByText("I read: a narrow question").waitFor();
+    await said(page, "I read: a narrow question").waitFor();
     await rest(page);
     const tree = page.getByRole("tree");
     expect(await tree.isVisible()).toBe(false);
@@ -361,7 +366,7 @@ describe.skipIf(withoutChromium !== undefined)(title, { timeout }, () => {
     await toggle.click();
     await row(page, "a narrow question").first().click();
     await tree.waitFor({ state: "hidden" });
-    expect(await page.locator("#entries").getByText("I read: a narrow question").count()).toBe(0);
+    expect(await said(page, "I read: a narrow question").count()).toBe(0);
     const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
     expect(overflow).toBeLessThanOrEqual(0);
   });

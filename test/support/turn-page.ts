@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
-import type { Browser, BrowserContext, Page } from "playwright-core";
+import type { Browser, BrowserContext, Locator, Page } from "playwright-core";
 import { root } from "../../scripts/entries.mjs";
 
 /** examples/08-turn-endpoint.ts as a process. */
@@ -62,7 +62,7 @@ export async function openPage(
   { width = 1280, height = 800 } = {},
 ): Promise<OpenedPage> {
   const context = await browser.newContext({ viewport: { width, height }, reducedMotion: "reduce" });
-  context.setDefaultTimeout(15_000);
+  context.setDefaultTimeout(30_000);
   const page = await context.newPage();
   const problems: string[] = [];
   page.on("pageerror", (error) => problems.push(error.message));
@@ -103,4 +103,41 @@ export async function giveFiles(
     },
     { how, files: plain },
   );
+}
+
+/** Writes a message and sends it with the Enter key. */
+export async function send(page: Page, text: string): Promise<void> {
+  await page.getByRole("textbox", { name: "Message" }).fill(text);
+  await page.keyboard.press("Enter");
+}
+
+/** Resolves when no reply is being written. */
+export async function rest(page: Page): Promise<void> {
+  await page.locator("#state.ready").waitFor();
+}
+
+/** What goes along with the next message. */
+export function pending(page: Page): Locator {
+  return page.getByRole("list", { name: "Attachments of the next message" });
+}
+
+/** Rows of the tree that have these words. */
+export function row(page: Page, words: string): Locator {
+  return page.getByRole("treeitem").filter({ hasText: words });
+}
+
+/** The conversation. */
+export function said(page: Page, words: string): Locator {
+  return page.locator("#entries").getByText(words);
+}
+
+/** Waits until an image is there, and is this wide. */
+export async function imageOfWidth(image: Locator, width: number): Promise<void> {
+  await image.and(image.page().locator("img[src]")).waitFor();
+  const actual = await image.evaluate(async (element) => {
+    const shown = element as HTMLImageElement;
+    await shown.decode();
+    return shown.naturalWidth;
+  });
+  if (actual !== width) throw new Error(`the image is ${actual} pixels wide, expected ${width}`);
 }

@@ -118,8 +118,8 @@ describe("treeRows", () => {
   });
 
   it("walks a deep session without recursion", () => {
-    const rows = treeRows(sessionOf(Array.from({ length: 100_000 }, (_, at) => at - 1)));
-    expect(rows).toHaveLength(100_001);
+    const rows = treeRows(sessionOf(Array.from({ length: 20_000 }, (_, at) => at - 1)));
+    expect(rows).toHaveLength(20_001);
     expect(rows.at(-1)?.column).toBe(0);
   });
 });
