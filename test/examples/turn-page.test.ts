@@ -1,27 +1,11 @@
-import { createHash } from "node:crypto";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import type Anthropic from "@anthropic-ai/sdk";
-import type { Browser, Page } from "playwright-core";
 import { sniff } from "sessile/media";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { type LocalProvider, startLocalProvider } from "../../examples/support/local-provider.js";
+import { describe, expect, it } from "vitest";
 import { makePdf, makePng } from "../../examples/support/make-media.js";
-import { startChromium, withoutChromium } from "../support/chromium.js";
-import {
-  giveFiles,
-  imageOfWidth,
-  type OpenedPage,
-  openPage,
-  pending,
-  rest,
-  row,
-  type ServedPage,
-  said,
-  send,
-  servePage,
-} from "../support/turn-page.js";
+import { withoutChromium } from "../support/chromium.js";
+import { giveFiles, imageOfWidth, pending, rest, row, said, send } from "../support/turn-page.js";
+import { turnPageFixture } from "../support/turn-page-fixture.js";
 
 /** Generous: all of them take about twenty seconds where nothing else runs. */
 const timeout = 120_000;
@@ -33,66 +17,11 @@ const png = (name: string, width: number, height: number) => ({
 });
 const hostile = '<img src=x onerror="document.title=1">';
 
-/** Says back what it was asked; a hundred words where a long reply is wanted. */
-function script({ messages }: Anthropic.MessageCreateParams): readonly string[] {
-  const { content = [] } = messages.at(-1) ?? {};
-  const blocks = typeof content === "string" ? [{ type: "text" as const, text: content }] : content;
-  const asked = blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join(" ");
-  if (!asked.includes("at length")) return [`I read: ${asked}`];
-  return [Array.from({ length: 100 }, (_, at) => `word-${at + 1}`).join(" ")];
-}
-
 const title = `the page (${withoutChromium ?? "in Chromium"})`;
 
 describe.skipIf(withoutChromium !== undefined)(title, { timeout }, () => {
-  let dir: string;
-  let provider: LocalProvider;
-  let server: ServedPage;
-  let browser: Browser;
-  let opened: OpenedPage[] = [];
-
-  beforeAll(async () => {
-    dir = mkdtempSync(join(tmpdir(), "sessile-turn-page-"));
-    provider = await startLocalProvider({ script, paceMs: 10 });
-    [server, browser] = await Promise.all([servePage(dir, provider.url), startChromium()]);
-  }, timeout);
-  afterAll(async () => {
-    await browser?.close();
-    await server?.[Symbol.asyncDispose]();
-    await provider?.[Symbol.asyncDispose]();
-    rmSync(dir, { recursive: true, force: true });
-  });
-
-  /** The page at the beginning of a conversation. */
-  async function open(options?: Parameters<typeof openPage>[2]): Promise<Page> {
-    await server.call("POST", "leaf", { entryId: null });
-    return openAgain(options);
-  }
-  async function openAgain(options?: Parameters<typeof openPage>[2]): Promise<Page> {
-    const page = await openPage(browser, server.url, options);
-    opened.push(page);
-    return page.page;
-  }
-  afterEach(async () => {
-    const problems = opened.flatMap(({ problems }) => problems);
-    for (const page of opened) await page[Symbol.asyncDispose]();
-    opened = [];
-    expect(problems).toEqual([]);
-  });
-
-  const storedBytes = (bytes: Uint8Array): Buffer | undefined => {
-    const digest = createHash("sha256").update(bytes).digest("hex");
-    const paths = readdirSync(join(dir, "blobs"), { recursive: true, encoding: "utf8" });
-    const path = paths.find((candidate) => candidate.includes(digest));
-    return path === undefined ? undefined : readFileSync(join(dir, "blobs", path));
-  };
-  /** The media of the latest message that the model got. */
-  const sentMedia = (): readonly Buffer[] => {
-    const { content = [] } = provider.requests.at(-1)?.messages.at(-1) ?? {};
-    return (typeof content === "string" ? [] : content).flatMap((block) =>
-      "source" in block && block.source.type === "base64" ? [Buffer.from(block.source.data, "base64")] : [],
-    );
-  };
+  const fixture = turnPageFixture(timeout);
+  const { open, openAgain, storedBytes, sentMedia } = fixture;
 
   it("takes a pasted image: its exact bytes are in the blob store and in the request that the model got", async () => {
     const page = await open();
@@ -114,7 +43,7 @@ describe.skipIf(withoutChromium !== undefined)(title, { timeout }, () => {
 
   it("takes an image from the clipboard itself", async () => {
     const page = await open();
-    await opened[0]?.context.grantPermissions(["clipboard-read", "clipboard-write"]);
+    await fixture.opened[0]?.context.grantPermissions(["clipboard-read", "clipboard-write"]);
     await page.evaluate(
       async (bytes) => {
         const blob = new Blob([Uint8Array.from(bytes)], { type: "image/png" });
@@ -185,8 +114,8 @@ describe.skipIf(withoutChromium !== undefined)(title, { timeout }, () => {
     await pending(page)
       .getByRole("img", { name: /^gone\.png/ })
       .waitFor();
-    for (const name of readdirSync(join(dir, "uploads")))
-      rmSync(join(dir, "uploads", name), { recursive: true });
+    for (const name of readdirSync(join(fixture.dir, "uploads")))
+      rmSync(join(fixture.dir, "uploads", name), { recursive: true });
     await send(page, "");
     const alert = page.getByRole("alert");
     await alert
@@ -239,7 +168,7 @@ describe.skipIf(withoutChromium !== undefined)(title, { timeout }, () => {
     await rest(page);
     expect(Number(await level("another second question"))).toBe(Number(straight) + 1);
     expect(await page.locator("#tree-count").textContent()).toMatch(/^\d+ entries, \d+ branches$/);
-    const { entries } = await (await server.call("GET", "session")).json();
+    const { entries } = await (await fixture.server.call("GET", "session")).json();
     const id = (text: string) => entries.find((entry: { text?: string }) => entry.text === text);
     expect(id("another second question").parentId).toBe(id("I read: the first question").id);
 
@@ -271,7 +200,7 @@ describe.skipIf(withoutChromium !== undefined)(title, { timeout }, () => {
       document.body.append(script);
     });
     expect(await page.title()).toBe("Sessile");
-    const problems = opened[0]?.problems as string[];
+    const problems = fixture.opened[0]?.problems as string[];
     await expect.poll(() => problems.length).toBe(1);
     expect(problems.pop()).toMatch(/content security policy/i);
   });
@@ -320,7 +249,7 @@ describe.skipIf(withoutChromium !== undefined)(title, { timeout }, () => {
     expect(await page.getByRole("alert").textContent()).toBe("");
     expect(await page.getByRole("textbox", { name: "Message" }).inputValue()).toBe("Is anybody there?");
     await page.goto("about:blank");
-    await page.goto(`${server.url}x`);
+    await page.goto(`${fixture.server.url}x`);
     await page.getByRole("alert").getByText("This page's address is of an earlier run.").waitFor();
   });
 
