@@ -8,7 +8,7 @@ import { giveFiles, imageOfWidth, pending, rest, row, said, send } from "../supp
 import { turnPageFixture } from "../support/turn-page-fixture.js";
 
 /** Generous: all of them take about twenty seconds where nothing else runs. */
-const timeout = 120_000;
+const timeout = 180_000;
 
 const png = (name: string, width: number, height: number) => ({
   name,
@@ -77,8 +77,14 @@ describe.skipIf(withoutChromium !== undefined)(title, { timeout }, () => {
     await pending(page).getByText("Text, 7 bytes").waitFor();
     await pending(page).getByRole("button", { name: "Remove aside.png" }).click();
     expect(await pending(page).getByRole("listitem").count()).toBe(2);
+    // What comes while the message is on its way goes along with the next one.
+    await page.route("**/harness/turn", async (route) => {
+      await giveFiles(page, "drop", png("late.png", 6, 6));
+      await route.continue();
+    });
     await send(page, "Read these.");
     await said(page, "I read: Read these.").waitFor();
+    expect(await pending(page).getByRole("listitem").count()).toBe(1);
     expect(sentMedia()).toEqual([Buffer.from(report.bytes)]);
     expect(storedBytes(report.bytes)?.equals(report.bytes)).toBe(true);
     expect(storedBytes(makePng(8, 8))).toBeUndefined();

@@ -62,7 +62,7 @@ export async function openPage(
   { width = 1280, height = 800 } = {},
 ): Promise<OpenedPage> {
   const context = await browser.newContext({ viewport: { width, height }, reducedMotion: "reduce" });
-  context.setDefaultTimeout(30_000);
+  context.setDefaultTimeout(60_000);
   const page = await context.newPage();
   const problems: string[] = [];
   page.on("pageerror", (error) => problems.push(error.message));

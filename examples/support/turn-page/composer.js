@@ -118,10 +118,13 @@ export class Composer {
 
   async #submit() {
     if (this.#running || this.#sending) return;
+    const byButton = document.activeElement === this.#send;
     this.#sending = true;
     this.#update();
     await Promise.all(this.#pending.map(({ uploaded }) => uploaded));
-    const ready = this.#pending.filter(({ state }) => state === "ready");
+    // What comes from here on is for the message after this one.
+    const settled = [...this.#pending];
+    const ready = settled.filter(({ state }) => state === "ready");
     const text = this.#text.value;
     const isTaken =
       (text.trim() !== "" || ready.length > 0) &&
@@ -130,16 +133,18 @@ export class Composer {
         ready.map(({ path }) => path),
       ));
     this.#sending = false;
-    if (isTaken) this.#clear();
+    if (isTaken) this.#clear(settled);
     this.#update();
+    if (byButton) this.focus();
   }
 
-  #clear() {
-    for (const pending of this.#pending) {
+  /** @param {readonly Pending[]} settled what became of these is known */
+  #clear(settled) {
+    for (const pending of settled) {
       pending.close();
       pending.item.remove();
     }
-    this.#pending = [];
+    this.#pending = this.#pending.filter((pending) => !settled.includes(pending));
     this.#text.value = "";
   }
 

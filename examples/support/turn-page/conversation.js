@@ -37,13 +37,18 @@ export class Conversation {
     new IntersectionObserver(([seen]) => {
       if (seen?.isIntersecting && this.#scroller.scrollTop > 0) this.#showEarlier();
     }).observe(this.#earlier);
-    let last = 0;
+    let touched = Number.NEGATIVE_INFINITY;
+    const touch = () => {
+      touched = performance.now();
+    };
+    for (const type of ["wheel", "touchmove", "pointerdown", "keydown"]) {
+      this.#scroller.addEventListener(type, touch, { passive: true });
+    }
     this.#scroller.addEventListener("scroll", () => {
       const { scrollHeight, scrollTop, clientHeight } = this.#scroller;
-      // A reader scrolls up. What grows below leaves the place where it is, and is no wish to stay there.
+      // A reader scrolls away. What grows or shrinks moves the place as well, and is no wish to stay there.
       if (scrollHeight - scrollTop - clientHeight < nearEnd) this.#follows = true;
-      else if (scrollTop < last) this.#follows = false;
-      last = scrollTop;
+      else if (performance.now() - touched < 1000) this.#follows = false;
       this.#toEnd.hidden = this.#follows;
     });
     this.#toEnd.addEventListener("click", () => this.scrollToEnd());
@@ -145,6 +150,7 @@ export class Conversation {
 
   #showEarlier() {
     if (this.#start === 0) return;
+    this.#follows = false;
     const end = this.#start;
     this.#start = Math.max(0, end - pageSize);
     const { scrollHeight, scrollTop } = this.#scroller;

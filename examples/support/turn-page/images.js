@@ -1,5 +1,6 @@
-import { element, icon } from "./element.js";
-import { sizeInWords, typeInWords } from "./words.js";
+import { byId, element, icon } from "./element.js";
+import { notify } from "./notices.js";
+import { reasonInWords, sizeInWords, typeInWords } from "./words.js";
 
 /** @import { Api, Resource } from "./api.js" */
 
@@ -76,7 +77,7 @@ export class Images {
         "aria-label": label,
       });
       button.append(this.thumbnail(resource));
-      button.addEventListener("click", () => this.#show(resource));
+      button.addEventListener("click", () => this.#show(resource).catch(sayWhy));
       return button;
     }
     const words = element(
@@ -91,24 +92,26 @@ export class Images {
       icon("file"),
       words,
     );
-    button.addEventListener("click", () => this.#save(resource));
+    button.addEventListener("click", () => this.#save(resource).catch(sayWhy));
     return button;
   }
 
   /** @param {Resource} resource */
   async #show({ blob, name = "" }) {
-    const viewer = document.querySelector("dialog");
-    const image = viewer?.querySelector("img");
-    const caption = viewer?.querySelector("p");
-    if (!viewer || !image || !caption) return;
+    const image = byId("viewer-image", HTMLImageElement);
     image.src = await this.#address(blob);
     image.alt = name;
-    caption.textContent = name;
-    viewer.showModal();
+    byId("viewer-name", HTMLParagraphElement).textContent = name;
+    byId("viewer", HTMLDialogElement).showModal();
   }
 
   /** @param {Resource} resource */
   async #save({ blob, name = "file" }) {
     element("a", { href: await this.#address(blob), download: name }).click();
   }
+}
+
+/** @param {unknown} error */
+function sayWhy(error) {
+  notify(`It cannot be shown. ${reasonInWords(error)}`);
 }

@@ -15,7 +15,7 @@ import { firstWords, reasonInWords } from "./words.js";
 /** How long to wait before asking a server again that did not answer, in milliseconds; the last one over and over. */
 const retryAfterMs = [300, 600, 1200, 2500, 5000];
 
-/** How often to look at a turn that another page began, or this one before it was loaded again. */
+/** How often to look at a turn that another page began, or this one before it was loaded again; in milliseconds, at least. */
 const watchEveryMs = 600;
 
 // The part behind # is never sent by a browser: the token leaves this page in a header only.
@@ -76,7 +76,9 @@ function showBranchHint() {
 /** @returns {Promise<boolean>} whether the server told how things are */
 async function restore() {
   try {
+    const begun = performance.now();
     const summary = await api.session();
+    restoredInMs = performance.now() - begun;
     session.restore(summary);
     conversation.endReply();
     draw();
@@ -92,13 +94,15 @@ async function restore() {
 }
 
 let isWatching = false;
+let restoredInMs = 0;
 
 /** Follows a turn whose events go elsewhere. */
 async function watch() {
   if (isWatching) return;
   isWatching = true;
   conversation.beginReply();
-  await pause(watchEveryMs);
+  // To read a long session takes a while: the server is not to be kept busy with that alone.
+  await pause(Math.max(watchEveryMs, 4 * restoredInMs));
   isWatching = false;
   if (now === "running" && !(await restore())) await reconnect();
 }
