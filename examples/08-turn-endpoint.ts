@@ -35,7 +35,8 @@ async function start(dir: string, client: Anthropic, workspace?: string): Promis
   const blobs = fileBlobStore({ dir: join(dir, "blobs") });
   const model = claude({ client, model: maker.model, blobs, tools: viewingToolDeclarations });
   const port = Number(PORT ?? 0);
-  return startTurnServer({ dir, model, maker, port, ...(workspace === undefined ? {} : { workspace }) });
+  const places = { dir, ...(workspace === undefined ? {} : { workspace }) };
+  return startTurnServer({ ...places, model, maker, port, onError: console.error });
 }
 
 function clientOf(provider: LocalProvider): Anthropic {

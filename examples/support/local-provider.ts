@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createServer } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import type Anthropic from "@anthropic-ai/sdk";
@@ -26,7 +26,7 @@ export interface LocalProviderOptions {
 export async function startLocalProvider(options: LocalProviderOptions = {}): Promise<LocalProvider> {
   const { script = followScript, paceMs = 0 } = options;
   const requests: Anthropic.MessageCreateParams[] = [];
-  const server = createServer(async (incoming, outgoing) => {
+  const answer = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
     const request = JSON.parse(await text(incoming)) as Anthropic.MessageCreateParams;
     requests.push(request);
     const reply = replyTo(request, requests.length, script);
@@ -36,6 +36,10 @@ export async function startLocalProvider(options: LocalProviderOptions = {}): Pr
       outgoing.writeHead(200, { "content-type": "application/json" });
       outgoing.end(JSON.stringify(reply));
     }
+  };
+  // A client that goes away is no reason to end.
+  const server = createServer((incoming, outgoing) => {
+    answer(incoming, outgoing).catch(() => outgoing.destroy());
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -73,7 +77,7 @@ function replyTo(
         : // An id that no call of the history has.
           { type: "tool_use", id: `toolu_${request.messages.length}_${at}`, ...part },
   );
-  const reply = {
+  return {
     id: `msg_${number}`,
     type: "message",
     role: "assistant",
@@ -83,5 +87,4 @@ function replyTo(
     stop_sequence: null,
     usage: { input_tokens: JSON.stringify(request.messages).length >> 2, output_tokens: 20 },
   } as const;
-  return reply;
 }

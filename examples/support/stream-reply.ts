@@ -20,7 +20,7 @@ export async function streamReply(
     if (!taken) await Promise.race([once(outgoing, "drain"), once(outgoing, "close")]);
     if (type === "content_block_delta" && paceMs > 0) await setTimeout(paceMs);
   }
-  outgoing.end();
+  if (!outgoing.destroyed) outgoing.end();
 }
 
 function* eventsOf({ content, stop_reason, usage, ...rest }: LocalReply): Generator<[string, object]> {

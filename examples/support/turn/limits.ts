@@ -8,7 +8,10 @@ export interface TurnLimits {
   readonly uploads: number;
   /** Paths in one turn. Default 100. */
   readonly attachments: number;
-  /** Events that a client has not taken yet; past that its stream is cut off, and the turn goes on. Default 256 KiB. */
+  /**
+   * Events that a client has not taken yet; past that its stream is cut off, and the turn goes on. Default 4 MiB,
+   * some times the largest event, which is a message of `bodyBytes`.
+   */
   readonly unsentBytes: number;
   /** A comment is sent where nothing else was, so that a connection that is gone is noticed. Default 15 s. */
   readonly heartbeatMs: number;
@@ -36,7 +39,7 @@ export const turnLimits: TurnLimits = {
   uploadBytes: 10 * 2 ** 20,
   uploads: 100,
   attachments: 100,
-  unsentBytes: 2 ** 18,
+  unsentBytes: 4 * 2 ** 20,
   heartbeatMs: 15_000,
   lingerBytes: 2 ** 24,
   lingerMs: 2_000,

@@ -1,9 +1,10 @@
-import type { ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { join } from "node:path";
 import { readLocalFile } from "sessile/attachments/node";
 import { SessileError } from "sessile/errors";
 import { commonHeaders } from "./answer.js";
 import { HttpFailure } from "./http-failure.js";
+import { pathOf } from "./request-path.js";
 
 const mediaTypes: Readonly<Record<string, string>> = {
   html: "text/html; charset=utf-8",
@@ -26,10 +27,21 @@ const pathPattern = /^\/(?:([a-z0-9][a-z0-9-]*)\.(html|js|css|svg))?$/;
 
 const maxBytes = 2 ** 20;
 
-/** Sends a file of the page; false for a path that no such file has. */
-export async function sendPageFile(response: ServerResponse, dir: string, path: string): Promise<boolean> {
-  const match = pathPattern.exec(path);
-  if (match === null) return false;
+/**
+ * Sends a file of the page.
+ *
+ * @throws HttpFailure 404 and 405
+ */
+export async function sendPageFile(
+  request: IncomingMessage,
+  response: ServerResponse,
+  dir: string,
+): Promise<void> {
+  if (request.method !== "GET") {
+    throw new HttpFailure(405, { code: "METHOD_NOT_ALLOWED", message: "expected GET" }, { allow: "GET" });
+  }
+  const match = pathPattern.exec(pathOf(request));
+  if (match === null) throw notFound();
   const [, name = "index", extension = "html"] = match;
   const bytes = await read(dir, `${name}.${extension}`);
   response.writeHead(200, {
@@ -39,7 +51,6 @@ export async function sendPageFile(response: ServerResponse, dir: string, path: 
     "content-security-policy": policy,
   });
   response.end(bytes);
-  return true;
 }
 
 async function read(dir: string, name: string): Promise<Uint8Array> {
@@ -47,6 +58,10 @@ async function read(dir: string, name: string): Promise<Uint8Array> {
     return (await readLocalFile(join(dir, name), { roots: [dir], maxBytes })).bytes;
   } catch (error) {
     if (!(error instanceof SessileError)) throw error;
-    throw new HttpFailure(404, { code: "NOT_FOUND", message: "there is no such file" });
+    throw notFound();
   }
+}
+
+function notFound(): HttpFailure {
+  return new HttpFailure(404, { code: "NOT_FOUND", message: "there is no such file" });
 }

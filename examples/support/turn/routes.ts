@@ -6,6 +6,7 @@ import { commonHeaders, sendJson } from "./answer.js";
 import { HttpFailure } from "./http-failure.js";
 import { postTurn, type TurnPlaces } from "./post-turn.js";
 import { bodyOf, readJson } from "./read-body.js";
+import { pathOf } from "./request-path.js";
 import { notFound, type SendBlob } from "./send-blob.js";
 import type { ServedSession } from "./served-session.js";
 import { asEntryId, asTurnRequest } from "./turn-request.js";
@@ -92,11 +93,6 @@ export function routeOf(request: IncomingMessage): Route {
   if (route !== undefined) return route;
   const allow = Object.keys(methods).join(", ");
   throw new HttpFailure(405, { code: "METHOD_NOT_ALLOWED", message: `expected ${allow}` }, { allow });
-}
-
-/** As it was sent: what is no path of ours to the letter is none. */
-export function pathOf({ url = "" }: IncomingMessage): string {
-  return url.split("?", 1)[0] ?? "";
 }
 
 /** The name that a file is uploaded with. */

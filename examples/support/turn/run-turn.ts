@@ -43,14 +43,18 @@ export async function runTurn(options: RunTurnOptions): Promise<void> {
   throw new HttpFailure(502, { code: "TOO_MANY_ROUNDS", message });
 }
 
+/** Characters of a reply that broke off. */
+const maxKept = 2 ** 20;
+
 async function reply(options: RunTurnOptions) {
   const { session, model, maker, signal, onText } = options;
   let said = "";
   const hear = (text: string) => {
-    said += text;
+    if (said.length < maxKept) said += text;
     onText(text);
   };
   const context = await session.context();
+  signal.throwIfAborted();
   try {
     return await model.generate(context, { signal, onText: hear });
   } catch (error) {

@@ -10,10 +10,11 @@ import { fileSessionStore } from "sessile/session/node";
 import type { Model } from "../model.js";
 import { sendFailure } from "./answer.js";
 import { checkPlace, checkToken } from "./guard.js";
-import { failureOf, HttpFailure } from "./http-failure.js";
+import { failureOf } from "./http-failure.js";
 import { type TurnLimits, turnLimits } from "./limits.js";
 import { sendPageFile } from "./page-files.js";
-import { pathOf, type RoutePlaces, routeOf } from "./routes.js";
+import { pathOf } from "./request-path.js";
+import { type RoutePlaces, routeOf } from "./routes.js";
 import { blobSender } from "./send-blob.js";
 import { ServedSession } from "./served-session.js";
 import { type TurnTools, viewingTools } from "./tools.js";
@@ -37,6 +38,8 @@ export interface TurnServerOptions {
   /** Default the page beside this. */
   readonly page?: string;
   readonly limits?: Partial<TurnLimits>;
+  /** Told of what clients are not told: errors that should not have been. Default nobody is. */
+  readonly onError?: (error: unknown) => void;
 }
 
 /** A server that answers turns on this machine. */
@@ -79,7 +82,12 @@ export async function startTurnServer(options: TurnServerOptions): Promise<TurnS
     (request, response) => {
       response.on("error", () => {});
       handle(request, response)
-        .catch((error: unknown) => sendFailure(request, response, failureOf(error), limits))
+        .catch((error: unknown) => {
+          const failure = failureOf(error);
+          // A client that went away is no error of the server's.
+          if (failure.status === 500 && !response.destroyed) options.onError?.(error);
+          return sendFailure(request, response, failure, limits);
+        })
         .catch(() => response.destroy());
     },
   );
@@ -97,28 +105,29 @@ export async function startTurnServer(options: TurnServerOptions): Promise<TurnS
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     checkPlace(request, { port, token });
-    const path = pathOf(request);
-    if (!path.startsWith("/api/")) {
-      if (request.method !== "GET") {
-        throw new HttpFailure(405, { code: "METHOD_NOT_ALLOWED", message: "expected GET" }, { allow: "GET" });
-      }
-      if (await sendPageFile(response, page, path)) return;
-    } else checkToken(request, { port, token });
+    if (!pathOf(request).startsWith("/api/")) return sendPageFile(request, response, page);
+    checkToken(request, { port, token });
     await routeOf(request)(request, response, places);
   }
+
+  async function close(): Promise<void> {
+    const closed = once(server, "close");
+    server.close();
+    // The turn that runs ends with its last entry written, and its client is told, before anything is cut off.
+    await served[Symbol.asyncDispose]();
+    server.closeAllConnections();
+    await closed;
+  }
+  let closing: Promise<void> | undefined;
 
   return {
     origin,
     port,
     token,
     url: `${origin}/#${token}`,
-    async [Symbol.asyncDispose]() {
-      const closed = once(server, "close");
-      server.close();
-      // The turn that runs ends with its last entry written, and its client is told, before anything is cut off.
-      await served[Symbol.asyncDispose]();
-      server.closeAllConnections();
-      await closed;
+    [Symbol.asyncDispose]() {
+      closing ??= close();
+      return closing;
     },
   };
 }

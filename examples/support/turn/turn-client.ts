@@ -82,8 +82,12 @@ export function turnClient({ origin, token }: Pick<TurnServer, "origin" | "token
 
 /** The events of a stream that has ended, each of one line of data, as this server sends them. */
 export function eventsIn(text: string): readonly TurnEvent[] {
-  return [...text.matchAll(/^event: (.*)\ndata: (.*)\n\n/gm)].map(([, event = "", data = ""]) => ({
-    event,
-    data: JSON.parse(data) as TurnEvent["data"],
-  }));
+  const blocks = text.split("\n\n").filter((block) => block.startsWith("event: "));
+  return blocks.map((block) => {
+    const [event = "", data = ""] = block.split("\n");
+    return {
+      event: event.slice("event: ".length),
+      data: JSON.parse(data.slice("data: ".length)) as TurnEvent["data"],
+    };
+  });
 }
