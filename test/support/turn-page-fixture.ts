@@ -74,8 +74,10 @@ export function turnPageFixture(timeout: number): TurnPageFixture {
     },
     openAgain,
     async open(screen) {
-      const moved = await server.call("POST", "leaf", { entryId: null });
-      expect(moved.status).toBe(200);
+      // A test that failed may have left a turn behind.
+      await server.call("DELETE", "turn");
+      const move = async () => (await server.call("POST", "leaf", { entryId: null })).status;
+      await expect.poll(move, { timeout: 10_000 }).toBe(200);
       return openAgain(screen);
     },
     storedBytes(bytes) {
@@ -95,11 +97,12 @@ export function turnPageFixture(timeout: number): TurnPageFixture {
   };
 }
 
-/** Says back what it was asked; a hundred words where a long reply is wanted. */
+/** Says back what it was asked. "At length" is for a reply that is to be stopped: it takes ten seconds and more. */
 function script({ messages }: Anthropic.MessageCreateParams): readonly string[] {
   const { content = [] } = messages.at(-1) ?? {};
   const blocks = typeof content === "string" ? [{ type: "text" as const, text: content }] : content;
   const asked = blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join(" ");
-  if (!asked.includes("at length")) return [`I read: ${asked}`];
-  return [Array.from({ length: 100 }, (_, at) => `word-${at + 1}`).join(" ")];
+  const words = asked.includes("at length") ? 1000 : asked.includes("in some words") ? 40 : 0;
+  if (words === 0) return [`I read: ${asked}`];
+  return [Array.from({ length: words }, (_, at) => `word-${at + 1}`).join(" ")];
 }
