@@ -63,13 +63,16 @@ export function planIncoming(update: unknown, albums: ReadonlySet<string>): Inco
   };
 }
 
-/** A photo in the words of the chat. */
-export function tooLarge(bytes: number): string {
-  const megabytes = (count: number) => (count / 2 ** 20).toFixed(1);
-  return `That image is too large: ${megabytes(bytes)} MiB (max ${megabytes(tetherLimits.maxImageBytes)} MiB).`;
+/** What somebody is told whose image is too large, with its size where that is known. */
+export function tooLarge(bytes?: number): string {
+  const max = `max ${tetherLimits.maxImageBytes / mebibyte} MiB`;
+  if (bytes === undefined) return `That image is too large (${max}).`;
+  return `That image is too large: ${Math.ceil((10 * bytes) / mebibyte) / 10} MiB (${max}).`;
 }
 
-/** What a photo that cannot be taken is answered with. */
+const mebibyte = 2 ** 20;
+
+/** What somebody is told whose image is of another type, or none. */
 export const imageTypesTaken = "I can look at PNG, JPEG, GIF and WebP images.";
 
 interface Picture {
