@@ -1,5 +1,6 @@
 import type Anthropic from "@anthropic-ai/sdk";
 import type { BlobStore } from "sessile/blobs";
+import type { ReplayPolicy } from "sessile/content";
 import { cacheConversation, project } from "sessile/projections";
 import { anthropicMessages, readAnthropicReply } from "sessile/projections/anthropic";
 import type { Model } from "./model.js";
@@ -11,16 +12,19 @@ export interface ClaudeOptions {
   /** Where the bytes of attachments are. */
   readonly blobs: Pick<BlobStore, "get">;
   readonly tools: readonly Anthropic.Tool[];
+  /** Which attachments of earlier turns go out again. Default none. */
+  readonly replay?: ReplayPolicy;
 }
 
 const maxTokens = 4096;
 
 /** A model behind the official client: the context to a request, and the reply to a message. */
-export function claude({ client, model, blobs, tools }: ClaudeOptions): Model {
+export function claude({ client, model, blobs, tools, replay }: ClaudeOptions): Model {
   const target = anthropicMessages({ model });
   return {
     async generate(context, { signal }) {
-      const { value } = await project(context, target, { blobs, cache: cacheConversation, signal });
+      const options = { blobs, cache: cacheConversation, signal, ...(replay && { replay }) };
+      const { value } = await project(context, target, options);
       const request = { model, max_tokens: maxTokens, tools: [...tools], ...value };
       return readAnthropicReply(await client.messages.create(request, { signal }));
     },

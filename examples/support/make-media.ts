@@ -1,7 +1,18 @@
 import { crc32, deflateSync } from "node:zlib";
 
-/** A PNG with colours that change from corner to corner: a real image, made without an encoder's help. */
-export function makePng(width: number, height: number): Uint8Array {
+/** The red, green and blue of a pixel, 0 to 255. */
+export type Colour = readonly [number, number, number];
+
+/** A real PNG, made without an encoder's help; by default its colours change from corner to corner. */
+export function makePng(
+  width: number,
+  height: number,
+  colourAt: (x: number, y: number) => Colour = (x, y) => [
+    (255 * x) / width,
+    (255 * y) / height,
+    (x * y) % 256,
+  ],
+): Uint8Array {
   const header = Buffer.alloc(13);
   header.writeUInt32BE(width, 0);
   header.writeUInt32BE(height, 4);
@@ -11,7 +22,7 @@ export function makePng(width: number, height: number): Uint8Array {
   const pixels = Buffer.alloc(row * height);
   for (let y = 0; y < height; y++) {
     for (let x = 0; x < width; x++) {
-      pixels.set([(255 * x) / width, (255 * y) / height, (x * y) % 256], y * row + 1 + 3 * x);
+      pixels.set(colourAt(x, y), y * row + 1 + 3 * x);
     }
   }
   const signature = Buffer.from("89504e470d0a1a0a", "hex");

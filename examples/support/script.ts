@@ -8,12 +8,14 @@ import { sniff } from "sessile/media";
 export function followScript({ messages }: Anthropic.MessageCreateParams): readonly ScriptPart[] {
   const view = lookAt(messages);
   if (view.task.includes("<conversation>")) return [summarise(view)];
-  if (/so far/.test(view.task)) return [soFar(view)];
+  if (/we do so far/.test(view.task)) return [soFar(view)];
   if (/notes on this project/.test(view.task)) return writeNotes(view);
   if (/copy of the notes/.test(view.task)) return copyNotes(view);
   if (/one sentence/.test(view.task)) return [oneSentence(view)];
   if (/other branch/.test(view.task)) return [otherBranch(view)];
   if (/attached/.test(view.task)) return [attached(view)];
+  if (/as a chart/.test(view.task)) return chart(view);
+  if (/shown so far/.test(view.task)) return [shownSoFar(view)];
   return ["That is not in my script."];
 }
 
@@ -28,6 +30,8 @@ interface View {
   readonly task: string;
   /** What the user showed with it. */
   readonly images: readonly Uint8Array[];
+  /** Every image of the request, results of tools among them, oldest first. */
+  readonly allImages: readonly Uint8Array[];
   /** Results since then by tool, oldest first. */
   readonly results: (tool: string) => readonly Result[];
   readonly call: (name: string, input: Readonly<Record<string, string>>) => ScriptPart;
@@ -50,6 +54,14 @@ const textsOf = (blocks: Blocks): readonly string[] =>
     return typeof block.content === "string" ? [block.content] : textsOf((block.content ?? []) as Blocks);
   });
 
+const imagesOf = (block: Anthropic.ContentBlockParam): readonly Uint8Array[] => {
+  if (block.type === "image") {
+    return block.source.type === "base64" ? [Buffer.from(block.source.data, "base64")] : [];
+  }
+  if (block.type !== "tool_result" || typeof block.content === "string") return [];
+  return ((block.content ?? []) as Blocks).flatMap(imagesOf);
+};
+
 function lookAt(messages: readonly Anthropic.MessageParam[]): View {
   const start = messages.findLastIndex(
     (message) => message.role === "user" && blocksOf(message).some(({ type }) => type === "text"),
@@ -63,11 +75,8 @@ function lookAt(messages: readonly Anthropic.MessageParam[]): View {
     task: textsOf(said)
       .filter((text) => !/<(branch_)?summary>/.test(text))
       .join("\n"),
-    images: said.flatMap((block) =>
-      block.type === "image" && block.source.type === "base64"
-        ? [Buffer.from(block.source.data, "base64")]
-        : [],
-    ),
+    images: said.flatMap(imagesOf),
+    allImages: messages.flatMap(blocksOf).flatMap(imagesOf),
     results: (tool) => {
       const calls = new Set(
         since.flatMap((block) => (block.type === "tool_use" && block.name === tool ? [block.id] : [])),
@@ -158,12 +167,29 @@ function soFar({ texts }: View): string {
 /** From the bytes that came, and the descriptor that stands before them. */
 function attached({ task, images }: View): string {
   const ids = task.match(/res_[0-9a-f]{16}/g) ?? [];
-  const seen = images.map((bytes, at) => {
-    const media = sniff(bytes);
-    const size = media?.kind === "image" ? `${media.width} x ${media.height}` : "unknown";
-    return `An image of ${size} pixels: ${ids[at]}.`;
-  });
+  const seen = images.map((bytes, at) => `An image of ${sizeOf(bytes)} pixels: ${ids[at]}.`);
   return seen.length === 0 ? "Nothing that I can see." : seen.join(" ");
+}
+
+/** A tool draws it; its size is read from what came back. */
+function chart({ task, results, allImages, call }: View): readonly ScriptPart[] {
+  const [plot] = results("plot");
+  if (plot === undefined) {
+    const numbers = /[\d., -]*\d/.exec(task)?.[0].trim() ?? "";
+    return ["I draw it.", call("plot", { path: "chart.png", numbers })];
+  }
+  const drawn = allImages.at(-1);
+  if (plot.isError || drawn === undefined) return [`There is no chart: ${plot.text}`];
+  return [`Here is the chart, ${sizeOf(drawn)} pixels.`];
+}
+
+function shownSoFar({ allImages }: View): string {
+  return allImages.length === 0 ? "Nothing." : allImages.map(sizeOf).join(", ");
+}
+
+function sizeOf(bytes: Uint8Array): string {
+  const media = sniff(bytes);
+  return media?.kind === "image" ? `${media.width} x ${media.height}` : "unknown";
 }
 
 function nameIn(manifest: string): string {

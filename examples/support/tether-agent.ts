@@ -1,28 +1,192 @@
-import type { AssistantDeltaFrame, AssistantDoneFrame, CheckedUserMessage } from "sessile/tether";
+import { randomUUID } from "node:crypto";
+import { resolve } from "node:path";
+import { assistantMessage, type Message, type ToolCall, toolCalls } from "sessile/content";
+import { SessileError } from "sessile/errors";
+import { type EntryDraft, type Session, type SessionStore, toolStarted } from "sessile/session";
+import {
+  type AssistantDeltaFrame,
+  type AssistantDoneFrame,
+  assistantDelta,
+  assistantDone,
+  type CheckedUserMessage,
+  finishTurn,
+  receiveMessage,
+  tetherSessionId,
+  windowContext,
+} from "sessile/tether";
+import { type AgentHome, agentHome } from "./agent-home.js";
+import { messageText } from "./message-text.js";
 import type { Model } from "./model.js";
-import type { Tools } from "./tools.js";
+import { oneLine } from "./terminal.js";
+import { failedResult, runTool, type Tools } from "./tools.js";
+import { TurnQueue } from "./turn-queue.js";
 
 /** What {@link tetherAgent} needs. */
 export interface TetherAgentOptions {
-  /** Its sessions and blobs lie here, and are there again after a restart. */
+  /** Its sessions and blobs lie here, as {@link agentHome} has them, and are there again after a restart. */
   readonly dir: string;
   /** The agent's own name: the same conversation with two agents is two sessions. */
   readonly instance: string;
   readonly model: Model;
   /** Default none. An image that one makes goes out with the answer. */
   readonly tools?: Tools;
+  /** What of a conversation the model is given, the newest part of it. Default 400 000. */
+  readonly maxCharacters?: number;
+  /** Default five minutes. */
+  readonly maxTurnMs?: number;
+  /** Messages that wait or are answered at a time, of all conversations. Default 16. */
+  readonly maxTurns?: number;
 }
+
+/** Options of {@link TetherAgent.answer}. */
+export interface AnswerOptions {
+  readonly signal?: AbortSignal;
+  /** Called once the message is sure to last, with the id of its entry. */
+  readonly onKept?: (entryId: string) => void;
+}
+
+/** What an agent says: pieces of an answer, and its end. */
+export type AnswerFrame = AssistantDeltaFrame | AssistantDoneFrame;
 
 /** An agent behind frames: a session for each conversation. */
 export interface TetherAgent {
   /**
    * Answers a message: pieces of the answer, then its end. Messages of one conversation are answered one after the other,
-   * in the order of the calls. What goes wrong is an answer too, so that somebody who asked is told.
+   * in the order of the calls. What goes wrong is an answer too, so that somebody who asked is told. The turn begins with the
+   * call and goes on to its end, whether anybody reads the frames or not. They have the id of the message with `re:` before it.
    */
-  answer(
-    message: CheckedUserMessage,
-    options?: { readonly signal?: AbortSignal },
-  ): AsyncIterable<AssistantDeltaFrame | AssistantDoneFrame>;
+  answer(message: CheckedUserMessage, options?: AnswerOptions): AsyncIterable<AnswerFrame>;
+  /** Whether a message of this conversation is being answered, so that another one would wait. */
+  isBusy(message: CheckedUserMessage): boolean;
 }
 
-export declare function tetherAgent(options: TetherAgentOptions): TetherAgent;
+/** Makes an agent of a model, tools, and a directory. */
+export function tetherAgent(options: TetherAgentOptions): TetherAgent {
+  const { dir, instance, maxTurns = 16 } = options;
+  const home = agentHome(dir);
+  const turns = new TurnQueue();
+  const idOf = ({ frame }: CheckedUserMessage) => tetherSessionId(frame.session, instance);
+  return {
+    answer(message, { signal, onKept } = {}) {
+      const { session: to, msg_id } = message.frame;
+      const msgId = `re:${msg_id ?? randomUUID()}`;
+      const { frames, push, end } = stream<AnswerFrame>();
+      const turn = async () => {
+        const stop = AbortSignal.any([
+          AbortSignal.timeout(options.maxTurnMs ?? 300_000),
+          ...(signal === undefined ? [] : [signal]),
+        ]);
+        const say = (text: string) => push(assistantDelta(to, text, { msgId }));
+        try {
+          await using session = await openOrCreate(home.sessions, idOf(message), resolve(dir));
+          await closeOpenCalls(session);
+          const said = await receiveMessage(message, { blobs: home.blobs, signal: stop });
+          const { id } = await session.appendMessage(said);
+          onKept?.(id);
+          await rounds(session, options, say, stop);
+          push(await doneFrame(session, message, home, msgId));
+        } catch (error) {
+          push(assistantDone(to, stop.aborted ? stopped : failure(error), undefined, { msgId }));
+        }
+        end();
+      };
+      if (turns.size < maxTurns) turns.add(idOf(message), turn);
+      else {
+        push(assistantDone(to, "Too many messages are waiting. Say it again later.", undefined, { msgId }));
+        end();
+      }
+      return frames;
+    },
+    isBusy: (message) => turns.has(idOf(message)),
+  };
+}
+
+const maxRounds = 20;
+const stopped = "Stopped before there was an answer.";
+
+/** The model and its tools, until the model calls none. */
+async function rounds(
+  session: Session,
+  { model, tools = new Map(), maxCharacters = 400_000 }: TetherAgentOptions,
+  say: (text: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  for (let round = 0; round < maxRounds; round++) {
+    const context = windowContext(await session.context(), maxCharacters);
+    // A failure is kept as an answer that failed: later turns know of it, and no provider is sent it.
+    const message = await model
+      .generate(context, { signal })
+      .catch((error: unknown) => failedMessage(signal.aborted ? stopped : failure(error), signal));
+    await session.appendMessage(message);
+    const calls = toolCalls(message);
+    const text = messageText(message);
+    if (text !== "") say(text);
+    if (calls.length === 0 || message.stopReason === "error" || message.stopReason === "aborted") return;
+    await session.append(calls.map(({ id }) => toolStarted.draft({ toolCallId: id })));
+    const results = await Promise.all(calls.map((call) => runTool(tools, call, { signal })));
+    await session.append(results.map(said));
+  }
+  await session.appendMessage(failedMessage(`I still call tools after ${maxRounds} rounds.`, signal));
+}
+
+function failedMessage(errorMessage: string, { aborted }: AbortSignal) {
+  const stopReason = aborted ? "aborted" : "error";
+  return assistantMessage({ provider: "none", model: "none", stopReason, errorMessage });
+}
+
+/** What somebody is told: the code of an error, since its words may name paths, or a line of what the model's client says. */
+function failure(error: unknown): string {
+  if (error instanceof SessileError) return `I could not answer: ${error.code}.`;
+  return `I could not answer: ${oneLine(error instanceof Error ? error.message : String(error), 200)}`;
+}
+
+/** The end of the turn, which says of each image that could not go why. */
+async function doneFrame(
+  session: Session,
+  { frame: { session: to } }: CheckedUserMessage,
+  { blobs }: AgentHome,
+  msgId: string,
+): Promise<AssistantDoneFrame> {
+  const { frame, left } = await finishTurn(to, await session.context(), { blobs, msgId });
+  if (left.length === 0) return frame;
+  const notes = left.map(({ reason }) => `[An image is left out: ${reason}.]`);
+  const text = [frame.payload.text, ...notes].filter((part) => part !== "").join("\n");
+  return { ...frame, payload: { ...frame.payload, text } };
+}
+
+async function openOrCreate(sessions: SessionStore, id: string, cwd: string): Promise<Session> {
+  try {
+    return await sessions.open(id, { mode: "write" });
+  } catch (error) {
+    if (!SessileError.is(error, "SESSION_NOT_FOUND")) throw error;
+    return sessions.create({ id, cwd });
+  }
+}
+
+/** Calls that a process left when it died have no result, and are not run again: what they did nobody knows. */
+async function closeOpenCalls(session: Session): Promise<void> {
+  const states = await session.toolStates();
+  const open = states.filter((one) => one.resultEntryId === undefined && one.state !== "error");
+  if (open.length === 0) return;
+  const words = (call: ToolCall, begun: boolean) =>
+    failedResult(call, `Interrupted: ${begun ? "how far it came is unknown" : "it was not begun"}.`);
+  await session.append(open.map(({ call, state }) => said(words(call, state === "running"))));
+}
+
+function said(message: Message): EntryDraft {
+  return { type: "message", message };
+}
+
+/** Values as they are pushed, for one reader. One who stops reading loses the rest. */
+function stream<T>() {
+  let to: ReadableStreamDefaultController<T> | undefined;
+  const frames = new ReadableStream<T>({
+    start(controller) {
+      to = controller;
+    },
+    cancel() {
+      to = undefined;
+    },
+  });
+  return { frames, push: (value: T) => to?.enqueue(value), end: () => to?.close() };
+}

@@ -3,13 +3,15 @@ import { existsSync } from "node:fs";
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import type Anthropic from "@anthropic-ai/sdk";
-import { type ToolCall, type ToolResultMessage, toolResult } from "sessile/content";
+import { type Resource, type ToolCall, type ToolResultMessage, toolResult } from "sessile/content";
 import { runBash } from "./bash.js";
 import { confinedPath } from "./workspace.js";
 
 /** What a tool gives: text for the model, and for programs what the file is now, which the file ledger reads. */
 export interface ToolOutput {
   readonly text: string;
+  /** What it shows, such as an image, behind the text. */
+  readonly resources?: readonly Resource[];
   readonly details?: { readonly contentSha256: string; readonly created?: boolean };
 }
 
@@ -29,7 +31,8 @@ export const toolDeclarations: readonly Anthropic.Tool[] = [
   declared("bash", "Runs a command in the workspace.", "command"),
 ];
 
-function declared(name: string, description: string, ...texts: readonly string[]): Anthropic.Tool {
+/** A tool whose arguments are all texts, as a model is told of it. */
+export function declared(name: string, description: string, ...texts: readonly string[]): Anthropic.Tool {
   const properties = Object.fromEntries(texts.map((text) => [text, { type: "string" }]));
   return { name, description, input_schema: { type: "object", properties, required: [...texts] } };
 }
@@ -117,8 +120,9 @@ export async function runTool(
   try {
     const tool = tools.get(call.name);
     if (tool === undefined) throw new Error(`there is no tool ${call.name}`);
-    const { text, details } = await tool(call.arguments, options);
-    return { ...toolResult(call, text || "(no output)"), ...(details === undefined ? {} : { details }) };
+    const { text, resources = [], details } = await tool(call.arguments, options);
+    const result = toolResult(call, text || "(no output)", ...resources);
+    return { ...result, ...(details === undefined ? {} : { details }) };
   } catch (error) {
     return failedResult(call, error instanceof Error ? error.message : String(error));
   }
@@ -129,8 +133,8 @@ export function failedResult(call: ToolCall, text: string): ToolResultMessage {
   return { ...toolResult(call, text), isError: true };
 }
 
-/** Arguments come from a model and may be anything. */
-function stringOf(args: unknown, name: string): string {
+/** A text among the arguments of a call, which come from a model and may be anything. */
+export function stringOf(args: unknown, name: string): string {
   const value = (args as Record<string, unknown> | null | undefined)?.[name];
   if (typeof value !== "string") throw new Error(`${name}: expected a string`);
   return value;

@@ -1,3 +1,5 @@
+import { type NodeBuffer, nodeBuffer } from "./node-buffer.js";
+
 /**
  * Base64 as RFC 4648 section 4 has it, strictly: no white space, no URL alphabet, padding where it belongs, no bits set
  * that would be lost. Decoders that forgive let one value have many spellings.
@@ -23,8 +25,74 @@ export function base64Bytes(text: string): number | undefined {
   return (text.length / 4) * 3 - padding;
 }
 
-/** The bytes of base64 text, or undefined where it is none. Linear, and allocates the bytes alone. */
+/** The same, at most, whatever the text is and whether it is padded or not: a bound, by which to refuse before decoding. */
+export function base64BytesAtMost(text: string): number {
+  const padding = text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0;
+  return Math.floor(((text.length - padding) * 3) / 4);
+}
+
+/** Base64 text with the padding that it wants, where it has none. What is no base64 stays none. */
+export function padBase64(text: string): string {
+  return text.length % 4 === 0 || text.endsWith("=")
+    ? text
+    : text.padEnd(Math.ceil(text.length / 4) * 4, "=");
+}
+
+/**
+ * The bytes of base64 text, or undefined where it is none. Linear. By the engine's own decoder where there is one, since it is
+ * some six times as fast. Those forgive, so what they forgave is found: to each text the answer is that of {@link decodePortably}.
+ */
 export function decodeBase64(text: string): Uint8Array | undefined {
+  const length = base64Bytes(text);
+  if (length === undefined) return undefined;
+  const { fromBase64 } = Uint8Array as unknown as { readonly fromBase64?: EngineDecoder };
+  if (typeof fromBase64 === "function") return decodeByEngine(fromBase64, text, length);
+  const native = nodeBuffer();
+  return native === undefined ? decodePortably(text) : decodeByNode(native, text, length);
+}
+
+type EngineDecoder = (
+  text: string,
+  options: { readonly alphabet: "base64"; readonly lastChunkHandling: "strict" },
+) => Uint8Array;
+
+/**
+ * It passes over white space, and over nothing else. Then there are fewer bytes than the length of the text tells: padding
+ * accounts for two at most, and four characters that are passed over for three.
+ *
+ * @see https://tc39.es/proposal-arraybuffer-base64 FromBase64 (read 2026-11-22)
+ */
+function decodeByEngine(decode: EngineDecoder, text: string, length: number): Uint8Array | undefined {
+  try {
+    const bytes = decode.call(Uint8Array, text, { alphabet: "base64", lastChunkHandling: "strict" });
+    return bytes.length === length ? bytes : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Characters that are decoded at a time: they stay in the processor's cache until they are compared. */
+const stepLength = 2 ** 15;
+
+/**
+ * Buffer passes over what it does not know, takes the URL alphabet, and drops bits. Bytes have one spelling: what was
+ * decoded is encoded again, and was base64 if that is the same text.
+ */
+function decodeByNode(native: NodeBuffer, text: string, length: number): Uint8Array | undefined {
+  const bytes = new Uint8Array(length);
+  const out = native.from(bytes.buffer, 0, length);
+  let to = 0;
+  for (let at = 0; at < text.length; at += stepLength) {
+    const piece = text.slice(at, at + stepLength);
+    const end = to + out.write(piece, to, "base64");
+    if (out.toString("base64", to, end) !== piece) return undefined;
+    to = end;
+  }
+  return bytes;
+}
+
+/** The same, by what every engine has. Allocates the bytes alone. */
+export function decodePortably(text: string): Uint8Array | undefined {
   const length = base64Bytes(text);
   if (length === undefined) return undefined;
   const bytes = new Uint8Array(length);

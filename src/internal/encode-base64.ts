@@ -1,3 +1,5 @@
+import { nodeBuffer } from "./node-buffer.js";
+
 const digits = /* @__PURE__ */ Uint8Array.from(
   "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/",
   (digit) => digit.charCodeAt(0),
@@ -41,24 +43,6 @@ function encodedBytes(bytes: Uint8Array): Uint8Array {
     to += out.write(from.toString("base64", at, Math.min(bytes.length, at + stepBytes)), to, "latin1");
   }
   return out;
-}
-
-/** What is used of Node's Buffer. */
-interface NodeBuffer {
-  from(buffer: ArrayBufferLike, offset: number, length: number): NodeBytes;
-  allocUnsafeSlow(length: number): NodeBytes;
-}
-
-interface NodeBytes extends Uint8Array {
-  toString(encoding?: "base64", start?: number, end?: number): string;
-  write(text: string, offset: number, encoding: "latin1"): number;
-}
-
-const bufferName: string = "Buffer";
-
-/** Node's Buffer where there is one. Looked up by its name: nothing here needs it. */
-function nodeBuffer(): NodeBuffer | undefined {
-  return Reflect.get(globalThis, bufferName);
 }
 
 /** The same, by what every engine has. */

@@ -1,5 +1,11 @@
+import { SessileError } from "../errors/index.js";
+import { isRecord } from "../internal/shape.js";
+import { tetherLimits } from "../limits/index.js";
 import type { ImageMediaType } from "../media/index.js";
+import { parseBody } from "./body.js";
 import type { AssistantDeltaFrame, AssistantDoneFrame, TetherFrame, UserMessageFrame } from "./frame.js";
+import { readImages } from "./images.js";
+import { frameProblem } from "./shape.js";
 
 /** An image of a frame, decoded. */
 export interface FrameImage {
@@ -37,7 +43,23 @@ export type CheckedUserMessage = Extract<CheckedFrame, { readonly kind: "userMes
  *   and what came, such as `too many images: 5 (max 4)`; MEDIA_INVALID for an image with an unsound header;
  *   MEDIA_TYPE_MISMATCH where bytes are not what is said
  */
-export declare function checkFrame(value: unknown): CheckedFrame;
+export function checkFrame(value: unknown): CheckedFrame {
+  const frame = asFrame(copyFrame(value));
+  switch (frame.type) {
+    case "user.message": {
+      const known = frame as UserMessageFrame;
+      return { kind: "userMessage", frame: known, images: imagesOf(known) };
+    }
+    case "assistant.done": {
+      const known = frame as AssistantDoneFrame;
+      return { kind: "assistantDone", frame: known, images: imagesOf(known) };
+    }
+    case "assistant.delta":
+      return { kind: "assistantDelta", frame: frame as AssistantDeltaFrame, images: [] };
+    default:
+      return { kind: "other", frame, images: [] };
+  }
+}
 
 /**
  * A frame from the body of a request or a line: {@link checkFrame} behind the limit of the wire, 28 MiB, and JSON.
@@ -45,4 +67,45 @@ export declare function checkFrame(value: unknown): CheckedFrame;
  * @param body bytes as UTF-8, or text
  * @throws SessileError what {@link checkFrame} throws, LIMIT_EXCEEDED for a body that is too long
  */
-export declare function readFrame(body: Uint8Array | string): CheckedFrame;
+export function readFrame(body: Uint8Array | string): CheckedFrame {
+  return checkFrame(parseBody(body));
+}
+
+function imagesOf({ payload }: UserMessageFrame | AssistantDoneFrame): readonly FrameImage[] {
+  return readImages(payload.images ?? [], "payload.images");
+}
+
+function asFrame(value: unknown): TetherFrame {
+  const problem = frameProblem(value);
+  if (problem === undefined) return value as TetherFrame;
+  const { path, expected } = problem;
+  throw new SessileError("INVALID_MESSAGE", `${path === "" ? "frame" : path}: expected ${expected}`, {
+    details: { path, expected },
+  });
+}
+
+/**
+ * What is looked at, copied: it is read once, so that a getter or whoever else holds the frame cannot put something else in
+ * the place of what was checked. Strings are shared. What is refused anyway is left as it is.
+ */
+function copyFrame(value: unknown): unknown {
+  if (!isRecord(value)) return value;
+  const frame = { ...value };
+  frame.session = copyRecord(frame.session);
+  if (isRecord(frame.payload)) frame.payload = copyPayload(frame.payload);
+  return frame;
+}
+
+function copyPayload(from: Record<string, unknown>): Record<string, unknown> {
+  const payload = { ...from };
+  const { images } = payload;
+  if (isRecord(payload.user)) payload.user = { ...payload.user };
+  if (Array.isArray(images) && images.length <= tetherLimits.maxImages) {
+    payload.images = images.map(copyRecord);
+  }
+  return payload;
+}
+
+function copyRecord(value: unknown): unknown {
+  return isRecord(value) ? { ...value } : value;
+}

@@ -14,15 +14,13 @@ export {
   readFrame,
 } from "./check.js";
 export {
-  type FinishedTurn,
-  type FinishTurnOptions,
-  finishTurn,
   type LeftReason,
+  type OutgoingImage,
   type OutgoingImages,
   type OutgoingOptions,
   outgoingImages,
-  producedImages,
 } from "./egress.js";
+export { type FinishedTurn, type FinishTurnOptions, finishTurn, producedImages } from "./finish-turn.js";
 export type {
   AssistantDeltaFrame,
   AssistantDeltaPayload,
@@ -36,6 +34,7 @@ export type {
   UserMessageFrame,
   UserMessagePayload,
 } from "./frame.js";
+export type { FrameQuery } from "./frame-query.js";
 export { receiveMessage } from "./ingress.js";
 export {
   readTetherSend,
@@ -44,6 +43,6 @@ export {
   tetherReadResult,
   tetherSendTool,
 } from "./mcp.js";
-export { type FrameQuery, type FrameReading, FrameRing, type FrameRingOptions } from "./ring.js";
+export { type FrameReading, FrameRing, type FrameRingOptions } from "./ring.js";
 export { tetherSessionId } from "./session-id.js";
 export { imageCharacters, windowContext } from "./window.js";

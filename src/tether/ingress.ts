@@ -1,11 +1,13 @@
-import type { IngestOptions } from "../attachments/index.js";
-import type { UserMessage } from "../content/index.js";
+import { type IngestOptions, ingestAll } from "../attachments/index.js";
+import { type UserMessage, userMessage } from "../content/index.js";
+import { tetherLimits } from "../limits/index.js";
 import type { CheckedUserMessage } from "./check.js";
 
 /**
  * Somebody's message for a session: its images go to the blob store, and the message holds resources in their place, behind
  * the text. Durable when it resolves, so that the message can be appended. The user's name becomes the message's, which
- * projections put before what was said.
+ * projections put before what was said. Without images the content is the text alone; without text there is no block of text.
+ * The bytes are those that the check decoded, and are kept exactly as they came.
  *
  * @throws SessileError what the store throws
  * @example
@@ -14,7 +16,16 @@ import type { CheckedUserMessage } from "./check.js";
  * if (checked.kind === "userMessage") await session.appendMessage(await receiveMessage(checked, { blobs }));
  * ```
  */
-export declare function receiveMessage(
+export async function receiveMessage(
   checked: CheckedUserMessage,
   options: Pick<IngestOptions, "blobs" | "newId" | "signal">,
-): Promise<UserMessage>;
+): Promise<UserMessage> {
+  const { text, user } = checked.frame.payload;
+  const resources = await ingestAll(
+    checked.images.map(({ bytes }) => ({ bytes })),
+    { ...options, maxBytes: tetherLimits.maxImageBytes, source: "upload" },
+  );
+  const said = text === "" && resources.length > 0 ? [] : [text];
+  const message = userMessage(...said, ...resources);
+  return user?.name === undefined ? message : { ...message, name: user.name };
+}

@@ -1,43 +1,47 @@
-import type { SequencedFrame, TetherFrame, TetherSession } from "./frame.js";
+import { describe, integerArgument, integerOption } from "../internal/arguments.js";
+import type { SequencedFrame, TetherFrame } from "./frame.js";
+import { FrameColumns } from "./frame-columns.js";
+import { type CheckedQuery, checkQuery, type FrameQuery } from "./frame-query.js";
+import { payloadBytes } from "./payload-bytes.js";
+import { Waiters } from "./waiters.js";
 
 /** Options of {@link FrameRing}. */
 export interface FrameRingOptions {
   /** At least 1. Default 1000. */
   readonly maxFrames?: number;
-  /** Bytes of payloads, at least 1. Default 128 MiB. */
+  /**
+   * Bytes of payloads, at least 1. Default 128 MiB. A payload counts the length of its strings and of the names in it, in UTF-16
+   * code units, and 32 for each value: that is no less than its JSON unless something in it has to be escaped, and base64 counts
+   * one byte a character. Text of other scripts takes up to twice as much memory, and up to three times as much as UTF-8.
+   */
   readonly maxBytes?: number;
-  /** What an earlier ring held, oldest first: sequence numbers go on behind the last. */
+  /**
+   * What an earlier ring held, oldest first: sequence numbers go on behind the last. Frames may be left out, and count as missed.
+   */
   readonly frames?: Iterable<SequencedFrame>;
-}
-
-/** Which frames to read. */
-export interface FrameQuery {
-  /** The `nextSeq` of the last reading; default 0, from the oldest on. */
-  readonly after?: number;
-  /** Default all. */
-  readonly session?: TetherSession;
-  /** Default all. */
-  readonly types?: readonly string[];
-  /** The most frames, at least 1. Default all. */
-  readonly limit?: number;
-  /** The most bytes of payloads; one frame comes whatever its size. Default all. */
-  readonly maxBytes?: number;
 }
 
 /** What a reading gives. */
 export interface FrameReading {
-  /** Oldest first. */
+  /** Oldest first. They belong to the ring: change none. */
   readonly frames: readonly SequencedFrame[];
   /** For the `after` of the next reading: nothing up to it is worth looking at again. */
   readonly nextSeq: number;
-  /** How many frames behind `after` were gone before they could be read, of whatever session and type. */
+  /** How many frames behind `after`, and up to `nextSeq`, were gone before they could be read, of whatever session and type. */
   readonly missed: number;
 }
+
+/** Leaves more numbers behind the last than could ever be given. */
+const greatestRestored = 2 ** 52;
 
 /**
  * The latest frames of one agent, for readers that come back for more. It holds so many frames and so many bytes at most, and
  * lets the oldest go until both hold; the newest always stays. Sequence numbers begin at 1, grow by 1, and are never used again.
- * An append takes constant time, however full the ring is. Payloads are counted and never looked into.
+ * An append takes constant time, however full the ring is. Payloads are counted, once, and never looked into.
+ *
+ * A ring that is lost with its process begins at 1 again. A reader that comes back with a number of the lost ring
+ * reads from the oldest frame on, as long as the new ring has not come as far; give `frames` to a new ring, and numbers stay
+ * good for ever.
  *
  * @throws RangeError for options out of range, or frames whose numbers do not grow
  * @example
@@ -47,22 +51,125 @@ export interface FrameReading {
  * const { frames, nextSeq } = ring.read({ types: ["assistant.done"] });
  * ```
  */
-export declare class FrameRing {
-  constructor(options?: FrameRingOptions);
+export class FrameRing {
+  readonly #maxFrames: number;
+  readonly #maxBytes: number;
+  readonly #held: FrameColumns;
+  readonly #waiters = new Waiters();
+  #bytes = 0;
+  #lastSeq = 0;
+
+  constructor({ maxFrames, maxBytes, frames = [] }: FrameRingOptions = {}) {
+    this.#maxFrames = integerOption("maxFrames", maxFrames, 1000, 1);
+    this.#maxBytes = integerOption("maxBytes", maxBytes, 128 * 2 ** 20, 1);
+    this.#held = new FrameColumns(this.#maxFrames);
+    let at = 0;
+    for (const frame of frames) {
+      const name = `frames[${at++}]`;
+      if (!isFrame(frame)) throw notAFrame(name, frame);
+      this.#take(frame, integerArgument(`${name}.seq`, frame.seq, this.#lastSeq + 1, greatestRestored));
+    }
+  }
+
   /** Frames that are held. */
-  get size(): number;
-  /** Bytes of payloads that are held. */
-  get bytes(): number;
+  get size(): number {
+    return this.#held.length;
+  }
+
+  /** Bytes of payloads that are held, as {@link FrameRingOptions} counts them. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
   /** The number of the newest frame ever appended; 0 before the first. */
-  get lastSeq(): number;
-  /** Takes a frame, gives it its number, and wakes who waits. A number that it had is passed over. */
-  append(frame: TetherFrame): number;
-  /** What is there now. */
-  read(query?: FrameQuery): FrameReading;
+  get lastSeq(): number {
+    return this.#lastSeq;
+  }
+
   /**
-   * As {@link FrameRing.read}, once there is at least one frame, or the reader has missed some.
+   * Takes a frame, gives it its number, and wakes who waits for such a frame. A number that it had is passed over, and the frame
+   * stays as it is: those that are read are others, which have the number.
    *
+   * @throws TypeError for what is no frame, or a payload that holds itself; the ring stays as it was
+   */
+  append(frame: TetherFrame): number {
+    if (!isFrame(frame)) throw notAFrame("frame", frame);
+    const seq = this.#lastSeq + 1;
+    this.#take(frame, seq);
+    this.#waiters.tell(frame, seq);
+    return seq;
+  }
+
+  /**
+   * What is there now.
+   *
+   * @throws RangeError, TypeError for a query out of range
+   */
+  read(query: FrameQuery = {}): FrameReading {
+    const checked = checkQuery(query);
+    return this.#read(checked, checked.after);
+  }
+
+  /**
+   * As {@link FrameRing.read}, once there is at least one frame, or the reader has missed some. What is appended in one go is
+   * read in one go. Frames that the query does not want pass by while it waits, and are not missed.
+   *
+   * @throws RangeError, TypeError for a query out of range
    * @throws the reason of `signal` when it aborts
    */
-  wait(query?: FrameQuery & { readonly signal?: AbortSignal }): Promise<FrameReading>;
+  async wait(query: FrameQuery & { readonly signal?: AbortSignal } = {}): Promise<FrameReading> {
+    const { signal } = query;
+    const checked = checkQuery(query);
+    signal?.throwIfAborted();
+    const reading = this.#read(checked, checked.after);
+    if (reading.frames.length > 0 || reading.missed > 0) return reading;
+    // Nothing runs between the look and the wait, so that no frame falls between them.
+    const seq = await this.#waiters.next(checked.wants, signal);
+    signal?.throwIfAborted();
+    return this.#read(checked, seq - 1);
+  }
+
+  #take(frame: TetherFrame, seq: number): void {
+    const bytes = payloadBytes(frame.payload);
+    const held = this.#held;
+    held.push(frame, seq, bytes);
+    this.#lastSeq = seq;
+    this.#bytes += bytes;
+    while (held.length > 1 && (held.length > this.#maxFrames || this.#bytes > this.#maxBytes)) {
+      this.#bytes -= held.shift();
+    }
+    // A payload that shares its parts may count for more than a sum can hold exactly.
+    if (held.length === 1) this.#bytes = bytes;
+  }
+
+  #read({ limit, maxBytes, wants }: CheckedQuery, asked: number): FrameReading {
+    const held = this.#held;
+    const after = asked > this.#lastSeq ? 0 : asked;
+    const frames: SequencedFrame[] = [];
+    const first = held.placeAfter(after);
+    let nextSeq = after;
+    let bytes = 0;
+    let place = first;
+    for (; place < held.length && frames.length < limit; place++) {
+      if (wants(held.frameAt(place))) {
+        bytes += held.bytesAt(place);
+        if (bytes > maxBytes && frames.length > 0) break;
+        frames.push(held.sequencedAt(place));
+      }
+      nextSeq = held.seqAt(place);
+    }
+    return { frames, nextSeq, missed: nextSeq - after - (place - first) };
+  }
+}
+
+function isFrame(value: TetherFrame | null | undefined): boolean {
+  return (
+    typeof value?.type === "string" &&
+    typeof value.session?.channel === "string" &&
+    typeof value.session.id === "string"
+  );
+}
+
+function notAFrame(name: string, value: unknown): TypeError {
+  return new TypeError(`${name}: expected a frame with a type, a channel and an id, got ${describe(value)}`);
 }

@@ -1,8 +1,18 @@
+import { digest } from "../blobs/index.js";
+import { stringArgument } from "../internal/arguments.js";
+import { encodeUtf8 } from "../internal/bytes.js";
 import type { TetherSession } from "./frame.js";
+import { sessionArgument } from "./session-argument.js";
 
 /**
  * An id for the session store, the same for the same conversation and another for every other: `tether-` and 32 hexadecimal
  * digits of a digest over instance, channel and id, since names joined by a separator meet (`a_b` and `c`, `a` and `b_c`),
  * and ids from outside may be paths.
  */
-export declare function tetherSessionId(session: TetherSession, instance?: string): string;
+export function tetherSessionId(session: TetherSession, instance?: string): string {
+  const { channel, id } = sessionArgument(session);
+  const agent = instance === undefined ? null : stringArgument("instance", instance);
+  // As JSON, which says where each name ends, and writes half a surrogate pair out, that UTF-8 would lose.
+  const names = encodeUtf8(JSON.stringify([agent, channel, id]));
+  return `tether-${digest(names).slice("sha256:".length, "sha256:".length + 32)}`;
+}

@@ -1,5 +1,6 @@
 import { decodeUtf8, encodeUtf8 } from "../../internal/bytes.js";
 import { crc32, crc32Hex } from "../../internal/crc32.js";
+import { tooDeep } from "../../internal/json-depth.js";
 import type { LogPlatform } from "../backend.js";
 import type { DiagnosticCode } from "../diagnostics.js";
 
@@ -132,38 +133,6 @@ export function withoutChecksum(line: string): string {
   return checksumAt(encodeUtf8(line.slice(-checksumLength - 1))) < 0
     ? line
     : `${line.slice(0, -checksumLength)}}`;
-}
-
-/** Whether a line is nested deeper than that. JSON that is too short to be is not looked at. */
-export function tooDeep(text: string, maxDepth: number): boolean {
-  if (text.length <= 2 * maxDepth || !hasMoreOpeners(text, maxDepth)) return false;
-  let depth = 0;
-  let inString = false;
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i);
-    if (inString) {
-      if (code === 0x5c) i++;
-      else if (code === 0x22) inString = false;
-    } else if (code === 0x22) {
-      inString = true;
-    } else if (code === 0x7b || code === 0x5b) {
-      if (++depth > maxDepth) return true;
-    } else if (code === 0x7d || code === 0x5d) {
-      depth--;
-    }
-  }
-  return false;
-}
-
-/** Whether there are more than `count` brackets that open: searching for them is native, and few lines have that many. */
-function hasMoreOpeners(text: string, count: number): boolean {
-  let found = 0;
-  for (const opener of ["{", "["]) {
-    for (let at = text.indexOf(opener); at >= 0; at = text.indexOf(opener, at + 1)) {
-      if (++found > count) return true;
-    }
-  }
-  return false;
 }
 
 function dropUnsafeKeys(value: unknown): boolean {

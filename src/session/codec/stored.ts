@@ -1,11 +1,12 @@
 import { crc32 } from "../../internal/crc32.js";
+import { tooDeep } from "../../internal/json-depth.js";
 import { isRecord } from "../../internal/shape.js";
 import type { SessionEntry } from "../entries.js";
 import { isPlainMessage } from "../plain-message.js";
 import { fieldsProblem, isEntryType } from "../shape.js";
 import { keyOf } from "../tree/entry-key.js";
 import { withKnownContent } from "./decode.js";
-import { type KnownOfLine, mayBeUnsafe, sealLength, sealOf, tooDeep } from "./json.js";
+import { type KnownOfLine, mayBeUnsafe, sealLength, sealOf } from "./json.js";
 
 /**
  * The entry of a line that is as this version writes them: of a known type that it fits, with nothing unusual and no

@@ -1,0 +1,87 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
+import type Anthropic from "@anthropic-ai/sdk";
+import { ingest } from "sessile/attachments";
+import { readLocalFile } from "sessile/attachments/node";
+import type { BlobStore } from "sessile/blobs";
+import type { StoredResource } from "sessile/content";
+import { SessileError } from "sessile/errors";
+import { limitProfiles } from "sessile/limits";
+import { type Colour, makePng } from "./make-media.js";
+import { declared, stringOf, type ToolOutput, type Tools } from "./tools.js";
+import { confinedPath } from "./workspace.js";
+
+/** The tools of {@link imageTools} as a model is told of them. */
+export const imageToolDeclarations: readonly Anthropic.Tool[] = [
+  declared("view_image", "Shows an image of the workspace, to you and to whoever you talk to.", "path"),
+  declared(
+    "plot",
+    "Draws numbers, with commas between them, as bars, into a PNG file of the workspace.",
+    "path",
+    "numbers",
+  ),
+];
+
+/** Tools that give images. They stay in the workspace, and what they show goes to the blob store. */
+export function imageTools(workspace: string, blobs: Pick<BlobStore, "put">): Tools {
+  const view = async (path: string, signal: AbortSignal): Promise<ToolOutput> => {
+    const shown = await imageAt(workspace, path, { blobs, signal });
+    const size = `${shown.width} x ${shown.height} pixels`;
+    return { text: `${path}, ${size}`, resources: [shown], details: { contentSha256: shown.contentSha256 } };
+  };
+  return new Map([
+    ["view_image", (args, { signal }) => view(stringOf(args, "path"), signal)],
+    [
+      "plot",
+      async (args, { signal }) => {
+        const path = stringOf(args, "path");
+        const file = await confinedPath(workspace, path);
+        const bars = barChart(numbersIn(stringOf(args, "numbers")));
+        await mkdir(dirname(file), { recursive: true });
+        await writeFile(file, bars);
+        return view(path, signal);
+      },
+    ],
+  ] satisfies [string, Tools extends ReadonlyMap<string, infer T> ? T : never][]);
+}
+
+async function imageAt(
+  workspace: string,
+  path: string,
+  options: { readonly blobs: Pick<BlobStore, "put">; readonly signal: AbortSignal },
+): Promise<StoredResource> {
+  try {
+    const file = await readLocalFile(resolve(workspace, path), {
+      roots: [workspace],
+      signal: options.signal,
+    });
+    const shown = await ingest(file, { ...options, limits: limitProfiles.tether, source: "tool" });
+    if (shown.kind === "image") return shown;
+  } catch (error) {
+    // Where the workspace lies is no business of the model.
+    if (error instanceof SessileError) throw new Error(`${path}: ${error.code}`);
+    throw error;
+  }
+  throw new Error(`${path} is no image`);
+}
+
+const maxBars = 100;
+
+function numbersIn(text: string): readonly number[] {
+  const numbers = text.split(",").map(Number);
+  if (numbers.length <= maxBars && numbers.every(Number.isFinite)) return numbers;
+  throw new Error(`numbers: expected at most ${maxBars} numbers with commas between them`);
+}
+
+const paper: Colour = [250, 250, 247];
+const ink: Colour = [38, 91, 140];
+
+function barChart(numbers: readonly number[]): Uint8Array {
+  const [bar, gap, height] = [16, 8, 120];
+  const most = Math.max(1, ...numbers.map(Math.abs));
+  return makePng(gap + numbers.length * (bar + gap), height, (x, y) => {
+    const at = Math.floor((x - gap) / (bar + gap));
+    const isBar = x >= gap && (x - gap) % (bar + gap) < bar;
+    return isBar && height - y <= (Math.abs(numbers[at] ?? 0) / most) * (height - gap) ? ink : paper;
+  });
+}

@@ -1,0 +1,93 @@
+import { currentTurnStart } from "../attachments/index.js";
+import {
+  type AssistantMessage,
+  type Context,
+  type ImageBlock,
+  resourceOf,
+  type StoredResource,
+} from "../content/index.js";
+import { encodeUtf8 } from "../internal/bytes.js";
+import { tetherLimits } from "../limits/index.js";
+import { assistantDone, type FrameOptions } from "./build.js";
+import { imagesWithin, type OutgoingImage, type OutgoingImages, type OutgoingOptions } from "./egress.js";
+import type { AssistantDoneFrame, TetherSession } from "./frame.js";
+
+/**
+ * The images that tools and the model made in the current turn, oldest first: what an agent sends along with its answer. Those
+ * that a tool gave inline are among them. What a tool merely names, by a path or a link, is not.
+ *
+ * @example
+ * ```ts
+ * producedImages(contextOf([userMessage("hi")])); // []
+ * ```
+ */
+export function producedImages(context: Pick<Context, "items">): readonly (StoredResource | ImageBlock)[] {
+  return context.items.slice(currentTurnStart(context)).flatMap(({ message }) => {
+    if (message.role !== "toolResult" && message.role !== "assistant") return [];
+    return message.content.flatMap((block) => {
+      if (block.type === "image") return [block];
+      const resource = resourceOf(block);
+      return resource?.kind === "image" ? [resource] : [];
+    });
+  });
+}
+
+/** Options of {@link finishTurn}. */
+export interface FinishTurnOptions extends OutgoingOptions, FrameOptions {
+  /** Images to send. By default those of {@link producedImages}. */
+  readonly images?: readonly OutgoingImage[];
+}
+
+/** The end of a turn, to be sent. */
+export interface FinishedTurn extends Pick<OutgoingImages, "left"> {
+  readonly frame: AssistantDoneFrame;
+}
+
+/**
+ * The `assistant.done` frame that ends a turn: the text of the answer at the end of the context, and its images. An answer that
+ * was aborted, or that an error ended, says so behind what there is of it. Empty where the turn has no answer: one of an earlier
+ * turn is not said again. A text so long that no image fits beside it on the wire goes without.
+ *
+ * @throws what {@link outgoingImages} throws
+ * @example
+ * ```ts
+ * const { frame, left } = await finishTurn({ channel: "mcp", id: "default" }, await session.context(), { blobs });
+ * ```
+ */
+export async function finishTurn(
+  session: TetherSession,
+  context: Pick<Context, "items">,
+  options: FinishTurnOptions,
+): Promise<FinishedTurn> {
+  const text = answerOf(context);
+  const wireBytes = tetherLimits.maxWireBytes - envelopeBytes - encodeUtf8(JSON.stringify(text)).length;
+  const wanted = options.images ?? producedImages(context);
+  const { images, left } = await imagesWithin(wanted, options, wireBytes);
+  return { frame: assistantDone(session, text, images, options), left };
+}
+
+/** More than all that stands around a text and four images in a frame, but for names that nobody gives a conversation. */
+const envelopeBytes = 4096;
+
+function answerOf(context: Pick<Context, "items">): string {
+  const turn = context.items.slice(currentTurnStart(context));
+  const message = turn.findLast((item) => item.message.role === "assistant")?.message;
+  if (message?.role !== "assistant") return "";
+  const { stopReason, errorMessage = "" } = message;
+  const failure = stopReason === "error" || stopReason === "aborted" ? errorMessage : "";
+  return [wordsOf(message), failure].filter((part) => part !== "").join("\n\n");
+}
+
+/** A text may come in pieces, which belong together where nothing stands between them. */
+function wordsOf({ content }: AssistantMessage): string {
+  let words = "";
+  let apart = false;
+  for (const block of content) {
+    if (block.type !== "text" || block.resource !== undefined) apart = true;
+    else if (block.text !== "") {
+      words += apart && words !== "" ? `\n\n${block.text}` : block.text;
+      apart = false;
+    }
+  }
+  return words;
+}

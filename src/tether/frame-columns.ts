@@ -1,0 +1,105 @@
+import type { SequencedFrame, TetherFrame } from "./frame.js";
+
+const mostAtFirst = 1024;
+
+/**
+ * Frames in their order, taken at one end and dropped at the other: circular columns, whose length is a power of two, so that
+ * neither end moves the rest. Places count from the oldest frame, which is at 0.
+ */
+export class FrameColumns {
+  #frames: (TetherFrame | undefined)[];
+  // Plain arrays, since typed ones cost more to make than a thousand appends.
+  #numbers: number[];
+  #sizes: number[];
+  #mask: number;
+  #start = 0;
+  #length = 0;
+
+  /** @param expected how many frames there may be; room for the first thousand is made at once */
+  constructor(expected: number) {
+    let capacity = 1;
+    while (capacity < expected && capacity < mostAtFirst) capacity *= 2;
+    this.#frames = new Array(capacity);
+    this.#numbers = new Array(capacity);
+    this.#sizes = new Array(capacity);
+    this.#mask = capacity - 1;
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  push(frame: TetherFrame, seq: number, bytes: number): void {
+    if (this.#length > this.#mask) this.#grow();
+    const row = (this.#start + this.#length++) & this.#mask;
+    this.#frames[row] = frame;
+    this.#numbers[row] = seq;
+    this.#sizes[row] = bytes;
+  }
+
+  /** Drops the oldest frame, which has to be there, and gives its bytes. */
+  shift(): number {
+    const row = this.#start;
+    this.#frames[row] = undefined;
+    this.#start = (row + 1) & this.#mask;
+    this.#length--;
+    return this.#sizes[row] as number;
+  }
+
+  /** The number of a frame that is there. */
+  seqAt(place: number): number {
+    return this.#numbers[(this.#start + place) & this.#mask] as number;
+  }
+
+  bytesAt(place: number): number {
+    return this.#sizes[(this.#start + place) & this.#mask] as number;
+  }
+
+  frameAt(place: number): TetherFrame {
+    return this.#frames[(this.#start + place) & this.#mask] as TetherFrame;
+  }
+
+  /** The frame with its number. It is made once, at the first reading, and kept for the others. */
+  sequencedAt(place: number): SequencedFrame {
+    const row = (this.#start + place) & this.#mask;
+    const frame = this.#frames[row] as TetherFrame;
+    const seq = this.#numbers[row] as number;
+    if (isSequenced(frame, seq)) return frame;
+    const sequenced = { ...frame, seq };
+    this.#frames[row] = sequenced;
+    return sequenced;
+  }
+
+  /** The place of the first frame whose number is greater than `seq`; the length where there is none. */
+  placeAfter(seq: number): number {
+    let low = 0;
+    let high = this.#length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.seqAt(middle) > seq) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  }
+
+  #grow(): void {
+    const capacity = 2 * this.#frames.length;
+    const frames: (TetherFrame | undefined)[] = new Array(capacity);
+    const numbers: number[] = new Array(capacity);
+    const sizes: number[] = new Array(capacity);
+    for (let place = 0; place < this.#length; place++) {
+      frames[place] = this.frameAt(place);
+      numbers[place] = this.seqAt(place);
+      sizes[place] = this.bytesAt(place);
+    }
+    this.#frames = frames;
+    this.#numbers = numbers;
+    this.#sizes = sizes;
+    this.#mask = capacity - 1;
+    this.#start = 0;
+  }
+}
+
+function isSequenced(frame: TetherFrame, seq: number): frame is SequencedFrame {
+  return frame.seq === seq;
+}

@@ -1,0 +1,83 @@
+import { type ErrorDetails, SessileError } from "../errors/index.js";
+import { describe } from "../internal/arguments.js";
+import { tetherLimits } from "../limits/index.js";
+
+const { maxImageBytes, maxFrameBytes, maxImages, maxWireBytes, imageTypes } = tetherLimits;
+
+/** A limit that is broken: in words, and as the error's details have it. */
+export interface Broken {
+  readonly text: string;
+  readonly violation: ErrorDetails["LIMIT_EXCEEDED"]["violations"][number];
+}
+
+/** More images than a frame takes. */
+export function tooManyImages(count: number): Broken {
+  return {
+    text: `too many images: ${count} (max ${maxImages})`,
+    violation: {
+      rule: "imageCount",
+      unit: "count",
+      limit: maxImages,
+      actual: count,
+      items: Array.from({ length: count }, (_, index) => index),
+    },
+  };
+}
+
+/** An image that is too large. `name` is what to call it. */
+export function imageTooLarge(bytes: number, index: number, name: string): Broken {
+  return {
+    text: `${name} too large: ${bytes} bytes (max ${maxImageBytes})`,
+    violation: {
+      rule: "imageBytes",
+      unit: "decodedBytes",
+      limit: maxImageBytes,
+      actual: bytes,
+      items: [index],
+    },
+  };
+}
+
+/** Images of one frame that are too large together. */
+export function imagesTooLarge(bytes: number, count: number): Broken {
+  return {
+    text: `images too large together: ${bytes} bytes (max ${maxFrameBytes})`,
+    violation: {
+      rule: "imageBytes",
+      unit: "decodedBytes",
+      limit: maxFrameBytes,
+      actual: bytes,
+      items: Array.from({ length: count }, (_, index) => index),
+    },
+  };
+}
+
+/** An image of a type that no frame takes. */
+export function unsupportedType(mediaType: string, index: number, name: string): Broken {
+  return {
+    text: `${name} of unsupported type: ${describe(mediaType)} (only ${imageTypes.join(", ")})`,
+    violation: {
+      rule: "imageTypes",
+      unit: "mediaType",
+      limit: imageTypes,
+      // Whatever somebody put there: enough of it to be recognised.
+      actual: mediaType.slice(0, 100),
+      items: [index],
+    },
+  };
+}
+
+/** A frame that is too large for the wire. */
+export function frameTooLarge(bytes: number): Broken {
+  return {
+    text: `frame too large: ${bytes} bytes (max ${maxWireBytes})`,
+    violation: { rule: "bodyBytes", unit: "bodyBytes", limit: maxWireBytes, actual: bytes, items: [] },
+  };
+}
+
+/** The error of limits that are broken. */
+export function limitExceeded(...broken: readonly Broken[]): SessileError<"LIMIT_EXCEEDED"> {
+  return new SessileError("LIMIT_EXCEEDED", broken.map(({ text }) => text).join("; "), {
+    details: { profile: "tether", violations: broken.map(({ violation }) => violation) },
+  });
+}
