@@ -13,7 +13,7 @@ export function textOf(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-/** Ids have at most 52 significant bits: https://core.telegram.org/bots/api#chat, read 2026-11-22. */
+/** An integer, and 0 for -0, which JSON has too. Ids have at most 52 significant bits: https://core.telegram.org/bots/api#chat, read 2026-11-22. */
 export function integerOf(value: unknown): number | undefined {
-  return Number.isSafeInteger(value) ? (value as number) : undefined;
+  return Number.isSafeInteger(value) ? (value as number) || 0 : undefined;
 }

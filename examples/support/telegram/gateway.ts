@@ -31,8 +31,8 @@ export interface GatewayOptions {
   readonly onProblem?: (problem: string) => void;
 }
 
-/** Tasks that wait, of all chats together, before no more are asked for. */
-const maxWaiting = 200;
+/** Each may hold an image several times over. Telegram keeps for a day what is not asked for. */
+const bounds = { maxRunning: 8, maxWaiting: 200 };
 
 /**
  * Carries messages between Telegram and an agent until the signal aborts: what people write, photos included, goes to the agent as
@@ -42,7 +42,7 @@ const maxWaiting = 200;
  */
 export async function runGateway(options: GatewayOptions): Promise<void> {
   const { api, inbox, signal, pollTimeout: timeout, clock = systemClock, onProblem } = options;
-  const queues = chatQueues((taken: WaitingTask) => finish(taken, options, clock), maxWaiting);
+  const queues = chatQueues((taken: WaitingTask) => finish(taken, options, clock), bounds);
   for (const taken of inbox.waiting) queues.add(taken.task.chatId, taken);
   const poll = {
     clock,

@@ -1,6 +1,6 @@
 import { sniff } from "sessile/media";
 import type { ReceivedFile } from "./local-bot-request.js";
-import { badRequest, Failure } from "./local-failure.js";
+import { badRequest } from "./local-failure.js";
 
 /** A message of the bot as it stands in a chat. */
 export interface LocalMessage {
@@ -102,8 +102,7 @@ function checkPhoto(bytes: Uint8Array): void {
     const facts = `file of size ${bytes.length} bytes is too big for a photo; the maximum size is 10485760 bytes`;
     throw badRequest(facts);
   }
-  if (media.kind !== "image")
-    throw new Failure({ error_code: 400, description: "Bad Request: IMAGE_PROCESS_FAILED" });
+  if (media?.kind !== "image") throw badRequest("IMAGE_PROCESS_FAILED");
   const { width, height } = media;
   const ratio = Math.max(width / height, height / width);
   if (width + height > 10_000 || ratio > 20) throw badRequest("PHOTO_INVALID_DIMENSIONS");
