@@ -5,6 +5,7 @@ import {
   type ImageBlock,
   resourceOf,
   type StoredResource,
+  type ToolResultMessage,
 } from "../content/index.js";
 import { encodeUtf8 } from "../internal/bytes.js";
 import { tetherLimits } from "../limits/index.js";
@@ -24,13 +25,15 @@ import type { AssistantDoneFrame, TetherSession } from "./frame.js";
 export function producedImages(context: Pick<Context, "items">): readonly (StoredResource | ImageBlock)[] {
   return context.items.slice(currentTurnStart(context)).flatMap(({ message }) => {
     if (message.role !== "toolResult" && message.role !== "assistant") return [];
-    return message.content.flatMap((block) => {
+    return message.content.flatMap((block: Block): readonly (StoredResource | ImageBlock)[] => {
       if (block.type === "image") return [block];
       const resource = resourceOf(block);
       return resource?.kind === "image" ? [resource] : [];
     });
   });
 }
+
+type Block = (AssistantMessage | ToolResultMessage)["content"][number];
 
 /** Options of {@link finishTurn}. */
 export interface FinishTurnOptions extends OutgoingOptions, FrameOptions {

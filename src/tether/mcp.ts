@@ -1,11 +1,13 @@
 import { SessileError } from "../errors/index.js";
-import { describe } from "../internal/arguments.js";
+import { padBase64 } from "../internal/base64.js";
 import { uuidv7 } from "../internal/ids.js";
 import { isRecord } from "../internal/shape.js";
 import type { ImageContent, TextContent } from "../projections/mcp/index.js";
 import { type CheckedUserMessage, checkFrame } from "./check.js";
-import type { TetherImage } from "./frame.js";
+import type { TetherImage, UserMessagePayload } from "./frame.js";
+import { readImages } from "./images.js";
 import type { FrameReading } from "./ring.js";
+import { frameProblem } from "./shape.js";
 
 /** The tool `tether_send` as a server lists it. */
 export const tetherSendTool = {
@@ -58,47 +60,41 @@ export interface TetherSend {
  * ```
  */
 export function readTetherSend(args: unknown, channel = "mcp"): TetherSend {
-  if (!isRecord(args)) throw invalid("arguments", "an object", args);
+  if (!isRecord(args)) throw invalid("arguments", "an object");
   const { instance, text, images, session_id = "default" } = args;
   if (typeof instance !== "string" || instance === "") {
-    throw invalid("instance", "a non-empty string", instance);
+    throw invalid("instance", "a non-empty string");
   }
   if (typeof session_id !== "string" || session_id === "") {
-    throw invalid("session_id", "a non-empty string", session_id);
+    throw invalid("session_id", "a non-empty string");
   }
   const now = Date.now();
-  const frame = {
+  const envelope = {
     v: 1,
     type: "user.message",
     ts: new Date(now).toISOString(),
     session: { channel, id: session_id },
     msg_id: uuidv7(now),
-    payload: images === undefined ? { text } : { text, images },
-  };
-  const message = withOwnPlaces(() => checkFrame(frame)) as CheckedUserMessage;
-  return { instance, message };
-}
-
-/** Whoever called knows nothing of a payload. */
-function withOwnPlaces<T>(check: () => T): T {
-  try {
-    return check();
-  } catch (error) {
-    if (!(error instanceof SessileError)) throw error;
-    const message = error.message.replace(/^payload\./, "");
-    if (SessileError.is(error, "INVALID_MESSAGE")) {
-      const { path, expected } = error.details;
-      throw new SessileError("INVALID_MESSAGE", message, {
-        details: { path: path.replace(/^payload\./, ""), expected },
-        cause: error,
-      });
-    }
-    throw error;
+  } as const;
+  const problem = frameProblem({ ...envelope, payload: { text, images } });
+  if (problem !== undefined) {
+    // Whoever called knows nothing of a payload.
+    const { path, expected } = problem;
+    throw invalid(path.replace(/^payload\./, ""), expected);
   }
+  const payload = { text, images } as UserMessagePayload;
+  // A reserved `ref` does not go on.
+  const sent = payload.images?.map(({ media_type, data }) => ({ media_type, data }));
+  const frame = {
+    ...envelope,
+    payload:
+      sent === undefined || sent.length === 0 ? { text: payload.text } : { text: payload.text, images: sent },
+  };
+  return { instance, message: { kind: "userMessage", frame, images: readImages(sent ?? [], "images") } };
 }
 
-function invalid(path: string, expected: string, value: unknown): SessileError<"INVALID_MESSAGE"> {
-  return new SessileError("INVALID_MESSAGE", `${path}: expected ${expected}, got ${describe(value)}`, {
+function invalid(path: string, expected: string): SessileError<"INVALID_MESSAGE"> {
+  return new SessileError("INVALID_MESSAGE", `${path}: expected ${expected}`, {
     details: { path, expected },
   });
 }
@@ -149,7 +145,7 @@ function stubOf(image: unknown, images: ImageContent[]): object {
   if (typeof found === "string") return { _mcp_missing: found };
   const { media_type: mimeType, data } = found;
   // MCP's base64 is padded.
-  images.push({ type: "image", data: data.padEnd(Math.ceil(data.length / 4) * 4, "="), mimeType });
+  images.push({ type: "image", data: padBase64(data), mimeType });
   return { _mcp_index: images.length - 1 };
 }
 
