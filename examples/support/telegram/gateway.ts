@@ -13,7 +13,7 @@ import { LiveMessage } from "./live-message.js";
 import { patiently } from "./patience.js";
 import { imageTypesTaken, type PhotoToFetch, planIncoming, tooLarge } from "./plan-incoming.js";
 import { planOutgoing } from "./plan-outgoing.js";
-import { pollUpdates } from "./poll.js";
+import { pollUpdates, type Update } from "./poll.js";
 import { sendAnswer } from "./send-answer.js";
 import { TelegramError } from "./telegram-error.js";
 
@@ -24,6 +24,8 @@ export interface GatewayOptions {
   readonly inbox: Inbox;
   /** Ends it: no more polls, no new answers; those that have begun are finished. */
   readonly signal: AbortSignal;
+  /** Whom it answers. Default everybody: anybody can write to a bot. */
+  readonly mayWrite?: (chatId: number) => boolean;
   /** Seconds of a poll, see {@link pollUpdates}. */
   readonly pollTimeout?: number;
   readonly clock?: Clock;
@@ -52,15 +54,7 @@ export async function runGateway(options: GatewayOptions): Promise<void> {
   };
   try {
     for await (const updates of pollUpdates(api, poll)) {
-      const albums = new Set(inbox.albums);
-      const taken: Taken[] = [];
-      for (const update of updates) {
-        const { update_id: updateId } = update;
-        if (inbox.has(updateId) || taken.some((other) => other.updateId === updateId)) continue;
-        const plan = planIncoming(update, albums);
-        if (plan.kind !== "ignore" && plan.album !== undefined) albums.add(plan.album);
-        taken.push(plan.kind === "ignore" ? { updateId } : { updateId, task: plan });
-      }
+      const taken = takeOver(updates, options);
       if (taken.length > 0) await inbox.take(taken);
       for (const one of taken) if (isWaiting(one)) queues.add(one.task.chatId, one);
       await queues.room(signal);
@@ -68,6 +62,25 @@ export async function runGateway(options: GatewayOptions): Promise<void> {
   } finally {
     await queues.close();
   }
+}
+
+/** What is to be kept of a batch: what is new, with what is to be done about it. */
+function takeOver(
+  updates: readonly Update[],
+  { inbox, mayWrite = () => true, onProblem }: GatewayOptions,
+): readonly Taken[] {
+  const albums = new Set(inbox.albums);
+  const taken = new Map<number, Taken>();
+  for (const update of updates) {
+    const { update_id: updateId } = update;
+    if (inbox.has(updateId) || taken.has(updateId)) continue;
+    const plan = planIncoming(update, albums);
+    const allowed = plan.kind !== "ignore" && mayWrite(plan.chatId);
+    if (plan.kind !== "ignore" && !allowed) onProblem?.(`chat ${plan.chatId} may not write`);
+    if (allowed && plan.album !== undefined) albums.add(plan.album);
+    taken.set(updateId, allowed ? { updateId, task: plan } : { updateId });
+  }
+  return [...taken.values()];
 }
 
 type WaitingTask = Taken & { readonly task: Task };
