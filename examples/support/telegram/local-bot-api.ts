@@ -74,7 +74,7 @@ export async function startLocalBotApi(token = "123456:local-token_of-Nobody"): 
     calls.push(call);
     await api.beforeCall(call);
     const fault = faults.get(method)?.shift();
-    if (fault === "drop") return void incoming.destroy();
+    if (fault === "drop") return void incoming.socket.destroy();
     if (fault !== undefined) throw new Failure(fault);
     if (method !== "download")
       return answer(outgoing, 200, { ok: true, result: await resultOf(call, outgoing) });
