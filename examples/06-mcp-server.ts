@@ -45,6 +45,8 @@ const { values: given } = parseArgs({
     stdio: { type: "boolean" },
     http: { type: "boolean" },
     dir: { type: "string", default: ".tether" },
+    // Of frames that can still be read. Default 128 MiB.
+    "ring-bytes": { type: "string" },
   },
 });
 if (given.stdio) await serveStdio(given.dir);
@@ -90,9 +92,15 @@ async function startInstances(dir: string): Promise<ReadonlyMap<string, TetherIn
     tools: declarations,
     // What was shown lately is shown again, so that one can ask about it.
     replay: replayWithin({ maxCount: 20, maxBytes: tetherLimits.maxFrameBytes }),
+    onLosses: (losses) => {
+      for (const { code, reason } of losses.filter(({ by }) => by !== "policy"))
+        console.error(`${code}: ${reason}`);
+    },
   });
   const agent = tetherAgent({ dir, instance, model, tools });
-  return new Map([[instance, { agent, ring: new FrameRing() }]]);
+  const bytes = given["ring-bytes"];
+  const ring = new FrameRing(bytes === undefined ? {} : { maxBytes: Number(bytes) });
+  return new Map([[instance, { agent, ring }]]);
 }
 
 async function startClient(): Promise<Anthropic> {

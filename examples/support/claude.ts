@@ -1,7 +1,7 @@
 import type Anthropic from "@anthropic-ai/sdk";
 import type { BlobStore } from "sessile/blobs";
 import type { ReplayPolicy } from "sessile/content";
-import { cacheConversation, project } from "sessile/projections";
+import { cacheConversation, type Loss, project } from "sessile/projections";
 import { anthropicMessages, readAnthropicReply } from "sessile/projections/anthropic";
 import type { Model } from "./model.js";
 
@@ -14,17 +14,20 @@ export interface ClaudeOptions {
   readonly tools: readonly Anthropic.Tool[];
   /** Which attachments of earlier turns go out again. Default none. */
   readonly replay?: ReplayPolicy;
+  /** Told of what a request lacks that the session has, such as an image whose bytes are gone. */
+  readonly onLosses?: (losses: readonly Loss[]) => void;
 }
 
 const maxTokens = 4096;
 
 /** A model behind the official client: the context to a request, and the reply to a message. */
-export function claude({ client, model, blobs, tools, replay }: ClaudeOptions): Model {
+export function claude({ client, model, blobs, tools, replay, onLosses }: ClaudeOptions): Model {
   const target = anthropicMessages({ model });
   return {
     async generate(context, { signal }) {
       const options = { blobs, cache: cacheConversation, signal, ...(replay && { replay }) };
-      const { value } = await project(context, target, options);
+      const { value, losses } = await project(context, target, options);
+      if (losses.length > 0) onLosses?.(losses);
       const request = { model, max_tokens: maxTokens, tools: [...tools], ...value };
       return readAnthropicReply(await client.messages.create(request, { signal }));
     },

@@ -41,7 +41,7 @@ const encoder = new TextEncoder();
 const scratchBytes = 2 ** 16;
 
 /** The bytes of text as UTF-8, counted piece by piece: no copy of it is made. */
-function utf8Bytes(text: string): number {
+export function utf8Bytes(text: string): number {
   const scratch = new Uint8Array(scratchBytes);
   let bytes = 0;
   for (let at = 0; at < text.length; ) {

@@ -40,7 +40,7 @@ export interface OutgoingOptions {
 
 /**
  * The bytes of images as images of a frame, within its limits: in the order in which they are given each that still fits, so that
- * a small one behind one that is too large goes. Bytes that are named twice go once. Their type is what they are, whatever the
+ * a small one behind one that is too large goes. A blob, or base64, that is there twice goes once. Their type is what they are, whatever the
  * descriptor says. What is left out is told, and never an error: an answer is not lost for an image. One that is over a limit by
  * its descriptor alone is not read.
  *

@@ -1,5 +1,4 @@
 import {
-  anything,
   type Check,
   fields,
   joinPath,
@@ -33,20 +32,25 @@ const envelope = fields({
 
 const images = optional(listOf(fields({ media_type: text, data: text })));
 
-const payloads: ReadonlyMap<string, Check> = /* @__PURE__ */ new Map([
-  [
-    "user.message",
-    fields({ text, images, user: optional(fields({ id: optional(text), name: optional(text) })) }),
-  ],
-  ["assistant.delta", fields({ text })],
-  ["assistant.done", fields({ text, images })],
-]);
+/** Types whose payloads are known. */
+export const knownTypes = ["user.message", "assistant.delta", "assistant.done"] as const;
+
+const payloads: Readonly<Record<(typeof knownTypes)[number], Check>> = {
+  "user.message": fields({
+    text,
+    images,
+    user: optional(fields({ id: optional(text), name: optional(text) })),
+  }),
+  "assistant.delta": fields({ text }),
+  "assistant.done": fields({ text, images }),
+};
 
 /** Where a value is no frame in shape, whatever its images hold; undefined for one that is. */
 export function frameProblem(value: unknown): Problem | undefined {
   const problem = envelope(value);
   if (problem !== undefined) return problem;
   const { type, payload } = value as { readonly type: string; readonly payload?: unknown };
-  const wrong = (payloads.get(type) ?? anything)(payload);
+  const known = knownTypes.find((one) => one === type);
+  const wrong = known && payloads[known](payload);
   return wrong && { path: joinPath("payload", wrong.path), expected: wrong.expected };
 }

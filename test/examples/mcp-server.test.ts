@@ -1,0 +1,369 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type Anthropic from "@anthropic-ai/sdk";
+import { sniff } from "sessile/media";
+import { tetherImage } from "sessile/tether";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type LocalProvider, startLocalProvider } from "../../examples/support/local-provider.js";
+import { root } from "../../scripts/entries.mjs";
+import { png } from "../attachments/samples.js";
+import { pngOf } from "../tether/samples.js";
+import { ask, call, type Host, imagesOf, jsonOf, type Over, startHost } from "./support/mcp-hosts.js";
+
+const mebibyte = 2 ** 20;
+/** Generous: each takes a second or two where nothing else runs. */
+const timeout = 90_000;
+
+let scratch: string;
+let provider: LocalProvider;
+beforeAll(async () => {
+  scratch = mkdtempSync(join(tmpdir(), "sessile-mcp-test-"));
+  provider = await startLocalProvider();
+});
+afterAll(async () => {
+  await provider?.[Symbol.asyncDispose]();
+  rmSync(scratch, { recursive: true, force: true });
+});
+
+const freshDir = () => mkdtempSync(join(scratch, "agent-"));
+const wire = (bytes: Uint8Array, media_type = "image/png") => ({
+  media_type,
+  data: Buffer.from(bytes).toString("base64"),
+});
+
+/** The base64 of the images that the model was sent last, oldest first. */
+function imagesSent(): readonly string[] {
+  const blocks = (provider.requests.at(-1)?.messages ?? []).flatMap(({ content }) => content);
+  return blocks.flatMap((block) =>
+    typeof block !== "string" && block.type === "image" && block.source.type === "base64"
+      ? [block.source.data]
+      : [],
+  );
+}
+
+/** All that the model was told last, in words. */
+function textSent(): string {
+  return JSON.stringify(provider.requests.at(-1), (key, value) => (key === "data" ? "" : value));
+}
+
+const blobsIn = (dir: string) => readdirSync(join(dir, "sessions", "blobs")).sort();
+function logIn(dir: string): string {
+  const name = readdirSync(join(dir, "sessions"), { recursive: true, encoding: "utf8" }).find((path) =>
+    path.endsWith(".jsonl"),
+  );
+  return readFileSync(join(dir, "sessions", name ?? ""), "utf8");
+}
+
+describe.each<Over>(["stdio", "http"])("an MCP host over %s", (over) => {
+  let host: Host;
+  let dir: string;
+  const start = (at: string, ...args: readonly string[]) =>
+    startHost({ over, dir: at, provider: provider.url, args });
+  const send = (args: object) => call(host.client, "tether_send", args);
+  beforeAll(async () => {
+    dir = freshDir();
+    host = await start(dir);
+  }, timeout);
+  afterAll(() => host?.[Symbol.asyncDispose]());
+
+  it("1. MCP image round-trip", { timeout }, async () => {
+    const image = png(320, 200);
+    const session = { session_id: "one" };
+    const { text, done } = await ask(
+      host.client,
+      { text: "What is attached?", images: [wire(image)] },
+      session,
+    );
+    expect(text).toMatch(/^An image of 320 x 200 pixels: res_[0-9a-f]{16}\.$/);
+    expect(done.payload).toEqual({ text });
+    expect(imagesSent()).toEqual([Buffer.from(image).toString("base64")]);
+  });
+
+  it("2. MCP image egress", { timeout }, async () => {
+    const { result, done } = await ask(
+      host.client,
+      { text: "Show 3, 1, 4 as a chart." },
+      { session_id: "two" },
+    );
+    expect(done.payload).toEqual({
+      text: "Here is the chart, 80 x 120 pixels.",
+      images: [{ _mcp_index: 0 }],
+    });
+    const drawn = readFileSync(join(dir, "workspace", "chart.png"));
+    expect(imagesOf(result)).toEqual([
+      { type: "image", mimeType: "image/png", data: drawn.toString("base64") },
+    ]);
+    expect(sniff(drawn)).toMatchObject({ kind: "image", width: 80, height: 120 });
+    const all = jsonOf(await call(host.client, "tether_read", { session_id: "two" })).frames;
+    expect(all.map(({ type }: { type: string }) => type)).toEqual([
+      "assistant.delta",
+      "assistant.delta",
+      "assistant.done",
+    ]);
+  });
+
+  it("3. Oversized single image", { timeout }, async () => {
+    const before = provider.requests.length;
+    const result = await send({ text: "Large.", images: [wire(pngOf(15 * mebibyte))] });
+    expect(result.isError).toBe(true);
+    expect(jsonOf(result)).toEqual({
+      code: "LIMIT_EXCEEDED",
+      message: "images[0] too large: 15728640 bytes (max 10485760)",
+    });
+    expect(provider.requests).toHaveLength(before);
+  });
+
+  it("4. Oversized frame total", { timeout }, async () => {
+    const images = [0, 1, 2, 3].map((grey) => wire(pngOf(8 * mebibyte, grey)));
+    if (over === "http") {
+      // Too long for the wire as it is: refused before it is read.
+      await expect(send({ text: "Four.", images })).rejects.toThrow(/the body has more than 29425664 bytes/);
+    } else {
+      const result = await send({ text: "Four.", images });
+      expect(jsonOf(result).message).toBe("images too large together: 33554432 bytes (max 20971520)");
+    }
+    const three = await send({
+      text: "Three.",
+      images: images.slice(0, 2).concat(wire(pngOf(4 * mebibyte + 1))),
+    });
+    expect(three.isError).toBe(true);
+    expect(jsonOf(three).message).toBe("images too large together: 20971521 bytes (max 20971520)");
+  });
+
+  it("5. Too many images", { timeout }, async () => {
+    const result = await send({ text: "Five.", images: Array(5).fill(wire(png())) });
+    expect(result.isError).toBe(true);
+    expect(jsonOf(result)).toEqual({ code: "LIMIT_EXCEEDED", message: "too many images: 5 (max 4)" });
+  });
+
+  it("6. Backward compatibility", { timeout }, async () => {
+    const session = { session_id: "six" };
+    const { done, result } = await ask(host.client, { text: "What is attached?" }, session);
+    expect(done.payload).toEqual({ text: "Nothing that I can see." });
+    expect(imagesOf(result)).toEqual([]);
+    const { messages } = provider.requests.at(-1) as Anthropic.MessageCreateParams;
+    expect(messages).toHaveLength(1);
+    expect(JSON.stringify(messages[0]?.content)).toContain("What is attached?");
+    const read = await call(host.client, "tether_read", { ...session, types: ["user.message"] });
+    expect(jsonOf(read).frames[0].payload).toEqual({ text: "What is attached?" });
+  });
+
+  it("7. Session persistence with blob refs", { timeout }, async () => {
+    const at = freshDir();
+    const image = png(64, 48);
+    const first = await start(at);
+    // Not asked what it is: the answer is of no interest, and the process may die before it.
+    const sent = await call(first.client, "tether_send", { text: "Keep this.", images: [wire(image)] });
+    expect(jsonOf(sent)).toMatchObject({ status: "kept" });
+    await first.kill();
+    const names = blobsIn(at);
+    expect(names).toEqual([expect.stringMatching(/^[0-9a-f]{64}\.png$/)]);
+    expect(readFileSync(join(at, "sessions", "blobs", names[0] as string))).toEqual(Buffer.from(image));
+    expect(logIn(at)).toContain(names[0]?.slice(0, 64));
+    expect(logIn(at)).not.toContain(wire(image).data);
+    await using second = await start(at);
+    const { text } = await ask(second.client, { text: "What was shown so far?" });
+    expect(text).toBe("64 x 48");
+    expect(imagesSent()).toEqual([wire(image).data]);
+    // And so it goes on, turn after turn.
+    await ask(second.client, { text: "And what was shown so far, again?" });
+    expect(imagesSent()).toEqual([wire(image).data]);
+  });
+
+  it("8. Missing blob graceful degradation", { timeout }, async () => {
+    const at = freshDir();
+    const lost = png(64, 48);
+    const kept = png(32, 24);
+    const first = await start(at);
+    await ask(first.client, { text: "What is attached?", images: [wire(lost), wire(kept)] });
+    await first.kill();
+    const file = blobsIn(at).find(
+      (name) => statSync(join(at, "sessions", "blobs", name)).size === lost.length,
+    );
+    rmSync(join(at, "sessions", "blobs", file as string));
+    await using second = await start(at);
+    const { text } = await ask(second.client, { text: "What was shown so far?" });
+    expect(text).toBe("32 x 24");
+    expect(imagesSent()).toEqual([wire(kept).data]);
+    expect(textSent()).toContain("What is attached?");
+    expect(textSent()).toMatch(/64 x 48 pixels; not shown: its bytes are no longer stored/);
+    expect(second.errors()).toMatch(/^missing: /m);
+    const { done } = await ask(second.client, { text: "Show 1, 2 as a chart." });
+    expect(done.payload.images).toEqual([{ _mcp_index: 0 }]);
+  });
+
+  it("9. Tether store byte budget", { timeout }, async () => {
+    const at = freshDir();
+    await using small = await start(at, "--ring-bytes", "300000");
+    const session = { session_id: "nine" };
+    const types = ["user.message"];
+    const read = async (after_seq: number) =>
+      jsonOf(await call(small.client, "tether_read", { ...session, types, after_seq }));
+    for (let n = 0; n < 10; n++) await ask(small.client, { text: `Words ${n}.` }, session);
+    const words = await read(0);
+    expect(words.missed).toBe(0);
+    expect(words.frames).toHaveLength(10);
+    for (let n = 0; n < 5; n++) {
+      await ask(small.client, { text: `Image ${n}.`, images: [wire(pngOf(100_000, n))] }, session);
+    }
+    const { frames, missed } = await read(0);
+    expect(missed).toBeGreaterThan(30);
+    expect(frames.map(({ payload }: { payload: { text: string } }) => payload.text)).toEqual([
+      "Image 3.",
+      "Image 4.",
+    ]);
+    const { seq } = frames[1];
+    // Text that came after them pushes no image out, however much of it there is.
+    for (let n = 0; n < 10; n++) await ask(small.client, { text: `More words ${n}.` }, session);
+    const later = await read(0);
+    expect(later.frames.map((frame: { seq: number }) => frame.seq)).toContain(seq);
+    expect(later.frames).toHaveLength(12);
+  });
+
+  it("10. Multi-frame image correlation", { timeout }, async () => {
+    const session = { session_id: "ten" };
+    for (const numbers of ["1, 2", "1, 2, 3, 4", "5"]) {
+      await ask(host.client, { text: `Show ${numbers} as a chart.` }, session);
+    }
+    const result = await call(host.client, "tether_read", { ...session, types: ["assistant.done"] });
+    const { frames } = jsonOf(result);
+    const images = imagesOf(result);
+    const sizeAt = (index: number) => {
+      const media = sniff(Buffer.from(images[index]?.data ?? "", "base64"));
+      return media?.kind === "image" ? `Here is the chart, ${media.width} x ${media.height} pixels.` : "";
+    };
+    expect(images).toHaveLength(3);
+    expect(frames.map(({ payload }: { payload: unknown }) => payload)).toEqual(
+      [0, 1, 2].map((index) => ({ text: sizeAt(index), images: [{ _mcp_index: index }] })),
+    );
+    expect(new Set([0, 1, 2].map(sizeAt)).size).toBe(3);
+  });
+
+  it("20. Size validation: a whole frame at its limits goes through, and a byte more does not", {
+    timeout,
+  }, async () => {
+    const images = [wire(pngOf(10 * mebibyte, 1)), wire(pngOf(10 * mebibyte, 2))];
+    const { text } = await ask(host.client, { text: "What is attached?", images }, { session_id: "twenty" });
+    expect(text).toMatch(/^An image of 2 x 3 pixels: res_\w+\. An image of 2 x 3 pixels: res_\w+\.$/);
+    expect(imagesSent()).toEqual(images.map(({ data }) => data));
+    const more = await send({ text: "More.", images: [wire(pngOf(10 * mebibyte + 1))] });
+    expect(jsonOf(more).message).toBe("images[0] too large: 10485761 bytes (max 10485760)");
+  });
+
+  it("21. Media type validation", { timeout }, async () => {
+    const refused = async (image: object) => jsonOf(await send({ text: "Look.", images: [image] }));
+    expect(await refused(wire(png(), "image/svg+xml"))).toMatchObject({ code: "LIMIT_EXCEEDED" });
+    expect(await refused(wire(png(), "image/jpeg"))).toMatchObject({ code: "MEDIA_TYPE_MISMATCH" });
+    expect(await refused(wire(Buffer.from("<html>")))).toMatchObject({ code: "MEDIA_TYPE_MISMATCH" });
+    expect(await refused(wire(png().slice(0, 12)))).toMatchObject({ code: "MEDIA_INVALID" });
+    expect(await refused({ media_type: "image/png", data: "no base64!" })).toMatchObject({
+      code: "INVALID_MESSAGE",
+    });
+  });
+
+  it("22. Oversize rejection test", { timeout }, async () => {
+    const large = await send({ text: "15 MB.", images: [wire(pngOf(15_000_000))] });
+    expect(jsonOf(large)).toMatchObject({
+      code: "LIMIT_EXCEEDED",
+      message: expect.stringContaining("15000000"),
+    });
+    const images = Array<object>(5).fill(wire(pngOf(10 * mebibyte)));
+    if (over === "http") {
+      await expect(send({ text: "Five of 10 MB.", images })).rejects.toThrow(/the body has more than/);
+    } else {
+      const five = await send({ text: "Five of 10 MB.", images });
+      expect(jsonOf(five)).toMatchObject({ code: "LIMIT_EXCEEDED", message: "too many images: 5 (max 4)" });
+    }
+    // It is still there.
+    expect((await ask(host.client, { text: "What is attached?" })).text).toBe("Nothing that I can see.");
+  });
+
+  it("refuses calls that make no sense with the place of what is wrong", { timeout }, async () => {
+    const wrong = async (name: string, args: object) => {
+      const result = await call(host.client, name, args);
+      return [result.isError, jsonOf(result).code, jsonOf(result).message];
+    };
+    const invalid = (words: string) => [true, "INVALID_MESSAGE", words];
+    expect(await wrong("tether_send", {})).toEqual(invalid("text: expected a string"));
+    expect(await wrong("tether_send", { instance: "other", text: "" })).toEqual(
+      invalid("instance: expected agent"),
+    );
+    expect(await wrong("tether_read", { instance: "__proto__" })).toEqual(
+      invalid("instance: expected agent"),
+    );
+    expect(await wrong("tether_read", { after_seq: -1 })).toEqual(
+      invalid("after_seq: expected an integer from 0 to 9007199254740991"),
+    );
+    expect(await wrong("tether_read", { wait_ms: 1e9 })).toEqual(
+      invalid("wait_ms: expected an integer from 0 to 30000"),
+    );
+    expect(await wrong("tether_read", { types: "all" })).toEqual(
+      invalid("types: expected an array of strings"),
+    );
+    expect(await wrong("tether_delete", {})).toEqual(invalid("name: expected tether_send or tether_read"));
+  });
+
+  it("waits no longer than it is told, and a wait can be taken back", { timeout }, async () => {
+    const session = { session_id: "nobody" };
+    const empty = await call(host.client, "tether_read", { ...session, wait_ms: 50 });
+    expect(jsonOf(empty)).toMatchObject({ frames: [], missed: 0 });
+    const taken = new AbortController();
+    const args = { instance: "agent", ...session, wait_ms: 30_000 };
+    const waiting = host.client.callTool({ name: "tether_read", arguments: args }, undefined, {
+      signal: taken.signal,
+    });
+    setTimeout(() => taken.abort(), 50);
+    await expect(waiting).rejects.toThrow();
+    expect(jsonOf(await call(host.client, "tether_read", session)).frames).toEqual([]);
+  });
+
+  it("keeps a session's lines far below what a scanner of 256 KB takes", { timeout }, async () => {
+    const at = freshDir();
+    await using fresh = await start(at);
+    const images = [0, 1, 2, 3].map((grey) => wire(pngOf(mebibyte, grey)));
+    await ask(fresh.client, { text: "What is attached?", images });
+    const lines = logIn(at).split("\n");
+    expect(lines.length).toBeGreaterThan(2);
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(8_000);
+    expect(blobsIn(at)).toHaveLength(4);
+  });
+});
+
+interface Run {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function demo(env: Readonly<Record<string, string>> = {}): Promise<Run> {
+  return new Promise((done) => {
+    const child = execFile(
+      process.execPath,
+      ["--import", "tsx", "examples/06-mcp-server.ts"],
+      { cwd: root, env: { ...process.env, TMPDIR: scratch, NO_COLOR: "1", FORCE_COLOR: undefined, ...env } },
+      (_error, stdout, stderr) => done({ code: child.exitCode, stdout, stderr }),
+    );
+  });
+}
+
+describe("the MCP server example", () => {
+  it("ends well, with every check, and leaves nothing behind", { timeout }, async () => {
+    const { code, stdout, stderr } = await demo();
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).not.toContain("FAIL");
+    expect(stdout.match(/^ok {3}/gm)).toHaveLength(10);
+    expect(readdirSync(scratch).filter((name) => name.startsWith("sessile-mcp-"))).toEqual([]);
+  });
+
+  it("ends with an exit code of 1 when something is off", { timeout }, async () => {
+    // A provider that says nothing of use: what is refused is still refused, and nothing else is as it should be.
+    const { code, stdout } = await demo({
+      ANTHROPIC_API_KEY: "none",
+      ANTHROPIC_BASE_URL: "http://127.0.0.1:1",
+    });
+    expect(code).toBe(1);
+    expect(stdout).toContain("FAIL the answer has one image");
+  });
+});

@@ -1,0 +1,136 @@
+import fc from "fast-check";
+import { resourcesIn } from "sessile/attachments";
+import { type BlobStore, memoryBlobStore } from "sessile/blobs";
+import { resourceOf } from "sessile/content";
+import { memorySessionStore } from "sessile/session";
+import {
+  assistantDone,
+  type CheckedUserMessage,
+  checkFrame,
+  outgoingImages,
+  readFrame,
+  receiveMessage,
+  type UserMessagePayload,
+  userMessageFrame,
+} from "sessile/tether";
+import { describe, expect, test } from "vitest";
+import { madeImage } from "../arbitraries/media.js";
+import { text } from "../arbitraries/values.js";
+import { base64, countingIds, gif, png } from "../attachments/samples.js";
+import { to } from "./samples.js";
+
+/** A message as it comes over the wire. */
+function received(payload: UserMessagePayload): CheckedUserMessage {
+  return readFrame(JSON.stringify(userMessageFrame(to, payload))) as CheckedUserMessage;
+}
+
+const wire = (bytes: Uint8Array) => ({ media_type: "image/png", data: base64(bytes) }) as const;
+
+describe("receiveMessage", () => {
+  test("text alone stays a string", async () => {
+    const message = await receiveMessage(received({ text: "Hello" }), { blobs: memoryBlobStore() });
+    expect(message).toEqual({ role: "user", content: "Hello", timestamp: expect.any(Number) });
+  });
+
+  test("no images are the same as an empty list of them", async () => {
+    const checked = checkFrame({
+      ...received({ text: "Hello" }).frame,
+      payload: { text: "Hello", images: [] },
+    });
+    const message = await receiveMessage(checked as CheckedUserMessage, { blobs: memoryBlobStore() });
+    expect(message.content).toBe("Hello");
+  });
+
+  test("puts resources behind the text, in order, and their bytes into the store", async () => {
+    const blobs = memoryBlobStore();
+    const images = [wire(png(4, 5)), { media_type: "image/gif", data: base64(gif) } as const];
+    const options = { blobs, newId: countingIds() };
+    const { content } = await receiveMessage(received({ text: "Two", images }), options);
+    expect(content).toEqual([
+      { type: "text", text: "Two" },
+      expect.objectContaining({
+        resource: expect.objectContaining({
+          resourceId: "res_0000000000000001",
+          kind: "image",
+          mediaType: "image/png",
+          width: 4,
+          height: 5,
+          source: "upload",
+        }),
+      }),
+      expect.objectContaining({ resource: expect.objectContaining({ mediaType: "image/gif" }) }),
+    ]);
+    expect(JSON.stringify(content)).not.toContain(base64(png(4, 5)));
+    const refs = resourcesIn([{ role: "user", content, timestamp: 0 }]);
+    const stored = await Promise.all(
+      refs.map((one) => (one.kind === "link" ? undefined : blobs.get(one.blob))),
+    );
+    expect(stored).toEqual([png(4, 5), gif]);
+  });
+
+  test("an image alone has no empty text before it", async () => {
+    const checked = received({ text: "", images: [wire(png())] });
+    const { content } = await receiveMessage(checked, { blobs: memoryBlobStore() });
+    expect(content).toHaveLength(1);
+    expect(typeof content === "string" ? undefined : resourceOf(content[0] as never)?.kind).toBe("image");
+  });
+
+  test("the user's name becomes the message's, and nothing else of the user does", async () => {
+    const blobs = memoryBlobStore();
+    const named = await receiveMessage(received({ text: "Hi", user: { id: "123", name: "Alice" } }), {
+      blobs,
+    });
+    expect(named).toEqual({ role: "user", content: "Hi", name: "Alice", timestamp: expect.any(Number) });
+    const nameless = await receiveMessage(received({ text: "Hi", user: { id: "123" } }), { blobs });
+    expect("name" in nameless).toBe(false);
+  });
+
+  test("uses the bytes that the check decoded, and looks at no base64 again", async () => {
+    const blobs = memoryBlobStore();
+    const checked = received({ text: "", images: [wire(png())] });
+    const other = { ...checked.frame, payload: { text: "", images: [wire(gif)] } };
+    const message = await receiveMessage({ ...checked, frame: other }, { blobs });
+    expect(resourcesIn([message])).toMatchObject([{ mediaType: "image/png" }]);
+  });
+
+  test("rejects with what the store says, and asks it for nothing when it was stopped before", async () => {
+    const checked = received({ text: "", images: [wire(png())] });
+    const full: Pick<BlobStore, "put"> = { put: () => Promise.reject(new Error("full")) };
+    await expect(receiveMessage(checked, { blobs: full })).rejects.toThrow("full");
+    const signal = AbortSignal.abort(new Error("stop"));
+    await expect(receiveMessage(checked, { blobs: full, signal })).rejects.toThrow("stop");
+  });
+
+  test("is durable when it resolves: every blob is there before the message is", async () => {
+    const blobs = memoryBlobStore();
+    let stored = 0;
+    const slow: Pick<BlobStore, "put"> = {
+      async put(source, options) {
+        await new Promise((resolve) => setTimeout(resolve, 5));
+        const stat = await blobs.put(source, options);
+        stored++;
+        return stat;
+      },
+    };
+    await receiveMessage(received({ text: "", images: [wire(png(1, 1)), wire(png(2, 2))] }), { blobs: slow });
+    expect(stored).toBe(2);
+  });
+});
+
+describe("images in and out", () => {
+  test("come back byte for byte, over the wire, the store and a session, for any images and text", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(madeImage, { maxLength: 4 }), text, async (made, words) => {
+        const blobs = memoryBlobStore();
+        const images = made.map(({ bytes, media }) => ({ media_type: media.mediaType, data: base64(bytes) }));
+        await using session = await memorySessionStore().create({ cwd: "/" });
+        await session.appendMessage(await receiveMessage(received({ text: words, images }), { blobs }));
+        const sent = await outgoingImages(resourcesIn(await session.context()), { blobs });
+        expect(sent.left).toEqual([]);
+        const frame = JSON.parse(JSON.stringify(assistantDone(to, "", sent.images)));
+        const distinct = images.filter(({ data }, at) => images.findIndex((one) => one.data === data) === at);
+        expect(frame.payload.images ?? []).toEqual(distinct);
+      }),
+    );
+  });
+});
