@@ -40,6 +40,7 @@ export interface BotApi {
 
 /** A hundred updates come to much less. */
 const maxAnswerBytes = 16 * 2 ** 20;
+const lateAnswer = "no answer in time";
 const callTimeoutMs = 30_000;
 const transferTimeoutMs = 120_000;
 
@@ -70,17 +71,19 @@ export function botApi({
     read: (response: Response) => Promise<T>,
   ): Promise<T> {
     signal?.throwIfAborted();
-    const timeout = AbortSignal.timeout(timeoutMs);
-    const either = signal === undefined ? timeout : AbortSignal.any([signal, timeout]);
+    const ending = new AbortController();
+    const timer = setTimeout(() => ending.abort(lateAnswer), timeoutMs);
+    const abort = () => ending.abort();
+    signal?.addEventListener("abort", abort, { once: true });
     try {
-      return await read(await fetch(`${root}${path}`, { ...init, signal: either, redirect: "error" }));
+      return await read(await fetch(`${root}${path}`, { ...init, signal: ending.signal, redirect: "error" }));
     } catch (error) {
       signal?.throwIfAborted();
       if (error instanceof TelegramError || error instanceof TooManyBytes) throw error;
-      throw new TelegramError(
-        method,
-        timeout.aborted ? "no answer in time" : hide(`no answer${whyOf(error)}`),
-      );
+      throw new TelegramError(method, error === lateAnswer ? lateAnswer : hide(`no answer${whyOf(error)}`));
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", abort);
     }
   }
 
@@ -99,7 +102,7 @@ export function botApi({
         return resultOf(method, response.status, hide(text));
       });
     },
-    download(filePath, { maxBytes, signal }) {
+    async download(filePath, { maxBytes, signal }) {
       const segments = filePath.split("/");
       if (segments.some((segment) => segment === "" || segment === "." || segment === "..")) {
         throw new TelegramError("download", "the path of the file is none");

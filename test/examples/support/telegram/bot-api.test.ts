@@ -35,7 +35,10 @@ async function failure(call: Promise<unknown>): Promise<Error> {
   return error;
 }
 
-describe("call", () => {
+/** Generous: none takes a second where nothing else runs. */
+const timeout = 60_000;
+
+describe("call", { timeout }, () => {
   it("gives the result", async () => {
     const api = await against(json(200, { ok: true, result: { id: 5 } }));
     expect(await api.call("getMe", {})).toEqual({ id: 5 });
@@ -136,7 +139,7 @@ function endless(response: Parameters<RequestListener>[1]): void {
   more();
 }
 
-describe("download", () => {
+describe("download", { timeout }, () => {
   it("gives the bytes", async () => {
     const api = await against((request, response) => void response.end(request.url));
     const bytes = await api.download("photos/file 1.jpg", { maxBytes: 100 });
@@ -176,7 +179,8 @@ describe("download", () => {
 
   it.each(["", "..", "a/../b", "a//b", "/etc/passwd", "./a"])("asks for no path %j", async (path) => {
     const api = await against((_, response) => void response.end("x"));
-    const call = (async () => api.download(path, { maxBytes: 9 }))();
-    expect((await failure(call)).message).toBe("download: the path of the file is none");
+    expect((await failure(api.download(path, { maxBytes: 9 }))).message).toBe(
+      "download: the path of the file is none",
+    );
   });
 });

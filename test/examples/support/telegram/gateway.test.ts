@@ -48,7 +48,10 @@ function methods(telegram: LocalBotApi): readonly string[] {
   return telegram.calls.map(({ method }) => method).filter((method) => method !== "getUpdates");
 }
 
-describe("what comes in", () => {
+/** Generous: none takes a second where nothing else runs. */
+const timeout = 60_000;
+
+describe("what comes in", { timeout }, () => {
   it("is a frame with the text, who wrote it, and a session for the chat", async () => {
     const { agent, heard } = listener();
     await using gateway = await startGateway({ agent });
@@ -181,7 +184,7 @@ describe("what comes in", () => {
   });
 });
 
-describe("what goes out", () => {
+describe("what goes out", { timeout }, () => {
   async function answered(answer: Said, prepare?: (telegram: LocalBotApi) => void) {
     await using gateway = await startGateway({ agent: agentOf(() => answer) });
     const { telegram, problems } = gateway;
@@ -286,7 +289,7 @@ describe("what goes out", () => {
   });
 });
 
-describe("when Telegram does not answer well", () => {
+describe("when Telegram does not answer well", { timeout }, () => {
   it("waits as long as a 429 says, and sends once", async () => {
     const clock = instantClock();
     await using gateway = await startGateway({ clock });
@@ -338,7 +341,7 @@ describe("when Telegram does not answer well", () => {
   });
 });
 
-describe("chats", () => {
+describe("chats", { timeout }, () => {
   it("do not wait for each other, and each keeps its order", async () => {
     let letGo = () => {};
     const held = new Promise<void>((resolve) => {
@@ -359,7 +362,7 @@ describe("chats", () => {
   });
 });
 
-describe("an update", () => {
+describe("an update", { timeout }, () => {
   it("is not answered twice when it is repeated", async () => {
     await using gateway = await startGateway();
     const { telegram } = gateway;

@@ -17,7 +17,10 @@ const task = (text: string, album?: string): Task => ({
   ...(album === undefined ? {} : { album }),
 });
 
-describe("openInbox", () => {
+/** Generous: none takes a second where nothing else runs. */
+const timeout = 60_000;
+
+describe("openInbox", { timeout }, () => {
   it("has after a restart what was taken and not done, oldest first", async () => {
     const dir = scratch();
     const first = await openInbox(dir);

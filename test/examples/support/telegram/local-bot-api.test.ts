@@ -29,7 +29,10 @@ async function upload(api: LocalBotApi, method: string, field: string, bytes: Ui
 const descriptionOf = async (answer: Promise<{ readonly description?: string }>) =>
   (await answer).description;
 
-describe("getUpdates", () => {
+/** Generous: none takes a second where nothing else runs. */
+const timeout = 60_000;
+
+describe("getUpdates", { timeout }, () => {
   it("repeats updates until an offset confirms them", async () => {
     await using api = await startLocalBotApi();
     const [first, second] = [api.post(ada, { text: "a" }), api.post(ada, { text: "b" })];
@@ -67,7 +70,7 @@ describe("getUpdates", () => {
   });
 });
 
-describe("refusals", () => {
+describe("refusals", { timeout }, () => {
   it("are in the words of the Bot API", async () => {
     await using api = await startLocalBotApi();
     api.post(ada, { text: "Hi" });
@@ -99,7 +102,7 @@ describe("refusals", () => {
   });
 });
 
-describe("files", () => {
+describe("files", { timeout }, () => {
   it("come in byte for byte, by multipart", async () => {
     await using api = await startLocalBotApi();
     api.post(ada, { text: "Hi" });
