@@ -162,7 +162,7 @@ async function send(
   if (failed.length > 0) onProblem?.(`images that could not be sent: ${failed.length}`);
 }
 
-/** What somebody is told of their own message. */
+/** What somebody is told of their own message; with a cause where it is not theirs alone. */
 class Refusal extends Error {}
 
 /** Telegram's word for size and type is not taken: the download is bounded, and the bytes are looked at. */
@@ -181,12 +181,11 @@ async function fetchPhoto({ fileId, size }: PhotoToFetch, api: BotApi, clock: Cl
 }
 
 function refusalOf(error: unknown): unknown {
-  const refused = (text: string) => new Refusal(text, { cause: error });
   // getFile gives files of 20 MB at most: https://core.telegram.org/bots/api#getfile, read 2026-11-22.
-  if (error instanceof TooManyBytes || isTooBig(error)) return refused(tooLarge());
-  if (error instanceof TelegramError)
-    return refused("That image could not be fetched. Please send it again.");
-  return error instanceof SessileError ? refused(`That is no image. ${imageTypesTaken}`) : error;
+  if (error instanceof TooManyBytes || isTooBig(error)) return new Refusal(tooLarge());
+  if (error instanceof SessileError) return new Refusal(`That is no image. ${imageTypesTaken}`);
+  if (!(error instanceof TelegramError)) return error;
+  return new Refusal("That image could not be fetched. Please send it again.", { cause: error });
 }
 
 function isTooBig(error: unknown): boolean {
@@ -194,6 +193,5 @@ function isTooBig(error: unknown): boolean {
 }
 
 function wordsOf(error: unknown): string {
-  if (error instanceof Refusal && error.cause !== undefined) return wordsOf(error.cause);
   return error instanceof Error ? error.message : String(error);
 }

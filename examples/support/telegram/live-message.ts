@@ -1,7 +1,9 @@
 import type { Chat } from "./chat.js";
 import type { Clock } from "./clock.js";
+import { maxRetryAfter } from "./patience.js";
 import { isBlank, textPieces } from "./pieces.js";
 import { maxTextUnits } from "./plan-outgoing.js";
+import type { ShownMessage } from "./send-answer.js";
 import { TelegramError } from "./telegram-error.js";
 
 /** Milliseconds: a chat takes about one message a second. https://core.telegram.org/bots/faq, read 2026-11-22. */
@@ -16,8 +18,9 @@ export class LiveMessage {
   readonly #clock: Clock;
   readonly #ended = new AbortController();
   #wanted = "";
-  #shown: { readonly messageId: number; readonly text: string } | undefined;
+  #shown: ShownMessage | undefined;
   #notBefore = Number.NEGATIVE_INFINITY;
+  #blockedUntil = Number.NEGATIVE_INFINITY;
   #running: Promise<void> | undefined;
 
   constructor(chat: Pick<Chat, "sendText" | "editText">, clock: Clock) {
@@ -34,10 +37,15 @@ export class LiveMessage {
     });
   }
 
-  /** Shows nothing more, and gives the message that is there, if there is one. */
-  async end(): Promise<{ readonly messageId: number; readonly text: string } | undefined> {
+  /**
+   * Shows nothing more, and gives the message that is there, if there is one: as soon as the chat may be written to again, where
+   * a 429 said to wait.
+   */
+  async end(): Promise<ShownMessage | undefined> {
     this.#ended.abort();
     await this.#running;
+    const pause = Math.min(this.#blockedUntil - this.#clock.now(), maxRetryAfter * 1000);
+    if (pause > 0) await this.#clock.sleep(pause);
     return this.#shown;
   }
 
@@ -66,7 +74,7 @@ export class LiveMessage {
       }
     } catch (error) {
       if (!(error instanceof TelegramError) || error.retryAfter === undefined) this.#ended.abort();
-      else this.#notBefore = this.#clock.now() + error.retryAfter * 1000;
+      else this.#notBefore = this.#blockedUntil = this.#clock.now() + error.retryAfter * 1000;
     }
   }
 }

@@ -162,6 +162,7 @@ describe("what comes in", { timeout }, () => {
     await gateway.finished(gateway.telegram.post(ada, { photo }));
     expect(said(gateway.telegram)).toEqual([text]);
     expect(heard).toEqual([]);
+    expect(gateway.problems).toEqual([]);
   });
 
   it("R77 is not touched where it is a sticker, a video, audio or a voice", async () => {
@@ -297,6 +298,28 @@ describe("when Telegram does not answer well", { timeout }, () => {
     await gateway.finished(gateway.telegram.post(ada, { text: "Hi" }));
     expect(clock.pauses).toEqual([3000, 7000]);
     expect(said(gateway.telegram)).toEqual(["You said: Hi"]);
+  });
+
+  it("waits as long as a 429 says also where it came while the answer was being written", async () => {
+    const clock = instantClock();
+    const agent = agentOf(() => ({ deltas: ["Hel"], text: "Hello" }));
+    await using gateway = await startGateway({ agent, clock });
+    gateway.telegram.fail("sendMessage", tooManyRequests(3));
+    await gateway.finished(gateway.telegram.post(ada, { text: "Hi" }));
+    expect(clock.now()).toBe(3000);
+    expect(said(gateway.telegram)).toEqual(["Hello"]);
+    expect(methods(gateway.telegram).filter((method) => method === "sendMessage")).toHaveLength(2);
+  });
+
+  it("asks for a photo again that could not be fetched, and tells the log why", async () => {
+    await using gateway = await startGateway();
+    const { telegram } = gateway;
+    telegram.fail("getFile", badRequest("wrong file_id or the file is temporarily unavailable").facts);
+    await gateway.finished(telegram.post(ada, { photo: png }));
+    expect(said(telegram)).toEqual(["That image could not be fetched. Please send it again."]);
+    expect(gateway.problems).toEqual([
+      "getFile: Bad Request: wrong file_id or the file is temporarily unavailable",
+    ]);
   });
 
   it("gives up on a message where a 429 says to wait for longer than five minutes, and goes on", async () => {

@@ -84,6 +84,22 @@ describe("LiveMessage", () => {
     expect(calls.at(-1)).toEqual([8000, "edit 5 abc"]);
   });
 
+  it("ends no sooner than a 429 says, so that what follows is not too soon either", async () => {
+    const slow = new TelegramError("sendMessage", "Too Many Requests", { code: 429, retryAfter: 7 });
+    const { clock, live } = recorder([slow]);
+    live.show("a");
+    await clock.advance(0);
+    let ended = false;
+    const ending = live.end().then(() => {
+      ended = true;
+    });
+    await clock.advance(6999);
+    expect(ended).toBe(false);
+    await clock.advance(1);
+    await ending;
+    expect(ended).toBe(true);
+  });
+
   it("gives up quietly where it is refused", async () => {
     const { clock, calls, live } = recorder([new TelegramError("sendMessage", "Forbidden", { code: 403 })]);
     live.show("a");
