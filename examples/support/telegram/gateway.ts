@@ -98,10 +98,10 @@ async function finish({ updateId, task }: WaitingTask, options: GatewayOptions, 
       if (task.kind === "reply") await chat.sendText(task.text);
       else await answer(updateId, task, chat, options, clock);
     } catch (error) {
-      onProblem?.(wordsOf(error));
-      await chat.sendText(
-        error instanceof Refusal ? error.message : "Something went wrong. Please try again.",
-      );
+      const refused = error instanceof Refusal;
+      // What somebody sent is no problem of whoever runs this.
+      if (!refused || error.cause !== undefined) onProblem?.(wordsOf(refused ? error.cause : error));
+      await chat.sendText(refused ? error.message : "Something went wrong. Please try again.");
     }
   } catch (error) {
     onProblem?.(wordsOf(error));
@@ -116,7 +116,9 @@ async function answer(
   { api, agent, onProblem }: GatewayOptions,
   clock: Clock,
 ): Promise<void> {
-  await chat.showTyping().catch((error: unknown) => onProblem?.(wordsOf(error)));
+  // What is shown on the way is not tried again: it is soon out of date.
+  const hasty = chatOf(api, task.chatId, clock, (call) => call());
+  await hasty.showTyping().catch((error: unknown) => onProblem?.(wordsOf(error)));
   const session = { channel: "telegram", id: String(task.chatId) };
   const images = task.photo === undefined ? [] : [await fetchPhoto(task.photo, api, clock)];
   const checked = checkFrame(
@@ -127,11 +129,7 @@ async function answer(
     ),
   );
   if (checked.kind !== "userMessage") throw new Error("a message is no message");
-  // Its edits are not tried again: the next one has more.
-  const live = new LiveMessage(
-    chatOf(api, task.chatId, clock, (call) => call()),
-    clock,
-  );
+  const live = new LiveMessage(hasty, clock);
   try {
     let text = "";
     let ended = false;
