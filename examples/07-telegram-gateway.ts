@@ -7,25 +7,20 @@
 //
 // TELEGRAM_CHATS: ids of the chats that it answers, with commas between them. Without it, everybody's.
 // TELEGRAM_API_ROOT: a Bot API server of one's own.
-import { mkdir, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import Anthropic from "@anthropic-ai/sdk";
-import { replayWithin } from "sessile/attachments";
-import { tetherLimits } from "sessile/limits";
-import { agentHome } from "./support/agent-home.js";
 import { check } from "./support/check.js";
-import { claude } from "./support/claude.js";
-import { imageToolDeclarations, imageTools } from "./support/image-tools.js";
 import { startLocalProvider } from "./support/local-provider.js";
 import { makePng } from "./support/make-media.js";
 import { botApi } from "./support/telegram/bot-api.js";
+import { drawingAgent } from "./support/telegram/drawing-agent.js";
 import { type GatewayOptions, runGateway } from "./support/telegram/gateway.js";
 import { openInbox } from "./support/telegram/inbox.js";
 import { type LocalPost, startLocalBotApi } from "./support/telegram/local-bot-api.js";
 import { tooManyRequests } from "./support/telegram/local-failure.js";
-import { type TetherAgent, tetherAgent } from "./support/tether-agent.js";
 
 const { TELEGRAM_BOT_TOKEN, TELEGRAM_API_ROOT, TELEGRAM_CHATS, ANTHROPIC_API_KEY } = process.env;
 if (TELEGRAM_BOT_TOKEN === undefined) await tellStory();
@@ -42,7 +37,7 @@ async function serve(token: string, dir: string): Promise<void> {
   console.log("polling");
   await runGateway({
     api: botApi({ token, ...(TELEGRAM_API_ROOT === undefined ? {} : { root: TELEGRAM_API_ROOT }) }),
-    agent: await startAgent(dir, client),
+    agent: await drawingAgent(dir, client),
     inbox,
     signal: stop.signal,
     ...(chats === undefined ? {} : { mayWrite: (chatId: number) => chats.includes(chatId) }),
@@ -56,22 +51,6 @@ function localClient(baseURL: string): Anthropic {
   return new Anthropic({ apiKey: "none", baseURL, maxRetries: 0 });
 }
 
-async function startAgent(dir: string, client: Anthropic): Promise<TetherAgent> {
-  const { blobs, workspace } = agentHome(dir);
-  await mkdir(workspace, { recursive: true });
-  // Nothing that reads files or runs programs: whoever writes to the bot can make it use its tools.
-  const tools = new Map([...imageTools(workspace, blobs)].filter(([name]) => name === "plot"));
-  const model = claude({
-    client,
-    model: "claude-opus-5-5",
-    blobs,
-    tools: imageToolDeclarations.filter(({ name }) => tools.has(name)),
-    // What was shown lately is shown again, so that one can ask about it.
-    replay: replayWithin({ maxCount: 20, maxBytes: tetherLimits.maxFrameBytes }),
-  });
-  return tetherAgent({ dir, instance: "telegram", model, tools });
-}
-
 // The story, and what has to be true of it.
 
 async function tellStory(): Promise<void> {
@@ -80,7 +59,7 @@ async function tellStory(): Promise<void> {
   await using provider = await startLocalProvider();
   const stop = new AbortController();
   const inbox = await openInbox(dir);
-  const agent = await startAgent(dir, localClient(provider.url));
+  const agent = await drawingAgent(dir, localClient(provider.url));
   const problems: string[] = [];
   const onProblem: GatewayOptions["onProblem"] = (problem) => void problems.push(problem);
   const running = runGateway({ api: botApi(telegram), agent, inbox, signal: stop.signal, onProblem });
