@@ -60,14 +60,15 @@ type EngineDecoder = (
  * It passes over white space, and over nothing else. Then there are fewer bytes than the length of the text tells: padding
  * accounts for two at most, and four characters that are passed over for three.
  *
- * @see https://tc39.es/proposal-arraybuffer-base64 FromBase64 (read 2026-11-22)
+ * @see https://tc39.es/proposal-arraybuffer-base64/spec FromBase64 (read 2026-11-22)
  */
 function decodeByEngine(decode: EngineDecoder, text: string, length: number): Uint8Array | undefined {
   try {
     const bytes = decode.call(Uint8Array, text, { alphabet: "base64", lastChunkHandling: "strict" });
     return bytes.length === length ? bytes : undefined;
-  } catch {
-    return undefined;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
   }
 }
 
@@ -88,7 +89,8 @@ function decodeByNode(native: NodeBuffer, text: string, length: number): Uint8Ar
     if (out.toString("base64", to, end) !== piece) return undefined;
     to = end;
   }
-  return bytes;
+  // Each piece may end with padding, and only the last one should: then there are as many bytes as the length tells.
+  return to === length ? bytes : undefined;
 }
 
 /** The same, by what every engine has. Allocates the bytes alone. */

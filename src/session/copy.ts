@@ -7,6 +7,7 @@ import { checkEntry, encodeChecked, encodeHeader, printHeader } from "./codec/en
 import { sliceHead } from "./codec/head.js";
 import { parseLine, withChecksum, withoutChecksum } from "./codec/json.js";
 import { defaultLimits } from "./codec/limits.js";
+import { LineContexts } from "./codec/line-contexts.js";
 import { migratedLine, versionOf } from "./codec/migrate.js";
 import { ordinalOfId } from "./codec/reader.js";
 import { splicedJson } from "./codec/splice.js";
@@ -34,32 +35,26 @@ export async function* linesUpTo(
   upTo?: string,
   rewrite?: RewriteEntry,
 ): AsyncGenerator<Uint8Array> {
-  // What stands before the header was read as the current version.
-  let version = formatVersion;
+  const contexts = new LineContexts(maxDepth);
   const rows = treeRows(session.tree);
   // By its place: the line may be damaged, and its id may stand in others.
   const last = upTo === undefined ? undefined : rows.line(rows.row(upTo))?.at;
-  let ordinal = 0;
-  let previousId: string | null = null;
   for await (const { bytes, at, tooLong } of session.lines()) {
     if (tooLong) {
       yield withLineFeed(bytes);
       continue;
     }
-    const decoded = decodeLine(bytes[0] === 0xef ? bytes.subarray(3) : bytes, { version, ordinal, maxDepth });
-    const countsAs =
-      decoded.kind === "entry" || decoded.kind === "header" || (decoded.kind === "bad" && decoded.parsed);
-    if (decoded.kind === "header") {
-      version = versionOf(session.header);
-    } else {
+    const context = contexts.next;
+    const { version = formatVersion, ordinal, previousId } = context;
+    const decoded = decodeLine(bytes[0] === 0xef ? bytes.subarray(3) : bytes, context);
+    contexts.pass(decoded);
+    if (decoded.kind !== "header") {
       const migrated =
         version < formatVersion ? migratedLine(bytes, version, ordinal, maxDepth, previousId) : undefined;
       const rewritten = rewrite && (await rewrittenLine(decoded, migrated ?? bytes, rewrite));
       const line = rewritten ?? migrated;
       yield line === undefined ? withLineFeed(bytes) : encodeUtf8(`${withChecksum(line)}\n`);
     }
-    if (countsAs) ordinal++;
-    if (decoded.kind === "entry") previousId = idOf(decoded.head.id);
     if (at === last) return;
   }
 }

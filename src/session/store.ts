@@ -21,6 +21,7 @@ import type {
   SessionStoreEventMap,
   SessionSummary,
 } from "./types.js";
+import { unopenable } from "./unopenable.js";
 
 /** Options of every store. */
 export interface SessionStoreOptions {
@@ -118,15 +119,7 @@ class BackedStore implements SessionStore {
     await core.load();
     const path = log.location ?? "";
     const { header, lines } = core.reader;
-    if (header === undefined && lines === 0) {
-      throw new SessileError("EMPTY", `the session ${path} is empty: delete it, or restore it from a copy`, {
-        details: { path },
-      });
-    }
-    if (header === undefined) {
-      const message = `no line of ${path} is a session header: put one in front of it to open it`;
-      throw new SessileError("NO_HEADER", message, { details: { path, lines } });
-    }
+    if (header === undefined) throw unopenable(path, lines);
     if (core.writable) {
       // Only now: what is no session, or a newer version's, is left as it is.
       const tail = (await log.prepare?.())?.savedTail;

@@ -28,11 +28,11 @@ export interface FrameOptions {
 }
 
 /**
- * A `user.message` frame. Fields of images other than the two of the wire are left behind, so that a reserved `ref` never
- * goes out.
+ * A `user.message` frame. Fields that are not the wire's are left behind, so that a reserved `ref` never goes out.
  *
- * @throws SessileError what {@link checkFrame} throws: a producer refuses before it sends
- * @throws TypeError for a session without channel and id
+ * @throws SessileError what {@link checkFrame} throws, and LIMIT_EXCEEDED for a frame that is too long for the wire: a producer
+ *   refuses before it sends
+ * @throws TypeError for a session without channel and id; RangeError for a `ts` that is no time or not of the years 0 to 9999
  * @example
  * ```ts
  * const frame = userMessageFrame({ channel: "mcp", id: "default" }, { text: "What is this?", images: [tetherImage(bytes)] });
@@ -51,7 +51,7 @@ export function userMessageFrame(
   });
 }
 
-/** An `assistant.delta` frame: text alone. */
+/** An `assistant.delta` frame: text alone. Checked as {@link userMessageFrame} is. */
 export function assistantDelta(
   session: TetherSession,
   text: string,
@@ -60,7 +60,14 @@ export function assistantDelta(
   return built("assistant.delta", session, options, { text });
 }
 
-/** An `assistant.done` frame, with images or without; checked as {@link userMessageFrame} is. */
+/**
+ * An `assistant.done` frame, with images or without; checked as {@link userMessageFrame} is.
+ *
+ * @example
+ * ```ts
+ * assistantDone({ channel: "mcp", id: "default" }, "Done.").payload; // { text: "Done." }
+ * ```
+ */
 export function assistantDone(
   session: TetherSession,
   text: string,

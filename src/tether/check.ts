@@ -35,13 +35,21 @@ export type CheckedUserMessage = Extract<CheckedFrame, { readonly kind: "userMes
 
 /**
  * Holds a frame against the protocol and its limits ({@link tetherLimits}), for whoever sends one and for whoever gets one: the
- * envelope, the payload of the types that are known, how many images, and their sizes, which are told by the length of the
- * base64, so that nothing too large is ever decoded. Then the images are decoded, once, and their bytes have to be what
- * `media_type` says. Reserved fields (`ref`, `size`) are passed over. Fields that are not known stay in the frame.
+ * envelope, the payload of the types that are known, how many images, and their types and sizes, which are told by the length of
+ * the base64, so that nothing too large is ever decoded. Then the images are decoded, once, and their bytes have to be what
+ * `media_type` says. Reserved fields (`ref`, `size`) are passed over. Fields that are not known stay in the frame, which is a
+ * copy: nobody changes it behind the check.
  *
  * @throws SessileError INVALID_MESSAGE where the shape is wrong or data is no base64; LIMIT_EXCEEDED, whose text names the limit
  *   and what came, such as `too many images: 5 (max 4)`; MEDIA_INVALID for an image with an unsound header;
  *   MEDIA_TYPE_MISMATCH where bytes are not what is said
+ * @example
+ * ```ts
+ * const checked = checkFrame(json);
+ * if (checked.kind === "assistantDone") {
+ *   console.log(checked.frame.payload.text, checked.images.map(({ mediaType, bytes }) => [mediaType, bytes.length]));
+ * }
+ * ```
  */
 export function checkFrame(value: unknown): CheckedFrame {
   const frame = asFrame(copyFrame(value));
@@ -62,10 +70,22 @@ export function checkFrame(value: unknown): CheckedFrame {
 }
 
 /**
- * A frame from the body of a request or a line: {@link checkFrame} behind the limit of the wire, 28 MiB, and JSON.
+ * A frame from the body of a request or a line: {@link checkFrame} behind JSON and the limit of the wire, 28 MiB, which is told
+ * before anything is parsed. JSON is taken to a depth of 256.
  *
  * @param body bytes as UTF-8, or text
- * @throws SessileError what {@link checkFrame} throws, LIMIT_EXCEEDED for a body that is too long
+ * @throws SessileError what {@link checkFrame} throws, INVALID_MESSAGE for what is no JSON, LIMIT_EXCEEDED for a body that is
+ *   too long
+ * @throws TypeError for a body that is neither
+ * @example
+ * ```ts
+ * try {
+ *   console.log(readFrame(body).frame.type);
+ * } catch (error) {
+ *   if (SessileError.is(error, "LIMIT_EXCEEDED")) console.error(error.message, error.details.violations);
+ *   else throw error;
+ * }
+ * ```
  */
 export function readFrame(body: Uint8Array | string): CheckedFrame {
   return checkFrame(parseBody(body));

@@ -15,7 +15,7 @@ export interface TetherSession {
 export interface TetherFrame<Type extends string = string, Payload = unknown> {
   readonly v: 1;
   readonly type: Type;
-  /** When it was made, ISO 8601. */
+  /** When it was made: a date and time of ISO 8601 as RFC 3339 has it, such as `2026-01-31T12:00:00Z`. */
   readonly ts: string;
   readonly session: TetherSession;
   /** The message that it belongs to: the deltas and the end of one answer share it. */

@@ -43,6 +43,7 @@ export {
   tetherReadResult,
   tetherSendTool,
 } from "./mcp.js";
+export { imageCharacters } from "./message-characters.js";
 export { type FrameReading, FrameRing, type FrameRingOptions } from "./ring.js";
 export { tetherSessionId } from "./session-id.js";
-export { imageCharacters, windowContext } from "./window.js";
+export { windowContext } from "./window.js";

@@ -10,6 +10,9 @@ export interface Broken {
   readonly violation: ErrorDetails["LIMIT_EXCEEDED"]["violations"][number];
 }
 
+/** Places that an error names at most: a body can have a million images, and what is logged of it should not. */
+const maxPlaces = 100;
+
 /** More images than a frame takes. */
 export function tooManyImages(count: number): Broken {
   return {
@@ -19,7 +22,7 @@ export function tooManyImages(count: number): Broken {
       unit: "count",
       limit: maxImages,
       actual: count,
-      items: Array.from({ length: count }, (_, index) => index),
+      items: placesOf(count),
     },
   };
 }
@@ -47,7 +50,7 @@ export function imagesTooLarge(bytes: number, count: number): Broken {
       unit: "decodedBytes",
       limit: maxFrameBytes,
       actual: bytes,
-      items: Array.from({ length: count }, (_, index) => index),
+      items: placesOf(count),
     },
   };
 }
@@ -80,4 +83,8 @@ export function limitExceeded(...broken: readonly Broken[]): SessileError<"LIMIT
   return new SessileError("LIMIT_EXCEEDED", broken.map(({ text }) => text).join("; "), {
     details: { profile: "tether", violations: broken.map(({ violation }) => violation) },
   });
+}
+
+function placesOf(count: number): readonly number[] {
+  return Array.from({ length: Math.min(count, maxPlaces) }, (_, index) => index);
 }

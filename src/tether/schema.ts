@@ -96,7 +96,7 @@ const other = z.looseObject({
  *
  * @example
  * ```ts
- * const { type, session: between } = tetherFrameSchema.parse(json);
+ * const frame = tetherFrameSchema.parse(json);
  * const documentation = z.toJSONSchema(tetherFrameSchema);
  * ```
  */

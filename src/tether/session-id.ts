@@ -8,6 +8,13 @@ import { sessionArgument } from "./session-argument.js";
  * An id for the session store, the same for the same conversation and another for every other: `tether-` and 32 hexadecimal
  * digits of a digest over instance, channel and id, since names joined by a separator meet (`a_b` and `c`, `a` and `b_c`),
  * and ids from outside may be paths.
+ *
+ * @param instance who the conversation is with, where several agents share a store
+ * @throws TypeError for names that are empty or none
+ * @example
+ * ```ts
+ * tetherSessionId({ channel: "telegram", id: "42" }); // "tether-f9dc6f1bb5d8bfc01efc800772fde4cf"
+ * ```
  */
 export function tetherSessionId(session: TetherSession, instance?: string): string {
   const { channel, id } = sessionArgument(session);

@@ -9,7 +9,11 @@ import {
   text,
 } from "../internal/shape.js";
 
-/** RFC 3339, the part of ISO 8601 that `toISOString` and other languages' clocks write. */
+/**
+ * The part of ISO 8601 that `toISOString` and other languages' clocks write. Whether there is such a day is not looked at.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc3339 section 5.6 (read 2026-11-22)
+ */
 export const timePattern: RegExp =
   /^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})$/;
 

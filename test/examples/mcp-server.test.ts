@@ -1,10 +1,13 @@
 import { execFile } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import type Anthropic from "@anthropic-ai/sdk";
 import { sniff } from "sessile/media";
-import { tetherImage } from "sessile/tether";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type LocalProvider, startLocalProvider } from "../../examples/support/local-provider.js";
 import { root } from "../../scripts/entries.mjs";
@@ -48,19 +51,22 @@ function textSent(): string {
   return JSON.stringify(provider.requests.at(-1), (key, value) => (key === "data" ? "" : value));
 }
 
-const blobsIn = (dir: string) => readdirSync(join(dir, "sessions", "blobs")).sort();
-function logIn(dir: string): string {
-  const name = readdirSync(join(dir, "sessions"), { recursive: true, encoding: "utf8" }).find((path) =>
-    path.endsWith(".jsonl"),
-  );
-  return readFileSync(join(dir, "sessions", name ?? ""), "utf8");
+/** Where a blob lies. */
+function blobOf(dir: string, bytes: Uint8Array): string {
+  const name = createHash("sha256").update(bytes).digest("hex");
+  return join(dir, "sessions", "blobs", `${name}.png`);
+}
+
+function logsIn(dir: string): readonly string[] {
+  const names = readdirSync(join(dir, "sessions"), { recursive: true, encoding: "utf8" });
+  const logs = names.filter((name) => name.endsWith(".jsonl"));
+  return logs.map((name) => readFileSync(join(dir, "sessions", name), "utf8"));
 }
 
 describe.each<Over>(["stdio", "http"])("an MCP host over %s", (over) => {
   let host: Host;
   let dir: string;
-  const start = (at: string, ...args: readonly string[]) =>
-    startHost({ over, dir: at, provider: provider.url, args });
+  const start = (at: string) => startHost({ over, dir: at, provider: provider.url });
   const send = (args: object) => call(host.client, "tether_send", args);
   beforeAll(async () => {
     dir = freshDir();
@@ -158,11 +164,10 @@ describe.each<Over>(["stdio", "http"])("an MCP host over %s", (over) => {
     const sent = await call(first.client, "tether_send", { text: "Keep this.", images: [wire(image)] });
     expect(jsonOf(sent)).toMatchObject({ status: "kept" });
     await first.kill();
-    const names = blobsIn(at);
-    expect(names).toEqual([expect.stringMatching(/^[0-9a-f]{64}\.png$/)]);
-    expect(readFileSync(join(at, "sessions", "blobs", names[0] as string))).toEqual(Buffer.from(image));
-    expect(logIn(at)).toContain(names[0]?.slice(0, 64));
-    expect(logIn(at)).not.toContain(wire(image).data);
+    expect(readFileSync(blobOf(at, image)).equals(image)).toBe(true);
+    const [log = ""] = logsIn(at);
+    expect(log).toContain(basename(blobOf(at, image), ".png"));
+    expect(log).not.toContain(wire(image).data);
     await using second = await start(at);
     const { text } = await ask(second.client, { text: "What was shown so far?" });
     expect(text).toBe("64 x 48");
@@ -173,53 +178,21 @@ describe.each<Over>(["stdio", "http"])("an MCP host over %s", (over) => {
   });
 
   it("8. Missing blob graceful degradation", { timeout }, async () => {
-    const at = freshDir();
-    const lost = png(64, 48);
-    const kept = png(32, 24);
-    const first = await start(at);
-    await ask(first.client, { text: "What is attached?", images: [wire(lost), wire(kept)] });
-    await first.kill();
-    const file = blobsIn(at).find(
-      (name) => statSync(join(at, "sessions", "blobs", name)).size === lost.length,
-    );
-    rmSync(join(at, "sessions", "blobs", file as string));
-    await using second = await start(at);
-    const { text } = await ask(second.client, { text: "What was shown so far?" });
-    expect(text).toBe("32 x 24");
+    const session = { session_id: "eight" };
+    const [lost, kept] = [png(164, 48), png(132, 24)];
+    const images = [wire(lost), wire(kept)];
+    await ask(host.client, { text: "What is attached?", images }, session);
+    rmSync(blobOf(dir, lost));
+    const { text } = await ask(host.client, { text: "What was shown so far?" }, session);
+    expect(text).toBe("132 x 24");
     expect(imagesSent()).toEqual([wire(kept).data]);
     expect(textSent()).toContain("What is attached?");
-    expect(textSent()).toMatch(/64 x 48 pixels; not shown: its bytes are no longer stored/);
-    expect(second.errors()).toMatch(/^missing: /m);
-    const { done } = await ask(second.client, { text: "Show 1, 2 as a chart." });
+    expect(textSent()).toMatch(
+      /\[image, image\/png, \d+ B, res_\w+\] \(not shown: its bytes are no longer stored\)/,
+    );
+    expect(host.errors()).toMatch(/^missing: /m);
+    const { done } = await ask(host.client, { text: "Show 1, 2 as a chart." }, session);
     expect(done.payload.images).toEqual([{ _mcp_index: 0 }]);
-  });
-
-  it("9. Tether store byte budget", { timeout }, async () => {
-    const at = freshDir();
-    await using small = await start(at, "--ring-bytes", "300000");
-    const session = { session_id: "nine" };
-    const types = ["user.message"];
-    const read = async (after_seq: number) =>
-      jsonOf(await call(small.client, "tether_read", { ...session, types, after_seq }));
-    for (let n = 0; n < 10; n++) await ask(small.client, { text: `Words ${n}.` }, session);
-    const words = await read(0);
-    expect(words.missed).toBe(0);
-    expect(words.frames).toHaveLength(10);
-    for (let n = 0; n < 5; n++) {
-      await ask(small.client, { text: `Image ${n}.`, images: [wire(pngOf(100_000, n))] }, session);
-    }
-    const { frames, missed } = await read(0);
-    expect(missed).toBeGreaterThan(30);
-    expect(frames.map(({ payload }: { payload: { text: string } }) => payload.text)).toEqual([
-      "Image 3.",
-      "Image 4.",
-    ]);
-    const { seq } = frames[1];
-    // Text that came after them pushes no image out, however much of it there is.
-    for (let n = 0; n < 10; n++) await ask(small.client, { text: `More words ${n}.` }, session);
-    const later = await read(0);
-    expect(later.frames.map((frame: { seq: number }) => frame.seq)).toContain(seq);
-    expect(later.frames).toHaveLength(12);
   });
 
   it("10. Multi-frame image correlation", { timeout }, async () => {
@@ -244,10 +217,17 @@ describe.each<Over>(["stdio", "http"])("an MCP host over %s", (over) => {
   it("20. Size validation: a whole frame at its limits goes through, and a byte more does not", {
     timeout,
   }, async () => {
-    const images = [wire(pngOf(10 * mebibyte, 1)), wire(pngOf(10 * mebibyte, 2))];
-    const { text } = await ask(host.client, { text: "What is attached?", images }, { session_id: "twenty" });
-    expect(text).toMatch(/^An image of 2 x 3 pixels: res_\w+\. An image of 2 x 3 pixels: res_\w+\.$/);
-    expect(imagesSent()).toEqual(images.map(({ data }) => data));
+    const images = [pngOf(10 * mebibyte, 1), pngOf(10 * mebibyte, 2)];
+    const session = { session_id: "twenty" };
+    const { done } = await ask(
+      host.client,
+      { text: "Keep these.", images: images.map((one) => wire(one)) },
+      session,
+    );
+    // This model takes no such images, and is told of them in words; they are stored all the same.
+    expect(done.payload).toEqual({ text: "That is not in my script." });
+    expect(textSent()).toMatch(/\[image, image\/png, 10\.5 MB, res_\w+\] \(not shown: /);
+    for (const image of images) expect(readFileSync(blobOf(dir, image)).equals(image)).toBe(true);
     const more = await send({ text: "More.", images: [wire(pngOf(10 * mebibyte + 1))] });
     expect(jsonOf(more).message).toBe("images[0] too large: 10485761 bytes (max 10485760)");
   });
@@ -319,15 +299,43 @@ describe.each<Over>(["stdio", "http"])("an MCP host over %s", (over) => {
     expect(jsonOf(await call(host.client, "tether_read", session)).frames).toEqual([]);
   });
 
-  it("keeps a session's lines far below what a scanner of 256 KB takes", { timeout }, async () => {
-    const at = freshDir();
-    await using fresh = await start(at);
+  it("keeps the lines of sessions far below what a scanner of 256 KB takes", { timeout }, async () => {
     const images = [0, 1, 2, 3].map((grey) => wire(pngOf(mebibyte, grey)));
-    await ask(fresh.client, { text: "What is attached?", images });
-    const lines = logIn(at).split("\n");
-    expect(lines.length).toBeGreaterThan(2);
+    await ask(host.client, { text: "What is attached?", images }, { session_id: "lines" });
+    const lines = logsIn(dir).flatMap((log) => log.split("\n"));
+    expect(lines.length).toBeGreaterThan(4);
     expect(Math.max(...lines.map((line) => line.length))).toBeLessThan(8_000);
-    expect(blobsIn(at)).toHaveLength(4);
+  });
+});
+
+describe("a ring with little room", () => {
+  it("9. Tether store byte budget", { timeout }, async () => {
+    const args = ["--ring-bytes", "300000"];
+    const options = { over: "stdio", dir: freshDir(), provider: provider.url, args } as const;
+    await using small = await startHost(options);
+    const session = { session_id: "nine" };
+    const types = ["user.message"];
+    const read = async (after_seq: number) =>
+      jsonOf(await call(small.client, "tether_read", { ...session, types, after_seq }));
+    for (let n = 0; n < 10; n++) await ask(small.client, { text: `Words ${n}.` }, session);
+    const words = await read(0);
+    expect(words.missed).toBe(0);
+    expect(words.frames).toHaveLength(10);
+    for (let n = 0; n < 5; n++) {
+      await ask(small.client, { text: `Image ${n}.`, images: [wire(pngOf(100_000, n))] }, session);
+    }
+    const { frames, missed } = await read(0);
+    expect(missed).toBeGreaterThan(30);
+    expect(frames.map(({ payload }: { payload: { text: string } }) => payload.text)).toEqual([
+      "Image 3.",
+      "Image 4.",
+    ]);
+    const { seq } = frames[1];
+    // Text that came after them pushes no image out, however much of it there is.
+    for (let n = 0; n < 10; n++) await ask(small.client, { text: `More words ${n}.` }, session);
+    const later = await read(0);
+    expect(later.frames.map((frame: { seq: number }) => frame.seq)).toContain(seq);
+    expect(later.frames).toHaveLength(12);
   });
 });
 
@@ -358,11 +366,17 @@ describe("the MCP server example", () => {
   });
 
   it("ends with an exit code of 1 when something is off", { timeout }, async () => {
-    // A provider that says nothing of use: what is refused is still refused, and nothing else is as it should be.
-    const { code, stdout } = await demo({
-      ANTHROPIC_API_KEY: "none",
-      ANTHROPIC_BASE_URL: "http://127.0.0.1:1",
+    // A provider that refuses: the answers say so, and nothing but what the server refuses itself is as it should be.
+    const refusing = createServer((_request, response) => {
+      response.writeHead(400, { "content-type": "application/json" }).end('{"type":"error"}');
     });
+    refusing.listen(0, "127.0.0.1");
+    await once(refusing, "listening");
+    const { port } = refusing.address() as AddressInfo;
+    const url = `http://127.0.0.1:${port}`;
+    const { code, stdout } = await demo({ ANTHROPIC_API_KEY: "none", ANTHROPIC_BASE_URL: url });
+    refusing.close();
+    expect(stdout).toContain("I could not answer: 400");
     expect(code).toBe(1);
     expect(stdout).toContain("FAIL the answer has one image");
   });

@@ -19,7 +19,7 @@ import { jsonValue } from "../arbitraries/values.js";
 
 const session = { channel: "mcp", id: "default" };
 const envelope = { v: 1, ts: "2026-01-31T12:00:00Z", session };
-const runs = { numRuns: 3000 };
+const runs = { numRuns: 1500 };
 
 /** What the check by hand accepts: a type that no frame takes is a limit to it, and told as one. */
 function accepts(value: unknown): boolean {
@@ -50,7 +50,7 @@ describe("tetherFrameSchema", () => {
       }),
       runs,
     );
-    expect(refused).toBeGreaterThan(500);
+    expect(refused).toBeGreaterThan(300);
   });
 
   it("agrees with it about any JSON", () => {

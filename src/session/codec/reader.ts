@@ -1,12 +1,20 @@
 import type { LinePlace } from "../backend.js";
-import type { Diagnostic, DiagnosticCode } from "../diagnostics.js";
+import type { Diagnostic } from "../diagnostics.js";
 import type { SessionEntry, SessionHeader, SessionInfoFields, UnknownEntry } from "../entries.js";
 import { type EntryKey, idOf, keyOf } from "../tree/entry-key.js";
 import { noRow } from "../tree/rows.js";
 import { SessionTree, setLabel, treeRows } from "../tree/tree.js";
-import { type DecodeContext, type Decoded, decodeHead, decodeLine, isNewer } from "./decode.js";
+import {
+  type DecodeContext,
+  type Decoded,
+  decodeHead,
+  decodeLine,
+  isNewer,
+  type LineNote,
+} from "./decode.js";
 import { sliceHead, timeOf } from "./head.js";
 import { idOfOrdinal, versionOf } from "./migrate.js";
+import { beforeHeaderNote, extraHeaderNote, newerVersionNote, tooLongNote, tornNote } from "./notes.js";
 
 /** How a {@link SessionReader} reads. */
 export interface SessionReaderOptions {
@@ -91,7 +99,7 @@ export class SessionReader {
   /** Takes note of a line that was too long to be handed over. */
   tooLong(at: number, length: number): void {
     this.lines++;
-    this.#report("LINE_TOO_LONG", at, `the line has ${length} bytes, more than the reader takes`);
+    this.#report(tooLongNote(length), at);
   }
 
   /**
@@ -112,7 +120,7 @@ export class SessionReader {
     }
     if (!atRest) return false;
     this.lines++;
-    this.#report("TORN_TAIL", at, `the last ${bytes.length} bytes are no whole line`);
+    this.#report(tornNote(bytes.length), at);
     return false;
   }
 
@@ -175,35 +183,29 @@ export class SessionReader {
         // Version 1 counts every line that parses, so a bad one must not move the ids of those after it.
         if (decoded.parsed) this.#ordinal++;
         const head = (this.version ?? 0) >= 2 ? sliceHead(bytes) : undefined;
-        for (const note of decoded.notes) this.#report(note.code, at, note.message, head && idOf(head.id));
+        for (const note of decoded.notes) this.#report(note, at, head && idOf(head.id));
         // The body is lost; the place in the tree is not, and with it the history before.
         if (head !== undefined) this.#add({ kind: "entry", head, notes: [] }, at, length);
         return;
       }
       case "entry":
         this.#ordinal++;
-        for (const note of decoded.notes) this.#report(note.code, at, note.message, idOf(decoded.head.id));
+        for (const note of decoded.notes) this.#report(note, at, idOf(decoded.head.id));
         this.#add(decoded, at, length);
     }
   }
 
   #header(decoded: Decoded & { kind: "header" }, at: number): void {
     this.#ordinal++;
-    for (const note of decoded.notes) this.#report(note.code, at, note.message);
+    for (const note of decoded.notes) this.#report(note, at);
     if (this.header !== undefined) {
-      this.#report("EXTRA_HEADER", at, "a second header, ignored");
+      this.#report(extraHeaderNote, at);
       return;
     }
     this.header = decoded.header;
     this.#before = this.#rows.size;
-    if (this.lines > 1) this.#report("BEFORE_HEADER", at, `${this.lines - 1} lines stand before the header`);
-    if (isNewer(decoded.header)) {
-      this.#report(
-        "NEWER_VERSION",
-        at,
-        "the session was written by a newer version: it opens for reading only",
-      );
-    }
+    if (this.lines > 1) this.#report(beforeHeaderNote(this.lines - 1), at);
+    if (isNewer(decoded.header)) this.#report(newerVersionNote, at);
   }
 
   #add(decoded: Decoded & { kind: "entry" }, at: number, length: number): void {
@@ -212,12 +214,9 @@ export class SessionReader {
     if (row === noRow) {
       // A last line without its line feed is read again once it has one.
       if (this.#isKnown(head.id, at, length)) return;
-      this.#report(
-        "DUPLICATE_ID",
-        at,
-        `an earlier entry has the id ${idOf(head.id)}: this one is ignored`,
-        idOf(head.id),
-      );
+      const id = idOf(head.id);
+      const message = `an earlier entry has the id ${id}: this one is ignored`;
+      this.#report({ code: "DUPLICATE_ID", message }, at, id);
       return;
     }
     if (head.parentId !== null && this.#rows.parent(row) === noRow)
@@ -283,7 +282,7 @@ export class SessionReader {
     return this.#rows.line(row)?.at === at;
   }
 
-  #report(code: DiagnosticCode, at: number, message: string, entryId?: string): void {
+  #report({ code, message }: LineNote, at: number, entryId?: string): void {
     this.#note({
       code,
       line: this.lines,
@@ -305,6 +304,7 @@ export function ordinalOfId(id: string): number {
   return idOfOrdinal(ordinal) === id ? ordinal : 0;
 }
 
-function hasByteOrderMark(bytes: Uint8Array, start: number, end: number): boolean {
+/** Whether the first line of a log begins with one. */
+export function hasByteOrderMark(bytes: Uint8Array, start = 0, end = bytes.length): boolean {
   return end - start >= 3 && bytes[start] === 0xef && bytes[start + 1] === 0xbb && bytes[start + 2] === 0xbf;
 }

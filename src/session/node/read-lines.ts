@@ -1,9 +1,9 @@
 import type { LogBatch, LogPosition } from "../backend.js";
 import { Block } from "./block.js";
 import type { DiskFile, FileStat } from "./disk.js";
-import { isSameFile, markedBytes, markOf, parsePosition, printPosition } from "./position.js";
+import { markAt, markedBytes, markOf, offsetOf, parsePosition, printPosition } from "./position.js";
 
-const chunkBytes = 1 << 20;
+const defaultChunkBytes = 1 << 20;
 
 /**
  * The lines of a file from a position on, a chunk at a time, up to the size that it has now. Starts over where the
@@ -13,9 +13,10 @@ export async function* readLines(
   file: DiskFile,
   stat: FileStat,
   from: LogPosition | undefined,
-  options: { readonly maxLineBytes: number; readonly signal?: AbortSignal },
+  options: { readonly maxLineBytes: number; readonly signal?: AbortSignal; readonly chunkBytes?: number },
 ): AsyncGenerator<LogBatch> {
-  const resumed = from === undefined ? 0 : resumeAt(file, stat, from);
+  const { chunkBytes = defaultChunkBytes } = options;
+  const resumed = from === undefined ? 0 : offsetOf(file, stat, from);
   const start = resumed ?? 0;
   let restarted = resumed === undefined;
   let mark = from !== undefined && !restarted ? (parsePosition(from)?.mark ?? "start") : "start";
@@ -30,7 +31,7 @@ export async function* readLines(
     const found = block.lines(options.maxLineBytes);
     if (found.end > 0) {
       size = block.at + found.end;
-      mark = await markAt(file, block.filled.subarray(0, found.end), size);
+      mark = await markOfEnd(file, block.filled.subarray(0, found.end), size);
     }
     const next = printPosition({ dev: stat.dev, ino: stat.ino, size, mark });
     const batch: LogBatch = {
@@ -53,19 +54,8 @@ export async function* readLines(
   }
 }
 
-/** The offset of a position of this file, or undefined. */
-function resumeAt(file: DiskFile, stat: FileStat, from: LogPosition): number | undefined {
-  const position = parsePosition(from);
-  if (position === undefined || !isSameFile(position, stat) || position.size > stat.size) return undefined;
-  const before = new Uint8Array(Math.min(position.size, 2 * markedBytes));
-  const count = file.readNow(before, position.size - before.length);
-  return markOf(before.subarray(0, count)) === position.mark ? position.size : undefined;
-}
-
 /** The mark of bytes that end with a line feed at `size`; read again where the line begins in an earlier chunk. */
-async function markAt(file: DiskFile, bytes: Uint8Array, size: number): Promise<string> {
-  if (bytes.length > markedBytes || bytes.length === size) return markOf(bytes.subarray(-2 * markedBytes));
-  const before = new Uint8Array(Math.min(size, 2 * markedBytes));
-  const count = await file.read(before, size - before.length);
-  return markOf(before.subarray(0, count));
+function markOfEnd(file: DiskFile, bytes: Uint8Array, size: number): Promise<string> | string {
+  const isWhole = bytes.length > markedBytes || bytes.length === size;
+  return isWhole ? markOf(bytes.subarray(-2 * markedBytes)) : markAt(file, size);
 }

@@ -1,0 +1,70 @@
+import type { LinePlace } from "../backend.js";
+import { type Decoded, decodeHead, isNewer, type LineNote } from "../codec/decode.js";
+import { defaultLimits } from "../codec/limits.js";
+import { versionOf } from "../codec/migrate.js";
+import { beforeHeaderNote, newerVersionNote } from "../codec/notes.js";
+import { hasByteOrderMark } from "../codec/reader.js";
+import { formatVersion } from "../entries.js";
+import { eachLine } from "../log-lines.js";
+import { unopenable } from "../unopenable.js";
+import type { DiskFile, FileStat } from "./disk.js";
+import { readLines } from "./read-lines.js";
+
+/** The header of a file, and where it stands: nearly always first. */
+export interface FirstHeader extends LinePlace {
+  readonly version: number;
+  /** What is wrong with it. */
+  readonly notes: readonly LineNote[];
+}
+
+/** Little, since a header is short and is nearly always the first line. */
+const chunkBytes = 16 * 1024;
+/** Only headers are wanted, so that what version an entry is of does not matter. */
+const context = { version: formatVersion, ordinal: 0, maxDepth: defaultLimits.maxDepth };
+
+/**
+ * Reads a file up to its header.
+ *
+ * @throws SessileError EMPTY, NO_HEADER
+ */
+export async function firstHeader(
+  file: DiskFile,
+  stat: FileStat,
+  path: string,
+  { maxLineBytes, signal }: { readonly maxLineBytes: number; readonly signal?: AbortSignal | undefined },
+): Promise<FirstHeader> {
+  const reading = { maxLineBytes, chunkBytes, ...(signal === undefined ? {} : { signal }) };
+  let lines = 0;
+  let found: FirstHeader | undefined;
+  const look = (line: Uint8Array, at: number, isTail = false) => {
+    if (found !== undefined) return;
+    const decoded = decodeHead(at === 0 && hasByteOrderMark(line) ? line.subarray(3) : line, context);
+    if (decoded.kind === "header") found = headerOf(decoded, { at, length: line.length }, lines);
+    if (decoded.kind !== "blank" || !isTail) lines++;
+  };
+  for await (const batch of readLines(file, stat, undefined, reading)) {
+    eachLine(batch, {
+      line: (bytes, at, start, end) => look(bytes.subarray(start, end), at),
+      tooLong: () => void lines++,
+    });
+    if (batch.tail !== undefined) look(batch.tail.bytes, batch.tail.at, true);
+    if (found !== undefined) return found;
+  }
+  throw unopenable(path, lines);
+}
+
+function headerOf(
+  { header, notes }: Decoded & { readonly kind: "header" },
+  place: LinePlace,
+  before: number,
+): FirstHeader {
+  return {
+    ...place,
+    version: versionOf(header),
+    notes: [
+      ...notes,
+      ...(before > 0 ? [beforeHeaderNote(before)] : []),
+      ...(isNewer(header) ? [newerVersionNote] : []),
+    ],
+  };
+}

@@ -1,0 +1,119 @@
+import { type Decoded, decodeLine, type LineNote } from "../codec/decode.js";
+import { sliceHead } from "../codec/head.js";
+import { defaultLimits } from "../codec/limits.js";
+import { LineContexts } from "../codec/line-contexts.js";
+import { extraHeaderNote, tooLongNote, tornNote } from "../codec/notes.js";
+import { hasByteOrderMark } from "../codec/reader.js";
+import { eachLine } from "../log-lines.js";
+import { idOf } from "../tree/entry-key.js";
+import type { DiskFile, FileStat } from "./disk.js";
+import type { FirstHeader } from "./first-header.js";
+import { type BackwardLine, linesBackwards } from "./lines-backwards.js";
+import { readLines } from "./read-lines.js";
+
+/** A line of a page; what it is, unless it is too long to be read. */
+export interface PageLine extends BackwardLine {
+  readonly decoded?: Decoded;
+}
+
+/** Where a page ends. */
+export interface PageBounds {
+  readonly limit: number;
+  readonly maxBytes: number;
+}
+
+interface Reading {
+  readonly maxLineBytes: number;
+  readonly signal?: AbortSignal;
+}
+
+const { maxDepth } = defaultLimits;
+
+/**
+ * The last lines of a part of a file, in the order of the file, until they have `limit` entries or come to `maxBytes`.
+ * undefined where the file is shorter than the part.
+ */
+export async function pageLines(
+  file: DiskFile,
+  stat: FileStat,
+  range: { readonly start: number; readonly end: number },
+  header: FirstHeader,
+  { limit, maxBytes }: PageBounds,
+  reading: Reading,
+): Promise<readonly PageLine[] | undefined> {
+  const lines: PageLine[] = [];
+  let entries = 0;
+  let bytes = 0;
+  for await (const line of linesBackwards(file, range, reading)) {
+    const read = decodedAs(line, { version: versionAt(line.at, header), ordinal: 0, maxDepth });
+    lines.push(read);
+    bytes += line.length + 1;
+    if (read.decoded?.kind === "entry") entries++;
+    if (entries >= limit || bytes >= maxBytes || line.at <= range.start) {
+      lines.reverse();
+      return header.version < 2 ? numbered(lines, file, stat, reading) : lines;
+    }
+  }
+  return range.start >= range.end ? [] : undefined;
+}
+
+/** The same lines with the ids of version 1, for which those before them have to be counted. */
+async function numbered(
+  lines: readonly PageLine[],
+  file: DiskFile,
+  stat: FileStat,
+  reading: Reading,
+): Promise<readonly PageLine[]> {
+  const contexts = new LineContexts(maxDepth);
+  const pass = (line: BackwardLine) => {
+    const read = decodedAs(line, contexts.next);
+    if (read.decoded !== undefined) contexts.pass(read.decoded);
+    return read;
+  };
+  const size = lines[0]?.at ?? 0;
+  for await (const batch of readLines(file, { ...stat, size }, undefined, reading)) {
+    eachLine(batch, {
+      line: (bytes, at, start, end) =>
+        void pass({ at, length: end - start, bytes: bytes.subarray(start, end) }),
+      tooLong: () => undefined,
+    });
+  }
+  return lines.map(pass);
+}
+
+function decodedAs(line: BackwardLine, context: Parameters<typeof decodeLine>[1]): PageLine {
+  const { at, bytes } = line;
+  if (bytes === undefined) return line;
+  return { ...line, decoded: decodeLine(contentOf(bytes, at), context) };
+}
+
+/** What is wrong with a line, and the entry that it is, if it is one. */
+export function notesOf(
+  { at, length, bytes, decoded }: PageLine,
+  header: FirstHeader,
+  isTail: boolean,
+): { readonly notes: readonly LineNote[]; readonly entryId?: string | undefined } {
+  if (bytes === undefined || decoded === undefined) return { notes: [tooLongNote(length)] };
+  switch (decoded.kind) {
+    case "blank":
+      return { notes: [] };
+    case "header":
+      return { notes: at === header.at ? header.notes : [...decoded.notes, extraHeaderNote] };
+    case "entry":
+      return { notes: decoded.notes, entryId: idOf(decoded.head.id) };
+    case "bad": {
+      if (isTail) return { notes: [tornNote(length)] };
+      const head = (versionAt(at, header) ?? 0) >= 2 ? sliceHead(contentOf(bytes, at)) : undefined;
+      return { notes: decoded.notes, entryId: head && idOf(head.id) };
+    }
+  }
+}
+
+/** What stands before the header has no version, and is read as the current one. */
+function versionAt(at: number, header: FirstHeader): number | undefined {
+  return at < header.at ? undefined : header.version;
+}
+
+function contentOf(bytes: Uint8Array, at: number): Uint8Array {
+  return at === 0 && hasByteOrderMark(bytes) ? bytes.subarray(3) : bytes;
+}

@@ -1,0 +1,268 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import fc from "fast-check";
+import { type FrameQuery, type FrameReading, FrameRing, type SequencedFrame } from "sessile/tether";
+import { describe, expect, test } from "vitest";
+import { amount, anyFrame, budgets, filter, frameOf, frameTypes, numbered, sessions } from "./frames.js";
+import { isWanted, NaiveRing, naiveBytes } from "./naive-ring.js";
+
+const numbersOf = ({ frames }: FrameReading): readonly number[] => frames.map(({ seq }) => seq);
+
+/** What a reader got so far. */
+interface Reader {
+  readonly query: FrameQuery;
+  after: number;
+  readonly got: number[];
+  missed: number;
+}
+
+describe("FrameRing beside one that keeps everything", () => {
+  const readers = 4;
+  const step = fc.oneof(
+    { weight: 6, arbitrary: fc.record({ act: fc.constant("append" as const), frame: anyFrame }) },
+    {
+      weight: 4,
+      arbitrary: fc.record({
+        act: fc.constant("read" as const),
+        reader: fc.nat({ max: readers - 1 }),
+        amount,
+      }),
+    },
+    {
+      weight: 1,
+      arbitrary: fc.record({ act: fc.constant("look" as const), after: fc.nat({ max: 60 }), amount }),
+    },
+    {
+      weight: 1,
+      arbitrary: fc.record({ act: fc.constant("restore" as const), leave: fc.nat({ max: 3 }), budgets }),
+    },
+  );
+
+  test("holds the same, counts the same, and reads the same, for slow readers too, restored or not", () => {
+    fc.assert(
+      fc.property(
+        budgets,
+        fc.array(filter, { minLength: readers, maxLength: readers }),
+        fc.array(step, { maxLength: 80 }),
+        (options, filters, steps) => {
+          let ring = new FrameRing(options);
+          let naive = new NaiveRing(options);
+          const all: SequencedFrame[] = [];
+          const those = filters.map((query): Reader => ({ query, after: 0, got: [], missed: 0 }));
+          const readOn = (reader: Reader, query: FrameQuery) => {
+            const reading = ring.read({ ...reader.query, ...query, after: reader.after });
+            expect(reading).toEqual(naive.read({ ...reader.query, ...query, after: reader.after }));
+            reader.got.push(...numbersOf(reading));
+            reader.after = reading.nextSeq;
+            reader.missed += reading.missed;
+            return reading;
+          };
+          for (const one of steps) {
+            if (one.act === "append") {
+              const before = structuredClone(one.frame);
+              expect(ring.append(one.frame)).toBe(naive.append(one.frame));
+              expect(one.frame).toEqual(before);
+              all.push({ ...one.frame, seq: ring.lastSeq });
+            } else if (one.act === "read") {
+              readOn(those[one.reader] as Reader, one.amount);
+            } else if (one.act === "look") {
+              const query = { ...one.amount, after: one.after };
+              expect(ring.read(query)).toEqual(naive.read(query));
+            } else {
+              // What a host kept, perhaps not all of it; the newest it has to keep, or numbers would be used again.
+              const kept = naive
+                .held()
+                .filter(({ seq }, at, { length }) => at === length - 1 || seq % 4 !== one.leave);
+              ring = new FrameRing({ ...one.budgets, frames: kept });
+              naive = new NaiveRing({ ...one.budgets, frames: kept });
+            }
+            expect(ring.size).toBe(naive.held().length);
+            expect(ring.bytes).toBe(naive.bytes);
+            expect(ring.lastSeq).toBe(naive.lastSeq);
+          }
+          for (const reader of those) {
+            while (reader.after < ring.lastSeq) readOn(reader, { limit: 2 });
+            const wanted = all.filter((frame) => isWanted(frame, reader.query)).map(({ seq }) => seq);
+            // Each at most once, in order, none that is not wanted; and what did not come was said to be missed.
+            expect(reader.got).toEqual(wanted.filter((seq) => reader.got.includes(seq)));
+            expect(wanted.length - reader.got.length).toBeLessThanOrEqual(reader.missed);
+            if (reader.query.session === undefined && reader.query.types === undefined) {
+              expect(reader.got.length + reader.missed).toBe(ring.lastSeq);
+            }
+          }
+        },
+      ),
+      { numRuns: 1000 },
+    );
+  });
+});
+
+describe("FrameRing", () => {
+  test("Tether store byte budget: of many image frames the oldest go, small text frames survive longer", () => {
+    const image = { media_type: "image/png", data: "A".repeat(1_000_000) };
+    const withImages = () => frameOf({ text: "a chart", images: [image, image] }, "assistant.done");
+    const ring = new FrameRing({ maxBytes: 10_000_000 });
+    for (let i = 0; i < 50; i++) ring.append(withImages());
+    expect(numbersOf(ring.read())).toEqual([47, 48, 49, 50]);
+    expect(ring.bytes).toBe(4 * naiveBytes(withImages().payload));
+    expect(ring.bytes).toBeLessThanOrEqual(10_000_000);
+
+    // The same number of text frames takes next to nothing: all of them are still there, with the images before them.
+    for (let i = 0; i < 50; i++) ring.append(frameOf({ text: "a word" }));
+    expect(ring.size).toBe(54);
+    expect(numbersOf(ring.read({ types: ["assistant.done"] }))).toEqual([47, 48, 49, 50]);
+    // The next image lets one image go, and no text.
+    ring.append(withImages());
+    expect(numbersOf(ring.read())).toEqual([48, 49, 50, ...Array.from({ length: 51 }, (_, i) => 51 + i)]);
+  });
+
+  test("holds 1000 frames and 128 MiB unless told otherwise", () => {
+    const ring = new FrameRing();
+    for (let i = 0; i < 1500; i++) ring.append(frameOf());
+    expect(ring.size).toBe(1000);
+    const mebibyte = frameOf("A".repeat(2 ** 20 - 32));
+    for (let i = 0; i < 200; i++) ring.append(mebibyte);
+    expect([ring.size, ring.bytes]).toEqual([128, 128 * 2 ** 20]);
+    expect(ring.lastSeq).toBe(1700);
+  });
+
+  test("keeps the newest frame, however large, and counts right behind it", () => {
+    const ring = new FrameRing({ maxBytes: 1000 });
+    let shared: unknown = "";
+    for (let level = 0; level < 70; level++) shared = [shared, shared];
+    ring.append(frameOf({ text: "small" }));
+    ring.append(frameOf(shared));
+    expect([ring.size, ring.lastSeq]).toEqual([1, 2]);
+    expect(ring.bytes).toBeGreaterThan(2 ** 70);
+    expect(numbersOf(ring.read({ maxBytes: 1 }))).toEqual([2]);
+    ring.append(frameOf("x"));
+    expect([ring.size, ring.bytes]).toEqual([1, 33]);
+  });
+
+  test("counts a payload once: what is changed later changes no sum", () => {
+    const payload = { text: "x".repeat(100) };
+    const ring = new FrameRing({ maxFrames: 2 });
+    ring.append(frameOf(payload));
+    const { bytes } = ring;
+    payload.text = "";
+    expect(ring.bytes).toBe(bytes);
+    for (let i = 0; i < 5; i++) ring.append(frameOf({ text: "" }));
+    expect(ring.bytes).toBe(2 * naiveBytes({ text: "" }));
+  });
+
+  test("holds on to nothing of a frame that is gone", async () => {
+    setFlagsFromString("--expose-gc");
+    const collect = runInNewContext("gc") as () => void;
+    const ring = new FrameRing({ maxFrames: 5 });
+    const payloads = Array.from({ length: 8 }, () => {
+      const payload = { text: "a" };
+      ring.append(frameOf(payload));
+      return new WeakRef(payload);
+    });
+    ring.read();
+    await new Promise((resolve) => setTimeout(resolve));
+    collect();
+    expect(payloads.map((payload) => payload.deref() !== undefined)).toEqual([
+      false,
+      false,
+      false,
+      true,
+      true,
+      true,
+      true,
+      true,
+    ]);
+  });
+
+  test("the same frame may come again, and has a number each time", () => {
+    const ring = new FrameRing();
+    const frame = frameOf();
+    ring.append(frame);
+    ring.append(frame);
+    expect(ring.read().frames).toEqual([1, 2].map((seq) => ({ ...frame, seq })));
+    expect(ring.read().frames[0]).toBe(ring.read().frames[0]);
+  });
+
+  test("sequence numbers go on behind what was restored, gaps and all, and nothing before counts as held", () => {
+    const ring = new FrameRing({ frames: [numbered(5), numbered(9), numbered(12)] });
+    expect([ring.size, ring.lastSeq]).toEqual([3, 12]);
+    expect(ring.append(frameOf())).toBe(13);
+    expect(ring.read()).toMatchObject({ nextSeq: 13, missed: 9 });
+    expect(ring.read({ after: 5 })).toMatchObject({ nextSeq: 13, missed: 5 });
+    expect(ring.read({ after: 5, limit: 1 })).toMatchObject({ nextSeq: 9, missed: 3 });
+    expect(ring.read({ after: 12 })).toMatchObject({ nextSeq: 13, missed: 0 });
+    expect(new FrameRing({ maxFrames: 1, frames: ring.read().frames }).read()).toMatchObject({ missed: 12 });
+  });
+
+  test("a reader with a number of a ring that was lost reads from the oldest on, and is in step again", () => {
+    const ring = new FrameRing();
+    expect(ring.read({ after: 500 })).toEqual({ frames: [], nextSeq: 0, missed: 0 });
+    ring.append(frameOf());
+    ring.append(frameOf());
+    const reading = ring.read({ after: 500 });
+    expect(numbersOf(reading)).toEqual([1, 2]);
+    expect(reading.nextSeq).toBe(2);
+  });
+
+  test("is not misled by names that meet where they are joined", () => {
+    const ring = new FrameRing();
+    for (const session of sessions) ring.append(frameOf({ text: "" }, "user.message", session));
+    for (const [at, session] of sessions.entries()) {
+      expect(numbersOf(ring.read({ session }))).toEqual([at + 1]);
+      expect(numbersOf(ring.read({ session: { ...session } }))).toEqual([at + 1]);
+    }
+    expect(ring.read({ types: [] }).frames).toEqual([]);
+    expect(ring.read({ types: [frameTypes[0]] }).frames).toHaveLength(3);
+  });
+
+  test("refuses what is out of range, by name", () => {
+    for (const value of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY]) {
+      for (const name of ["maxFrames", "maxBytes"]) {
+        expect(() => new FrameRing({ [name]: value })).toThrow(RangeError);
+        expect(() => new FrameRing({ [name]: value })).toThrow(
+          `${name}: expected an integer >= 1, got ${value}`,
+        );
+      }
+    }
+    for (const frames of [
+      [numbered(0)],
+      [numbered(1.5)],
+      [numbered(2 ** 53 - 1)],
+      [frameOf() as SequencedFrame],
+      [numbered(3), numbered(3)],
+      [numbered(3), numbered(2)],
+    ]) {
+      expect(() => new FrameRing({ frames })).toThrow(RangeError);
+      expect(() => new FrameRing({ frames })).toThrow(
+        /^frames\[[01]\]\.seq: expected an integer from [14] to /,
+      );
+    }
+  });
+
+  test("refuses what is no frame, and a payload that holds itself, and stays as it was", () => {
+    const ring = new FrameRing();
+    const payload: { self?: unknown } = {};
+    payload.self = payload;
+    const { session: _session, ...homeless } = frameOf();
+    for (const value of [
+      null,
+      undefined,
+      1,
+      "frame",
+      [],
+      {},
+      homeless,
+      { ...frameOf(), type: 1 },
+      frameOf(payload),
+    ]) {
+      expect(() => ring.append(value as SequencedFrame)).toThrow(TypeError);
+    }
+    expect(() => ring.append(homeless as SequencedFrame)).toThrow(
+      "frame: expected a frame with a type, a channel and an id, got an object",
+    );
+    expect(() => new FrameRing({ frames: [{ ...numbered(1), session: {} } as SequencedFrame] })).toThrow(
+      /^frames\[0\]: /,
+    );
+    expect([ring.size, ring.bytes, ring.lastSeq]).toEqual([0, 0, 0]);
+  });
+});
