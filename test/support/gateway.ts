@@ -1,4 +1,4 @@
-import { mkdtempSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,6 +10,7 @@ import {
   type CheckedUserMessage,
   tetherImage,
 } from "sessile/tether";
+import { onTestFinished } from "vitest";
 import { type BotApi, botApi } from "../../examples/support/telegram/bot-api.js";
 import type { Clock } from "../../examples/support/telegram/clock.js";
 import { type GatewayOptions, runGateway } from "../../examples/support/telegram/gateway.js";
@@ -43,7 +44,45 @@ export function agentOf(say: (message: CheckedUserMessage) => Said | Promise<Sai
 }
 
 /** An agent that repeats what it is told. */
-export const echo = agentOf(({ frame }) => ({ text: `You said: ${frame.payload.text}` }));
+const echo = agentOf(({ frame }) => ({ text: `You said: ${frame.payload.text}` }));
+
+/** An agent that remembers what it was given. */
+export function listener(): { readonly agent: TetherAgent; readonly heard: readonly CheckedUserMessage[] } {
+  const heard: CheckedUserMessage[] = [];
+  const agent = agentOf((message) => {
+    heard.push(message);
+    return { text: "Seen." };
+  });
+  return { agent, heard };
+}
+
+/** Who writes to the bot. */
+export const ada = 7;
+
+/** What stands in a chat: texts, and images with what stands below them. */
+export function said(telegram: LocalBotApi, chat = ada) {
+  return telegram.messages(chat).map(({ text, caption, photo, document }) => {
+    if (photo !== undefined) return ["photo", caption];
+    return document === undefined ? text : ["document", caption];
+  });
+}
+
+/** The methods that were called, polls aside. */
+export function methods(telegram: LocalBotApi): readonly string[] {
+  return telegram.calls.map(({ method }) => method).filter((method) => method !== "getUpdates");
+}
+
+/** Byte for byte; a matcher would take a second for it. */
+export function isSame(bytes: Uint8Array | undefined, expected: Uint8Array): boolean {
+  return bytes !== undefined && Buffer.compare(bytes, expected) === 0;
+}
+
+/** A directory until the test has ended. */
+export function scratch(): string {
+  const dir = mkdtempSync(join(tmpdir(), "sessile-gateway-test-"));
+  onTestFinished(() => rmSync(dir, { recursive: true }));
+  return dir;
+}
 
 /** A gateway, and the Bot API that it talks to. */
 export interface RunningGateway extends AsyncDisposable {

@@ -26,8 +26,6 @@ export interface GatewayOptions {
   readonly signal: AbortSignal;
   /** Whom it answers. Default everybody: anybody can write to a bot. */
   readonly mayWrite?: (chatId: number) => boolean;
-  /** Seconds of a poll, see {@link pollUpdates}. */
-  readonly pollTimeout?: number;
   readonly clock?: Clock;
   /** What went wrong, for a log. It never has the token. */
   readonly onProblem?: (problem: string) => void;
@@ -43,17 +41,11 @@ const bounds = { maxRunning: 8, maxWaiting: 200 };
  * @throws TelegramError for a token that is not known
  */
 export async function runGateway(options: GatewayOptions): Promise<void> {
-  const { api, inbox, signal, pollTimeout: timeout, clock = systemClock, onProblem } = options;
+  const { api, inbox, signal, clock = systemClock, onProblem } = options;
   const queues = chatQueues((taken: WaitingTask) => finish(taken, options, clock), bounds);
   for (const taken of inbox.waiting) queues.add(taken.task.chatId, taken);
-  const poll = {
-    clock,
-    signal,
-    ...(timeout === undefined ? {} : { timeout }),
-    ...(onProblem && { onProblem }),
-  };
   try {
-    for await (const updates of pollUpdates(api, poll)) {
+    for await (const updates of pollUpdates(api, { clock, signal, ...(onProblem && { onProblem }) })) {
       const taken = takeOver(updates, options);
       if (taken.length > 0) await inbox.take(taken);
       for (const one of taken) if (isWaiting(one)) queues.add(one.task.chatId, one);

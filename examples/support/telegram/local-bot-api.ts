@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { parametersOf, type ReceivedFile, readBody } from "./local-bot-request.js";
 import { LocalChats, type LocalMessage } from "./local-chats.js";
-import { Failure, type FailureFacts } from "./local-failure.js";
+import { badRequest, Failure, type FailureFacts } from "./local-failure.js";
 import { LocalUpdates } from "./local-updates.js";
 
 /** A call that a bot made. */
@@ -76,8 +76,10 @@ export async function startLocalBotApi(token = "123456:local-token_of-Nobody"): 
     const fault = faults.get(method)?.shift();
     if (fault === "drop") return void incoming.socket.destroy();
     if (fault !== undefined) throw new Failure(fault);
-    if (method !== "download")
-      return answer(outgoing, 200, { ok: true, result: await resultOf(call, outgoing) });
+    if (method !== "download") {
+      answer(outgoing, 200, { ok: true, result: await resultOf(call, outgoing) });
+      return;
+    }
     const found = [...files.values()].find(({ path }) => path === decodeURIComponent(rest));
     if (found === undefined) throw new Failure({ error_code: 404, description: "Not Found" });
     outgoing.writeHead(200, { "content-type": "application/octet-stream" }).end(found.bytes);
@@ -108,10 +110,8 @@ export async function startLocalBotApi(token = "123456:local-token_of-Nobody"): 
 
   function describe(fileId: string): object {
     const file = files.get(fileId);
-    const problem =
-      file === undefined ? "wrong file_id or the file is temporarily unavailable" : "file is too big";
-    if (file === undefined || file.size > 20e6)
-      throw new Failure({ error_code: 400, description: `Bad Request: ${problem}` });
+    if (file === undefined) throw badRequest("wrong file_id or the file is temporarily unavailable");
+    if (file.size > 20e6) throw badRequest("file is too big");
     return { file_id: fileId, file_unique_id: `u${fileId}`, file_size: file.size, file_path: file.path };
   }
 
@@ -143,9 +143,10 @@ export async function startLocalBotApi(token = "123456:local-token_of-Nobody"): 
 
   const server = createServer((incoming, outgoing) => {
     serve(incoming, outgoing).catch((error: unknown) => {
-      if (outgoing.headersSent || outgoing.destroyed) return;
-      if (!(error instanceof Failure)) throw error;
-      answer(outgoing, error.facts.error_code, { ok: false, ...error.facts });
+      if (outgoing.headersSent) return;
+      const odd = { error_code: 500, description: `Internal Server Error: ${String(error)}` };
+      const facts = error instanceof Failure ? error.facts : odd;
+      answer(outgoing, facts.error_code, { ok: false, ...facts });
     });
   });
   server.listen(0, "127.0.0.1");

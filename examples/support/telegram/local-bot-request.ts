@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { Failure } from "./local-failure.js";
+import { badRequest, Failure } from "./local-failure.js";
 
 /** A file as it was uploaded. */
 export interface ReceivedFile {
@@ -33,7 +33,7 @@ export async function parametersOf(
   const type = incoming.headers["content-type"] ?? "";
   if (body.length === 0) return { params: query };
   if (type.startsWith("application/json")) {
-    return { params: { ...query, ...(JSON.parse(new TextDecoder().decode(body)) as object) } };
+    return { params: { ...query, ...jsonOf(new TextDecoder().decode(body)) } };
   }
   const response = new Response(Uint8Array.from(body), { headers: { "content-type": type } });
   const params: Record<string, unknown> = query;
@@ -46,4 +46,12 @@ export async function parametersOf(
     }
   }
   return file === undefined ? { params } : { params, file };
+}
+
+function jsonOf(text: string): object {
+  try {
+    return JSON.parse(text) as object;
+  } catch {
+    throw badRequest("can't parse JSON");
+  }
 }

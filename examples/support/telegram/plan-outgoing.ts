@@ -3,7 +3,7 @@ import type { FrameImage } from "sessile/tether";
 import { isBlank, textPieces } from "./pieces.js";
 
 /** Of a caption, in UTF-16 code units after entities are parsed. https://core.telegram.org/bots/api#sendphoto, read 2026-11-22. */
-export const maxCaptionUnits = 1024;
+const maxCaptionUnits = 1024;
 /** Of a message, likewise. https://core.telegram.org/bots/api#sendmessage, read 2026-11-22. */
 export const maxTextUnits = 4096;
 

@@ -14,10 +14,11 @@ export interface PollOptions {
   readonly clock: Clock;
   /** Ends the polling at once. */
   readonly signal: AbortSignal;
-  /** Seconds that a poll waits for updates. Default 30; the server takes 50 at most. */
-  readonly timeout?: number;
   readonly onProblem?: (problem: string) => void;
 }
+
+/** Seconds that a poll waits for updates; the server takes 50 at most. */
+const timeout = 30;
 
 /**
  * Updates as they come, in batches of at most 100. Asking for the next batch acknowledges the one before, so ask once it has been taken
@@ -31,13 +32,13 @@ export interface PollOptions {
  */
 export async function* pollUpdates(
   api: BotApi,
-  { clock, signal, timeout = 30, onProblem }: PollOptions,
+  { clock, signal, onProblem }: PollOptions,
 ): AsyncGenerator<readonly Update[], void, undefined> {
   let offset: number | undefined;
   let failures = 0;
   while (!signal.aborted) {
     try {
-      const updates = await poll(api, offset, timeout, signal);
+      const updates = await poll(api, offset, signal);
       failures = 0;
       offset = updates.length === 0 ? undefined : Math.max(...updates.map(({ update_id: id }) => id)) + 1;
       if (updates.length > 0) yield updates;
@@ -54,7 +55,6 @@ export async function* pollUpdates(
 async function poll(
   api: BotApi,
   offset: number | undefined,
-  timeout: number,
   signal: AbortSignal,
 ): Promise<readonly Update[]> {
   const params = { timeout, allowed_updates: ["message"], ...(offset === undefined ? {} : { offset }) };

@@ -93,6 +93,17 @@ describe("refusals", { timeout }, () => {
     );
   });
 
+  it("are of what is no JSON, too", async () => {
+    await using api = await startLocalBotApi();
+    const headers = { "content-type": "application/json" };
+    const response = await fetch(`${api.root}/bot${api.token}/getMe`, { method: "POST", headers, body: "{" });
+    expect(await response.json()).toEqual({
+      ok: false,
+      error_code: 400,
+      description: "Bad Request: can't parse JSON",
+    });
+  });
+
   it("come on demand, once each", async () => {
     await using api = await startLocalBotApi();
     api.fail("getUpdates", tooManyRequests(4), "drop");
