@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Anthropic from "@anthropic-ai/sdk";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { type LocalProvider, startLocalProvider } from "../../examples/support/local-provider.js";
 import { makePng } from "../../examples/support/make-media.js";
 import { drawingAgent } from "../../examples/support/telegram/drawing-agent.js";
@@ -50,6 +50,8 @@ function start(name: string, env: NodeJS.ProcessEnv = {}): Program {
       stdio: ["ignore", "pipe", "pipe"],
     },
   );
+  // Where a test fails, it may still run.
+  onTestFinished(() => void child.kill("SIGKILL"));
   let output = "";
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding("utf8").on("data", (text: string) => {
