@@ -1,0 +1,157 @@
+import { readBounded, TooManyBytes } from "./bounded-read.js";
+import { fieldsOf, integerOf, textOf } from "./fields.js";
+import { TelegramError } from "./telegram-error.js";
+
+/** A file to be uploaded. */
+export interface Upload {
+  readonly field: string;
+  readonly name: string;
+  readonly mediaType: string;
+  readonly bytes: Uint8Array;
+}
+
+/** What every call takes. */
+export interface CallOptions {
+  readonly signal?: AbortSignal;
+  /** Default 30 000. */
+  readonly timeoutMs?: number;
+  /** Sent as multipart/form-data. */
+  readonly upload?: Upload;
+}
+
+/** The Bot API over HTTP: one request a call, and no second try. */
+export interface BotApi {
+  /**
+   * The `result` of a method.
+   *
+   * @throws TelegramError; the signal's reason when it aborts
+   */
+  call(method: string, params: Readonly<Record<string, unknown>>, options?: CallOptions): Promise<unknown>;
+  /**
+   * A file that getFile named.
+   *
+   * @throws TooManyBytes, TelegramError; the signal's reason when it aborts
+   */
+  download(
+    filePath: string,
+    options: { readonly maxBytes: number; readonly signal?: AbortSignal },
+  ): Promise<Uint8Array>;
+}
+
+/** A hundred updates come to much less. */
+const maxAnswerBytes = 16 * 2 ** 20;
+const lateAnswer = "no answer in time";
+const callTimeoutMs = 30_000;
+const transferTimeoutMs = 120_000;
+
+/**
+ * A client of the Bot API. The token is part of every URL, so that no URL gets out of here, nor any error that could have one;
+ * and no redirect is followed, which would carry it elsewhere.
+ *
+ * @param root another server than Telegram's, such as one's own
+ * @throws RangeError for what cannot be a token
+ * @see https://core.telegram.org/bots/api#making-requests read 2026-11-22
+ */
+export function botApi({
+  token,
+  root = "https://api.telegram.org",
+}: {
+  readonly token: string;
+  readonly root?: string;
+}): BotApi {
+  if (!/^\d+:[\w-]+$/.test(token))
+    throw new RangeError("token: expected digits, a colon, letters and digits");
+  const hide = (text: string) => text.replaceAll(token, "<token>");
+
+  async function request<T>(
+    method: string,
+    path: string,
+    init: RequestInit,
+    { signal, timeoutMs }: { readonly signal: AbortSignal | undefined; readonly timeoutMs: number },
+    read: (response: Response) => Promise<T>,
+  ): Promise<T> {
+    signal?.throwIfAborted();
+    const ending = new AbortController();
+    const timer = setTimeout(() => ending.abort(lateAnswer), timeoutMs);
+    const abort = () => ending.abort();
+    signal?.addEventListener("abort", abort, { once: true });
+    try {
+      return await read(await fetch(`${root}${path}`, { ...init, signal: ending.signal, redirect: "error" }));
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (error instanceof TelegramError || error instanceof TooManyBytes) throw error;
+      throw new TelegramError(method, error === lateAnswer ? lateAnswer : hide(`no answer${whyOf(error)}`));
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", abort);
+    }
+  }
+
+  return {
+    call(
+      method,
+      params,
+      { signal, upload, timeoutMs = upload === undefined ? callTimeoutMs : transferTimeoutMs } = {},
+    ) {
+      const init: RequestInit =
+        upload === undefined
+          ? { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(params) }
+          : { method: "POST", body: formOf(params, upload) };
+      return request(method, `/bot${token}/${method}`, init, { signal, timeoutMs }, async (response) => {
+        const text = new TextDecoder().decode(await readBounded(response, maxAnswerBytes));
+        return resultOf(method, response.status, hide(text));
+      });
+    },
+    async download(filePath, { maxBytes, signal }) {
+      const segments = filePath.split("/");
+      if (segments.some((segment) => segment === "" || segment === "." || segment === "..")) {
+        throw new TelegramError("download", "the path of the file is none");
+      }
+      const path = `/file/bot${token}/${segments.map(encodeURIComponent).join("/")}`;
+      return request("download", path, {}, { signal, timeoutMs: transferTimeoutMs }, async (response) => {
+        if (response.ok) return readBounded(response, maxBytes);
+        await response.body?.cancel();
+        throw new TelegramError("download", "refused", { code: response.status });
+      });
+    },
+  };
+}
+
+function formOf(
+  params: Readonly<Record<string, unknown>>,
+  { field, name, mediaType, bytes }: Upload,
+): FormData {
+  const form = new FormData();
+  for (const [key, value] of Object.entries(params)) {
+    form.append(key, typeof value === "string" ? value : JSON.stringify(value));
+  }
+  form.append(field, new Blob([Uint8Array.from(bytes)], { type: mediaType }), name);
+  return form;
+}
+
+/** Every answer is `{ ok, result }` or `{ ok, error_code, description, parameters }`, but for what a proxy says in between. */
+function resultOf(method: string, status: number, text: string): unknown {
+  const answer = fieldsOf(jsonOf(text));
+  if (answer?.ok === true) return answer.result;
+  const parameters = fieldsOf(answer?.parameters);
+  const [retryAfter, migrateTo] = [parameters?.retry_after, parameters?.migrate_to_chat_id].map(integerOf);
+  throw new TelegramError(method, textOf(answer?.description) ?? `status ${status}`, {
+    code: integerOf(answer?.error_code) ?? status,
+    ...(retryAfter === undefined ? {} : { retryAfter }),
+    ...(migrateTo === undefined ? {} : { migrateTo }),
+  });
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The code that the system gave, such as ECONNREFUSED: all else of a failed fetch may name the URL. */
+function whyOf(error: unknown): string {
+  const code = textOf(fieldsOf(fieldsOf(error)?.cause)?.code);
+  return code === undefined ? "" : ` (${code})`;
+}

@@ -1,0 +1,73 @@
+import type { BotApi } from "./bot-api.js";
+import type { Clock } from "./clock.js";
+import { arrayOf, fieldsOf, integerOf } from "./fields.js";
+import { growingPause, maxRetryAfter } from "./patience.js";
+import { TelegramError } from "./telegram-error.js";
+
+/** An update of which only the id is known to be one. */
+export interface Update {
+  readonly update_id: number;
+}
+
+/** Options of {@link pollUpdates}. */
+export interface PollOptions {
+  readonly clock: Clock;
+  /** Ends the polling at once. */
+  readonly signal: AbortSignal;
+  readonly onProblem?: (problem: string) => void;
+}
+
+/** Seconds that a poll waits for updates; the server takes 50 at most. */
+const timeout = 30;
+
+/**
+ * Updates as they come, in batches of at most 100. Asking for the next batch acknowledges the one before, so ask once it has been taken
+ * over. An update is confirmed by an offset above its id, and the offset is told until a poll with it has been answered; after that
+ * none is told, since a week without updates may make the next ids smaller.
+ *
+ * Goes on after whatever may pass. Ends when the signal aborts.
+ *
+ * @throws TelegramError for a token that is not known
+ * @see https://core.telegram.org/bots/api#getupdates and #update, read 2026-11-22
+ */
+export async function* pollUpdates(
+  api: BotApi,
+  { clock, signal, onProblem }: PollOptions,
+): AsyncGenerator<readonly Update[], void, undefined> {
+  let offset: number | undefined;
+  let failures = 0;
+  while (!signal.aborted) {
+    try {
+      const updates = await poll(api, offset, signal);
+      failures = 0;
+      offset = updates.length === 0 ? undefined : Math.max(...updates.map(({ update_id: id }) => id)) + 1;
+      if (updates.length > 0) yield updates;
+    } catch (error) {
+      if (signal.aborted) return;
+      if (!(error instanceof TelegramError) || error.code === 401 || error.code === 404) throw error;
+      failures++;
+      onProblem?.(error.message);
+      await clock.sleep(pauseOf(error, failures), signal).catch(() => undefined);
+    }
+  }
+}
+
+async function poll(
+  api: BotApi,
+  offset: number | undefined,
+  signal: AbortSignal,
+): Promise<readonly Update[]> {
+  const params = { timeout, allowed_updates: ["message"], ...(offset === undefined ? {} : { offset }) };
+  // A connection that died without a word is given up a little later than the server would answer.
+  const result = await api.call("getUpdates", params, { signal, timeoutMs: (timeout + 10) * 1000 });
+  return arrayOf(result).filter(isUpdate);
+}
+
+function isUpdate(value: unknown): value is Update {
+  return integerOf(fieldsOf(value)?.update_id) !== undefined;
+}
+
+/** A 409 says that somebody else polls, or that a webhook is set: it passes when they stop. */
+function pauseOf({ retryAfter }: TelegramError, failures: number): number {
+  return retryAfter === undefined ? growingPause(failures) : Math.min(retryAfter, maxRetryAfter) * 1000;
+}
