@@ -75,4 +75,3 @@ test("of a line over the limit there are the place and the length", async () => 
 test("a file that does not reach to the end of the part ends the reading", async () => {
   expect(await read("a\nb\n", { start: 0, end: 100 })).toEqual([]);
 });
-});
