@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { userMessage } from "../../src/content/index.js";
 import type { Disk } from "../../src/session/node/disk.js";
 import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
@@ -11,6 +11,9 @@ import { SimulatedDisk } from "../support/simulated-disk.js";
 
 // A fork goes by bytes where it can, and by lines where it has to look at them: as with a `rewrite`, also one that leaves
 // everything as it is. What lines give is in copy.test.ts; here the two are held against each other.
+
+// On a machine with other work to do.
+vi.setConfig({ testTimeout: 60_000 });
 
 const path = "/s/x_source.jsonl";
 const identity = <E>(entry: E): E => entry;
@@ -43,33 +46,42 @@ test("a fork by bytes has the lines of one by lines, of any session, whole or up
     entryTree().map((entries) => sessionOf(entries, { header: { ...plainHeader, version: 4 } }).text),
   );
   const room = fc.constantFrom(0, 400);
+  const ending = fc.constantFrom("\n", "\n", "", '\n{"type":"message","id":"torn');
   let cloned = 0;
   let through = 0;
   await fc.assert(
-    fc.asyncProperty(text, room, fc.option(breakage), fc.nat(), async (text, room, change, pick) => {
-      const bytes = new TextEncoder().encode(text.replace("\n", `${" ".repeat(room)}\n`));
-      const disk = new SimulatedDisk();
-      disk.put(path, change === null ? bytes : change(bytes));
-      const store = storeOn(disk);
-      const source = await store.open("source").catch(() => undefined);
-      if (source === undefined) return;
-      const ids = [undefined, ...Array.from(source.tree.walk(), ({ node }) => node.id)];
-      const upTo = ids[pick % ids.length];
-      const part = upTo === undefined ? {} : { upTo };
-      const before = disk.counts.clone;
-      const byBytes = await store.fork("source", part);
-      if (disk.counts.clone > before) cloned++;
-      else through++;
-      const byLines = await store.fork("source", { ...part, rewrite: identity });
-      expect(copiedLines(disk, byBytes)).toEqual(copiedLines(disk, byLines));
-      const { id: _, timestamp: _time, ...header } = byBytes.header;
-      expect(byLines.header).toMatchObject(header);
-      expect(disk.paths().filter((name) => name.includes(".tmp-"))).toEqual([]);
-      await Promise.all([byBytes.close(), byLines.close(), source.close()]);
-    }),
+    fc.asyncProperty(
+      text,
+      room,
+      ending,
+      fc.option(breakage),
+      fc.nat(6),
+      async (text, room, ending, change, pick) => {
+        const header = text.replace("\n", `${" ".repeat(room)}\n`);
+        const bytes = new TextEncoder().encode(header.replace(/\n$/, ending));
+        const disk = new SimulatedDisk();
+        disk.put(path, change === null ? bytes : change(bytes));
+        const store = storeOn(disk);
+        const source = await store.open("source").catch(() => undefined);
+        if (source === undefined) return;
+        const ids = [undefined, ...Array.from(source.tree.walk(), ({ node }) => node.id)];
+        const upTo = ids[pick % ids.length];
+        const part = upTo === undefined ? {} : { upTo };
+        const before = disk.counts.clone;
+        const byBytes = await store.fork("source", part);
+        if (disk.counts.clone > before) cloned++;
+        else through++;
+        const byLines = await store.fork("source", { ...part, rewrite: identity });
+        expect(copiedLines(disk, byBytes)).toEqual(copiedLines(disk, byLines));
+        const { id: _, timestamp: _time, ...same } = byBytes.header;
+        expect(byLines.header).toMatchObject(same);
+        expect(disk.paths().filter((name) => name.includes(".tmp-"))).toEqual([]);
+        await Promise.all([byBytes.close(), byLines.close(), source.close()]);
+      },
+    ),
     { numRuns: 150 },
   );
-  expect(Math.min(cloned, through)).toBeGreaterThan(5);
+  expect(Math.min(cloned, through)).toBeGreaterThan(3);
 });
 
 describe("what is cloned", () => {

@@ -65,8 +65,8 @@ describe("where the file", () => {
     expect(await copied(diskOf(text), 3, "H\n")).toBeUndefined();
   });
 
-  test("has lost its name to another one, before or meanwhile, the copy is of the file itself", async () => {
-    for (const when of ["before", "meanwhile"]) {
+  test("has lost its name, to another one or to none, before or meanwhile, the copy is of the file itself", async () => {
+    for (const when of ["before", "meanwhile", "to none"]) {
       const disk = diskOf(text);
       const file = disk.open("/log", "read") as DiskFile;
       disk.put("/other", "HEADER\nnot this\nfile\n");
@@ -76,6 +76,7 @@ describe("where the file", () => {
         return clone(...args);
       };
       if (when === "before") disk.rename("/other", "/log");
+      if (when === "to none") disk.unlink("/log");
       const source = { file, path: "/log", end: text.length };
       expect(await copyLines(disk, source, "/copy", encoder.encode("H\n"))).toBe(true);
       expect(new TextDecoder().decode(disk.bytes("/copy"))).toBe("H\none\ntwo\n");
