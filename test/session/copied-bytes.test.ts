@@ -54,7 +54,7 @@ test("a fork by bytes has the lines of one by lines, of any session, whole or up
       text,
       room,
       ending,
-      fc.option(breakage),
+      fc.option(breakage, { freq: 1 }),
       fc.nat(6),
       async (text, room, ending, change, pick) => {
         const header = text.replace("\n", `${" ".repeat(room)}\n`);
