@@ -301,7 +301,7 @@ export class SimulatedDisk implements Disk {
       if (node.kind === "directory") throw systemError("EISDIR", "read", path);
       return node;
     };
-    const readNow = (into: Uint8Array, at: number): number => {
+    const bytesAt = (into: Uint8Array, at: number): number => {
       const bytes = file().bytes.subarray(at, at + into.length);
       into.set(bytes);
       return bytes.length;
@@ -328,9 +328,12 @@ export class SimulatedDisk implements Disk {
       read: async (into, at) => {
         await this.#gate;
         this.#fail("read", path);
-        return readNow(into, at);
+        return bytesAt(into, at);
       },
-      readNow,
+      readNow: (into, at) => {
+        this.#fail("readNow", path);
+        return bytesAt(into, at);
+      },
       truncate: (size) => {
         this.#fail("truncate", path);
         const target = file();
@@ -502,6 +505,7 @@ export type Operation =
   | "unlink"
   | "append"
   | "read"
+  | "readNow"
   | "truncate"
   | "sync"
   | "syncDirectory";
