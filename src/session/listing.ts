@@ -1,5 +1,5 @@
 import type { StoredSession } from "./backend.js";
-import { decodeHead, decodeLine } from "./codec/decode.js";
+import { decodeBody, decodeHead } from "./codec/decode.js";
 import { defaultLimits } from "./codec/limits.js";
 import { versionOf } from "./codec/migrate.js";
 import type { SessionEntry, SessionHeader, SessionInfoFields, UnknownEntry } from "./entries.js";
@@ -61,9 +61,11 @@ function headOf(lines: readonly Uint8Array[]): { header: SessionHeader; firstMes
   return header === undefined ? undefined : { header };
 }
 
+const unchecked = { unchecked: true } as const;
+
 function decode(bytes: Uint8Array, version: number | undefined) {
   const line = bytes[0] === 0xef ? bytes.subarray(3) : bytes;
-  return decodeLine(line, { version, ordinal: 1, maxDepth: defaultLimits.maxDepth });
+  return decodeBody(line, { version, ordinal: 1, maxDepth: defaultLimits.maxDepth }, unchecked);
 }
 
 /** The start of a user message's text; undefined for any other entry, and where there is no text. */

@@ -31,14 +31,15 @@ export async function readEnds(file: DiskFile, size: number): Promise<Ends> {
 /**
  * The same at once.
  *
- * @param block to be read into, made by {@link endsBlock}; used again from call to call
+ * @param block to be read into, made by {@link endsBlock}; used again from call to call, so that the lines hold no longer
  */
 export function readEndsNow(file: DiskFile, size: number, block: Uint8Array): Ends {
   const steps = ends(size);
   for (let step = steps.next(); ; ) {
     if (step.done === true) return step.value;
-    const { start, end } = step.value;
-    const bytes = end - start <= block.length ? block.subarray(0, end - start) : new Uint8Array(end - start);
+    const { start, end, place } = step.value;
+    const bytes =
+      place === undefined ? new Uint8Array(end - start) : block.subarray(place, place + end - start);
     let done = 0;
     while (done < bytes.length) {
       const count = file.readNow(done === 0 ? bytes : bytes.subarray(done), start + done);
@@ -51,30 +52,33 @@ export function readEndsNow(file: DiskFile, size: number, block: Uint8Array): En
 
 /** What {@link readEndsNow} reads into. */
 export function endsBlock(): Uint8Array {
-  return new Uint8Array(tailBytes);
+  return new Uint8Array(tailBytes + headBytes);
 }
 
 interface Range {
   readonly start: number;
   readonly end: number;
+  /** Where its bytes belong in the block; absent for what does not fit in. */
+  readonly place?: number;
 }
 
-/** Asks for the bytes of ranges, which hold until the next, and gives what they come to. */
+/** Asks for the bytes of ranges, and gives what they come to. */
 function* ends(size: number): Generator<Range, Ends, Uint8Array> {
   const tailStart = Math.max(0, size - tailBytes);
-  const last = yield { start: tailStart, end: size };
+  const last = yield { start: tailStart, end: size, place: 0 };
   const tail = infoLines(last, tailStart === 0);
   // A small file is all in its tail.
-  let bytes = tailStart === 0 ? last.subarray(0, headBytes) : yield { start: 0, end: headBytes };
+  let bytes =
+    tailStart === 0 ? last.subarray(0, headBytes) : yield { start: 0, end: headBytes, place: tailBytes };
   for (let length = headBytes; ; ) {
-    const head = splitLines(bytes.slice(), bytes.length >= size);
+    const head = splitLines(bytes, bytes.length >= size);
     if (head.some(isUserMessage) || length >= size || length >= maxHeadBytes) return { head, tail };
     length *= 8;
     bytes = yield { start: 0, end: Math.min(length, size) };
   }
 }
 
-/** The lines that may be a session_info, copied: of all others a list shows nothing. */
+/** The lines that may be a session_info: of all others a list shows nothing. */
 function infoLines(bytes: Uint8Array, fromStart: boolean): readonly Uint8Array[] {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   const lines: Uint8Array[] = [];
@@ -82,7 +86,7 @@ function infoLines(bytes: Uint8Array, fromStart: boolean): readonly Uint8Array[]
   for (let at = infoAt(buffer, 0); at >= 0; ) {
     const start = buffer.lastIndexOf(10, at) + 1;
     const end = buffer.indexOf(10, at);
-    if (start > 0 || fromStart) lines.push(bytes.slice(start, end < 0 ? bytes.length : end));
+    if (start > 0 || fromStart) lines.push(bytes.subarray(start, end < 0 ? bytes.length : end));
     at = end < 0 ? -1 : infoAt(buffer, end);
   }
   return lines;
@@ -97,7 +101,8 @@ function infoAt(buffer: Buffer, from: number): number {
     const found = buffer.indexOf(infoName.slice(underscoreAt), at);
     if (found < 0) return -1;
     const start = found - underscoreAt;
-    if (start >= from && buffer.latin1Slice(start, found) === infoName.slice(0, underscoreAt)) return start;
+    if (start >= from && buffer.toString("latin1", start, found) === infoName.slice(0, underscoreAt))
+      return start;
     at = found + 1;
   }
 }

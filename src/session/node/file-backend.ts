@@ -1,4 +1,4 @@
-import { dirname, join, resolve } from "node:path";
+import { dirname, join, resolve, sep } from "node:path";
 import { SessileError } from "../../errors/index.js";
 import { storageError } from "../../internal/storage-error.js";
 import type { Durability, LogPosition, SessionBackend, StoredSession } from "../backend.js";
@@ -24,6 +24,11 @@ export interface FileBackendOptions {
 
 /** How many sessions of a list are read before they are asked for: reading waits for threads. */
 const readsAhead = 8;
+
+interface SessionFile {
+  readonly path: string;
+  readonly name: string;
+}
 
 interface Found {
   readonly id: string;
@@ -68,8 +73,8 @@ export class FileBackend implements SessionBackend {
     try {
       const { disk } = this.#options;
       const found: Found[] = [];
-      for (const path of await this.#files(query.partition, query.cwd)) {
-        const id = idOfFileName(path.slice(dirname(path).length + 1));
+      for (const { path, name } of await this.#files(query.partition, query.cwd)) {
+        const id = idOfFileName(name);
         const stat = disk.stat(path);
         if (id !== undefined && stat?.kind === "file") found.push({ id, path, stat });
       }
@@ -160,14 +165,14 @@ export class FileBackend implements SessionBackend {
   }
 
   async #find(id: string, partition: string, except?: string): Promise<string | undefined> {
-    for (const path of await this.#files(partition)) {
-      if (path !== except && idOfFileName(path.slice(dirname(path).length + 1)) === id) return path;
+    for (const { path, name } of await this.#files(partition)) {
+      if (path !== except && idOfFileName(name) === id) return path;
     }
     return undefined;
   }
 
   /** Session files of a partition: those of its projects, and those that lie in its directory itself. */
-  async #files(partition: string, cwd?: string): Promise<readonly string[]> {
+  async #files(partition: string, cwd?: string): Promise<readonly SessionFile[]> {
     const { disk, dir } = this.#options;
     const base = partitionDirectory(dir, partition);
     const projects = cwd === undefined ? undefined : projectNames(cwd);
@@ -175,14 +180,16 @@ export class FileBackend implements SessionBackend {
       disk.list(directory).catch((error: unknown) => {
         throw storageError("list", directory, error);
       });
-    const files: string[] = [];
+    const files: SessionFile[] = [];
     for (const { name, kind } of await list(base)) {
-      if (kind === "file" && name.endsWith(".jsonl")) files.push(join(base, name));
+      if (kind === "file" && name.endsWith(".jsonl")) files.push({ path: join(base, name), name });
       // pi keeps a session of a project in that project's directory; a partition is nobody's project.
       if (kind !== "directory" || name.startsWith("@")) continue;
       if (projects !== undefined && name.startsWith("--") && !projects.has(name)) continue;
-      for (const inner of await list(join(base, name))) {
-        if (inner.kind === "file" && inner.name.endsWith(".jsonl")) files.push(join(base, name, inner.name));
+      const directory = join(base, name);
+      for (const inner of await list(directory)) {
+        if (inner.kind === "file" && inner.name.endsWith(".jsonl"))
+          files.push({ path: `${directory}${sep}${inner.name}`, name: inner.name });
       }
     }
     return files;
