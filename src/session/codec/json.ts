@@ -1,5 +1,6 @@
 import { decodeUtf8, encodeUtf8 } from "../../internal/bytes.js";
 import { crc32, crc32Hex } from "../../internal/crc32.js";
+import { hex8 } from "../../internal/hex.js";
 import type { LogPlatform } from "../backend.js";
 import type { DiagnosticCode } from "../diagnostics.js";
 
@@ -74,11 +75,6 @@ export function sealOf(text: string): string | undefined {
   const at = text.length - checksumLength;
   if (!text.endsWith('"}') || !text.startsWith(checksumKey, at)) return undefined;
   return text.slice(at + checksumKey.length, -2);
-}
-
-/** Eight lower-case hexadecimal digits. */
-function hex8(value: number): string {
-  return value.toString(16).padStart(8, "0");
 }
 
 /** Where `,"crc":"xxxxxxxx"}` begins at the end of a line, or -1. */
