@@ -71,7 +71,6 @@ function printMessage(entry: SessionEntry): string | undefined {
   if (entry.type !== "message") return undefined;
   let at = 0;
   for (const key in entry) if (key !== messageKeys[at++]) return undefined;
-  if (at !== messageKeys.length) return undefined;
   const { id, parentId, timestamp, message } = entry;
   // Eight digits need no escapes, and a time that is read as one is one.
   if (!isDigits(id) || !(parentId === null || isDigits(parentId)) || !isStamp(timestamp)) return undefined;
