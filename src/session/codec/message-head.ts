@@ -59,8 +59,8 @@ export class MessageHeads {
   /** Milliseconds since 1970. */
   time = 0;
   role = "";
-  #bytes = new Uint8Array(0);
-  #view = new DataView(this.#bytes.buffer);
+  #bytes: Uint8Array = new Uint8Array(0);
+  #view: DataView = new DataView(this.#bytes.buffer);
   /** The word of the last id, which the next line mostly has as its parent's. No word equals NaN. */
   #idWord = Number.NaN;
   /** The words of the last time up to its minute, and that minute. */
