@@ -1,3 +1,5 @@
+import { hex8 } from "./hex.js";
+
 /**
  * CRC-32 as in zlib and PNG: reflected polynomial EDB88320, initial value and final xor FFFFFFFF.
  *
@@ -52,5 +54,5 @@ export function crc32(bytes: Uint8Array, start = 0, end = bytes.length): number 
 
 /** The checksum as eight lower-case hexadecimal digits. */
 export function crc32Hex(bytes: Uint8Array, start = 0, end = bytes.length): string {
-  return crc32(bytes, start, end).toString(16).padStart(8, "0");
+  return hex8(crc32(bytes, start, end));
 }

@@ -1,3 +1,5 @@
+import { hex8 } from "./hex.js";
+
 /** Random ids. Node and browsers both have `crypto`. */
 const pool = new Uint32Array(256);
 let used = pool.length;
@@ -12,7 +14,7 @@ function random32(): number {
 
 /** Eight hexadecimal digits. */
 export function randomHex8(): string {
-  return random32().toString(16).padStart(8, "0");
+  return hex8(random32());
 }
 
 /**

@@ -114,7 +114,7 @@ export interface SessionLog {
   close(): Promise<void>;
 }
 
-/** One session as {@link SessionBackend.list} finds it. */
+/** One session as {@link SessionBackend.list} finds it. The bytes hold only until the next one is asked for. */
 export interface StoredSession {
   readonly id: string;
   /** Lines from the start: the header and at least the first entries. */

@@ -25,7 +25,8 @@ export interface Request {
   readonly revise: Revise | undefined;
   /** The session's count of moves when the call was made. */
   readonly moves: number;
-  /** How many entries the session had then. */
+  /** What was read of the session then, and how many entries that had. */
+  readonly reader: SessionReader;
   readonly size: number;
   readonly signal: AbortSignal | undefined;
   readonly resolve: (entries: readonly SessionEntry[]) => void;
@@ -34,6 +35,20 @@ export interface Request {
 
 /** Entries that say nothing of the conversation: another writer's are no conflict, and ours may go after theirs. */
 export const metadata: ReadonlySet<string> = new Set(["label", "session_info", "usage"]);
+
+/**
+ * Takes the requests at the front that can go in one batch: those that deal with a conflict in the same way. One that
+ * writes an entry again goes alone, since it may turn out to be another entry, and then fails.
+ */
+export function takeGroup(waiting: Request[]): readonly Request[] {
+  const [first] = waiting;
+  if (first === undefined || waiting.length === 1) return waiting.splice(0);
+  const alone = (request: Request) => request.entries.includes(undefined);
+  const end = alone(first)
+    ? 1
+    : waiting.findIndex((request) => request.rebase !== first.rebase || alone(request));
+  return waiting.splice(0, end < 0 ? waiting.length : end);
+}
 
 /** An entry and its line. */
 export interface PlacedEntry {
@@ -52,19 +67,8 @@ export function entriesToWrite(
   rebase: boolean,
   encode: (entry: SessionEntry) => Uint8Array,
 ): readonly PlacedEntry[] {
-  const [only] = group;
-  // The usual case: an append that waited for no other, and whose place cannot have changed.
-  if (group.length === 1 && only?.entries.length === 1 && !only.rebase && only.revise === undefined) {
-    const [entry] = only.entries;
-    const [line] = only.lines;
-    if (
-      entry !== undefined &&
-      line !== undefined &&
-      entry.type !== "session_info" &&
-      only.size === reader.tree.size
-    )
-      return [{ entry, line }];
-  }
+  const unchanged = rebase ? undefined : placedAtCall(group, reader);
+  if (unchanged !== undefined) return unchanged;
   const own = new Set(group.flatMap(({ entries }) => entries.map((entry) => entry?.id)));
   let info: SessionInfoFields = reader.info;
   let tip = reader.leafId;
@@ -94,6 +98,24 @@ export function entriesToWrite(
     }
   }
   return written;
+}
+
+/** The usual case: entries whose places cannot have changed since the call; undefined where one may have. */
+function placedAtCall(group: readonly Request[], reader: SessionReader): readonly PlacedEntry[] | undefined {
+  const { size } = reader.tree;
+  const placed: PlacedEntry[] = [];
+  for (const request of group) {
+    if (request.reader !== reader || request.size !== size) return undefined;
+    if (request.rebase || request.revise !== undefined) return undefined;
+    const { entries, lines } = request;
+    for (let at = 0; at < entries.length; at++) {
+      const entry = entries[at];
+      const line = lines[at];
+      if (entry === undefined || line === undefined || entry.type === "session_info") return undefined;
+      placed.push({ entry, line });
+    }
+  }
+  return placed;
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { StoredSession } from "./backend.js";
-import { decodeHead, decodeLine } from "./codec/decode.js";
+import { decodeBody, decodeHead } from "./codec/decode.js";
 import { defaultLimits } from "./codec/limits.js";
 import { versionOf } from "./codec/migrate.js";
 import type { SessionEntry, SessionHeader, SessionInfoFields, UnknownEntry } from "./entries.js";
@@ -61,9 +61,11 @@ function headOf(lines: readonly Uint8Array[]): { header: SessionHeader; firstMes
   return header === undefined ? undefined : { header };
 }
 
+const unchecked = { unchecked: true } as const;
+
 function decode(bytes: Uint8Array, version: number | undefined) {
   const line = bytes[0] === 0xef ? bytes.subarray(3) : bytes;
-  return decodeLine(line, { version, ordinal: 1, maxDepth: defaultLimits.maxDepth });
+  return decodeBody(line, { version, ordinal: 1, maxDepth: defaultLimits.maxDepth }, unchecked);
 }
 
 /** The start of a user message's text; undefined for any other entry, and where there is no text. */
@@ -74,13 +76,17 @@ export function firstText(entry: SessionEntry | UnknownEntry | undefined): strin
     typeof content === "string"
       ? content
       : content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join(" ");
-  const short = Array.from(text.trim()).slice(0, maxPreviewLength).join("");
-  return short === "" ? undefined : short;
+  // A character has one unit or two.
+  const start = text.trim().slice(0, 2 * maxPreviewLength);
+  if (start.length > maxPreviewLength && /[\ud800-\udfff]/.test(start))
+    return Array.from(start).slice(0, maxPreviewLength).join("");
+  return start === "" ? undefined : start.slice(0, maxPreviewLength);
 }
 
 function lastInfo(lines: readonly Uint8Array[]): SessionInfoFields | undefined {
   for (let at = lines.length - 1; at >= 0; at--) {
     const bytes = lines[at] as Uint8Array;
+    if (isMessage(bytes)) continue;
     const context = { version: 3, ordinal: 1, maxDepth: defaultLimits.maxDepth };
     const decoded = decodeHead(bytes, context);
     if (decoded.kind === "entry" && decoded.entry?.type === "session_info") return decoded.entry;
@@ -88,10 +94,18 @@ function lastInfo(lines: readonly Uint8Array[]): SessionInfoFields | undefined {
   return undefined;
 }
 
+const message = Uint8Array.from('{"type":"message",', (character) => character.charCodeAt(0));
+
+/** A cheap look at how most lines begin. */
+function isMessage(bytes: Uint8Array): boolean {
+  for (let at = message.length - 1; at >= 0; at--) if (bytes[at] !== message[at]) return false;
+  return true;
+}
+
 function defined<T extends Readonly<Record<string, unknown>>>(
   fields: T,
 ): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
-    [K in keyof T]?: Exclude<T[K], undefined>;
-  };
+  const own: Record<string, unknown> = {};
+  for (const name of Object.keys(fields)) if (fields[name] !== undefined) own[name] = fields[name];
+  return own as { [K in keyof T]?: Exclude<T[K], undefined> };
 }

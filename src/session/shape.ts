@@ -248,7 +248,8 @@ function jsonProblemAt(value: unknown, depthLeft: number): Problem | undefined {
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype !== null && prototype !== Object.prototype && Object.getPrototypeOf(prototype) !== null)
     return { path: "", expected: "a plain object" };
-  for (const key of Object.keys(value)) {
+  for (const key in value) {
+    if (!Object.hasOwn(value, key)) continue;
     const member = (value as Record<string, unknown>)[key];
     // Most members are text: those need no call.
     if (member === undefined || (typeof member === "string" && key !== "__proto__")) continue;

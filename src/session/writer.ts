@@ -10,6 +10,7 @@ import {
   type Request,
   type Revise,
   resolveExisting,
+  takeGroup,
   takeStored,
 } from "./batch.js";
 import { headerLine } from "./copy.js";
@@ -103,7 +104,19 @@ export class Writer {
     for (const entry of entries) if (entry !== undefined) this.#waitingIds.add(entry.id);
     const { moves, reader } = this.#core;
     const { size } = reader.tree;
-    this.#waiting.push({ drafts, entries, lines, rebase, revise, moves, size, signal, resolve, reject });
+    this.#waiting.push({
+      drafts,
+      entries,
+      lines,
+      rebase,
+      revise,
+      moves,
+      reader,
+      size,
+      signal,
+      resolve,
+      reject,
+    });
     this.#draining ??= this.#drain();
   }
 
@@ -148,7 +161,7 @@ export class Writer {
     await undefined;
     while (this.#waiting.length > 0) {
       this.#withdrawAborted();
-      const group = this.#takeGroup();
+      const group = takeGroup(this.#waiting);
       if (group.length === 0) continue;
       const turn = this.#core.takeTurn();
       if (turn !== undefined) await turn;
@@ -161,21 +174,6 @@ export class Writer {
       }
     }
     this.#draining = undefined;
-  }
-
-  /**
-   * The requests at the front that can go in one batch: those that deal with a conflict in the same way. One that writes
-   * an entry again goes alone, since it may turn out to be another entry, and then fails.
-   */
-  #takeGroup(): Request[] {
-    if (this.#waiting.length < 2) return this.#waiting.splice(0);
-    const [first] = this.#waiting;
-    const alone = (request: Request) => request.entries.includes(undefined);
-    const end =
-      first !== undefined && alone(first)
-        ? 1
-        : this.#waiting.findIndex((request) => request.rebase !== first?.rebase || alone(request));
-    return this.#waiting.splice(0, end < 0 ? this.#waiting.length : end);
   }
 
   #withdrawAborted(): void {

@@ -623,6 +623,19 @@ describe("another writer", () => {
     expect(session.tree.label(root?.id ?? "")).toBe("l");
   });
 
+  test("that has written one of the entries of a tick leaves the others to be written", async () => {
+    const all = await setting();
+    const { session } = all;
+    const [root] = await session.append([say("root")]);
+    const label = { type: "label", id: "cafecafe", targetId: root?.id ?? "", label: "l" } as const;
+    const writer = await other(all);
+    await writer.append([label]);
+    const written = await settled([session.append([label]), session.append([say("b")])]);
+    expect(written).toEqual(["written", "written"]);
+    expect(idsOf(session).length).toBe(3);
+    expect((await other(all)).diagnostics).toEqual([]);
+  });
+
   test("that names things without end is a conflict after all", async () => {
     const all = await setting();
     const { hooks, session } = all;

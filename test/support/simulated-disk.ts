@@ -326,7 +326,7 @@ export class SimulatedDisk implements Disk {
       if (node.kind === "directory") throw systemError("EISDIR", "read", path);
       return node;
     };
-    const readNow = (into: Uint8Array, at: number): number => {
+    const bytesAt = (into: Uint8Array, at: number): number => {
       const bytes = file().bytes.subarray(at, at + into.length);
       into.set(bytes);
       return bytes.length;
@@ -353,9 +353,12 @@ export class SimulatedDisk implements Disk {
       read: async (into, at) => {
         await this.#gate;
         this.#fail("read", path);
-        return readNow(into, at);
+        return bytesAt(into, at);
       },
-      readNow,
+      readNow: (into, at) => {
+        this.#fail("readNow", path);
+        return bytesAt(into, at);
+      },
       truncate: (size) => {
         this.#fail("truncate", path);
         const target = file();
@@ -528,6 +531,7 @@ export type Operation =
   | "append"
   | "clone"
   | "read"
+  | "readNow"
   | "truncate"
   | "sync"
   | "syncDirectory";

@@ -5,6 +5,8 @@ import { isRecord } from "../../internal/shape.js";
 import type { LogPlatform } from "../backend.js";
 import type { SessionEntry, SessionHeader, UnknownEntry } from "../entries.js";
 import { entryProblem, jsonProblem } from "../shape.js";
+import { keyOf } from "../tree/entry-key.js";
+import { timeOf } from "./head.js";
 import { checksummedLine, withChecksum } from "./json.js";
 import { defaultLimits } from "./limits.js";
 
@@ -61,7 +63,37 @@ export function encodeCheckedLine(
   return checksum ? checksummedLine(line, platform) : (platform?.encode ?? encodeUtf8)(`${line}\n`);
 }
 
+/**
+ * The line of a message whose fields are the canonical ones and no other, or undefined. Most lines are messages, and the
+ * head of a line put together by hand takes a fifth less than all of it by JSON.stringify.
+ */
+function printMessage(entry: SessionEntry): string | undefined {
+  if (entry.type !== "message") return undefined;
+  let at = 0;
+  for (const key in entry) if (key !== messageKeys[at++]) return undefined;
+  const { id, parentId, timestamp, message } = entry;
+  // Eight digits need no escapes, and a time that is read as one is one.
+  if (!isDigits(id) || !(parentId === null || isDigits(parentId)) || !isStamp(timestamp)) return undefined;
+  const parent = parentId === null ? "null" : `"${parentId}"`;
+  return `{"type":"message","id":"${id}","parentId":${parent},"timestamp":"${timestamp}","message":${JSON.stringify(message)}}`;
+}
+
+function isDigits(id: string): boolean {
+  return typeof keyOf(id) === "number";
+}
+
+let lastStamp = "";
+
+/** Entries of one millisecond share theirs. */
+function isStamp(timestamp: string): boolean {
+  if (timestamp === lastStamp) return true;
+  if (typeof timeOf(timestamp) === "string") return false;
+  lastStamp = timestamp;
+  return true;
+}
+
 const headKeys = ["type", "id", "parentId", "timestamp"];
+const messageKeys = [...headKeys, "message"];
 
 /** Whether the canonical keys come first, as in every entry that was made of a draft. */
 function isOrdered(entry: SessionEntry): boolean {
@@ -74,6 +106,8 @@ function isOrdered(entry: SessionEntry): boolean {
 }
 
 function printEntry(entry: SessionEntry): string {
+  const line = printMessage(entry);
+  if (line !== undefined) return line;
   if (isOrdered(entry)) return JSON.stringify(entry);
   const { type, id, parentId, timestamp } = entry;
   const ordered: Record<string, unknown> = { type, id, parentId, timestamp };

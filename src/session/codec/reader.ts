@@ -13,6 +13,7 @@ import {
   type LineNote,
 } from "./decode.js";
 import { sliceHead, timeOf } from "./head.js";
+import { MessageHeads } from "./message-head.js";
 import { idOfOrdinal, versionOf } from "./migrate.js";
 import { beforeHeaderNote, extraHeaderNote, newerVersionNote, tooLongNote, tornNote } from "./notes.js";
 
@@ -50,6 +51,7 @@ export class SessionReader {
   #ownTime: { readonly timestamp: string; readonly time: number | string } = { timestamp: "", time: "" };
   readonly #options: SessionReaderOptions;
   readonly #rows = treeRows(this.tree);
+  readonly #heads = new MessageHeads();
   #full: boolean;
   #placeless: DecodeContext | undefined;
 
@@ -84,6 +86,7 @@ export class SessionReader {
   /** Takes the next line: the bytes from `start` up to `end`, without its line feed, which lies at `at` in the log. */
   line(bytes: Uint8Array, at: number, start = 0, end = bytes.length): void {
     const from = this.lines++ === 0 && hasByteOrderMark(bytes, start, end) ? start + 3 : start;
+    if (!this.#full && this.#message(bytes, at, from, end)) return;
     const context = this.#context();
     const decoded = this.#full
       ? decodeLine(bytes.subarray(from, end), context)
@@ -94,6 +97,17 @@ export class SessionReader {
     } else {
       this.#take(decoded, bytes.subarray(from, end), at, end - start);
     }
+  }
+
+  /** Takes a line as most are, if it is one. */
+  #message(bytes: Uint8Array, at: number, start: number, end: number): boolean {
+    const heads = this.#heads;
+    if ((this.version ?? 0) < 2 || !heads.read(bytes, start, end)) return false;
+    const row = this.#rows.addMessage(heads, at, end - start);
+    if (row === noRow) return false;
+    this.#ordinal++;
+    this.#follows(row, heads.parentId, at);
+    return true;
   }
 
   /** Takes note of a line that was too long to be handed over. */
@@ -219,13 +233,18 @@ export class SessionReader {
       this.#report({ code: "DUPLICATE_ID", message }, at, id);
       return;
     }
-    if (head.parentId !== null && this.#rows.parent(row) === noRow)
-      this.#lineOf.set(row, { line: this.lines, at });
-    this.#tipRow = row;
-    this.#target = undefined;
+    this.#follows(row, head.parentId, at);
     if (entry === undefined) return;
     this.#applyStructure(entry);
     this.#options.onEntry?.(row, entry);
+  }
+
+  /** A row that was read is the last one. */
+  #follows(row: number, parentId: EntryKey | null, at: number): void {
+    if (parentId !== null && this.#rows.parent(row) === noRow)
+      this.#lineOf.set(row, { line: this.lines, at });
+    this.#tipRow = row;
+    this.#target = undefined;
   }
 
   /** Takes an entry that this program wrote itself, or is about to; its row, or -1 where it was taken before. */

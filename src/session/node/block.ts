@@ -53,7 +53,9 @@ export class Block {
 
   /** The lines that end in this block. */
   lines(maxLineBytes: number): Found {
-    const bytes = this.filled;
+    const { buffer, byteOffset } = this.bytes;
+    // Of a Buffer, whose search is several times as quick.
+    const bytes = Buffer.from(buffer, byteOffset, this.#length);
     const bounds: number[] = [];
     const at: number[] = [];
     const tooLong: LinePlace[] = [];

@@ -1,16 +1,16 @@
-import { dirname, join, resolve } from "node:path";
+import { dirname, join, resolve, sep } from "node:path";
 import { SessileError } from "../../errors/index.js";
 import { storageError } from "../../internal/storage-error.js";
 import type { Durability, LogPosition, SessionBackend, StoredSession } from "../backend.js";
 import type { Disk, FileStat } from "./disk.js";
-import { readEnds } from "./ends.js";
+import { type Ends, endsBlock, readEnds, readEndsNow } from "./ends.js";
 import { FileLog, type FileLogOptions } from "./file-log.js";
 import { LastingNames } from "./lasting-names.js";
 import { fileName, idOfFileName, partitionDirectory, projectName, projectNames } from "./layout.js";
 import { FileLock, type LockTimes } from "./lock.js";
 import { regular } from "./log-end.js";
 import { absentPosition } from "./position.js";
-import { readAhead } from "./read-ahead.js";
+import { readPaced } from "./read-paced.js";
 
 /** What the files of a store have in common. */
 export interface FileBackendOptions {
@@ -24,6 +24,11 @@ export interface FileBackendOptions {
 
 /** How many sessions of a list are read before they are asked for: reading waits for threads. */
 const readsAhead = 8;
+
+interface SessionFile {
+  readonly path: string;
+  readonly name: string;
+}
 
 interface Found {
   readonly id: string;
@@ -66,38 +71,51 @@ export class FileBackend implements SessionBackend {
 
   async *list(query: Parameters<SessionBackend["list"]>[0]): AsyncIterable<StoredSession> {
     try {
-      yield* this.#list(query);
+      const { disk } = this.#options;
+      const found: Found[] = [];
+      for (const { path, name } of await this.#files(query.partition, query.cwd)) {
+        const id = idOfFileName(name);
+        const stat = disk.stat(path);
+        if (id !== undefined && stat?.kind === "file") found.push({ id, path, stat });
+      }
+      found.sort((a, b) => b.stat.mtimeMs - a.stat.mtimeMs || (a.id < b.id ? 1 : -1));
+      const { after } = query;
+      const wanted = found.filter(
+        ({ id, stat: { mtimeMs } }) =>
+          after === undefined ||
+          mtimeMs < after.modifiedAt ||
+          (mtimeMs === after.modifiedAt && id < after.id),
+      );
+      const block = endsBlock();
+      const reads = {
+        now: (each: Found) => this.#storedNow(each, block),
+        later: (each: Found) => this.#stored(each),
+        ahead: readsAhead,
+      };
+      for await (const stored of readPaced(wanted, reads)) {
+        query.signal?.throwIfAborted();
+        if (stored !== undefined) yield stored;
+      }
     } catch (error) {
       throw storageError("list", partitionDirectory(this.#options.dir, query.partition), error);
     }
   }
 
-  async *#list(query: Parameters<SessionBackend["list"]>[0]): AsyncIterable<StoredSession> {
-    const { disk } = this.#options;
-    const found: Found[] = [];
-    for (const path of await this.#files(query.partition, query.cwd)) {
-      const id = idOfFileName(path.slice(dirname(path).length + 1));
-      const stat = disk.stat(path);
-      if (id !== undefined && stat?.kind === "file") found.push({ id, path, stat });
-    }
-    found.sort((a, b) => b.stat.mtimeMs - a.stat.mtimeMs || (a.id < b.id ? 1 : -1));
-    const { after } = query;
-    const wanted = found.filter(
-      ({ id, stat: { mtimeMs } }) =>
-        after === undefined || mtimeMs < after.modifiedAt || (mtimeMs === after.modifiedAt && id < after.id),
-    );
-    for await (const stored of readAhead(wanted, readsAhead, (each) => this.#stored(each))) {
-      query.signal?.throwIfAborted();
-      if (stored !== undefined) yield stored;
+  #storedNow(found: Found, block: Uint8Array): StoredSession | undefined {
+    const file = this.#options.disk.open(found.path, "read");
+    if (file === undefined) return undefined;
+    try {
+      return storedOf(found, readEndsNow(file, found.stat.size, block));
+    } finally {
+      file.close();
     }
   }
 
-  async #stored({ id, path, stat }: Found): Promise<StoredSession | undefined> {
-    const { mtimeMs: modifiedAt, size } = stat;
-    const file = this.#options.disk.open(path, "read");
+  async #stored(found: Found): Promise<StoredSession | undefined> {
+    const file = this.#options.disk.open(found.path, "read");
     if (file === undefined) return undefined;
     try {
-      return { id, ...(await readEnds(file, size)), modifiedAt, size, location: path };
+      return storedOf(found, await readEnds(file, found.stat.size));
     } finally {
       file.close();
     }
@@ -147,14 +165,14 @@ export class FileBackend implements SessionBackend {
   }
 
   async #find(id: string, partition: string, except?: string): Promise<string | undefined> {
-    for (const path of await this.#files(partition)) {
-      if (path !== except && idOfFileName(path.slice(dirname(path).length + 1)) === id) return path;
+    for (const { path, name } of await this.#files(partition)) {
+      if (path !== except && idOfFileName(name) === id) return path;
     }
     return undefined;
   }
 
   /** Session files of a partition: those of its projects, and those that lie in its directory itself. */
-  async #files(partition: string, cwd?: string): Promise<readonly string[]> {
+  async #files(partition: string, cwd?: string): Promise<readonly SessionFile[]> {
     const { disk, dir } = this.#options;
     const base = partitionDirectory(dir, partition);
     const projects = cwd === undefined ? undefined : projectNames(cwd);
@@ -162,16 +180,22 @@ export class FileBackend implements SessionBackend {
       disk.list(directory).catch((error: unknown) => {
         throw storageError("list", directory, error);
       });
-    const files: string[] = [];
+    const files: SessionFile[] = [];
     for (const { name, kind } of await list(base)) {
-      if (kind === "file" && name.endsWith(".jsonl")) files.push(join(base, name));
+      if (kind === "file" && name.endsWith(".jsonl")) files.push({ path: join(base, name), name });
       // pi keeps a session of a project in that project's directory; a partition is nobody's project.
       if (kind !== "directory" || name.startsWith("@")) continue;
       if (projects !== undefined && name.startsWith("--") && !projects.has(name)) continue;
-      for (const inner of await list(join(base, name))) {
-        if (inner.kind === "file" && inner.name.endsWith(".jsonl")) files.push(join(base, name, inner.name));
+      const directory = join(base, name);
+      for (const inner of await list(directory)) {
+        if (inner.kind === "file" && inner.name.endsWith(".jsonl"))
+          files.push({ path: `${directory}${sep}${inner.name}`, name: inner.name });
       }
     }
     return files;
   }
+}
+
+function storedOf({ id, path, stat }: Found, ends: Ends): StoredSession {
+  return { id, ...ends, modifiedAt: stat.mtimeMs, size: stat.size, location: path };
 }

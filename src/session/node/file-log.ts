@@ -1,6 +1,6 @@
 import { dirname } from "node:path";
 import { SessileError } from "../../errors/index.js";
-import { concatBytes } from "../../internal/bytes.js";
+import { joinBytes } from "../../internal/bytes.js";
 import { assertTaken } from "../../internal/lost-bytes.js";
 import { errnoOf, storageError } from "../../internal/storage-error.js";
 import type { LinePlace, LogAppend, LogBatch, LogPosition, SessionLog } from "../backend.js";
@@ -289,7 +289,7 @@ export class FileLog implements SessionLog {
 }
 
 function bytesOf(lines: readonly Uint8Array[]): Uint8Array {
-  return lines.length === 1 ? (lines[0] as Uint8Array) : concatBytes(lines);
+  return lines.length === 1 ? (lines[0] as Uint8Array) : joinBytes(lines);
 }
 
 function appended({ position, at, interleaved }: Written, lines: readonly Uint8Array[]): LogAppend {

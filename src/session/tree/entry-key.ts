@@ -1,3 +1,5 @@
+import { hex8 } from "../../internal/hex.js";
+
 /**
  * An entry id as the tree keeps it: the number that eight lower-case hexadecimal digits stand for, which is what nearly
  * all ids are, or the id itself. A number needs no string of its own, and is compared at once.
@@ -20,7 +22,7 @@ export function keyOf(id: string): EntryKey {
 
 /** The inverse of {@link keyOf}. */
 export function idOf(key: EntryKey): string {
-  return typeof key === "string" ? key : key.toString(16).padStart(8, "0");
+  return typeof key === "string" ? key : hex8(key);
 }
 
 /** The value of a lower-case hexadecimal digit, or -1. */

@@ -82,7 +82,8 @@ export class KeyIndex {
     const before = this.#slots;
     this.#slots = new Int32Array(before.length * 4);
     this.#shift -= 2;
-    for (const taken of before) {
+    for (let i = 0; i < before.length; i++) {
+      const taken = before[i] as number;
       if (taken !== 0) this.#slots[this.#slotOf(this.#keys[taken - 1] as number)] = taken;
     }
   }

@@ -112,23 +112,48 @@ export class TreeRows {
   add(head: EntryHead, line: LinePlace | undefined): number {
     const row = this.#index.add(head.id);
     if (row === noRow) return noRow;
-    const parent = this.#parentRow(head, row);
+    const time = typeof head.time === "string" ? 0 : head.time;
+    this.#push(row, head.parentId, this.#kindOfHead(head), time, line?.at ?? -1, line?.length ?? 0);
+    if (typeof head.time === "string") this.#otherTimes.set(row, head.time);
+    return row;
+  }
+
+  /** {@link add} for a message whose head has numbers alone. */
+  addMessage(
+    {
+      id,
+      parentId,
+      time,
+      role,
+    }: { readonly id: number; readonly parentId: number; readonly time: number; readonly role: string },
+    at: number,
+    length: number,
+  ): number {
+    const row = this.#index.add(id);
+    if (row === noRow) return noRow;
+    this.#push(row, parentId, this.#kindOfRole.get(role) ?? this.#kindOfMessage(role), time, at, length);
+    return row;
+  }
+
+  #push(
+    row: number,
+    parentId: EntryKey | null,
+    kind: number,
+    time: number,
+    at: number,
+    length: number,
+  ): void {
+    const parent = this.#parentRow(parentId, row);
     this.#parents.push(parent);
-    this.#kinds.push(this.#kindOfHead(head));
+    this.#kinds.push(kind);
     this.#firstChild.push(noRow);
     this.#lastChild.push(noRow);
     this.#nextSibling.push(noRow);
-    this.#lineAt.push(line?.at ?? -1);
-    this.#lineLength.push(line?.length ?? 0);
-    if (typeof head.time === "string") {
-      this.#otherTimes.set(row, head.time);
-      this.#times.push(0);
-    } else {
-      this.#times.push(head.time);
-    }
-    if (head.parentId !== null && parent === noRow) this.#unplaced.push({ row, parentId: head.parentId });
+    this.#lineAt.push(at);
+    this.#lineLength.push(length);
+    this.#times.push(time);
+    if (parentId !== null && parent === noRow) this.#unplaced.push({ row, parentId });
     else this.#link(row, parent);
-    return row;
   }
 
   /**
@@ -165,7 +190,7 @@ export class TreeRows {
     return path;
   }
 
-  #parentRow({ parentId }: EntryHead, row: number): number {
+  #parentRow(parentId: EntryKey | null, row: number): number {
     if (parentId === null) return noRow;
     // Most entries follow the one before.
     if (row > 0 && parentId === this.#index.key(row - 1)) return row - 1;
@@ -177,9 +202,11 @@ export class TreeRows {
   #kindOfHead({ type, role }: EntryHead): number {
     if (role === undefined) return this.#kind(printKind(type, role));
     // By role alone, since only messages have one: no name is put together for each of them.
-    const known = this.#kindOfRole.get(role);
-    if (known !== undefined) return known;
-    const kind = this.#kind(printKind(type, role));
+    return this.#kindOfRole.get(role) ?? this.#kindOfMessage(role);
+  }
+
+  #kindOfMessage(role: string): number {
+    const kind = this.#kind(printKind("message", role));
     this.#kindOfRole.set(role, kind);
     return kind;
   }

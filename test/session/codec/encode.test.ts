@@ -49,6 +49,28 @@ describe("encodeEntry", () => {
     );
   });
 
+  test("writes a message as JSON.stringify does, whatever its id, parent and time are like", () => {
+    const id = fc.constantFrom("0123abcd", "cafecafe", "0123ABCD", 'q"uote56', "1234567\n", "ünïcode8");
+    const parentId = fc.option(id);
+    const timestamp = fc.constantFrom("2025-11-20T23:33:50.805Z", "2025-02-30T23:33:50.805Z", "", 'a "time"');
+    const content = fc.string({ unit: "grapheme" });
+    fc.assert(
+      fc.property(
+        id,
+        parentId,
+        timestamp,
+        content,
+        fc.boolean(),
+        (id, parentId, timestamp, content, more) => {
+          const message = { role: "user", content, timestamp: 0 } as const;
+          const entry = { type: "message", id, parentId, timestamp, message, ...(more ? { extra: 1 } : {}) };
+          expect(encodeEntry(entry as SessionEntry, { checksum: false })).toBe(JSON.stringify(entry));
+        },
+      ),
+      { numRuns: 1000 },
+    );
+  });
+
   test("gives JSON back as it was", () => {
     fc.assert(
       fc.property(sessionEntry, (entry) => {

@@ -192,7 +192,7 @@ test("what the system refuses is STORAGE_FAILED with its code", async () => {
     ["list", open, "list"],
     ["stat", () => listed(backend), "list"],
     ["open", () => listed(backend), "list"],
-    ["read", () => listed(backend), "list"],
+    ["readNow", () => listed(backend), "list"],
     ["stat", open, "open"],
     ["list", () => create(backend, "b"), "list"],
     ["makeDirectory", () => create(backend, "b"), "append to"],

@@ -1,0 +1,19 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { nodePlatform } from "../../../src/session/node/platform.js";
+
+test("encodes as UTF-8, and what was encoded stays as it was whatever is encoded after it", () => {
+  // Some fit in what is kept for them, some do not, and together they are more than that.
+  const length = fc.constantFrom(0, 1, 500, 20_000, 22_000, 400_000);
+  const text = fc
+    .tuple(fc.constantFrom("a", "é", "漢", "🙂"), length)
+    .map(([character, length]) => character.repeat(length));
+  fc.assert(
+    fc.property(fc.array(text, { maxLength: 60 }), (texts) => {
+      const encoded = texts.map((each) => nodePlatform.encode(each));
+      for (const [at, each] of texts.entries())
+        expect(Buffer.compare(encoded[at] as Uint8Array, Buffer.from(each))).toBe(0);
+    }),
+    { numRuns: 50 },
+  );
+});
