@@ -4,7 +4,9 @@ import { task } from "./task.mjs";
 
 const { built } = JSON.parse(process.argv[3] ?? "{}");
 /** @type {typeof import("sessile/session/node")} */
-const { fileSessionStore, openSessionFile } = await import(`${built}/session/node/index.js`);
+const { fileSessionStore, openSessionFile, readEntriesBackwards } = await import(
+  `${built}/session/node/index.js`
+);
 
 await task({
   /** @param {{ path: string }} input */
@@ -20,6 +22,12 @@ await task({
   async openOnly({ path }, timed) {
     const session = await timed(() => openSessionFile(path));
     return [session.tree.size, session.leafId];
+  },
+
+  /** @param {{ path: string }} input */
+  async newest({ path }, timed) {
+    const { entries } = await timed(() => readEntriesBackwards(path, { limit: 100 }));
+    return entries.length;
   },
 
   /** @param {{ dir: string, messages: readonly import("sessile/content").Message[], count: number }} input */

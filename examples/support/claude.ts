@@ -24,12 +24,14 @@ const maxTokens = 4096;
 export function claude({ client, model, blobs, tools, replay, onLosses }: ClaudeOptions): Model {
   const target = anthropicMessages({ model });
   return {
-    async generate(context, { signal }) {
+    async generate(context, { signal, onText }) {
       const options = { blobs, cache: cacheConversation, signal, ...(replay && { replay }) };
       const { value, losses } = await project(context, target, options);
       if (losses.length > 0) onLosses?.(losses);
       const request = { model, max_tokens: maxTokens, tools: [...tools], ...value };
-      return readAnthropicReply(await client.messages.create(request, { signal }));
+      if (onText === undefined) return readAnthropicReply(await client.messages.create(request, { signal }));
+      const stream = client.messages.stream(request, { signal }).on("text", (text) => onText(text));
+      return readAnthropicReply(await stream.finalMessage());
     },
   };
 }

@@ -45,7 +45,7 @@ export async function startMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
   const { maxSessions = 16, idleMs = 600_000, maxBodyBytes, maxOpenBytes = 4 * maxBodyBytes } = options;
   const sessions = new Map<string, HttpSession>();
   let openBytes = 0;
-  const server = createServer(async (request, response) => {
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const refusal = refusalOf(request, server, options.token);
     if (refusal !== undefined) return refuse(response, ...refusal);
     // A body of unknown length may become as long as is allowed.
@@ -72,6 +72,9 @@ export async function startMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
       if (session.transport.sessionId === undefined) void session.mcp.close();
     });
     await session.transport.handleRequest(request, response);
+  };
+  const server = createServer((request, response) => {
+    answer(request, response).catch(() => response.destroy());
   });
   // A client that takes its time with a request holds a connection, and not for ever.
   server.headersTimeout = 10_000;

@@ -18,6 +18,7 @@ import { type AgentHome, agentHome } from "./agent-home.js";
 import { messageText } from "./message-text.js";
 import type { Model } from "./model.js";
 import { oneLine } from "./terminal.js";
+import { TextPieces } from "./text-pieces.js";
 import { failedResult, runTool, type Tools } from "./tools.js";
 import { TurnQueue } from "./turn-queue.js";
 
@@ -72,21 +73,20 @@ export function tetherAgent(options: TetherAgentOptions): TetherAgent {
       const msgId = `re:${msg_id ?? randomUUID()}`;
       const { frames, push, end } = stream<AnswerFrame>();
       const turn = async () => {
-        const stop = AbortSignal.any([
-          AbortSignal.timeout(options.maxTurnMs ?? 300_000),
-          ...(signal === undefined ? [] : [signal]),
-        ]);
-        const say = (text: string) => push(assistantDelta(to, text, { msgId }));
+        const late = AbortSignal.timeout(options.maxTurnMs ?? 300_000);
+        const stop = signal === undefined ? late : AbortSignal.any([late, signal]);
+        const pieces = new TextPieces((text) => push(assistantDelta(to, text, { msgId })));
         try {
           await using session = await openOrCreate(home.sessions, idOf(message), resolve(dir));
           await closeOpenCalls(session);
           const said = await receiveMessage(message, { blobs: home.blobs, signal: stop });
           const { id } = await session.appendMessage(said);
           onKept?.(id);
-          await rounds(session, options, say, stop);
+          await rounds(session, options, pieces, stop);
           push(await doneFrame(session, message, home, msgId));
         } catch (error) {
-          push(assistantDone(to, stop.aborted ? stopped : failure(error), undefined, { msgId }));
+          const text = late.aborted || signal?.aborted === true ? stopped : failure(error);
+          push(assistantDone(to, text, undefined, { msgId }));
         }
         end();
       };
@@ -102,25 +102,31 @@ export function tetherAgent(options: TetherAgentOptions): TetherAgent {
 }
 
 const maxRounds = 20;
-const stopped = "Stopped before there was an answer.";
+const stopped = "Stopped before the answer was whole.";
 
 /** The model and its tools, until the model calls none. */
 async function rounds(
   session: Session,
   { model, tools = new Map(), maxCharacters = 400_000 }: TetherAgentOptions,
-  say: (text: string) => void,
+  pieces: TextPieces,
   signal: AbortSignal,
 ): Promise<void> {
   for (let round = 0; round < maxRounds; round++) {
+    signal.throwIfAborted();
     const context = windowContext(await session.context(), maxCharacters);
-    // A failure is kept as an answer that failed: later turns know of it, and no provider is sent it.
+    let told = "";
+    const onText = (text: string) => {
+      told += text;
+      pieces.add(text);
+    };
+    // A failure is kept as an answer that failed, with what there was of it: somebody has read that.
     const message = await model
-      .generate(context, { signal })
-      .catch((error: unknown) => failedMessage(signal.aborted ? stopped : failure(error), signal));
+      .generate(context, { signal, onText })
+      .catch((error: unknown) => failedMessage(signal.aborted ? stopped : failure(error), signal, told));
     await session.appendMessage(message);
     const calls = toolCalls(message);
-    const text = messageText(message);
-    if (text !== "") say(text);
+    if (told === "") pieces.add(messageText(message));
+    pieces.flush();
     if (calls.length === 0 || message.stopReason === "error" || message.stopReason === "aborted") return;
     await session.append(calls.map(({ id }) => toolStarted.draft({ toolCallId: id })));
     const results = await Promise.all(calls.map((call) => runTool(tools, call, { signal })));
@@ -129,9 +135,12 @@ async function rounds(
   await session.appendMessage(failedMessage(`I still call tools after ${maxRounds} rounds.`, signal));
 }
 
-function failedMessage(errorMessage: string, { aborted }: AbortSignal) {
+function failedMessage(errorMessage: string, { aborted }: AbortSignal, told = "") {
   const stopReason = aborted ? "aborted" : "error";
-  return assistantMessage({ provider: "none", model: "none", stopReason, errorMessage });
+  return assistantMessage(
+    { provider: "none", model: "none", stopReason, errorMessage },
+    ...(told === "" ? [] : [told]),
+  );
 }
 
 /** What somebody is told: the code of an error, since its words may name paths, or a line of what the model's client says. */

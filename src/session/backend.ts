@@ -92,6 +92,15 @@ export interface SessionLog {
     lines: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
     expected: LogPosition,
   ): Promise<LogPosition>;
+  /**
+   * Makes this created log out of another one that lasts, without a look at its lines: `first` in the place of its first
+   * line, then its bytes up to and with the line at `last`, or up to `to`. Whole or not at all; lasting as an append. False
+   * where the other is another backend's, or does not reach there any more; then nothing was made. Optional: without it
+   * lines are read and appended.
+   *
+   * @throws SessileError SESSION_EXISTS, SESSION_LOCKED, STORAGE_FAILED; nothing was made
+   */
+  copy?(from: SessionLog, first: Uint8Array, to: LogPosition, last?: LinePlace): Promise<boolean>;
   /** Mends the end for writing: a torn tail is put aside, and a last line gets its line feed. Optional. */
   prepare?(): Promise<{
     /** What was put aside: where, how many bytes, and where in the log they began. */

@@ -1,7 +1,7 @@
 import { SessileError } from "../errors/index.js";
 import { concatBytes, encodeUtf8 } from "../internal/bytes.js";
 import { isRecord } from "../internal/shape.js";
-import type { LogPosition } from "./backend.js";
+import type { LogPosition, SessionLog } from "./backend.js";
 import { type Decoded, decodeHead, decodeLine } from "./codec/decode.js";
 import { checkEntry, encodeChecked, encodeHeader, printHeader } from "./codec/encode.js";
 import { sliceHead } from "./codec/head.js";
@@ -14,13 +14,26 @@ import { splicedJson } from "./codec/splice.js";
 import type { SessionCore, SessionSettings } from "./core.js";
 import { formatVersion, type SessionEntry, type SessionHeader } from "./entries.js";
 import type { LiveSession } from "./live-session.js";
+import { storedLines } from "./stored-lines.js";
 import { idOf } from "./tree/entry-key.js";
 import { type EntryNode, treeRows } from "./tree/tree.js";
 import type { RewriteEntry } from "./types.js";
 
-/** A header's line with its line feed. */
-export function headerLine(header: SessionHeader): Uint8Array {
-  return encodeUtf8(`${encodeHeader(header)}\n`);
+/** A header's line with its line feed, and with room where its log is to be copied. */
+export function headerLine(header: SessionHeader, log?: Pick<SessionLog, "location" | "copy">): Uint8Array {
+  return encodeUtf8(`${encodeHeader(header)}${log === undefined ? "" : roomBehind(header, log)}\n`);
+}
+
+const spareBytes = 64;
+
+/**
+ * Spaces behind a header, so that the header of a copy fits into its place and the bytes behind it need not move: a copy
+ * names its source as `parentSession`, and its directory or its id may be longer.
+ */
+function roomBehind(header: SessionHeader, log: Pick<SessionLog, "location" | "copy">): string {
+  if (log.copy === undefined) return "";
+  const parent = header.parentSession === undefined ? `,"parentSession":${JSON.stringify(log.location)}` : "";
+  return " ".repeat(encodeUtf8(parent).length + spareBytes);
 }
 
 const { maxDepth } = defaultLimits;
@@ -39,7 +52,7 @@ export async function* linesUpTo(
   const rows = treeRows(session.tree);
   // By its place: the line may be damaged, and its id may stand in others.
   const last = upTo === undefined ? undefined : rows.line(rows.row(upTo))?.at;
-  for await (const { bytes, at, tooLong } of session.lines()) {
+  for await (const { bytes, at, tooLong } of storedLines(session.source.log)) {
     if (tooLong) {
       yield withLineFeed(bytes);
       continue;
@@ -57,6 +70,27 @@ export async function* linesUpTo(
     }
     if (at === last) return;
   }
+}
+
+const looksNeeded: ReadonlySet<string> = new Set(["BEFORE_HEADER", "EXTRA_HEADER", "LINE_TOO_LONG"]);
+
+/**
+ * Makes a log of the bytes of a session up to and with an entry, below another header, where that is what
+ * {@link linesUpTo} would give. False where its lines have to be looked at, or the logs cannot do it.
+ */
+export async function copyBytes(
+  session: LiveSession,
+  log: SessionLog,
+  first: Uint8Array,
+  upTo?: string,
+): Promise<boolean> {
+  const { source, diagnostics, header, tree } = session;
+  // Older lines are migrated, a last line gets its line feed (one that is too long may lack it), and there is to be one header.
+  if (versionOf(header) < formatVersion || source.endsOpen || source.position === undefined) return false;
+  if (diagnostics.some(({ code }) => looksNeeded.has(code))) return false;
+  const rows = treeRows(tree);
+  const last = upTo === undefined ? undefined : rows.line(rows.row(upTo));
+  return (await log.copy?.(source.log, first, source.position, last)) ?? false;
 }
 
 /** What {@link pathLines} gives. */
@@ -156,7 +190,8 @@ export function linesOfLabels(
  */
 export async function migrate(session: LiveSession, core: SessionCore): Promise<void> {
   async function* lines(): AsyncGenerator<Uint8Array> {
-    yield encodeUtf8(`${printHeader({ ...core.header, version: formatVersion })}\n`);
+    const header = { ...core.header, version: formatVersion };
+    yield encodeUtf8(`${printHeader(header)}${roomBehind(header, core.log)}\n`);
     yield* linesUpTo(session);
   }
   for (let attempt = 1; versionOf(core.header) < formatVersion; attempt++) {

@@ -18,7 +18,6 @@ import { isInfoFar } from "./far-info.js";
 import type { SessionInfo } from "./info.js";
 import { eachLine } from "./log-lines.js";
 import { type PermissionRule, withApproval } from "./permissions.js";
-import { type StoredLine, storedLines } from "./stored-lines.js";
 import { noRow } from "./tree/rows.js";
 import { type EntryNode, rowOf, type SessionTree, treeRows } from "./tree/tree.js";
 import { type ToolCallState, type TurnContext, toolStateSteps, turnSteps } from "./turn.js";
@@ -277,9 +276,9 @@ export class LiveSession implements Session {
     await this.close();
   }
 
-  /** The lines of the log, for a copy. */
-  lines(): AsyncGenerator<StoredLine> {
-    return storedLines(this.#core.log);
+  /** What a copy is made of: the log, and how far it was read. */
+  get source(): Pick<SessionCore, "log" | "position" | "endsOpen"> {
+    return this.#core;
   }
 
   async #close(): Promise<void> {

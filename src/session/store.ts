@@ -5,7 +5,7 @@ import { nameArgument } from "../internal/names.js";
 import type { LogPosition, SessionBackend, SessionLog } from "./backend.js";
 import { defaultLimits } from "./codec/limits.js";
 import { versionOf } from "./codec/migrate.js";
-import { headerLine, linesOfLabels, linesUpTo, migrate, pathLines } from "./copy.js";
+import { copyBytes, headerLine, linesOfLabels, linesUpTo, migrate, pathLines } from "./copy.js";
 import { SessionCore, type SessionSettings } from "./core.js";
 import { counted } from "./counted.js";
 import { extensionVersion, formatVersion, type SessionHeader, type SessionInfoFields } from "./entries.js";
@@ -184,7 +184,10 @@ class BackedStore implements SessionStore {
         });
       }
       const lines = linesUpTo(source, upTo, rewrite);
-      return await this.#copy(source, lines, options, await this.#forkInfo(source));
+      const info = await this.#forkInfo(source);
+      return await this.#copy(source, lines, options, info, async (log, first) =>
+        rewrite === undefined ? copyBytes(source, log, first, upTo) : false,
+      );
     } finally {
       await source.close();
     }
@@ -283,15 +286,16 @@ class BackedStore implements SessionStore {
   ): Promise<Session> {
     const { lines, labels, leafId: last } = await pathLines(source, leafId);
     const labelLines = linesOfLabels(labels, last, source.tree.path(leafId), this.#settings);
-    return this.#copy(source, [...lines, ...labelLines], { ...options, partition }, undefined);
+    return this.#copy(source, [...lines, ...labelLines], { ...options, partition });
   }
 
-  /** A new session with these lines, opened from its store so that what it says is what was written. */
+  /** A new session with these lines, copied in bytes where that can be, opened from its store so that what it says is what was written. */
   async #copy(
     source: LiveSession,
     lines: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
     options: { readonly cwd?: string; readonly id?: string; readonly partition?: string },
-    info: SessionInfoFields | undefined,
+    info?: SessionInfoFields,
+    inBytes?: (log: SessionLog, first: Uint8Array) => Promise<boolean>,
   ): Promise<Session> {
     const { core, partition } = await this.#createCore({
       // That of the source, which another program wrote, may be none.
@@ -302,9 +306,12 @@ class BackedStore implements SessionStore {
     });
     const { log } = core;
     try {
-      const batch: Uint8Array[] = [headerLine(core.header)];
-      for await (const line of lines) batch.push(line);
-      await log.append(batch, core.position as LogPosition);
+      const first = headerLine(core.header, log);
+      if (!(await inBytes?.(log, first))) {
+        const batch = [first];
+        for await (const line of lines) batch.push(line);
+        await log.append(batch, core.position as LogPosition);
+      }
     } finally {
       await log.close();
     }

@@ -12,7 +12,7 @@ import type { CheckedUserMessage } from "./check.js";
  * @throws SessileError what the store throws
  * @example
  * ```ts
- * const checked = readFrame(body);
+ * const checked = checkFrame(json);
  * if (checked.kind === "userMessage") await session.appendMessage(await receiveMessage(checked, { blobs }));
  * ```
  */

@@ -113,8 +113,7 @@ export const tetherFrameSchema: z.ZodType<TetherFrame> = z.union([
  * @see https://github.com/modelcontextprotocol/typescript-sdk version 1.32, `McpServer.registerTool` (read 2026-11-22)
  * @example
  * ```ts
- * const { instance, session_id } = tetherSendInput.parse({ instance: "agent-1", text: "Hello" });
- * session_id; // "default"
+ * tetherSendInput.parse({ instance: "agent-1", text: "Hello" }).session_id; // "default"
  * ```
  */
 export const tetherSendInput = z.looseObject({

@@ -38,11 +38,11 @@ const wire = (bytes: Uint8Array, media_type = "image/png") => ({
 
 /** The base64 of the images that the model was sent last, oldest first. */
 function imagesSent(): readonly string[] {
-  const blocks = (provider.requests.at(-1)?.messages ?? []).flatMap(({ content }) => content);
+  const blocks = (provider.requests.at(-1)?.messages ?? []).flatMap(({ content }) =>
+    typeof content === "string" ? [] : content,
+  );
   return blocks.flatMap((block) =>
-    typeof block !== "string" && block.type === "image" && block.source.type === "base64"
-      ? [block.source.data]
-      : [],
+    block.type === "image" && block.source.type === "base64" ? [block.source.data] : [],
   );
 }
 
@@ -258,45 +258,6 @@ describe.each<Over>(["stdio", "http"])("an MCP host over %s", (over) => {
     }
     // It is still there.
     expect((await ask(host.client, { text: "What is attached?" })).text).toBe("Nothing that I can see.");
-  });
-
-  it("refuses calls that make no sense with the place of what is wrong", { timeout }, async () => {
-    const wrong = async (name: string, args: object) => {
-      const result = await call(host.client, name, args);
-      return [result.isError, jsonOf(result).code, jsonOf(result).message];
-    };
-    const invalid = (words: string) => [true, "INVALID_MESSAGE", words];
-    expect(await wrong("tether_send", {})).toEqual(invalid("text: expected a string"));
-    expect(await wrong("tether_send", { instance: "other", text: "" })).toEqual(
-      invalid("instance: expected agent"),
-    );
-    expect(await wrong("tether_read", { instance: "__proto__" })).toEqual(
-      invalid("instance: expected agent"),
-    );
-    expect(await wrong("tether_read", { after_seq: -1 })).toEqual(
-      invalid("after_seq: expected an integer from 0 to 9007199254740991"),
-    );
-    expect(await wrong("tether_read", { wait_ms: 1e9 })).toEqual(
-      invalid("wait_ms: expected an integer from 0 to 30000"),
-    );
-    expect(await wrong("tether_read", { types: "all" })).toEqual(
-      invalid("types: expected an array of strings"),
-    );
-    expect(await wrong("tether_delete", {})).toEqual(invalid("name: expected tether_send or tether_read"));
-  });
-
-  it("waits no longer than it is told, and a wait can be taken back", { timeout }, async () => {
-    const session = { session_id: "nobody" };
-    const empty = await call(host.client, "tether_read", { ...session, wait_ms: 50 });
-    expect(jsonOf(empty)).toMatchObject({ frames: [], missed: 0 });
-    const taken = new AbortController();
-    const args = { instance: "agent", ...session, wait_ms: 30_000 };
-    const waiting = host.client.callTool({ name: "tether_read", arguments: args }, undefined, {
-      signal: taken.signal,
-    });
-    setTimeout(() => taken.abort(), 50);
-    await expect(waiting).rejects.toThrow();
-    expect(jsonOf(await call(host.client, "tether_read", session)).frames).toEqual([]);
   });
 
   it("keeps the lines of sessions far below what a scanner of 256 KB takes", { timeout }, async () => {

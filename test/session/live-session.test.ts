@@ -3,9 +3,11 @@ import { userMessage } from "../../src/content/index.js";
 import { SessileError } from "../../src/errors/index.js";
 import type { SessionBackend } from "../../src/session/backend.js";
 import type { EntryDraft } from "../../src/session/entries.js";
+import type { LiveSession } from "../../src/session/live-session.js";
 import { memoryBackend } from "../../src/session/memory.js";
 import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
 import { sessionStore } from "../../src/session/store.js";
+import { storedLines } from "../../src/session/stored-lines.js";
 import type { Session } from "../../src/session/types.js";
 import { SimulatedDisk } from "../support/simulated-disk.js";
 import { gate, hookedBackend, type LogHooks } from "./hooked-backend.js";
@@ -27,10 +29,8 @@ async function setting() {
 /** Entry types in the order of the file. */
 async function types(session: Session): Promise<string[]> {
   const found: string[] = [];
-  for await (const line of (
-    session as unknown as { lines(): AsyncIterable<{ bytes: Uint8Array }> }
-  ).lines()) {
-    found.push(JSON.parse(new TextDecoder().decode(line.bytes)).type);
+  for await (const { bytes } of storedLines((session as LiveSession).source.log)) {
+    found.push(JSON.parse(new TextDecoder().decode(bytes)).type);
   }
   return found;
 }

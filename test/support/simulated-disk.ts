@@ -80,7 +80,7 @@ export class SimulatedDisk implements Disk {
   /** What each change's time is; a millisecond a change. A clock that stands makes times of no use, as coarse ones are. */
   clock: () => number;
   /** Counts what was done, for tests of how little is. */
-  readonly counts = { sync: 0, syncDirectory: 0, open: 0, write: 0 };
+  readonly counts = { sync: 0, syncDirectory: 0, open: 0, write: 0, clone: 0 };
   #root: DirectoryNode = directoryNode(1, 0);
   #nextIno = 2;
   #failures: { readonly operation: Operation; readonly errno: string; readonly path: PathTest }[] = [];
@@ -265,6 +265,31 @@ export class SimulatedDisk implements Disk {
     this.#fail("unlink", path);
     if (this.#at(path) === undefined) return false;
     this.#rename(path, { remove: [posix.basename(path)] });
+    return true;
+  }
+
+  async clone(from: string, to: string, first: Uint8Array, size: number): Promise<boolean> {
+    await this.#gate;
+    this.#fail("clone", to);
+    const source = this.#at(from);
+    if (source?.kind !== "file") throw systemError("ENOENT", "copyfile", from);
+    const { bytes } = source;
+    const copy = this.open(to, "create");
+    if (copy === undefined) throw systemError("EEXIST", "copyfile", to);
+    this.counts.clone++;
+    const node = this.#at(to) as FileNode;
+    const put = (change: FileChange) => {
+      node.pending.push(change);
+      node.bytes =
+        "bytes" in change ? written(node.bytes, change.at, change.bytes) : resized(node.bytes, change.size);
+      this.#touch(node);
+      this.#changed(to);
+    };
+    if (bytes.length > this.capacityBytes - this.usedBytes) throw systemError("ENOSPC", "copyfile", to);
+    put({ at: 0, bytes });
+    if (bytes.length < size) return false;
+    put({ at: 0, bytes: first });
+    put({ size });
     return true;
   }
 
@@ -501,6 +526,7 @@ export type Operation =
   | "link"
   | "unlink"
   | "append"
+  | "clone"
   | "read"
   | "truncate"
   | "sync"

@@ -1,4 +1,5 @@
 import * as fs from "node:fs";
+import { assertTaken } from "../../internal/lost-bytes.js";
 import { errnoOf } from "../../internal/storage-error.js";
 
 /**
@@ -23,6 +24,11 @@ export interface Disk {
   link(from: string, to: string): boolean;
   /** Whether it was there. */
   unlink(path: string): boolean;
+  /**
+   * Makes a file of another's bytes up to `size`, its first ones replaced, which shares the rest with it where the file
+   * system can. Not synced. False where the other has fewer bytes; what was made is left for the caller to remove.
+   */
+  clone(from: string, to: string, first: Uint8Array, size: number): Promise<boolean>;
   /** Sets the time of modification to now. */
   touch(path: string): void;
   /** Makes names in a directory last. */
@@ -107,6 +113,22 @@ export const nodeDisk: Disk = {
         return true;
       }) ?? false
     );
+  },
+  async clone(from, to, first, size) {
+    const { COPYFILE_EXCL, COPYFILE_FICLONE } = fs.constants;
+    await fs.promises.copyFile(from, to, COPYFILE_EXCL | COPYFILE_FICLONE);
+    // It has the mode of the other, by which it may not even be writable.
+    await fs.promises.chmod(to, 0o600);
+    const handle = await fs.promises.open(to, "r+");
+    try {
+      if ((await handle.stat()).size < size) return false;
+      const { bytesWritten } = await handle.write(first, 0, first.length, 0);
+      assertTaken(bytesWritten, first.length);
+      await handle.truncate(size);
+      return true;
+    } finally {
+      await handle.close();
+    }
   },
   touch(path) {
     const now = new Date();

@@ -4,12 +4,13 @@ import { concatBytes } from "../../internal/bytes.js";
 import { assertTaken } from "../../internal/lost-bytes.js";
 import { errnoOf, storageError } from "../../internal/storage-error.js";
 import type { LinePlace, LogAppend, LogBatch, LogPosition, SessionLog } from "../backend.js";
+import { type CopySource, copyLines } from "./copy-lines.js";
 import type { DiskFile } from "./disk.js";
 import type { FileLock } from "./lock.js";
 import { gone, LogEnd, type LogEndOptions, regular, stamp, type Written } from "./log-end.js";
 import { LogWatch } from "./log-watch.js";
 import { nodePlatform } from "./platform.js";
-import { absentPosition, isSameFile, parsePosition } from "./position.js";
+import { absentPosition, isSameFile, offsetOf, parsePosition } from "./position.js";
 import { readLines } from "./read-lines.js";
 import { readPlaces } from "./read-places.js";
 import { type SavedTail, saveRange } from "./tail.js";
@@ -156,6 +157,20 @@ export class FileLog implements SessionLog {
     }
   }
 
+  async copy(from: SessionLog, first: Uint8Array, to: LogPosition, last?: LinePlace): Promise<boolean> {
+    const file = from instanceof FileLog ? from.#reading : undefined;
+    const whole = file && offsetOf(file, file.stat(), to);
+    const end = whole && last ? last.at + last.length + 1 : whole;
+    if (file === undefined || end === undefined) return false;
+    const source = { file, path: from.location ?? "", end };
+    try {
+      this.#end.makeDirectory();
+      return await this.#options.lock.with(() => this.#copyLines(source, first));
+    } catch (error) {
+      throw this.#failure("copy to", error, absentPosition);
+    }
+  }
+
   changed(signal: AbortSignal): Promise<void> {
     return this.#watch.changed(signal);
   }
@@ -176,6 +191,20 @@ export class FileLog implements SessionLog {
     const written = await this.#end.write(handle, bytes, created);
     if (created) await this.#staysAlone();
     return appended(written, lines);
+  }
+
+  async #copyLines(source: CopySource, first: Uint8Array): Promise<boolean> {
+    const { disk, path, refuseTaken } = this.#options;
+    await refuseTaken?.();
+    const temporary = `${path}.tmp-${crypto.randomUUID()}`;
+    try {
+      if (!(await copyLines(disk, source, temporary, first))) return false;
+      await this.#end.takeFrom(temporary);
+    } finally {
+      disk.unlink(temporary);
+    }
+    await this.#staysAlone();
+    return true;
   }
 
   /** Two programs may make files for one id in the same moment. Whoever sees the other then takes its own back. */

@@ -6,6 +6,7 @@ import type { Disk, DiskFile, FileStat } from "./disk.js";
 import type { LastingNames } from "./lasting-names.js";
 import { absentPosition, markedBytes, markOf, printPosition } from "./position.js";
 import { mendTail, type SavedTail } from "./tail.js";
+import { takeName } from "./take-name.js";
 
 /** What the writing end of a log file needs. */
 export interface LogEndOptions {
@@ -78,14 +79,27 @@ export class LogEnd {
 
   /** Makes the file, which must not be there. */
   create(): DiskFile {
-    const { disk, path, id } = this.#options;
+    const { disk, path } = this.#options;
     const handle = disk.open(path, "create");
-    if (handle === undefined) {
-      throw new SessileError("SESSION_EXISTS", `there is a session ${id} already`, { details: { id } });
-    }
+    if (handle === undefined) throw this.#exists();
     const { dev, ino } = handle.stat();
     this.#file = { handle, dev, ino };
     return handle;
+  }
+
+  /** Makes the file out of one that is whole, and makes it last under its own name. */
+  async takeFrom(temporary: string): Promise<void> {
+    const { disk, path, durability, names } = this.#options;
+    const isToLast = durability === "disk";
+    if (isToLast) await syncFile(disk, temporary);
+    if (!takeName(disk, temporary, path)) throw this.#exists();
+    if (!isToLast) return;
+    try {
+      await names.sync(dirname(path));
+    } catch (error) {
+      disk.unlink(path);
+      throw error;
+    }
   }
 
   /**
@@ -256,6 +270,11 @@ export class LogEnd {
     return start + at;
   }
 
+  #exists(): SessileError {
+    const { id } = this.#options;
+    return new SessileError("SESSION_EXISTS", `there is a session ${id} already`, { details: { id } });
+  }
+
   #poisoned(reason: string, cause: unknown): SessileError {
     const { id } = this.#options;
     const message = `session ${id} must be opened again: ${reason}`;
@@ -290,6 +309,15 @@ function positionAt(handle: DiskFile, { dev, ino, size }: FileStat): LogPosition
   const tail = new Uint8Array(Math.min(size, 2 * markedBytes));
   const count = handle.readNow(tail, size - tail.length);
   return printPosition({ dev, ino, size, mark: markOf(tail.subarray(0, count)) });
+}
+
+async function syncFile(disk: Disk, path: string): Promise<void> {
+  const file = disk.open(path, "append");
+  try {
+    await file?.sync();
+  } finally {
+    file?.close();
+  }
 }
 
 function endsWhole(handle: DiskFile): boolean {

@@ -16,6 +16,7 @@ import { idOfFileName } from "./layout.js";
 import type { OrphanPlacing } from "./lost-parents.js";
 import { SalvagedLines, type SalvagedPlace } from "./salvaged-lines.js";
 import { type SessionScan, scanWithJoined, withFile } from "./scan.js";
+import { takeName } from "./take-name.js";
 
 /** Options of {@link salvageSession}. */
 export interface SalvageOptions {
@@ -194,25 +195,11 @@ async function writeNew(disk: Disk, path: string, batches: AsyncIterable<Uint8Ar
     } finally {
       file.close();
     }
-    takeName(disk, temporary, path);
+    if (!takeName(disk, temporary, path)) throw taken(path);
   } finally {
     disk.unlink(temporary);
   }
   await disk.syncDirectory(dirname(path));
-}
-
-/** A second name and not a new one, since renaming would replace what has it. */
-function takeName(disk: Disk, temporary: string, path: string): void {
-  let linked: boolean;
-  try {
-    linked = disk.link(temporary, path);
-  } catch {
-    // No links here: then nothing keeps two programs from taking the name in the same moment.
-    refuseTaken(disk, path);
-    disk.rename(temporary, path);
-    return;
-  }
-  if (!linked) throw taken(path);
 }
 
 function refuseTaken(disk: Disk, path: string): void {

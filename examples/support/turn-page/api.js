@@ -1,0 +1,198 @@
+import { readEventStream } from "./event-stream.js";
+
+/**
+ * @typedef {object} Resource
+ * @property {string} resourceId
+ * @property {string} kind "image" for what has a thumbnail
+ * @property {string} [name]
+ * @property {string} mediaType
+ * @property {number} size bytes
+ * @property {number} [width]
+ * @property {number} [height]
+ * @property {string} blob
+ */
+
+/**
+ * @typedef {object} EntrySummary
+ * @property {string} id
+ * @property {string | null} parentId
+ * @property {string} type
+ * @property {"user" | "assistant" | "toolResult"} [role]
+ * @property {string} [text]
+ * @property {readonly { readonly name: string }[]} [calls]
+ * @property {readonly Resource[]} [resources]
+ * @property {string} [label]
+ */
+
+/**
+ * @typedef {object} SessionSummary
+ * @property {string} id
+ * @property {string} [name]
+ * @property {string | null} leafId
+ * @property {boolean} running
+ * @property {readonly EntrySummary[]} entries in the order of the file: a parent before its children
+ */
+
+/** @typedef {{ readonly name: string, readonly code: string, readonly reason: string }} Failure of an attachment */
+/** @typedef {{ readonly code: string, readonly message: string, readonly category?: string, readonly errors?: readonly Failure[] }} ErrorBody */
+/** @typedef {{ readonly path: string, readonly name: string, readonly mediaType: string, readonly kind: string, readonly size: number }} Upload */
+
+/**
+ * @typedef {(
+ *   | { readonly type: "entry", readonly entry: EntrySummary }
+ *   | { readonly type: "warning", readonly failed: readonly Failure[] }
+ *   | { readonly type: "delta", readonly text: string }
+ *   | { readonly type: "done", readonly leafId: string | null }
+ *   | { readonly type: "error", readonly error: ErrorBody }
+ * )} TurnEvent
+ */
+
+/** What the server refused, in its words. */
+export class Refused extends Error {
+  /** @override */
+  name = "Refused";
+
+  /**
+   * @param {number} status
+   * @param {ErrorBody} body
+   */
+  constructor(status, body) {
+    super(body.message);
+    this.status = status;
+    this.code = body.code;
+    this.errors = body.errors ?? [];
+  }
+}
+
+/** No answer came, or it broke off. */
+export class ConnectionLost extends Error {
+  /** @override */
+  name = "ConnectionLost";
+}
+
+/** @typedef {ReturnType<typeof connect>} Api */
+
+/**
+ * The server's interface, as functions.
+ *
+ * @param {string} token
+ */
+export function connect(token) {
+  /**
+   * @param {string} method
+   * @param {string} path
+   * @param {{ body?: Blob | string, signal?: AbortSignal }} [options] a string is JSON
+   */
+  async function call(method, path, { body, signal } = {}) {
+    const authorization = `Bearer ${token}`;
+    const type = typeof body === "string" ? "application/json" : "application/octet-stream";
+    const answer = await fetch(`/api/harness/${path}`, {
+      method,
+      headers: body === undefined ? { authorization } : { authorization, "content-type": type },
+      ...(body === undefined ? {} : { body }),
+      ...(signal === undefined ? {} : { signal }),
+    }).catch(lost);
+    if (answer.ok) return answer;
+    throw new Refused(answer.status, await errorOf(answer));
+  }
+
+  return {
+    /** @returns {Promise<SessionSummary>} */
+    session: async () => json(await call("GET", "session")),
+
+    /**
+     * @param {File} file
+     * @param {AbortSignal} signal
+     * @returns {Promise<Upload>}
+     */
+    upload: async (file, signal) =>
+      json(await call("POST", `files?name=${encodeURIComponent(file.name)}`, { body: file, signal })),
+
+    /**
+     * Begins a turn: resolves once the server took it.
+     *
+     * @param {string} message
+     * @param {readonly string[]} attachments paths of uploads
+     * @returns {Promise<AsyncGenerator<TurnEvent, void>>}
+     */
+    turn: async (message, attachments) =>
+      eventsOf(await call("POST", "turn", { body: JSON.stringify({ message, attachments }) })),
+
+    stop: async () => void (await call("DELETE", "turn")),
+
+    /**
+     * Makes an entry the one that the next message follows; null stands before the first.
+     *
+     * @param {string | null} entryId
+     */
+    moveTo: async (entryId) => void (await call("POST", "leaf", { body: JSON.stringify({ entryId }) })),
+
+    /** @param {string} ref such as `sha256:…` */
+    blob: async (ref) => (await call("GET", `blobs/${ref}`)).blob().catch(lost),
+  };
+}
+
+/**
+ * @param {Response} answer
+ * @returns {AsyncGenerator<TurnEvent, void>}
+ */
+async function* eventsOf(answer) {
+  let ended = false;
+  const events = readEventStream(piecesOf(answer));
+  for await (const { event, data } of events) {
+    const value = JSON.parse(data);
+    if (event === "entry") yield { type: event, entry: value };
+    if (event === "warning") yield { type: event, failed: value.failed };
+    if (event === "delta") yield { type: event, text: value.text };
+    if (event === "done") yield { type: event, leafId: value.leafId };
+    if (event === "error") yield { type: event, error: value.error };
+    ended ||= event === "done" || event === "error";
+  }
+  if (!ended) throw new ConnectionLost("the reply broke off");
+}
+
+/**
+ * Not every browser iterates over a body.
+ *
+ * @param {Response} answer
+ * @returns {AsyncGenerator<Uint8Array, void>}
+ */
+async function* piecesOf(answer) {
+  const reader = answer.body?.getReader();
+  if (reader === undefined) return;
+  try {
+    for (;;) {
+      const { done, value } = await reader.read().catch(lost);
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    reader.cancel().catch(() => {});
+  }
+}
+
+/** @param {Response} answer */
+function json(answer) {
+  return answer.json().catch(lost);
+}
+
+/**
+ * @param {Response} answer
+ * @returns {Promise<ErrorBody>}
+ */
+async function errorOf(answer) {
+  try {
+    return (await answer.json()).error;
+  } catch {
+    return { code: "UNKNOWN", message: `the server answered ${answer.status}` };
+  }
+}
+
+/**
+ * @param {unknown} cause
+ * @returns {never}
+ */
+function lost(cause) {
+  if (cause instanceof DOMException && cause.name === "AbortError") throw cause;
+  throw new ConnectionLost("the server does not answer", { cause });
+}

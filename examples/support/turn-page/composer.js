@@ -1,0 +1,171 @@
+import { byId } from "./element.js";
+import { Pending } from "./pending.js";
+
+/** @import { Api } from "./api.js" */
+
+/** A drop, a paste or a choice of more files than this is a mistake. */
+const maxFiles = 32;
+
+/** The message that is being written, and what goes along with it. */
+export class Composer {
+  #form = byId("composer", HTMLFormElement);
+  #text = byId("text", HTMLTextAreaElement);
+  #list = byId("attachments", HTMLUListElement);
+  #send = byId("send", HTMLButtonElement);
+  #stop = byId("stop", HTMLButtonElement);
+  #api;
+  #onSend;
+  #onNotice;
+  /** @type {Pending[]} */
+  #pending = [];
+  #running = false;
+  #sending = false;
+
+  /**
+   * @param {Api} api
+   * @param {object} on
+   * @param {(text: string, paths: readonly string[]) => Promise<boolean>} on.send resolves to whether the server took it
+   * @param {() => void} on.stop
+   * @param {(words: string) => void} on.notice
+   */
+  constructor(api, on) {
+    this.#api = api;
+    this.#onSend = on.send;
+    this.#onNotice = on.notice;
+    const files = byId("files", HTMLInputElement);
+    byId("attach", HTMLButtonElement).addEventListener("click", () => files.click());
+    files.addEventListener("change", () => {
+      this.add(Array.from(files.files ?? []));
+      files.value = "";
+    });
+    this.#stop.addEventListener("click", on.stop);
+    this.#form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      void this.#submit();
+    });
+    this.#text.addEventListener("keydown", (event) => {
+      // While an input method composes, Enter takes its word and sends nothing.
+      if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+      event.preventDefault();
+      void this.#submit();
+    });
+    this.#text.addEventListener("input", () => this.#update());
+    this.#listenForFiles();
+    this.#update();
+  }
+
+  /** Pasted anywhere, dropped anywhere. */
+  #listenForFiles() {
+    const drop = byId("drop", HTMLDivElement);
+    document.addEventListener("paste", (event) => {
+      const files = Array.from(event.clipboardData?.files ?? []);
+      if (files.length === 0) return;
+      this.add(files);
+      // What was copied as text as well goes on into the message.
+      if (event.clipboardData?.getData("text/plain") === "") event.preventDefault();
+      this.focus();
+    });
+    document.addEventListener("dragover", (event) => {
+      if (!event.dataTransfer?.types.includes("Files")) return;
+      event.preventDefault();
+      drop.hidden = false;
+    });
+    document.addEventListener("dragleave", ({ relatedTarget }) => {
+      if (relatedTarget === null) drop.hidden = true;
+    });
+    document.addEventListener("drop", (event) => {
+      drop.hidden = true;
+      if (!event.dataTransfer?.types.includes("Files")) return;
+      event.preventDefault();
+      const items = Array.from(event.dataTransfer.items).filter(({ kind }) => kind === "file");
+      // Only now can be asked what is a folder: after this event the list is empty.
+      const folders = items.map((item) => item.webkitGetAsEntry?.()?.isDirectory === true);
+      this.add(Array.from(event.dataTransfer.files), folders);
+      this.focus();
+    });
+  }
+
+  /**
+   * @param {readonly File[]} files
+   * @param {readonly boolean[]} [folders] which of them are folders
+   */
+  add(files, folders = []) {
+    const room = Math.max(0, maxFiles - this.#pending.length);
+    if (files.length > room)
+      this.#onNotice(`At most ${maxFiles} files go with a message; the others were left out.`);
+    for (const [at, file] of files.slice(0, room).entries()) {
+      const remove = (/** @type {Pending} */ pending) => this.#remove(pending);
+      const pending = new Pending(file, this.#api, { remove, isFolder: folders[at] === true });
+      this.#pending.push(pending);
+      this.#list.append(pending.item);
+      void pending.uploaded.then(() => this.#update());
+    }
+    this.#update();
+  }
+
+  /** @param {Pending} pending */
+  #remove(pending) {
+    const at = this.#pending.indexOf(pending);
+    if (at === -1) return;
+    this.#pending.splice(at, 1);
+    pending.close();
+    pending.item.remove();
+    // Who removes with the keyboard is not thrown to the top of the page.
+    const next = this.#pending[Math.min(at, this.#pending.length - 1)];
+    (next?.item.querySelector("button") ?? this.#text).focus();
+    this.#update();
+  }
+
+  async #submit() {
+    if (this.#running || this.#sending) return;
+    const byButton = document.activeElement === this.#send;
+    this.#sending = true;
+    this.#update();
+    await Promise.all(this.#pending.map(({ uploaded }) => uploaded));
+    // What comes from here on is for the message after this one.
+    const settled = [...this.#pending];
+    const ready = settled.filter(({ state }) => state === "ready");
+    const text = this.#text.value;
+    const isTaken =
+      (text.trim() !== "" || ready.length > 0) &&
+      (await this.#onSend(
+        text,
+        ready.map(({ path }) => path),
+      ));
+    this.#sending = false;
+    if (isTaken) this.#clear(settled);
+    this.#update();
+    if (byButton) this.focus();
+  }
+
+  /** @param {readonly Pending[]} settled what became of these is known */
+  #clear(settled) {
+    for (const pending of settled) {
+      pending.close();
+      pending.item.remove();
+    }
+    this.#pending = this.#pending.filter((pending) => !settled.includes(pending));
+    this.#text.value = "";
+  }
+
+  /** @param {boolean} running whether a reply is being written, which is to end first */
+  setRunning(running) {
+    const hadFocus = document.activeElement === this.#stop;
+    this.#running = running;
+    this.#update();
+    if (hadFocus && !running) this.focus();
+  }
+
+  focus() {
+    this.#text.focus();
+  }
+
+  #update() {
+    const sendable = this.#pending.some(({ state }) => state !== "refused") || this.#text.value.trim() !== "";
+    this.#send.disabled = this.#running || this.#sending || !sendable;
+    this.#stop.hidden = !this.#running;
+    this.#text.readOnly = this.#sending;
+    this.#list.hidden = this.#pending.length === 0;
+    this.#form.classList.toggle("running", this.#running);
+  }
+}

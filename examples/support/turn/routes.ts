@@ -1,0 +1,120 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { isBlobRef } from "sessile/blobs";
+import { commonHeaders, sendJson } from "./answer.js";
+import { HttpFailure } from "./http-failure.js";
+import { postTurn, type TurnPlaces } from "./post-turn.js";
+import { bodyOf, readJson } from "./read-body.js";
+import { pathOf } from "./request-path.js";
+import { notFound, type SendBlob } from "./send-blob.js";
+import type { ServedSession } from "./served-session.js";
+import { asEntryId, asTurnRequest } from "./turn-request.js";
+import type { Uploads } from "./uploads.js";
+
+/** What the routes need. */
+export interface RoutePlaces extends TurnPlaces {
+  readonly uploads: Uploads;
+  readonly sendBlob: SendBlob;
+}
+
+/** Answers a request whose sender is known. */
+export type Route = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  places: RoutePlaces,
+) => Promise<void> | void;
+
+/** Methods by path. */
+const routes: Readonly<Record<string, Readonly<Record<string, Route>>>> = {
+  "/api/harness/turn": {
+    async POST(request, response, places) {
+      const { served, limits } = places;
+      // Before a body is read that would be for nothing.
+      served.mustRest();
+      const body = await readJson(request, limits.bodyBytes);
+      await postTurn(response, asTurnRequest(body, limits.attachments), places);
+    },
+    DELETE(_request, response, { served }) {
+      if (!served.abort()) {
+        throw new HttpFailure(404, { code: "NO_TURN", message: "no turn is running" });
+      }
+      sendJson(response, 202, {});
+    },
+  },
+  "/api/harness/files": {
+    async POST(request, response, { uploads, limits }) {
+      const body = bodyOf(request, limits.uploadBytes);
+      sendJson(response, 201, await uploads.receive(nameIn(request), body));
+    },
+  },
+  "/api/harness/session": {
+    async GET(_request, response, { served }) {
+      const type = "application/json; charset=utf-8";
+      response.writeHead(200, { ...commonHeaders, "content-type": type });
+      await pipeline(Readable.from(sessionJson(served)), response);
+    },
+  },
+  "/api/harness/leaf": {
+    async POST(request, response, { served, limits }) {
+      await served.moveTo(asEntryId(await readJson(request, limits.bodyBytes)));
+      sendJson(response, 200, { leafId: served.session.leafId });
+    },
+  },
+};
+
+const blobPath = "/api/harness/blobs/";
+
+const blobRoutes: Readonly<Record<string, Route>> = {
+  async GET(request, response, { served, sendBlob }) {
+    const ref = pathOf(request).slice(blobPath.length);
+    if (!isBlobRef(ref) || !(await served.names(ref))) throw notFound();
+    await sendBlob(response, ref);
+  },
+};
+
+/**
+ * The route of a request.
+ *
+ * @throws HttpFailure 404 and 405
+ */
+export function routeOf(request: IncomingMessage): Route {
+  const path = pathOf(request);
+  const methods = path.startsWith(blobPath)
+    ? blobRoutes
+    : Object.hasOwn(routes, path)
+      ? routes[path]
+      : undefined;
+  if (methods === undefined) {
+    throw new HttpFailure(404, { code: "NOT_FOUND", message: "there is no such address" });
+  }
+  const { method = "" } = request;
+  const route = Object.hasOwn(methods, method) ? methods[method] : undefined;
+  if (route !== undefined) return route;
+  const allow = Object.keys(methods).join(", ");
+  throw new HttpFailure(405, { code: "METHOD_NOT_ALLOWED", message: `expected ${allow}` }, { allow });
+}
+
+/** The name that a file is uploaded with. */
+function nameIn({ url = "" }: IncomingMessage): string {
+  const pair = (url.split("?")[1] ?? "").split("&").find((part) => part.startsWith("name="));
+  try {
+    return decodeURIComponent((pair ?? "").slice("name=".length).replaceAll("+", " "));
+  } catch {
+    throw new HttpFailure(400, { code: "INVALID_NAME", message: "name: expected UTF-8, percent-encoded" });
+  }
+}
+
+/** One entry at a time, as fast as the client takes them. */
+async function* sessionJson(served: ServedSession): AsyncGenerator<string> {
+  const { session, running } = served;
+  const { name } = session.info;
+  const head = { id: session.id, ...(name === undefined ? {} : { name }), leafId: session.leafId, running };
+  yield `${JSON.stringify(head).slice(0, -1)},"entries":[`;
+  let separator = "";
+  for await (const summary of served.summaries()) {
+    yield `${separator}${JSON.stringify(summary)}`;
+    separator = ",";
+  }
+  yield "]}";
+}

@@ -1,0 +1,137 @@
+import type { BlobRef } from "sessile/content";
+import type { Session, SessionEntry, SessionStore, UnknownEntry } from "sessile/session";
+import { type EntrySummary, storedResources, summaryOf } from "./entry-summary.js";
+import { HttpFailure } from "./http-failure.js";
+
+/** A turn that runs. */
+export interface RunningTurn {
+  readonly signal: AbortSignal;
+  /** Another may begin from now on. */
+  end(): void;
+}
+
+/** The session of the server, one turn at a time. */
+export class ServedSession implements AsyncDisposable {
+  readonly session: Session;
+  #running: { readonly abort: AbortController; readonly ended: Promise<void> } | undefined;
+  #blobs: Promise<Set<BlobRef>> | undefined;
+
+  constructor(session: Session) {
+    this.session = session;
+  }
+
+  /** The latest session of the store, or a new one. */
+  static async open(sessions: SessionStore, cwd: string): Promise<ServedSession> {
+    const latest = await sessions.latest();
+    return new ServedSession(
+      latest === undefined
+        ? await sessions.create({ cwd })
+        : await sessions.open(latest.id, { mode: "write" }),
+    );
+  }
+
+  get running(): boolean {
+    return this.#running !== undefined;
+  }
+
+  /**
+   * Throws while a turn runs.
+   *
+   * @throws HttpFailure 409
+   */
+  mustRest(): void {
+    if (this.#running === undefined) return;
+    throw new HttpFailure(409, { code: "TURN_RUNNING", message: "a turn is running" });
+  }
+
+  /**
+   * Begins a turn, which nothing but an abort, its time or `end` ends.
+   *
+   * @throws HttpFailure 409 while another runs
+   */
+  begin(turnMs: number): RunningTurn {
+    this.mustRest();
+    const abort = new AbortController();
+    let ended = () => {};
+    const done = new Promise<void>((resolve) => {
+      ended = resolve;
+    });
+    const timer = setTimeout(() => abort.abort(tooLong(turnMs)), turnMs);
+    const running = { abort, ended: done };
+    this.#running = running;
+    return {
+      signal: abort.signal,
+      end: () => {
+        clearTimeout(timer);
+        // Called twice, it does not end the one that has begun since.
+        if (this.#running === running) this.#running = undefined;
+        ended();
+      },
+    };
+  }
+
+  /** Aborts the turn that runs; false where none does. */
+  abort(): boolean {
+    this.#running?.abort.abort(aborted());
+    return this.#running !== undefined;
+  }
+
+  /**
+   * Moves the tip, for good.
+   *
+   * @throws SessileError ENTRY_NOT_FOUND; HttpFailure 409 while a turn runs
+   */
+  async moveTo(entryId: string | null): Promise<void> {
+    this.mustRest();
+    this.session.branch(entryId);
+    await this.session.flush();
+  }
+
+  /** Entries one by one, parents before what follows them: a long session is never held whole. */
+  async *summaries(): AsyncGenerator<EntrySummary> {
+    for (const { node } of this.session.tree.walk()) {
+      yield summaryOf(this.session, node, await this.session.entry(node.id));
+    }
+  }
+
+  /** Whether an entry of this session names a blob: others in the store are none of its business. */
+  async names(ref: BlobRef): Promise<boolean> {
+    this.#blobs ??= this.#readBlobs().catch((error: unknown) => {
+      this.#blobs = undefined;
+      throw error;
+    });
+    return (await this.#blobs).has(ref);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const running = this.#running;
+    running?.abort.abort(aborted());
+    await running?.ended;
+    await this.session.close();
+  }
+
+  async #readBlobs(): Promise<Set<BlobRef>> {
+    const refs = new Set<BlobRef>();
+    const add = (entry: SessionEntry | UnknownEntry | undefined) => {
+      if (entry?.type !== "message") return;
+      for (const { blob } of storedResources(entry.message)) refs.add(blob);
+    };
+    // First, so that what is written meanwhile is not missed.
+    const forget = this.session.on("entry", ({ entry }) => add(entry));
+    try {
+      for (const { node } of this.session.tree.walk()) add(await this.session.entry(node.id));
+    } catch (error) {
+      forget();
+      throw error;
+    }
+    return refs;
+  }
+}
+
+function aborted(): HttpFailure {
+  return new HttpFailure(409, { code: "ABORTED", message: "the turn was aborted" });
+}
+
+function tooLong(turnMs: number): HttpFailure {
+  return new HttpFailure(504, { code: "TIMED_OUT", message: `the turn took longer than ${turnMs} ms` });
+}

@@ -1,0 +1,63 @@
+import type Anthropic from "@anthropic-ai/sdk";
+import { resourcesIn, viewResource } from "sessile/attachments";
+import type { BlobStore } from "sessile/blobs";
+import { type ToolCall, toolResult } from "sessile/content";
+import type { EntryDraft, Session } from "sessile/session";
+import { failedResult } from "../tools.js";
+
+/** What a tool of a turn works with. */
+export interface TurnToolPlaces {
+  readonly session: Session;
+  readonly blobs: Pick<BlobStore, "get">;
+  readonly signal: AbortSignal;
+}
+
+/** Runs one call, and gives what is to be appended: its result last. */
+export type TurnTool = (call: ToolCall, places: TurnToolPlaces) => Promise<readonly EntryDraft[]>;
+
+/** Tools by name. */
+export type TurnTools = ReadonlyMap<string, TurnTool>;
+
+/** The one tool that a model needs where attachments are sent once: to look at one again. */
+export const viewingTools: TurnTools = new Map([["view_resource", view]]);
+
+/** The tools as a model is told of them. */
+export const viewingToolDeclarations: readonly Anthropic.Tool[] = [
+  {
+    name: "view_resource",
+    description: "Shows an attachment of this session again, by its id.",
+    input_schema: {
+      type: "object",
+      properties: { resourceId: { type: "string" } },
+      required: ["resourceId"],
+    },
+  },
+];
+
+async function view(
+  call: ToolCall,
+  { session, blobs, signal }: TurnToolPlaces,
+): Promise<readonly EntryDraft[]> {
+  const { resourceId } = (call.arguments ?? {}) as { readonly resourceId?: unknown };
+  const known = resourcesIn(await session.context());
+  const { ok, parts, draft } = await viewResource(String(resourceId), known, { blobs, signal });
+  const message = { ...toolResult(call, ...parts), isError: !ok };
+  return [...(draft === undefined ? [] : [draft]), { type: "message", message }];
+}
+
+/** Runs a call. What goes wrong is a result too: the model is to see it. */
+export async function runTurnTool(
+  tools: TurnTools,
+  call: ToolCall,
+  places: TurnToolPlaces,
+): Promise<readonly EntryDraft[]> {
+  try {
+    const tool = tools.get(call.name);
+    if (tool === undefined) throw new Error(`there is no tool ${call.name}`);
+    return await tool(call, places);
+  } catch (error) {
+    places.signal.throwIfAborted();
+    const text = error instanceof Error ? error.message : String(error);
+    return [{ type: "message", message: failedResult(call, text) }];
+  }
+}

@@ -1,0 +1,94 @@
+import { assertTaken } from "../../internal/lost-bytes.js";
+import type { Disk, DiskFile } from "./disk.js";
+
+/** A file to be copied. */
+export interface CopySource {
+  readonly file: DiskFile;
+  /** Where it was found; another file may have that name by now. */
+  readonly path: string;
+  /** Where the wanted lines end. */
+  readonly end: number;
+}
+
+const chunkBytes = 1 << 20;
+
+/**
+ * Makes a file of another's lines up to an offset, `first` in the place of the first of them. Where that fits into the
+ * other's first line and most of the file is wanted, the file is cloned: a file system with copy-on-write then shares its
+ * blocks, and others copy in the kernel. Not synced. False where the other file has lost some of these lines; what was
+ * made is to be removed then, and where it throws.
+ */
+export async function copyLines(
+  disk: Disk,
+  { file, path, end }: CopySource,
+  to: string,
+  first: Uint8Array,
+): Promise<boolean> {
+  const room = await firstLineLength(file);
+  if (room === 0 || room > end) return false;
+  const fitted = fittedInto(first, room);
+  if (fitted !== undefined && 2 * end >= file.stat().size && isStill(disk, file, path)) {
+    if ((await disk.clone(path, to, fitted, end)) && isStill(disk, file, path)) return true;
+    disk.unlink(to);
+  }
+  return copyThrough(disk, file, room, end, to, first);
+}
+
+/** A line with so many spaces before its line feed that it is as long as this; undefined where it is longer. */
+function fittedInto(line: Uint8Array, length: number): Uint8Array | undefined {
+  let end = line.length - 1;
+  while (end > 0 && line[end - 1] === 0x20) end--;
+  if (end >= length) return undefined;
+  const fitted = new Uint8Array(length).fill(0x20);
+  fitted.set(line.subarray(0, end));
+  fitted[length - 1] = 10;
+  return fitted;
+}
+
+/** With its line feed; 0 where there is none. */
+async function firstLineLength(file: DiskFile): Promise<number> {
+  const bytes = new Uint8Array(4096);
+  for (let at = 0; ; ) {
+    const count = await file.read(bytes, at);
+    const feed = bytes.subarray(0, count).indexOf(10);
+    if (feed >= 0) return at + feed + 1;
+    if (count === 0) return 0;
+    at += count;
+  }
+}
+
+function isStill(disk: Disk, file: DiskFile, path: string): boolean {
+  const { dev, ino } = file.stat();
+  const named = disk.stat(path);
+  return named?.dev === dev && named.ino === ino;
+}
+
+async function copyThrough(
+  disk: Disk,
+  file: DiskFile,
+  start: number,
+  end: number,
+  to: string,
+  first: Uint8Array,
+): Promise<boolean> {
+  const copy = disk.open(to, "create");
+  if (copy === undefined) throw new Error(`${to} is there already`);
+  try {
+    appendAll(copy, first);
+    const chunk = new Uint8Array(Math.min(chunkBytes, end - start));
+    for (let at = start; at < end; ) {
+      const count = await file.read(chunk.subarray(0, end - at), at);
+      if (count === 0) return false;
+      appendAll(copy, chunk.subarray(0, count));
+      at += count;
+    }
+    assertTaken(copy.stat().size, first.length + end - start);
+    return true;
+  } finally {
+    copy.close();
+  }
+}
+
+function appendAll(file: DiskFile, bytes: Uint8Array): void {
+  for (let done = 0; done < bytes.length; ) done += file.append(bytes.subarray(done));
+}

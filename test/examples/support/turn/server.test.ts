@@ -1,0 +1,115 @@
+import { existsSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { startTurnServer } from "../../../../examples/support/turn/server.js";
+import { turnClient } from "../../../../examples/support/turn/turn-client.js";
+import { RawHttp } from "./raw-http.js";
+import { maker, modelThatSays, TurnPlace } from "./turn-place.js";
+
+let place: TurnPlace;
+beforeEach(() => {
+  place = new TurnPlace();
+});
+afterEach(() => place[Symbol.asyncDispose]());
+const model = modelThatSays("Hello.");
+
+it("listens on loopback alone", async () => {
+  const { server } = await place.serve(model);
+  expect(server.origin).toBe(`http://127.0.0.1:${server.port}`);
+  // Another address of this machine's, where it does not listen.
+  await expect(fetch(`http://127.0.0.2:${server.port}/`)).rejects.toThrow();
+});
+
+it("has a token that nobody guesses, another one each time", async () => {
+  const tokens = await Promise.all([1, 2].map(async () => (await place.serve(model)).server.token));
+  expect(tokens[0]).toMatch(/^[\w-]{43}$/);
+  expect(tokens[0]).not.toBe(tokens[1]);
+});
+
+it("keeps nothing open where its port is taken", async () => {
+  const { server } = await place.serve(model);
+  const dir = join(place.dir, "second");
+  await expect(startTurnServer({ dir, model, maker, port: server.port })).rejects.toThrow("EADDRINUSE");
+  const { client } = await place.serve(model, { dir });
+  expect((await client.turn("Hello?")).at(-1)?.event).toBe("done");
+});
+
+it("writes no session before the first turn", async () => {
+  const { client } = await place.serve(model);
+  await client.session();
+  await client.send("POST", "/api/harness/turn", { message: "", attachments: ["/gone.png"] });
+  expect(existsSync(join(place.dir, "sessions"))).toBe(false);
+});
+
+it("bounds headers", async () => {
+  const { server } = await place.serve(model);
+  using raw = await RawHttp.open(server.port);
+  raw.write("GET / HTTP/1.1", `X-Long: ${"a".repeat(20_000)}`, "", "");
+  expect(await raw.untilStatus()).toBe(431);
+});
+
+it("bounds connections, and one that ends makes room", async () => {
+  const { server, client } = await place.serve(model, { limits: { connections: 2 } });
+  {
+    using first = await RawHttp.open(server.port);
+    using second = await RawHttp.open(server.port);
+    using third = await RawHttp.open(server.port);
+    await third.untilClosed();
+    expect([first.closed, second.closed]).toEqual([false, false]);
+  }
+  await setTimeout(50);
+  expect((await client.send("GET", "/api/harness/session")).status).toBe(200);
+});
+
+it("closes a connection that says nothing, and one that takes nothing", async () => {
+  const { client } = await place.serve(model);
+  const file = await client.upload("large.txt", Buffer.alloc(9 * 2 ** 20, "a"));
+  const [user] = await client.turn("", [file.path]);
+  const { server } = await place.serve(model, { limits: { idleMs: 300 } });
+  using silent = await RawHttp.open(server.port);
+  using deaf = await RawHttp.open(server.port);
+  deaf.socket.pause();
+  deaf.write(
+    `GET /api/harness/blobs/${user?.data.resources?.[0]?.blob} HTTP/1.1`,
+    `Host: localhost:${server.port}`,
+    `Authorization: Bearer ${server.token}`,
+    "",
+    "",
+  );
+  await silent.untilClosed();
+  await setTimeout(1_000);
+  deaf.socket.resume();
+  await deaf.untilClosed();
+  expect(deaf.received.length).toBeLessThan(9 * 2 ** 20);
+});
+
+it("tells who runs it what failed, and the client only that something did", async () => {
+  const errors: unknown[] = [];
+  const { client } = await place.serve(model, { onError: (error) => errors.push(error) });
+  rmSync(join(place.dir, "uploads"), { recursive: true });
+  writeFileSync(join(place.dir, "uploads"), "no directory");
+  const answer = await client.send("POST", "/api/harness/files?name=a.txt", Buffer.from("a"));
+  expect([answer.status, (await answer.json()).error]).toEqual([
+    500,
+    { code: "INTERNAL", message: "something went wrong" },
+  ]);
+  expect(errors).toMatchObject([{ message: expect.stringContaining("ENOTDIR") }]);
+});
+
+it("answers one client's mistakes and another's questions on one connection", async () => {
+  const { server } = await place.serve(model);
+  using raw = await RawHttp.open(server.port);
+  const lines = [`Host: localhost:${server.port}`, `Authorization: Bearer ${server.token}`, "", ""];
+  raw.write("GET /api/none HTTP/1.1", ...lines);
+  raw.write("GET /api/harness/session HTTP/1.1", ...lines);
+  while (!raw.received.includes("]}\r\n")) await setTimeout(5);
+  expect(raw.received.match(/HTTP\/1\.1 (\d+)/g)).toEqual(["HTTP/1.1 404", "HTTP/1.1 200"]);
+});
+
+it("says that a turn is there to whoever asks, also in another window", async () => {
+  const { client, server } = await place.serve(model);
+  await client.turn("Hello?");
+  const other = turnClient(server);
+  expect((await other.session()).entries).toHaveLength(2);
+});

@@ -1,0 +1,106 @@
+import { spawnSync } from "node:child_process";
+import { copyFileSync, readFileSync, statfsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeAll, describe, expect, test, vi } from "vitest";
+import { userMessage } from "../../src/content/index.js";
+import { fileSessionStore, openSessionFile } from "../../src/session/node/index.js";
+import type { Session, SessionStore } from "../../src/session/types.js";
+import { useMounts } from "./mounts.js";
+import { needs } from "./needs.js";
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+const mounts = useMounts();
+const cwd = "/work";
+
+/** The kernel of a machine may have no XFS even where its tools are there. */
+function xfs(): string {
+  return readFileSync("/proc/filesystems", "utf8").includes("\txfs\n") ||
+    spawnSync("modprobe", ["xfs"]).status === 0
+    ? ""
+    : "this needs a kernel with XFS";
+}
+
+describe("a fork on a file system that shares blocks", () => {
+  const why = needs("root", "loop", "mkfs.xfs", "filefrag") || xfs();
+  const image = () => join(mounts.dir, "disk");
+  let at = "";
+  let store: SessionStore;
+
+  beforeAll(() => {
+    if (why !== "") return;
+    mounts.makeImage(image(), 320, "xfs");
+    at = mounts.image(image(), "loop", "xfs");
+    store = fileSessionStore({ dir: join(at, "sessions") });
+  });
+
+  /** How many bytes the file system has lost when `act` is done. */
+  async function costOf(
+    act: () => Promise<Session>,
+  ): Promise<{ readonly bytes: number; readonly session: Session }> {
+    const free = () => {
+      spawnSync("sync", ["-f", at]);
+      const { bfree, bsize } = statfsSync(at);
+      return bfree * bsize;
+    };
+    const before = free();
+    const session = await act();
+    return { bytes: before - free(), session };
+  }
+
+  async function ownSession(id: string, megabytes: number): Promise<Session> {
+    const session = await store.create({ cwd, id });
+    const drafts = Array.from({ length: megabytes }, () => ({
+      type: "message" as const,
+      message: userMessage("x".repeat(1 << 20)),
+    }));
+    await session.append(drafts);
+    return session;
+  }
+
+  test("takes no room for what it shares, and either is written to without the other", async ({ skip }) => {
+    skip(why !== "", why);
+    const source = await ownSession("source", 16);
+    const path = source.location ?? "";
+    const { bytes, session: fork } = await costOf(() => store.fork("source", { id: "fork" }));
+    expect(bytes).toBeLessThan(1 << 20);
+    expect(spawnSync("filefrag", ["-v", fork.location ?? ""], { encoding: "utf8" }).stdout).toMatch(/shared/);
+    const before = readFileSync(path);
+    await fork.appendMessage(userMessage("in the fork"));
+    expect(readFileSync(path).equals(before)).toBe(true);
+    await source.appendMessage(userMessage("in the source"));
+    expect([source.tree.size, fork.tree.size]).toEqual([17, 18]);
+    for (const location of [path, fork.location ?? ""]) {
+      const again = await openSessionFile(location);
+      expect(again.diagnostics).toEqual([]);
+      expect((await again.context()).items).toHaveLength(17);
+      await again.close();
+    }
+    await Promise.all([source.close(), fork.close()]);
+  });
+
+  test("costs as much as its source where that has no room for another header", async ({ skip }) => {
+    skip(why !== "", why);
+    const source = await ownSession("roomy", 16);
+    await source.close();
+    const path = source.location ?? "";
+    writeFileSync(path, readFileSync(path, "latin1").replace(/} +\n/, "}\n"), "latin1");
+    const { bytes, session } = await costOf(() => store.fork("roomy"));
+    expect(bytes).toBeGreaterThan(15 << 20);
+    await session.close();
+  });
+
+  test("is whole after a loss of power once it resolves", async ({ skip }) => {
+    skip(why !== "", why);
+    await (await ownSession("kept", 4)).close();
+    const fork = await store.fork("kept", { id: "kept-fork" });
+    const location = (fork.location ?? "").slice(at.length);
+    const copy = `${image()}-copy`;
+    copyFileSync(image(), copy);
+    await fork.close();
+    const left = mounts.image(copy, "loop,nouuid", "xfs");
+    const again = await openSessionFile(join(left, location));
+    expect([again.diagnostics, (await again.context()).items.length]).toEqual([[], 4]);
+    await again.close();
+  });
+});

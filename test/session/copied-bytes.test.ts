@@ -1,0 +1,207 @@
+import fc from "fast-check";
+import { describe, expect, test, vi } from "vitest";
+import { userMessage } from "../../src/content/index.js";
+import type { Disk } from "../../src/session/node/disk.js";
+import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
+import type { Session, SessionStore } from "../../src/session/types.js";
+import { breakage } from "../arbitraries/broken-sessions.js";
+import { conversation } from "../arbitraries/conversations.js";
+import { entryTree, plainHeader, sessionOf } from "../arbitraries/entries.js";
+import { SimulatedDisk } from "../support/simulated-disk.js";
+
+// A fork goes by bytes where it can, and by lines where it has to look at them: as with a `rewrite`, also one that leaves
+// everything as it is. What lines give is in copy.test.ts; here the two are held against each other.
+
+// On a machine with other work to do.
+vi.setConfig({ testTimeout: 60_000 });
+
+const path = "/s/x_source.jsonl";
+const identity = <E>(entry: E): E => entry;
+
+function storeOn(disk: Disk): SessionStore {
+  return fileSessionStoreOn(disk, { dir: "/s", durability: "disk" });
+}
+
+/** The lines of a copy, in Latin-1, between its header and the title that it was given. */
+function copiedLines(disk: SimulatedDisk, { location = "" }: Session): readonly string[] {
+  return Buffer.from(disk.bytes(location) ?? [])
+    .toString("latin1")
+    .split("\n")
+    .slice(1, -2);
+}
+
+/** A session of this library's own. */
+async function ownSession(disk: SimulatedDisk, texts = ["one", "two", "three"]): Promise<SessionStore> {
+  const store = storeOn(disk);
+  await using session = await store.create({ cwd: "/work", id: "source" });
+  for (const text of texts) await session.appendMessage(userMessage(text));
+  return store;
+}
+
+test("a fork by bytes has the lines of one by lines, of any session, whole or up to any entry", async () => {
+  const text = fc.oneof(
+    entryTree().map((entries) => sessionOf(entries).text),
+    conversation(12).map(({ entries }) => sessionOf(entries).text),
+    entryTree().map((entries) => sessionOf(entries, { header: { ...plainHeader, version: 2 } }).text),
+    entryTree().map((entries) => sessionOf(entries, { header: { ...plainHeader, version: 4 } }).text),
+  );
+  const room = fc.constantFrom(0, 400);
+  const ending = fc.constantFrom("\n", "\n", "", '\n{"type":"message","id":"torn');
+  let cloned = 0;
+  let through = 0;
+  await fc.assert(
+    fc.asyncProperty(
+      text,
+      room,
+      ending,
+      fc.option(breakage, { freq: 1 }),
+      fc.nat(6),
+      async (text, room, ending, change, pick) => {
+        const header = text.replace("\n", `${" ".repeat(room)}\n`);
+        const bytes = new TextEncoder().encode(header.replace(/\n$/, ending));
+        const disk = new SimulatedDisk();
+        disk.put(path, change === null ? bytes : change(bytes));
+        const store = storeOn(disk);
+        const source = await store.open("source").catch(() => undefined);
+        if (source === undefined) return;
+        const ids = [undefined, ...Array.from(source.tree.walk(), ({ node }) => node.id)];
+        const upTo = ids[pick % ids.length];
+        const part = upTo === undefined ? {} : { upTo };
+        const before = disk.counts.clone;
+        const byBytes = await store.fork("source", part);
+        if (disk.counts.clone > before) cloned++;
+        else through++;
+        const byLines = await store.fork("source", { ...part, rewrite: identity });
+        expect(copiedLines(disk, byBytes)).toEqual(copiedLines(disk, byLines));
+        const { id: _, timestamp: _time, ...same } = byBytes.header;
+        expect(byLines.header).toMatchObject(same);
+        expect(disk.paths().filter((name) => name.includes(".tmp-"))).toEqual([]);
+        await Promise.all([byBytes.close(), byLines.close(), source.close()]);
+      },
+    ),
+    { numRuns: 150 },
+  );
+  expect(Math.min(cloned, through)).toBeGreaterThan(3);
+});
+
+describe("what is cloned", () => {
+  test("is a session that this library made, and a fork of a fork, also in a directory with a longer name", async () => {
+    const disk = new SimulatedDisk();
+    const store = await ownSession(disk);
+    for (const [from, id, cwd] of [
+      ["source", "first", "/work"],
+      ["first", "second", "/work/of-another-tree"],
+      ["second", "third", "/work"],
+    ] as const) {
+      const before = disk.counts.clone;
+      const fork = await store.fork(from, { id, cwd });
+      expect({ id, clones: disk.counts.clone - before }).toEqual({ id, clones: 1 });
+      expect(fork.header).toMatchObject({
+        id,
+        cwd,
+        parentSession: expect.stringContaining(`_${from}.jsonl`),
+      });
+      expect(fork.diagnostics).toEqual([]);
+      await fork.close();
+    }
+  });
+
+  test("is also what was extracted, and what was migrated", async () => {
+    const disk = new SimulatedDisk();
+    const store = await ownSession(disk);
+    const source = await store.open("source");
+    await (await source.extract(undefined, { id: "extracted" })).close();
+    disk.put(
+      "/s/x_old.jsonl",
+      '{"type":"session","id":"old","timestamp":"2025-01-01T00:00:00.000Z","cwd":"/work"}\n',
+    );
+    await (await store.open("old", { mode: "write" })).close();
+    for (const id of ["extracted", "old"]) {
+      const before = disk.counts.clone;
+      await (await store.fork(id)).close();
+      expect({ id, clones: disk.counts.clone - before }).toEqual({ id, clones: 1 });
+    }
+    await source.close();
+  });
+
+  test("is not a file of which little is wanted, nor one that another program wrote", async () => {
+    const disk = new SimulatedDisk();
+    const store = await ownSession(disk, ["one", "two".repeat(5000)]);
+    const source = await store.open("source");
+    const [first] = Array.from(source.tree.walk(), ({ node }) => node.id);
+    await (await store.fork("source", { upTo: first ?? "" })).close();
+    disk.put("/s/x_theirs.jsonl", sessionOf([]).text);
+    await (await store.fork("theirs")).close();
+    expect(disk.counts.clone).toBe(0);
+    await source.close();
+  });
+});
+
+describe("a fork by bytes", () => {
+  test("has what was there when it began, whatever is appended meanwhile", async () => {
+    const disk = new SimulatedDisk();
+    const store = await ownSession(disk);
+    const writer = await store.open("source", { mode: "write" });
+    const clone = disk.clone.bind(disk);
+    disk.clone = async (...args) => {
+      await writer.appendMessage(userMessage("meanwhile"));
+      return clone(...args);
+    };
+    const fork = await store.fork("source");
+    expect([fork.tree.size, writer.tree.size]).toEqual([4, 4]);
+    expect((await fork.context()).items).toHaveLength(3);
+    await fork.close();
+    await writer.close();
+  });
+
+  test.each([
+    ["clone", "ENOSPC"],
+    ["sync", "EIO"],
+    ["open", "EMFILE"],
+    ["syncDirectory", "EIO"],
+  ] as const)("makes no session where %s fails, and leaves nothing", async (operation, errno) => {
+    const disk = new SimulatedDisk();
+    const store = await ownSession(disk);
+    const before = disk.paths();
+    disk.failNext(
+      operation,
+      errno,
+      (name) => operation === "syncDirectory" || name.includes("_fork.jsonl.tmp-"),
+    );
+    await expect(store.fork("source", { id: "fork" })).rejects.toMatchObject({
+      code: "STORAGE_FAILED",
+      details: { errno },
+    });
+    expect(disk.paths().filter((name) => !name.endsWith(".lock"))).toEqual(before);
+    await (await store.fork("source", { id: "fork" })).close();
+  });
+
+  test("takes the place of no other session, also of one that comes meanwhile", async () => {
+    const disk = new SimulatedDisk();
+    const store = await ownSession(disk);
+    for (const name of ["/s/--work--/t_taken.jsonl", undefined]) {
+      const clone = disk.clone.bind(disk);
+      disk.clone = async (from, to, ...rest) => {
+        const done = await clone(from, to, ...rest);
+        disk.put(name ?? to.replace(/\.tmp-.*/, ""), sessionOf([]).text);
+        return done;
+      };
+      await expect(store.fork("source", { id: "taken" })).rejects.toMatchObject({ code: "SESSION_EXISTS" });
+      const left = disk.paths().filter((path) => path.includes("taken") && !path.endsWith(".lock"));
+      expect(left.map((path) => Buffer.from(disk.bytes(path) ?? []).toString())).toEqual([
+        sessionOf([]).text,
+      ]);
+      disk.clone = clone;
+      for (const path of left) disk.unlink(path);
+    }
+  });
+
+  test("goes without links", async () => {
+    const disk = new SimulatedDisk();
+    const store = await ownSession(disk);
+    disk.refuseLinks = true;
+    const fork = await store.fork("source");
+    expect([fork.tree.size, disk.counts.clone]).toEqual([4, 1]);
+    await fork.close();
+  });
+});

@@ -1,0 +1,21 @@
+import { existsSync } from "node:fs";
+import { type Browser, chromium } from "playwright-core";
+
+/** A browser of the system: none is downloaded. */
+const path = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser"].find(
+  (candidate) => candidate !== undefined && existsSync(candidate),
+);
+
+/** Why tests in a browser are skipped; undefined where they run. In CI they run, or fail. */
+export const withoutChromium: string | undefined =
+  path !== undefined || process.env.CI !== undefined
+    ? undefined
+    : "no Chromium: neither CHROMIUM nor /usr/bin/chromium is one";
+
+/** Starts it, without a window. */
+export async function startChromium(): Promise<Browser> {
+  if (path === undefined)
+    throw new Error("no Chromium, and in CI there has to be one: apt-get install chromium");
+  // The sandbox needs a user that is not root, or a kernel that lets anybody make namespaces: containers have neither.
+  return chromium.launch({ executablePath: path, args: ["--no-sandbox", "--disable-gpu"] });
+}
