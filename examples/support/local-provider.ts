@@ -56,6 +56,11 @@ export async function startLocalProvider(options: LocalProviderOptions = {}): Pr
 
 /** A reply as far as it is made here. */
 export interface LocalReply {
+  readonly id: string;
+  readonly type: "message";
+  readonly role: "assistant";
+  readonly model: string;
+  readonly stop_sequence: null;
   readonly content: readonly LocalBlock[];
   readonly stop_reason: "tool_use" | "end_turn";
   readonly usage: { readonly input_tokens: number; readonly output_tokens: number };
@@ -86,5 +91,5 @@ function replyTo(
     stop_reason: content.some(({ type }) => type === "tool_use") ? "tool_use" : "end_turn",
     stop_sequence: null,
     usage: { input_tokens: JSON.stringify(request.messages).length >> 2, output_tokens: 20 },
-  } as const;
+  };
 }

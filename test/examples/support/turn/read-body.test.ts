@@ -6,14 +6,17 @@ import { modelThatSays, type Served, TurnPlace } from "./turn-place.js";
 const MiB = 2 ** 20;
 const place = new TurnPlace();
 let served: Served;
+/** One that does not wait long. */
+let hasty: Served;
 beforeAll(async () => {
-  const limits = { headersMs: 300, requestMs: 600, idleMs: 5_000, lingerBytes: 4 * MiB, lingerMs: 3_000 };
+  const limits = { lingerBytes: 32 * MiB, lingerMs: 20_000 };
   served = await place.serve(modelThatSays("Hello."), { limits });
+  hasty = await place.serve(modelThatSays("Hello."), { limits: { headersMs: 300, requestMs: 600 } });
 });
 afterAll(() => place[Symbol.asyncDispose]());
 
-const head = (...lines: readonly string[]) => {
-  const { port, token } = served.server;
+const head = (...lines: readonly string[]) => headTo(served, ...lines);
+const headTo = ({ server: { port, token } }: Served, ...lines: readonly string[]) => {
   return [
     "POST /api/harness/turn HTTP/1.1",
     `Host: localhost:${port}`,
@@ -85,8 +88,8 @@ describe("the body of a turn", () => {
   it("that is refused is read on for a while: who sends all before it reads has its answer too", async () => {
     using raw = await RawHttp.open(served.server.port);
     raw.socket.pause();
-    raw.write(...head(`Content-Length: ${3 * MiB}`));
-    await new Promise((sent) => raw.socket.write(Buffer.alloc(3 * MiB, "x"), sent));
+    raw.write(...head(`Content-Length: ${24 * MiB}`));
+    await new Promise((sent) => raw.socket.write(Buffer.alloc(24 * MiB, "x"), sent));
     await setTimeout(100);
     raw.socket.resume();
     await raw.untilClosed();
@@ -108,12 +111,12 @@ describe("the body of a turn", () => {
     expect(raw.status).toBe(413);
     expect(raw.received).toContain('"TOO_LARGE"');
     // The limit, what is thrown away, and what systems keep on their way.
-    expect(sent).toBeLessThan(1 * MiB + 4 * MiB + 16 * MiB);
+    expect(sent).toBeLessThan(1 * MiB + 32 * MiB + 16 * MiB);
   });
 
   it("that comes too slowly ends with its connection", async () => {
-    using raw = await RawHttp.open(served.server.port);
-    raw.write(...head("Content-Length: 1000"));
+    using raw = await RawHttp.open(hasty.server.port);
+    raw.write(...headTo(hasty, "Content-Length: 1000"));
     const drip = setInterval(() => raw.socket.write("x"), 20);
     await raw.untilClosed();
     clearInterval(drip);
@@ -121,7 +124,7 @@ describe("the body of a turn", () => {
   });
 
   it("need not come at all: headers that have no end are not waited for", async () => {
-    using raw = await RawHttp.open(served.server.port);
+    using raw = await RawHttp.open(hasty.server.port);
     raw.write("POST /api/harness/turn HTTP/1.1", "");
     const drip = setInterval(() => raw.socket.write("X-A: a\r\n"), 20);
     await raw.untilClosed();
