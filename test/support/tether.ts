@@ -1,5 +1,6 @@
 import { SessileError } from "sessile/errors";
 import { type TetherImage, tetherImage } from "sessile/tether";
+import { encodeBase64 } from "../../src/internal/encode-base64.js";
 import { png, pngChunk } from "./media-files.js";
 
 /** A PNG of so many bytes, most of which mean nothing. */
@@ -19,6 +20,15 @@ export const messageOf = (payload: unknown) => ({
   ts: "2026-01-31T12:00:00Z",
   session: { channel: "mcp", id: "default" },
   payload,
+});
+
+/** The same of images alone. */
+export const withImages = (...images: readonly unknown[]) => messageOf({ text: "", images });
+
+/** Bytes on the wire that are said to be of a type. */
+export const said = (media_type: string, bytes: Uint8Array | string) => ({
+  media_type,
+  data: encodeBase64(typeof bytes === "string" ? new TextEncoder().encode(bytes) : bytes),
 });
 
 /** The error that an act throws, as data; whatever is no SessileError is thrown on. */
