@@ -8,12 +8,14 @@ import { compactionPlan } from "./compaction-plan.js";
 import { contextTokens } from "./context-tokens.js";
 import { estimateError } from "./estimate-error.js";
 import { estimateSpeed } from "./estimate-speed.js";
+import { frame } from "./frame.js";
 import { groupCommit } from "./group-commit.js";
 import { list } from "./list.js";
 import { millionLines } from "./million-lines.js";
 import { openCompacted } from "./open-compacted.js";
 import { openLinear } from "./open-linear.js";
 import { projection } from "./projection.js";
+import { ring } from "./ring.js";
 import { sniffing } from "./sniff.js";
 import { printChart } from "./support/chart.js";
 import type { Claim, Table } from "./support/claim.js";
@@ -39,6 +41,8 @@ const claims: readonly Claim[] = [
   bodyBesideStringify,
   bodyMemory,
   projection,
+  ring,
+  frame,
 ];
 const rounds = 7;
 

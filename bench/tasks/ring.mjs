@@ -15,9 +15,9 @@ const warm = ringOf(500);
 for (let round = 0; round < 50; round++) for (const frame of frames) warm.append(frame);
 
 await task({
-  /** A ring that is full goes on and on. @param {{ held: number, rounds: number }} input */
+  /** A ring that is full goes on and on; one that holds nothing takes all. @param {{ held: number, rounds: number }} input */
   async append({ held, rounds }, timed) {
-    const ring = ringOf(held);
+    const ring = ringOf(held === 0 ? rounds * frames.length : held);
     for (let at = 0; at < held; at++) ring.append(/** @type {any} */ (frames[at % frames.length]));
     await timed(() => {
       for (let round = 0; round < rounds; round++) for (const frame of frames) ring.append(frame);

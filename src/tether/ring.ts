@@ -57,7 +57,6 @@ export class FrameRing {
   readonly #held: FrameColumns;
   readonly #waiters = new Waiters();
   #bytes = 0;
-  #lastSeq = 0;
 
   constructor({ maxFrames, maxBytes, frames = [] }: FrameRingOptions = {}) {
     this.#maxFrames = integerOption("maxFrames", maxFrames, 1000, 1);
@@ -67,7 +66,10 @@ export class FrameRing {
     for (const frame of frames) {
       const name = `frames[${at++}]`;
       if (!isFrame(frame)) throw notAFrame(name, frame);
-      this.#take(frame, integerArgument(`${name}.seq`, frame.seq, this.#lastSeq + 1, greatestRestored));
+      integerArgument(`${name}.seq`, frame.seq, this.lastSeq + 1, greatestRestored);
+      const bytes = payloadBytes(frame.payload);
+      this.#held.restore(frame, bytes);
+      this.#settle(bytes);
     }
   }
 
@@ -83,7 +85,7 @@ export class FrameRing {
 
   /** The number of the newest frame ever appended; 0 before the first. */
   get lastSeq(): number {
-    return this.#lastSeq;
+    return this.#held.lastSeq;
   }
 
   /**
@@ -94,10 +96,12 @@ export class FrameRing {
    */
   append(frame: TetherFrame): number {
     if (!isFrame(frame)) throw notAFrame("frame", frame);
-    const seq = this.#lastSeq + 1;
-    this.#take(frame, seq);
-    this.#waiters.tell(frame, seq);
-    return seq;
+    const bytes = payloadBytes(frame.payload);
+    this.#held.push(frame, bytes);
+    this.#settle(bytes);
+    const { lastSeq } = this.#held;
+    this.#waiters.tell(frame, lastSeq);
+    return lastSeq;
   }
 
   /**
@@ -129,11 +133,9 @@ export class FrameRing {
     return this.#read(checked, seq - 1);
   }
 
-  #take(frame: TetherFrame, seq: number): void {
-    const bytes = payloadBytes(frame.payload);
+  /** Counts the newest frame, and lets the oldest go that there is no room for any more. */
+  #settle(bytes: number): void {
     const held = this.#held;
-    held.push(frame, seq, bytes);
-    this.#lastSeq = seq;
     this.#bytes += bytes;
     while (held.length > 1 && (held.length > this.#maxFrames || this.#bytes > this.#maxBytes)) {
       this.#bytes -= held.shift();
@@ -144,7 +146,7 @@ export class FrameRing {
 
   #read({ limit, maxBytes, wants }: CheckedQuery, asked: number): FrameReading {
     const held = this.#held;
-    const after = asked > this.#lastSeq ? 0 : asked;
+    const after = asked > held.lastSeq ? 0 : asked;
     const frames: SequencedFrame[] = [];
     const first = held.placeAfter(after);
     let nextSeq = after;

@@ -55,15 +55,27 @@ describe("payloadBytes", () => {
     }
   });
 
-  test("counts a million values, and a depth of a million, without a stack", () => {
+  test("counts a million values, and a depth of 200,000, without a stack", () => {
     expect(payloadBytes(new Array(1_000_000).fill(1))).toBe(32 + 32_000_000);
-    expect(payloadBytes(nested(1_000_000))).toBe(33 + 32_000_000);
+    expect(payloadBytes(nested(200_000))).toBe(33 + 32 * 200_000);
   });
 
   test("counts what is there twice twice, however often that is", () => {
     let shared: unknown = "";
     for (let level = 0; level < 40; level++) shared = [shared, shared];
     expect(payloadBytes(shared)).toBe(32 * (2 ** 41 - 1));
+    // Wide, so that it is large before it is deep.
+    for (const isList of [true, false]) {
+      let wide: unknown = 0;
+      let bytes = 32;
+      for (let level = 0; level < 8; level++) {
+        wide = isList
+          ? Array(50).fill(wide)
+          : Object.fromEntries(Array.from({ length: 50 }, (_, at) => [`k${at}`, wide]));
+        bytes = 32 + 50 * bytes + (isList ? 0 : 10 * 2 + 40 * 3);
+      }
+      expect(payloadBytes(wide)).toBe(bytes);
+    }
   });
 
   test("counts binary data by its length, small and large", () => {
