@@ -3,6 +3,10 @@ import { sourceAliases } from "./scripts/aliases.mjs";
 
 const slow = "test/**/*.slow.test.ts";
 const faults = "test/faults/**/*.test.ts";
+/** Programs that serve, as processes, and whoever talks to them: hosts, a Bot API, a browser. */
+const harnesses = ["mcp-server", "telegram-gateway", "turn-endpoint", "turn-page"].map(
+  (name) => `test/examples/${name}.test.ts`,
+);
 /** Tests of files, processes and clocks, which put things of their own in the place of modules. */
 const system = [
   "test/session/node/**",
@@ -29,7 +33,8 @@ export default defineConfig({
           isolate: false,
         },
       },
-      { extends: true, test: { name: "system", include: system, exclude: [slow] } },
+      { extends: true, test: { name: "system", include: system, exclude: [slow, ...harnesses] } },
+      { extends: true, test: { name: "harnesses", include: harnesses } },
       // Processes that are killed, many times over: they take as long as half of all the rest.
       { extends: true, test: { name: "faults", include: [faults] } },
       // Timings want the processor to themselves: one file at a time.

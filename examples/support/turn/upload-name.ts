@@ -1,7 +1,8 @@
 import { extname } from "node:path";
 
-/** Bytes; file systems take names of 255. */
-const maxBytes = 120;
+/** File systems take names of 255 bytes. */
+const maxStemBytes = 120;
+const maxExtensionBytes = 20;
 
 /**
  * A name for a file of ours from one that a client gave: its last part, without what a file system, a terminal or a header
@@ -19,14 +20,16 @@ export function uploadName(given: string): string {
     .normalize("NFC")
     .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\uFFFD<>:"|?*]+/gu, "_")
     .replace(/^[\s.]+|[\s.]+$/g, "");
-  const extension = extname(safe).slice(0, 10);
-  return `${cut(safe.slice(0, safe.length - extname(safe).length) || "unnamed")}${extension}`;
+  const extension = extname(safe);
+  const stem = safe.slice(0, safe.length - extension.length) || "unnamed";
+  // What is cut may end as no name should.
+  return `${cut(stem, maxStemBytes)}${cut(extension, maxExtensionBytes)}`.replace(/[\s.]+$/, "");
 }
 
-function cut(stem: string): string {
+function cut(text: string, maxBytes: number): string {
   let bytes = 0;
   let kept = "";
-  for (const character of stem) {
+  for (const character of text) {
     bytes += Buffer.byteLength(character);
     if (bytes > maxBytes) break;
     kept += character;

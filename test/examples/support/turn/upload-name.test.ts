@@ -14,6 +14,7 @@ it("is a name on any file system, whatever was given", () => {
       const isPlain = !/[/\\\p{Cc}]/u.test(name) && !/^\.*$/.test(name) && name.isWellFormed();
       return isPlain && Buffer.byteLength(name) <= 200 && uploadName(name) === name;
     }),
+    { numRuns: 1000 },
   );
 });
 
@@ -26,6 +27,10 @@ it.each([
   ["a/", "unnamed"],
   ["e\u0301.png", "é.png"],
   [`${"ü".repeat(300)}.png`, `${"ü".repeat(60)}.png`],
+  // No half of a pair is left, and no white space at the end.
+  [`a.${"𐀀".repeat(6)}`, `a.${"𐀀".repeat(4)}`],
+  [`a.${"b".repeat(18)} c`, `a.${"b".repeat(18)}`],
+  [`${"a".repeat(119)} b`, "a".repeat(119)],
 ])("of %j is %j", (given, name) => {
   expect(uploadName(given)).toBe(name);
 });
