@@ -15,7 +15,10 @@ const config: KnipConfig = {
       // Run by scripts/check.mjs.
       ignoreDependencies: ["@arethetypeswrong/cli", "publint"],
       // Of the system; tests that need one skip where it is not there.
-      ignoreBinaries: ["mkfifo", "mount", "umount", "truncate", "mkfs.ext4", "strace", "prlimit", "chattr"],
+      ignoreBinaries: [
+        ...["mkfifo", "mount", "umount", "truncate", "modprobe", "filefrag"],
+        ...["strace", "prlimit", "chattr"],
+      ],
     },
     "test/agent-sdk": { entry: ["*.ts"], project: ["*.ts"] },
     bench: {

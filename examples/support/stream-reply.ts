@@ -6,7 +6,7 @@ import type { LocalReply } from "./local-provider.js";
 /**
  * A reply as the Messages API streams it, word by word, until the client goes.
  *
- * @see https://platform.claude.com/docs/en/build-with-claude/streaming (a stored copy, read 2026-11-22)
+ * @see RawMessageStreamEvent in resources/messages/messages.d.ts of @anthropic-ai/sdk 1.11.0 (read 2026-11-22)
  */
 export async function streamReply(
   outgoing: ServerResponse,

@@ -42,7 +42,7 @@ export function checkQuery({ after, session, types, limit, maxBytes }: FrameQuer
 }
 
 /** @throws TypeError for what is no session */
-export function checkSession(name: string, value: unknown): void {
+function checkSession(name: string, value: unknown): void {
   if (isRecord(value) && typeof value.channel === "string" && typeof value.id === "string") return;
   throw new TypeError(`${name}: expected { channel, id } of strings, got ${describe(value)}`);
 }

@@ -4,7 +4,7 @@ import { describe } from "../internal/arguments.js";
  * What a value counts for besides its text: more than the marks around it in JSON, its number, or the word for it, which
  * are 28 bytes at most.
  */
-export const valueBytes = 32;
+const valueBytes = 32;
 
 const quickValues = 512;
 const quickDepth = 16;

@@ -8,6 +8,7 @@ import { fileSessionStore } from "sessile/session/node";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { turnClient } from "../../examples/support/turn/turn-client.js";
 import { root } from "../../scripts/entries.mjs";
+import { Listening } from "./support/turn/listen.js";
 
 let scratch: string;
 beforeAll(() => {
@@ -95,11 +96,12 @@ describe("the turn endpoint with --serve", { timeout }, () => {
   it("ends a turn that runs when it is told to end, and keeps what was said", async () => {
     const dir = join(scratch, "interrupted");
     const { client, stop } = await serve(dir);
-    const story = client.turn("Tell me a story.");
-    await client.until(({ running }) => running);
-    await new Promise((done) => setTimeout(done, 500));
+    const story = new Listening(
+      await client.send("POST", "/api/harness/turn", { message: "Tell me a story." }),
+    );
+    await story.until("limpet");
     expect(await stop("SIGTERM")).toBe(0);
-    const events = await story;
+    const events = await story.rest();
     expect(events.at(-1)?.data.error?.code).toBe("ABORTED");
     const sessions = fileSessionStore({ dir: join(dir, "sessions") });
     await using session = await sessions.open((await sessions.latest())?.id ?? "");

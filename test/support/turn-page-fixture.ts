@@ -39,7 +39,9 @@ export function turnPageFixture(timeout: number): TurnPageFixture {
   beforeAll(async () => {
     dir = mkdtempSync(join(tmpdir(), "sessile-turn-page-"));
     provider = await startLocalProvider({ script, paceMs: 10 });
-    [server, browser] = await Promise.all([servePage(dir, provider.url), startChromium()]);
+    // One after the other: what was started before one fails is stopped.
+    browser = await startChromium();
+    server = await servePage(dir, provider.url);
   }, timeout);
 
   afterEach(async () => {

@@ -56,7 +56,7 @@ export async function openInbox(dir: string): Promise<Inbox> {
   let lines = rows.size;
   let last: Promise<unknown> = Promise.resolve();
 
-  /** One write after the other, each on disk before the next. */
+  /** One write after the other, each on disk before the next. After one that failed all do: it may have left half a line. */
   function write(entries: readonly (readonly [number, Row])[]): Promise<void> {
     const writing = last.then(async () => {
       await file.appendFile(entries.map(([id, row]) => lineOf(id, row)).join(""));
@@ -69,7 +69,8 @@ export async function openInbox(dir: string): Promise<Inbox> {
       file = await renew(dir, path, rows);
       lines = rows.size;
     });
-    last = writing.catch(() => undefined);
+    writing.catch(() => undefined);
+    last = writing;
     return writing;
   }
 
@@ -90,7 +91,7 @@ export async function openInbox(dir: string): Promise<Inbox> {
       ),
     done: (updateId) => write([[updateId, albumOf(rows.get(updateId)?.album)]]),
     async close() {
-      await last;
+      await last.catch(() => undefined);
       await file.close();
     },
   };

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 
-/** The path of a request as it was sent: nothing is decoded or worked out, so that what is no path of ours to the letter is none. */
+/** The path of a request as it was sent. Nothing is decoded or worked out: what is no path of ours to the letter is none. */
 export function pathOf({ url = "" }: IncomingMessage): string {
   return url.split("?", 1)[0] ?? "";
 }

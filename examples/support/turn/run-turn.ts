@@ -3,6 +3,7 @@ import { assistantMessage, toolCalls } from "sessile/content";
 import type { EntryDraft, Session, SessionEntry } from "sessile/session";
 import type { Model } from "../model.js";
 import { HttpFailure } from "./http-failure.js";
+import { orAborted } from "./or-aborted.js";
 import { runTurnTool, type TurnTools } from "./tools.js";
 
 /** Options of {@link runTurn}. */
@@ -36,7 +37,8 @@ export async function runTurn(options: RunTurnOptions): Promise<void> {
     if (calls.length === 0) return;
     for (const call of calls) {
       signal.throwIfAborted();
-      await keep(options, await runTurnTool(tools, call, { session, blobs: options.blobs, signal }));
+      const work = runTurnTool(tools, call, { session, blobs: options.blobs, signal });
+      await keep(options, await orAborted(work, signal));
     }
   }
   const message = `the model still calls tools after ${rounds} rounds`;
@@ -56,7 +58,7 @@ async function reply(options: RunTurnOptions) {
   const context = await session.context();
   signal.throwIfAborted();
   try {
-    return await model.generate(context, { signal, onText: hear });
+    return await orAborted(model.generate(context, { signal, onText: hear }), signal);
   } catch (error) {
     const failure = signal.aborted ? signal.reason : modelFailure(error);
     if (said !== "") {

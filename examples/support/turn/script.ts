@@ -10,7 +10,8 @@ type Blocks = readonly Anthropic.ContentBlockParam[];
  */
 export function followTurnScript({ messages }: Anthropic.MessageCreateParams): readonly ScriptPart[] {
   const latest = blocksOf(messages.at(-1));
-  const asked = textsIn(latest).join("\n");
+  // What was left unanswered before it stands in the same message, and descriptors of attachments behind it.
+  const asked = textsIn(latest).findLast((text) => !text.startsWith("[")) ?? "";
   if (latest.some(({ type }) => type === "tool_result")) return [`Looking again: ${whatIsIn(latest)}.`];
   if (/look again/i.test(asked)) {
     const ids = messages.flatMap(

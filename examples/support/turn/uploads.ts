@@ -33,7 +33,7 @@ export interface Uploads {
   receive(given: string, source: AsyncIterable<Uint8Array>): Promise<UploadedFile>;
 }
 
-/** Uploads in a directory, each in one of its own, so that it keeps its name. What was half there when a process died is removed. */
+/** Uploads in a directory, each in one of its own, so that it keeps its name. What a process that died left half there goes. */
 export async function openUploads(dir: string, max: number): Promise<Uploads> {
   await mkdir(dir, { recursive: true, mode: 0o700 });
   for (const name of await readdir(dir)) {

@@ -72,15 +72,18 @@ describe("planOutgoing", () => {
   });
 
   it.each([
-    ["R79 puts 1024 code units below the first image", "x".repeat(1024), true],
-    ["R79 sends 1025 behind the images", "x".repeat(1025), false],
-    ["R79 counts 512 emoji as 1024", "😀".repeat(512), true],
-    ["R79 counts 513 emoji as 1026", "😀".repeat(513), false],
-  ])("%s", (_, text, captioned) => {
-    const plan = planOutgoing({ text, images: [small, small] });
-    expect(plan.images.map(({ caption }) => caption)).toEqual([captioned ? text : undefined, undefined]);
-    expect(plan.texts).toEqual(captioned ? [] : [text]);
-  });
+    ["1024 code units", "x".repeat(1024), true],
+    ["1025", "x".repeat(1025), false],
+    ["512 emoji, which are 1024", "😀".repeat(512), true],
+    ["513 emoji, which are 1026", "😀".repeat(513), false],
+  ])(
+    "R79 puts at most 1024 code units below the first image, and more behind all: %s",
+    (_, text, captioned) => {
+      const plan = planOutgoing({ text, images: [small, small] });
+      expect(plan.images.map(({ caption }) => caption)).toEqual([captioned ? text : undefined, undefined]);
+      expect(plan.texts).toEqual(captioned ? [] : [text]);
+    },
+  );
 
   it("R80 sends text alone as text", () => {
     expect(planOutgoing({ text: "Hello", images: [] })).toEqual({

@@ -9,6 +9,7 @@ import { makePdf, makePng } from "../../../../examples/support/make-media.js";
 import type { Model } from "../../../../examples/support/model.js";
 import type { TurnEvent } from "../../../../examples/support/turn/turn-client.js";
 import { anthropicBreaches } from "../../../support/providers/anthropic/rules.js";
+import { Listening } from "./listen.js";
 import { heldModel, maker, modelThatSays, TurnPlace } from "./turn-place.js";
 
 let place: TurnPlace;
@@ -144,21 +145,15 @@ describe("POST /api/harness/turn", () => {
 
   it("tells the first word before the last is said", async () => {
     const { model, release } = heldModel();
-    const { client, server } = await place.serve(model);
+    const { client } = await place.serve(model);
     const answer = await client.send("POST", turnPath, { message: "Well?" });
     expect(answer.headers.get("content-type")).toBe("text/event-stream; charset=utf-8");
-    const decoder = new TextDecoder();
-    const reader = (answer.body as ReadableStream<Uint8Array>).getReader();
-    let heard = "";
-    while (!heard.includes('{"text":"Well, "}')) heard += decoder.decode((await reader.read()).value);
-    expect(heard).not.toContain("yes.");
+    const listening = new Listening(answer);
+    await listening.until('{"text":"Well, "}');
+    expect(listening.heard).not.toContain("yes.");
     expect((await client.session()).running).toBe(true);
     release();
-    for (let next = await reader.read(); !next.done; next = await reader.read()) {
-      heard += decoder.decode(next.value);
-    }
-    expect(heard).toContain("event: done");
-    expect(server.origin).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+    expect(names(await listening.rest()).at(-1)).toBe("done");
   });
 
   it("runs tools, and lets the model look again at what it has seen", async () => {
@@ -251,14 +246,13 @@ describe("one turn at a time", () => {
     expect((await client.session()).entries).toHaveLength(60);
   });
 
-  it("is aborted by DELETE: 202, an error event, and what was said stays; the next turn is told so", async () => {
+  it("is aborted by DELETE: 202, an error event, and what was said stays", async () => {
     const { model } = heldModel();
     const { client } = await place.serve(model);
-    const first = client.turn("Well?");
-    await client.until(({ running }) => running);
-    await setTimeout(20);
+    const first = new Listening(await client.send("POST", turnPath, { message: "Well?" }));
+    await first.until("event: delta");
     expect((await client.send("DELETE", turnPath)).status).toBe(202);
-    const events = await first;
+    const events = await first.rest();
     expect(events.at(-1)).toEqual({
       event: "error",
       data: { error: { code: "ABORTED", message: "the turn was aborted" } },
@@ -270,18 +264,30 @@ describe("one turn at a time", () => {
 
   it("aborts the request to the provider too", async () => {
     const { client, provider } = await place.serveClaude({ paceMs: 20 });
-    const first = client.turn("Tell me a story.");
-    await client.until(({ running }) => running);
-    while (provider.requests.length === 0) await setTimeout(5);
-    await setTimeout(100);
+    const first = new Listening(await client.send("POST", turnPath, { message: "Tell me a story." }));
+    await first.until("limpet");
     await client.send("DELETE", turnPath);
-    const events = await first;
+    const events = await first.rest();
     expect(events.at(-1)?.data.error?.code).toBe("ABORTED");
     const told = textOf(events);
-    expect(told.length).toBeGreaterThan(0);
     expect((await client.session()).entries.at(-1)?.text).toBe(told);
     await client.turn("Hello?");
     expect(provider.requests.flatMap((request) => anthropicBreaches(request))).toEqual([]);
+  });
+
+  it("is aborted also where the model, or a tool, does not listen", async () => {
+    const deaf = new Promise<never>(() => {});
+    const call = { type: "toolCall", id: "c1", name: "deaf", arguments: {} } as const;
+    const model: Model = {
+      generate: async ({ items }) => (items.length === 1 ? assistantMessage(maker, call) : deaf),
+    };
+    const { client } = await place.serve(model, { tools: new Map([["deaf", () => deaf]]) });
+    for (const entries of [2, 3]) {
+      const turn = client.turn("Well?");
+      await client.until((session) => session.running && session.entries.length === entries);
+      expect((await client.send("DELETE", turnPath)).status).toBe(202);
+      expect((await turn).at(-1)?.data.error?.code).toBe("ABORTED");
+    }
   });
 
   it("ends by its time", async () => {
