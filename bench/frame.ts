@@ -13,7 +13,7 @@ const times = 3;
 export const frame: Claim = {
   name: "frame",
   title:
-    "A frame of 20 MiB, 4 images of 5 MiB, from parsed JSON through check and file store to the pieces of a request for Anthropic, beside decoding, hashing, writing, syncing and encoding by hand",
+    "A frame of 20 MiB, 4 images of 5 MiB, from parsed JSON through check and file store to the pieces of a request for Anthropic, beside decoding, hashing, writing, syncing and encoding by hand, unchecked and without reading back",
   async measure(runner) {
     return runner.inDirectory("frame", async (dir) => {
       const input = (round: string) => ({ ...images, dir: join(dir, round) });

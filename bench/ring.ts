@@ -33,8 +33,8 @@ export const ring: Claim = {
   },
 };
 
-/** The target of an append that takes no longer, whatever the ring holds. */
-function asLongAs(row: Omit<Row, "targets">, other: string, { ours }: Omit<Row, "targets">): Target {
-  const part = row.ours.ms / ours.ms;
+/** The target of an append that takes no longer, whatever the ring holds; by the pushes beside each, since rows are not run in turns. */
+function asLongAs(row: Omit<Row, "targets">, other: string, before: Omit<Row, "targets">): Target {
+  const part = (before.ratio?.median ?? Number.NaN) / (row.ratio?.median ?? Number.NaN);
   return { text: `at most 1.5 times as long as ${other}: ${part.toFixed(1)}`, met: part <= 1.5 };
 }

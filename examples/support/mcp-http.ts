@@ -40,6 +40,9 @@ interface HttpSession {
 /**
  * Speaks MCP over streamable HTTP on this machine alone. A page of a browser cannot use it by a name that it made lead here, nor
  * without the token. What is refused is refused before its body is read.
+ *
+ * @see https://modelcontextprotocol.io/specification/2025-11-25/basic/transports (a stored copy, read 2026-11-22): 127.0.0.1, 403
+ *   for another origin, a token, 404 for a session that ended
  */
 export async function startMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
   const { maxSessions = 16, idleMs = 600_000, maxBodyBytes, maxOpenBytes = 4 * maxBodyBytes } = options;

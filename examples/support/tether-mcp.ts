@@ -81,7 +81,7 @@ const sendSchema = { ...inputSchema, required: [...inputSchema.required] };
 
 /**
  * Gives the message's number once it is sure to last, or at once where it has to wait for another one's answer. The answer goes
- * into the ring in the background.
+ * into the ring in the background, and where the message could not be kept it says so.
  */
 async function sendMessage(
   instances: ReadonlyMap<string, TetherInstance>,
@@ -91,14 +91,14 @@ async function sendMessage(
   const { agent, ring } = instanceOf(instances, instance);
   const seq = ring.append(message.frame);
   const waits = agent.isBusy(message);
-  const kept = new Promise<void>((resolve) => {
-    const frames = agent.answer(message, { onKept: () => resolve() });
+  const kept = new Promise<boolean>((resolve) => {
+    const frames = agent.answer(message, { onKept: () => resolve(true) });
     // An answer that ends before the message was kept says why.
-    void append(frames, ring).finally(resolve);
+    void append(frames, ring).finally(() => resolve(false));
   });
-  if (!waits) await kept;
+  const status = waits ? "queued" : (await kept) ? "kept" : "failed";
   const { msg_id } = message.frame;
-  const text = JSON.stringify({ msg_id, answer_id: `re:${msg_id}`, seq, status: waits ? "queued" : "kept" });
+  const text = JSON.stringify({ msg_id, answer_id: `re:${msg_id}`, seq, status });
   return { content: [{ type: "text", text }] };
 }
 

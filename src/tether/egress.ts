@@ -1,7 +1,7 @@
 import { readPayload } from "../attachments/index.js";
 import type { BlobStore } from "../blobs/index.js";
 import type { ImageBlock, Resource } from "../content/index.js";
-import { decodeBase64 } from "../internal/base64.js";
+import { decodeBase64, padBase64 } from "../internal/base64.js";
 import { encodeBase64 } from "../internal/encode-base64.js";
 import { tetherLimits } from "../limits/index.js";
 import { type ImageMediaType, sniff } from "../media/index.js";
@@ -40,9 +40,9 @@ export interface OutgoingOptions {
 
 /**
  * The bytes of images as images of a frame, within its limits: in the order in which they are given each that still fits, so that
- * a small one behind one that is too large goes. A blob, or base64, that is there twice goes once. Their type is what they are, whatever the
- * descriptor says. What is left out is told, and never an error: an answer is not lost for an image. One that is over a limit by
- * its descriptor alone is not read.
+ * a small one behind one that is too large goes. A blob, or base64, that is there twice goes once. Their type is what they are,
+ * whatever the descriptor says. What is left out is told, and never an error: an answer is not lost for an image. One that is over
+ * a limit by its descriptor alone is not read.
  *
  * @throws SessileError what the store throws, besides BLOB_CORRUPT; the signal's reason
  * @example
@@ -110,7 +110,7 @@ async function read(
   const early = refusal(inline ? Math.floor((image.data.length * 3) / 4) - 2 : image.size, room);
   if (early !== undefined) return early;
   const bytes = inline
-    ? (decodeBase64(image.data) ?? "corrupt")
+    ? (decodeBase64(padBase64(image.data)) ?? "corrupt")
     : await readPayload(blobs, image.blob, signal);
   if (typeof bytes === "string") return bytes;
   const media = sniff(bytes);

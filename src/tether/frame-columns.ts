@@ -101,18 +101,17 @@ export class FrameColumns {
     return low;
   }
 
+  /** Room for as many again, which the engine makes as they come. */
   #grow(): void {
-    const capacity = 2 * this.#frames.length;
-    const frames: (TetherFrame | undefined)[] = new Array(capacity);
-    const sizes: number[] = new Array(capacity);
-    for (let place = 0; place < this.#length; place++) {
-      frames[place] = this.frameAt(place);
-      sizes[place] = this.bytesAt(place);
-    }
-    this.#frames = frames;
-    this.#sizes = sizes;
-    this.#mask = capacity - 1;
+    this.#frames = this.#unrolled(this.#frames);
+    this.#sizes = this.#unrolled(this.#sizes);
+    this.#mask = 2 * this.#mask + 1;
     this.#start = 0;
+  }
+
+  /** A full column, its oldest row first. */
+  #unrolled<T>(column: T[]): T[] {
+    return this.#start === 0 ? column : column.slice(this.#start).concat(column.slice(0, this.#start));
   }
 }
 

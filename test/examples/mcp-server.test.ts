@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import type Anthropic from "@anthropic-ai/sdk";
 import { sniff } from "sessile/media";
+import type { SequencedFrame } from "sessile/tether";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type LocalProvider, startLocalProvider } from "../../examples/support/local-provider.js";
 import { root } from "../../scripts/entries.mjs";
@@ -50,6 +51,8 @@ function imagesSent(): readonly string[] {
 function textSent(): string {
   return JSON.stringify(provider.requests.at(-1), (key, value) => (key === "data" ? "" : value));
 }
+
+const textOf = ({ payload }: SequencedFrame) => (payload as { readonly text: string }).text;
 
 /** Where a blob lies. */
 function blobOf(dir: string, bytes: Uint8Array): string {
@@ -103,11 +106,11 @@ describe.each<Over>(["stdio", "http"])("an MCP host over %s", (over) => {
     ]);
     expect(sniff(drawn)).toMatchObject({ kind: "image", width: 80, height: 120 });
     const all = jsonOf(await call(host.client, "tether_read", { session_id: "two" })).frames;
-    expect(all.map(({ type }: { type: string }) => type)).toEqual([
-      "assistant.delta",
-      "assistant.delta",
-      "assistant.done",
-    ]);
+    const said = (type: string) =>
+      all.flatMap((frame: SequencedFrame) => (frame.type === type ? [textOf(frame)] : []));
+    expect(said("assistant.delta").join("")).toBe(`I draw it.${done.payload.text}`);
+    expect(said("assistant.done")).toEqual([done.payload.text]);
+    expect(all.at(-1).type).toBe("assistant.done");
   });
 
   it("3. Oversized single image", { timeout }, async () => {

@@ -46,6 +46,10 @@ describe("outgoingImages", () => {
   test("takes an image inline in a message", async () => {
     const { images } = await outgoingImages([inline(png(7, 7))], { blobs: noBlobs });
     expect(images).toEqual([{ media_type: "image/png", data: base64(png(7, 7)) }]);
+    const padded = inline(png(2, 2));
+    expect(padded.data.endsWith("=")).toBe(true);
+    const bare = { ...padded, data: padded.data.replace(/=+$/, "") };
+    expect((await outgoingImages([bare], { blobs: noBlobs })).images).toMatchObject([{ data: padded.data }]);
   });
 
   test("sends bytes that are named twice once, and tells of none of them twice", async () => {

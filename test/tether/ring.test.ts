@@ -92,7 +92,7 @@ describe("FrameRing beside one that keeps everything", () => {
           }
         },
       ),
-      { numRuns: 1000 },
+      { numRuns: 300 },
     );
   });
 });

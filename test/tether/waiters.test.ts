@@ -67,7 +67,7 @@ describe("FrameRing.wait", () => {
           expect(getEventListeners(controller.signal, "abort")).toEqual([]);
         },
       ),
-      { numRuns: 300 },
+      { numRuns: 150 },
     );
   });
 

@@ -131,7 +131,7 @@ describe("windowContext", () => {
         const expected = context.items.filter((_, at) => at >= from || at === asked);
         expect(windowContext(context, max).items).toEqual(expected);
       }),
-      { numRuns: 3000 },
+      { numRuns: 500 },
     );
   });
 
@@ -157,7 +157,7 @@ describe("windowContext", () => {
           expect(window.items).toEqual(windowContext(context, 0).items);
         }
       }),
-      { numRuns: 3000 },
+      { numRuns: 500 },
     );
   });
 
@@ -167,7 +167,7 @@ describe("windowContext", () => {
         const least = sizeOf(windowContext(context, 0));
         expect(sizeOf(windowContext(context, max))).toBeLessThanOrEqual(Math.max(least, max));
       }),
-      { numRuns: 2000 },
+      { numRuns: 500 },
     );
   });
 
@@ -180,7 +180,7 @@ describe("windowContext", () => {
           windowContext(context, Number.MAX_SAFE_INTEGER).items.length,
         );
       }),
-      { numRuns: 2000 },
+      { numRuns: 500 },
     );
   });
 
@@ -213,7 +213,7 @@ describe("windowContext", () => {
           expect(item).toBe(places.filter((place) => place < was).length);
         }
       }),
-      { numRuns: 3000 },
+      { numRuns: 500 },
     );
   });
 

@@ -177,6 +177,16 @@ describe("startMcpHttp", () => {
     expect(await client.ping()).toEqual({});
   });
 
+  it("ends a session that its client ends", async () => {
+    const { url, open } = await started();
+    const { headers } = await ask(url, { ...bearer, ...forMcp }, initialize);
+    const its = { ...bearer, ...forMcp, "mcp-session-id": headers["mcp-session-id"] as string };
+    expect(open()).toBe(1);
+    expect(await ask(url, its, undefined, "DELETE")).toMatchObject({ status: 200 });
+    expect(await ask(url, its, '{"jsonrpc":"2.0","id":2,"method":"ping"}')).toMatchObject({ status: 404 });
+    expect(open()).toBe(0);
+  });
+
   it("ends a session that nobody uses", async () => {
     const { url } = await started({ idleMs: 40 });
     const { headers } = await ask(url, { ...bearer, ...forMcp }, initialize);

@@ -1,3 +1,5 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { InMemoryTransport } from "@modelcontextprotocol/sdk/inMemory.js";
 import { assistantMessage } from "sessile/content";
@@ -11,9 +13,12 @@ import { pngOf, to } from "../../tether/samples.js";
 import { call, imagesOf, jsonOf } from "./mcp-hosts.js";
 
 /** The tools over an agent in this process, and a client of them. */
-async function connected(model: Model = { generate: async () => assistantMessage(said, "Yes.") }) {
+async function connected(
+  model: Model = { generate: async () => assistantMessage(said, "Yes.") },
+  dir = temporaryDirectory(),
+) {
   const ring = new FrameRing();
-  const agent = tetherAgent({ dir: temporaryDirectory(), instance: "agent", model });
+  const agent = tetherAgent({ dir, instance: "agent", model });
   const [near, far] = InMemoryTransport.createLinkedPair();
   const client = new Client({ name: "test", version: "1.0.0" });
   await tetherMcpServer(new Map([["agent", { agent, ring }]])).connect(far);
@@ -96,6 +101,18 @@ describe("tetherMcpServer", () => {
     expect(read.frames).toMatchObject([{ type: "assistant.done", msg_id: answer_id, session: to }]);
     expect([seq, answer_id]).toEqual([1, `re:${msg_id}`]);
     expect(ring.read({ types: ["user.message"] }).frames).toHaveLength(2);
+  });
+
+  it("does not say that a message is kept when it could not be", async () => {
+    const dir = temporaryDirectory();
+    writeFileSync(join(dir, "sessions"), "a file where a directory is to be");
+    const { client } = await connected(undefined, dir);
+    expect(jsonOf(await call(client, "tether_send", { text: "Hi" }))).toMatchObject({
+      seq: 1,
+      status: "failed",
+    });
+    const { frames } = jsonOf(await call(client, "tether_read", {}));
+    expect(frames).toMatchObject([{ payload: { text: expect.stringMatching(/^I could not answer: /) } }]);
   });
 
   it("gives a number at once for a message that has to wait, and says so", async () => {
