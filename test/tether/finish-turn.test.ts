@@ -179,4 +179,26 @@ describe("finishTurn", () => {
     expect(short.left).toEqual([]);
     expect(JSON.stringify(short.frame).length).toBeLessThan(tetherLimits.maxWireBytes);
   });
+
+  test("counts what a conversation is called: an answer is not lost for an image beside a long name", async () => {
+    const large = await ingest({ bytes: pngOf(10 * 2 ** 20, 3) }, { blobs, source: "tool" });
+    const context = contextOf([userMessage("draw"), assistantMessage(model, "Here.")]);
+    const id = "i".repeat(15 * 2 ** 20);
+    const { frame, left } = await finishTurn({ channel: "mcp", id }, context, { blobs, images: [large] });
+    expect(left).toEqual([{ image: large, reason: "frameBytes" }]);
+    expect(frame.payload).toEqual({ text: "Here." });
+  });
+
+  test("refuses a text that is too long for the wire by itself, before it reads an image", async () => {
+    const read: string[] = [];
+    const get = async (ref: string) => {
+      read.push(ref);
+      return blobs.get(ref);
+    };
+    const context = contextOf([userMessage("draw"), assistantMessage(model, "\u0001".repeat(2 ** 27))]);
+    await expect(finishTurn(to, context, { blobs: { get }, images: [chart] })).rejects.toThrow(
+      /^frame too large: /,
+    );
+    expect(read).toEqual([]);
+  });
 });
