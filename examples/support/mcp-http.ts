@@ -43,6 +43,8 @@ interface HttpSession {
  */
 export async function startMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
   const { maxSessions = 16, idleMs = 600_000, maxBodyBytes, maxOpenBytes = 4 * maxBodyBytes } = options;
+  if (options.token === "")
+    throw new RangeError("token: expected one that is not empty: whoever shows none has that");
   const sessions = new Map<string, HttpSession>();
   let openBytes = 0;
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -96,13 +98,15 @@ export async function startMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
 }
 
 async function newSession(
-  { makeServer, maxBodyBytes }: McpHttpOptions,
+  { makeServer, maxBodyBytes, maxSessions = 16 }: McpHttpOptions,
   sessions: Map<string, HttpSession>,
 ): Promise<HttpSession> {
   const transport = new StreamableHTTPServerTransport({
     sessionIdGenerator: randomUUID,
     maxRequestBodySize: maxBodyBytes,
     onsessioninitialized(id) {
+      // Others that were let in at the same time may have come first.
+      makeRoom(sessions, maxSessions);
       sessions.set(id, session);
     },
   });

@@ -24,6 +24,7 @@ export interface TetherInstance {
 
 const maxWaitMs = 30_000;
 const maxFrames = 1000;
+const maxIdLength = 256;
 /** Of one result, in characters: an MCP client over stdio takes ten million bytes a line. One frame comes whatever its size. */
 const maxReadBytes = 8 * 2 ** 20;
 /** What a host wants to hear of, where it does not say. */
@@ -89,6 +90,10 @@ async function sendMessage(
 ): Promise<CallToolResult> {
   const { instance, message } = readTetherSend(args);
   const { agent, ring } = instanceOf(instances, instance);
+  // It stands in every frame of the answer, and the ring counts payloads alone.
+  if (message.frame.session.id.length > maxIdLength) {
+    throw invalid("session_id", `at most ${maxIdLength} characters`);
+  }
   const seq = ring.append(message.frame);
   const waits = agent.isBusy(message);
   const kept = new Promise<void>((resolve) => {

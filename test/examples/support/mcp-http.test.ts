@@ -177,6 +177,26 @@ describe("startMcpHttp", () => {
     expect(await client.ping()).toEqual({});
   });
 
+  it("has no more of them when they are all asked for at once", async () => {
+    const { url, open } = await started({ maxSessions: 2 });
+    const headers = { host: url.host, ...bearer, ...forMcp, "content-length": initialize.length };
+    const held = Array.from({ length: 6 }, () => request(url, { method: "POST", headers }));
+    for (const one of held) one.write(initialize.slice(0, 5));
+    await setTimeout(100);
+    for (const one of held) {
+      const answered = once(one, "response");
+      one.end(initialize.slice(5));
+      const [response] = await answered;
+      await once(response.resume(), "close");
+      await setTimeout(10);
+    }
+    await vi.waitFor(() => expect(open()).toBe(2));
+  });
+
+  it("wants a token that is not empty, since whoever shows none has that", async () => {
+    await expect(started({ token: "" })).rejects.toThrow("token: expected one that is not empty");
+  });
+
   it("ends a session that nobody uses", async () => {
     const { url } = await started({ idleMs: 40 });
     const { headers } = await ask(url, { ...bearer, ...forMcp }, initialize);

@@ -37,6 +37,7 @@ describe("tetherMcpServer", () => {
   it.each([
     ["tether_send", {}, "text: expected a string"],
     ["tether_send", { instance: "other", text: "" }, "instance: expected agent"],
+    ["tether_send", { text: "", session_id: "s".repeat(257) }, "session_id: expected at most 256 characters"],
     ["tether_read", { instance: "__proto__" }, "instance: expected agent"],
     ["tether_read", { session_id: 1 }, "session_id: expected a string"],
     ["tether_read", { after_seq: -1 }, "after_seq: expected an integer from 0 to 9007199254740991"],
