@@ -81,8 +81,9 @@ const { inputSchema } = tetherSendTool;
 const sendSchema = { ...inputSchema, required: [...inputSchema.required] };
 
 /**
- * Gives the message's number once it is sure to last, or at once where it has to wait for another one's answer. The answer goes
- * into the ring in the background.
+ * Gives the message's number once it is sure to last (`kept`), or at once where it has to wait for another one's answer
+ * (`queued`). The answer goes into the ring in the background. `failed`: the answer is there already, and says why the message
+ * was not kept.
  */
 async function sendMessage(
   instances: ReadonlyMap<string, TetherInstance>,
@@ -96,14 +97,13 @@ async function sendMessage(
   }
   const seq = ring.append(message.frame);
   const waits = agent.isBusy(message);
-  const kept = new Promise<void>((resolve) => {
-    const frames = agent.answer(message, { onKept: () => resolve() });
-    // An answer that ends before the message was kept says why.
-    void append(frames, ring).finally(resolve);
+  const begun = new Promise<string>((resolve) => {
+    const frames = agent.answer(message, { onKept: () => resolve("kept") });
+    void append(frames, ring).finally(() => resolve("failed"));
   });
-  if (!waits) await kept;
+  const status = waits ? "queued" : await begun;
   const { msg_id } = message.frame;
-  const text = JSON.stringify({ msg_id, answer_id: `re:${msg_id}`, seq, status: waits ? "queued" : "kept" });
+  const text = JSON.stringify({ msg_id, answer_id: `re:${msg_id}`, seq, status });
   return { content: [{ type: "text", text }] };
 }
 

@@ -11,9 +11,9 @@ import { pngOf, to } from "../../tether/samples.js";
 import { call, imagesOf, jsonOf } from "./mcp-hosts.js";
 
 /** The tools over an agent in this process, and a client of them. */
-async function connected(model: Model = { generate: async () => assistantMessage(said, "Yes.") }) {
+async function connected(model: Model = yes, maxTurns = 16) {
   const ring = new FrameRing();
-  const agent = tetherAgent({ dir: temporaryDirectory(), instance: "agent", model });
+  const agent = tetherAgent({ dir: temporaryDirectory(), instance: "agent", model, maxTurns });
   const [near, far] = InMemoryTransport.createLinkedPair();
   const client = new Client({ name: "test", version: "1.0.0" });
   await tetherMcpServer(new Map([["agent", { agent, ring }]])).connect(far);
@@ -23,6 +23,7 @@ async function connected(model: Model = { generate: async () => assistantMessage
 }
 
 const said = { provider: "scripted", model: "scripted-1" };
+const yes: Model = { generate: async () => assistantMessage(said, "Yes.") };
 
 describe("tetherMcpServer", () => {
   it("lists its tools as data that a client takes", async () => {
@@ -51,6 +52,18 @@ describe("tetherMcpServer", () => {
     expect(result.isError).toBe(true);
     expect(jsonOf(result)).toEqual({ code: "INVALID_MESSAGE", message: expect.stringMatching(message) });
     expect(ring.size).toBe(0);
+  });
+
+  it("says that a message is kept only where it is", async () => {
+    const { client } = await connected();
+    expect(jsonOf(await call(client, "tether_send", { text: "Hi" })).status).toBe("kept");
+    const full = await connected(yes, 0);
+    const sent = jsonOf(await call(full.client, "tether_send", { text: "Hi" }));
+    expect(sent.status).toBe("failed");
+    const { frames } = jsonOf(await call(full.client, "tether_read", {}));
+    expect(frames).toMatchObject([
+      { msg_id: sent.answer_id, payload: { text: expect.stringMatching(/^Too many/) } },
+    ]);
   });
 
   it("waits no longer than it is told, and a wait can be taken back", async () => {
