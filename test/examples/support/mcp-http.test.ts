@@ -106,7 +106,9 @@ describe("startMcpHttp", () => {
   it("takes a page of its own, and the other name of this machine", async () => {
     const { url } = await started();
     const host = `localhost:${url.port}`;
-    const headers = { ...bearer, ...forMcp, host, origin: `http://${host}` };
+    // The name of the scheme has no case.
+    const authorization = `bearer ${token}`;
+    const headers = { authorization, ...forMcp, host, origin: `http://${host}` };
     expect(await ask(url, headers, initialize)).toMatchObject({ status: 200 });
   });
 
@@ -175,6 +177,15 @@ describe("startMcpHttp", () => {
     await setTimeout(50);
     expect((await ask(others.url, { ...bearer, ...forMcp }, initialize)).status).toBe(503);
     expect(await client.ping()).toEqual({});
+  });
+
+  it("ends none for a request that opens no session", async () => {
+    const { url } = await started({ maxSessions: 1 });
+    const { headers } = await ask(url, { ...bearer, ...forMcp }, initialize);
+    expect((await ask(url, { ...bearer, ...forMcp }, "{oops")).status).toBe(400);
+    expect((await ask(url, { ...bearer, ...forMcp }, undefined, "PUT")).status).toBe(405);
+    const again = { ...bearer, ...forMcp, "mcp-session-id": headers["mcp-session-id"] as string };
+    expect((await ask(url, again, '{"jsonrpc":"2.0","id":2,"method":"ping"}')).status).toBe(200);
   });
 
   it("has no more of them when they are all asked for at once", async () => {
