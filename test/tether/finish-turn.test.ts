@@ -189,9 +189,21 @@ describe("finishTurn", () => {
     expect(frame.payload).toEqual({ text: "Here." });
   });
 
+  test("is never too long for the wire beside its images, to the byte", async () => {
+    const options = { blobs, images: [chart], msgId: "m" };
+    const bytesOf = (frame: object) => Buffer.byteLength(JSON.stringify(frame));
+    const withText = (length: number) =>
+      finishTurn(to, contextOf([userMessage("draw"), assistantMessage(model, "x".repeat(length))]), options);
+    const { frame } = await withText(1);
+    const most = tetherLimits.maxWireBytes - bytesOf(frame) + 1;
+    const over = await withText(most + 1);
+    expect(over.left).toEqual([{ image: chart, reason: "frameBytes" }]);
+    expect(bytesOf((await withText(most - 512)).frame)).toBe(tetherLimits.maxWireBytes - 512);
+  });
+
   test("refuses a text that is too long for the wire by itself, before it reads an image", async () => {
     const read: string[] = [];
-    const get = async (ref: string) => {
+    const get: typeof blobs.get = (ref) => {
       read.push(ref);
       return blobs.get(ref);
     };
