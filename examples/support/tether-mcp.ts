@@ -34,7 +34,7 @@ const answers = ["assistant.delta", "assistant.done"];
 const tetherReadTool: Tool = {
   name: "tether_read",
   description:
-    "Reads what an agent answered. Call it again with the next_seq of the last result as after_seq. Images follow the text, where {_mcp_index: N} stands for the Nth of them.",
+    "Reads what an agent answered. Call it again with the next_seq of the last result as after_seq. Images follow the text, where {_mcp_index: N} stands for the Nth of them, counted from 0.",
   inputSchema: {
     type: "object",
     properties: {

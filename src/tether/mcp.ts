@@ -111,9 +111,9 @@ export type TetherReadResult = { content: [TextContent, ...ImageContent[]] };
 
 /**
  * The result of `tether_read`: a text with all of the reading as JSON, `{ frames, next_seq, missed }`, in which each image of a
- * payload is `{ _mcp_index: N }`, and behind it the images, N counting them alone, in the order of the frames. Of whatever type
- * a frame is, its payload's `images` are looked at where they are an array. One that no host would take, such as one that is
- * not there any more or is none, leaves `{ _mcp_missing: CODE }` with the code of what is wrong, and the others keep their
+ * payload is `{ _mcp_index: N }`, and behind it the images, N counting them alone, from 0, in the order of the frames. Of whatever
+ * type a frame is, its payload's `images` are looked at where they are an array. One that no host would take, such as one that
+ * is not there any more or is none, leaves `{ _mcp_missing: CODE }` with the code of what is wrong, and the others keep their
  * numbers. Never throws for what is in a frame: one that JSON cannot have loses its payload, and around it what is none.
  *
  * How long it gets is for the reading to say, by `maxBytes`.
