@@ -71,11 +71,11 @@ async function serveStdio(dir: string): Promise<void> {
 
 async function serveHttp(dir: string): Promise<void> {
   const instances = await startInstances(dir);
-  const { PORT, TETHER_TOKEN } = process.env;
-  const token = TETHER_TOKEN ?? randomBytes(24).toString("base64url");
+  const { PORT, TETHER_TOKEN = "" } = process.env;
+  const token = TETHER_TOKEN === "" ? randomBytes(24).toString("base64url") : TETHER_TOKEN;
   const makeServer = () => tetherMcpServer(instances);
   const { url } = await startMcpHttp({ makeServer, token, maxBodyBytes, port: Number(PORT ?? 0) });
-  console.log(TETHER_TOKEN === undefined ? `${url} ${token}` : url);
+  console.log(TETHER_TOKEN === "" ? `${url} ${token}` : url);
 }
 
 async function startInstances(dir: string): Promise<ReadonlyMap<string, TetherInstance>> {

@@ -46,6 +46,8 @@ interface HttpSession {
  */
 export async function startMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
   const { maxSessions = 16, idleMs = 600_000, maxBodyBytes, maxOpenBytes = 4 * maxBodyBytes } = options;
+  if (options.token === "")
+    throw new RangeError("token: expected one that is not empty: whoever shows none has that");
   const sessions = new Map<string, HttpSession>();
   let openBytes = 0;
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -62,7 +64,7 @@ export async function startMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
     const id = request.headers["mcp-session-id"];
     const known = typeof id === "string" ? sessions.get(id) : undefined;
     if (id !== undefined && known === undefined) return refuse(response, 404, "there is no such session");
-    if (known === undefined && !makeRoom(sessions, maxSessions)) {
+    if (known === undefined && !hasRoom(sessions, maxSessions)) {
       return refuse(response, 503, "there are too many sessions");
     }
     const session = known ?? (await newSession(options, sessions));
@@ -99,13 +101,15 @@ export async function startMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
 }
 
 async function newSession(
-  { makeServer, maxBodyBytes }: McpHttpOptions,
+  { makeServer, maxBodyBytes, maxSessions = 16 }: McpHttpOptions,
   sessions: Map<string, HttpSession>,
 ): Promise<HttpSession> {
   const transport = new StreamableHTTPServerTransport({
     sessionIdGenerator: randomUUID,
     maxRequestBodySize: maxBodyBytes,
     onsessioninitialized(id) {
+      // Not before: of those who are let in, some ask for no session, and others come at the same time.
+      makeRoom(sessions, maxSessions);
       sessions.set(id, session);
     },
   });
@@ -116,13 +120,16 @@ async function newSession(
   return session;
 }
 
-/** Ends the session that was idle longest where there are as many as there may be. Whether there is room. */
-function makeRoom(sessions: Map<string, HttpSession>, maxSessions: number): boolean {
-  if (sessions.size < maxSessions) return true;
+function hasRoom(sessions: ReadonlyMap<string, HttpSession>, maxSessions: number): boolean {
+  return sessions.size < maxSessions || [...sessions.values()].some(({ open }) => open === 0);
+}
+
+/** Ends the session that was idle longest where there are as many as there may be. */
+function makeRoom(sessions: ReadonlyMap<string, HttpSession>, maxSessions: number): void {
+  if (sessions.size < maxSessions) return;
   const idle = [...sessions.values()].filter(({ open }) => open === 0);
-  const [oldest] = idle.sort((a, b) => a.usedAt - b.usedAt);
+  const [oldest] = idle.sort((one, other) => one.usedAt - other.usedAt);
   void oldest?.mcp.close();
-  return oldest !== undefined;
 }
 
 function endIdle(sessions: Map<string, HttpSession>, idleMs: number): void {
@@ -142,7 +149,7 @@ function refusalOf(
   if (origin !== undefined && !hosts.some((host) => origin === `http://${host}`)) {
     return [403, "another origin asks"];
   }
-  const [, given = ""] = /^Bearer (.+)$/.exec(headers.authorization ?? "") ?? [];
+  const [, given = ""] = /^Bearer (.+)$/i.exec(headers.authorization ?? "") ?? [];
   if (!timingSafeEqual(digestOf(given), digestOf(token))) return [401, "the token is another one"];
   return url === "/mcp" ? undefined : [404, "there is nothing here"];
 }

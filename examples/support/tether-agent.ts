@@ -55,6 +55,8 @@ export interface TetherAgent {
    * Answers a message: pieces of the answer, then its end. Messages of one conversation are answered one after the other,
    * in the order of the calls. What goes wrong is an answer too, so that somebody who asked is told. The turn begins with the
    * call and goes on to its end, whether anybody reads the frames or not. They have the id of the message with `re:` before it.
+   *
+   * @throws SessileError INVALID_MESSAGE where the message or its conversation has so long a name that no answer could carry it
    */
   answer(message: CheckedUserMessage, options?: AnswerOptions): AsyncIterable<AnswerFrame>;
   /** Whether a message of this conversation is being answered, so that another one would wait. */
@@ -70,6 +72,7 @@ export function tetherAgent(options: TetherAgentOptions): TetherAgent {
   return {
     answer(message, { signal, onKept } = {}) {
       const { session: to, msg_id } = message.frame;
+      assertNames({ "session.channel": to.channel, "session.id": to.id, msg_id });
       const msgId = `re:${msg_id ?? randomUUID()}`;
       const { frames, push, end } = stream<AnswerFrame>();
       const turn = async () => {
@@ -99,6 +102,19 @@ export function tetherAgent(options: TetherAgentOptions): TetherAgent {
     },
     isBusy: (message) => turns.has(idOf(message)),
   };
+}
+
+const maxNameLength = 1000;
+
+/** Each frame of an answer repeats them, and is held for readers. */
+function assertNames(names: Readonly<Record<string, string | undefined>>): void {
+  for (const [path, name = ""] of Object.entries(names)) {
+    if (name.length <= maxNameLength) continue;
+    const expected = `at most ${maxNameLength} characters`;
+    throw new SessileError("INVALID_MESSAGE", `${path}: expected ${expected}`, {
+      details: { path, expected },
+    });
+  }
 }
 
 const maxRounds = 20;

@@ -24,6 +24,7 @@ export interface TetherInstance {
 
 const maxWaitMs = 30_000;
 const maxFrames = 1000;
+const maxIdLength = 256;
 /** Of one result, in characters: an MCP client over stdio takes ten million bytes a line. One frame comes whatever its size. */
 const maxReadBytes = 8 * 2 ** 20;
 /** What a host wants to hear of, where it does not say. */
@@ -33,7 +34,7 @@ const answers = ["assistant.delta", "assistant.done"];
 const tetherReadTool: Tool = {
   name: "tether_read",
   description:
-    "Reads what an agent answered. Call it again with the next_seq of the last result as after_seq. Images follow the text, where {_mcp_index: N} stands for the Nth of them.",
+    "Reads what an agent answered. Call it again with the next_seq of the last result as after_seq. Images follow the text, where {_mcp_index: N} stands for the Nth of them, counted from 0.",
   inputSchema: {
     type: "object",
     properties: {
@@ -80,8 +81,9 @@ const { inputSchema } = tetherSendTool;
 const sendSchema = { ...inputSchema, required: [...inputSchema.required] };
 
 /**
- * Gives the message's number once it is sure to last, or at once where it has to wait for another one's answer. The answer goes
- * into the ring in the background, and where the message could not be kept it says so.
+ * Gives the message's number once it is sure to last (`kept`), or at once where it has to wait for another one's answer
+ * (`queued`). The answer goes into the ring in the background. `failed`: the answer is there already, and says why the message
+ * was not kept.
  */
 async function sendMessage(
   instances: ReadonlyMap<string, TetherInstance>,
@@ -89,14 +91,17 @@ async function sendMessage(
 ): Promise<CallToolResult> {
   const { instance, message } = readTetherSend(args);
   const { agent, ring } = instanceOf(instances, instance);
+  // It stands in every frame of the answer, and the ring counts payloads alone.
+  if (message.frame.session.id.length > maxIdLength) {
+    throw invalid("session_id", `at most ${maxIdLength} characters`);
+  }
   const seq = ring.append(message.frame);
   const waits = agent.isBusy(message);
-  const kept = new Promise<boolean>((resolve) => {
-    const frames = agent.answer(message, { onKept: () => resolve(true) });
-    // An answer that ends before the message was kept says why.
-    void append(frames, ring).finally(() => resolve(false));
+  const begun = new Promise<string>((resolve) => {
+    const frames = agent.answer(message, { onKept: () => resolve("kept") });
+    void append(frames, ring).finally(() => resolve("failed"));
   });
-  const status = waits ? "queued" : (await kept) ? "kept" : "failed";
+  const status = waits ? "queued" : await begun;
   const { msg_id } = message.frame;
   const text = JSON.stringify({ msg_id, answer_id: `re:${msg_id}`, seq, status });
   return { content: [{ type: "text", text }] };

@@ -4,7 +4,6 @@ import { uuidv7 } from "../internal/ids.js";
 import { isRecord } from "../internal/shape.js";
 import { tetherLimits } from "../limits/index.js";
 import { sniff } from "../media/index.js";
-import { utf8Bytes } from "./body.js";
 import { checkFrame } from "./check.js";
 import type {
   AssistantDeltaFrame,
@@ -16,8 +15,9 @@ import type {
   UserMessagePayload,
 } from "./frame.js";
 import { unsoundImage } from "./images.js";
-import { frameTooLarge, imageTooLarge, limitExceeded, unsupportedType } from "./limit-errors.js";
+import { imageTooLarge, limitExceeded, unsupportedType } from "./limit-errors.js";
 import { sessionArgument } from "./session-argument.js";
+import { assertFitsWire } from "./wire-bytes.js";
 
 /** What every builder of a frame takes besides the content. */
 export interface FrameOptions {
@@ -110,20 +110,8 @@ function built<Frame extends TetherFrame>(
     payload,
   };
   const checked = checkFrame(frame).frame as Frame;
-  const bytes = wireBytes(checked);
-  if (bytes > tetherLimits.maxWireBytes) throw limitExceeded(frameTooLarge(bytes));
+  assertFitsWire(checked);
   return checked;
-}
-
-/** Its bytes as JSON, without writing its images out: base64 takes as many bytes as characters, and nothing is escaped. */
-function wireBytes(frame: TetherFrame): number {
-  let bytes = 0;
-  const rest = JSON.stringify(frame, (key, value: unknown) => {
-    if (key !== "data" || typeof value !== "string") return value;
-    bytes += value.length;
-    return "";
-  });
-  return bytes + utf8Bytes(rest);
 }
 
 /** The wire has four digits for a year. */

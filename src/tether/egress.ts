@@ -1,6 +1,7 @@
 import { readPayload } from "../attachments/index.js";
 import type { BlobStore } from "../blobs/index.js";
 import type { ImageBlock, Resource } from "../content/index.js";
+import { describe } from "../internal/arguments.js";
 import { decodeBase64, padBase64 } from "../internal/base64.js";
 import { encodeBase64 } from "../internal/encode-base64.js";
 import { tetherLimits } from "../limits/index.js";
@@ -45,16 +46,18 @@ export interface OutgoingOptions {
  * a limit by its descriptor alone is not read.
  *
  * @throws SessileError what the store throws, besides BLOB_CORRUPT; the signal's reason
+ * @throws TypeError for images that are no array
  * @example
  * ```ts
  * const { images, left } = await outgoingImages([screenshot], { blobs });
  * const frame = assistantDone({ channel: "mcp", id: "default" }, "As it is now.", images);
  * ```
  */
-export function outgoingImages(
+export async function outgoingImages(
   images: readonly OutgoingImage[],
   options: OutgoingOptions,
 ): Promise<OutgoingImages> {
+  if (!Array.isArray(images)) throw new TypeError(`images: expected an array, got ${describe(images)}`);
   return imagesWithin(images, options, tetherLimits.maxWireBytes);
 }
 

@@ -7,11 +7,11 @@ import {
   type StoredResource,
   type ToolResultMessage,
 } from "../content/index.js";
-import { encodeUtf8 } from "../internal/bytes.js";
 import { tetherLimits } from "../limits/index.js";
 import { assistantDone, type FrameOptions } from "./build.js";
 import { imagesWithin, type OutgoingImage, type OutgoingImages, type OutgoingOptions } from "./egress.js";
 import type { AssistantDoneFrame, TetherSession } from "./frame.js";
+import { wireBytes } from "./wire-bytes.js";
 
 /**
  * The images that tools and the model made in the current turn, oldest first: what an agent sends along with its answer. Those
@@ -47,11 +47,12 @@ export interface FinishedTurn extends Pick<OutgoingImages, "left"> {
 }
 
 /**
- * The `assistant.done` frame that ends a turn: the text of the answer at the end of the context, and its images. An answer that
- * was aborted, or that an error ended, says so behind what there is of it. Empty where the turn has no answer: one of an earlier
+ * The `assistant.done` frame that ends a turn: the text of the answer at the end of the context, and its images. Behind an answer
+ * that was aborted, or that an error ended, stands its `errorMessage`, where it has one. Empty where the turn has no answer: one of an earlier
  * turn is not said again. A text so long that no image fits beside it on the wire goes without.
  *
- * @throws what {@link outgoingImages} throws
+ * @throws what {@link outgoingImages} throws; SessileError LIMIT_EXCEEDED for a text that is too long for the wire by itself
+ * @throws TypeError, RangeError for a session, a message's name or a time that {@link assistantDone} does not take
  * @example
  * ```ts
  * const { frame, left } = await finishTurn({ channel: "mcp", id: "default" }, await session.context(), { blobs });
@@ -63,14 +64,15 @@ export async function finishTurn(
   options: FinishTurnOptions,
 ): Promise<FinishedTurn> {
   const text = answerOf(context);
-  const wireBytes = tetherLimits.maxWireBytes - envelopeBytes - encodeUtf8(JSON.stringify(text)).length;
+  const room =
+    tetherLimits.maxWireBytes - wireBytes(assistantDone(session, text, [], options)) - aroundImages;
   const wanted = options.images ?? producedImages(context);
-  const { images, left } = await imagesWithin(wanted, options, wireBytes);
+  const { images, left } = await imagesWithin(wanted, options, room);
   return { frame: assistantDone(session, text, images, options), left };
 }
 
-/** More than all that stands around a text and four images in a frame, but for names that nobody gives a conversation. */
-const envelopeBytes = 4096;
+/** More bytes than all that stands around four images in a frame, and than their base64 is rounded up by. */
+const aroundImages = 512;
 
 function answerOf(context: Pick<Context, "items">): string {
   const turn = context.items.slice(currentTurnStart(context));

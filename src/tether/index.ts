@@ -1,6 +1,6 @@
 /**
- * Frames between a host and an agent, with images in both directions: schemas of the wire, limits, a ring, MCP's tools, and the
- * way into a session and out of it. No sockets.
+ * Frames between a host and an agent, with images in both directions: checks, limits, a ring, MCP's tools, and the way into a
+ * session and out of it. No sockets.
  *
  * @module tether
  */

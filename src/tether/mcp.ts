@@ -1,4 +1,5 @@
 import { SessileError } from "../errors/index.js";
+import { stringArgument } from "../internal/arguments.js";
 import { padBase64 } from "../internal/base64.js";
 import { uuidv7 } from "../internal/ids.js";
 import { isRecord } from "../internal/shape.js";
@@ -8,6 +9,7 @@ import type { TetherImage, UserMessagePayload } from "./frame.js";
 import { readImages } from "./images.js";
 import type { FrameReading } from "./ring.js";
 import { frameProblem } from "./shape.js";
+import { assertFitsWire } from "./wire-bytes.js";
 
 /** The tool `tether_send` as a server lists it. */
 export const tetherSendTool = {
@@ -52,7 +54,9 @@ export interface TetherSend {
  * passed over. Whoever calls is not asked who they are, so that the message has no user.
  *
  * @param channel of the session. Default `mcp`.
- * @throws SessileError what {@link checkFrame} throws, with places such as `images[0].data`
+ * @throws SessileError what {@link checkFrame} throws, with places such as `images[0].data`, and LIMIT_EXCEEDED for a message that
+ *   is too long for the wire
+ * @throws TypeError for a channel that is empty or none
  * @example
  * ```ts
  * const { instance, message } = readTetherSend({ instance: "agent", text: "What is new?" });
@@ -60,6 +64,7 @@ export interface TetherSend {
  * ```
  */
 export function readTetherSend(args: unknown, channel = "mcp"): TetherSend {
+  stringArgument("channel", channel);
   if (!isRecord(args)) throw invalid("arguments", "an object");
   const { instance, text, images, session_id = "default" } = args;
   if (typeof instance !== "string" || instance === "") {
@@ -90,7 +95,9 @@ export function readTetherSend(args: unknown, channel = "mcp"): TetherSend {
     payload:
       sent === undefined || sent.length === 0 ? { text: payload.text } : { text: payload.text, images: sent },
   };
-  return { instance, message: { kind: "userMessage", frame, images: readImages(sent ?? [], "images") } };
+  const read = readImages(sent ?? [], "images");
+  assertFitsWire(frame);
+  return { instance, message: { kind: "userMessage", frame, images: read } };
 }
 
 function invalid(path: string, expected: string): SessileError<"INVALID_MESSAGE"> {
@@ -104,10 +111,10 @@ export type TetherReadResult = { content: [TextContent, ...ImageContent[]] };
 
 /**
  * The result of `tether_read`: a text with all of the reading as JSON, `{ frames, next_seq, missed }`, in which each image of a
- * payload is `{ _mcp_index: N }`, and behind it the images, N counting them alone, in the order of the frames. Of whatever type
- * a frame is, its payload's `images` are looked at where they are an array. One that no host would take, such as one that is
- * not there any more or is none, leaves `{ _mcp_missing: CODE }` with the code of what is wrong, and the others keep their
- * numbers. Never throws for what is in a frame: one that JSON cannot have loses its payload.
+ * payload is `{ _mcp_index: N }`, and behind it the images, N counting them alone, from 0, in the order of the frames. Of whatever
+ * type a frame is, its payload's `images` are looked at where they are an array. One that no host would take, such as one that
+ * is not there any more or is none, leaves `{ _mcp_missing: CODE }` with the code of what is wrong, and the others keep their
+ * numbers. Never throws for what is in a frame: one that JSON cannot have loses its payload, and around it what is none.
  *
  * How long it gets is for the reading to say, by `maxBytes`.
  *
@@ -127,17 +134,34 @@ export function tetherReadResult({ frames, nextSeq, missed }: FrameReading): Tet
 
 function frameText(frame: FrameReading["frames"][number], images: ImageContent[]): string {
   const before = images.length;
+  return jsonText(frame, images) ?? bareText(frame, images, before);
+}
+
+/** Undefined where JSON cannot have the frame. */
+function jsonText(frame: FrameReading["frames"][number], images: ImageContent[]): string | undefined {
   try {
     const { payload } = frame;
     if (!isRecord(payload) || !Array.isArray(payload.images)) return JSON.stringify(frame);
     const stubs = Array.from(payload.images, (image: unknown) => stubOf(image, images));
     return JSON.stringify({ ...frame, payload: { ...payload, images: stubs } });
   } catch {
-    images.length = before;
-    const { v, type, ts, session, msg_id, seq } = frame;
-    const payload = { _mcp_missing: "INVALID_MESSAGE" };
-    return JSON.stringify({ v, type, ts, session, msg_id, seq, payload });
+    return undefined;
   }
+}
+
+/** Of a frame what a ring vouches for, and what is text; the images that it gave are taken back. */
+function bareText(frame: FrameReading["frames"][number], images: ImageContent[], before: number): string {
+  images.length = before;
+  const { type, ts, session, msg_id, seq } = frame;
+  return JSON.stringify({
+    v: 1,
+    type,
+    ...(typeof ts === "string" && { ts }),
+    session: { channel: session.channel, id: session.id },
+    ...(typeof msg_id === "string" && { msg_id }),
+    seq,
+    payload: { _mcp_missing: "INVALID_MESSAGE" },
+  });
 }
 
 function stubOf(image: unknown, images: ImageContent[]): object {

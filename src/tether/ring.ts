@@ -13,6 +13,7 @@ export interface FrameRingOptions {
    * Bytes of payloads, at least 1. Default 128 MiB. A payload counts the length of its strings and of the names in it, in UTF-16
    * code units, and 32 for each value: that is no less than its JSON unless something in it has to be escaped, and base64 counts
    * one byte a character. Text of other scripts takes up to twice as much memory, and up to three times as much as UTF-8.
+   * What stands around a payload is not counted: where others choose the names of conversations, bound these before an append.
    */
   readonly maxBytes?: number;
   /**

@@ -167,6 +167,8 @@ describe("the builders", () => {
       code: "LIMIT_EXCEEDED",
       message: `frame too large: ${rest + (most + 1) * 14} bytes (max 29360128)`,
     });
+    // Longer than a string can be once all of it is escaped.
+    expect(refusal(() => make("\u0001".repeat(2 ** 27)))).toMatchObject({ code: "LIMIT_EXCEEDED" });
   });
 
   it.each([

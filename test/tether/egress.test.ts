@@ -172,4 +172,10 @@ describe("outgoingImages", () => {
     const signal = AbortSignal.abort(new Error("stop"));
     await expect(outgoingImages([image], { blobs: noBlobs, signal })).rejects.toThrow("stop");
   });
+
+  test("refuses what is no list, by name", async () => {
+    await expect(outgoingImages(null as never, { blobs: noBlobs })).rejects.toThrow(
+      new TypeError("images: expected an array, got null"),
+    );
+  });
 });

@@ -179,4 +179,38 @@ describe("finishTurn", () => {
     expect(short.left).toEqual([]);
     expect(JSON.stringify(short.frame).length).toBeLessThan(tetherLimits.maxWireBytes);
   });
+
+  test("counts what a conversation is called: an answer is not lost for an image beside a long name", async () => {
+    const large = await ingest({ bytes: pngOf(10 * 2 ** 20, 3) }, { blobs, source: "tool" });
+    const context = contextOf([userMessage("draw"), assistantMessage(model, "Here.")]);
+    const id = "i".repeat(15 * 2 ** 20);
+    const { frame, left } = await finishTurn({ channel: "mcp", id }, context, { blobs, images: [large] });
+    expect(left).toEqual([{ image: large, reason: "frameBytes" }]);
+    expect(frame.payload).toEqual({ text: "Here." });
+  });
+
+  test("is never too long for the wire beside its images, to the byte", async () => {
+    const options = { blobs, images: [chart], msgId: "m" };
+    const bytesOf = (frame: object) => Buffer.byteLength(JSON.stringify(frame));
+    const withText = (length: number) =>
+      finishTurn(to, contextOf([userMessage("draw"), assistantMessage(model, "x".repeat(length))]), options);
+    const { frame } = await withText(1);
+    const most = tetherLimits.maxWireBytes - bytesOf(frame) + 1;
+    const over = await withText(most + 1);
+    expect(over.left).toEqual([{ image: chart, reason: "frameBytes" }]);
+    expect(bytesOf((await withText(most - 512)).frame)).toBe(tetherLimits.maxWireBytes - 512);
+  });
+
+  test("refuses a text that is too long for the wire by itself, before it reads an image", async () => {
+    const read: string[] = [];
+    const get: typeof blobs.get = (ref) => {
+      read.push(ref);
+      return blobs.get(ref);
+    };
+    const context = contextOf([userMessage("draw"), assistantMessage(model, "\u0001".repeat(2 ** 27))]);
+    await expect(finishTurn(to, context, { blobs: { get }, images: [chart] })).rejects.toThrow(
+      /^frame too large: /,
+    );
+    expect(read).toEqual([]);
+  });
 });

@@ -32,6 +32,11 @@ describe("receiveMessage", () => {
     expect(message).toEqual({ role: "user", content: "Hello", timestamp: expect.any(Number) });
   });
 
+  test("nothing said is an empty string, as it always was", async () => {
+    const { content } = await receiveMessage(received({ text: "" }), { blobs: memoryBlobStore() });
+    expect(content).toBe("");
+  });
+
   test("no images are the same as an empty list of them", async () => {
     const checked = checkFrame({
       ...received({ text: "Hello" }).frame,

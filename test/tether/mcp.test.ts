@@ -9,6 +9,7 @@ import {
   type SequencedFrame,
   type TetherFrame,
   tetherImage,
+  tetherLimits,
   tetherReadResult,
   tetherSendTool,
 } from "sessile/tether";
@@ -157,6 +158,30 @@ describe("tether_send", () => {
   });
 });
 
+test("tether_send refuses what would be too long on the wire, and nothing that is not", () => {
+  const { maxWireBytes } = tetherLimits;
+  const bytesOfFrame = (words: string) => {
+    const { message } = send({ text: words, images: [shot] });
+    return Buffer.byteLength(JSON.stringify(message.frame));
+  };
+  const rest = bytesOfFrame("");
+  // Two bytes each as JSON.
+  const most = Math.floor((maxWireBytes - rest) / 2);
+  expect(bytesOfFrame("\n".repeat(most))).toBeLessThanOrEqual(maxWireBytes);
+  expect(() => bytesOfFrame("\n".repeat(most + 1))).toThrow(
+    `frame too large: ${rest + 2 * (most + 1)} bytes (max 29360128)`,
+  );
+  expect(() => send({ session_id: "s".repeat(maxWireBytes) })).toThrow(/^frame too large: /);
+  // Longer than a string can be once all of it is escaped.
+  expect(() => send({ text: "\u0001".repeat(2 ** 27) })).toThrow(/^frame too large: /);
+});
+
+test("tether_send has no channel that is none", () => {
+  expect(() => readTetherSend({ instance: "a", text: "x" }, "")).toThrow(
+    new TypeError("channel: expected a non-empty string, got an empty string"),
+  );
+});
+
 /** The first bytes of a PNG. */
 function tetherCut() {
   return { media_type: "image/png", data: base64(png().slice(0, 12)) };
@@ -275,6 +300,25 @@ describe("tether_read", () => {
       { text: "fine", images: [{ _mcp_index: 0 }] },
     ]);
     expect(images).toHaveLength(1);
+  });
+
+  test("never throws for what is around a payload, and its text is JSON all the same", () => {
+    const thrown = () => {
+      throw new Error("no JSON");
+    };
+    const frames = [
+      { session: { ...to, more: 1n } },
+      { ts: 1n },
+      { v: 1n },
+      { msg_id: { toJSON: thrown } },
+      { toJSON: () => undefined },
+      { toJSON: thrown },
+    ].map((more, at) => ({ ...done({ text: "fine" }), ...more, seq: at + 1 }) as unknown as SequencedFrame);
+    const { told, images } = read({ frames, nextSeq: 6, missed: 0 });
+    expect(told.frames.map(({ seq, session }: SequencedFrame) => [seq, session])).toEqual(
+      frames.map(({ seq }) => [seq, to]),
+    );
+    expect(images).toEqual([]);
   });
 
   test("the text with the images put back is what was in the ring, for any frames", () => {

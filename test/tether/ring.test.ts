@@ -139,6 +139,14 @@ describe("FrameRing", () => {
     expect([ring.size, ring.bytes]).toEqual([1, 33]);
   });
 
+  test("reads as much as it is asked for, to the byte", () => {
+    const ring = new FrameRing();
+    for (const text of ["one", "two", "three"]) ring.append(frameOf({ text }));
+    const all = ring.bytes;
+    expect(numbersOf(ring.read({ maxBytes: all }))).toEqual([1, 2, 3]);
+    expect(ring.read({ maxBytes: all - 1 })).toMatchObject({ frames: [{ seq: 1 }, { seq: 2 }], nextSeq: 2 });
+  });
+
   test("counts a payload once: what is changed later changes no sum", () => {
     const payload = { text: "x".repeat(100) };
     const ring = new FrameRing({ maxFrames: 2 });

@@ -106,7 +106,9 @@ describe("startMcpHttp", () => {
   it("takes a page of its own, and the other name of this machine", async () => {
     const { url } = await started();
     const host = `localhost:${url.port}`;
-    const headers = { ...bearer, ...forMcp, host, origin: `http://${host}` };
+    // The name of the scheme has no case.
+    const authorization = `bearer ${token}`;
+    const headers = { authorization, ...forMcp, host, origin: `http://${host}` };
     expect(await ask(url, headers, initialize)).toMatchObject({ status: 200 });
   });
 
@@ -185,6 +187,35 @@ describe("startMcpHttp", () => {
     expect(await ask(url, its, undefined, "DELETE")).toMatchObject({ status: 200 });
     expect(await ask(url, its, '{"jsonrpc":"2.0","id":2,"method":"ping"}')).toMatchObject({ status: 404 });
     expect(open()).toBe(0);
+  });
+
+  it("ends none for a request that opens no session", async () => {
+    const { url } = await started({ maxSessions: 1 });
+    const { headers } = await ask(url, { ...bearer, ...forMcp }, initialize);
+    expect((await ask(url, { ...bearer, ...forMcp }, "{oops")).status).toBe(400);
+    expect((await ask(url, { ...bearer, ...forMcp }, undefined, "PUT")).status).toBe(405);
+    const again = { ...bearer, ...forMcp, "mcp-session-id": headers["mcp-session-id"] as string };
+    expect((await ask(url, again, '{"jsonrpc":"2.0","id":2,"method":"ping"}')).status).toBe(200);
+  });
+
+  it("has no more of them when they are all asked for at once", async () => {
+    const { url, open } = await started({ maxSessions: 2 });
+    const headers = { host: url.host, ...bearer, ...forMcp, "content-length": initialize.length };
+    const held = Array.from({ length: 6 }, () => request(url, { method: "POST", headers }));
+    for (const one of held) one.write(initialize.slice(0, 5));
+    await setTimeout(100);
+    for (const one of held) {
+      const answered = once(one, "response");
+      one.end(initialize.slice(5));
+      const [response] = await answered;
+      await once(response.resume(), "close");
+      await setTimeout(10);
+    }
+    await vi.waitFor(() => expect(open()).toBe(2));
+  });
+
+  it("wants a token that is not empty, since whoever shows none has that", async () => {
+    await expect(started({ token: "" })).rejects.toThrow("token: expected one that is not empty");
   });
 
   it("ends a session that nobody uses", async () => {

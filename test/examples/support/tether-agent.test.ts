@@ -86,6 +86,15 @@ describe("tetherAgent", () => {
     expect(agent.isBusy(one)).toBe(false);
   });
 
+  it("takes no message to which every answer would be too long for the wire", async () => {
+    const agent = agentAt(temporaryDirectory(), echo);
+    const long = message("Hi", [], { channel: "mcp", id: "i".repeat(1001) });
+    expect(() => agent.answer(long)).toThrow("session.id: expected at most 1000 characters");
+    expect(agent.isBusy(long)).toBe(false);
+    const last = message("Hi", [], { channel: "mcp", id: "i".repeat(1000) });
+    expect(textOf(await all(agent.answer(last)))).toBe("You said: Hi");
+  });
+
   it("goes on to the end though nobody reads, and says when the message is sure to last", async () => {
     const dir = temporaryDirectory();
     const agent = agentAt(dir, saying(["First."], ["Second."]));

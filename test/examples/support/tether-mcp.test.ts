@@ -13,12 +13,9 @@ import { pngOf, to } from "../../tether/samples.js";
 import { call, imagesOf, jsonOf } from "./mcp-hosts.js";
 
 /** The tools over an agent in this process, and a client of them. */
-async function connected(
-  model: Model = { generate: async () => assistantMessage(said, "Yes.") },
-  dir = temporaryDirectory(),
-) {
+async function connected(model: Model = yes, { dir = temporaryDirectory(), maxTurns = 16 } = {}) {
   const ring = new FrameRing();
-  const agent = tetherAgent({ dir, instance: "agent", model });
+  const agent = tetherAgent({ dir, instance: "agent", model, maxTurns });
   const [near, far] = InMemoryTransport.createLinkedPair();
   const client = new Client({ name: "test", version: "1.0.0" });
   await tetherMcpServer(new Map([["agent", { agent, ring }]])).connect(far);
@@ -28,6 +25,7 @@ async function connected(
 }
 
 const said = { provider: "scripted", model: "scripted-1" };
+const yes: Model = { generate: async () => assistantMessage(said, "Yes.") };
 
 describe("tetherMcpServer", () => {
   it("lists its tools as data that a client takes", async () => {
@@ -42,6 +40,7 @@ describe("tetherMcpServer", () => {
   it.each([
     ["tether_send", {}, "text: expected a string"],
     ["tether_send", { instance: "other", text: "" }, "instance: expected agent"],
+    ["tether_send", { text: "", session_id: "s".repeat(257) }, "session_id: expected at most 256 characters"],
     ["tether_read", { instance: "__proto__" }, "instance: expected agent"],
     ["tether_read", { session_id: 1 }, "session_id: expected a string"],
     ["tether_read", { after_seq: -1 }, "after_seq: expected an integer from 0 to 9007199254740991"],
@@ -55,6 +54,18 @@ describe("tetherMcpServer", () => {
     expect(result.isError).toBe(true);
     expect(jsonOf(result)).toEqual({ code: "INVALID_MESSAGE", message: expect.stringMatching(message) });
     expect(ring.size).toBe(0);
+  });
+
+  it("says that a message is kept only where it is", async () => {
+    const { client } = await connected();
+    expect(jsonOf(await call(client, "tether_send", { text: "Hi" })).status).toBe("kept");
+    const full = await connected(yes, { maxTurns: 0 });
+    const sent = jsonOf(await call(full.client, "tether_send", { text: "Hi" }));
+    expect(sent.status).toBe("failed");
+    const { frames } = jsonOf(await call(full.client, "tether_read", {}));
+    expect(frames).toMatchObject([
+      { msg_id: sent.answer_id, payload: { text: expect.stringMatching(/^Too many/) } },
+    ]);
   });
 
   it("waits no longer than it is told, and a wait can be taken back", async () => {
@@ -106,7 +117,7 @@ describe("tetherMcpServer", () => {
   it("does not say that a message is kept when it could not be", async () => {
     const dir = temporaryDirectory();
     writeFileSync(join(dir, "sessions"), "a file where a directory is to be");
-    const { client } = await connected(undefined, dir);
+    const { client } = await connected(yes, { dir });
     expect(jsonOf(await call(client, "tether_send", { text: "Hi" }))).toMatchObject({
       seq: 1,
       status: "failed",
