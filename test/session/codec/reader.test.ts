@@ -1,3 +1,5 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { type Diagnostic, encodeEntry, parseSession, type SessionEntry } from "sessile/session";
 import { describe, expect, test } from "vitest";
@@ -8,6 +10,13 @@ import { entryTree, plainHeader, sessionOf } from "../../arbitraries/entries.js"
 
 const encoder = new TextEncoder();
 const headerLine = JSON.stringify(plainHeader);
+const plainMessage: SessionEntry = {
+  type: "message",
+  id: "00000001",
+  parentId: "00000000",
+  timestamp: "2026-01-01T00:00:00.000Z",
+  message: { role: "user", content: "a", timestamp: 0 },
+};
 const custom = (id: string, parentId: string | null): SessionEntry => ({
   type: "custom",
   id,
@@ -219,6 +228,26 @@ describe("SessionReader", () => {
     test("is the leaf entry where its target is gone", () => {
       expect(tipOf(custom("a", null), leaf("gone"))).toBe("l");
     });
+  });
+
+  test("holds on to none of the bytes of a log that it has read", async () => {
+    setFlagsFromString("--expose-gc");
+    const collectGarbage = runInNewContext("gc") as () => void;
+    const readOne = () => {
+      const bytes = encoder.encode(`${headerLine}\n${encodeEntry(plainMessage)}`);
+      const reader = new SessionReader({ maxDepth: 256, full: false });
+      const at = headerLine.length + 1;
+      reader.line(bytes, 0, 0, at - 1);
+      reader.line(bytes, at, at, bytes.length);
+      reader.readInFull();
+      return { reader, bytes: new WeakRef(bytes) };
+    };
+    const { reader, bytes } = readOne();
+    for (let i = 0; i < 20 && bytes.deref() !== undefined; i++) {
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      collectGarbage();
+    }
+    expect([reader.tree.size, bytes.deref()]).toEqual([1, undefined]);
   });
 
   test("takes an entry of this program as if it had read it", () => {
