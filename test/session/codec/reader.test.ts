@@ -1,5 +1,3 @@
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { type Diagnostic, encodeEntry, parseSession, type SessionEntry } from "sessile/session";
 import { describe, expect, test } from "vitest";
@@ -7,6 +5,7 @@ import { SessionReader } from "../../../src/session/codec/reader.js";
 import { treeRows } from "../../../src/session/tree/tree.js";
 import { damage, damaged } from "../../arbitraries/bytes.js";
 import { entryTree, plainHeader, sessionOf } from "../../arbitraries/entries.js";
+import { collectGarbage } from "../../support/collect-garbage.js";
 
 const encoder = new TextEncoder();
 const headerLine = JSON.stringify(plainHeader);
@@ -231,8 +230,6 @@ describe("SessionReader", () => {
   });
 
   test("holds on to none of the bytes of a log that it has read", async () => {
-    setFlagsFromString("--expose-gc");
-    const collectGarbage = runInNewContext("gc") as () => void;
     const readOne = () => {
       const bytes = encoder.encode(`${headerLine}\n${encodeEntry(plainMessage)}`);
       const reader = new SessionReader({ maxDepth: 256, full: false });
@@ -243,10 +240,7 @@ describe("SessionReader", () => {
       return { reader, bytes: new WeakRef(bytes) };
     };
     const { reader, bytes } = readOne();
-    for (let i = 0; i < 20 && bytes.deref() !== undefined; i++) {
-      await new Promise((resolve) => setTimeout(resolve, 5));
-      collectGarbage();
-    }
+    for (let i = 0; i < 20 && bytes.deref() !== undefined; i++) await collectGarbage();
     expect([reader.tree.size, bytes.deref()]).toEqual([1, undefined]);
   });
 
