@@ -92,5 +92,9 @@ async function copyThrough(
 }
 
 function appendAll(file: DiskFile, bytes: Uint8Array): void {
-  for (let done = 0; done < bytes.length; ) done += file.append(bytes.subarray(done));
+  for (let done = 0; done < bytes.length; ) {
+    const count = file.append(bytes.subarray(done));
+    if (count <= 0) throw new Error("nothing was written");
+    done += count;
+  }
 }

@@ -79,6 +79,8 @@ describe("where the file", () => {
       if (when === "to none") disk.unlink("/log");
       const source = { file, path: "/log", end: text.length };
       expect(await copyLines(disk, source, "/copy", encoder.encode("H\n"))).toBe(true);
+      // What else has the name is not even opened, where that was seen.
+      expect(disk.counts.clone).toBe(when === "meanwhile" ? 1 : 0);
       expect(new TextDecoder().decode(disk.bytes("/copy"))).toBe("H\none\ntwo\n");
     }
   });
@@ -105,6 +107,20 @@ test("what cannot be cloned is copied, and nothing is left of the attempt", asyn
     expect(await copied(disk, 11, "H\n")).toBe("H\none\n");
     expect(disk.paths()).toEqual(["/log", "/copy"]);
   }
+});
+
+test.each([
+  ["takes nothing", () => 0, "nothing was written"],
+  ["takes less than it says", (bytes: Uint8Array) => bytes.length, "were written"],
+])("a disk that %s ends the copy", async (_, append, message) => {
+  const disk = diskOf("header\none\n");
+  const open = disk.open.bind(disk);
+  disk.open = (path, mode) => {
+    const file = open(path, mode);
+    if (file !== undefined && mode === "create") file.append = append;
+    return file;
+  };
+  await expect(copied(disk, 11, "longer than before\n")).rejects.toThrow(message);
 });
 
 test("a copy of a real file is its owner's alone, though the file be read-only or open to all", async () => {
