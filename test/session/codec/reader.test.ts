@@ -229,6 +229,16 @@ describe("SessionReader", () => {
     });
   });
 
+  test("goes by the number of a line in version 1, whatever id it has", () => {
+    const { version: _, ...first } = plainHeader;
+    const lines = [JSON.stringify(first), encodeEntry(plainMessage), encodeEntry(plainMessage)];
+    for (const full of [false, true])
+      expect(shapeOf(read(lines, full)).nodes.map(({ node: { id, parentId } }) => [id, parentId])).toEqual([
+        ["00000001", null],
+        ["00000002", "00000001"],
+      ]);
+  });
+
   test("holds on to none of the bytes of a log that it has read", async () => {
     const readOne = () => {
       const bytes = encoder.encode(`${headerLine}\n${encodeEntry(plainMessage)}`);
