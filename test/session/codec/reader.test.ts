@@ -231,7 +231,8 @@ describe("SessionReader", () => {
 
   test("goes by the number of a line in version 1, whatever id it has", () => {
     const { version: _, ...first } = plainHeader;
-    const lines = [JSON.stringify(first), encodeEntry(plainMessage), encodeEntry(plainMessage)];
+    const line = encodeEntry({ ...plainMessage, id: "deadbeef" });
+    const lines = [JSON.stringify(first), line, line];
     for (const full of [false, true])
       expect(shapeOf(read(lines, full)).nodes.map(({ node: { id, parentId } }) => [id, parentId])).toEqual([
         ["00000001", null],
