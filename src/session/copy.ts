@@ -20,20 +20,35 @@ import { type EntryNode, treeRows } from "./tree/tree.js";
 import type { RewriteEntry } from "./types.js";
 
 /** A header's line with its line feed, and with room where its log is to be copied. */
-export function headerLine(header: SessionHeader, log?: Pick<SessionLog, "location" | "copy">): Uint8Array {
-  return encodeUtf8(`${encodeHeader(header)}${log === undefined ? "" : roomBehind(header, log)}\n`);
+export function headerLine(header: SessionHeader, core?: Pick<SessionCore, "log" | "settings">): Uint8Array {
+  const line = encodeHeader(header);
+  return core === undefined ? encodeUtf8(`${line}\n`) : lineWithRoom(header, line, core);
+}
+
+function lineWithRoom(
+  header: SessionHeader,
+  line: string,
+  core: Pick<SessionCore, "log" | "settings">,
+): Uint8Array {
+  return encodeUtf8(`${line}${" ".repeat(roomBehind(header, line, core))}\n`);
 }
 
 const spareBytes = 64;
 
 /**
- * Spaces behind a header, so that the header of a copy fits into its place and the bytes behind it need not move: a copy
- * names its source as `parentSession`, and its directory or its id may be longer.
+ * How many spaces stand behind a header, so that the header of a copy fits into its place and the bytes behind it need not
+ * move: a copy names its source as `parentSession`, and its directory or its id may be longer. Never so many that the
+ * line would be too long to be read.
  */
-function roomBehind(header: SessionHeader, log: Pick<SessionLog, "location" | "copy">): string {
-  if (log.copy === undefined) return "";
+function roomBehind(
+  header: SessionHeader,
+  line: string,
+  { log, settings }: Pick<SessionCore, "log" | "settings">,
+): number {
+  if (log.copy === undefined) return 0;
   const parent = header.parentSession === undefined ? `,"parentSession":${JSON.stringify(log.location)}` : "";
-  return " ".repeat(encodeUtf8(parent).length + spareBytes);
+  const room = encodeUtf8(parent).length + spareBytes;
+  return Math.max(0, Math.min(room, settings.maxLineBytes - encodeUtf8(line).length));
 }
 
 const { maxDepth } = defaultLimits;
@@ -191,7 +206,7 @@ export function linesOfLabels(
 export async function migrate(session: LiveSession, core: SessionCore): Promise<void> {
   async function* lines(): AsyncGenerator<Uint8Array> {
     const header = { ...core.header, version: formatVersion };
-    yield encodeUtf8(`${printHeader(header)}${roomBehind(header, core.log)}\n`);
+    yield lineWithRoom(header, printHeader(header), core);
     yield* linesUpTo(session);
   }
   for (let attempt = 1; versionOf(core.header) < formatVersion; attempt++) {

@@ -78,8 +78,9 @@ export function firstText(entry: SessionEntry | UnknownEntry | undefined): strin
       : content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join(" ");
   // A character has one unit or two.
   const start = text.trim().slice(0, 2 * maxPreviewLength);
-  if (start.length > maxPreviewLength && /[\ud800-\udfff]/.test(start))
-    return Array.from(start).slice(0, maxPreviewLength).join("");
+  // A slice of a long text would keep all of it in memory.
+  if (text.length > start.length || (start.length > maxPreviewLength && /[\ud800-\udfff]/.test(start)))
+    return Array.from(start).slice(0, maxPreviewLength).join("") || undefined;
   return start === "" ? undefined : start.slice(0, maxPreviewLength);
 }
 

@@ -306,7 +306,7 @@ class BackedStore implements SessionStore {
     });
     const { log } = core;
     try {
-      const first = headerLine(core.header, log);
+      const first = headerLine(core.header, core);
       if (!(await inBytes?.(log, first))) {
         const batch = [first];
         for await (const line of lines) batch.push(line);

@@ -240,7 +240,7 @@ export class Writer {
       if (written.length === 0) break;
       // Another program may have emptied the log since: without a header it is no session.
       const begins = !core.exists || core.reader.header === undefined;
-      const withHeader = begins ? [headerLine(core.header, core.log), ...lines] : lines;
+      const withHeader = begins ? [headerLine(core.header, core), ...lines] : lines;
       const expected = core.position as LogPosition;
       try {
         const result = await core.log.append(withHeader, expected);

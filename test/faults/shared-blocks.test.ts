@@ -1,8 +1,9 @@
 import { spawnSync } from "node:child_process";
-import { copyFileSync, readFileSync, statfsSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, readFileSync, statfsSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test, vi } from "vitest";
 import { userMessage } from "../../src/content/index.js";
+import { nodeDisk } from "../../src/session/node/disk.js";
 import { fileSessionStore, openSessionFile } from "../../src/session/node/index.js";
 import type { Session, SessionStore } from "../../src/session/types.js";
 import { useMounts } from "./mounts.js";
@@ -88,6 +89,33 @@ describe("a fork on a file system that shares blocks", () => {
     const { bytes, session } = await costOf(() => store.fork("roomy"));
     expect(bytes).toBeGreaterThan(15 << 20);
     await session.close();
+  });
+
+  test("is its owner's alone, though its source be read-only or open to all", async ({ skip }) => {
+    skip(why !== "", why);
+    for (const mode of [0o444, 0o666]) {
+      const id = `of-${mode.toString(8)}`;
+      await (await ownSession(id, 1)).close();
+      const path = (await store.latest())?.location ?? "";
+      chmodSync(path, mode);
+      const fork = await store.fork(id);
+      expect(spawnSync("filefrag", ["-v", fork.location ?? ""], { encoding: "utf8" }).stdout).toMatch(
+        /shared/,
+      );
+      expect([path, fork.location].map((each) => statSync(each ?? "").mode & 0o777)).toEqual([mode, 0o600]);
+      await fork.close();
+    }
+  });
+
+  test("a file that became shorter is not cloned", async ({ skip }) => {
+    skip(why !== "", why);
+    const path = join(at, "short");
+    writeFileSync(path, "header\none\n");
+    const first = new TextEncoder().encode("H     \n");
+    expect(await nodeDisk.clone(path, `${path}-1`, first, 12)).toBe(false);
+    expect(await nodeDisk.clone(path, `${path}-2`, first, 11)).toBe(true);
+    expect(readFileSync(`${path}-2`, "utf8")).toBe("H     \none\n");
+    await expect(nodeDisk.clone(path, `${path}-2`, first, 11)).rejects.toMatchObject({ code: "EEXIST" });
   });
 
   test("is whole after a loss of power once it resolves", async ({ skip }) => {

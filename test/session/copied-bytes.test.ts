@@ -137,7 +137,72 @@ describe("what is cloned", () => {
   });
 });
 
+test("the room behind a header makes no line of it that its own store would not read", async () => {
+  const disk = new SimulatedDisk();
+  const dir = `/${"d".repeat(400)}`;
+  for (const maxLineBytes of [1024, 4096]) {
+    const store = fileSessionStoreOn(disk, { dir, durability: "disk", maxLineBytes });
+    const id = `of-${maxLineBytes}`;
+    await using session = await store.create({ cwd: `/${"w".repeat(200)}`, id });
+    await session.appendMessage(userMessage("one"));
+    await using again = await store.open(id);
+    expect([again.tree.size, again.diagnostics]).toEqual([1, []]);
+    await using fork = await store.fork(id, { id: `${id}-fork` });
+    expect([fork.tree.size, fork.diagnostics]).toEqual([2, []]);
+    const [header = ""] = Buffer.from(disk.bytes(session.location ?? "") ?? [])
+      .toString()
+      .split("\n");
+    expect([header.length <= maxLineBytes, header.endsWith(" ")]).toEqual([true, true]);
+  }
+});
+
 describe("a fork by bytes", () => {
+  test.each([
+    ["a line before its header", (text: string) => `junk\n${text}`],
+    ["a blank line before its header", (text: string) => `\n${text}`],
+    ["a second header", (text: string) => `${text}${JSON.stringify(plainHeader)}\n`],
+  ])("is none where its source has %s: that has one header, which stands first", async (_, change) => {
+    const disk = new SimulatedDisk();
+    disk.put(path, change(sessionOf([]).text.replace("\n", `${" ".repeat(400)}\n`)));
+    await using fork = await storeOn(disk).fork("source");
+    const lines = Buffer.from(disk.bytes(fork.location ?? "") ?? [])
+      .toString()
+      .split("\n");
+    expect(lines.map((line) => line.includes('"type":"session"'))[0]).toBe(true);
+    expect(lines.filter((line) => line.includes('"type":"session"'))).toHaveLength(1);
+    expect(disk.counts.clone).toBe(0);
+  });
+
+  test("ends with the line feed of its last line, where that line was also when it was asked for", async () => {
+    const disk = new SimulatedDisk();
+    const store = await ownSession(disk);
+    const source = await store.open("source");
+    const [first] = Array.from(source.tree.walk(), ({ node }) => node.id);
+    const before = Buffer.from(disk.bytes(source.location ?? "") ?? []).toString();
+    const link = disk.link.bind(disk);
+    const copies: string[] = [];
+    let looks = 0;
+    disk.link = (from, to) => {
+      if (from.includes(".tmp-")) copies.push(Buffer.from(disk.bytes(from) ?? []).toString());
+      return link(from, to);
+    };
+    const list = disk.list.bind(disk);
+    disk.list = async (directory) => {
+      // For the source's id, which is read then; and for that of the fork.
+      if (directory.endsWith("--work--") && ++looks === 2)
+        disk.open(source.location ?? "", "append")?.append(Buffer.from("late\n"));
+      return list(directory);
+    };
+    for (const upTo of [undefined, first]) {
+      disk.put(source.location ?? "", before);
+      looks = 0;
+      const fork = await store.fork("source", upTo === undefined ? {} : { upTo });
+      await fork.close();
+    }
+    const lines = before.split("\n");
+    expect(copies.map((copy) => copy.split("\n").slice(1))).toEqual([lines.slice(1), [lines[1], ""]]);
+  });
+
   test("has what was there when it began, whatever is appended meanwhile", async () => {
     const disk = new SimulatedDisk();
     const store = await ownSession(disk);
@@ -155,7 +220,7 @@ describe("a fork by bytes", () => {
   });
 
   test.each([
-    ["clone", "ENOSPC"],
+    ["append", "ENOSPC"],
     ["sync", "EIO"],
     ["open", "EMFILE"],
     ["syncDirectory", "EIO"],
@@ -163,6 +228,8 @@ describe("a fork by bytes", () => {
     const disk = new SimulatedDisk();
     const store = await ownSession(disk);
     const before = disk.paths();
+    // Then it is copied, which opens and writes.
+    if (operation === "append" || operation === "open") disk.failNext("clone", "EOPNOTSUPP");
     disk.failNext(
       operation,
       errno,

@@ -5,6 +5,7 @@ import { describe, expect, it } from "vitest";
 import type { StoredSession } from "../../src/session/backend.js";
 import { firstText, fits, parseCursor, printCursor, summaryOf } from "../../src/session/listing.js";
 import { plainHeader, sessionEntry, sessionOf } from "../arbitraries/entries.js";
+import { collectGarbage } from "../support/collect-garbage.js";
 
 const place = { id: "a", parentId: null, timestamp: "" };
 const said = (content: string | object[]) =>
@@ -92,6 +93,15 @@ describe("summaryOf", () => {
     ];
     expect(summary(entries)?.firstMessage).toBe("this one");
     expect(summary([])).not.toHaveProperty("firstMessage");
+  });
+
+  it("holds on to nothing of a long first message but what it shows", async () => {
+    await collectGarbage();
+    const before = process.memoryUsage().heapUsed;
+    const all = Array.from({ length: 30 }, (_, at) => summary([said(`${at} ${"x".repeat(1 << 20)}`)]));
+    await collectGarbage();
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(10 << 20);
+    expect(all.map((each) => each?.firstMessage?.length)).toEqual(all.map(() => 200));
   });
 
   it("is undefined where no line is a header", () => {

@@ -605,6 +605,16 @@ describe("a retry", () => {
   });
 });
 
+test("names of one tick are each completed by the one before", async () => {
+  const { session } = await setting();
+  await Promise.all([
+    session.append([{ type: "session_info", name: "n" }]),
+    session.append([{ type: "session_info", title: "t" }]),
+    session.updateInfo({ slug: "s" }),
+  ]);
+  expect(session.info).toMatchObject({ name: "n", title: "t", slug: "s" });
+});
+
 describe("another writer", () => {
   test("that only named or labelled things is no conflict: the entry goes where it was to go", async () => {
     const all = await setting();

@@ -51,18 +51,18 @@ export class SessionReader {
   #ownTime: { readonly timestamp: string; readonly time: number | string } = { timestamp: "", time: "" };
   readonly #options: SessionReaderOptions;
   readonly #rows = treeRows(this.tree);
-  readonly #heads = new MessageHeads();
-  #full: boolean;
+  /** Absent where every line is parsed in whole. It holds on to the bytes that it read last. */
+  #heads: MessageHeads | undefined;
   #placeless: DecodeContext | undefined;
 
   constructor(options: SessionReaderOptions) {
     this.#options = options;
-    this.#full = options.full;
+    if (!options.full) this.#heads = new MessageHeads();
   }
 
   /** From here on every line is parsed in whole: what comes later is little, and its listeners want it. */
   readInFull(): void {
-    this.#full = true;
+    this.#heads = undefined;
   }
 
   /** The version of the base format; a log without a header reads as the current one. */
@@ -86,11 +86,13 @@ export class SessionReader {
   /** Takes the next line: the bytes from `start` up to `end`, without its line feed, which lies at `at` in the log. */
   line(bytes: Uint8Array, at: number, start = 0, end = bytes.length): void {
     const from = this.lines++ === 0 && hasByteOrderMark(bytes, start, end) ? start + 3 : start;
-    if (!this.#full && this.#message(bytes, at, from, end)) return;
+    const heads = this.#heads;
+    if (heads !== undefined && this.#message(heads, bytes, at, from, end)) return;
     const context = this.#context();
-    const decoded = this.#full
-      ? decodeLine(bytes.subarray(from, end), context)
-      : decodeHead(bytes, context, from, end);
+    const decoded =
+      heads === undefined
+        ? decodeLine(bytes.subarray(from, end), context)
+        : decodeHead(bytes, context, from, end);
     if (decoded.kind === "entry" && decoded.notes.length === 0) {
       this.#ordinal++;
       this.#add(decoded, at, end - start);
@@ -100,8 +102,7 @@ export class SessionReader {
   }
 
   /** Takes a line as most are, if it is one. */
-  #message(bytes: Uint8Array, at: number, start: number, end: number): boolean {
-    const heads = this.#heads;
+  #message(heads: MessageHeads, bytes: Uint8Array, at: number, start: number, end: number): boolean {
     if ((this.version ?? 0) < 2 || !heads.read(bytes, start, end)) return false;
     const row = this.#rows.addMessage(heads, at, end - start);
     if (row === noRow) return false;

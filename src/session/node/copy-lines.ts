@@ -14,9 +14,9 @@ const chunkBytes = 1 << 20;
 
 /**
  * Makes a file of another's lines up to an offset, `first` in the place of the first of them. Where that fits into the
- * other's first line and most of the file is wanted, the file is cloned: a file system with copy-on-write then shares its
- * blocks, and others copy in the kernel. Not synced. False where the other file has lost some of these lines; what was
- * made is to be removed then, and where it throws.
+ * other's first line and most of the file is wanted, the file is cloned, if that can be: a file system with copy-on-write
+ * then shares its blocks. Not synced. False where the other file has lost some of these lines; what was made is to be
+ * removed then, and where it throws.
  */
 export async function copyLines(
   disk: Disk,
@@ -28,7 +28,9 @@ export async function copyLines(
   if (room === 0 || room > end) return false;
   const fitted = fittedInto(first, room);
   if (fitted !== undefined && 2 * end >= file.stat().size && isStill(disk, file, path)) {
-    if ((await disk.clone(path, to, fitted, end)) && isStill(disk, file, path)) return true;
+    // Whatever kept it from that, copying tells if it matters.
+    const cloned = await disk.clone(path, to, fitted, end).catch(() => false);
+    if (cloned && isStill(disk, file, path)) return true;
     disk.unlink(to);
   }
   return copyThrough(disk, file, room, end, to, first);
@@ -90,5 +92,9 @@ async function copyThrough(
 }
 
 function appendAll(file: DiskFile, bytes: Uint8Array): void {
-  for (let done = 0; done < bytes.length; ) done += file.append(bytes.subarray(done));
+  for (let done = 0; done < bytes.length; ) {
+    const count = file.append(bytes.subarray(done));
+    if (count <= 0) throw new Error("nothing was written");
+    done += count;
+  }
 }

@@ -25,8 +25,9 @@ export interface Disk {
   /** Whether it was there. */
   unlink(path: string): boolean;
   /**
-   * Makes a file of another's bytes up to `size`, its first ones replaced, which shares the rest with it where the file
-   * system can. Not synced. False where the other has fewer bytes; what was made is left for the caller to remove.
+   * Makes a file of another's bytes up to `size`, its first ones replaced, which shares the rest with it. Not synced. Rejects
+   * where the file system cannot share, and is false where the other has fewer bytes; what was made is left for the caller
+   * to remove.
    */
   clone(from: string, to: string, first: Uint8Array, size: number): Promise<boolean>;
   /** Sets the time of modification to now. */
@@ -115,8 +116,9 @@ export const nodeDisk: Disk = {
     );
   },
   async clone(from, to, first, size) {
-    const { COPYFILE_EXCL, COPYFILE_FICLONE } = fs.constants;
-    await fs.promises.copyFile(from, to, COPYFILE_EXCL | COPYFILE_FICLONE);
+    const { COPYFILE_EXCL, COPYFILE_FICLONE_FORCE } = fs.constants;
+    // Never a copy: where another program cuts the file meanwhile, libuv would wait for the bytes for ever.
+    await fs.promises.copyFile(from, to, COPYFILE_EXCL | COPYFILE_FICLONE_FORCE);
     // It has the mode of the other, by which it may not even be writable.
     await fs.promises.chmod(to, 0o600);
     const handle = await fs.promises.open(to, "r+");

@@ -10,7 +10,7 @@ import { fileName, idOfFileName, partitionDirectory, projectName, projectNames }
 import { FileLock, type LockTimes } from "./lock.js";
 import { regular } from "./log-end.js";
 import { absentPosition } from "./position.js";
-import { readPaced } from "./read-paced.js";
+import { readPaced, turnsOf } from "./read-paced.js";
 
 /** What the files of a store have in common. */
 export interface FileBackendOptions {
@@ -73,7 +73,11 @@ export class FileBackend implements SessionBackend {
     try {
       const { disk } = this.#options;
       const found: Found[] = [];
+      const turn = turnsOf();
       for (const { path, name } of await this.#files(query.partition, query.cwd)) {
+        const due = turn();
+        if (due !== undefined) await due;
+        query.signal?.throwIfAborted();
         const id = idOfFileName(name);
         const stat = disk.stat(path);
         if (id !== undefined && stat?.kind === "file") found.push({ id, path, stat });

@@ -30,6 +30,17 @@ export const slowMs = 2;
 /** So many are read by threads before the next is read at once again. */
 export const stint = 32;
 
+/** Gives others a turn of the event loop where one is due, each time that what it returns is called and waited for. */
+export function turnsOf(pace = nodePace): () => Promise<void> | undefined {
+  let turned = pace.now();
+  return () => {
+    if (pace.now() - turned < turnMs) return undefined;
+    return pace.turn().then(() => {
+      turned = pace.now();
+    });
+  };
+}
+
 /**
  * What is read of each item, in order, as it is asked for: at once while that is quick, and by threads, some ahead, where
  * it is not, so that the event loop waits for no disk more than now and then.
@@ -39,14 +50,11 @@ export async function* readPaced<T, R>(
   { now, later, ahead }: Reads<T, R>,
   pace = nodePace,
 ): AsyncGenerator<R, void, undefined> {
-  let turned = pace.now();
+  const turn = turnsOf(pace);
   for (let at = 0; at < items.length; ) {
+    const due = turn();
+    if (due !== undefined) await due;
     const start = pace.now();
-    if (start - turned >= turnMs) {
-      await pace.turn();
-      turned = pace.now();
-      continue;
-    }
     const result = now(items[at++] as T);
     const isSlow = pace.now() - start >= slowMs;
     yield result;

@@ -99,3 +99,19 @@ test("takes each byte of a head for what it is, whatever was read before", () =>
   nul.fill(0, second.indexOf(0x30, 40), second.indexOf(0x30, 40) + 8);
   expect(agree(new MessageHeads(), nul, 0, nul.length)).toBe(false);
 });
+
+test("reads nothing behind the end of its bytes, wherever a line is cut", () => {
+  for (const message of [userMessage, assistant, toolResult]) {
+    const line = encodeEntry({
+      type: "message",
+      id: "00000001",
+      parentId: "00000000",
+      timestamp: "2026-01-01T00:00:00.000Z",
+      message,
+    });
+    for (let length = 0; length <= line.length; length++) {
+      const bytes = encoder.encode(length === 0 ? "" : `${line.slice(0, length - 1)}}`);
+      expect(() => agree(new MessageHeads(), bytes, 0, bytes.length)).not.toThrow();
+    }
+  }
+});

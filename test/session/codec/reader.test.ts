@@ -5,9 +5,17 @@ import { SessionReader } from "../../../src/session/codec/reader.js";
 import { treeRows } from "../../../src/session/tree/tree.js";
 import { damage, damaged } from "../../arbitraries/bytes.js";
 import { entryTree, plainHeader, sessionOf } from "../../arbitraries/entries.js";
+import { collectGarbage } from "../../support/collect-garbage.js";
 
 const encoder = new TextEncoder();
 const headerLine = JSON.stringify(plainHeader);
+const plainMessage: SessionEntry = {
+  type: "message",
+  id: "00000001",
+  parentId: "00000000",
+  timestamp: "2026-01-01T00:00:00.000Z",
+  message: { role: "user", content: "a", timestamp: 0 },
+};
 const custom = (id: string, parentId: string | null): SessionEntry => ({
   type: "custom",
   id,
@@ -219,6 +227,32 @@ describe("SessionReader", () => {
     test("is the leaf entry where its target is gone", () => {
       expect(tipOf(custom("a", null), leaf("gone"))).toBe("l");
     });
+  });
+
+  test("goes by the number of a line in version 1, whatever id it has", () => {
+    const { version: _, ...first } = plainHeader;
+    const line = encodeEntry({ ...plainMessage, id: "deadbeef" });
+    const lines = [JSON.stringify(first), line, line];
+    for (const full of [false, true])
+      expect(shapeOf(read(lines, full)).nodes.map(({ node: { id, parentId } }) => [id, parentId])).toEqual([
+        ["00000001", null],
+        ["00000002", "00000001"],
+      ]);
+  });
+
+  test("holds on to none of the bytes of a log that it has read", async () => {
+    const readOne = () => {
+      const bytes = encoder.encode(`${headerLine}\n${encodeEntry(plainMessage)}`);
+      const reader = new SessionReader({ maxDepth: 256, full: false });
+      const at = headerLine.length + 1;
+      reader.line(bytes, 0, 0, at - 1);
+      reader.line(bytes, at, at, bytes.length);
+      reader.readInFull();
+      return { reader, bytes: new WeakRef(bytes) };
+    };
+    const { reader, bytes } = readOne();
+    for (let i = 0; i < 20 && bytes.deref() !== undefined; i++) await collectGarbage();
+    expect([reader.tree.size, bytes.deref()]).toEqual([1, undefined]);
   });
 
   test("takes an entry of this program as if it had read it", () => {

@@ -2,7 +2,12 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { SessileError } from "sessile/errors";
 import { encodeEntry, parseSession } from "sessile/session";
-import { type EntriesPage, fileSessionStore, readEntriesBackwards } from "sessile/session/node";
+import {
+  type EntriesPage,
+  fileSessionStore,
+  openSessionFile,
+  readEntriesBackwards,
+} from "sessile/session/node";
 import { describe, expect, test } from "vitest";
 import { type Disk, nodeDisk } from "../../../src/session/node/disk.js";
 import { readEntriesBackwardsOn } from "../../../src/session/node/entries-backwards.js";
@@ -91,6 +96,44 @@ describe("a page of a long file", () => {
     expect(pages.map(idsOf)).toEqual([["a"], ["b"], [], ["d"]]);
     expect(pages.flatMap(codesOf)).toEqual([["LINE_TOO_LONG", expect.any(Number)]]);
   });
+});
+
+test("a page ends with the line that brings it to its bytes, line feeds among them", async () => {
+  const { text, lines } = sessionOf(["a", "b", "c"].map((id) => custom(id)));
+  const length = (lines[1] as string).length + 1;
+  for (const [maxBytes, ids] of [
+    [length, ["c"]],
+    [length + 1, ["b", "c"]],
+    [2 * length, ["b", "c"]],
+    [2 * length + 1, ["a", "b", "c"]],
+  ] as const)
+    expect(idsOf(await readEntriesBackwardsOn(diskOf(text), path, { maxBytes }))).toEqual(ids);
+});
+
+test("a second header is reported with all that is wrong with it", async () => {
+  const { text } = sessionOf([custom("a")]);
+  const second = JSON.stringify(plainHeader).replace("{", '{"__proto__":1,');
+  const disk = diskOf(`${text}${second}\n`);
+  const page = await readEntriesBackwardsOn(disk, path);
+  expect(codesOf(page)).toEqual([
+    ["UNSAFE_KEY", text.length],
+    ["EXTRA_HEADER", text.length],
+  ]);
+  expect(parseSession(`${text}${second}\n`).diagnostics.map(({ code }) => code)).toEqual(
+    page.diagnostics.map(({ code }) => code),
+  );
+});
+
+test.each([
+  ["", "EMPTY"],
+  [" ", "EMPTY"],
+  ["x", "NO_HEADER"],
+  [" \n", "NO_HEADER"],
+])("of a file of %j alone it says what opening it says: %s", async (text, code) => {
+  const file = join(temporaryDirectory(), "log.jsonl");
+  writeFileSync(file, text);
+  await expect(readEntriesBackwards(file)).rejects.toMatchObject({ code });
+  await expect(openSessionFile(file)).rejects.toMatchObject({ code });
 });
 
 describe("a cursor", () => {

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import type { StoredSession } from "../../../src/session/backend.js";
 import { FileBackend, type FileBackendOptions } from "../../../src/session/node/file-backend.js";
 import { FileLock } from "../../../src/session/node/lock.js";
+import { turnMs } from "../../../src/session/node/read-paced.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 
 const timestamp = "2026-01-02T03:04:05.678Z";
@@ -143,6 +144,23 @@ test("a project's list leaves other projects' directories out, but for those tha
     "moved",
     "pi-long",
   ]);
+});
+
+test("others get turns of the event loop while many files are looked for, and may end it", async () => {
+  const disk = new SimulatedDisk();
+  for (let at = 0; at < 20; at++) disk.put(`/store/--p--/x_${at}.jsonl`, header(`${at}`));
+  const controller = new AbortController();
+  const stat = disk.stat.bind(disk);
+  let stats = 0;
+  disk.stat = (path) => {
+    const until = performance.now() + turnMs / 2;
+    while (performance.now() < until);
+    // A turn of others, in which somebody ends it.
+    if (stats++ === 0) setImmediate(() => controller.abort(new Error("enough")));
+    return stat(path);
+  };
+  await expect(listed(backendOn(disk), { signal: controller.signal })).rejects.toThrow("enough");
+  expect(stats).toBeLessThan(20);
 });
 
 test("a session that goes while the list is read is left out, and an aborted list stops", async () => {

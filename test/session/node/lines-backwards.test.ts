@@ -72,6 +72,34 @@ test("of a line over the limit there are the place and the length", async () => 
   ]);
 });
 
+test("a line of just the limit is read, one byte more is too many, also where it is read in steps", async () => {
+  for (const length of [1024, 64 * 1024, 200_000]) {
+    for (const text of [`${"x".repeat(length)}\n`, `a\n${"x".repeat(length)}`]) {
+      const [line] = await read(text, undefined, length);
+      expect(line?.text).toBe("x".repeat(length));
+      expect((await read(text, undefined, length - 1))[0]).toMatchObject({ length, text: undefined });
+    }
+  }
+});
+
+test("ends with the reason of its signal, also between two steps", async () => {
+  const disk = new SimulatedDisk();
+  disk.put("/log", `${"x".repeat(100_000)}\nb\n`);
+  const controller = new AbortController();
+  const { signal } = controller;
+  const seen: number[] = [];
+  const reading = (async () => {
+    const range = { start: 0, end: 100_003 };
+    const file = disk.open("/log", "read") as DiskFile;
+    for await (const { at } of linesBackwards(file, range, { maxLineBytes: 1 << 20, signal })) {
+      seen.push(at);
+      controller.abort(new Error("enough"));
+    }
+  })();
+  await expect(reading).rejects.toThrow("enough");
+  expect(seen).toEqual([100_001]);
+});
+
 test("a file that does not reach to the end of the part ends the reading", async () => {
   expect(await read("a\nb\n", { start: 0, end: 100 })).toEqual([]);
 });

@@ -17,3 +17,16 @@ test("encodes as UTF-8, and what was encoded stays as it was whatever is encoded
     { numRuns: 50 },
   );
 });
+
+test("texts that come to more than is kept for them are whole, each", () => {
+  const text = "漢".repeat(20_000);
+  const encoded = Array.from({ length: 60 }, () => nodePlatform.encode(text));
+  expect(encoded.map(({ length }) => length)).toEqual(encoded.map(() => 60_000));
+});
+
+test("gives the texts of lines that are ASCII, of whatever buffers they lie in", () => {
+  const lines = ["one", "zwö", "three"].map((text) => new TextEncoder().encode(text));
+  const shared = Buffer.from("four five");
+  const all = [...lines, undefined, shared.subarray(0, 4), shared.subarray(5)];
+  expect(nodePlatform.asciiTexts?.(all)).toEqual(["one", undefined, "three", undefined, "four", "five"]);
+});

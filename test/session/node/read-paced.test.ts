@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { readPaced, slowMs, stint, turnMs } from "../../../src/session/node/read-paced.js";
+import { readPaced, slowMs, stint, turnMs, turnsOf } from "../../../src/session/node/read-paced.js";
 
 /** A clock that only reads move on, and that counts the turns of the loop. */
 function pacing() {
@@ -81,4 +81,17 @@ test("reads only what is asked for, and throws where it was read", async () => {
     for await (const at of readPaced([2, 3, 4], reads)) expect(at).toBe(2);
   })();
   await expect(rest).rejects.toThrow("no 3");
+});
+
+test("a turn is due once so much time has passed since the last one", async () => {
+  const clock = pacing();
+  const turn = turnsOf(clock.pace);
+  expect(turn()).toBeUndefined();
+  for (let turns = 1; turns < 4; turns++) {
+    clock.pass(turnMs - 1);
+    expect(turn()).toBeUndefined();
+    clock.pass(1);
+    await turn();
+    expect([turn(), clock.turns()]).toEqual([undefined, turns]);
+  }
 });
