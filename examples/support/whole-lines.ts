@@ -16,9 +16,12 @@ export class WholeLines extends Transform {
   }
 
   override _transform(piece: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
+    const first = piece.indexOf(0x0a);
     const end = piece.lastIndexOf(0x0a) + 1;
     const [before, after] = [piece.subarray(0, end), piece.subarray(end)];
-    if (this.#bytes + (end === 0 ? after : before).length > this.#maxLineBytes) {
+    // Lines between the two ends are no longer than the piece, which is here already.
+    const begun = this.#bytes + (first < 0 ? piece.length : first);
+    if (Math.max(begun, after.length) > this.#maxLineBytes) {
       done(new Error(`a line is longer than ${this.#maxLineBytes} bytes`));
       return;
     }

@@ -154,7 +154,7 @@ describe("the builders", () => {
     });
   });
 
-  it("refuse what would be too long on the wire, and nothing that is not", () => {
+  it("refuse what would be too long on the wire, and nothing that is not", { timeout: 60_000 }, () => {
     const { maxWireBytes } = tetherLimits;
     const ts = new Date(0);
     const make = (said: string) => assistantDone(session, said, [smallImage], { msgId: "m", ts });

@@ -149,14 +149,14 @@ describe("a frame made to deceive", () => {
 
   it("cannot be changed afterwards by whoever made it", () => {
     const user = { id: "1", name: "Alice" };
-    const said = withImages({ ...smallImage });
-    const made = { ...said, payload: { ...(said.payload as object), user } };
+    const images = [{ ...smallImage }];
+    const made = { ...withImages(), payload: { text: "", images, user } };
     const { frame } = checkFrame(made);
     const before = structuredClone(frame);
     user.name = "Mallory";
     Object.assign(made.session, { id: "other" });
-    Object.assign((made.payload as unknown as { images: object[] }).images[0] as object, { data: "" });
-    Object.assign(made.payload as object, { text: "other" });
+    Object.assign(images[0] as object, { data: "" });
+    Object.assign(made.payload, { text: "other" });
     expect(frame).toEqual(before);
   });
 });

@@ -157,7 +157,9 @@ describe("finishTurn", () => {
     expect((await finish(...messages)).frame.payload).toEqual({ text });
   });
 
-  test("leaves images out that would be too long for the wire beside the text", async () => {
+  test("leaves images out that would be too long for the wire beside the text", {
+    timeout: 60_000,
+  }, async () => {
     const large: StoredResource[] = await Promise.all(
       [1, 2].map((grey) => ingest({ bytes: pngOf(10 * 2 ** 20, grey) }, { blobs, source: "tool" })),
     );
@@ -180,7 +182,9 @@ describe("finishTurn", () => {
     expect(JSON.stringify(short.frame).length).toBeLessThan(tetherLimits.maxWireBytes);
   });
 
-  test("counts what a conversation is called: an answer is not lost for an image beside a long name", async () => {
+  test("counts what a conversation is called: an answer is not lost for an image beside a long name", {
+    timeout: 60_000,
+  }, async () => {
     const large = await ingest({ bytes: pngOf(10 * 2 ** 20, 3) }, { blobs, source: "tool" });
     const context = contextOf([userMessage("draw"), assistantMessage(model, "Here.")]);
     const id = "i".repeat(15 * 2 ** 20);
@@ -189,7 +193,7 @@ describe("finishTurn", () => {
     expect(frame.payload).toEqual({ text: "Here." });
   });
 
-  test("is never too long for the wire beside its images, to the byte", async () => {
+  test("is never too long for the wire beside its images, to the byte", { timeout: 60_000 }, async () => {
     const options = { blobs, images: [chart], msgId: "m" };
     const bytesOf = (frame: object) => Buffer.byteLength(JSON.stringify(frame));
     const withText = (length: number) =>
@@ -201,7 +205,9 @@ describe("finishTurn", () => {
     expect(bytesOf((await withText(most - 512)).frame)).toBe(tetherLimits.maxWireBytes - 512);
   });
 
-  test("refuses a text that is too long for the wire by itself, before it reads an image", async () => {
+  test("refuses a text that is too long for the wire by itself, before it reads an image", {
+    timeout: 60_000,
+  }, async () => {
     const read: string[] = [];
     const get: typeof blobs.get = (ref) => {
       read.push(ref);

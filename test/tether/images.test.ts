@@ -133,7 +133,7 @@ describe("limits", () => {
     expect(JSON.stringify(error).length).toBeLessThan(1000);
   });
 
-  it("are those that checkLimits tells of the same images", () => {
+  it("are those that checkLimits tells of the same images", { timeout: 60_000 }, () => {
     const bytes = fc.oneof(
       fc.integer({ min: 1, max: 12 * MiB }),
       fc.constantFrom(10 * MiB, 10 * MiB + 1, 5 * MiB, 5 * MiB + 1),

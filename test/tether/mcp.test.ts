@@ -158,7 +158,9 @@ describe("tether_send", () => {
   });
 });
 
-test("tether_send refuses what would be too long on the wire, and nothing that is not", () => {
+test("tether_send refuses what would be too long on the wire, and nothing that is not", {
+  timeout: 60_000,
+}, () => {
   const { maxWireBytes } = tetherLimits;
   const bytesOfFrame = (words: string) => {
     const { message } = send({ text: words, images: [shot] });

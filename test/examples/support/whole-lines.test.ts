@@ -28,11 +28,21 @@ describe("WholeLines", () => {
 
   it("ends with an error at a line that is too long, before it has all of it", async () => {
     const lines = new WholeLines(10);
-    lines.resume();
+    const given: string[] = [];
+    lines.on("data", (piece: Buffer) => given.push(piece.toString()));
     lines.write(Buffer.from("0123456789\n"));
-    lines.write(Buffer.from("01234"));
+    lines.write(Buffer.from("0123"));
+    lines.write(Buffer.from("456789\n01234"));
     lines.write(Buffer.from("567890"));
     const [error] = await once(lines, "error");
     expect(error.message).toBe("a line is longer than 10 bytes");
+    expect(given).toEqual(["0123456789\n", "0123456789\n"]);
+  });
+
+  it.each([["0123", "4567890\n"], ["\n01234567890"]])("so does %j, where it goes on", async (...pieces) => {
+    const lines = new WholeLines(10);
+    lines.resume();
+    for (const piece of pieces) lines.write(Buffer.from(piece));
+    await once(lines, "error");
   });
 });
