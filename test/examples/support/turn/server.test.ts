@@ -109,19 +109,20 @@ it("tells who runs it what failed once the answer had begun", async () => {
 it("tells who runs it of a blob that turns out to be damaged while it is sent, and of no client that goes", async () => {
   const errors: unknown[] = [];
   const { client } = await place.serve(model, { onError: (error) => errors.push(error) });
-  const text = Buffer.alloc(2 ** 20, "a");
+  // More than a connection holds.
+  const text = Buffer.alloc(9 * 2 ** 20, "a");
   const [user] = await client.turn("", [place.file("a.txt", text)]);
   const path = `/api/harness/blobs/${user?.data.resources?.[0]?.blob}`;
   const gone = await client.send("GET", path);
   await gone.body?.cancel();
-  await setTimeout(50);
+  await setTimeout(200);
   expect(errors).toEqual([]);
   const blobs = join(place.dir, "blobs");
   const name = readdirSync(blobs, { recursive: true, encoding: "utf8" }).find((name) =>
     /[0-9a-f]{64}$/.test(name),
   );
   chmodSync(join(blobs, name ?? ""), 0o600);
-  writeFileSync(join(blobs, name ?? ""), Buffer.alloc(2 ** 20, "b"));
+  writeFileSync(join(blobs, name ?? ""), Buffer.alloc(text.length, "b"));
   const damaged = client.send("GET", path).then((answer) => answer.arrayBuffer());
   await expect(damaged).rejects.toThrow();
   expect(errors).toMatchObject([{ code: "BLOB_CORRUPT" }]);
