@@ -1,10 +1,10 @@
 import { mkdir, writeFile } from "node:fs/promises";
-import { dirname, resolve } from "node:path";
+import { basename, dirname, resolve } from "node:path";
 import type Anthropic from "@anthropic-ai/sdk";
 import { ingest } from "sessile/attachments";
 import { readLocalFile } from "sessile/attachments/node";
 import type { BlobStore } from "sessile/blobs";
-import type { StoredResource } from "sessile/content";
+import type { Resource } from "sessile/content";
 import { SessileError } from "sessile/errors";
 import { limitProfiles } from "sessile/limits";
 import { type Colour, makePng } from "./make-media.js";
@@ -24,11 +24,11 @@ export const imageToolDeclarations: readonly Anthropic.Tool[] = [
 
 /** Tools that give images. They stay in the workspace, and what they show goes to the blob store. */
 export function imageTools(workspace: string, blobs: Pick<BlobStore, "put">): Tools {
-  const view = async (path: string, signal: AbortSignal): Promise<ToolOutput> => {
-    const shown = await imageAt(workspace, path, { blobs, signal });
-    const size = `${shown.width} x ${shown.height} pixels`;
-    return { text: `${path}, ${size}`, resources: [shown], details: { contentSha256: shown.contentSha256 } };
-  };
+  const view = async (path: string, signal: AbortSignal): Promise<ToolOutput> =>
+    shown(path, async () => {
+      const file = await readLocalFile(resolve(workspace, path), { roots: [workspace], signal });
+      return ingest(file, { blobs, signal, limits: limitProfiles.tether, source: "tool" });
+    });
   return new Map([
     ["view_image", (args, { signal }) => view(stringOf(args, "path"), signal)],
     [
@@ -36,33 +36,28 @@ export function imageTools(workspace: string, blobs: Pick<BlobStore, "put">): To
       async (args, { signal }) => {
         const path = stringOf(args, "path");
         const file = await confinedPath(workspace, path);
-        const bars = barChart(numbersIn(stringOf(args, "numbers")));
+        const bytes = barChart(numbersIn(stringOf(args, "numbers")));
         await mkdir(dirname(file), { recursive: true });
-        await writeFile(file, bars);
-        return view(path, signal);
+        await writeFile(file, bytes);
+        // Not read back: another conversation may have drawn under the same name since.
+        const drawn = { bytes, name: basename(file) };
+        return shown(path, () =>
+          ingest(drawn, { blobs, signal, limits: limitProfiles.tether, source: "tool" }),
+        );
       },
     ],
   ] satisfies [string, Tools extends ReadonlyMap<string, infer T> ? T : never][]);
 }
 
-async function imageAt(
-  workspace: string,
-  path: string,
-  options: { readonly blobs: Pick<BlobStore, "put">; readonly signal: AbortSignal },
-): Promise<StoredResource> {
-  try {
-    const file = await readLocalFile(resolve(workspace, path), {
-      roots: [workspace],
-      signal: options.signal,
-    });
-    const shown = await ingest(file, { ...options, limits: limitProfiles.tether, source: "tool" });
-    if (shown.kind === "image") return shown;
-  } catch (error) {
+async function shown(path: string, take: () => Promise<Resource>): Promise<ToolOutput> {
+  const image = await take().catch((error: unknown) => {
     // Where the workspace lies is no business of the model.
     if (error instanceof SessileError) throw new Error(`${path}: ${error.code}`);
     throw error;
-  }
-  throw new Error(`${path} is no image`);
+  });
+  if (image.kind !== "image") throw new Error(`${path} is no image`);
+  const text = `${path}, ${image.width} x ${image.height} pixels`;
+  return { text, resources: [image], details: { contentSha256: image.contentSha256 } };
 }
 
 const maxBars = 100;

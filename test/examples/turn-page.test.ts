@@ -4,7 +4,7 @@ import { sniff } from "sessile/media";
 import { describe, expect, it } from "vitest";
 import { makePdf, makePng } from "../../examples/support/make-media.js";
 import { withoutChromium } from "../support/chromium.js";
-import { giveFiles, imageOfWidth, pending, rest, row, said, send } from "../support/turn-page.js";
+import { giveFiles, holdAnswer, imageOfWidth, pending, rest, row, said, send } from "../support/turn-page.js";
 import { turnPageFixture } from "../support/turn-page-fixture.js";
 
 /** Generous: all of them take about twenty seconds where nothing else runs. */
@@ -112,6 +112,23 @@ describe.skipIf(withoutChromium !== undefined)(title, { timeout }, () => {
     await send(page, "Only one of them is good.");
     await said(page, "I read: Only one of them").waitFor();
     expect(sentMedia()).toEqual([Buffer.from(makePng(9, 9))]);
+  });
+
+  it("does not send without a file that turned out to be refused since", async () => {
+    const page = await open();
+    const uploaded = await holdAnswer(page, "**/api/harness/files*");
+    const bytes = new TextEncoder().encode("<!doctype html>");
+    await giveFiles(page, "paste", { name: "page.png", type: "image/png", bytes });
+    await send(page, "What does this page show?");
+    await uploaded.release();
+    await page.getByRole("alert").getByText("The message was not sent.").waitFor({ timeout: 15_000 });
+    await pending(page).getByText("Its name says image/png", { exact: false }).waitFor();
+    expect(await page.getByRole("textbox", { name: "Message" }).inputValue()).toBe(
+      "What does this page show?",
+    );
+    await page.keyboard.press("Enter");
+    await said(page, "I read: What does this page show?").waitFor();
+    expect(await pending(page).getByRole("listitem").count()).toBe(0);
   });
 
   it("says in words why nothing was sent, and keeps the message", async () => {
@@ -250,6 +267,33 @@ describe.skipIf(withoutChromium !== undefined)(title, { timeout }, () => {
     expect(await said(second, "word-1000").count()).toBe(0);
   });
 
+  it("shows what another page wrote before, once it has sent something itself", async () => {
+    const first = await open();
+    const second = await openAgain();
+    await send(first, "Here the first page asks.");
+    await said(first, "I read: Here the first page asks.").waitFor();
+    await rest(first);
+    await send(second, "Here the second page asks.");
+    await said(second, "I read: Here the second page asks.").waitFor();
+    await said(second, "I read: Here the first page asks.").waitFor({ timeout: 15_000 });
+  });
+
+  it("does not take the session as it was before its own turn for what it is now", async () => {
+    const page = await open();
+    const held = await holdAnswer(page, "**/api/harness/session");
+    await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
+    await held.given;
+    await send(page, "Answer this one in some words.");
+    await page.locator(".reply").getByText("word-2").waitFor();
+    await held.release();
+    await page.getByRole("button", { name: "Stop the reply" }).waitFor({ timeout: 1_000 });
+    await page
+      .locator(".entry:not(.reply)")
+      .getByText(/word-40$/)
+      .waitFor();
+    await said(page, "Answer this one in some words.").waitFor({ timeout: 1_000 });
+  });
+
   it("says that the connection is lost, and goes on when it is back", async () => {
     const page = await open();
     await page.route("**/api/**", (route) => route.abort());
@@ -282,6 +326,15 @@ describe.skipIf(withoutChromium !== undefined)(title, { timeout }, () => {
     await row(page, "message 19999").waitFor();
     expect(await shown.getByRole("listitem").count()).toBe(60);
     expect(await page.getByRole("treeitem").count()).toBeLessThan(100);
+
+    // Who has no mouse comes to the conversation as well, and scrolls it.
+    await page.getByRole("textbox", { name: "Message" }).focus();
+    const conversation = page.getByRole("region", { name: "Conversation" });
+    for (let steps = 0; steps < 4; steps++) {
+      await page.keyboard.press("Shift+Tab");
+      if (await conversation.evaluate((element) => element === document.activeElement)) break;
+    }
+    expect(await conversation.evaluate((element) => element === document.activeElement)).toBe(true);
 
     await page.getByRole("button", { name: "19,940 earlier" }).click();
     expect(await shown.getByRole("listitem").count()).toBeGreaterThanOrEqual(120);

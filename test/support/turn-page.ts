@@ -111,6 +111,44 @@ export async function send(page: Page, text: string): Promise<void> {
   await page.keyboard.press("Enter");
 }
 
+/** An answer of the server's that is on its way for as long as the test likes. */
+export interface HeldAnswer {
+  /** Resolves when the server has given it. */
+  readonly given: Promise<unknown>;
+  /** Lets it come, and resolves when it has. */
+  release(): Promise<void>;
+}
+
+/** Holds the next answer from such an address. */
+export async function holdAnswer(page: Page, address: string): Promise<HeldAnswer> {
+  let release = () => {};
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  let give = () => {};
+  const given = new Promise<void>((resolve) => {
+    give = resolve;
+  });
+  await page.route(
+    address,
+    async (route) => {
+      const response = await route.fetch();
+      give();
+      await released;
+      await route.fulfill({ response });
+    },
+    { times: 1 },
+  );
+  return {
+    given,
+    async release() {
+      const come = page.waitForResponse(address);
+      release();
+      await come;
+    },
+  };
+}
+
 /** Resolves when no reply is being written. */
 export async function rest(page: Page): Promise<void> {
   await page.locator("#state.ready").waitFor();

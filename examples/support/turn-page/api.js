@@ -30,7 +30,7 @@ import { readEventStream } from "./event-stream.js";
  * @property {string} [name]
  * @property {string | null} leafId
  * @property {boolean} running
- * @property {readonly EntrySummary[]} entries in the order of the file: a parent before its children
+ * @property {readonly EntrySummary[]} entries parents before their children, siblings in the order of the file
  */
 
 /** @typedef {{ readonly name: string, readonly code: string, readonly reason: string }} Failure of an attachment */

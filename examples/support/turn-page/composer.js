@@ -121,7 +121,14 @@ export class Composer {
     const byButton = document.activeElement === this.#send;
     this.#sending = true;
     this.#update();
+    const hoped = this.#pending.filter(({ state }) => state === "uploading");
     await Promise.all(this.#pending.map(({ uploaded }) => uploaded));
+    if (hoped.some(({ state }) => state === "refused")) {
+      this.#sending = false;
+      this.#update();
+      this.#onNotice("The message was not sent. Send it again to go on without what could not be attached.");
+      return this.focus();
+    }
     // What comes from here on is for the message after this one.
     const settled = [...this.#pending];
     const ready = settled.filter(({ state }) => state === "ready");

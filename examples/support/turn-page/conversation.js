@@ -13,7 +13,7 @@ const nearEnd = 80;
 
 /** The messages from the root to the tip, and the reply that is being written. */
 export class Conversation {
-  #scroller = byId("scroller", HTMLDivElement);
+  #scroller = byId("scroller", HTMLElement);
   #list = byId("entries", HTMLOListElement);
   #empty = byId("empty", HTMLDivElement);
   #earlier = byId("earlier", HTMLButtonElement);
@@ -33,6 +33,8 @@ export class Conversation {
   /** @param {Images} images */
   constructor(images) {
     this.#images = images;
+    // What scrolls is reached by the tab key, and scrolled with keys.
+    this.#scroller.tabIndex = 0;
     this.#earlier.addEventListener("click", () => this.#showEarlier());
     new IntersectionObserver(([seen]) => {
       if (seen?.isIntersecting && this.#scroller.scrollTop > 0) this.#showEarlier();

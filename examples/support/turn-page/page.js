@@ -41,6 +41,12 @@ const states = {
 let now = "loading";
 let isDrawn = true;
 
+/** Whether this page reads the events of a turn, which tell more than any answer that was asked for before them. */
+let isFollowing = false;
+
+/** How often this page has changed the session: what was asked for before is not how it is. */
+let changes = 0;
+
 /** @param {keyof typeof states} next */
 function become(next) {
   now = next;
@@ -76,9 +82,11 @@ function showBranchHint() {
 /** @returns {Promise<boolean>} whether the server told how things are */
 async function restore() {
   try {
-    const begun = performance.now();
+    const [begun, changesThen] = [performance.now(), changes];
     const summary = await api.session();
     restoredInMs = performance.now() - begun;
+    if (isFollowing) return true;
+    if (changes !== changesThen) return restore();
     session.restore(summary);
     conversation.endReply();
     draw();
@@ -104,7 +112,7 @@ async function watch() {
   // To read a long session takes a while: the server is not to be kept busy with that alone.
   await pause(Math.max(watchEveryMs, 4 * restoredInMs));
   isWatching = false;
-  if (now === "running" && !(await restore())) await reconnect();
+  if (now === "running" && !isFollowing && !(await restore())) await reconnect();
 }
 
 async function reconnect() {
@@ -128,6 +136,8 @@ async function send(text, paths) {
   clearNotices();
   try {
     const events = await api.turn(text, paths);
+    changes++;
+    isFollowing = true;
     become("running");
     conversation.scrollToEnd();
     spoken.textContent = "Sent. The reply is being written.";
@@ -143,9 +153,13 @@ async function send(text, paths) {
 async function follow(events) {
   try {
     for await (const event of events) on(event);
+    isFollowing = false;
     become("ready");
     draw();
+    // Another page had gone on with the session before.
+    if (!session.isWhole() && !(await restore())) await reconnect();
   } catch (error) {
+    isFollowing = false;
     conversation.breakOff();
     if (error instanceof ConnectionLost) await reconnect();
     else failed(error, "The reply could not be read.");
@@ -198,6 +212,7 @@ async function moveTo(entryId) {
   if (entryId === session.leafId) return closeTree();
   try {
     await api.moveTo(entryId);
+    changes++;
     session.leafId = entryId;
     clearNotices();
     conversation.endReply();
@@ -217,7 +232,7 @@ function failed(error, what) {
   if (error instanceof ConnectionLost) return void reconnect();
   const details = error instanceof Refused ? error.errors : [];
   notify(`${what} ${reasonInWords(error)}`.trim(), details);
-  if (error instanceof Refused && error.status === 409 && now === "ready") {
+  if (error instanceof Refused && error.code === "TURN_RUNNING" && now === "ready") {
     become("running");
     void watch();
   }

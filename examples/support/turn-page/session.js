@@ -58,6 +58,11 @@ export class Session {
     return this.#children.get(id) ?? [];
   }
 
+  /** Whether the path to the tip is known from its root on. */
+  isWhole() {
+    return (this.path()[0]?.parentId ?? null) === null;
+  }
+
   /** @returns {readonly EntrySummary[]} from the root to the tip */
   path() {
     const path = [];

@@ -37,8 +37,10 @@ const statusWords = {
   401: "This page's address is of an earlier run. Open the one that the server printed.",
   403: "The server takes requests from its own page only.",
   404: "It is not there any more.",
-  409: "A reply is still being written. Wait for it, or stop it.",
 };
+
+/** @type {Readonly<Record<string, string>>} */
+const codeWords = { TURN_RUNNING: "A reply is still being written. Wait for it, or stop it." };
 
 /**
  * Why something failed, as a sentence.
@@ -47,7 +49,9 @@ const statusWords = {
  */
 export function reasonInWords(error) {
   if (error instanceof ConnectionLost) return "The server does not answer.";
-  if (error instanceof Refused) return statusWords[error.status] ?? asSentence(error.message);
+  if (error instanceof Refused) {
+    return codeWords[error.code] ?? statusWords[error.status] ?? asSentence(error.message);
+  }
   return asSentence(error instanceof Error ? error.message : String(error));
 }
 

@@ -22,6 +22,8 @@ export interface TurnPlaces {
   /** Directories that attachments may lie in. */
   readonly roots: readonly string[];
   readonly limits: TurnLimits;
+  /** Told of what goes wrong once the answer has begun; it keeps what is the server's fault. */
+  readonly report: (error: unknown) => void;
 }
 
 /**
@@ -85,7 +87,10 @@ async function answer(
     onEntry,
   }).then(
     () => ["done", { leafId: session.leafId }],
-    (error: unknown) => ["error", { error: failureOf(error).body }],
+    (error: unknown) => {
+      places.report(error);
+      return ["error", { error: failureOf(error).body }];
+    },
   );
   // Before the client is told, so that it finds the way free for its next one.
   turn.end();

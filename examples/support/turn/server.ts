@@ -9,6 +9,7 @@ import { fileBlobStore } from "sessile/blobs/node";
 import { fileSessionStore } from "sessile/session/node";
 import type { Model } from "../model.js";
 import { sendFailure } from "./answer.js";
+import { isClientGone } from "./client-gone.js";
 import { checkPlace, checkToken } from "./guard.js";
 import { failureOf } from "./http-failure.js";
 import { type TurnLimits, turnLimits } from "./limits.js";
@@ -59,6 +60,9 @@ export async function startTurnServer(options: TurnServerOptions): Promise<TurnS
   const { dir, workspace, page = defaultPage } = options;
   const { token = randomBytes(32).toString("base64url") } = options;
   const limits = { ...turnLimits, ...options.limits };
+  const report = (error: unknown): void => {
+    if (failureOf(error).status === 500 && !isClientGone(error)) options.onError?.(error);
+  };
   await mkdir(dir, { recursive: true, mode: 0o700 });
   const uploads = join(dir, "uploads");
   const blobs = fileBlobStore({ dir: join(dir, "blobs") });
@@ -73,6 +77,7 @@ export async function startTurnServer(options: TurnServerOptions): Promise<TurnS
     limits,
     uploads: await openUploads(uploads, limits.uploads),
     sendBlob: blobSender(blobs),
+    report,
   };
 
   const { headersMs, requestMs, idleMs, connections } = limits;
@@ -84,8 +89,7 @@ export async function startTurnServer(options: TurnServerOptions): Promise<TurnS
       handle(request, response)
         .catch((error: unknown) => {
           const failure = failureOf(error);
-          // A client that went away is no error of the server's.
-          if (failure.status === 500 && !response.destroyed) options.onError?.(error);
+          report(error);
           return sendFailure(request, response, failure, limits);
         })
         .catch(() => response.destroy());

@@ -47,6 +47,20 @@ describe("imageTools", () => {
     expect(done?.payload).toMatchObject({ images: [tetherImage(drawn)] });
   });
 
+  it("show what they drew, also where another draws under the same name meanwhile", async () => {
+    const { workspace, blobs } = agentHome(temporaryDirectory());
+    mkdirSync(workspace, { recursive: true });
+    const plot = imageTools(workspace, blobs).get("plot");
+    const draw = (numbers: string) =>
+      plot?.({ path: "chart.png", numbers }, { signal: new AbortController().signal });
+    const charts = Array.from({ length: 12 }, (_, at) => Array.from({ length: at + 1 }, () => "1").join(","));
+    const drawn = await Promise.all(charts.map(draw));
+    // Each bar makes the image wider.
+    expect(drawn.map((output) => output?.resources?.[0])).toMatchObject(
+      charts.map((_, at) => ({ width: 8 + 24 * (at + 1) })),
+    );
+  });
+
   it("tell what they were asked to show and cannot, without a path of this machine", async () => {
     const dir = temporaryDirectory();
     mkdirSync(join(dir, "workspace"));

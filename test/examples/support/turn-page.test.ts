@@ -1,10 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { EntrySummary } from "../../../examples/support/turn-page/api.js";
+import { type EntrySummary, Refused } from "../../../examples/support/turn-page/api.js";
 import { readEventStream } from "../../../examples/support/turn-page/event-stream.js";
 import { Session } from "../../../examples/support/turn-page/session.js";
 import { linesOf, maxColumn, type Row, treeRows } from "../../../examples/support/turn-page/tree-rows.js";
-import { asSentence, firstWords, sizeInWords } from "../../../examples/support/turn-page/words.js";
+import {
+  asSentence,
+  firstWords,
+  reasonInWords,
+  sizeInWords,
+} from "../../../examples/support/turn-page/words.js";
 
 /** A stream's bytes, cut at these places. */
 async function* cutAt(bytes: Uint8Array, cuts: readonly number[]): AsyncGenerator<Uint8Array> {
@@ -142,6 +147,12 @@ describe("words", () => {
   it("are the first of a text, on one line, without what turns a line around", () => {
     expect(firstWords(" a\u202eb\n\tc ", 10)).toBe("a b c");
     expect(firstWords("😀".repeat(10), 4)).toBe("😀😀😀…");
+  });
+
+  it("say that a reply is being written where one is, and the server's reason elsewhere", () => {
+    const refused = (code: string, message: string) => reasonInWords(new Refused(409, { code, message }));
+    expect(refused("TURN_RUNNING", "a turn is running")).toMatch(/^A reply is still being written\./);
+    expect(refused("ABORTED", "the turn was aborted")).toBe("The turn was aborted.");
   });
 
   it("make a sentence of a reason", () => {

@@ -1,4 +1,4 @@
-import { existsSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { afterEach, beforeEach, expect, it } from "vitest";
@@ -95,6 +95,37 @@ it("tells who runs it what failed, and the client only that something did", asyn
     { code: "INTERNAL", message: "something went wrong" },
   ]);
   expect(errors).toMatchObject([{ message: expect.stringContaining("ENOTDIR") }]);
+});
+
+it("tells who runs it what failed once the answer had begun", async () => {
+  const errors: unknown[] = [];
+  const broken = { generate: async () => ({ role: "nobody" }) as never };
+  const { client } = await place.serve(broken, { onError: (error) => errors.push(error) });
+  const events = await client.turn("Hello?");
+  expect(events.at(-1)).toMatchObject({ event: "error", data: { error: { code: "INVALID_ENTRY" } } });
+  expect(errors).toMatchObject([{ code: "INVALID_ENTRY" }]);
+});
+
+it("tells who runs it of a blob that turns out to be damaged while it is sent, and of no client that goes", async () => {
+  const errors: unknown[] = [];
+  const { client } = await place.serve(model, { onError: (error) => errors.push(error) });
+  // More than a connection holds.
+  const text = Buffer.alloc(9 * 2 ** 20, "a");
+  const [user] = await client.turn("", [place.file("a.txt", text)]);
+  const path = `/api/harness/blobs/${user?.data.resources?.[0]?.blob}`;
+  const gone = await client.send("GET", path);
+  await gone.body?.cancel();
+  await setTimeout(200);
+  expect(errors).toEqual([]);
+  const blobs = join(place.dir, "blobs");
+  const name = readdirSync(blobs, { recursive: true, encoding: "utf8" }).find((name) =>
+    /[0-9a-f]{64}$/.test(name),
+  );
+  chmodSync(join(blobs, name ?? ""), 0o600);
+  writeFileSync(join(blobs, name ?? ""), Buffer.alloc(text.length, "b"));
+  const damaged = client.send("GET", path).then((answer) => answer.arrayBuffer());
+  await expect(damaged).rejects.toThrow();
+  expect(errors).toMatchObject([{ code: "BLOB_CORRUPT" }]);
 });
 
 it("answers one client's mistakes and another's questions on one connection", async () => {
