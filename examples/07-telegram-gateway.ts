@@ -28,7 +28,7 @@ else await serve(TELEGRAM_BOT_TOKEN, process.argv[2] ?? ".telegram");
 
 async function serve(token: string, dir: string): Promise<void> {
   const stop = new AbortController();
-  // The second one ends the process at once; what was not finished is taken up at the next start.
+  // The same one again ends the process at once; what was not finished is taken up at the next start.
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stop.abort());
   const chats = TELEGRAM_CHATS?.split(",").map(Number);
   const inbox = await openInbox(dir);

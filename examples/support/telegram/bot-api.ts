@@ -98,8 +98,10 @@ export function botApi({
           ? { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(params) }
           : { method: "POST", body: formOf(params, upload) };
       return request(method, `/bot${token}/${method}`, init, { signal, timeoutMs }, async (response) => {
-        const text = new TextDecoder().decode(await readBounded(response, maxAnswerBytes));
-        return resultOf(method, response.status, hide(text));
+        const bytes = await readBounded(response, maxAnswerBytes).catch((error: unknown) => {
+          throw error instanceof TooManyBytes ? new TelegramError(method, error.message) : error;
+        });
+        return resultOf(method, response.status, hide(new TextDecoder().decode(bytes)));
       });
     },
     async download(filePath, { maxBytes, signal }) {

@@ -11,6 +11,7 @@ import { fieldsOf, integerOf, textOf } from "./fields.js";
 import type { Inbox, Taken, Task } from "./inbox.js";
 import { LiveMessage } from "./live-message.js";
 import { patiently } from "./patience.js";
+import { isBlank } from "./pieces.js";
 import { imageTypesTaken, type PhotoToFetch, planIncoming, tooLarge } from "./plan-incoming.js";
 import { planOutgoing } from "./plan-outgoing.js";
 import { pollUpdates, type Update } from "./poll.js";
@@ -135,7 +136,7 @@ async function answer(
         await send(said.frame.payload.text, said.images, chat, live, onProblem);
       }
     }
-    if (!ended) throw new Error("the agent gave no answer");
+    if (!ended) throw new Error(noAnswer);
   } finally {
     await live.end();
   }
@@ -150,7 +151,11 @@ async function send(
 ): Promise<void> {
   const failed = await sendAnswer(chat, planOutgoing({ text, images }), images, await live.end());
   if (failed.length > 0) onProblem?.(`images that could not be sent: ${failed.length}`);
+  // Somebody waits: that nothing came of it is said too.
+  if (isBlank(text) && failed.length === images.length) throw new Error(noAnswer);
 }
+
+const noAnswer = "the agent gave no answer";
 
 /** What somebody is told of their own message; with a cause where it is not theirs alone. */
 class Refusal extends Error {}

@@ -49,7 +49,8 @@ const maxLines = 10_000;
  * https://core.telegram.org/bots/api#update, read 2026-11-22.
  */
 export async function openInbox(dir: string): Promise<Inbox> {
-  await mkdir(dir, { recursive: true });
+  // What people write is nobody else's business on this machine.
+  await mkdir(dir, { recursive: true, mode: 0o700 });
   const path = join(dir, "inbox.jsonl");
   const rows = rowsOf(await readFile(path, "utf8").catch(missing));
   let file = await renew(dir, path, rows);

@@ -118,7 +118,15 @@ describe("call", { timeout }, () => {
 
   it("reads no answer without end", async () => {
     const api = await against((_, response) => endless(response));
-    expect((await failure(api.call("getMe", {}))).message).toMatch(/^more than \d+ bytes$/);
+    expect((await failure(api.call("getMe", {}))).message).toMatch(/^getMe: more than \d+ bytes$/);
+  });
+
+  it("tells of an answer that is too long as of one that never came, so that polling goes on", async () => {
+    const api = await against((_, response) => {
+      response.writeHead(502, { "content-length": 2 ** 25 });
+      response.flushHeaders();
+    });
+    expect(await failure(api.call("getUpdates", {}))).toMatchObject({ name: "TelegramError" });
   });
 
   it("does not show the token when it is looked at", async () => {

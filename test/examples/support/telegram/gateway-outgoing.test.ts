@@ -104,6 +104,22 @@ describe("what goes out", { timeout }, () => {
     expect(said(telegram, -100)).toEqual(["Hello"]);
   });
 
+  it.each([
+    ["the agent says nothing at all", { text: "" }, []],
+    ["it says nothing in the end", { deltas: ["I look"], text: " " }, []],
+    ["its only image cannot be sent", { text: "", images: [png] }, ["images that could not be sent: 1"]],
+  ] satisfies [string, Said, string[]][])(
+    "is never silence: where %s it is an apology",
+    async (_, answer, before) => {
+      const { telegram, problems } = await answered(answer, (api) => {
+        api.fail("sendPhoto", refused);
+        api.fail("sendDocument", refused);
+      });
+      expect(said(telegram)).toEqual(["Something went wrong. Please try again."]);
+      expect(problems).toEqual([...before, "the agent gave no answer"]);
+    },
+  );
+
   it("is an apology where the agent fails, and the log has the reason", async () => {
     const agent = agentOf(() => {
       throw new Error("no model");

@@ -37,6 +37,13 @@ describe("openInbox", { timeout }, () => {
     await second.close();
   });
 
+  it("is for nobody else on this machine", async () => {
+    const dir = join(scratch(), "chats");
+    await (await openInbox(dir)).close();
+    const modes = [dir, join(dir, "inbox.jsonl")].map((path) => statSync(path).mode & 0o777);
+    expect(modes).toEqual([0o700, 0o600]);
+  });
+
   it("loses nothing that was whole before a line that a crash cut off", async () => {
     const dir = scratch();
     const first = await openInbox(dir);
