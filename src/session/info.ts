@@ -1,3 +1,4 @@
+import { copyJsonObject } from "../internal/copy-json.js";
 import type { SessionHeader, SessionInfoFields, SessionInfoPatch } from "./entries.js";
 
 /** A session as a list or a title bar shows it. */
@@ -53,7 +54,8 @@ export function infoOf(
  * so one that says only what changed would clear the rest: what this version does not know is carried on too.
  */
 export function patchedInfo(current: SessionInfoFields, patch: SessionInfoPatch): SessionInfoFields {
-  const out: Record<string, unknown> = { ...current };
+  // A number such as 1e999 is read as none that can be written.
+  const out: Record<string, unknown> = copyJsonObject(current);
   for (const name of fieldNames) {
     if (patch[name] === null) delete out[name];
     else if (patch[name] !== undefined) out[name] = patch[name];

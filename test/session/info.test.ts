@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { memorySessionStore, type SessionInfoFields, type SessionInfoPatch } from "sessile/session";
 import { describe, expect, it } from "vitest";
+import { checkEntry } from "../../src/session/codec/encode.js";
 import { infoOf, patchedInfo } from "../../src/session/info.js";
 import { entryFields } from "../arbitraries/entries.js";
 
@@ -52,6 +53,23 @@ const header = {
   timestamp: "2026-01-01T00:00:00.000Z",
   cwd: "/work",
 } as const;
+
+describe("the info of a session that another program wrote", () => {
+  it("is carried on without what cannot be written again", () => {
+    const read = JSON.parse('{"name":"a","budget":1e999,"limits":{"day":[-1e999,2]}}');
+    const patched = patchedInfo(read, { title: "b" });
+    expect(patched).toEqual({ name: "a", title: "b", budget: null, limits: { day: [null, 2] } });
+    expect(() =>
+      checkEntry({
+        type: "session_info",
+        id: "00000001",
+        parentId: null,
+        timestamp: "2026-11-22T00:00:00.000Z",
+        ...patched,
+      }),
+    ).not.toThrow();
+  });
+});
 
 describe("infoOf", () => {
   it("joins header, session_info and times", () => {
