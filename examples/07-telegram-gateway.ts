@@ -2,10 +2,10 @@
 // Anthropic's where ANTHROPIC_API_KEY is in the environment, and else a script behind a provider on this machine.
 //
 //   npx tsx examples/07-telegram-gateway.ts         the story, with a Bot API on this machine
-//   TELEGRAM_BOT_TOKEN=… npx tsx examples/07-telegram-gateway.ts [DIR]
+//   TELEGRAM_BOT_TOKEN=… TELEGRAM_CHATS=… npx tsx examples/07-telegram-gateway.ts [DIR]
 //                                                   the real one, until Ctrl-C; what it keeps is in DIR, default .telegram
 //
-// TELEGRAM_CHATS: ids of the chats that it answers, with commas between them. Without it, everybody's.
+// TELEGRAM_CHATS: ids of the chats that it answers, with commas between them, or "all": anybody can find a bot and write to it.
 // TELEGRAM_API_ROOT: a Bot API server of one's own.
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -27,10 +27,15 @@ if (TELEGRAM_BOT_TOKEN === undefined) await tellStory();
 else await serve(TELEGRAM_BOT_TOKEN, process.argv[2] ?? ".telegram");
 
 async function serve(token: string, dir: string): Promise<void> {
+  const mayWrite = chatsOf(TELEGRAM_CHATS);
+  if (mayWrite === undefined) {
+    console.error('TELEGRAM_CHATS: expected ids of chats with commas between them, or "all"');
+    process.exitCode = 1;
+    return;
+  }
   const stop = new AbortController();
   // The same one again ends the process at once; what was not finished is taken up at the next start.
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stop.abort());
-  const chats = TELEGRAM_CHATS?.split(",").map(Number);
   const inbox = await openInbox(dir);
   await using provider = await startLocalProvider();
   const client = ANTHROPIC_API_KEY === undefined ? localClient(provider.url) : new Anthropic();
@@ -40,11 +45,18 @@ async function serve(token: string, dir: string): Promise<void> {
     agent: await drawingAgent(dir, client),
     inbox,
     signal: stop.signal,
-    ...(chats === undefined ? {} : { mayWrite: (chatId: number) => chats.includes(chatId) }),
+    mayWrite,
     onProblem: (problem) => console.error(problem),
   });
   await inbox.close();
   console.log("closed");
+}
+
+/** Which chats are answered; undefined where that is not told, or not in numbers. */
+function chatsOf(told = ""): ((chatId: number) => boolean) | undefined {
+  if (told === "all") return () => true;
+  const ids = told.split(",").map((id) => (/^\s*-?\d+\s*$/.test(id) ? Number(id) : Number.NaN));
+  return ids.some(Number.isNaN) ? undefined : (chatId) => ids.includes(chatId);
 }
 
 function localClient(baseURL: string): Anthropic {

@@ -65,7 +65,11 @@ function start(name: string, env: NodeJS.ProcessEnv = {}): Program {
   };
 }
 
-const envOf = ({ token, root: url }: LocalBotApi) => ({ TELEGRAM_BOT_TOKEN: token, TELEGRAM_API_ROOT: url });
+const envOf = ({ token, root: url }: LocalBotApi) => ({
+  TELEGRAM_BOT_TOKEN: token,
+  TELEGRAM_API_ROOT: url,
+  TELEGRAM_CHATS: "all",
+});
 
 async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise((resolve) => setTimeout(resolve, 10));
@@ -238,5 +242,13 @@ describe("a process with a token", { timeout }, () => {
     expect(await ended).toBe(0);
     expect(telegram.messages(9)).toEqual([]);
     expect(output()).toContain("chat 9 may not write");
+  });
+
+  it.each(["", "7;8", "7,"])("does not begin where chats are told as %j", async (chats) => {
+    await using telegram = await startLocalBotApi();
+    const { output, ended } = start("no-chats", { ...envOf(telegram), TELEGRAM_CHATS: chats });
+    expect(await ended).toBe(1);
+    expect(output()).toContain("TELEGRAM_CHATS: expected");
+    expect(telegram.calls).toEqual([]);
   });
 });

@@ -57,8 +57,9 @@ const routes: Readonly<Record<string, Readonly<Record<string, Route>>>> = {
   },
   "/api/harness/leaf": {
     async POST(request, response, { served, limits }) {
-      await served.moveTo(asEntryId(await readJson(request, limits.bodyBytes)));
-      sendJson(response, 200, { leafId: served.session.leafId });
+      const leafId = asEntryId(await readJson(request, limits.bodyBytes));
+      await served.moveTo(leafId);
+      sendJson(response, 200, { leafId });
     },
   },
 };

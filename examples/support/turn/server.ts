@@ -55,10 +55,15 @@ export interface TurnServer extends AsyncDisposable {
 
 const defaultPage = fileURLToPath(new URL("../turn-page/", import.meta.url));
 
-/** Starts the server. */
+/**
+ * Starts the server.
+ *
+ * @throws TypeError for a token that is empty, which every request without one would have
+ */
 export async function startTurnServer(options: TurnServerOptions): Promise<TurnServer> {
   const { dir, workspace, page = defaultPage } = options;
   const { token = randomBytes(32).toString("base64url") } = options;
+  if (token === "") throw new TypeError("token: expected one that is not empty");
   const limits = { ...turnLimits, ...options.limits };
   const report = (error: unknown): void => {
     if (failureOf(error).status === 500 && !isClientGone(error)) options.onError?.(error);
@@ -117,10 +122,13 @@ export async function startTurnServer(options: TurnServerOptions): Promise<TurnS
   async function close(): Promise<void> {
     const closed = once(server, "close");
     server.close();
-    // The turn that runs ends with its last entry written, and its client is told, before anything is cut off.
-    await served[Symbol.asyncDispose]();
-    server.closeAllConnections();
-    await closed;
+    try {
+      // The turn that runs ends with its last entry written, and its client is told, before anything is cut off.
+      await served[Symbol.asyncDispose]();
+    } finally {
+      server.closeAllConnections();
+      await closed;
+    }
   }
   let closing: Promise<void> | undefined;
 

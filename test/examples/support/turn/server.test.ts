@@ -27,6 +27,11 @@ it("has a token that nobody guesses, another one each time", async () => {
   expect(tokens[0]).not.toBe(tokens[1]);
 });
 
+it("takes no empty token, which every request without one would have", async () => {
+  const dir = join(place.dir, "open-to-all");
+  await expect(startTurnServer({ dir, model, maker, token: "" })).rejects.toThrow("token: expected one");
+});
+
 it("keeps nothing open where its port is taken", async () => {
   const { server } = await place.serve(model);
   const dir = join(place.dir, "second");
