@@ -14,7 +14,7 @@ export interface EventStream {
  * A client that reads slowly must not hold up the turn, which is others' too and costs money, nor may what it has not read
  * pile up: past the bound its connection is closed. It finds everything that it missed in the session.
  *
- * @see https://unwiki.net/Event_stream_format for fields, comments and the blank line between (a stored copy, read 2026-11-22)
+ * @see https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream (read 2026-11-22)
  */
 export function openEventStream(
   response: ServerResponse,
