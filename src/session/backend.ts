@@ -55,10 +55,13 @@ export type Durability = "disk" | "os";
 export interface LogPlatform {
   /** The texts of those among these lines that are all ASCII, undefined for others. */
   asciiTexts(lines: readonly (Uint8Array | undefined)[]): readonly (string | undefined)[];
-  /** The UTF-8 bytes of text that has no lone surrogate. */
-  encode(text: string): Uint8Array;
-  /** CRC-32 as in zlib, unsigned, of bytes or of the UTF-8 bytes of text. */
-  crc32(data: Uint8Array | string): number;
+  /**
+   * The bytes of a line that ends with its checksum and a line feed. Given is its text up to there, in two parts, so that they
+   * need not be joined: `head` is all ASCII, and neither has a lone surrogate.
+   */
+  sealedLine(head: string, rest: string): Uint8Array;
+  /** CRC-32 as in zlib, unsigned. */
+  crc32(bytes: Uint8Array): number;
 }
 
 /** One session's lines. */
@@ -76,6 +79,11 @@ export interface SessionLog {
    * @throws SessileError WRITER_POISONED where it is unknown what was written
    */
   append(lines: readonly Uint8Array[], expected: LogPosition): Promise<LogAppend>;
+  /**
+   * What {@link append} would do, at once and with the same errors, where nothing has to be waited for; undefined where
+   * something has, and nothing was done. Optional: a promise for each of many appends takes as long as a write.
+   */
+  appendNow?(lines: readonly Uint8Array[], expected: LogPosition): LogAppend | undefined;
   /**
    * Lines from a position on, or from the start, up to the end that the log has when it is reached.
    *

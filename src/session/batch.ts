@@ -9,6 +9,7 @@ import type { EntryDraft, SessionEntry, SessionInfoFields, SessionInfoPatch } fr
 import { isSameEntry } from "./same-entry.js";
 import { noRow } from "./tree/rows.js";
 import { type SessionTree, treeRows } from "./tree/tree.js";
+import type { AppendOptions } from "./types.js";
 
 /** A change of a session's info that depends on what it changes. */
 export type Revise = (info: SessionInfoFields) => SessionInfoPatch;
@@ -35,6 +36,21 @@ export interface Request {
 
 /** Entries that say nothing of the conversation: another writer's are no conflict, and ours may go after theirs. */
 export const metadata: ReadonlySet<string> = new Set(["label", "session_info", "usage"]);
+
+/** Throws for options of an append that make no sense, and for an abort. */
+export function checkAppend(drafts: readonly EntryDraft[], options: AppendOptions): void {
+  const { conflict = "reject", signal, after } = options;
+  if (conflict !== "reject" && conflict !== "rebase") {
+    throw new TypeError(`conflict: expected "reject" or "rebase", got ${String(conflict)}`);
+  }
+  if (!Array.isArray(drafts)) throw new TypeError("drafts: expected an array of entry drafts");
+  signal?.throwIfAborted();
+  if (conflict !== "rebase") return;
+  if (drafts.some((draft) => !metadata.has(draft.type))) {
+    throw new TypeError('conflict: "rebase" is for label, session_info and usage entries');
+  }
+  if (after !== undefined) throw new TypeError('after: cannot go with conflict "rebase"');
+}
 
 /**
  * Takes the requests at the front that can go in one batch: those that deal with a conflict in the same way. One that
@@ -101,7 +117,10 @@ export function entriesToWrite(
 }
 
 /** The usual case: entries whose places cannot have changed since the call; undefined where one may have. */
-function placedAtCall(group: readonly Request[], reader: SessionReader): readonly PlacedEntry[] | undefined {
+export function placedAtCall(
+  group: readonly Request[],
+  reader: SessionReader,
+): readonly PlacedEntry[] | undefined {
   const { size } = reader.tree;
   const placed: PlacedEntry[] = [];
   for (const request of group) {
@@ -162,9 +181,9 @@ export async function resolveExisting(
 }
 
 /** Whether all of these are in the log: an earlier attempt was written, and only its answer was lost. */
-export function areInLog(entries: readonly SessionEntry[], tree: SessionTree): boolean {
+export function areInLog(placed: readonly PlacedEntry[], tree: SessionTree): boolean {
   const rows = treeRows(tree);
-  return entries.every(({ id }) => rows.row(id) >= 0 && rows.line(rows.row(id)) !== undefined);
+  return placed.every(({ entry: { id } }) => rows.row(id) >= 0 && rows.line(rows.row(id)) !== undefined);
 }
 
 /** Whether what another writer added says nothing of the conversation. */

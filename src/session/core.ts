@@ -177,6 +177,17 @@ export class SessionCore {
     return { rows: Array.from({ length: rows.size - first }, (_, index) => first + index), restarted };
   }
 
+  /** Another program wrote in the same moment. Both are there; what it wrote is read, and the meeting is reported. */
+  async readInterleaved(from: LogPosition | undefined): Promise<void> {
+    await this.readNew(from);
+    this.reader.report({
+      code: "FOREIGN_WRITE",
+      line: 0,
+      offset: 0,
+      message: "another program wrote at the same moment, ignoring the lock; its lines stand beside these",
+    });
+  }
+
   /** Tells the listeners of an entry that is in the log. */
   announce(entry: SessionEntry | UnknownEntry, origin: "local" | "remote"): void {
     this.events.emit("entry", { entry, origin });

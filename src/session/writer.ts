@@ -1,12 +1,14 @@
 import { SessileError } from "../errors/index.js";
 import { assertFollows } from "./after.js";
-import type { LogPosition } from "./backend.js";
+import type { LogAppend, LogPosition } from "./backend.js";
 import {
   areInLog,
+  checkAppend,
   entriesToWrite,
   inOneConversation,
   isHarmless,
-  metadata,
+  type PlacedEntry,
+  placedAtCall,
   type Request,
   type Revise,
   resolveExisting,
@@ -36,7 +38,7 @@ export class Writer {
   #waiting: Request[] = [];
   readonly #waitingIds = new Set<string>();
   #draining: Promise<void> | undefined;
-  #staged: { readonly entry: SessionEntry; readonly line: Uint8Array }[] = [];
+  #staged: PlacedEntry[] = [];
   #wrote = false;
   #poison: SessileError | undefined;
   /** A rebase went behind another writer's entries; the next append that is no rebase has to hear of them. */
@@ -85,18 +87,10 @@ export class Writer {
     resolve: Request["resolve"],
     reject: Request["reject"],
   ): void {
-    const { conflict = "reject", signal, after } = options;
-    if (conflict !== "reject" && conflict !== "rebase") {
-      throw new TypeError(`conflict: expected "reject" or "rebase", got ${String(conflict)}`);
-    }
-    if (!Array.isArray(drafts)) throw new TypeError("drafts: expected an array of entry drafts");
-    signal?.throwIfAborted();
+    checkAppend(drafts, options);
     this.#assertWritable();
-    const rebase = conflict === "rebase";
-    if (rebase && drafts.some((draft) => !metadata.has(draft.type))) {
-      throw new TypeError('conflict: "rebase" is for label, session_info and usage entries');
-    }
-    if (rebase && after !== undefined) throw new TypeError('after: cannot go with conflict "rebase"');
+    const { signal, after } = options;
+    const rebase = options.conflict === "rebase";
     const { entries, lines, tip } = this.#placing.place(drafts, this.#tipNow());
     const again = entries[0] === undefined ? this.#core.reader.tree.node(drafts[0]?.id ?? "") : undefined;
     if (after !== undefined) assertFollows(after, again === undefined ? this.#tipNow() : again.parentId);
@@ -166,8 +160,14 @@ export class Writer {
       const turn = this.#core.takeTurn();
       if (turn !== undefined) await turn;
       try {
-        await this.#write(group);
+        const expected = this.#core.position;
+        const done = this.#writeNow(group);
+        if (done === undefined) await this.#write(group);
+        else if (done.interleaved === true) await this.#core.readInterleaved(expected);
+        this.#settle(group);
       } catch (error) {
+        const { events, header } = this.#core;
+        if (SessileError.is(error, "SESSION_NOT_FOUND")) events.emit("deleted", { id: header.id });
         this.#fail(group, error);
       } finally {
         this.#core.endTurn();
@@ -236,23 +236,23 @@ export class Writer {
     if (group.some(({ entries }) => entries.includes(undefined)))
       await resolveExisting(group, core.reader.tree, core.bodies);
     for (let attempt = 1; ; attempt++) {
-      const { entries: written, lines } = this.#toWrite(group, attempt > 1 && rebase);
-      if (written.length === 0) break;
+      const placed = this.#toWrite(group, attempt > 1 && rebase);
+      if (placed.length === 0) break;
+      const lines = placed.map(({ line }) => line);
       // Another program may have emptied the log since: without a header it is no session.
       const begins = !core.exists || core.reader.header === undefined;
       const withHeader = begins ? [headerLine(core.header, core), ...lines] : lines;
       const expected = core.position as LogPosition;
       try {
         const result = await core.log.append(withHeader, expected);
-        this.#written(written, lines, begins ? result.at.slice(1) : result.at, result.position);
-        if (result.interleaved === true) await this.#readInterleaved(expected);
+        this.#written(placed, begins ? result.at.slice(1) : result.at, result.position);
+        if (result.interleaved === true) await core.readInterleaved(expected);
         break;
       } catch (error) {
-        if (SessileError.is(error, "SESSION_NOT_FOUND")) core.events.emit("deleted", { id: core.header.id });
         if (!SessileError.is(error, "CONCURRENT_WRITER")) throw error;
         const news = await core.readNew();
         if (!(await takeStored(group, core.reader.tree, core.bodies))) throw error;
-        if (!news.restarted && areInLog(written, core.reader.tree)) {
+        if (!news.restarted && areInLog(placed, core.reader.tree)) {
           this.#forgetStaged();
           break;
         }
@@ -262,25 +262,31 @@ export class Writer {
         if (!harmless) this.#untold = error;
       }
     }
-    this.#settle(group);
+  }
+
+  /** {@link #write} of the usual group to a log that can take it at once; undefined where there is more to do. */
+  #writeNow(group: readonly Request[]): LogAppend | undefined {
+    const core = this.#core;
+    const { log, reader, position } = core;
+    if (log.appendNow === undefined || position === undefined || !core.exists || reader.header === undefined)
+      return undefined;
+    if (core.migrate !== undefined || this.#untold !== undefined || this.#staged.length > 0) return undefined;
+    this.#assertWritable();
+    const placed = placedAtCall(group, reader);
+    if (placed === undefined || placed.length === 0) return undefined;
+    const lines = placed.map(({ line }) => line);
+    const result = log.appendNow(lines, position);
+    if (result !== undefined) this.#written(placed, result.at, result.position);
+    return result;
   }
 
   /** What was staged, and the group's entries where they belong by now. */
-  #toWrite(
-    group: readonly Request[],
-    rebase: boolean,
-  ): { readonly entries: readonly SessionEntry[]; readonly lines: readonly Uint8Array[] } {
+  #toWrite(group: readonly Request[], rebase: boolean): readonly PlacedEntry[] {
     const placed = entriesToWrite(group, this.#core.reader, rebase, (entry) => this.#placing.encode(entry));
-    const all = this.#staged.length === 0 ? placed : [...this.#staged, ...placed];
-    return { entries: all.map(({ entry }) => entry), lines: all.map(({ line }) => line) };
+    return this.#staged.length === 0 ? placed : [...this.#staged, ...placed];
   }
 
-  #written(
-    entries: readonly SessionEntry[],
-    lines: readonly Uint8Array[],
-    at: readonly number[],
-    position: LogPosition,
-  ): void {
+  #written(placed: readonly PlacedEntry[], at: readonly number[], position: LogPosition): void {
     const core = this.#core;
     const created = !core.exists;
     core.exists = true;
@@ -289,9 +295,9 @@ export class Writer {
     this.#wrote = true;
     if (created) core.events.emit("created", { id: core.header.id });
     const rows = treeRows(core.reader.tree);
-    for (let i = 0; i < entries.length; i++) {
-      const entry = entries[i] as SessionEntry;
-      const place = { at: at[i] as number, length: (lines[i] as Uint8Array).length - 1 };
+    for (let i = 0; i < placed.length; i++) {
+      const { entry, line } = placed[i] as PlacedEntry;
+      const place = { at: at[i] as number, length: line.length - 1 };
       let row = core.reader.own(entry, place);
       if (row === noRow) {
         // It was staged, and what it says of the session comes last now.
@@ -302,7 +308,7 @@ export class Writer {
       core.bodies.add(row, entry);
     }
     if (this.#staged.length > 0) this.#forgetStaged();
-    for (const entry of entries) core.announce(entry, "local");
+    for (const { entry } of placed) core.announce(entry, "local");
   }
 
   /** What was staged is in the log. */
@@ -310,18 +316,6 @@ export class Writer {
     const rows = treeRows(this.#core.reader.tree);
     for (const { entry } of this.#staged) this.#core.bodies.release(rows.row(entry.id));
     this.#staged = [];
-  }
-
-  /** Another program wrote in the same moment. Both are there; what it wrote is read, and the meeting is reported. */
-  async #readInterleaved(from: LogPosition): Promise<void> {
-    const core = this.#core;
-    await core.readNew(from);
-    core.reader.report({
-      code: "FOREIGN_WRITE",
-      line: 0,
-      offset: 0,
-      message: "another program wrote at the same moment, ignoring the lock; its lines stand beside these",
-    });
   }
 
   #settle(group: readonly Request[]): void {

@@ -80,7 +80,7 @@ export class SimulatedDisk implements Disk {
   /** What each change's time is; a millisecond a change. A clock that stands makes times of no use, as coarse ones are. */
   clock: () => number;
   /** Counts what was done, for tests of how little is. */
-  readonly counts = { sync: 0, syncDirectory: 0, open: 0, write: 0, clone: 0 };
+  readonly counts = { sync: 0, syncDirectory: 0, open: 0, write: 0, clone: 0, stat: 0 };
   #root: DirectoryNode = directoryNode(1, 0);
   #nextIno = 2;
   #failures: { readonly operation: Operation; readonly errno: string; readonly path: PathTest }[] = [];
@@ -208,6 +208,7 @@ export class SimulatedDisk implements Disk {
   }
 
   stat(path: string): SimulatedStat | undefined {
+    this.counts.stat++;
     this.#fail("stat", path);
     const node = this.#at(path);
     return node && statOf(node);
@@ -333,6 +334,7 @@ export class SimulatedDisk implements Disk {
     };
     return {
       stat: () => {
+        this.counts.stat++;
         if (!isOpen) throw systemError("EBADF", "fstat", path);
         return statOf(node);
       },

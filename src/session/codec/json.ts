@@ -1,8 +1,6 @@
 import { decodeUtf8, encodeUtf8 } from "../../internal/bytes.js";
 import { crc32, crc32Hex } from "../../internal/crc32.js";
-import { hex8 } from "../../internal/hex.js";
 import { tooDeep } from "../../internal/json-depth.js";
-import type { LogPlatform } from "../backend.js";
 import type { DiagnosticCode } from "../diagnostics.js";
 
 /** A line's JSON, or why there is none. */
@@ -107,22 +105,36 @@ export function withChecksum(line: string): string {
   return `${line.slice(0, -1)}${checksumKey}${crc32Hex(bytes, 0, bytes.length - 1)}"}`;
 }
 
-/** The bytes of {@link withChecksum} with a line feed: encoded once, and the checksum put where it belongs. */
-export function checksummedLine(line: string, platform?: Pick<LogPlatform, "encode" | "crc32">): Uint8Array {
-  if (platform !== undefined) {
-    const sealed = line.slice(0, -1);
-    const crc = hex8(platform.crc32(sealed));
-    return platform.encode(`${sealed}${checksumKey}${crc}"}\n`);
-  }
-  const bytes = encodeUtf8(`${line.slice(0, -1)}${checksumKey}00000000"}\n`);
-  const at = bytes.length - 1 - checksumLength;
-  let crc = crc32(bytes, 0, at);
-  for (let i = at + checksumLength - 3; i >= at + checksumKey.length; i--) {
-    const digit = crc & 0xf;
-    bytes[i] = digit < 10 ? 0x30 + digit : 0x57 + digit;
-    crc >>>= 4;
-  }
+/**
+ * The bytes of {@link withChecksum} with a line feed, of a line in two parts that lacks the brace at its end: encoded once,
+ * and the checksum put where it belongs.
+ */
+export function sealedLine(
+  head: string,
+  rest: string,
+  checksum: (bytes: Uint8Array) => number = crc32,
+): Uint8Array {
+  const bytes = encodeUtf8(`${head}${rest}${checksumKey}00000000"}\n`);
+  const at = bytes.length - 1 - sealLength;
+  writeSeal(bytes, at, checksum(bytes.subarray(0, at)));
   return bytes;
+}
+
+const keyBytes = encodeUtf8(checksumKey);
+
+/** Writes `,"crc":"xxxxxxxx"}` and a line feed at `at`: one more than {@link sealLength} bytes. */
+export function writeSeal(bytes: Uint8Array, at: number, checksum: number): void {
+  for (let i = 0; i < keyBytes.length; i++) bytes[at + i] = keyBytes[i] as number;
+  let left = checksum;
+  for (let i = at + sealLength - 3; i >= at + keyBytes.length; i--) {
+    const digit = left & 0xf;
+    bytes[i] = digit < 10 ? 0x30 + digit : 0x57 + digit;
+    left >>>= 4;
+  }
+  const end = at + sealLength;
+  bytes[end - 2] = 0x22;
+  bytes[end - 1] = 0x7d;
+  bytes[end] = 0x0a;
 }
 
 /** `line` without its checksum, where it has one. */

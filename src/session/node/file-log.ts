@@ -51,21 +51,19 @@ export class FileLog implements SessionLog {
     return this.#options.path;
   }
 
-  append(lines: readonly Uint8Array[], expected: LogPosition): Promise<LogAppend> {
+  appendNow(lines: readonly Uint8Array[], expected: LogPosition): LogAppend | undefined {
     const { lock } = this.#options;
     try {
-      const done = lock.ifHeld(() => {
-        const bytes = bytesOf(lines);
-        const written = this.#end.next(expected, lock.holds, bytes);
+      return lock.ifHeld((now) => {
+        const written = this.#end.next(expected, lock.holds, bytesOf(lines), now);
         return written && appended(written, lines);
       });
-      return done === undefined ? this.#appendLocked(lines, expected) : Promise.resolve(done);
     } catch (error) {
-      return Promise.reject(this.#failure("append to", error, expected));
+      throw this.#failure("append to", error, expected);
     }
   }
 
-  async #appendLocked(lines: readonly Uint8Array[], expected: LogPosition): Promise<LogAppend> {
+  async append(lines: readonly Uint8Array[], expected: LogPosition): Promise<LogAppend> {
     const { lock } = this.#options;
     try {
       if (expected === absentPosition) this.#end.makeDirectory();

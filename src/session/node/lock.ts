@@ -79,12 +79,12 @@ export class FileLock {
    * Runs `act` at once where the lock is held already and it is not yet time to see whether others wait; undefined where
    * it is not: then {@link with} it is.
    */
-  ifHeld<T>(act: () => T): T | undefined {
+  ifHeld<T>(act: (now: number) => T): T | undefined {
     const now = Date.now();
     if (now - this.#askedAt >= fairMs || !this.#isHeld(now)) return undefined;
     this.#uses++;
     try {
-      return act();
+      return act(now);
     } finally {
       this.#uses--;
       this.#letGoWhenIdle(now);
@@ -146,7 +146,8 @@ export class FileLock {
     const now = Date.now();
     if (now - this.#askedAt < fairMs && now >= this.#askedAt) return false;
     this.#askedAt = now;
-    return this.#disk.unlink(this.#waitPath);
+    // Mostly nobody does, and an error for a file that is not there takes as long as fifty writes.
+    return this.#disk.stat(this.#waitPath) !== undefined && this.#disk.unlink(this.#waitPath);
   }
 
   #letGoWhenIdle(now = Date.now()): void {

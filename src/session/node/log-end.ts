@@ -3,8 +3,9 @@ import { SessileError } from "../../errors/index.js";
 import { storageError } from "../../internal/storage-error.js";
 import type { Durability, LogPosition } from "../backend.js";
 import type { Disk, DiskFile, FileStat } from "./disk.js";
+import { endsAt, endsWhole, isUnchanged, markOfEnd, positionAt } from "./file-end.js";
 import type { LastingNames } from "./lasting-names.js";
-import { absentPosition, markedBytes, markOf, printPosition } from "./position.js";
+import { markOf, positionIn, positionPrefix } from "./position.js";
 import { mendTail, type SavedTail } from "./tail.js";
 import { takeName } from "./take-name.js";
 
@@ -24,7 +25,19 @@ export interface LogEndOptions {
 /** What the file was like when its end was last read or written. */
 interface Seen {
   readonly position: LogPosition;
-  readonly stat: FileStat;
+  /** Bytes. */
+  readonly size: number;
+  /** Absent after a write, where it would cost more than the write. */
+  readonly stat?: FileStat;
+}
+
+/** The file that is open, and which one it is. */
+interface OpenFile {
+  readonly handle: DiskFile;
+  readonly dev: number;
+  readonly ino: number;
+  /** Of its positions. */
+  readonly prefix: string;
 }
 
 /** After this the name is looked up again even so, for programs that rename without taking locks. */
@@ -46,7 +59,7 @@ export interface Written {
 /** The end of a log file, for one writer. All of it is to be done under the lock, but for what only looks. */
 export class LogEnd {
   readonly #options: LogEndOptions;
-  #file: { readonly handle: DiskFile; readonly dev: number; readonly ino: number } | undefined;
+  #file: OpenFile | undefined;
   #seen: Seen | undefined;
   #poison: SessileError | undefined;
   /** When the name was last looked up, and in which hold of the lock. */
@@ -63,12 +76,17 @@ export class LogEnd {
   /** Whether the file is as it was when it ended at `position`. */
   isStill(position: LogPosition): boolean {
     const seen = this.#seen;
-    return seen?.position === position && isUnchanged(seen.stat, this.#options.disk.stat(this.#options.path));
+    if (seen?.position !== position) return false;
+    const stat = this.#options.disk.stat(this.#options.path);
+    if (seen.stat !== undefined) return isUnchanged(seen.stat, stat);
+    if (stat === undefined || !this.#isOpen(stat) || !this.#endsStill(position)) return false;
+    this.saw(position, stat);
+    return true;
   }
 
   /** A reader came to the end. */
   saw(position: LogPosition, stat: FileStat): void {
-    this.#seen = { position, stat };
+    this.#seen = { position, size: stat.size, stat };
   }
 
   /** Makes the directory of the file; needs no lock, which lies there too. */
@@ -83,7 +101,7 @@ export class LogEnd {
     const handle = disk.open(path, "create");
     if (handle === undefined) throw this.#exists();
     const { dev, ino } = handle.stat();
-    this.#file = { handle, dev, ino };
+    this.#file = { handle, dev, ino, prefix: positionPrefix(dev, ino) };
     return handle;
   }
 
@@ -112,9 +130,11 @@ export class LogEnd {
     const { disk, path } = this.#options;
     const now = Date.now();
     const known = hold !== undefined && hold === this.#named.hold && Math.abs(now - this.#named.at) < namedMs;
-    const stat = known ? this.#file?.handle.stat() : disk.stat(path);
+    if (this.#poison !== undefined) throw this.#poison;
+    if (known && this.#endsStill(expected)) return (this.#file as OpenFile).handle;
+    const stat = disk.stat(path);
     const { handle } = this.#open(stat);
-    if (!known && hold !== undefined) this.#named = { hold, at: now };
+    if (hold !== undefined) this.#named = { hold, at: now };
     const seen = this.#seen;
     if (seen?.position === expected && isUnchanged(seen.stat, stat)) return handle;
     // A crash, or a program without locks, may have left half a line.
@@ -125,7 +145,7 @@ export class LogEnd {
       const message = `another writer came first: the log ends at ${actual}, not at ${expected}`;
       throw new SessileError("CONCURRENT_WRITER", message, { details: { expected, actual } });
     }
-    this.#seen = { position: actual, stat: own };
+    this.#seen = { position: actual, size: own.size, stat: own };
     return handle;
   }
 
@@ -135,38 +155,44 @@ export class LogEnd {
    * writes in that moment is seen by the look after, as what it writes during a write is. undefined where both looks are
    * due, or the batch has to reach the disk.
    */
-  next(expected: LogPosition, hold: number, bytes: Uint8Array): Written | undefined {
+  next(
+    expected: LogPosition,
+    hold: number,
+    bytes: Uint8Array,
+    now: number = Date.now(),
+  ): Written | undefined {
     if (this.#options.durability === "disk" || this.#poison !== undefined || this.#file === undefined)
       return undefined;
     if (this.#seen?.position !== expected || hold !== this.#named.hold) return undefined;
     const { length, at } = this.#run;
-    if (length < runLength || !isWithin(Date.now(), at, runMs)) return undefined;
-    return this.#write(this.#file.handle, bytes, false);
+    if (length < runLength || !isWithin(now, at, runMs)) return undefined;
+    return this.#write(this.#file.handle, bytes, false, now);
   }
 
   /** Writes a batch behind the last line, and makes it last. All of it, or none. */
   async write(handle: DiskFile, bytes: Uint8Array, created: boolean): Promise<Written> {
     if (this.#poison !== undefined) throw this.#poison;
-    const written = this.#write(handle, bytes, created);
+    const written = this.#write(handle, bytes, created, Date.now());
     if (this.#options.durability === "disk") await this.#sync(handle, !this.#nameLasts);
     return written;
   }
 
   /** Writes a batch, and looks where it came to lie. */
-  #write(handle: DiskFile, bytes: Uint8Array, created: boolean): Written {
-    const start = created ? 0 : (this.#seen as Seen).stat.size;
+  #write(handle: DiskFile, bytes: Uint8Array, created: boolean, now: number): Written {
+    const start = created ? 0 : (this.#seen as Seen).size;
     this.#append(handle, bytes, start, created);
-    const stat = handle.stat();
-    const now = Date.now();
     this.#run = { length: isWithin(now, this.#run.at, runMs) ? this.#run.length + 1 : 1, at: now };
-    const interleaved = stat.size !== start + bytes.length;
-    const at = interleaved ? this.#find(handle, bytes, start, stat) : start;
-    const { dev, ino, size } = stat;
-    const position = interleaved
-      ? positionAt(handle, stat)
-      : printPosition({ dev, ino, size, mark: markOf(bytes) });
-    this.#seen = { position, stat };
-    return { position, at, interleaved };
+    const size = start + bytes.length;
+    if (endsAt(handle, size)) {
+      const position = positionIn((this.#file as OpenFile).prefix, size, markOf(bytes));
+      this.#seen = { position, size };
+      return { position, at: start, interleaved: false };
+    }
+    const stat = handle.stat();
+    const at = this.#find(handle, bytes, start, stat);
+    const position = positionAt(handle, stat);
+    this.#seen = { position, size: stat.size, stat };
+    return { position, at, interleaved: stat.size !== size };
   }
 
   /** Puts a torn tail aside, or gives a whole last line its line feed. */
@@ -187,7 +213,7 @@ export class LogEnd {
     const { handle } = this.#open(this.#options.disk.stat(this.#options.path));
     const stat = handle.stat();
     const position = positionAt(handle, stat);
-    this.#seen = { position, stat };
+    this.#seen = { position, size: stat.size, stat };
     return position;
   }
 
@@ -206,19 +232,30 @@ export class LogEnd {
       this.close();
       throw gone(this.#options);
     }
-    if (this.#file !== undefined && this.#file.dev === stat.dev && this.#file.ino === stat.ino)
-      return this.#file;
+    if (this.#file !== undefined && this.#isOpen(stat)) return this.#file;
     this.close();
     const handle = disk.open(path, "append");
     if (handle === undefined) throw gone(this.#options);
     try {
       const { dev, ino } = regular(path, handle.stat());
-      this.#file = { handle, dev, ino };
+      this.#file = { handle, dev, ino, prefix: positionPrefix(dev, ino) };
       return this.#file;
     } catch (error) {
       handle.close();
       throw error;
     }
+  }
+
+  #isOpen({ dev, ino }: FileStat): boolean {
+    return this.#file?.dev === dev && this.#file.ino === ino;
+  }
+
+  /** Whether the open file ends where and as it did when it was last seen to end there. */
+  #endsStill(position: LogPosition): boolean {
+    if (this.#file === undefined || this.#seen?.position !== position) return false;
+    const { size } = this.#seen;
+    const mark = markOfEnd(this.#file.handle, size);
+    return mark !== undefined && positionIn(this.#file.prefix, size, mark) === position;
   }
 
   /** Adds the whole batch, or puts the file back to where it was. */
@@ -303,14 +340,6 @@ export function stamp(now: number): string {
   return new Date(now).toISOString().replace(/[:.]/g, "-");
 }
 
-/** The position of a file that ends with a line feed. */
-function positionAt(handle: DiskFile, { dev, ino, size }: FileStat): LogPosition {
-  if (size === 0) return absentPosition;
-  const tail = new Uint8Array(Math.min(size, 2 * markedBytes));
-  const count = handle.readNow(tail, size - tail.length);
-  return printPosition({ dev, ino, size, mark: markOf(tail.subarray(0, count)) });
-}
-
 async function syncFile(disk: Disk, path: string): Promise<void> {
   const file = disk.open(path, "append");
   try {
@@ -318,17 +347,6 @@ async function syncFile(disk: Disk, path: string): Promise<void> {
   } finally {
     file?.close();
   }
-}
-
-function endsWhole(handle: DiskFile): boolean {
-  const { size } = handle.stat();
-  const last = new Uint8Array(1);
-  return size === 0 || (handle.readNow(last, size - 1) === 1 && last[0] === 10);
-}
-
-function isUnchanged(seen: FileStat, now: FileStat | undefined): boolean {
-  if (now === undefined || seen.dev !== now.dev || seen.ino !== now.ino) return false;
-  return seen.size === now.size && seen.mtimeMs === now.mtimeMs;
 }
 
 function isWithin(now: number, then: number, ms: number): boolean {

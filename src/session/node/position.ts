@@ -22,13 +22,25 @@ export const markedBytes = 64;
 export function markOf(bytes: Uint8Array): string {
   const end = bytes.length - 1;
   if (end < 0) return "start";
-  const start = Math.max(0, end - markedBytes, end > 0 ? bytes.lastIndexOf(10, end - 1) + 1 : 0);
+  const first = Math.max(0, end - markedBytes);
+  let start = end;
+  while (start > first && bytes[start - 1] !== 10) start--;
   return crc32Hex(bytes, start, end);
 }
 
 /** The position as the port has it. */
 export function printPosition({ dev, ino, size, mark }: FilePosition): LogPosition {
-  return `${dev}-${ino}-${size}-${mark}` as LogPosition;
+  return positionIn(positionPrefix(dev, ino), size, mark);
+}
+
+/** What the positions of a file begin with. */
+export function positionPrefix(dev: number, ino: number): string {
+  return `${dev}-${ino}-`;
+}
+
+/** {@link printPosition} of a file whose prefix is known. */
+export function positionIn(prefix: string, size: number, mark: string): LogPosition {
+  return `${prefix}${size}-${mark}` as LogPosition;
 }
 
 /** The inverse of {@link printPosition}; undefined for anything else. */

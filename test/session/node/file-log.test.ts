@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { LogBatch, LogPosition } from "../../../src/session/backend.js";
 import { linesOf } from "../../../src/session/log-lines.js";
 import { FileLog, type FileLogOptions } from "../../../src/session/node/file-log.js";
@@ -98,6 +98,29 @@ describe("append and read", () => {
     expect((await read(log, position)).batches).toEqual([]);
     expect(disk.counts.open).toBe(open);
     await log.close();
+  });
+
+  test("appends at once in a run, where append would lead; undefined, and nothing written, where it would wait", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const disk = new SimulatedDisk();
+    const log = logOn(disk, { durability: "os" });
+    let { position } = await log.append([utf8(header)], absentPosition);
+    const lines = [utf8('{"one":1}\n'), utf8('{"two":2}\n')];
+    expect(log.appendNow(lines, position)).toBeUndefined();
+    for (let i = 0; i < 20; i++) ({ position } = await log.append(lines, position));
+    const before = text(disk);
+    const now = log.appendNow(lines, position);
+    expect(now?.at).toEqual([before.length, before.length + 10]);
+    expect(log.appendNow(lines, position)).toBeUndefined();
+    await expect(log.append(lines, position)).rejects.toMatchObject({ code: "CONCURRENT_WRITER" });
+    expect(text(disk)).toBe(`${before}{"one":1}\n{"two":2}\n`);
+    disk.capacityBytes = disk.usedBytes;
+    expect(() => log.appendNow(lines, now?.position as LogPosition)).toThrow(
+      expect.objectContaining({ code: "STORAGE_FAILED" }),
+    );
+    await log.close();
+    expect(log.appendNow(lines, now?.position as LogPosition)).toBeUndefined();
+    vi.useRealTimers();
   });
 
   test("a position is of one writer and one reader alike", async () => {

@@ -15,6 +15,7 @@ import {
 import { basename, dirname, join } from "node:path";
 import { describe, expect, test, vi } from "vitest";
 import { userMessage } from "../../../src/content/index.js";
+import type { Durability } from "../../../src/session/backend.js";
 import type { SessionEntry } from "../../../src/session/entries.js";
 import { nodeDisk } from "../../../src/session/node/disk.js";
 import { fileSessionStoreOn, openSessionFile } from "../../../src/session/node/file-store.js";
@@ -685,45 +686,56 @@ describe("a program that ignores locks", () => {
     await read.close();
   });
 
-  test("at the moment of an append: both stand, the meeting is reported, and the tip stays ours", async () => {
-    const dir = temporaryDirectory();
-    let race: ((path: string) => void) | undefined;
-    const disk = {
-      ...nodeDisk,
-      open(path: string, mode: "read" | "append" | "create") {
-        const file = nodeDisk.open(path, mode);
-        if (file === undefined || mode === "read" || !path.endsWith(".jsonl")) return file;
-        return new Proxy(file, {
-          get(target, name) {
-            const value = Reflect.get(target, name, target);
-            if (name !== "append") return typeof value === "function" ? value.bind(target) : value;
-            return (bytes: Uint8Array) => {
-              race?.(path);
-              return target.append(bytes);
-            };
-          },
-        });
-      },
-    };
-    const session = await fileSessionStoreOn(disk, { dir }).create({ cwd: "/p" });
-    const ids: string[] = [];
-    for (let at = 0; at < 5; at++) {
-      race = (path) => appendFileSync(path, theirs(`feed000${at}`));
-      if (at === 0) race = undefined;
-      ids.push((await session.appendMessage(userMessage(`${at}`))).id);
-      race = undefined;
-      ids.push((await session.appendMessage(userMessage(`${at}, again`))).id);
-    }
-    expect(session.leafId).toBe(ids.at(-1));
-    expect(session.tree.path(session.leafId).map((node) => node.id)).toEqual(ids);
-    expect(session.diagnostics.map(({ code }) => code)).toEqual(Array(4).fill("FOREIGN_WRITE"));
-    for (const id of [...ids, "feed0001", "feed0004"]) expect(await session.entry(id)).toMatchObject({ id });
-    await session.close();
-    const read = await openSessionFile(session.location ?? "");
-    expect(read.diagnostics).toEqual([]);
-    expect(read.tree.size).toBe(14);
-    await read.close();
-  });
+  test.each<[string, number, Durability]>([
+    ["an append", 0, "disk"],
+    ["an append in a run of them", 20, "os"],
+  ])(
+    "at the moment of %s: both stand, the meeting is reported, and the tip stays ours",
+    async (_, before, durability) => {
+      // A run is one by the clock.
+      vi.useFakeTimers({ toFake: ["Date"] });
+      const dir = temporaryDirectory();
+      let race: ((path: string) => void) | undefined;
+      const disk = {
+        ...nodeDisk,
+        open(path: string, mode: "read" | "append" | "create") {
+          const file = nodeDisk.open(path, mode);
+          if (file === undefined || mode === "read" || !path.endsWith(".jsonl")) return file;
+          return new Proxy(file, {
+            get(target, name) {
+              const value = Reflect.get(target, name, target);
+              if (name !== "append") return typeof value === "function" ? value.bind(target) : value;
+              return (bytes: Uint8Array) => {
+                race?.(path);
+                return target.append(bytes);
+              };
+            },
+          });
+        },
+      };
+      const session = await fileSessionStoreOn(disk, { dir, durability }).create({ cwd: "/p" });
+      const ids: string[] = [];
+      for (let at = 0; at < before; at++) ids.push((await session.appendMessage(userMessage("before"))).id);
+      for (let at = 0; at < 5; at++) {
+        race = (path) => appendFileSync(path, theirs(`feed000${at}`));
+        if (at === 0) race = undefined;
+        ids.push((await session.appendMessage(userMessage(`${at}`))).id);
+        race = undefined;
+        ids.push((await session.appendMessage(userMessage(`${at}, again`))).id);
+      }
+      expect(session.leafId).toBe(ids.at(-1));
+      expect(session.tree.path(session.leafId).map((node) => node.id)).toEqual(ids);
+      expect(session.diagnostics.map(({ code }) => code)).toEqual(Array(4).fill("FOREIGN_WRITE"));
+      for (const id of [...ids, "feed0001", "feed0004"])
+        expect(await session.entry(id)).toMatchObject({ id });
+      await session.close();
+      const read = await openSessionFile(session.location ?? "");
+      expect(read.diagnostics).toEqual([]);
+      expect(read.tree.size).toBe(before + 14);
+      await read.close();
+      vi.useRealTimers();
+    },
+  );
 });
 
 describe("what the system refuses", () => {

@@ -103,6 +103,8 @@ test("a file that was touched and not changed is the same", async () => {
   const disk = new SimulatedDisk();
   const { end, position } = await create(disk);
   disk.touch(path);
+  expect(end.isStill(position)).toBe(true);
+  disk.touch(path);
   expect(end.isStill(position)).toBe(false);
   await end.at(position);
   expect(end.isStill(position)).toBe(true);
@@ -244,6 +246,26 @@ describe("a run of appends", () => {
     expect(text(disk)).toBe(`${before}{"number":16}\n{"number":17}\n`);
     expect(second?.position).toBe(endOf(disk).position());
     expect(end.isStill(second?.position as LogPosition)).toBe(true);
+  });
+
+  test("asks for no size and no time: the kernel would write the time of each append down", async () => {
+    const disk = new SimulatedDisk();
+    const { end, position } = await afterLooks(disk, 16);
+    const before = disk.counts.stat;
+    let at = position;
+    for (let i = 16; i < 40; i++) at = end.next(at, 1, line(i))?.position as LogPosition;
+    vi.setSystemTime(1020);
+    await end.write(await end.at(at, 1), line(40), false);
+    expect(disk.counts.stat).toBe(before);
+  });
+
+  test("a write whose end cannot be read is looked for, and found", async () => {
+    const disk = new SimulatedDisk();
+    const { end, position } = await afterLooks(disk, 16);
+    const before = text(disk).length;
+    disk.failNext("readNow", "EIO");
+    const written = end.next(position, 1, line(16));
+    expect(written).toEqual({ position: endOf(disk).position(), at: before, interleaved: false });
   });
 
   test.each<[string, { count?: number; ms?: number; hold?: number; durability?: Durability }]>([

@@ -1,0 +1,53 @@
+/**
+ * How a log file ends. Where it can be told by the file's bytes, its size is not asked for: whoever asks for that asks for its
+ * times too, and on Linux 6.13 and newer the next write then records its own, which takes as long again as the write.
+ *
+ * @see https://docs.kernel.org/filesystems/multigrain-ts.html (its source in the kernel's tree read 2026-11-22)
+ */
+import type { LogPosition } from "../backend.js";
+import type { DiskFile, FileStat } from "./disk.js";
+import { absentPosition, markedBytes, markOf, printPosition } from "./position.js";
+
+/** Whether a file ends with a line feed at `size`. False where that cannot be seen. */
+export function endsAt(file: DiskFile, size: number): boolean {
+  return readEnding(file, size, 1);
+}
+
+/** The mark of the last line of a file that ends with a line feed at `size`; undefined for any other. */
+export function markOfEnd(file: DiskFile, size: number): string | undefined {
+  const length = Math.min(size, 2 * markedBytes);
+  return readEnding(file, size, length) ? markOf(ending.subarray(0, length)) : undefined;
+}
+
+/** One byte more than is ever asked for, to see whether there is one. */
+const ending = new Uint8Array(2 * markedBytes + 1);
+
+function readEnding(file: DiskFile, size: number, length: number): boolean {
+  try {
+    return size > 0 && file.readNow(ending, size - length) === length && ending[length - 1] === 10;
+  } catch {
+    // Whoever has to know looks again.
+    return false;
+  }
+}
+
+/** The position of a file that ends with a line feed. */
+export function positionAt(file: DiskFile, { dev, ino, size }: FileStat): LogPosition {
+  if (size === 0) return absentPosition;
+  const tail = new Uint8Array(Math.min(size, 2 * markedBytes));
+  const count = file.readNow(tail, size - tail.length);
+  return printPosition({ dev, ino, size, mark: markOf(tail.subarray(0, count)) });
+}
+
+/** Whether a file ends with a line feed, or is empty. */
+export function endsWhole(file: DiskFile): boolean {
+  const { size } = file.stat();
+  const last = new Uint8Array(1);
+  return size === 0 || (file.readNow(last, size - 1) === 1 && last[0] === 10);
+}
+
+/** Whether a file is the one that was seen, of the same size, not written to since. */
+export function isUnchanged(seen: FileStat | undefined, now: FileStat | undefined): boolean {
+  if (seen === undefined || now === undefined || seen.dev !== now.dev || seen.ino !== now.ino) return false;
+  return seen.size === now.size && seen.mtimeMs === now.mtimeMs;
+}
