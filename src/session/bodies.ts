@@ -2,7 +2,7 @@ import { decodeUtf8 } from "../internal/bytes.js";
 import type { LinePlace, SessionLog } from "./backend.js";
 import { type DecodeContext, decodeBody } from "./codec/decode.js";
 import { ordinalOfId, type SessionReader } from "./codec/reader.js";
-import { storedEntry } from "./codec/stored.js";
+import { StoredMessages, storedEntry } from "./codec/stored.js";
 import type { SessionEntry, UnknownEntry } from "./entries.js";
 import { keyOf } from "./tree/entry-key.js";
 import { noRow } from "./tree/rows.js";
@@ -145,10 +145,11 @@ export class Bodies {
     into: (Entry | undefined)[],
   ): void {
     const texts = this.#log.platform?.asciiTexts(lines);
+    const messages = new StoredMessages(this.#maxDepth, this.#log.platform?.crc32);
     for (let i = 0; i < rows.length; i++) {
       const row = rows[i] as number;
       const bytes = lines[i];
-      const entry = bytes === undefined ? this.#lost(row) : this.#decode(row, bytes, texts?.[i]);
+      const entry = bytes === undefined ? this.#lost(row) : this.#decode(row, bytes, texts?.[i], messages);
       if (entry === undefined) continue;
       this.#keep(row, entry);
       // All were let go while this was read; who asked for it still holds the list of before.
@@ -156,13 +157,13 @@ export class Bodies {
     }
   }
 
-  #decode(row: number, bytes: Uint8Array, known?: string): Entry | undefined {
+  #decode(row: number, bytes: Uint8Array, known?: string, messages?: StoredMessages): Entry | undefined {
     const tree = treeRows(this.#reader.tree);
     const version = this.#reader.versionAt(row);
     const crc32 = this.#log.platform?.crc32;
     const text = known ?? decodeUtf8(bytes);
     if (text !== undefined && (version ?? 3) >= 2) {
-      const entry = storedEntry(bytes, text, this.#maxDepth, crc32);
+      const entry = messages?.read(bytes, text) ?? storedEntry(bytes, text, this.#maxDepth, crc32);
       if (entry !== undefined && keyOf(entry.id) === tree.key(row)) return entry;
     }
     const id = tree.id(row);
