@@ -1,18 +1,20 @@
-// Everything but the tests that has to hold: one line per step, all steps even after a failure.
-import { close, run } from "./run.mjs";
+// Everything but the tests that has to hold: one line per step as it ends, as many at a time as there are processors, all steps even after a failure.
+import { close, run, together } from "./run.mjs";
 
 /**
- * `needs` names a step without which this one would look at an old or a missing build.
+ * `needs` names an earlier step without which this one would look at an old or a missing build.
  *
  * @type {readonly { name: string, command: readonly string[], needs?: string }[]}
  */
 const steps = [
-  { name: "types", command: ["tsc", "-p", "tsconfig.json"] },
-  { name: "types of the core, without Node", command: ["tsc", "-p", "tsconfig.core.json"] },
+  // The longest one first, since what needs it waits.
+  { name: "build", command: ["tsup"] },
   {
     name: "Claude Agent SDK, without its program",
     command: ["npm", "ci", "--prefix", "test/agent-sdk", "--ignore-scripts", "--omit=optional"],
   },
+  { name: "types", command: ["tsc", "-p", "tsconfig.json"] },
+  { name: "types of the core, without Node", command: ["tsc", "-p", "tsconfig.core.json"] },
   {
     name: "types against the Claude Agent SDK",
     command: ["tsc", "-p", "test/agent-sdk"],
@@ -21,7 +23,6 @@ const steps = [
   { name: "lint and format", command: ["biome", "ci", "--colors=off", "--error-on-warnings", "."] },
   { name: "layers", command: ["vitest", "run", "--project", "unit", "test/package/layers.test.ts"] },
   { name: "unused code and dependencies", command: ["knip"] },
-  { name: "build", command: ["tsup"] },
   { name: "publint", command: ["publint", "--strict"], needs: "build" },
   {
     name: "types as a user gets them",
@@ -31,18 +32,25 @@ const steps = [
   { name: "sizes", command: ["size-limit"], needs: "build" },
 ];
 
-/** @type {Set<string>} */
-const failed = new Set();
-for (const { name, command, needs } of steps) {
-  if (needs && failed.has(needs)) {
-    failed.add(name);
+/** @type {Map<string, Promise<boolean>>} */
+const results = new Map();
+
+/** @param {typeof steps[number]} step */
+async function check({ name, command, needs }) {
+  if (needs && !(await results.get(needs))) {
     console.log(`fail       - ${name}: needs the ${needs}`);
-    continue;
+    return false;
   }
   const { ok, output, seconds } = await run(command, 180_000);
   console.log(`${ok ? "ok  " : "fail"} ${seconds.padStart(5)} s ${name}`);
-  if (ok) continue;
-  failed.add(name);
-  console.log(`\n$ ${command.join(" ")}\n${output.trim()}\n`);
+  if (!ok) console.log(`\n$ ${command.join(" ")}\n${output.trim()}\n`);
+  return ok;
 }
-close(steps.length - failed.size, failed.size);
+
+await together(steps, async (step) => {
+  const result = check(step);
+  results.set(step.name, result);
+  await result;
+});
+const all = await Promise.all(results.values());
+close(all.filter((ok) => ok).length, all.filter((ok) => !ok).length);

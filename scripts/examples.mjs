@@ -2,17 +2,17 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "./entries.mjs";
-import { close, run } from "./run.mjs";
+import { close, run, together } from "./run.mjs";
 
 const folder = join(root, "examples");
 const names = existsSync(folder) ? readdirSync(folder).filter((name) => /^\d\d-.+\.ts$/.test(name)) : [];
 
 let failed = 0;
-for (const name of names.sort()) {
+await together(names.sort(), async (name) => {
   const { ok, output, seconds } = await run(["tsx", `examples/${name}`], 60_000);
   console.log(`${ok ? "ok  " : "fail"} ${seconds.padStart(5)} s ${name}`);
-  if (ok) continue;
+  if (ok) return;
   failed += 1;
   console.log(`\n${output.trim()}\n`);
-}
+});
 close(names.length - failed, failed);

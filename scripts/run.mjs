@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { availableParallelism } from "node:os";
 import { delimiter, join } from "node:path";
 import { root } from "./entries.mjs";
 
@@ -36,6 +37,21 @@ export function run([file = "", ...args], timeoutMs) {
       end(code === 0);
     });
   });
+}
+
+/**
+ * Does something with each item, as many at a time as there are processors, in their order.
+ *
+ * @template T
+ * @param {readonly T[]} items
+ * @param {(item: T) => Promise<void>} act
+ */
+export async function together(items, act) {
+  const waiting = [...items];
+  const work = async () => {
+    for (let item = waiting.shift(); item !== undefined; item = waiting.shift()) await act(item);
+  };
+  await Promise.all(Array.from({ length: availableParallelism() }, work));
 }
 
 /**

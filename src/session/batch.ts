@@ -35,7 +35,7 @@ export interface Request {
 }
 
 /** Entries that say nothing of the conversation: another writer's are no conflict, and ours may go after theirs. */
-export const metadata: ReadonlySet<string> = new Set(["label", "session_info", "usage"]);
+const metadata: ReadonlySet<string> = new Set(["label", "session_info", "usage"]);
 
 /** Throws for options of an append that make no sense, and for an abort. */
 export function checkAppend(drafts: readonly EntryDraft[], options: AppendOptions): void {
