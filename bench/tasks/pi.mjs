@@ -15,13 +15,16 @@ await task({
     return context.messages.length;
   },
 
-  /** @param {{ dir: string, messages: readonly any[], count: number }} input */
-  async append({ dir, messages, count }, timed) {
+  /** @param {{ dir: string, messages: readonly any[], count: number, warm: number }} input */
+  async append({ dir, messages, count, warm }, timed) {
     const manager = SessionManager.create("/work/project", dir);
     for (const message of messages) manager.appendMessage(message);
-    await timed(() => {
-      for (let i = 0; i < count; i++) manager.appendMessage(messages[i % messages.length]);
-    });
+    /** @param {number} most */
+    const append = (most) => {
+      for (let i = 0; i < most; i++) manager.appendMessage(messages[i % messages.length]);
+    };
+    append(warm);
+    await timed(() => append(count));
     return manager.getEntries().length;
   },
 

@@ -30,14 +30,17 @@ await task({
     return entries.length;
   },
 
-  /** @param {{ dir: string, messages: readonly import("sessile/content").Message[], count: number }} input */
-  async append({ dir, messages, count }, timed) {
+  /** @param {{ dir: string, messages: readonly import("sessile/content").Message[], count: number, warm: number }} input */
+  async append({ dir, messages, count, warm }, timed) {
     const session = await fileSessionStore({ dir, durability: "os" }).create({ cwd: "/work/project" });
     for (const message of messages) await session.appendMessage(message);
-    await timed(async () => {
-      for (let i = 0; i < count; i++)
+    /** @param {number} most */
+    const append = async (most) => {
+      for (let i = 0; i < most; i++)
         await session.appendMessage(/** @type {any} */ (messages[i % messages.length]));
-    });
+    };
+    await append(warm);
+    await timed(() => append(count));
     await session.close();
     return session.tree.size;
   },

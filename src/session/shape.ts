@@ -221,8 +221,6 @@ export function jsonProblem(value: unknown, maxDepth: number): Problem | undefin
   return jsonProblemAt(value, maxDepth);
 }
 
-const hasOwn = Object.prototype.hasOwnProperty;
-
 function jsonProblemAt(value: unknown, depthLeft: number): Problem | undefined {
   switch (typeof value) {
     case "string":
@@ -252,14 +250,17 @@ function jsonProblemAt(value: unknown, depthLeft: number): Problem | undefined {
   if (prototype !== null && prototype !== Object.prototype && Object.getPrototypeOf(prototype) !== null)
     return { path: "", expected: "a plain object" };
   for (const key in value) {
-    // In such a loop V8 makes nothing of this call, but a look-up of Object.hasOwn.
-    if (!hasOwn.call(value, key)) continue;
     const member = (value as Record<string, unknown>)[key];
-    // Most members are text: those need no call.
-    if (member === undefined || (typeof member === "string" && key !== "__proto__")) continue;
-    if (key === "__proto__") return { path: key, expected: "no such key" };
-    const problem = jsonProblemAt(member, depthLeft - 1);
-    if (problem !== undefined) return { path: joinPath(key, problem.path), expected: problem.expected };
+    // Most members are text or numbers: those need no call.
+    if (key !== "__proto__") {
+      if (typeof member === "string" || member === undefined) continue;
+      if (typeof member === "number" && Number.isFinite(member)) continue;
+    }
+    const problem =
+      key === "__proto__" ? { path: "", expected: "no such key" } : jsonProblemAt(member, depthLeft - 1);
+    // Asked last, since it takes longer than all the rest: what somebody added to Object.prototype is not written.
+    if (problem !== undefined && Object.hasOwn(value, key))
+      return { path: joinPath(key, problem.path), expected: problem.expected };
   }
   return undefined;
 }

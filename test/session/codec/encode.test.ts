@@ -142,6 +142,20 @@ describe("encodeEntry", () => {
     expect(wrongPlace(entry)).toBe(path);
   });
 
+  test("minds nothing that somebody added to every object, which JSON leaves out", () => {
+    const added = { value: () => 1, enumerable: true, configurable: true, writable: true };
+    const entry = custom({ a: 1 });
+    const line = encodeEntry(entry);
+    Object.defineProperty(Object.prototype, "addedToAll", added);
+    let again: string;
+    try {
+      again = encodeEntry(entry);
+    } finally {
+      Reflect.deleteProperty(Object.prototype, "addedToAll");
+    }
+    expect(again).toBe(line);
+  });
+
   test("takes a depth of 256, which is what a reader takes", () => {
     const line = encodeEntry(custom(deep(255)));
     expect(parseSession(`${encodeHeader(plainHeader)}\n${line}\n`).entries).toEqual([custom(deep(255))]);
