@@ -81,7 +81,8 @@ export interface SessionLog {
   append(lines: readonly Uint8Array[], expected: LogPosition): Promise<LogAppend>;
   /**
    * What {@link append} would do, at once and with the same errors, where nothing has to be waited for; undefined where
-   * something has, and nothing was done. Optional: a promise for each of many appends takes as long as a write.
+   * something has, and nothing was done. Optional: a promise for each of many appends takes as long as a write. Whoever wraps
+   * `append` wraps this too, or hides it.
    */
   appendNow?(lines: readonly Uint8Array[], expected: LogPosition): LogAppend | undefined;
   /**

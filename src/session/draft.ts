@@ -30,10 +30,14 @@ export function entryOf(draft: EntryDraft, place: EntryPlace, info: SessionInfoF
   return entry as unknown as SessionEntry;
 }
 
-/** Whether a draft of a message has no fields but those that it needs. */
+/** Whether a draft of a message has the fields that it needs, and no more. */
 function hasNoMore(draft: object): boolean {
-  for (const key in draft) if (key !== "type" && key !== "message") return false;
-  return Object.hasOwn(draft, "message");
+  let fields = 0;
+  for (const key in draft) {
+    if ((key !== "type" && key !== "message") || !Object.hasOwn(draft, key)) return false;
+    fields++;
+  }
+  return fields === 2;
 }
 
 /** Throws INVALID_ENTRY for what is no draft at all, and for references to entries that are not there. */

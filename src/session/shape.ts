@@ -235,8 +235,7 @@ function jsonProblemAt(value: unknown, depthLeft: number): Problem | undefined {
   }
   if (value === null) return undefined;
   if (depthLeft === 0) return { path: "", expected: "less nesting" };
-  if ((value as { readonly toJSON?: unknown }).toJSON !== undefined)
-    return { path: "", expected: "no toJSON" };
+  if ("toJSON" in value) return { path: "", expected: "no toJSON" };
   if (Array.isArray(value)) {
     for (let i = 0; i < value.length; i++) {
       const problem = jsonProblemAt(value[i], depthLeft - 1);

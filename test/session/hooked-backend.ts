@@ -33,8 +33,9 @@ export function hookedBackend(backend: SessionBackend, hooks: LogHooks): Session
             return hooks.append === undefined ? append() : hooks.append(lines, expected, append);
           };
         }
-        if (name === "appendNow" && hooks.appendNow !== undefined) {
-          return (lines: readonly Uint8Array[]) => hooks.appendNow?.(lines);
+        if (name === "appendNow") {
+          // Nothing goes past a hooked append.
+          return hooks.appendNow && ((lines: readonly Uint8Array[]) => hooks.appendNow?.(lines));
         }
         if (name === "readAt") {
           return (places: readonly LinePlace[]) => {

@@ -49,7 +49,8 @@ export function checkEntry(entry: SessionEntry, maxDepth: number = defaultLimits
 
 /** {@link encodeEntry} for an entry that was checked. */
 export function encodeChecked(entry: SessionEntry, checksum: boolean): string {
-  const line = printEntry(entry);
+  const [head, rest] = printed(entry);
+  const line = `${head}${rest}}`;
   return checksum ? withChecksum(line) : line;
 }
 
@@ -59,13 +60,17 @@ export function encodeCheckedLine(
   checksum: boolean,
   platform?: Pick<LogPlatform, "sealedLine">,
 ): Uint8Array {
-  if (!checksum) return encodeUtf8(`${printEntry(entry)}\n`);
-  const seal = platform?.sealedLine ?? sealedLine;
+  const [head, rest] = printed(entry);
+  return checksum ? (platform?.sealedLine ?? sealedLine)(head, rest) : encodeUtf8(`${head}${rest}}\n`);
+}
+
+/** The line of an entry without the brace at its end, in two parts, the first of which is all ASCII. */
+function printed(entry: SessionEntry): readonly [head: string, rest: string] {
   if (entry.type === "message") {
     const head = messageHead(entry);
-    if (head !== undefined) return seal(head, JSON.stringify(entry.message));
+    if (head !== undefined) return [head, JSON.stringify(entry.message)];
   }
-  return seal("", printEntry(entry).slice(0, -1));
+  return ["", printEntry(entry).slice(0, -1)];
 }
 
 /**

@@ -8,7 +8,7 @@ import { FileLog, type FileLogOptions } from "./file-log.js";
 import { LastingNames } from "./lasting-names.js";
 import { fileName, idOfFileName, partitionDirectory, projectName, projectNames } from "./layout.js";
 import { FileLock, type LockTimes } from "./lock.js";
-import { regular } from "./log-end.js";
+import { regular } from "./log-errors.js";
 import { absentPosition } from "./position.js";
 import { readPaced, turnsOf } from "./read-paced.js";
 

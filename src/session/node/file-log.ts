@@ -7,7 +7,8 @@ import type { LinePlace, LogAppend, LogBatch, LogPosition, SessionLog } from "..
 import { type CopySource, copyLines } from "./copy-lines.js";
 import type { DiskFile } from "./disk.js";
 import type { FileLock } from "./lock.js";
-import { gone, LogEnd, type LogEndOptions, regular, stamp, type Written } from "./log-end.js";
+import { LogEnd, type LogEndOptions, stamp, type Written } from "./log-end.js";
+import { gone, regular } from "./log-errors.js";
 import { LogWatch } from "./log-watch.js";
 import { nodePlatform } from "./platform.js";
 import { absentPosition, isSameFile, offsetOf, parsePosition } from "./position.js";

@@ -5,7 +5,8 @@ import type { Durability, LogPosition } from "../backend.js";
 import type { Disk, DiskFile, FileStat } from "./disk.js";
 import { endsAt, endsWhole, isUnchanged, markOfEnd, positionAt } from "./file-end.js";
 import type { LastingNames } from "./lasting-names.js";
-import { markOf, positionIn, positionPrefix } from "./position.js";
+import { gone, regular } from "./log-errors.js";
+import { markOf, positionIn, positionPrefix, printPosition } from "./position.js";
 import { mendTail, type SavedTail } from "./tail.js";
 import { takeName } from "./take-name.js";
 
@@ -129,7 +130,7 @@ export class LogEnd {
   async at(expected: LogPosition, hold?: number): Promise<DiskFile> {
     const { disk, path } = this.#options;
     const now = Date.now();
-    const known = hold !== undefined && hold === this.#named.hold && Math.abs(now - this.#named.at) < namedMs;
+    const known = hold !== undefined && hold === this.#named.hold && isWithin(now, this.#named.at, namedMs);
     if (this.#poison !== undefined) throw this.#poison;
     if (known && this.#endsStill(expected)) return (this.#file as OpenFile).handle;
     const stat = disk.stat(path);
@@ -165,7 +166,8 @@ export class LogEnd {
       return undefined;
     if (this.#seen?.position !== expected || hold !== this.#named.hold) return undefined;
     const { length, at } = this.#run;
-    if (length < runLength || !isWithin(now, at, runMs)) return undefined;
+    if (length < runLength || !isWithin(now, at, runMs) || !isWithin(now, this.#named.at, namedMs))
+      return undefined;
     return this.#write(this.#file.handle, bytes, false, now);
   }
 
@@ -188,11 +190,25 @@ export class LogEnd {
       this.#seen = { position, size };
       return { position, at: start, interleaved: false };
     }
-    const stat = handle.stat();
-    const at = this.#find(handle, bytes, start, stat);
-    const position = positionAt(handle, stat);
-    this.#seen = { position, size: stat.size, stat };
-    return { position, at, interleaved: stat.size !== size };
+    return this.#lookedFor(handle, bytes, start);
+  }
+
+  /** Where a batch lies whose end is not where it should be, or cannot be read. */
+  #lookedFor(handle: DiskFile, bytes: Uint8Array, start: number): Written {
+    try {
+      const stat = handle.stat();
+      const { dev, ino, size } = stat;
+      const interleaved = size !== start + bytes.length;
+      const at = interleaved ? this.#find(handle, bytes, start, stat) : start;
+      const position = interleaved
+        ? positionAt(handle, stat)
+        : printPosition({ dev, ino, size, mark: markOf(bytes) });
+      this.#seen = { position, size, stat };
+      return { position, at, interleaved };
+    } catch (cause) {
+      if (this.#poison !== undefined) throw this.#poison;
+      throw this.#poisoned("it cannot be seen where a write came to lie", cause);
+    }
   }
 
   /** Puts a torn tail aside, or gives a whole last line its line feed. */
@@ -318,21 +334,6 @@ export class LogEnd {
     this.#poison = new SessileError("WRITER_POISONED", message, { cause, details: { id, reason } });
     return this.#poison;
   }
-}
-
-/** The error of a session whose file is no longer there. */
-export function gone({ id, path }: { readonly id: string; readonly path: string }): SessileError {
-  return new SessileError("SESSION_NOT_FOUND", `the file of session ${id} is gone: ${path}`, {
-    details: { id },
-  });
-}
-
-/** Throws NOT_A_FILE for anything that is no regular file. */
-export function regular(path: string, stat: FileStat): FileStat {
-  if (stat.kind === "file") return stat;
-  throw new SessileError("NOT_A_FILE", `${path} is a ${stat.kind}, not a file`, {
-    details: { path, kind: stat.kind },
-  });
 }
 
 /** A time as part of a file name. */

@@ -14,7 +14,7 @@ import { noRow, type TreeRows } from "../tree/rows.js";
 import { treeRows } from "../tree/tree.js";
 import type { Disk, DiskFile, FileStat } from "./disk.js";
 import { type JoinedLine, joinedLines } from "./joined-lines.js";
-import { regular } from "./log-end.js";
+import { regular } from "./log-errors.js";
 import { readLines } from "./read-lines.js";
 
 /** A problem of a line, or of the whole file. */

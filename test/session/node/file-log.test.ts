@@ -1,4 +1,4 @@
-import { describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import type { LogBatch, LogPosition } from "../../../src/session/backend.js";
 import { linesOf } from "../../../src/session/log-lines.js";
 import { FileLog, type FileLogOptions } from "../../../src/session/node/file-log.js";
@@ -66,6 +66,10 @@ function beside(disk: SimulatedDisk): string[] {
   return disk.paths().filter((name) => name !== path && !name.includes(".lock"));
 }
 
+afterEach(() => {
+  vi.useRealTimers();
+});
+
 describe("append and read", () => {
   test("a batch is one write, and its lines are found again by place", async () => {
     const { disk, log, position } = await created('{"one":1}\n');
@@ -120,7 +124,6 @@ describe("append and read", () => {
     );
     await log.close();
     expect(log.appendNow(lines, now?.position as LogPosition)).toBeUndefined();
-    vi.useRealTimers();
   });
 
   test("a position is of one writer and one reader alike", async () => {

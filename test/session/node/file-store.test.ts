@@ -13,7 +13,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { userMessage } from "../../../src/content/index.js";
 import type { Durability } from "../../../src/session/backend.js";
 import type { SessionEntry } from "../../../src/session/entries.js";
@@ -27,6 +27,11 @@ import { temporaryDirectory } from "./temporary-directory.js";
 
 // On a machine with other work to do.
 vi.setConfig({ testTimeout: 60_000 });
+
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
 
 const time = "2026-01-02T03:04:05.678Z";
 

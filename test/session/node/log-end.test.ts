@@ -268,6 +268,33 @@ describe("a run of appends", () => {
     expect(written).toEqual({ position: endOf(disk).position(), at: before, interleaved: false });
   });
 
+  test("where neither the end of a write can be read nor its size, the writer has to be opened again", async () => {
+    const disk = new SimulatedDisk();
+    const { end, position } = await afterLooks(disk, 16);
+    foreign(disk, '{"foreign":1}\n');
+    disk.failNext("readNow", "EIO");
+    disk.failNext("readNow", "EIO");
+    const poisoned = expect.objectContaining({ code: "WRITER_POISONED", cause: expect.anything() });
+    expect(() => end.next(position, 1, line(16))).toThrow(poisoned);
+    expect(text(disk).endsWith('{"foreign":1}\n{"number":16}\n')).toBe(true);
+    await expect(end.at(position, 1)).rejects.toEqual(poisoned);
+  });
+
+  test("ends after some time, so that the name is looked up again", async () => {
+    const disk = new SimulatedDisk();
+    const { end, position } = await afterLooks(disk, 16);
+    let at = position;
+    let ms = 0;
+    for (let next = end.next(at, 1, line(ms)); next !== undefined; next = end.next(at, 1, line(ms))) {
+      at = next.position;
+      vi.setSystemTime(1000 + ++ms);
+    }
+    expect(ms).toBeGreaterThan(10);
+    expect(ms).toBeLessThan(60);
+    disk.rename(path, "/dir/elsewhere");
+    await expect(end.at(at, 1)).rejects.toMatchObject({ code: "SESSION_NOT_FOUND" });
+  });
+
   test.each<[string, { count?: number; ms?: number; hold?: number; durability?: Durability }]>([
     ["in the fifteenth append", { count: 15 }],
     ["two milliseconds later", { ms: 2 }],
