@@ -20,6 +20,16 @@ describe("entryOf", () => {
     );
   });
 
+  it("takes nothing that a draft only inherits or hides", () => {
+    const message = userMessage("a");
+    const hidden = Object.defineProperty({ type: "message" }, "message", { value: message });
+    for (const draft of [hidden, Object.assign(Object.create({ message }), { type: "message" })]) {
+      expect(entryOf(draft as EntryDraft, place, {})).not.toHaveProperty("message");
+    }
+    const more = { type: "message", message, more: 1 } as const;
+    expect(entryOf(more, place, {})).toEqual({ ...place, ...more });
+  });
+
   it("completes a session_info by what is in force", () => {
     const patch = { type: "session_info", title: "new", slug: null } as const;
     const entry = entryOf(patch, place, { name: "name", title: "old", slug: "slug" });

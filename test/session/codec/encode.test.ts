@@ -1,8 +1,9 @@
 import fc from "fast-check";
+import { userMessage } from "sessile/content";
 import { SessileError } from "sessile/errors";
 import { encodeEntry, parseSession, type SessionEntry, type UnknownEntry } from "sessile/session";
 import { describe, expect, test } from "vitest";
-import { encodeHeader } from "../../../src/session/codec/encode.js";
+import { encodeCheckedLine, encodeHeader } from "../../../src/session/codec/encode.js";
 import { withoutChecksum } from "../../../src/session/codec/json.js";
 import { header, plainHeader, sessionEntry } from "../../arbitraries/entries.js";
 
@@ -140,6 +141,18 @@ describe("encodeEntry", () => {
     ["an edit without a replacement", { type: "context_edit", ...place, targetId: "b" }, "replacement"],
   ])("refuses %s", (_, entry, path) => {
     expect(wrongPlace(entry)).toBe(path);
+  });
+
+  test("writes a message that is not to be listed, as text and as bytes", () => {
+    const hidden = Object.defineProperty({ type: "message", ...place, id: "00000001" }, "message", {
+      value: userMessage("a"),
+    }) as SessionEntry;
+    const line = encodeEntry(hidden);
+    expect(line).toContain('"message":{"role":"user"');
+    expect(Buffer.from(encodeCheckedLine(hidden, true)).toString()).toBe(`${line}\n`);
+    expect(Buffer.from(encodeCheckedLine(hidden, false)).toString()).toBe(
+      `${encodeEntry(hidden, { checksum: false })}\n`,
+    );
   });
 
   test("minds nothing that somebody added to every object, which JSON leaves out", () => {
