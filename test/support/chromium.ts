@@ -1,8 +1,12 @@
 import { existsSync } from "node:fs";
+import { delimiter, join } from "node:path";
 import { type Browser, chromium } from "playwright-core";
 
-/** A browser of the system: none is downloaded. */
-const path = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser"].find(
+/** A browser of the system: none is downloaded. `.ci/tools` looks in the same places. */
+const onPath = (process.env.PATH ?? "")
+  .split(delimiter)
+  .flatMap((dir) => [join(dir, "chromium"), join(dir, "chromium-browser")]);
+const path = [process.env.CHROMIUM, ...onPath].find(
   (candidate) => candidate !== undefined && existsSync(candidate),
 );
 
@@ -10,7 +14,7 @@ const path = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-brow
 export const withoutChromium: string | undefined =
   path !== undefined || process.env.CI !== undefined
     ? undefined
-    : "no Chromium: neither CHROMIUM nor /usr/bin/chromium is one";
+    : "no Chromium: neither CHROMIUM nor a program on the path is one";
 
 /** Starts it, without a window. */
 export async function startChromium(): Promise<Browser> {
