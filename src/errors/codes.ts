@@ -136,6 +136,8 @@ export interface ErrorDetails {
   };
   /** No summary came; nothing was written. `calls` is how often the model was asked. */
   SUMMARY_FAILED: { readonly reason: "error" | "empty" | "overflow"; readonly calls: number };
+  /** A provider answered a request for a stream with an error, or sent one in the stream. `status` is of HTTP. */
+  REPLY_FAILED: { readonly status?: number };
   /** The storage below refused: `errno` is its own code, such as ENOSPC. */
   STORAGE_FAILED: { readonly operation: string; readonly path: string; readonly errno: string };
 }

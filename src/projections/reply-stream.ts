@@ -1,0 +1,238 @@
+/**
+ * Streamed replies: events of a provider, as its official client or its HTTP body yields them, become deltas for a user
+ * interface and one assistant message. Each target supplies a {@link ReplyAccumulator}; the rest is the same for all.
+ */
+import type { AssistantMessage } from "../content/index.js";
+import { SessileError } from "../errors/index.js";
+import { abortable } from "../internal/abortable.js";
+import { ServerSentEvents } from "../internal/server-sent-events.js";
+import { isRecord } from "../internal/shape.js";
+
+/** A piece of a reply, for a user interface. `index` counts blocks of the reply, from 0. */
+export type ReplyDelta =
+  | { readonly type: "text"; readonly index: number; readonly text: string }
+  | { readonly type: "thinking"; readonly index: number; readonly text: string }
+  | {
+      readonly type: "toolCall";
+      readonly index: number;
+      readonly id: string;
+      readonly name: string;
+      /** A piece of the arguments' JSON text; empty if the call has only begun. */
+      readonly arguments: string;
+    };
+
+/**
+ * Where events come from: the official client's stream, the `Response` of a fetch, its body, or any iterable of events,
+ * of bytes or of text of server-sent events.
+ */
+export type ReplySource<E> = AsyncIterable<E | Uint8Array | string> | ReadableStream<Uint8Array> | Response;
+
+/** Options of every reply stream. */
+export interface ReplyStreamOptions {
+  /** Ends the stream; the message is then what came so far, with `stopReason: "aborted"`. */
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * A reply while it arrives. Iterate it once for deltas, or call {@link ReplyStream.message} alone.
+ *
+ * @example
+ * ```ts
+ * const stream = anthropicStream(await client.messages.create({ ...request, stream: true }), { model });
+ * for await (const delta of stream) if (delta.type === "text") process.stdout.write(delta.text);
+ * await session.appendMessage(await stream.message());
+ * ```
+ */
+export interface ReplyStream extends AsyncIterable<ReplyDelta> {
+  /**
+   * The assistant message, once the stream ended; reads the stream if nobody iterates it. Never rejects: a stream that was
+   * aborted or cut gives what came so far with `stopReason: "aborted"`, one that failed with `"error"`. Tool calls whose
+   * arguments did not arrive whole are left out, so that none of them is ever pending.
+   */
+  message(): Promise<AssistantMessage>;
+  /** The error that ended the stream, for `explain` of a projection; undefined if none did. */
+  readonly error: unknown;
+}
+
+/** How a stream ended: `complete` if the provider said that the reply is whole. */
+export type StreamEnd =
+  | { readonly type: "complete" }
+  | { readonly type: "aborted"; readonly reason: string }
+  | { readonly type: "error"; readonly reason: string };
+
+/** Collects the events of one reply. One for each provider. */
+export interface ReplyAccumulator<E> {
+  /** Applies an event. Unknown events are ignored; throws {@link replyFailed} for an error event. */
+  push(event: E): readonly ReplyDelta[];
+  /** Whether the provider said that the reply is whole. */
+  readonly isComplete: boolean;
+  /** The message of all events so far. Called once. */
+  message(end: StreamEnd): AssistantMessage;
+}
+
+/** A reply stream over an accumulator. */
+export function replyStream<E>(
+  source: ReplySource<E>,
+  accumulator: ReplyAccumulator<E>,
+  { signal }: ReplyStreamOptions = {},
+): ReplyStream {
+  return new AccumulatedReply(source, accumulator, signal);
+}
+
+class AccumulatedReply<E> implements ReplyStream {
+  readonly #source: ReplySource<E>;
+  readonly #accumulator: ReplyAccumulator<E>;
+  readonly #signal: AbortSignal | undefined;
+  #message: AssistantMessage | undefined;
+  #reading = false;
+  #error: unknown;
+  #ended: () => void = () => undefined;
+  readonly #end = new Promise<void>((resolve) => {
+    this.#ended = resolve;
+  });
+
+  constructor(source: ReplySource<E>, accumulator: ReplyAccumulator<E>, signal: AbortSignal | undefined) {
+    if (!isSource(source))
+      throw new TypeError("source: expected an iterable of events, a stream or a Response");
+    this.#source = source;
+    this.#accumulator = accumulator;
+    this.#signal = signal;
+  }
+
+  get error(): unknown {
+    return this.#error;
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<ReplyDelta> {
+    if (this.#reading) throw new TypeError("a reply stream can be iterated once");
+    this.#reading = true;
+    const deltas = this.#deltas();
+    let started = false;
+    return {
+      next: () => {
+        started = true;
+        return deltas.next();
+      },
+      return: async () => {
+        // The body of a generator that never began, its `finally` included, does not run.
+        if (!started) this.#finish(stopped);
+        return deltas.return(undefined);
+      },
+    };
+  }
+
+  async message(): Promise<AssistantMessage> {
+    if (!this.#reading) {
+      const iterator = this[Symbol.asyncIterator]();
+      while ((await iterator.next()).done !== true);
+    }
+    await this.#end;
+    return this.#message as AssistantMessage;
+  }
+
+  async *#deltas(): AsyncGenerator<ReplyDelta, void, undefined> {
+    let end = stopped;
+    try {
+      for await (const event of abortable(eventsOf(this.#source), this.#signal)) {
+        for (const delta of this.#accumulator.push(event)) yield delta;
+      }
+      end = this.#accumulator.isComplete
+        ? { type: "complete" }
+        : { type: "aborted", reason: "the stream ended before the reply was complete" };
+    } catch (error) {
+      this.#error = error;
+      const type = this.#signal?.aborted === true || isAbort(error) ? "aborted" : "error";
+      end = { type, reason: reasonOf(error) };
+    } finally {
+      this.#finish(end);
+    }
+  }
+
+  #finish(end: StreamEnd): void {
+    this.#message = this.#accumulator.message(end);
+    this.#ended();
+  }
+}
+
+const stopped: StreamEnd = {
+  type: "aborted",
+  reason: "the reader stopped before the reply was complete",
+};
+
+function isSource(source: unknown): boolean {
+  if (typeof source !== "object" || source === null) return false;
+  return Symbol.asyncIterator in source || "getReader" in source || "body" in source;
+}
+
+function isAbort(error: unknown): boolean {
+  // Official clients name theirs APIUserAbortError and set no code.
+  return isRecord(error) && /abort/i.test(String(error.name ?? "") + String(error.constructor?.name ?? ""));
+}
+
+function reasonOf(error: unknown): string {
+  const message = isRecord(error) && typeof error.message === "string" ? error.message : String(error);
+  return message === "" ? "the stream failed" : message;
+}
+
+/** The error for a refusal that a provider answered or streamed; `body` is its own error object. */
+export function replyFailed(message: string, body: unknown, status?: number): SessileError<"REPLY_FAILED"> {
+  return new SessileError("REPLY_FAILED", message === "" ? "the provider sent an error" : message, {
+    // Where official clients have them, so that a refusal is explained in the same way.
+    cause: { ...(status === undefined ? {} : { status }), error: body },
+    details: status === undefined ? {} : { status },
+  });
+}
+
+const maxErrorCharacters = 64 * 1024;
+
+async function* eventsOf<E>(source: ReplySource<E>): AsyncGenerator<E, void, undefined> {
+  if ("body" in source && "ok" in source) {
+    if (!source.ok) throw await errorOf(source);
+    if (source.body !== null) yield* eventsOf<E>(source.body);
+    return;
+  }
+  const decoder = new ServerSentEvents();
+  const items = Symbol.asyncIterator in source ? source : chunksOf(source);
+  for await (const item of items) {
+    if (typeof item !== "string" && !(item instanceof Uint8Array)) {
+      yield item;
+      continue;
+    }
+    for (const data of decoder.push(item)) {
+      // OpenAI's end; others that speak the protocol send it too.
+      if (data.trim() !== "[DONE]") yield JSON.parse(data) as E;
+    }
+  }
+}
+
+/** Safari's streams are not iterable. */
+async function* chunksOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+  const reader = stream.getReader();
+  let done = false;
+  try {
+    for (;;) {
+      const next = await reader.read();
+      if (next.done) {
+        done = true;
+        return;
+      }
+      yield next.value;
+    }
+  } finally {
+    if (!done) await reader.cancel().catch(() => undefined);
+    reader.releaseLock();
+  }
+}
+
+async function errorOf(response: Response): Promise<SessileError<"REPLY_FAILED">> {
+  const text = (await response.text().catch(() => "")).slice(0, maxErrorCharacters);
+  let body: unknown = text;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    // A proxy's page; its text is the message.
+  }
+  const inner = isRecord(body) && isRecord(body.error) ? body.error : body;
+  const said = isRecord(inner) && typeof inner.message === "string" ? inner.message : text;
+  return replyFailed(`${response.status}: ${said}`, body, response.status);
+}
