@@ -13,6 +13,7 @@ export type {
 } from "../claude-blocks.js";
 export { type AnthropicMessagesOptions, anthropicMessages } from "./messages.js";
 export { type AnthropicReply, type ReadAnthropicReplyOptions, readAnthropicReply } from "./reply.js";
+export { type AnthropicStreamEvent, anthropicStream } from "./stream.js";
 export type {
   AnthropicAssistantBlock,
   AnthropicCallBlock,

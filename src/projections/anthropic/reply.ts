@@ -37,7 +37,8 @@ type Content = AssistantMessage["content"][number];
 /**
  * A reply of Anthropic's API as a message of a session, so that projecting it to the same model gives the API its own
  * blocks back. Reasoning keeps its signature, text its citations, calls their caller; a block that a session does not know is
- * kept whole. A refusal is an error with the API's explanation.
+ * kept whole. A refusal is an error with the API's explanation. A message without a stop reason, as after an abort of the client's
+ * stream, is aborted: a call at its end may be half built, and is left out as never begun.
  *
  * @throws TypeError when `reply` is no finished message.
  * @example
@@ -57,15 +58,17 @@ export function readAnthropicReply(
   }
   const { provider = "anthropic", model = reply.model, account, timestamp = Date.now() } = options;
   const { content, stop_reason: reason, stop_details: details, usage } = reply;
-  const stopReason = reason === null ? undefined : stopReasonOf(reason);
+  const isUnfinished = reason === null || reason === undefined;
+  const stopReason = isUnfinished ? "aborted" : stopReasonOf(reason);
+  const isHalf = isUnfinished && content.at(-1)?.type === "tool_use";
   return {
     role: "assistant",
-    content: content.map(blockOf),
+    content: (isHalf ? content.slice(0, -1) : content).map(blockOf),
     api: "anthropic-messages",
     provider,
     model,
     usage: usageOf(usage),
-    ...(stopReason === undefined ? {} : { stopReason }),
+    stopReason,
     ...(stopReason === "error" ? { errorMessage: details?.explanation ?? `stopped: ${reason}` } : {}),
     ...(account === undefined ? {} : { account }),
     timestamp,

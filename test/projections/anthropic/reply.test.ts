@@ -69,6 +69,16 @@ describe("readAnthropicReply", () => {
     expect(blockOf(data)).toEqual({ type: "opaque", data });
   });
 
+  test("takes a message without a stop reason for an aborted one, without the call that it was building", () => {
+    const text = { type: "text", text: "Let me see.", citations: null };
+    const calls = ["a", "b"].map((id) => ({ type: "tool_use", id, name: "read", input: {} }));
+    const content = [text, ...calls] as Anthropic.ContentBlock[];
+    const message = read({ content, stop_reason: null });
+    expect(message).toMatchObject({ stopReason: "aborted", content: [{ type: "text" }, { id: "a" }] });
+    expect(message.content).toHaveLength(2);
+    expect(read({ content: [text] as Anthropic.ContentBlock[], stop_reason: null }).content).toHaveLength(1);
+  });
+
   test("keeps nothing of the reply itself", () => {
     const search = { type: "server_tool_use", id: "srvtoolu_1", name: "web_search", input: { query: "a" } };
     const call = { type: "tool_use", id: "toolu_1", name: "read", input: { path: "a" } };

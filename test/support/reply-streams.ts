@@ -1,0 +1,88 @@
+/** Judges of reply streams: any cut gives a message that a session takes, and the whole equals the reader's result. */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type AssistantMessage, toolCalls } from "sessile/content";
+import type { ReplyDelta, ReplyStream } from "sessile/projections";
+import { memorySessionStore } from "sessile/session";
+import { expect } from "vitest";
+import { fixture } from "./fixtures.js";
+
+export async function* eventsFrom<E>(events: readonly E[]): AsyncGenerator<E, void, undefined> {
+  yield* events;
+}
+
+/** The events as server-sent events, for a stream that is given bytes. */
+export function serverSentEvents(events: readonly object[]): string {
+  return events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join("");
+}
+
+const textsOf = (message: AssistantMessage, type: "text" | "thinking"): string =>
+  message.content
+    .map((block) => {
+      if (block.type !== type) return "";
+      return block.type === "text" ? block.text : block.type === "thinking" ? block.thinking : "";
+    })
+    .join("");
+
+const deltaText = (deltas: readonly ReplyDelta[], type: "text" | "thinking"): string =>
+  deltas.map((delta) => (delta.type === type ? delta.text : "")).join("");
+
+async function read(
+  stream: ReplyStream,
+): Promise<{ deltas: readonly ReplyDelta[]; message: AssistantMessage }> {
+  const deltas: ReplyDelta[] = [];
+  for await (const delta of stream) deltas.push(delta);
+  return { deltas, message: await stream.message() };
+}
+
+/**
+ * Reads the whole stream and every cut of it. A cut gives a message that a session takes, that says `aborted`, whose text is
+ * a prefix of the whole's, and whose calls are calls of the whole, never half of one. Gives the message of the whole.
+ *
+ * @param completeAt how many events make the reply complete; all by default
+ */
+export async function checkCuts<E>(
+  events: readonly E[],
+  open: (source: AsyncIterable<E>) => ReplyStream,
+  completeAt: number = events.length,
+): Promise<AssistantMessage> {
+  const { deltas, message: whole } = await read(open(eventsFrom(events)));
+  for (const type of ["text", "thinking"] as const)
+    expect(deltaText(deltas, type)).toBe(textsOf(whole, type));
+  const session = await memorySessionStore().create({ cwd: "/" });
+  const calls = toolCalls(whole).map((call) => JSON.stringify(call));
+  const step = Math.max(1, Math.floor(events.length / 200));
+  for (let count = 0; count < events.length; count += count < 20 ? 1 : step) {
+    const { deltas: some, message } = await read(open(eventsFrom(events.slice(0, count))));
+    session.branch(null);
+    await session.appendMessage(message);
+    if (count < completeAt) expect(message.stopReason).toBe("aborted");
+    for (const type of ["text", "thinking"] as const) {
+      const text = textsOf(message, type);
+      expect(textsOf(whole, type).startsWith(text)).toBe(true);
+      expect(deltaText(some, type)).toBe(text);
+    }
+    for (const call of toolCalls(message)) expect(calls).toContain(JSON.stringify(call));
+    if (message.stopReason !== "aborted") continue;
+    for (const { state } of await session.toolStates()) expect(state).toBe("error");
+  }
+  return whole;
+}
+
+/** Recorded streams of a provider, with the recorded whole reply of the same name if there is one. */
+export function recordedStreams(folder: string): readonly {
+  readonly name: string;
+  readonly events: readonly never[];
+}[] {
+  const { path, absent } = fixture(join("replies", folder));
+  if (absent !== undefined || !existsSync(path)) return [];
+  return readdirSync(path)
+    .filter((name) => name.endsWith(".chunks.txt"))
+    .map((name) => {
+      const lines = readFileSync(join(path, name), "utf8").split("\n");
+      return {
+        name,
+        events: lines.filter((line) => line.trim() !== "").map((line) => JSON.parse(line) as never),
+      };
+    });
+}
