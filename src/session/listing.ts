@@ -1,3 +1,4 @@
+import { resourceOf } from "../content/index.js";
 import type { StoredSession } from "./backend.js";
 import { decodeBody, decodeHead } from "./codec/decode.js";
 import { defaultLimits } from "./codec/limits.js";
@@ -68,14 +69,22 @@ function decode(bytes: Uint8Array, version: number | undefined) {
   return decodeBody(line, { version, ordinal: 1, maxDepth: defaultLimits.maxDepth }, unchecked);
 }
 
-/** The start of a user message's text; undefined for any other entry, and where there is no text. */
+/**
+ * The start of what a person wrote in a user message, or the names of its attachments if there is nothing else; undefined
+ * for any other entry, and if there is neither. A descriptor is not what a person wrote.
+ */
 export function firstText(entry: SessionEntry | UnknownEntry | undefined): string | undefined {
   if (entry?.type !== "message" || entry.message.role !== "user") return undefined;
   const { content } = entry.message;
-  const text =
-    typeof content === "string"
-      ? content
-      : content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join(" ");
+  if (typeof content === "string") return previewOf(content);
+  const written = content.flatMap((block) =>
+    block.type === "text" && resourceOf(block) === undefined ? [block.text] : [],
+  );
+  const names = content.flatMap((block) => resourceOf(block)?.name?.replace(/\s+/g, " ").trim() || []);
+  return previewOf(written.join(" ")) ?? previewOf(names.join(", "));
+}
+
+function previewOf(text: string): string | undefined {
   // A character has one unit or two.
   const start = text.trim().slice(0, 2 * maxPreviewLength);
   // A slice of a long text would keep all of it in memory.

@@ -329,7 +329,8 @@ class BackedStore implements SessionStore {
     for (const { node } of source.tree.walk()) {
       if (node.role !== "user") continue;
       const text = firstText(await source.entry(node.id));
-      if (text !== undefined) return { title: forkTitle(text.slice(0, 60).replace(/\s+/g, " ").trim()) };
+      if (text === undefined) continue;
+      return { title: forkTitle(Array.from(text).slice(0, 60).join("").replace(/\s+/g, " ").trim()) };
     }
     return { title: forkTitle("Session") };
   }

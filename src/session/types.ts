@@ -157,7 +157,7 @@ export interface SessionSummary {
   /** ISO 8601; absent while the session is active. */
   readonly archivedAt?: string;
   readonly parentSession?: string;
-  /** The first user message's text, at most 200 characters. */
+  /** What the first user message says, or the names of its attachments; never a descriptor. At most 200 characters. */
   readonly firstMessage?: string;
   /** Bytes. */
   readonly size: number;

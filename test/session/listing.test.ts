@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { userMessage } from "sessile/content";
+import { describeResource, type Resource, userMessage } from "sessile/content";
 import { memorySessionStore, type SessionEntry, type SessionHeader } from "sessile/session";
 import { describe, expect, it } from "vitest";
 import type { StoredSession } from "../../src/session/backend.js";
@@ -14,6 +14,21 @@ const said = (content: string | object[]) =>
     ...place,
     message: { role: "user", content, timestamp: 0 },
   }) as unknown as SessionEntry;
+
+/** A text block that stands for an attachment. */
+const attached = (name: string | undefined): object => {
+  const resource: Resource = {
+    resourceId: "res_0123456789abcdef",
+    kind: "image",
+    source: "upload",
+    ...(name === undefined ? {} : { name }),
+    mediaType: "image/png",
+    size: 70,
+    blob: `sha256:${"a".repeat(64)}`,
+    contentSha256: "a".repeat(64),
+  };
+  return { type: "text", text: describeResource(resource), resource };
+};
 
 /** A listed session of these lines, the first and the last so many of them at its ends. */
 function stored(lines: readonly string[], ends = lines.length): StoredSession {
@@ -132,14 +147,22 @@ describe("summaryOf", () => {
 });
 
 describe("firstText", () => {
-  it("joins text blocks, attachments' descriptors among them, and cuts after 200 characters", () => {
+  it("joins what a person wrote, never a descriptor, and cuts after 200 characters", () => {
     const blocks = [
       { type: "text", text: "look" },
       { type: "image", data: "", mimeType: "" },
-      { type: "text", text: "[image a.png]" },
+      attached("a.png"),
+      { type: "text", text: "here" },
     ];
-    expect(firstText(said(blocks))).toBe("look [image a.png]");
+    expect(firstText(said(blocks))).toBe("look here");
     expect(firstText(said("🙂".repeat(300)))).toBe("🙂".repeat(200));
+  });
+
+  it("names the attachments of a message that is nothing else", () => {
+    expect(firstText(said([attached("holiday.png"), attached("a\n[b].pdf")]))).toBe("holiday.png, a [b].pdf");
+    expect(firstText(said([attached(undefined), attached(" ")]))).toBeUndefined();
+    expect(firstText(said([attached("🙂".repeat(300))]))).toBe("🙂".repeat(200));
+    expect(firstText(said([{ type: "text", text: " " }, attached("a.png")]))).toBe("a.png");
   });
 
   it("is undefined for anything but a user's message", () => {

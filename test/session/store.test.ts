@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { userMessage } from "../../src/content/index.js";
+import { describeResource, type Resource, userMessage } from "../../src/content/index.js";
 import { SessileError } from "../../src/errors/index.js";
 import type { SessionBackend } from "../../src/session/backend.js";
 import { memoryBackend, memorySessionStore } from "../../src/session/memory.js";
@@ -232,6 +232,24 @@ describe("a fork's title", () => {
     expect((await store.fork("a")).info.title).toBe("Session (fork #1)");
     await session.appendMessage(userMessage("x".repeat(100)));
     expect((await store.fork("a")).info.title).toBe(`${"x".repeat(60)} (fork #1)`);
+  });
+
+  test("is what a person wrote, or the names of attachments, cut between characters", async () => {
+    const store = memorySessionStore();
+    const session = await store.create({ cwd: "/p", id: "a" });
+    const link: Resource = {
+      resourceId: "res_0123456789abcdef",
+      kind: "link",
+      source: "link",
+      name: "holiday.png",
+      uri: "https://example.com/a",
+    };
+    const attached = { type: "text", text: describeResource(link), resource: link } as const;
+    await session.appendMessage(userMessage([attached]));
+    expect((await store.fork("a")).info.title).toBe("holiday.png (fork #1)");
+    const other = await store.create({ cwd: "/p", id: "b" });
+    await other.appendMessage(userMessage([attached, { type: "text", text: `x${"🙂".repeat(99)}` }]));
+    expect((await store.fork("b")).info.title).toBe(`x${"🙂".repeat(59)} (fork #1)`);
   });
 });
 
