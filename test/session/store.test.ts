@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { describeResource, type Resource, userMessage } from "../../src/content/index.js";
+import { type Resource, userMessage } from "../../src/content/index.js";
 import { SessileError } from "../../src/errors/index.js";
 import type { SessionBackend } from "../../src/session/backend.js";
 import { memoryBackend, memorySessionStore } from "../../src/session/memory.js";
@@ -244,11 +244,10 @@ describe("a fork's title", () => {
       name: "holiday.png",
       uri: "https://example.com/a",
     };
-    const attached = { type: "text", text: describeResource(link), resource: link } as const;
-    await session.appendMessage(userMessage([attached]));
+    await session.appendMessage(userMessage(link));
     expect((await store.fork("a")).info.title).toBe("holiday.png (fork #1)");
     const other = await store.create({ cwd: "/p", id: "b" });
-    await other.appendMessage(userMessage([attached, { type: "text", text: `x${"🙂".repeat(99)}` }]));
+    await other.appendMessage(userMessage(link, `x${"🙂".repeat(99)}`));
     expect((await store.fork("b")).info.title).toBe(`x${"🙂".repeat(59)} (fork #1)`);
   });
 });
