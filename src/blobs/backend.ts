@@ -29,7 +29,10 @@ export interface BlobHints {
 export interface BlobWriter {
   /** Takes the next bytes, which must not change until it resolves. One at a time. */
   write(chunk: Uint8Array): Promise<void>;
-  /** Keeps all that was written under this name, or touches what is there already, as {@link BlobBackend.write} does. */
+  /**
+   * Keeps all that was written under this name. Under the same conditions as {@link BlobBackend.write}: no other bytes have
+   * the name afterwards, and the time is later than that of a blob that had it.
+   */
   commit(ref: BlobRef): Promise<BlobStat>;
   /** Forgets what was written. Also after a write or a commit that failed. Does not fail. */
   discard(): Promise<void>;
@@ -83,9 +86,10 @@ export interface BlobBackend {
   /** Where people find it, such as an absolute path. */
   readonly location?: string;
   /**
-   * Keeps bytes under their name; durable once it resolves. Where a blob of that name and size is there, it is touched
-   * instead, and made as durable as one just written; one of another size is replaced. Whoever writes the same at the
-   * same time succeeds too. The bytes are not the backend's to keep or change.
+   * Keeps bytes under their name; durable once it resolves. A blob of that name is compared with them: it is touched and
+   * made as durable as a new one if it has the same bytes, and replaced if it has others, of any size. A backend that does
+   * not compare replaces it in any case. Several writes of the same at once succeed. The bytes are not the backend's to
+   * keep or change.
    *
    * @throws SessileError STORAGE_FAILED; then nothing was acknowledged, and nothing half written is ever found
    */

@@ -215,7 +215,21 @@ const mistakes: Readonly<
       }));
       return backend;
     },
-    found: ["a corrupt blob is mended by a put of its bytes"],
+    found: [
+      "a corrupt blob is mended by a put of its bytes",
+      "a put over damaged bytes heals them, though nobody has read them",
+    ],
+  },
+  "takes one of the same size for the same": {
+    backend: () =>
+      broken((sound) => ({
+        async write(ref, bytes, hints) {
+          const there = await sound.stat(ref);
+          const touched = there?.size === bytes.length ? await sound.touch(ref) : undefined;
+          return touched ?? sound.write(ref, bytes, hints);
+        },
+      })),
+    found: ["a put over damaged bytes heals them, though nobody has read them"],
   },
   "keeps what was discarded": {
     backend: () =>

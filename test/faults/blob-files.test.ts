@@ -96,6 +96,30 @@ describe("row 17: the file of a blob", () => {
     }
   }
 
+  for (const layout of ["sharded", "flat"] as const) {
+    for (const size of sizes) {
+      test.each(Object.keys(faults))(
+        `%s is healed by a put at once (${size} bytes, ${layout})`,
+        async (fault) => {
+          const state = await stored(size, layout);
+          const { blobs, one, path } = state;
+          const bytes = bytesOf("one ", size);
+          const streamed = async function* () {
+            yield bytes;
+          };
+          for (const source of [() => bytes, streamed]) {
+            chmodSync(path(one), 0o600);
+            faults[fault]?.(state, size);
+            // The put is the first to look at the file, and what it acknowledges is the only copy.
+            await blobs.put(source(), { mediaType: "image/png" });
+            expect(readFileSync(path(one)).equals(bytes)).toBe(true);
+            expect(Buffer.from((await blobs.get(one)) ?? []).equals(bytes)).toBe(true);
+          }
+        },
+      );
+    }
+  }
+
   test("swapped with another is no blob for either", async () => {
     const state = await stored(1000);
     faults["swapped with another of its size"]?.(state, 1000);

@@ -212,6 +212,30 @@ export const readCases = [
     return undefined;
   }),
 
+  blobCase("a put over damaged bytes heals them, though nobody has read them", async ({ open, subject }) => {
+    if (subject.damage === undefined) return { skipped: "the subject cannot damage what is stored" };
+    for (const size of [1000, 262_144, 1_100_000]) {
+      const bytes = noise(size, 6);
+      const puts = {
+        "a put": async () => (await open()).put(bytes),
+        "a put of a stream": async () => (await open()).put(inChunks(bytes, 100_000)),
+        "a put as another type": async () => (await open()).put(bytes, { mediaType: "image/gif" }),
+      };
+      for (const [way, put] of Object.entries(puts)) {
+        for (const [fault, change] of Object.entries(faults)) {
+          const store = await open();
+          const { ref } = await store.put(bytes, { mediaType: "image/png" });
+          await subject.damage(ref, change(bytes));
+          equal((await put()).ref, ref, "ref of the second put");
+          sameBytes(await store.get(ref), bytes, `what was ${fault}, after ${way}`);
+          equal(await refsIn(store), [ref], "blobs");
+          await store.delete(ref);
+        }
+      }
+    }
+    return undefined;
+  }),
+
   blobCase("verify names what is corrupt and what is missing", async ({ open, subject }) => {
     const store = await open();
     const good = await store.put(noise(1000, 2));

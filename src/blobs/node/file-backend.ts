@@ -11,9 +11,9 @@ import { type Layout, partitionDirectory } from "./layout.js";
 import { removeLeftovers } from "./leftovers.js";
 import { listBlobs, pathsThere } from "./locate.js";
 import { NewFile } from "./new-file.js";
-import { putAside } from "./quarantine.js";
-import { readPieces, readWhole } from "./read-file.js";
-import { type Renewed, renew } from "./renew.js";
+import { putAside, refAt } from "./quarantine.js";
+import { hasBytes, readPieces, readWhole } from "./read-file.js";
+import { type IsSame, type Renewed, renew } from "./renew.js";
 import { turns } from "./turns.js";
 
 /** What a backend on files is made of. */
@@ -54,12 +54,13 @@ export class FileBlobBackend implements BlobBackend {
     return this.#inTurn(() =>
       this.#guard("put into", async () => {
         this.#directory.check();
-        const renewed = await this.#renew(ref, bytes.length);
-        if (renewed !== undefined) return renewed;
+        const path = this.#pathFor(ref, hints);
+        const renewed = await this.#renew(path, (fd) => hasBytes(this.#directory.disk, fd, bytes));
+        if (renewed !== undefined) return { ref, ...renewed };
         const file = await NewFile.create(this.#directory);
         try {
           file.writeNow(bytes);
-          return await this.#place(file, ref, bytes.length, hints);
+          return await this.#place(file, path, ref, bytes.length);
         } catch (error) {
           await file.discard();
           throw error;
@@ -85,13 +86,9 @@ export class FileBlobBackend implements BlobBackend {
           await file.write(chunk);
           size += chunk.length;
         }),
+      // The bytes are written by now: to replace what is there costs less than to read it, and heals what is damaged.
       commit: async (ref) => {
-        const stat = await act(async () => {
-          const renewed = await this.#renew(ref, size);
-          if (renewed === undefined) return this.#place(file, ref, size, hints);
-          await file.discard();
-          return renewed;
-        });
+        const stat = await act(() => this.#place(file, this.#pathFor(ref, hints), ref, size));
         turn.end();
         return stat;
       },
@@ -141,7 +138,7 @@ export class FileBlobBackend implements BlobBackend {
     return this.#guard("touch in", async () => {
       this.#directory.check();
       for (const path of await pathsThere(this.#directory, ref)) {
-        const renewed = await renew(this.#directory, path, undefined);
+        const renewed = await renew(this.#directory, path);
         if (renewed !== undefined) return { ref, ...renewed };
       }
       return undefined;
@@ -193,33 +190,36 @@ export class FileBlobBackend implements BlobBackend {
     return this.#guard("clean", () => removeLeftovers(this.#directory, before, options));
   }
 
-  async #renew(ref: BlobRef, size: number): Promise<BlobStat | undefined> {
-    const { layout } = this.#directory;
-    for (const name of layout.namesOf(ref)) {
-      let renewed: Renewed | undefined;
-      try {
-        renewed = await renew(this.#directory, join(layout.folderOf(ref), name), size);
-      } catch (error) {
-        // Not ours to touch, or not to be made to last: the bytes are at hand, and written anew.
-        if (errnoOf(error) === undefined) throw error;
-      }
-      if (renewed !== undefined) return { ref, ...renewed };
-    }
-    return undefined;
+  /** The path of a blob: the first at which readers find anything, or that of a new file. */
+  #pathFor(ref: BlobRef, { mediaType }: BlobHints): string {
+    const { layout, disk } = this.#directory;
+    const folder = layout.folderOf(ref);
+    const names = layout.namesOf(ref);
+    const isThere = (name: string) => disk.statAt(this.#directory.at(folder, name)) !== undefined;
+    const found = names.length > 1 ? names.find(isThere) : undefined;
+    return join(folder, found ?? layout.nameFor(ref, mediaType));
   }
 
-  async #place(file: NewFile, ref: BlobRef, size: number, hints: BlobHints): Promise<BlobStat> {
-    const { layout } = this.#directory;
-    const path = join(layout.folderOf(ref), layout.nameFor(ref, hints.mediaType));
+  async #renew(path: string, isSame: IsSame): Promise<Renewed | undefined> {
+    try {
+      return await renew(this.#directory, path, isSame);
+    } catch (error) {
+      // It cannot be read, touched or synced: the bytes are at hand, and written anew.
+      if (errnoOf(error) === undefined) throw error;
+      return undefined;
+    }
+  }
+
+  async #place(file: NewFile, path: string, ref: BlobRef, size: number): Promise<BlobStat> {
     try {
       return { ref, size, touchedAt: await file.place(path) };
     } catch (error) {
-      // Windows does not replace a file that is read-only or open; an identical one that came in between is as good.
+      // Windows does not replace a file that is read-only or open; one with the same bytes is as good.
       if (!["EPERM", "EACCES", "EBUSY", "EEXIST"].includes(errnoOf(error) ?? "")) throw error;
-      const renewed = await this.#renew(ref, size);
+      const renewed = await this.#renew(path, async () => (await refAt(this.#directory, path, ref)) === ref);
       if (renewed === undefined) throw error;
       await file.discard();
-      return renewed;
+      return { ref, ...renewed };
     }
   }
 

@@ -2,6 +2,7 @@ import { dirname } from "node:path";
 import { assertTaken } from "../../internal/lost-bytes.js";
 import { errnoOf } from "../../internal/storage-error.js";
 import type { StoreDirectory } from "./directory.js";
+import { setTimeToNow } from "./renew.js";
 
 /**
  * A file on its way into the store: written aside, made to last, then named. Whatever fails, nothing half written ever has
@@ -61,9 +62,9 @@ export class NewFile {
   }
 
   /**
-   * Gives the file its name in a folder of the store, in place of whatever has it; gives when it was last written. By
-   * renaming, which needs no second names and mends what is damaged: an identical file that another put there in between
-   * is replaced by an identical one.
+   * Gives the file its name in a folder of the store, in place of whatever has it; gives its time. By renaming, which
+   * needs no second names and heals what is damaged: a file with the same bytes is replaced by an identical one. The time
+   * is later than that of the file it replaces, since a collection compares it with the one it saw.
    *
    * A sync that failed is not tried again, since the system may have marked the bytes as written by then. Where the
    * folder's fails the file keeps its name: its bytes last, and another process may have acknowledged it by now.
@@ -76,13 +77,18 @@ export class NewFile {
     await this.#earlySync;
     if (this.#failure !== undefined) throw this.#failure;
     if (durable) await disk.sync(fd);
-    const { mtimeMs, size } = disk.stat(fd);
-    assertTaken(size, this.#written);
-    this.#fd = undefined;
-    disk.close(fd);
     const folder = dirname(path);
     this.#directory.makeFolder(folder);
     const target = this.#directory.at(path);
+    const there = disk.statAt(target);
+    const written = disk.stat(fd);
+    assertTaken(written.size, this.#written);
+    if (there !== undefined) {
+      setTimeToNow(disk, fd, { ...written, mtimeMs: Math.max(there.mtimeMs, written.mtimeMs) });
+    }
+    const { mtimeMs } = there === undefined ? written : disk.stat(fd);
+    this.#fd = undefined;
+    disk.close(fd);
     try {
       disk.rename(this.#path, target);
     } catch (error) {

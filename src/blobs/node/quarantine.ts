@@ -31,9 +31,8 @@ export function putAside(
 }
 
 /**
- * Moves a blob's file back to its path. Where a file of the same size is there, that one stays and ours goes; one of
- * another size stays if its bytes are right, which is looked at, and is put aside like anything else if they are not.
- * That it is back lasts once this resolves. Throws ENOENT where ours has gone.
+ * Moves a blob's file back to its path. A file that is there stays, and ours goes, if its bytes are right; anything else
+ * there is put aside. The name is durable once this resolves. Throws ENOENT if ours has gone.
  */
 export async function placeBack(
   directory: StoreDirectory,
@@ -43,12 +42,10 @@ export async function placeBack(
 ): Promise<void> {
   const { disk } = directory;
   const to = directory.at(path);
-  const ours = disk.statAt(from);
+  const isOurs = disk.statAt(from) !== undefined;
   const there = disk.statAt(to);
   const isWrong =
-    ours !== undefined &&
-    there !== undefined &&
-    (there.kind !== "file" || (there.size !== ours.size && (await refAt(directory, to, ref)) !== ref));
+    isOurs && there !== undefined && (there.kind !== "file" || (await refAt(directory, to, ref)) !== ref);
   if (isWrong) putAside(directory, path, ref, there);
   const isTwice = giveName(disk, from, to);
   // Names of two folders reach the disk in any order: the old one must not go before the new one lasts.
@@ -57,7 +54,7 @@ export async function placeBack(
 }
 
 /** The name, by the algorithm of another, of the bytes at a path. */
-async function refAt({ disk }: StoreDirectory, path: string, ref: BlobRef): Promise<BlobRef> {
+export async function refAt({ disk }: StoreDirectory, path: string, ref: BlobRef): Promise<BlobRef> {
   const hash = hashes[partsOf(ref).algorithm];
   const hasher = hash.create();
   for await (const piece of readPieces(disk, disk.open(path))) hasher.update(piece);

@@ -16,6 +16,21 @@ export function readWhole(disk: BlobDisk, fd: number, size: number): Uint8Array 
   return into.subarray(0, length);
 }
 
+/** Whether an open file has these bytes and no more: at once if they are few, else in the thread pool. */
+export function hasBytes(disk: BlobDisk, fd: number, bytes: Uint8Array): boolean | Promise<boolean> {
+  const whole = readWhole(disk, fd, bytes.length);
+  if (whole !== undefined) return Buffer.compare(whole, bytes) === 0;
+  return (async () => {
+    const into = new Uint8Array(pieceBytes);
+    for (let at = 0; ; ) {
+      const count = await disk.read(fd, into);
+      if (count === 0) return at === bytes.length;
+      if (Buffer.compare(into.subarray(0, count), bytes.subarray(at, at + count)) !== 0) return false;
+      at += count;
+    }
+  })();
+}
+
 /** The bytes of a file in pieces. The next is being read while one is looked at. Closes the file, however it ends. */
 export async function* readPieces(disk: BlobDisk, fd: number): AsyncGenerator<Uint8Array, void, undefined> {
   const readNext = async (): Promise<Uint8Array> => {

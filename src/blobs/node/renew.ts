@@ -9,9 +9,12 @@ export interface Renewed {
   readonly touchedAt: number;
 }
 
+/** Compares an open file with what a put brings. Without a promise no other call comes in between. */
+export type IsSame = (fd: number) => boolean | Promise<boolean>;
+
 /**
- * Renews the lease of a blob, and makes it as durable as one just written: whoever wrote it may not have come to its sync,
- * or not have promised one. Undefined where it is not there, is no file, or has another size than it should.
+ * Renews the lease of a blob, and makes it as durable as one just written: another process may have written it without a
+ * sync. Undefined if it is not there, is no file, or is not the same.
  *
  * A collection may be taking it at this moment. It moves the file and then looks at its time: if the time was set before,
  * it sees that and brings the file back. If it was set after, the path has no such file any more, which is seen here.
@@ -19,7 +22,7 @@ export interface Renewed {
 export async function renew(
   directory: StoreDirectory,
   path: string,
-  size: number | undefined,
+  isSame?: IsSame,
 ): Promise<Renewed | undefined> {
   const { disk, durable } = directory;
   const target = directory.at(path);
@@ -36,7 +39,9 @@ export async function renew(
   }
   try {
     const before = disk.stat(fd);
-    if (before.kind !== "file" || (size !== undefined && before.size !== size)) return undefined;
+    if (before.kind !== "file") return undefined;
+    const same = isSame?.(fd) ?? true;
+    if (same !== true && !(await same)) return undefined;
     setTimeToNow(disk, fd, before);
     const after = disk.stat(fd);
     const found = disk.statAt(target);

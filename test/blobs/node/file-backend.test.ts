@@ -242,6 +242,15 @@ describe("what lies in the place of a blob", () => {
       expect(readFileSync(join(dir, "quarantine", aside), "utf8")).toBe("ten bytes!");
     });
 
+    test("is put aside where it is a file of the same size with other bytes", async () => {
+      const { dir, blobs } = await withTrashed();
+      writeFileSync(pathOf(dir), bytes.toReversed());
+      expect(await blobs.backend.trash.restore(ref)).toBe(true);
+      expect(await blobs.get(ref)).toEqual(bytes);
+      const [aside = ""] = readdirSync(join(dir, "quarantine"));
+      expect(new Uint8Array(readFileSync(join(dir, "quarantine", aside)))).toEqual(bytes.toReversed());
+    });
+
     test.each([
       ["a link", (dir: string) => symlinkSync(join(dir, "other"), pathOf(dir))],
       ["a directory", (dir: string) => mkdirSync(pathOf(dir))],
@@ -328,6 +337,51 @@ describe("a duplicate", () => {
       await blobs.put(source);
       expect((await blobs.get(digest(source)))?.length).toBe(source.length);
     }
+  });
+
+  test("that was damaged in place is healed, also with no room left for a copy beside it", async () => {
+    const dir = temporaryDirectory();
+    await fileBlobStore({ dir }).put(large);
+    const full = fileBlobStore({ dir, quota: large.length });
+    for (const at of [0, large.length >> 1, large.length - 1]) {
+      const path = pathOf(dir, digest(large));
+      chmodSync(path, 0o600);
+      writeFileSync(path, large.with(at, 8));
+      await full.put(large);
+      expect(readFileSync(path).equals(large)).toBe(true);
+    }
+    const { ino } = statSync(pathOf(dir, digest(large)));
+    await full.put(large);
+    expect(statSync(pathOf(dir, digest(large))).ino).toBe(ino);
+  });
+
+  test("that cannot be read is written anew", async () => {
+    const dir = temporaryDirectory();
+    await fileBlobStore({ dir }).put(bytes);
+    const { ino } = statSync(pathOf(dir));
+    const disk = hookedDisk(({ name }) => {
+      // store.json is read before it.
+      if (name === "readNow" && existsSync(join(dir, "failing"))) throw systemError("EIO");
+    });
+    const blobs = fileBlobStoreOn(disk, { dir });
+    await blobs.put(large);
+    writeFileSync(join(dir, "failing"), "");
+    await blobs.put(bytes);
+    rmSync(join(dir, "failing"));
+    expect(statSync(pathOf(dir)).ino).not.toBe(ino);
+    expect(await blobs.get(ref)).toEqual(bytes);
+  });
+
+  test("that is replaced while it is read is read to its end", async () => {
+    const dir = temporaryDirectory();
+    const blobs = fileBlobStore({ dir });
+    const huge = new Uint8Array(4_000_000).fill(9);
+    const { ref: name } = await blobs.put(huge);
+    const read: Uint8Array[] = [];
+    for await (const chunk of (await blobs.stream(name)) ?? []) {
+      if (read.push(chunk) === 1) await blobs.put(huge);
+    }
+    expect(Buffer.concat(read).equals(huge)).toBe(true);
   });
 
   test("is made to last by a store on disk although it was put by one that did not promise so", async () => {

@@ -15,6 +15,8 @@ import { hookedDisk } from "./hooked-disk.js";
 // the scheduler of one process cannot show.
 
 const bytes = new Uint8Array([1, 2, 3]);
+/** So many are written aside first, and replace what is there. */
+const many = new Uint8Array(300_000).fill(4);
 
 interface Old {
   readonly dir: string;
@@ -24,10 +26,10 @@ interface Old {
 }
 
 /** A store with a blob whose grace has run out. */
-async function withOldBlob(): Promise<Old> {
+async function withOldBlob(of = bytes): Promise<Old> {
   const dir = temporaryDirectory();
   const blobs = fileBlobStore({ dir, durability: "os" });
-  const { ref } = await blobs.put(bytes);
+  const { ref } = await blobs.put(of);
   const hex = ref.slice(7);
   const path = join("blobs", "sha256", hex.slice(0, 2), hex);
   utimesSync(join(dir, path), 1000, 1000);
@@ -38,9 +40,10 @@ async function withOldBlob(): Promise<Old> {
 async function atEveryCall(
   run: (old: Old, step: (call: number) => void) => Promise<void>,
   inner: (old: Old) => void,
+  of = bytes,
 ): Promise<number> {
   for (let at = 0; ; at++) {
-    const old = await withOldBlob();
+    const old = await withOldBlob(of);
     let reached = false;
     await run(old, (call) => {
       if (call !== at) return;
@@ -56,19 +59,33 @@ function take({ dir, path, inTrash, stat }: Old): boolean {
 }
 
 describe("a collection in the middle of", () => {
-  test("a put of the same bytes never takes what was acknowledged", async () => {
-    const calls = await atEveryCall(async (old, step) => {
+  test.each([
+    ["few", bytes],
+    ["many", many],
+  ])("a put of the same bytes never takes what was acknowledged, of %s bytes", async (_, of) => {
+    const run = async (old: Old, step: (call: number) => void) => {
       const blobs = fileBlobStoreOn(
         hookedDisk(({ number }) => step(number)),
         { dir: old.dir },
       );
-      const { ref } = await blobs.put(bytes);
+      const { ref, touchedAt } = await blobs.put(of);
       // In the store itself, not only in the trash from where a get would bring it back.
-      expect(readFileSync(join(old.dir, old.path))).toEqual(Buffer.from(bytes));
+      expect(readFileSync(join(old.dir, old.path)).equals(of)).toBe(true);
       expect(statSync(join(old.dir, old.path)).mtimeMs).toBeGreaterThan(1_000_000);
-      expect(await blobs.get(ref)).toEqual(bytes);
-    }, take);
-    expect(calls).toBeGreaterThan(8);
+      expect(await blobs.stat(ref)).toEqual({ ref, size: of.length, touchedAt });
+      expect((await blobs.get(ref))?.length).toBe(of.length);
+    };
+    expect(await atEveryCall(run, take, of)).toBeGreaterThan(8);
+  });
+
+  test("a put that replaces is later than what it replaces, also within one tick of the clock", async () => {
+    const old = await withOldBlob(many);
+    const blobs = fileBlobStore({ dir: old.dir, durability: "os" });
+    const ahead = Date.now() / 1000 + 3600;
+    utimesSync(join(old.dir, old.path), ahead, ahead);
+    const seen = (await blobs.stat(old.stat.ref)) as BlobStat;
+    expect((await blobs.put(many)).touchedAt).toBeGreaterThan(seen.touchedAt);
+    expect(await blobs.backend.trash.take(seen)).toBe(false);
   });
 
   test("a touch never takes what the touch has found", async () => {
@@ -102,7 +119,7 @@ describe("in the middle of a collection", () => {
   // Both do all that matters before they first wait for anything.
   const ways: Readonly<Record<string, (old: Old) => Promise<unknown>>> = {
     put: ({ dir, stat }) => fileBlobStore({ dir, durability: "os" }).backend.write(stat.ref, bytes, {}),
-    touch: ({ dir, path }) => renew(new StoreDirectory(dir, nodeBlobDisk(), sharded, "os"), path, undefined),
+    touch: ({ dir, path }) => renew(new StoreDirectory(dir, nodeBlobDisk(), sharded, "os"), path),
   };
 
   test.each(Object.entries(ways))("a %s is never lost", async (way, act) => {
@@ -153,7 +170,7 @@ describe("renew", () => {
       if (name === "setTime") expect(take(old)).toBe(true);
     });
     const directory = new StoreDirectory(old.dir, disk, sharded, "os");
-    expect(await renew(directory, old.path, 3)).toBeUndefined();
+    expect(await renew(directory, old.path)).toBeUndefined();
   });
 
   test("shows although the clock stands still, or is behind", async () => {
@@ -163,7 +180,7 @@ describe("renew", () => {
     utimesSync(join(old.dir, old.path), ahead, ahead);
     let last = statSync(join(old.dir, old.path)).mtimeMs;
     for (let i = 0; i < 20; i++) {
-      const renewed = await renew(directory, old.path, undefined);
+      const renewed = await renew(directory, old.path);
       expect(renewed?.touchedAt).toBeGreaterThan(last);
       last = renewed?.touchedAt ?? 0;
     }
