@@ -16,8 +16,17 @@ export interface Usage {
   };
 }
 
-/** Why a model stopped. */
-export type StopReason = "stop" | "length" | "toolUse" | "error" | "aborted";
+/**
+ * Why a model stopped. Other writers have more of them, such as pi's `deferred` for a reply that the provider makes later:
+ * one that is not listed reads as text, and its message as a complete one.
+ */
+export type StopReason =
+  | "stop"
+  | "length"
+  | "toolUse"
+  | "error"
+  | "aborted"
+  | (string & Record<never, never>);
 
 /** What a person, or a program in a person's place, said. */
 export interface UserMessage {

@@ -8,8 +8,8 @@ interface ResourceBase {
   readonly resourceId: string;
   /** A name for people, such as a file's base name. Untrusted text. */
   readonly name?: string;
-  /** How the resource came into the session. */
-  readonly source: "upload" | "tool" | "link" | "import";
+  /** How the resource came into the session; other writers have words of their own. */
+  readonly source: "upload" | "tool" | "link" | "import" | (string & Record<never, never>);
   /** What the sender said of it. Recorded, never believed. */
   readonly declared?: { readonly mediaType?: string; readonly size?: number };
 }

@@ -9,7 +9,7 @@ const matches =
 const common = {
   resourceId: matches(/^res_[0-9a-f]{16}$/),
   name: optional(text),
-  source: oneOf("upload", "tool", "link", "import"),
+  source: text,
   declared: optional(fields({ mediaType: optional(text), size: optional(finite) })),
 };
 

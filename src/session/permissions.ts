@@ -4,7 +4,8 @@ export interface PermissionRule {
   readonly permission: string;
   /** `*` stands for any run of characters, `?` for one; anything else for itself. */
   readonly pattern: string;
-  readonly action: "allow" | "deny" | "ask";
+  /** Another writer's word that is not listed counts as `ask`. */
+  readonly action: "allow" | "deny" | "ask" | (string & Record<never, never>);
 }
 
 /**
@@ -19,11 +20,11 @@ export function evaluatePermission(
   rules: readonly PermissionRule[],
   permission: string,
   subject: string,
-): PermissionRule["action"] {
+): "allow" | "deny" | "ask" {
   for (let i = rules.length - 1; i >= 0; i--) {
     const rule = rules[i] as PermissionRule;
     if (matchesWildcard(rule.permission, permission) && matchesWildcard(rule.pattern, subject))
-      return rule.action;
+      return decided(rule);
   }
   return "ask";
 }
@@ -42,6 +43,12 @@ export function withApproval(
     ...rules.filter((rule) => !same(rule)),
     { permission: approval.permission, pattern: approval.pattern, action: "allow" },
   ];
+}
+
+/** An action that this version does not know neither allows nor denies: a person is asked. */
+function decided({ action }: PermissionRule): "allow" | "deny" | "ask" {
+  if (action === "allow") return "allow";
+  return action === "deny" ? "deny" : "ask";
 }
 
 /** Iterative matching with one point to go back to: at worst pattern length times text length, never exponential. */

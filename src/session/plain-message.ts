@@ -22,7 +22,7 @@ export function isPlainMessage(value: unknown): boolean {
         typeof message.provider === "string" &&
         typeof message.model === "string" &&
         typeof message.api === "string" &&
-        isPlainStop(message.stopReason) &&
+        typeof message.stopReason === "string" &&
         message.errorMessage === undefined &&
         message.summary === undefined &&
         message.mode === undefined &&
@@ -99,10 +99,6 @@ function hasPlainBlocks(content: unknown, assistant: boolean): boolean {
     }
   }
   return true;
-}
-
-function isPlainStop(reason: unknown): boolean {
-  return reason === "stop" || reason === "toolUse";
 }
 
 interface PlainUsage {

@@ -45,7 +45,7 @@ const usage = z.looseObject({
 const resourceBase = {
   resourceId: text.regex(/^res_[0-9a-f]{16}$/),
   name: optionalText,
-  source: z.enum(["upload", "tool", "link", "import"]),
+  source: text,
   declared: z.exactOptional(z.looseObject({ mediaType: optionalText, size: optionalFinite })),
 };
 
@@ -123,7 +123,7 @@ const message = z.discriminatedUnion("role", [
     model: text,
     api: optionalText,
     usage: z.exactOptional(usage),
-    stopReason: z.exactOptional(z.enum(["stop", "length", "toolUse", "error", "aborted"])),
+    stopReason: optionalText,
     errorMessage: optionalText,
     summary: optionalFlag,
     mode: optionalText,
@@ -164,7 +164,7 @@ const message = z.discriminatedUnion("role", [
 const permissionRule = z.looseObject({
   permission: text,
   pattern: text,
-  action: z.enum(["allow", "deny", "ask"]),
+  action: text,
 }) satisfies z.ZodType<PermissionRule>;
 
 const stats = z.looseObject({

@@ -69,7 +69,7 @@ const messages: Readonly<Record<string, Check>> = {
     model: text,
     api: optional(text),
     usage: optional(usage),
-    stopReason: optional(oneOf("stop", "length", "toolUse", "error", "aborted")),
+    stopReason: optional(text),
     errorMessage: optional(text),
     summary: optional(flag),
     mode: optional(text),
@@ -116,7 +116,7 @@ const systemMessage: Check = (value) =>
     ? messages.system?.(value)
     : { path: "role", expected: '"system"' };
 
-const rule = fields({ permission: text, pattern: text, action: oneOf("allow", "deny", "ask") });
+const rule = fields({ permission: text, pattern: text, action: text });
 const diff = fields({ file: text, additions: finite, deletions: finite });
 
 const infoFields = {

@@ -57,7 +57,7 @@ describe("isResource", () => {
     { blob: `sha256:${"0".repeat(63)}` },
     { blob: `sha256:${"A".repeat(64)}` },
     { contentSha256: `sha256:${"0".repeat(64)}` },
-    { source: "email" },
+    { source: 5 },
     { name: 5 },
     { width: "10" },
     { declared: "image/png" },

@@ -174,6 +174,10 @@ export function withKnownContent(
     const content = knownContent("custom", entry.content);
     return content === entry.content ? entry : { ...entry, content };
   }
+  if (entry.type === "compaction" && entry.systemMessage !== undefined) {
+    const systemMessage = knownMessage(entry.systemMessage);
+    return systemMessage === entry.systemMessage ? entry : { ...entry, systemMessage };
+  }
   // One library writes a leaf entry whose only place is its parent.
   if (entry.type === "leaf" && entry.targetId === undefined)
     return { ...entry, targetId: entry.parentId ?? null };

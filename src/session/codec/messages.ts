@@ -1,10 +1,12 @@
+import { isResource } from "../../content/index.js";
 import { describe } from "../../internal/arguments.js";
 import { isRecord } from "../../internal/shape.js";
 
 /**
  * A stored message with what this version does not know made into what it does, so that one new block of another writer
  * does not cost the whole message: an unknown block of an assistant becomes an opaque block, any other a text block that
- * names it, and absent content becomes empty. Returns the same object where nothing has to change.
+ * names it, and absent content becomes empty. A text block whose resource has a kind, or a blob of an algorithm, that is not
+ * known keeps its text, which describes the resource. Returns the same object where nothing has to change.
  */
 export function knownMessage(message: unknown): unknown {
   if (!isRecord(message)) return message;
@@ -20,19 +22,34 @@ export function knownContent(role: unknown, content: unknown): unknown {
   if (content === undefined || content === null) return role === "system" ? "" : [];
   if (typeof content === "string")
     return listRoles.has(role as string) ? [{ type: "text", text: content }] : content;
-  if (
-    !Array.isArray(content) ||
-    content.every((block) => !isRecord(block) || known.has(block.type as string))
-  ) {
+  if (!Array.isArray(content) || content.every((block) => !isRecord(block) || isKnown(block, known))) {
     return content;
   }
   return content.map((block: unknown) => {
-    if (!isRecord(block) || known.has(block.type as string)) return block;
+    if (!isRecord(block) || isKnown(block, known)) return block;
+    if (block.type === "text") {
+      const { resource: _resource, ...rest } = block;
+      return rest;
+    }
     if (role === "assistant") return { type: "opaque", data: block };
     const type = typeof block.type === "string" ? block.type.slice(0, 40) : describe(block.type);
     return { type: "text", text: `[${type} block that this version cannot read]` };
   });
 }
+
+function isKnown(block: Readonly<Record<string, unknown>>, known: ReadonlySet<string>): boolean {
+  if (!known.has(block.type as string)) return false;
+  return block.resource === undefined || block.type !== "text" || !isForeign(block.resource);
+}
+
+/** Whether a descriptor has a kind, or a blob of an algorithm, that another writer knows and this version does not. */
+function isForeign(resource: unknown): boolean {
+  if (!isRecord(resource) || isResource(resource) || typeof resource.kind !== "string") return false;
+  if (!resourceKinds.has(resource.kind)) return true;
+  return typeof resource.blob === "string" && /^(?!sha256:|blake3:)[^:]+:/.test(resource.blob);
+}
+
+const resourceKinds = new Set(["image", "file", "link"]);
 
 /** By role. A map, since a stored role can be the name of what every object has. */
 const knownBlocks: ReadonlyMap<unknown, ReadonlySet<string>> = new Map([
