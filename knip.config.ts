@@ -8,7 +8,7 @@ const config: KnipConfig = {
       entry: [
         ...entries.map(({ source }) => source),
         "examples/*.ts",
-        "scripts/{check,examples}.mjs",
+        "scripts/{check,examples,named-tests}.mjs",
         "test/faults/fuzz.ts",
       ],
       project: ["src/**/*.ts", "test/**/*.ts", "examples/**/*.ts", "scripts/**/*.mjs"],

@@ -31,20 +31,3 @@ describe("docs/durability.md", () => {
     expect(last(others).filter((cell) => !cell.includes("` › ") && !reasons.includes(cell))).toEqual([]);
   });
 });
-
-describe("checkNamedTests", () => {
-  const check = (markdown: string) =>
-    checkNamedTests(markdown, {
-      exists: (path) => path === "test/a.test.ts",
-      read: () => 'it("reads (1 time)")',
-    });
-
-  it.each([
-    ["what exists", "| x | `test/a.test.ts` › reads<br>`test/a.test.ts` › reads (1 time) |", []],
-    ["a title within another", "| x | `test/a.test.ts` › eads |", ['test/a.test.ts has no test "eads"']],
-    ["a missing file", "| x | `test/b.test.ts` › reads |", ["test/b.test.ts does not exist"]],
-    ["a reference that is none", "| x | test/a.test.ts › reads |", ["1 references to tests cannot be read"]],
-  ])("knows %s", (_, markdown, problems) => {
-    expect(check(markdown)).toEqual(problems);
-  });
-});

@@ -59,14 +59,21 @@ describe("checkRequirements", () => {
       "done",
       "`src/session`",
       "`test/b.test.ts` › reads",
-      "R1 names test/b.test.ts, which does not exist",
+      "R1 names a test: test/b.test.ts does not exist",
     ],
     [
       "a missing title",
       "done",
       "`src/session`",
       "`test/session/a.test.ts` › writes",
-      'R1 names "writes", which test/session/a.test.ts does not contain',
+      'R1 names a test: test/session/a.test.ts has no test "writes"',
+    ],
+    [
+      "a part of a title",
+      "done",
+      "`src/session`",
+      "`test/session/a.test.ts` › read",
+      'R1 names a test: test/session/a.test.ts has no test "read"',
     ],
     [
       "a test without a title",

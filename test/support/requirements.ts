@@ -1,3 +1,6 @@
+import { namedTests } from "../../scripts/named-tests.mjs";
+import { namedTestProblem, type Sources } from "./named-tests.js";
+
 /** One row of the table in docs/requirements.md. */
 export interface RequirementRow {
   readonly number: string;
@@ -9,13 +12,7 @@ export interface RequirementRow {
   readonly unreadable: readonly string[];
 }
 
-/** How the check reads the repository; paths are relative to its root. */
-export interface Repository {
-  exists(path: string): boolean;
-  read(path: string): string;
-}
-
-const statuses = ["done", "partly", "not yet"];
+const statuses = ["done", "in an example", "partly", "not yet"];
 
 /**
  * Reads the rows `| R1 | requirement | status | module | test |`. Modules are paths in backquotes; tests are
@@ -26,28 +23,21 @@ function parseRequirements(markdown: string): readonly RequirementRow[] {
     .split("\n")
     .filter((line) => /^\| *R\d/.test(line))
     .map((line) => {
-      const cells = line.split(/(?<!\\)\|/).map((cell) => cell.trim().replaceAll("\\|", "|"));
+      const cells = line.split(/(?<!\\)\|/).map((cell) => cell.trim());
       const [, number = "", , status = "", module = "", test = ""] = cells;
       const references = test.split("<br>").filter((part) => part.trim() !== "");
-      const tests = references.map((part) => /^\s*`([^`]+)` › (.+?)\s*$/.exec(part));
       return {
         number,
         status,
         modules: [...module.matchAll(/`([^`]+)`/g)].map(([, path = ""]) => path),
-        tests: tests.flatMap((match) =>
-          match?.[1] && match[2] ? [{ path: match[1], title: match[2] }] : [],
-        ),
-        unreadable: references.filter((_, index) => !tests[index]),
+        tests: references.flatMap((part) => namedTests(part).rows.flat()),
+        unreadable: references.filter((part) => namedTests(part).rows.length === 0),
       };
     });
 }
 
 /** What is wrong with the table: one sentence each, none if nothing is. */
-export function checkRequirements(
-  markdown: string,
-  count: number,
-  repository: Repository,
-): readonly string[] {
+export function checkRequirements(markdown: string, count: number, repository: Sources): readonly string[] {
   const rows = parseRequirements(markdown);
   const numbers = rows.map(({ number }) => number);
   const expected = Array.from({ length: count }, (_, index) => `R${index + 1}`);
@@ -66,7 +56,7 @@ export function checkRequirements(
   ];
 }
 
-function checkRow(row: RequirementRow, repository: Repository): readonly string[] {
+function checkRow(row: RequirementRow, repository: Sources): readonly string[] {
   const { status, modules, tests, unreadable } = row;
   const named = modules.length + tests.length + unreadable.length;
   if (!statuses.includes(status)) return [`has the status "${status}"`];
@@ -78,11 +68,9 @@ function checkRow(row: RequirementRow, repository: Repository): readonly string[
       .filter((path) => !repository.exists(path))
       .map((path) => `names ${path}, which does not exist`),
     ...unreadable.map((text) => `has a test that cannot be read: ${text.trim()}`),
-    ...tests.flatMap(({ path, title }) => {
-      if (!repository.exists(path)) return [`names ${path}, which does not exist`];
-      return repository.read(path).includes(title)
-        ? []
-        : [`names "${title}", which ${path} does not contain`];
+    ...tests.flatMap((named) => {
+      const problem = namedTestProblem(named, repository);
+      return problem === undefined ? [] : [`names a test: ${problem}`];
     }),
   ];
 }
