@@ -58,37 +58,54 @@ export interface Loss {
   readonly instead?: string;
 }
 
+/** A loss, and the item that it is put in order by. */
+interface FoundLoss {
+  readonly item: number;
+  readonly loss: Loss;
+}
+
 /** Losses as they are found, put in the order of the context at the end. */
 export class LossList {
-  readonly #found: { readonly item: number; readonly loss: Loss }[] = [];
+  #found: FoundLoss[] = [];
+  /** Those of each place, since each of very many places may take some back. */
+  readonly #byPlace = new Map<string, FoundLoss[]>();
+  readonly #withdrawn = new Set<FoundLoss>();
 
   add(origin: Origin, loss: Omit<Loss, "entryId" | "block">): void {
     const { entryId, item, block } = origin;
     const { code, by, ...rest } = loss;
-    this.#found.push({
+    const found = {
       item,
       loss: { code, by, entryId, ...(block === undefined ? {} : { block }), ...rest },
-    });
+    };
+    this.#found.push(found);
+    const key = placeKey(origin);
+    const same = this.#byPlace.get(key);
+    if (same === undefined) this.#byPlace.set(key, [found]);
+    else same.push(found);
   }
 
   /** Takes back what was found of some items. */
   forget(isForgotten: (item: number) => boolean): void {
-    const kept = this.#found.filter(({ item }) => !isForgotten(item));
-    this.#found.splice(0, this.#found.length, ...kept);
+    this.#found = this.#found.filter(({ item }) => !isForgotten(item));
   }
 
   /** Takes back what was found of a place and holds no longer. */
-  takeBack({ item, block }: Origin, codes: readonly LossCode[]): void {
-    const kept = this.#found.filter(
-      (found) => found.item !== item || found.loss.block !== block || !codes.includes(found.loss.code),
-    );
-    this.#found.splice(0, this.#found.length, ...kept);
+  takeBack(origin: Origin, codes: readonly LossCode[]): void {
+    for (const found of this.#byPlace.get(placeKey(origin)) ?? []) {
+      if (codes.includes(found.loss.code)) this.#withdrawn.add(found);
+    }
   }
 
   /** By item, and by block within it; what is found of the same place stays in the order of its finding. */
   inOrder(): readonly Loss[] {
     return this.#found
+      .filter((found) => !this.#withdrawn.has(found))
       .sort((a, b) => a.item - b.item || (a.loss.block ?? 0) - (b.loss.block ?? 0))
       .map(({ loss }) => loss);
   }
+}
+
+function placeKey({ item, block }: Origin): string {
+  return `${item} ${block}`;
 }

@@ -150,8 +150,10 @@ function noteUnplaced(
   unplaced: readonly string[],
   losses: LossList,
 ): void {
+  if (unplaced.length === 0) return;
+  const latest = new Map(views.map((view) => [view.resourceId, view]));
   for (const resourceId of unplaced) {
-    const view = views.findLast((one) => one.resourceId === resourceId);
+    const view = latest.get(resourceId);
     if (view === undefined) continue;
     const reason = "a view of a resource that the request does not hold";
     losses.add(

@@ -1,7 +1,7 @@
 import { contextOf, userMessage } from "sessile/content";
 import { project } from "sessile/projections";
 import { describe, expect, test } from "vitest";
-import { png } from "../attachments/samples.js";
+import { image, png } from "../attachments/samples.js";
 import { plainTarget, stored } from "./samples.js";
 
 describe("project", () => {
@@ -39,5 +39,16 @@ describe("project", () => {
     expect(losses).toMatchObject([
       { code: "unplaced", by: "history", entryId: "v0", resourceId: "res_ffffffffffffffff" },
     ]);
+  });
+
+  test("has as many losses as there are such views", async () => {
+    const views = Array.from({ length: 200_000 }, (_, at) => ({
+      entryId: `v${at}`,
+      resourceId: image(at).resourceId,
+      item: 0,
+    }));
+    const { losses } = await project({ ...contextOf([userMessage("hi")]), views }, plainTarget());
+    expect(losses).toHaveLength(views.length);
+    expect(losses.at(-1)).toMatchObject({ code: "unplaced", entryId: "v199999" });
   });
 });

@@ -85,6 +85,15 @@ describe("project takes time in proportion to the context:", () => {
           Array.from({ length: size }, (_, at) => ({ item: 2 * size, resourceId: image(at).resourceId })),
         ),
     ],
+    [
+      "views of resources that are nowhere",
+      5000,
+      (size) =>
+        contextWith(
+          [userMessage("see")],
+          Array.from({ length: size }, (_, at) => ({ item: 1, resourceId: image(at).resourceId })),
+        ),
+    ],
   ];
 
   test.each(contexts)("%s", async (_, first, make) => {

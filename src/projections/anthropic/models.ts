@@ -1,7 +1,10 @@
-/** The version in a Claude model's id, as in `claude-sonnet-4-5-20250929`; undefined where there is none. */
+/**
+ * The version in a Claude model's id, as in `claude-sonnet-4-5-20250929`; undefined where there is none. The words of a
+ * family are bounded, since a name of nothing else takes quadratic time without.
+ */
 function versionOf(model: string): { readonly family: string; readonly version: number } | undefined {
   const [, family = "", major, minor = "0"] =
-    /claude-((?:[a-z]+-)*)(\d)(?:-(\d{1,2}))?(?!\d)/.exec(model) ?? [];
+    /claude-((?:[a-z]{1,32}-){0,4})(\d)(?:-(\d{1,2}))?(?!\d)/.exec(model) ?? [];
   if (major === undefined) return undefined;
   return { family: family.replace(/-$/, ""), version: Number(major) * 100 + Number(minor) };
 }

@@ -28,4 +28,10 @@ describe("a model's id tells", () => {
   ])("%s: %j", (model, expected) => {
     expect(of(model)).toEqual(expected);
   });
+
+  test("however long it is", () => {
+    for (const piece of ["claude-", "claude-a-", "a-"]) {
+      expect(of(piece.repeat(300_000 / piece.length))).toEqual(["prefill", "fine"]);
+    }
+  });
 });
