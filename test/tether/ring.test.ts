@@ -116,6 +116,26 @@ describe("FrameRing", () => {
     expect(numbersOf(ring.read())).toEqual([48, 49, 50, ...Array.from({ length: 51 }, (_, i) => 51 + i)]);
   });
 
+  test("a budget that the frames fill to the byte holds them all; with a byte less the oldest goes", () => {
+    const sizes = ["one", "two and", "three"].map((text) => naiveBytes(frameOf({ text }).payload));
+    const all = sizes.reduce((sum, bytes) => sum + bytes);
+    for (const [maxBytes, held] of [
+      [all, [1, 2, 3]],
+      [all - 1, [2, 3]],
+      [all - (sizes[0] as number), [2, 3]],
+      [all - (sizes[0] as number) - 1, [3]],
+    ] as const) {
+      const ring = new FrameRing({ maxBytes });
+      for (const text of ["one", "two and", "three"]) ring.append(frameOf({ text }));
+      expect(numbersOf(ring.read())).toEqual(held);
+      const restored = new FrameRing({
+        maxBytes,
+        frames: ["one", "two and", "three"].map((text, at) => ({ ...frameOf({ text }), seq: at + 1 })),
+      });
+      expect(numbersOf(restored.read())).toEqual(held);
+    }
+  });
+
   test("holds 1000 frames and 128 MiB unless told otherwise", () => {
     const ring = new FrameRing();
     for (let i = 0; i < 1500; i++) ring.append(frameOf());

@@ -1,7 +1,8 @@
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { openInbox, type Task } from "../../../../examples/support/telegram/inbox.js";
 
 function scratch(): string {
@@ -16,6 +17,13 @@ const task = (text: string, album?: string): Task => ({
   text,
   ...(album === undefined ? {} : { album }),
 });
+
+/** Whose methods all open files have. */
+async function fileMethods(dir: string): Promise<FileHandle> {
+  const directory = await open(dir);
+  await directory.close();
+  return Object.getPrototypeOf(directory) as FileHandle;
+}
 
 /** Generous: none takes a second where nothing else runs. */
 const timeout = 60_000;
@@ -35,6 +43,50 @@ describe("openInbox", { timeout }, () => {
     ]);
     expect([5, 6, 7, 2, 8].map((id) => second.has(id))).toEqual([true, true, true, true, false]);
     await second.close();
+  });
+
+  it("acknowledges an update, taken or done, only when its line is flushed to the disk", async () => {
+    const dir = scratch();
+    const inbox = await openInbox(dir);
+    const methods = await fileMethods(dir);
+    const flush = methods.datasync;
+    const told: string[] = [];
+    const spy = vi.spyOn(methods, "datasync").mockImplementation(async function (this: FileHandle) {
+      told.push(`flushing ${readFileSync(join(dir, "inbox.jsonl"), "utf8").trim().split("\n").at(-1)}`);
+      await flush.call(this);
+      // An answer that did not wait for the flush would come before it.
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      told.push("flushed");
+    });
+    try {
+      await inbox.take([{ updateId: 5 }]).then(() => told.push("taken"));
+      await inbox.done(5).then(() => told.push("done"));
+      spy.mockRejectedValueOnce(new Error("EIO"));
+      await expect(inbox.take([{ updateId: 6 }])).rejects.toThrow("EIO");
+    } finally {
+      spy.mockRestore();
+      await inbox.close();
+    }
+    const line = 'flushing {"updateId":5}';
+    expect(told).toEqual([line, "flushed", "taken", line, "flushed", "done"]);
+  });
+
+  it("writes the file anew with a flush of it, before it takes the name, and of the directory after", async () => {
+    const dir = scratch();
+    const methods = await fileMethods(dir);
+    const flush = methods.sync;
+    const told: string[] = [];
+    const spy = vi.spyOn(methods, "sync").mockImplementation(async function (this: FileHandle) {
+      const what = (await this.stat()).isDirectory() ? "directory" : "file";
+      told.push(`${what}: ${readdirSync(dir).join()}`);
+      await flush.call(this);
+    });
+    try {
+      await (await openInbox(dir)).close();
+    } finally {
+      spy.mockRestore();
+    }
+    expect(told).toEqual(["file: inbox.jsonl.new", "directory: inbox.jsonl"]);
   });
 
   it("is for nobody else on this machine", async () => {
