@@ -6,8 +6,12 @@ import {
   type TextBlock,
 } from "../content/index.js";
 import { SessileError } from "../errors/index.js";
+import { decodeBase64, decodeLooseBase64 } from "../internal/base64.js";
 import { encodeUtf8 } from "../internal/bytes.js";
 import { type IngestOptions, ingest } from "./ingest.js";
+
+/** Options of {@link externalizeImages}. */
+export type ExternalizeOptions = Pick<IngestOptions, "blobs" | "maxBytes" | "newId" | "signal" | "source">;
 
 /** What moving the images of a message out of it came to. */
 export interface ExternalizedMessage<M extends Message = Message> {
@@ -44,44 +48,73 @@ export interface ExternalizedMessage<M extends Message = Message> {
  */
 export async function externalizeImages<M extends Message>(
   message: M,
-  options: Pick<IngestOptions, "blobs" | "maxBytes" | "newId" | "signal">,
+  options: ExternalizeOptions,
 ): Promise<ExternalizedMessage<M>> {
   const bytesBefore = jsonBytes(message);
-  const untouched = { message, resources: [], bytesBefore, bytesAfter: bytesBefore, kept: [] };
+  const { message: slim, resources, kept } = await moveImages(message, options);
+  return {
+    message: slim,
+    resources,
+    bytesBefore,
+    bytesAfter: slim === message ? bytesBefore : jsonBytes(slim),
+    kept: kept.map(({ block, error }) => ({ block, code: error.code })),
+  };
+}
+
+/** Why an image stays in its message. */
+export interface KeptImage {
+  /** Index among the message's blocks. */
+  readonly block: number;
+  readonly error: SessileError<"INVALID_MESSAGE"> | SessileError<"BLOB_TOO_LARGE">;
+}
+
+/** {@link externalizeImages} without the sizes. */
+export async function moveImages<M extends Message>(
+  message: M,
+  options: ExternalizeOptions,
+): Promise<{
+  readonly message: M;
+  readonly resources: readonly Resource[];
+  readonly kept: readonly KeptImage[];
+}> {
   const resources: Resource[] = [];
-  const kept: ExternalizedMessage["kept"][number][] = [];
+  const kept: KeptImage[] = [];
   const content: (TextBlock | ImageBlock)[] = [];
   for (const [block, piece] of shownBlocks(message).entries()) {
     if (piece?.type !== "image") {
       content.push(piece);
       continue;
     }
-    if (!hasImages(message)) {
-      kept.push({ block, code: "INVALID_MESSAGE" });
-      continue;
-    }
     try {
       // Other fields that were logged with it are no claims of an attachment.
-      const { type, data, mimeType } = piece;
-      const resource = await ingest(
-        { type, data, mimeType },
-        { ...options, source: "import", mismatch: "file" },
-      );
+      const bytes = hasImages(message) ? decoded(piece.data) : undefined;
+      if (bytes === undefined) throw notMovable(block);
+      const { mimeType: mediaType } = piece;
+      const resource = await ingest({ bytes, mediaType }, { source: "import", ...options, mismatch: "file" });
       resources.push(resource);
       content.push({ type: "text", text: describeResource(resource), resource });
     } catch (error) {
-      const code = keepable.find((code) => SessileError.is(error, code));
-      if (code === undefined) throw error;
-      kept.push({ block, code });
+      if (!SessileError.is(error, "INVALID_MESSAGE") && !SessileError.is(error, "BLOB_TOO_LARGE"))
+        throw error;
+      kept.push({ block, error });
       content.push(piece);
     }
   }
-  if (resources.length === 0) return { ...untouched, kept };
-  const slim = { ...message, content } as M;
-  return { message: slim, resources, bytesBefore, bytesAfter: jsonBytes(slim), kept };
+  return { message: resources.length === 0 ? message : ({ ...message, content } as M), resources, kept };
 }
 
-const keepable = ["INVALID_MESSAGE", "BLOB_TOO_LARGE"] as const;
+/** A foreign log may have anything for the data. */
+function decoded(data: unknown): Uint8Array | undefined {
+  return typeof data === "string" ? (decodeBase64(data) ?? decodeLooseBase64(data)) : undefined;
+}
+
+function notMovable(block: number): SessileError<"INVALID_MESSAGE"> {
+  const path = `content[${block}].data`;
+  const expected = "base64 in a message that can have images";
+  return new SessileError("INVALID_MESSAGE", `${path}: expected ${expected}`, {
+    details: { path, expected },
+  });
+}
 
 /** Whether messages of this role can have images. */
 function hasImages({ role }: Message): boolean {

@@ -1,8 +1,7 @@
-import type { ImageBlock, Message, TextBlock, UserMessage } from "../content/index.js";
+import type { ImageBlock, Message, Resource, TextBlock, UserMessage } from "../content/index.js";
 import { encodeUtf8 } from "../internal/bytes.js";
 import { isRecord } from "../internal/shape.js";
-import { externalizeImages } from "./externalize.js";
-import type { IngestOptions } from "./ingest.js";
+import { type ExternalizeOptions, type KeptImage, moveImages } from "./externalize.js";
 
 /** What an {@link ImageExternalizer} has done so far. */
 export interface ExternalizerReport {
@@ -42,30 +41,46 @@ export interface ImageExternalizer {
  * console.log(`${report.images} images: ${report.bytesBefore} bytes were, ${report.bytesAfter} are`);
  * ```
  */
-export function imageExternalizer(
-  options: Pick<IngestOptions, "blobs" | "maxBytes" | "newId" | "signal">,
-): ImageExternalizer {
+export function imageExternalizer(options: ExternalizeOptions): ImageExternalizer {
   const kept: ExternalizerReport["kept"][number][] = [];
   const report = { entries: 0, images: 0, bytesBefore: 0, bytesAfter: 0, kept };
   return {
     report,
     async rewrite<E extends { readonly type: string; readonly id: string }>(entry: E): Promise<E> {
       const bytes = jsonBytes(entry);
-      const holder = holderOf(entry);
       report.entries++;
       report.bytesBefore += bytes;
-      if (holder === undefined) {
-        report.bytesAfter += bytes;
-        return entry;
-      }
-      const moved = await externalizeImages(holder.message, options);
-      for (const { block, code } of moved.kept) kept.push({ entryId: entry.id, block, code });
+      const moved = await externalizeEntry(entry, options);
+      for (const { block, error } of moved.kept) kept.push({ entryId: entry.id, block, code: error.code });
       report.images += moved.resources.length;
-      const slim = moved.message === holder.message ? entry : (holder.with(moved.message) as E);
-      report.bytesAfter += slim === entry ? bytes : jsonBytes(slim);
-      return slim;
+      report.bytesAfter += moved.entry === entry ? bytes : jsonBytes(moved.entry);
+      return moved.entry;
     },
   };
+}
+
+/** What moving the images of an entry out of it came to. */
+export interface ExternalizedEntry<E> {
+  /** The entry with a resource in the place of each image that was moved; the very same where none was. */
+  readonly entry: E;
+  /** What was stored, in order. */
+  readonly resources: readonly Resource[];
+  /** Images that stay inline, and why. */
+  readonly kept: readonly KeptImage[];
+}
+
+/**
+ * {@link externalizeImages} for an entry or a draft: a message, a custom message, or an edit of either. A session that
+ * has `blobs` does this to what is appended.
+ */
+export async function externalizeEntry<E extends { readonly type: string }>(
+  entry: E,
+  options: ExternalizeOptions,
+): Promise<ExternalizedEntry<E>> {
+  const holder = holderOf(entry);
+  if (holder === undefined) return { entry, resources: [], kept: [] };
+  const { message, resources, kept } = await moveImages(holder.message, options);
+  return { entry: message === holder.message ? entry : (holder.with(message) as E), resources, kept };
 }
 
 interface Holder {

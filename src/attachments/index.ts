@@ -10,8 +10,19 @@ export {
   type DecidedAttachment,
   decideAttachments,
 } from "./decide.js";
-export { type ExternalizedMessage, externalizeImages } from "./externalize.js";
-export { type ExternalizerReport, type ImageExternalizer, imageExternalizer } from "./externalizer.js";
+export {
+  type ExternalizedMessage,
+  type ExternalizeOptions,
+  externalizeImages,
+  type KeptImage,
+} from "./externalize.js";
+export {
+  type ExternalizedEntry,
+  type ExternalizerReport,
+  externalizeEntry,
+  type ImageExternalizer,
+  imageExternalizer,
+} from "./externalizer.js";
 export type { ReadFile } from "./gather.js";
 export { grantResources } from "./grants.js";
 export type { MismatchPolicy } from "./identify.js";

@@ -11,6 +11,11 @@ export interface ErrorDetails {
   DUPLICATE_ID: { readonly entryId: string };
   /** No entry of this session has the id. */
   ENTRY_NOT_FOUND: { readonly entryId: string };
+  /**
+   * A draft has media inline as base64, and they cannot go to a blob store. `path` names the block in the drafts, `bytes`
+   * is what the entry's base64 comes to with it.
+   */
+  INLINE_BYTES: { readonly path: string; readonly bytes: number; readonly maxBytes: number };
   /** An encoded line is longer than the store takes. */
   LINE_TOO_LONG: { readonly bytes: number; readonly maxBytes: number };
   /**

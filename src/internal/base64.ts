@@ -51,6 +51,16 @@ export function decodeBase64(text: string): Uint8Array | undefined {
   return native === undefined ? decodePortably(text) : decodeByNode(native, text, length);
 }
 
+/** {@link decodeBase64}, also of text with line breaks, without padding or in the URL alphabet, as other writers have it. */
+export function decodeLooseBase64(text: string): Uint8Array | undefined {
+  const digits = text
+    .replace(/[\t\n\f\r ]+/g, "")
+    .replaceAll("-", "+")
+    .replaceAll("_", "/")
+    .replace(/={1,2}$/, "");
+  return decodeBase64(digits.padEnd(Math.ceil(digits.length / 4) * 4, "="));
+}
+
 type EngineDecoder = (
   text: string,
   options: { readonly alphabet: "base64"; readonly lastChunkHandling: "strict" },

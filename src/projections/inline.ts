@@ -1,7 +1,7 @@
 import { resourcesIn } from "../attachments/index.js";
 import { digest } from "../blobs/index.js";
 import type { Context, ContextMessage, ImageBlock, StoredResource, TextBlock } from "../content/index.js";
-import { decodeBase64 } from "../internal/base64.js";
+import { decodeBase64, decodeLooseBase64 } from "../internal/base64.js";
 import { essenceOf } from "../internal/media-types.js";
 import { sniff } from "../media/index.js";
 
@@ -65,18 +65,11 @@ function idsIn(context: Pick<Context, "items" | "views">): (id: string) => boole
   return (id) => ids.has(id);
 }
 
-/** Other writers break lines, leave out padding, or use the URL alphabet; the bytes are the same. */
 function readInline({ data, mimeType }: ImageBlock): InlineImage {
   const declared = declaredImage(mimeType);
   const strict = decodeBase64(data);
   if (strict !== undefined) return { bytes: strict, base64: data, declared };
-  const digits = data
-    .replace(/[\t\n\f\r ]+/g, "")
-    .replaceAll("-", "+")
-    .replaceAll("_", "/")
-    .replace(/={1,2}$/, "");
-  const bytes = decodeBase64(digits.padEnd(Math.ceil(digits.length / 4) * 4, "="));
-  return { bytes, base64: undefined, declared };
+  return { bytes: decodeLooseBase64(data), base64: undefined, declared };
 }
 
 function resourceFor(

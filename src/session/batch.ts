@@ -16,11 +16,14 @@ export type Revise = (info: SessionInfoFields) => SessionInfoPatch;
 
 /** One append that waits for its turn. */
 export interface Request {
-  readonly drafts: readonly EntryDraft[];
+  /** Without the images that they had inline, once these are stored. */
+  drafts: readonly EntryDraft[];
   /** One for each draft; undefined where an entry with the draft's id is there already. */
   readonly entries: (SessionEntry | undefined)[];
   /** The lines of `entries`. */
-  readonly lines: readonly (Uint8Array | undefined)[];
+  readonly lines: (Uint8Array | undefined)[];
+  /** Resolves when the images of the drafts are stored; undefined where there are none. */
+  preparing: Promise<void> | undefined;
   readonly rebase: boolean;
   /** Makes a session_info's patch from what is in force when it is written. */
   readonly revise: Revise | undefined;
@@ -54,12 +57,13 @@ export function checkAppend(drafts: readonly EntryDraft[], options: AppendOption
 
 /**
  * Takes the requests at the front that can go in one batch: those that deal with a conflict in the same way. One that
- * writes an entry again goes alone, since it may turn out to be another entry, and then fails.
+ * writes an entry again goes alone, since it may turn out to be another entry, and then fails; and so does one whose
+ * images may not be stored yet.
  */
 export function takeGroup(waiting: Request[]): readonly Request[] {
   const [first] = waiting;
   if (first === undefined || waiting.length === 1) return waiting.splice(0);
-  const alone = (request: Request) => request.entries.includes(undefined);
+  const alone = ({ preparing, entries }: Request) => preparing !== undefined || entries.includes(undefined);
   const end = alone(first)
     ? 1
     : waiting.findIndex((request) => request.rebase !== first.rebase || alone(request));

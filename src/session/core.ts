@@ -10,6 +10,7 @@ import { formatVersion, type SessionEntry, type SessionHeader, type UnknownEntry
 import { Events, type SessionEventMap } from "./events.js";
 import { infoOf, type SessionInfo } from "./info.js";
 import { eachLine } from "./log-lines.js";
+import type { RecordingOptions } from "./recording.js";
 import { noRow } from "./tree/rows.js";
 import { treeRows } from "./tree/tree.js";
 
@@ -22,6 +23,7 @@ export interface SessionSettings {
   readonly maxDepth: number;
   readonly maxLineBytes: number;
   readonly checksum: boolean;
+  readonly recording: RecordingOptions;
 }
 
 /** What came since the last look. */

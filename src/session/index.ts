@@ -40,6 +40,7 @@ export type { SessionInfo } from "./info.js";
 export { sessionMark } from "./mark.js";
 export { memorySessionStore } from "./memory.js";
 export { evaluatePermission, type PermissionRule } from "./permissions.js";
+export type { RecordingOptions } from "./recording.js";
 export { type SessionStoreOptions, sessionStore } from "./store.js";
 export { type EntryNode, SessionTree, type TreeStep } from "./tree/tree.js";
 export {

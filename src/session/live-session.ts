@@ -277,7 +277,7 @@ export class LiveSession implements Session {
   }
 
   /** What a copy is made of: the log, and how far it was read. */
-  get source(): Pick<SessionCore, "log" | "position" | "endsOpen"> {
+  get source(): Pick<SessionCore, "log" | "position" | "endsOpen" | "settings"> {
     return this.#core;
   }
 

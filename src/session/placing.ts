@@ -1,8 +1,10 @@
+import { copyJsonObject } from "../internal/copy-json.js";
 import { encodeLine } from "./batch.js";
 import { checkEntry } from "./codec/encode.js";
 import type { SessionCore } from "./core.js";
 import { checkDraft, entryOf } from "./draft.js";
 import type { EntryDraft, SessionEntry } from "./entries.js";
+import { assertInline, hasInline, withoutInline } from "./recording.js";
 
 /** Drafts at the places that they take if all goes well. */
 export interface Placed {
@@ -12,6 +14,8 @@ export interface Placed {
   readonly lines: (Uint8Array | undefined)[];
   /** What comes next follows it. */
   readonly tip: string | null;
+  /** Images have to go to the blob store before the lines of their entries are made. */
+  readonly inline: boolean;
 }
 
 /** Makes entries of drafts: an id, a parent, a time, and the line. */
@@ -28,33 +32,70 @@ export class Placing {
 
   /**
    * Places drafts one after the other behind `tip`. Throws on the first that cannot be written, here and not when it is
-   * written, so that it fails alone.
+   * written, so that it fails alone. Staging cannot wait for a blob store.
    */
-  place(drafts: readonly EntryDraft[], tip: string | null): Placed {
+  place(drafts: readonly EntryDraft[], tip: string | null, staging = false): Placed {
     const { settings, reader } = this.#core;
+    const { recording } = settings;
+    const stores = recording.blobs !== undefined;
     const batch = drafts.length > 1 ? new Set<string>() : undefined;
     const known = (id: string) => reader.tree.has(id) || this.#waiting.has(id) || batch?.has(id) === true;
     const timestamp = this.#timestamp();
     const entries: (SessionEntry | undefined)[] = [];
     let next = tip;
+    let inline = false;
     for (let at = 0; at < drafts.length; at++) {
       const draft = drafts[at] as EntryDraft;
       checkDraft(draft, at, known);
       if (draft.id !== undefined && known(draft.id)) {
         next = draft.id;
         entries.push(undefined);
+        inline ||= stores && hasInline(draft);
         continue;
       }
       const id = draft.id ?? this.#newId(known);
       const entry = entryOf(draft, { id, parentId: next, timestamp }, reader.info);
       checkEntry(entry, settings.maxDepth);
+      if (hasInline(entry)) {
+        if (!stores || staging) assertInline(entry, at, recording, stores ? 0 : undefined);
+        else inline = true;
+      }
       batch?.add(id);
       next = entry.type === "leaf" ? entry.targetId : id;
       entries.push(entry);
     }
     const lines: (Uint8Array | undefined)[] = [];
-    for (const entry of entries) lines.push(entry && this.encode(entry));
-    return { entries, lines, tip: next };
+    for (const entry of entries) {
+      const waits = inline && entry !== undefined && hasInline(entry);
+      lines.push(waits ? undefined : entry && this.encode(entry));
+    }
+    return { entries, lines, tip: next, inline };
+  }
+
+  /** Puts the images of placed drafts into the blob store, and completes the entries and their lines. */
+  async externalize(
+    placed: Pick<Placed, "entries" | "lines"> & { drafts: readonly EntryDraft[] },
+    signal?: AbortSignal,
+  ): Promise<void> {
+    const { settings, reader } = this.#core;
+    const { entries, lines } = placed;
+    // The caller's own objects may change while the blob store works.
+    const drafts = placed.drafts.map((draft) =>
+      hasInline(draft) ? (copyJsonObject(draft) as unknown as EntryDraft) : draft,
+    );
+    placed.drafts = drafts;
+    for (const [at, draft] of drafts.entries()) {
+      if (!hasInline(draft)) continue;
+      const entry = entries[at];
+      const id = entry?.id ?? (draft.id as string);
+      const moved = await withoutInline(draft, { id, at }, settings.recording, signal);
+      drafts[at] = moved;
+      if (entry === undefined) continue;
+      const { parentId, timestamp } = entry;
+      const complete = entryOf(moved, { id, parentId, timestamp }, reader.info);
+      entries[at] = complete;
+      lines[at] = this.encode(complete);
+    }
   }
 
   /** The line of an entry. Throws LINE_TOO_LONG. */

@@ -13,6 +13,7 @@ import { Events } from "./events.js";
 import { firstText, fits, parseCursor, summaryOf } from "./listing.js";
 import { LiveSession } from "./live-session.js";
 import { forkTitle } from "./names.js";
+import { type RecordingOptions, recordingFrom } from "./recording.js";
 import type {
   ForkOptions,
   Session,
@@ -23,8 +24,8 @@ import type {
 } from "./types.js";
 import { unopenable } from "./unopenable.js";
 
-/** Options of every store. */
-export interface SessionStoreOptions {
+/** Options of every store. How appends are recorded can be said for one session too, when it is made or opened. */
+export interface SessionStoreOptions extends RecordingOptions {
   /** Milliseconds since 1970. Default `Date.now`. */
   readonly now?: () => number;
   /** A new id for a session, given the time. Default a UUID of version 7. */
@@ -63,6 +64,13 @@ export async function openLog(
   }
 }
 
+interface CreateCoreOptions extends RecordingOptions {
+  readonly cwd: string;
+  readonly id?: string | undefined;
+  readonly partition?: string | undefined;
+  readonly parentSession?: string | undefined;
+}
+
 class BackedStore implements SessionStore {
   readonly #backend: SessionBackend;
   readonly #settings: SessionSettings;
@@ -80,33 +88,37 @@ class BackedStore implements SessionStore {
       maxDepth: integerOption("maxDepth", options.maxDepth, defaultLimits.maxDepth, 8),
       maxLineBytes: integerOption("maxLineBytes", options.maxLineBytes, defaultLimits.maxLineBytes, 1024),
       checksum: options.checksum ?? true,
+      recording: recordingFrom(options),
     };
   }
 
-  async create(options: {
-    readonly cwd: string;
-    readonly id?: string;
-    readonly partition?: string;
-    readonly parentSession?: string;
-  }): Promise<Session> {
+  async create(
+    options: {
+      readonly cwd: string;
+      readonly id?: string;
+      readonly partition?: string;
+      readonly parentSession?: string;
+    } & RecordingOptions,
+  ): Promise<Session> {
     return this.#create({ ...options, cwd: stringArgument("cwd", options.cwd) });
   }
 
   async open(
     id: string,
-    options: { readonly mode?: "read" | "write"; readonly partition?: string } = {},
+    options: { readonly mode?: "read" | "write"; readonly partition?: string } & RecordingOptions = {},
   ): Promise<LiveSession> {
     stringArgument("id", id);
     const { mode = "read" } = options;
     if (mode !== "read" && mode !== "write")
       throw new TypeError(`mode: expected "read" or "write", got ${String(mode)}`);
     const partition = partitionOf(options.partition);
+    const settings = this.#settingsFor(options);
     const log = await this.#backend.open(id, { partition, mode });
     if (log === undefined) {
       throw new SessileError("SESSION_NOT_FOUND", `there is no session ${id}`, { details: { id } });
     }
     try {
-      return await this.openLog(log, mode, partition);
+      return await this.openLog(log, mode, partition, settings);
     } catch (error) {
       await log.close();
       throw error;
@@ -114,8 +126,13 @@ class BackedStore implements SessionStore {
   }
 
   /** A session on a log that is there. */
-  async openLog(log: SessionLog, mode: "read" | "write", partition: string): Promise<LiveSession> {
-    let core = new SessionCore(log, this.#settings, mode);
+  async openLog(
+    log: SessionLog,
+    mode: "read" | "write",
+    partition: string,
+    settings = this.#settings,
+  ): Promise<LiveSession> {
+    let core = new SessionCore(log, settings, mode);
     await core.load();
     const path = log.location ?? "";
     const { header, lines } = core.reader;
@@ -124,7 +141,7 @@ class BackedStore implements SessionStore {
       // Only now: what is no session, or a newer version's, is left as it is.
       const tail = (await log.prepare?.())?.savedTail;
       if (tail !== undefined || core.endsOpen) {
-        core = new SessionCore(log, this.#settings, mode);
+        core = new SessionCore(log, settings, mode);
         await core.load();
       }
       if (tail !== undefined) {
@@ -222,25 +239,22 @@ class BackedStore implements SessionStore {
     return this.#events.on(event, listener as (payload: unknown) => void);
   }
 
-  async #create(options: {
-    readonly cwd: string;
-    readonly id?: string | undefined;
-    readonly partition?: string | undefined;
-    readonly parentSession?: string | undefined;
-  }): Promise<LiveSession> {
+  #settingsFor(options: RecordingOptions): SessionSettings {
+    return { ...this.#settings, recording: recordingFrom(options, this.#settings.recording) };
+  }
+
+  async #create(options: CreateCoreOptions): Promise<LiveSession> {
     const { core, partition } = await this.#createCore(options);
     return this.#live(core, partition);
   }
 
-  async #createCore(options: {
-    readonly cwd: string;
-    readonly id?: string | undefined;
-    readonly partition?: string | undefined;
-    readonly parentSession?: string | undefined;
-  }): Promise<{ readonly core: SessionCore; readonly partition: string }> {
+  async #createCore(
+    options: CreateCoreOptions,
+  ): Promise<{ readonly core: SessionCore; readonly partition: string }> {
     const now = this.#settings.now();
     const id = nameArgument("id", options.id ?? this.#newSessionId(now));
     const partition = partitionOf(options.partition);
+    const settings = this.#settingsFor(options);
     const header: SessionHeader = {
       type: "session",
       version: formatVersion,
@@ -256,7 +270,7 @@ class BackedStore implements SessionStore {
       cwd: header.cwd,
       timestamp: header.timestamp,
     });
-    const core = new SessionCore(log, this.#settings, "write", header);
+    const core = new SessionCore(log, settings, "write", header);
     core.position = position;
     return { core, partition };
   }
@@ -286,14 +300,15 @@ class BackedStore implements SessionStore {
   ): Promise<Session> {
     const { lines, labels, leafId: last } = await pathLines(source, leafId);
     const labelLines = linesOfLabels(labels, last, source.tree.path(leafId), this.#settings);
-    return this.#copy(source, [...lines, ...labelLines], { ...options, partition });
+    const { recording } = source.source.settings;
+    return this.#copy(source, [...lines, ...labelLines], { ...options, ...recording, partition });
   }
 
   /** A new session with these lines, copied in bytes where that can be, opened from its store so that what it says is what was written. */
   async #copy(
     source: LiveSession,
     lines: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
-    options: { readonly cwd?: string; readonly id?: string; readonly partition?: string },
+    options: { readonly cwd?: string; readonly id?: string; readonly partition?: string } & RecordingOptions,
     info?: SessionInfoFields,
     inBytes?: (log: SessionLog, first: Uint8Array) => Promise<boolean>,
   ): Promise<Session> {
@@ -303,6 +318,7 @@ class BackedStore implements SessionStore {
       id: options.id,
       partition: options.partition,
       parentSession: source.location ?? source.id,
+      ...recordingFrom(options),
     });
     const { log } = core;
     try {
@@ -316,7 +332,8 @@ class BackedStore implements SessionStore {
       await log.close();
     }
     this.#events.emit("created", { id: core.header.id });
-    const session = await this.open(core.header.id, { mode: "write", partition });
+    const { recording } = core.settings;
+    const session = await this.open(core.header.id, { ...recording, mode: "write", partition });
     if (info !== undefined) await session.updateInfo(info);
     return session;
   }

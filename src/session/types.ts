@@ -11,6 +11,7 @@ import type {
 import type { EphemeralEvent, SessionEventMap, SessionEventName } from "./events.js";
 import type { SessionInfo } from "./info.js";
 import type { PermissionRule } from "./permissions.js";
+import type { RecordingOptions } from "./recording.js";
 import type { EntryNode, SessionTree } from "./tree/tree.js";
 import type { ToolCallState, TurnContext } from "./turn.js";
 
@@ -223,14 +224,16 @@ export interface SessionStore {
    *
    * @throws SessileError SESSION_EXISTS; TypeError for an id or a partition that is no name
    */
-  create(options: {
-    /** The project's directory. */
-    readonly cwd: string;
-    /** Default a UUID of version 7. Letters, digits, dots, underscores and hyphens, no dot or hyphen at the ends. */
-    readonly id?: string;
-    readonly partition?: string;
-    readonly parentSession?: string;
-  }): Promise<Session>;
+  create(
+    options: {
+      /** The project's directory. */
+      readonly cwd: string;
+      /** Default a UUID of version 7. Letters, digits, dots, underscores and hyphens, no dot or hyphen at the ends. */
+      readonly id?: string;
+      readonly partition?: string;
+      readonly parentSession?: string;
+    } & RecordingOptions,
+  ): Promise<Session>;
   /**
    * Opens a session, for reading unless asked otherwise. Never fails for a lock.
    *
@@ -238,7 +241,7 @@ export interface SessionStore {
    */
   open(
     id: string,
-    options?: { readonly mode?: "read" | "write"; readonly partition?: string },
+    options?: { readonly mode?: "read" | "write"; readonly partition?: string } & RecordingOptions,
   ): Promise<Session>;
   /** Sessions that fit, newest first. Stop iterating to stop reading. */
   list(query?: SessionQuery): AsyncIterable<SessionSummary>;

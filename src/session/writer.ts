@@ -20,6 +20,7 @@ import type { SessionCore } from "./core.js";
 import { namesAny } from "./draft.js";
 import type { EntryDraft, SessionEntry } from "./entries.js";
 import { Placing } from "./placing.js";
+import { truncated } from "./recording.js";
 import { noRow } from "./tree/rows.js";
 import { treeRows } from "./tree/tree.js";
 import type { AppendOptions } from "./types.js";
@@ -91,17 +92,20 @@ export class Writer {
     this.#assertWritable();
     const { signal, after } = options;
     const rebase = options.conflict === "rebase";
-    const { entries, lines, tip } = this.#placing.place(drafts, this.#tipNow());
+    const recorded = truncated(drafts, this.#core.settings.recording);
+    const placed = this.#placing.place(recorded, this.#tipNow());
+    const { entries, lines, tip } = placed;
     const again = entries[0] === undefined ? this.#core.reader.tree.node(drafts[0]?.id ?? "") : undefined;
     if (after !== undefined) assertFollows(after, again === undefined ? this.#tipNow() : again.parentId);
     this.#tip = tip;
     for (const entry of entries) if (entry !== undefined) this.#waitingIds.add(entry.id);
     const { moves, reader } = this.#core;
     const { size } = reader.tree;
-    this.#waiting.push({
-      drafts,
+    const request: Request = {
+      drafts: recorded,
       entries,
       lines,
+      preparing: undefined,
       rebase,
       revise,
       moves,
@@ -110,7 +114,13 @@ export class Writer {
       signal,
       resolve,
       reject,
-    });
+    };
+    if (placed.inline) {
+      request.preparing = this.#placing.externalize(request, signal);
+      // It is heard when its turn comes.
+      request.preparing.catch(() => undefined);
+    }
+    this.#waiting.push(request);
     this.#draining ??= this.#drain();
   }
 
@@ -130,7 +140,8 @@ export class Writer {
       });
     }
     const core = this.#core;
-    const placed = this.#placing.place(drafts, this.#tipNow());
+    const recorded = truncated(drafts, core.settings.recording);
+    const placed = this.#placing.place(recorded, this.#tipNow(), true);
     this.#tip = placed.tip;
     const entries: SessionEntry[] = [];
     placed.entries.forEach((entry, at) => {
@@ -157,6 +168,7 @@ export class Writer {
       this.#withdrawAborted();
       const group = takeGroup(this.#waiting);
       if (group.length === 0) continue;
+      if (group[0]?.preparing !== undefined && !(await this.#prepared(group[0]))) continue;
       const turn = this.#core.takeTurn();
       if (turn !== undefined) await turn;
       try {
@@ -174,6 +186,18 @@ export class Writer {
       }
     }
     this.#draining = undefined;
+  }
+
+  /** Waits for the images of a request to be stored, and fails it where they cannot be. */
+  async #prepared(request: Request): Promise<boolean> {
+    try {
+      await request.preparing;
+      request.signal?.throwIfAborted();
+      return true;
+    } catch (error) {
+      this.#fail([request], error);
+      return false;
+    }
   }
 
   #withdrawAborted(): void {

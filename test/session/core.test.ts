@@ -11,6 +11,7 @@ const settings: SessionSettings = {
   newEntryId: () => "ffffffff",
   maxDepth: 256,
   maxLineBytes: 1 << 20,
+  recording: {},
   checksum: true,
 };
 const time = "2026-01-02T03:04:05.678Z";
