@@ -3,7 +3,7 @@ import { integerArgument, integerOption } from "../internal/arguments.js";
 import type { Session, SessionEntry, SessionTree } from "../session/index.js";
 import { closed, closingText } from "./closing.js";
 import { everCovered } from "./covered.js";
-import { defaultDelayMs, type Generate, type RetryOptions, summarizePart, type Tally } from "./generate.js";
+import { type Generate, type RetryOptions, spacing, summarizePart, type Tally } from "./generate.js";
 import { isInitialContext, isModelSwitch } from "./initial-context.js";
 import { type FileToolTable, fileLedger, ledgerDetails } from "./ledger/index.js";
 import { isContextOverflow } from "./overflow.js";
@@ -82,7 +82,7 @@ export async function summarizeBranch(
       generate: options.generate,
       signal,
       attempts,
-      delayMs: options.retry?.delayMs ?? defaultDelayMs,
+      ...spacing(options.retry),
       isOverflow: options.isOverflow ?? isContextOverflow,
       window,
       ...(focus === undefined ? {} : { focus }),

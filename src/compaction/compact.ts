@@ -3,7 +3,7 @@ import { estimateMessageTokens } from "../estimate/index.js";
 import { integerOption } from "../internal/arguments.js";
 import { untilAborted } from "./abort.js";
 import type { CompactionPlan } from "./compaction-plan.js";
-import { defaultDelayMs, type Generation } from "./generate.js";
+import { type Generation, spacing } from "./generate.js";
 import { irreducible } from "./irreducible.js";
 import { makeSummary } from "./make-summary.js";
 import type {
@@ -61,7 +61,7 @@ export async function compact(
         generate: options.generate,
         signal,
         attempts,
-        delayMs: options.retry?.delayMs ?? defaultDelayMs,
+        ...spacing(options.retry),
         isOverflow: options.isOverflow ?? isContextOverflow,
         window: generateWindow,
         ...(options.focus === undefined ? {} : { focus: options.focus }),

@@ -42,6 +42,8 @@ export interface RetryOptions {
   readonly attempts?: number;
   /** Milliseconds to wait after an attempt failed, the first being 1. By default 1 s, 2 s, 4 s and so on, at most 30 s. */
   readonly delayMs?: (attempt: number, error: unknown) => number;
+  /** Waits for `ms`, and throws the signal's reason as soon as that aborts. By default a timer. */
+  readonly sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
 /** What all texts of one compaction have in common. */
@@ -50,6 +52,7 @@ export interface Generation {
   readonly signal: AbortSignal;
   readonly attempts: number;
   readonly delayMs: (attempt: number, error: unknown) => number;
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
   readonly isOverflow: (error: unknown) => boolean;
   /** What the asked model takes, in tokens. */
   readonly window: number;
@@ -70,6 +73,11 @@ export interface Tally {
   leftOut: number;
   usage: Usage | undefined;
   model: Generated["model"];
+}
+
+/** How attempts are spaced. */
+export function spacing(retry: RetryOptions = {}): Pick<Generation, "delayMs" | "sleep"> {
+  return { delayMs: retry.delayMs ?? defaultDelayMs, sleep: retry.sleep ?? pause };
 }
 
 /** How long to wait by default. */
@@ -231,7 +239,7 @@ async function ask(
   generation: Generation,
   maxTokens: number,
 ): Promise<string | undefined> {
-  const { generate, signal, attempts, delayMs, isOverflow, emptySummary, tally } = generation;
+  const { generate, signal, attempts, delayMs, sleep, isOverflow, emptySummary, tally } = generation;
   for (let attempt = 1; ; attempt++) {
     signal.throwIfAborted();
     let cause: unknown;
@@ -251,7 +259,7 @@ async function ask(
     }
     if (attempt >= attempts) throw failed(generation, reason, cause);
     const ms = delayMs(attempt, cause);
-    if (ms > 0) await pause(ms, signal);
+    if (ms > 0) await untilAborted(sleep(ms, signal), signal);
   }
 }
 

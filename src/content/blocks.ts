@@ -10,7 +10,10 @@ export interface TextBlock {
   readonly textSignature?: string;
 }
 
-/** An image inline as base64. Accepted on load, since other writers use it; our own calls never write it. */
+/**
+ * An image inline as base64. Accepted on load, since other writers use it. A session that it is appended to stores it in its
+ * `blobs`, or refuses it over 1 KiB.
+ */
 export interface ImageBlock {
   readonly type: "image";
   /** Base64 as RFC 4648 section 4, without a data URL prefix. */

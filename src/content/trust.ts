@@ -15,7 +15,8 @@ export interface AsUserMessageOptions {
 /**
  * A user message from JSON that came from outside, such as a request's body: known fields only, in fresh objects.
  * Unless the source is trusted, resource descriptors are dropped, since whoever can name a blob could read it, while the
- * descriptor's text stays; and so is the name, since who is speaking is not for the request to say.
+ * descriptor's text stays; and so is the name, since who is speaking is not for the request to say. Inline images stay: a
+ * session with `blobs` stores them when the message is appended, and one without refuses them over 1 KiB.
  *
  * @throws SessileError INVALID_MESSAGE with the path of the first wrong place.
  * @example

@@ -32,7 +32,7 @@ async function inDirectory<T>(act: (dir: string) => Promise<T>): Promise<T> {
 
 test("a copy of a session has its images in the store, every other line as it was, and a report", async () => {
   await inDirectory(async (dir) => {
-    const sessions = fileSessionStore({ dir, durability: "os" });
+    const sessions = fileSessionStore({ dir, durability: "os", inline: "allow" });
     const session = await sessions.create({ cwd: "/work" });
     const user = { role: "user", content: [text, image(large(1))], timestamp: 1 } as const;
     const [asked] = await session.append([{ type: "message", message: user }]);

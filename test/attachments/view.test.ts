@@ -128,6 +128,33 @@ describe("a view in a session", () => {
   });
 });
 
+describe("a view of what is no image", () => {
+  test.each([
+    ["application/pdf", "file"],
+    ["text/plain", "file"],
+    ["application/json", "file"],
+    ["image/webp", "image"],
+  ] as const)("brings %s back for one turn", async (mediaType, kind) => {
+    const paper = image(7, { kind, mediaType });
+    const viewing = await viewResource(paper.resourceId, [paper], { blobs });
+    expect(viewing).toMatchObject({ ok: true, resource: paper, parts: [paper] });
+    const session = await memorySessionStore().create({ cwd: "/work" });
+    await session.appendMessage(userMessage("read", paper));
+    await session.appendMessage(reply);
+    await session.appendMessage(userMessage("what was on page two?"));
+    await session.append([resourceView(paper.resourceId)]);
+    const sent = async () => {
+      const context = await session.context();
+      const { attachments } = await planAttachments(context, { target: "t", blobs });
+      return attachments.map(({ decision, reason }) => `${decision} ${reason}`);
+    };
+    expect(await sent()).toEqual(["full viewed"]);
+    await session.appendMessage(reply);
+    await session.appendMessage(userMessage("thanks"));
+    expect(await sent()).toEqual(["describe earlierTurn"]);
+  });
+});
+
 describe("observationsIn", () => {
   test("has what each branch saw, and a fork its own", async () => {
     const sessions = memorySessionStore();

@@ -1,7 +1,7 @@
-import { type CompactOptions, compact } from "sessile/compaction";
+import { type CompactOptions, compact, summarizeBranch } from "sessile/compaction";
 import type { Message } from "sessile/content";
 import type { EphemeralEvent, Session } from "sessile/session";
-import { describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import {
   attachment,
   compactNow,
@@ -21,6 +21,8 @@ import {
 const long = "x".repeat(400);
 const talk: readonly Message[] = [user(long), told(long, ["1"]), gave("1", long), user("now this")];
 const down = new Error("the service is down");
+
+const few = { strategy: keepLast(1), window: 1000, estimate: lengthOf, generateWindow: 100_000 };
 
 /** What was written so far, by id. */
 const written = (session: Session) => [...session.tree.walk()].map(({ node }) => node.id);
@@ -220,5 +222,86 @@ describe("nothing is written, and nothing is lost", () => {
         void heeded.abort();
       });
     await leavesNoTrace({ generate: heeds, signal: heeded.signal, retry: { attempts: 1 } }, reason);
+  });
+});
+
+describe("the waits between attempts", () => {
+  afterEach(() => vi.useRealTimers());
+
+  /** When each of the first attempts was made, in milliseconds since the first. */
+  async function timesOf(run: (generate: CompactOptions["generate"]) => Promise<unknown>, count: number) {
+    const times: number[] = [];
+    const ended = run(() => {
+      times.push(Date.now());
+      return Promise.reject(down);
+    }).catch((error: unknown) => error);
+    for (let steps = 0; steps < 400 && times.length < count; steps++) await vi.advanceTimersByTimeAsync(500);
+    return { times: times.map((time) => time - (times[0] ?? 0)), ended };
+  }
+  const byDefault = [0, 1000, 3000, 7000, 15_000, 31_000, 61_000, 91_000, 121_000, 151_000];
+
+  test("are 1 s, 2 s, 4 s and so on, at most 30 s, where none are given: in a compaction", async () => {
+    const session = await sessionOf(talk);
+    vi.useFakeTimers();
+    const { times, ended } = await timesOf(
+      (generate) => compact(session, { ...few, generate, retry: { attempts: 10 } }),
+      10,
+    );
+    expect(times).toEqual(byDefault);
+    expect(await ended).toMatchObject({ code: "SUMMARY_FAILED", details: { calls: 10 } });
+  });
+
+  test("and in the summary of a branch", async () => {
+    const session = await sessionOf(talk);
+    vi.useFakeTimers();
+    const { times, ended } = await timesOf(
+      (generate) => summarizeBranch(session, null, { generate, window: 100_000 }),
+      3,
+    );
+    expect(times).toEqual(byDefault.slice(0, 3));
+    expect(await ended).toMatchObject({ code: "SUMMARY_FAILED", details: { calls: 3 } });
+  });
+
+  test("end at once when the signal aborts, and leave no timer", async () => {
+    const session = await sessionOf(talk);
+    vi.useFakeTimers();
+    const stop = new AbortController();
+    const { times, ended } = await timesOf(
+      (generate) => compact(session, { ...few, generate, signal: stop.signal }),
+      1,
+    );
+    const { size } = session.tree;
+    await vi.advanceTimersByTimeAsync(400);
+    stop.abort(new Error("enough"));
+    await vi.advanceTimersByTimeAsync(0);
+    expect(await ended).toMatchObject({ message: "enough" });
+    expect(times).toEqual([0]);
+    expect(vi.getTimerCount()).toBe(0);
+    expect(session.tree.size).toBe(size);
+  });
+
+  test("may be slept through in another way, which an abort ends all the same", async () => {
+    const slept: number[] = [];
+    const sleep = (ms: number) => Promise.resolve(slept.push(ms)).then(() => undefined);
+    const failing = compact(await sessionOf(talk), {
+      ...few,
+      generate: () => Promise.reject(down),
+      retry: { attempts: 4, sleep },
+    });
+    await expect(failing).rejects.toMatchObject({ code: "SUMMARY_FAILED" });
+    expect(slept).toEqual([1000, 2000, 4000]);
+    const stop = new AbortController();
+    const stuck = () => {
+      stop.abort(new Error("enough"));
+      return new Promise<void>(() => undefined);
+    };
+    await expect(
+      compact(await sessionOf(talk), {
+        ...few,
+        generate: () => Promise.reject(down),
+        retry: { sleep: stuck },
+        signal: stop.signal,
+      }),
+    ).rejects.toThrow("enough");
   });
 });

@@ -16,6 +16,7 @@ function generation(more: Partial<Generation> & Pick<Generation, "generate">): G
     signal: new AbortController().signal,
     attempts: 3,
     delayMs: () => 0,
+    sleep: () => Promise.resolve(),
     isOverflow: (error) => error === tooLong,
     window: 100_000,
     tally: { calls: 0, leftOut: 0, usage: undefined, model: undefined },

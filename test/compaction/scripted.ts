@@ -88,7 +88,7 @@ export function lengthOf(message: ContextMessage): number {
 
 /** A session of these messages, in memory. */
 export async function sessionOf(messages: readonly Message[], cwd = "/w"): Promise<Session> {
-  const session = await memorySessionStore().create({ cwd });
+  const session = await memorySessionStore({ inline: "allow" }).create({ cwd });
   if (messages.length > 0) await session.append(messages.map((message) => ({ type: "message", message })));
   return session;
 }

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { defaultOutputTokens, truncateText, truncateToolResult } from "sessile/compaction";
-import { type TextBlock, type ToolResultMessage, toolResult } from "sessile/content";
+import { type TextBlock, type ToolResultMessage, toolResult, userMessage } from "sessile/content";
+import { memorySessionStore } from "sessile/session";
 import { describe, expect, test } from "vitest";
 import { imageBlock, textBlock } from "../arbitraries/messages.js";
 
@@ -131,5 +132,29 @@ describe("truncateToolResult", () => {
     });
     expect(content[1]).toBe(image);
     expect(content[2]).toEqual({ type: "text", text: expect.stringMatching(/^o+$/) });
+  });
+});
+
+describe("truncateToolResult as the policy of a store", () => {
+  test("holds what is recorded to 10,000 tokens, and a second append is the same entry", async () => {
+    const sessions = memorySessionStore({ truncate: truncateToolResult });
+    const session = await sessions.create({ cwd: "/p" });
+    const draft = {
+      type: "message",
+      id: "r1",
+      message: toolResult({ id: "c1", name: "bash" }, "a line of output\n".repeat(20_000)),
+    } as const;
+    const [entry] = await session.append([draft]);
+    const stored = JSON.parse(new TextDecoder().decode(await session.raw("r1"))).message.content[0].text;
+    expect(tokensOf(stored)).toBeLessThanOrEqual(defaultOutputTokens);
+    expect(tokensOf(stored)).toBeGreaterThan(defaultOutputTokens / 2);
+    expect(stored).toMatch(note);
+    const { items } = await session.context();
+    expect(items[0]?.message).toMatchObject({ content: [{ text: stored }] });
+    expect(await session.append([draft])).toEqual([entry]);
+    await session.appendMessage(userMessage("a line of output\n".repeat(20_000)));
+    expect((await session.context()).items[1]?.message).toMatchObject({
+      content: "a line of output\n".repeat(20_000),
+    });
   });
 });
