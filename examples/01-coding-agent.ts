@@ -273,10 +273,11 @@ async function killMidTurn(dir: string) {
 }
 
 function placesIn(dir: string) {
+  const blobs = fileBlobStore({ dir: join(dir, "blobs") });
   return {
     workspace: join(dir, "workspace"),
-    sessions: fileSessionStore({ dir: join(dir, "sessions") }),
-    blobs: fileBlobStore({ dir: join(dir, "blobs") }),
+    sessions: fileSessionStore({ dir: join(dir, "sessions"), blobs }),
+    blobs,
   };
 }
 

@@ -262,7 +262,7 @@ async function moveOut(image: Uint8Array): Promise<void> {
       { type: "image", data, mimeType: "image/png" },
     ],
   });
-  await using fat = await sessions.create({ cwd: "/work" });
+  await using fat = await sessions.create({ cwd: "/work", inline: "allow" });
   await fat.appendMessage(message);
   const { rewrite, report } = imageExternalizer({ blobs });
   await using slim = await sessions.fork(fat.id, { rewrite });

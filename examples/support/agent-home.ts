@@ -18,9 +18,10 @@ export interface AgentHome {
  */
 export function agentHome(dir: string): AgentHome {
   const sessions = join(dir, "sessions");
+  const blobs = fileBlobStore({ dir: sessions, layout: "flat" });
   return {
-    sessions: fileSessionStore({ dir: sessions }),
-    blobs: fileBlobStore({ dir: sessions, layout: "flat" }),
+    sessions: fileSessionStore({ dir: sessions, blobs }),
+    blobs,
     workspace: join(dir, "workspace"),
   };
 }
