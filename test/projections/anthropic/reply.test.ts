@@ -100,7 +100,7 @@ describe("readAnthropicReply", () => {
     ["tool_use", "toolUse"],
     ["refusal", "error"],
     ["a reason of next year", "stop"],
-    [null, undefined],
+    [null, "aborted"],
   ])("%s is %s", (reason, expected) => {
     const stop_reason = reason as Anthropic.StopReason;
     expect(read({ content: [], stop_reason }).stopReason).toBe(expected);
