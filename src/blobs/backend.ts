@@ -58,6 +58,11 @@ export interface TrashedBlob {
   readonly size: number;
   /** Milliseconds since 1970 by the backend's clock. */
   readonly trashedAt: number;
+  /**
+   * When it was last put or touched before that, by the same clock. A put may have renewed it just before a collection
+   * moved it and was killed: its lease holds in the trash too.
+   */
+  readonly touchedAt: number;
 }
 
 /** Where collected blobs wait before they are deleted for good. */
@@ -71,8 +76,11 @@ export interface BlobTrash {
   list(options?: { readonly signal?: AbortSignal }): AsyncIterable<TrashedBlob>;
   /** Takes a blob back into the store, touched. False where it is not in the trash. */
   restore(ref: BlobRef): Promise<boolean>;
-  /** Deletes a blob from the trash. False where it was not in it. */
-  delete(ref: BlobRef): Promise<boolean>;
+  /**
+   * Deletes a blob from the trash; with `seen` only the one that was seen there, since another collection may have brought
+   * it back in. False if it was not deleted.
+   */
+  delete(ref: BlobRef, seen?: TrashedBlob): Promise<boolean>;
 }
 
 /** What was left by writers that ended in the middle. */

@@ -26,7 +26,10 @@ export interface CollectOptions {
    * a blob to be in its log. Minimum 0, default 14 days.
    */
   readonly graceMs?: number;
-  /** How long a blob then stays in the trash, from where it comes back when it is asked for. Minimum 0, default `graceMs`. */
+  /**
+   * How long a blob then stays in the trash, from where it comes back when it is asked for. The grace holds there too.
+   * Minimum 0, default `graceMs`.
+   */
   readonly trashMs?: number;
   /** Changes nothing, and reports what would be. Default false. */
   readonly dryRun?: boolean;
@@ -61,7 +64,7 @@ export interface CollectionReport {
   readonly restored: BlobTally;
   /** Deleted from the trash for good. */
   readonly deleted: BlobTally;
-  /** Left in the trash. */
+  /** Left in the trash, for its time there or for the rest of its grace. */
   readonly waiting: BlobTally;
   /** What writers left that ended in the middle: removed. */
   readonly leftovers: BlobLeftovers;
@@ -116,14 +119,15 @@ export async function collectGarbage(
   };
 
   // The trash first: what is put into it below begins its time there.
-  for await (const { ref, size, trashedAt } of backend.trash.list(each)) {
+  for await (const seen of backend.trash.list(each)) {
+    const { ref, size, trashedAt, touchedAt } = seen;
     look(ref);
     if (marked.has(ref)) {
       if (dryRun) kept.add(size);
       if (dryRun || (await backend.trash.restore(ref))) restored.add(size);
-    } else if (trashedAt >= now - trashMs) {
+    } else if (trashedAt >= now - trashMs || touchedAt >= now - graceMs) {
       waiting.add(size);
-    } else if (dryRun || (await backend.trash.delete(ref))) {
+    } else if (dryRun || (await backend.trash.delete(ref, seen))) {
       deleted.add(size);
     }
   }

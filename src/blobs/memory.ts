@@ -42,7 +42,7 @@ export function memoryBlobBackend(now: () => number = Date.now): BlobBackend {
 
 function onePartition(now: () => number, partition: (name: string) => BlobBackend): BlobBackend {
   const stored = new Map<BlobRef, Kept>();
-  const trashed = new Map<BlobRef, Kept>();
+  const trashed = new Map<BlobRef, Kept & { readonly touchedAt: number }>();
 
   const statOf = (ref: BlobRef): BlobStat | undefined => {
     const kept = stored.get(ref);
@@ -54,27 +54,28 @@ function onePartition(now: () => number, partition: (name: string) => BlobBacken
     stored.set(ref, { bytes, at: Math.max(now(), before + 0.001) });
     return statOf(ref) as BlobStat;
   };
-  const move = (ref: BlobRef, from: Map<BlobRef, Kept>, to: Map<BlobRef, Kept>): boolean => {
-    const kept = from.get(ref);
-    if (kept === undefined) return false;
-    to.set(ref, { bytes: kept.bytes, at: now() });
-    return from.delete(ref);
-  };
   const trash: BlobTrash = {
     async take({ ref, touchedAt }) {
-      return stored.get(ref)?.at === touchedAt && move(ref, stored, trashed);
+      const kept = stored.get(ref);
+      if (kept?.at !== touchedAt) return false;
+      trashed.set(ref, { bytes: kept.bytes, at: now(), touchedAt });
+      return stored.delete(ref);
     },
     async *list() {
-      for (const [ref, { bytes, at }] of [...trashed]) {
-        yield { ref, size: bytes.length, trashedAt: at } satisfies TrashedBlob;
+      for (const [ref, { bytes, at, touchedAt }] of [...trashed]) {
+        yield { ref, size: bytes.length, trashedAt: at, touchedAt } satisfies TrashedBlob;
       }
     },
     async restore(ref) {
+      const kept = trashed.get(ref);
       // What was put again since is at least as good.
-      return stored.has(ref) ? trashed.delete(ref) : move(ref, trashed, stored);
-    },
-    async delete(ref) {
+      if (kept !== undefined && !stored.has(ref)) stored.set(ref, { bytes: kept.bytes, at: now() });
       return trashed.delete(ref);
+    },
+    async delete(ref, seen) {
+      const kept = trashed.get(ref);
+      const isSeen = kept?.at === seen?.trashedAt && kept?.touchedAt === seen?.touchedAt;
+      return (seen === undefined || isSeen) && trashed.delete(ref);
     },
   };
 

@@ -36,6 +36,16 @@ function logOf(refs: Set<BlobRef>): AsyncIterable<BlobMark> {
   })();
 }
 
+const killed = new Error("killed");
+
+/** The scheduler of a process that is killed when it has made so many calls. */
+function mortal(scheduler: fc.Scheduler, calls: number): Pick<fc.Scheduler, "schedule"> {
+  let made = 0;
+  return {
+    schedule: (task, label) => (made++ < calls ? scheduler.schedule(task, label) : Promise.reject(killed)),
+  };
+}
+
 describe("a collection while others write and read", () => {
   const place = fc.constantFrom("store", "trash", "nowhere" as const);
 
@@ -67,6 +77,35 @@ describe("a collection while others write and read", () => {
         },
       ),
       { numRuns: 500 },
+    );
+  });
+
+  test("never takes what a put has acknowledged, though collections are killed and keep no trash", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.scheduler(),
+        fc.array(fc.integer({ min: 0, max: 12 }), { minLength: 1, maxLength: 2 }),
+        fc.integer({ min: 1, max: graceMs }),
+        async (scheduler, lives, later) => {
+          const clock = { now: 0 };
+          const sound = await withOldBlob("store", clock);
+          const marks = () => logOf(new Set());
+          const collectors = lives.map((calls) =>
+            collectGarbage(blobStore(scheduledBackend(sound, mortal(scheduler, calls))), {
+              marks: marks(),
+              graceMs,
+              trashMs: 0,
+            }).catch((error: unknown) => expect(error).toBe(killed)),
+          );
+          const put = blobStore(scheduledBackend(sound, scheduler)).put(bytes);
+          await scheduler.waitFor(Promise.all([put, ...collectors]));
+          // Its entry is not in the log yet.
+          clock.now += later;
+          await collectGarbage(blobStore(sound), { marks: marks(), graceMs, trashMs: 0 });
+          expect(await blobStore(sound).get(ref)).toEqual(bytes);
+        },
+      ),
+      { numRuns: 1000 },
     );
   });
 
@@ -154,6 +193,24 @@ describe("collectGarbage", () => {
           expect(report.missing).toEqual([]);
         },
       ),
+    );
+  });
+
+  test("deletes from the trash what has been there for longer than the time, to the millisecond", async () => {
+    const marks: BlobMark[] = [{ root: "log", refs: [], complete: true }];
+    await fc.assert(
+      fc.asyncProperty(fc.nat({ max: 1000 }), fc.nat({ max: 1000 }), async (trashMs, ageMs) => {
+        const clock = { now: old };
+        const store = blobStore(memoryBlobBackend(() => clock.now));
+        await store.put(bytes);
+        clock.now = present;
+        expect((await collectGarbage(store, { marks, graceMs })).trashed.count).toBe(1);
+        for (const age of [trashMs, ageMs, trashMs + 1]) {
+          clock.now = present + age;
+          const report = await collectGarbage(store, { marks, graceMs, trashMs, dryRun: true });
+          expect([report.waiting.count, report.deleted.count]).toEqual(age <= trashMs ? [1, 0] : [0, 1]);
+        }
+      }),
     );
   });
 

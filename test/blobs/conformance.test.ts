@@ -355,6 +355,19 @@ const mistakes: Readonly<
       })),
     found: ["what was touched since it was seen stays"],
   },
+  "forgets the lease of what it trashes": {
+    backend: () =>
+      brokenTrash((sound) => ({
+        async *list(options) {
+          for await (const blob of sound.list(options)) yield { ...blob, touchedAt: 0 };
+        },
+      })),
+    found: ["the grace holds in the trash too"],
+  },
+  "deletes from the trash what it did not see": {
+    backend: () => brokenTrash((sound) => ({ delete: (ref) => sound.delete(ref) })),
+    found: ["what came into the trash since it was seen there stays"],
+  },
   "restores without a new lease": {
     backend: () =>
       broken((sound) => {

@@ -2,7 +2,7 @@ import type fc from "fast-check";
 import type { BlobBackend, BlobTrash } from "../../src/blobs/backend.js";
 
 /** A backend whose every call waits for its turn, so that calls of several users come in any order. */
-export function scheduledBackend(sound: BlobBackend, scheduler: fc.Scheduler): BlobBackend {
+export function scheduledBackend(sound: BlobBackend, scheduler: Pick<fc.Scheduler, "schedule">): BlobBackend {
   const turn = <T>(what: string, act: () => Promise<T>): Promise<T> =>
     scheduler.schedule(Promise.resolve(), what).then(act);
   async function* turns<T>(what: string, source: AsyncIterable<T>): AsyncGenerator<T, void> {
@@ -29,7 +29,7 @@ export function scheduledBackend(sound: BlobBackend, scheduler: fc.Scheduler): B
     },
     list: () => turns("list trash", sound.trash.list()),
     restore: (ref) => turn("restore", () => sound.trash.restore(ref)),
-    delete: (ref) => turn("delete from trash", () => sound.trash.delete(ref)),
+    delete: (ref, seen) => turn("delete from trash", () => sound.trash.delete(ref, seen)),
   };
   return {
     write: (ref, bytes, hints) => turn("write", () => sound.write(ref, bytes, hints)),

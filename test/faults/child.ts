@@ -1,4 +1,7 @@
+import { existsSync } from "node:fs";
 import { collectGarbage } from "../../src/blobs/index.js";
+import { nodeBlobDisk } from "../../src/blobs/node/disk.js";
+import { fileBlobStoreOn } from "../../src/blobs/node/file-store.js";
 import { fileBlobStore } from "../../src/blobs/node/index.js";
 import { userMessage } from "../../src/content/index.js";
 import { SessileError } from "../../src/errors/index.js";
@@ -101,6 +104,22 @@ const roles: Readonly<Record<string, (...args: string[]) => Promise<void>>> = {
       taken.deleted += report.deleted.count;
     }
     say(JSON.stringify(taken));
+  },
+  /** Collects: says that it is about to move a blob into the trash, waits for a file, moves the blob, and is killed. */
+  async collectAndDie(dir = "", graceMs = "0", go = "") {
+    const disk = nodeBlobDisk();
+    const mortal = {
+      ...disk,
+      rename(from: string, to: string) {
+        say("moving");
+        while (!existsSync(go));
+        disk.rename(from, to);
+        process.kill(process.pid, "SIGKILL");
+        for (;;);
+      },
+    };
+    const marks = [{ root: "nothing", refs: [], complete: true }];
+    await collectGarbage(fileBlobStoreOn(mortal, { dir }), { marks, graceMs: Number(graceMs), trashMs: 0 });
   },
 };
 

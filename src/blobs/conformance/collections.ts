@@ -97,6 +97,36 @@ export const collectionCases = [
     equal(seen && (await trash.take(seen)), false, "whether it was taken twice");
   }),
 
+  blobCase("the grace holds in the trash too", async ({ open }) => {
+    const store = await open();
+    // As a collection leaves it that ends after its move: a put renewed the lease in between.
+    equal(await store.backend.trash.take(await store.put(noise(10))), true, "whether it was taken");
+    const collectAfter = async (days: number) => {
+      const now = (await store.backend.now()) + days * dayMs;
+      return collectGarbage(store, { marks: [mark()], now: () => now, trashMs: 0 });
+    };
+    const early = await collectAfter(13);
+    equal([early.waiting.count, early.deleted.count], [1, 0], "waiting and deleted within the grace");
+    equal((await collectAfter(15)).deleted, { count: 1, bytes: 10 }, "deleted after it");
+  }),
+
+  blobCase("what came into the trash since it was seen there stays", async ({ open }) => {
+    const store = await open();
+    const { trash } = store.backend;
+    const { ref } = await store.put(noise(10));
+    await after(15, store);
+    const [seen] = await collect(trash.list());
+    await store.touch(ref);
+    equal(await trash.delete(ref, seen), false, "whether it was deleted, while it was in the store");
+    const touched = await store.touch(ref);
+    equal(touched && (await trash.take(touched)), true, "whether it was taken again");
+    equal(await trash.delete(ref, seen), false, "whether it was deleted as the one that was seen first");
+    sameBytes(await store.get(ref), noise(10), "the blob");
+    await after(15, store);
+    const [again] = await collect(trash.list());
+    equal(await trash.delete(ref, again), true, "whether it was deleted as the one that is there");
+  }),
+
   blobCase("a put after the collection looked is not swept", async ({ open }) => {
     const store = await open();
     const { ref, touchedAt } = await store.put(noise(10));

@@ -4,6 +4,7 @@ import { errnoOf, storageError } from "../../internal/storage-error.js";
 import type { BlobStat, BlobTrash, TrashedBlob } from "../backend.js";
 import { partsOf, refOf } from "../ref.js";
 import { placeNew, type StoreDirectory } from "./directory.js";
+import type { FileStat } from "./disk.js";
 import { pathsThere } from "./locate.js";
 import { placeBack } from "./quarantine.js";
 import { setTimeToNow } from "./renew.js";
@@ -35,8 +36,7 @@ export class FileTrash implements BlobTrash {
         const ref = this.#refOf(name);
         const stat = ref && disk.statAt(this.#directory.at("trash", name));
         if (ref === undefined || stat?.kind !== "file") continue;
-        // Moving a file changes the time of the one, on most file systems; the other is the lease that ran out.
-        yield { ref, size: stat.size, trashedAt: Math.max(stat.ctimeMs, stat.mtimeMs) };
+        yield { ref, size: stat.size, ...timesOf(stat) };
       }
     } catch (error) {
       throw storageError("list the trash of", this.#directory.path, error);
@@ -69,11 +69,14 @@ export class FileTrash implements BlobTrash {
     });
   }
 
-  delete(ref: BlobRef): Promise<boolean> {
+  delete(ref: BlobRef, seen?: TrashedBlob): Promise<boolean> {
     return this.#guard(async () => {
+      const { disk } = this.#directory;
       let deleted = false;
       for (const name of await this.#namesOf(ref)) {
-        if (this.#directory.disk.unlink(this.#directory.at("trash", nameInTrash(ref, name)))) deleted = true;
+        const path = this.#directory.at("trash", nameInTrash(ref, name));
+        if (seen !== undefined && !isSeen(disk.statAt(path), seen)) continue;
+        if (disk.unlink(path)) deleted = true;
       }
       if (deleted) await this.#directory.sync("trash");
       return deleted;
@@ -127,6 +130,17 @@ export function takeFile(directory: StoreDirectory, path: string, to: string, to
     if (errnoOf(error) !== "ENOENT") throw error; // whoever renewed it has brought it back already
   }
   return false;
+}
+
+/** Moving a file changes the first time, on most file systems; the second is its lease. */
+function timesOf({ ctimeMs, mtimeMs }: FileStat): Pick<TrashedBlob, "trashedAt" | "touchedAt"> {
+  return { trashedAt: Math.max(ctimeMs, mtimeMs), touchedAt: mtimeMs };
+}
+
+function isSeen(stat: FileStat | undefined, seen: TrashedBlob): boolean {
+  if (stat === undefined) return false;
+  const { trashedAt, touchedAt } = timesOf(stat);
+  return trashedAt === seen.trashedAt && touchedAt === seen.touchedAt;
 }
 
 function nameInTrash(ref: BlobRef, name: string): string {
