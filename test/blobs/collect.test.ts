@@ -214,6 +214,18 @@ describe("collectGarbage", () => {
     );
   });
 
+  test("keeps in the trash what was touched within the grace, to the millisecond", async () => {
+    const marks: BlobMark[] = [{ root: "log", refs: [], complete: true }];
+    const clock = { now: present };
+    const store = blobStore(memoryBlobBackend(() => clock.now));
+    expect(await store.backend.trash.take(await store.put(bytes))).toBe(true);
+    for (const late of [0, 1]) {
+      clock.now = present + graceMs + late;
+      const report = await collectGarbage(store, { marks, graceMs, trashMs: 0 });
+      expect([report.waiting.count, report.deleted.count]).toEqual([1 - late, late]);
+    }
+  });
+
   test("tells how far it has come, and ends with the signal's reason", async () => {
     const store = blobStore(memoryBlobBackend());
     for (let size = 0; size < 5; size++) await store.put(new Uint8Array(size));
