@@ -91,7 +91,12 @@ function referenceSource({ reference }: ReferencePart): ClaudeReference {
 const maxTitleLength = 200;
 
 function titleOf({ name }: { readonly name?: string }): { title?: string } {
-  const title = Array.from((name ?? "").toWellFormed().trim())
+  const title = Array.from(
+    (name ?? "")
+      .toWellFormed()
+      .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, " ")
+      .trim(),
+  )
     .slice(0, maxTitleLength)
     .join("");
   return title === "" ? {} : { title };

@@ -74,6 +74,7 @@ function resourceLink({ uri, name = "" }: LinkResource): ResourceLink | undefine
   const line = name
     .toWellFormed()
     .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, " ")
+    .replace(/[[\]]/g, "_")
     .trim();
   const shown = Array.from(line).slice(0, maxNameLength).join("");
   return { type: "resource_link", uri, name: shown === "" ? uri : shown };

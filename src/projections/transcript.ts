@@ -2,9 +2,10 @@ import type { CallPart, NeutralRequest, Part, ResultPart, ShownPart, Turn } from
 
 /** What targets say in words for which they have no form. Prompt caches live on these bytes, as on those of words.ts. */
 
-/** A call as a text: its tool, its id and its arguments. */
+/** A call as a text: its tool, its id and its arguments, on one line. */
 export function callText({ name, id, arguments: input }: CallPart): string {
-  return `[call of ${name}, ${id}]\n${JSON.stringify(input) ?? ""}`.trimEnd();
+  const json = (JSON.stringify(input) ?? "").replace(jsonLineBreaks, escapedUnit);
+  return `[call of ${inHeading(name)}, ${inHeading(id)}]\n${json}`.trimEnd();
 }
 
 /** What stands before the parts of a result. */
@@ -13,7 +14,40 @@ export function resultHeading({
   callId,
   isError,
 }: Pick<ResultPart, "name" | "callId" | "isError">): string {
-  return `[${isError ? "error" : "result"} of ${name}, ${callId}]`;
+  return `[${isError ? "error" : "result"} of ${inHeading(name)}, ${inHeading(callId)}]`;
+}
+
+/** What would end a heading or its line, and what nobody sees. */
+const unsafeInHeading = /[\\[\],\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
+
+/** A name or an id as part of a heading; different ones stay different. */
+function inHeading(name: string): string {
+  return name.replace(unsafeInHeading, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
+}
+
+/** Line breaks that `JSON.stringify` leaves as they are. */
+const jsonLineBreaks = /[\x7f-\x9f\u2028\u2029]/g;
+
+function escapedUnit(unit: string): string {
+  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}
+
+/** What no reader sees before a bracket. Line breaks are none of it, so that a search takes linear time. */
+const unseen = String.raw`[\t\x00-\x08\x0e-\x1b\x1f\x7f\p{Zs}\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]`;
+const headingWords = "user|assistant|system|tool|instructions|call|result|error|what follows";
+
+/** Where a line begins, by any convention, that reads like a heading, with or without backslashes before it. */
+const imitations = new RegExp(
+  String.raw`(?:^|(?<=[\v\f\x1c-\x1e\x85]))(${unseen}*\\*)(?=\[${unseen}{0,8}(?:${headingWords})\b)`,
+  "gimu",
+);
+
+/**
+ * A text that can stand below a heading: a backslash is put before each bracket that would make one of a line. Different texts
+ * stay different, since a line that has the backslash already gets another one.
+ */
+export function asContent(text: string): string {
+  return text.replace(imitations, "$1\\");
 }
 
 /** Before instructions, where there is no other place for them. */
@@ -34,12 +68,12 @@ export type TranscriptPiece =
 /**
  * A request for a target that takes only what a user says. Without headings what the user's turns show, for a request that is
  * the latest turn alone; with them a conversation, in which instructions, calls and results are words. What stands at the
- * beginning does not change when more is said.
+ * beginning does not change when more is said. No text, name or id in it can make a line that reads as a heading.
  */
 export function transcriptOf({ system, turns }: NeutralRequest, headed: boolean): readonly TranscriptPiece[] {
   if (!headed) return turns.flatMap((turn) => (turn.role === "user" ? turn.parts.map(shown) : []));
   const pieces: TranscriptPiece[] = [{ text: transcriptOpening }];
-  for (const part of system) pieces.push({ text: `${instructionsHeading}\n${part.text}`, part });
+  for (const part of system) pieces.push({ text: `${instructionsHeading}\n${asContent(part.text)}`, part });
   for (const turn of turns) for (const piece of told(turn)) pieces.push(piece);
   return pieces;
 }
@@ -52,7 +86,7 @@ function told(turn: Turn): readonly TranscriptPiece[] {
   }
   const pieces: TranscriptPiece[] = [];
   for (const part of turn.parts) {
-    if (part.type === "text") pieces.push({ text: `${heading}\n${part.text}`, part });
+    if (part.type === "text") pieces.push({ text: `${heading}\n${asContent(part.text)}`, part });
     if (part.type === "call") pieces.push({ text: callText(part), part });
   }
   return pieces;
@@ -67,9 +101,14 @@ function under(
   const [first, ...rest] = parts;
   if (first === undefined) return [];
   if (first.type === "text" && first.link === undefined) {
-    return [{ text: `${heading}\n${first.text}`, part: owner ?? first }, ...rest.map(shown)];
+    return [{ text: `${heading}\n${asContent(first.text)}`, part: owner ?? first }, ...rest.map(below)];
   }
-  return [{ text: heading, part: owner ?? first }, ...parts.map(shown)];
+  return [{ text: heading, part: owner ?? first }, ...parts.map(below)];
+}
+
+/** A part that stands below a heading. A link stays a part, for targets that can point to one. */
+function below(part: ShownPart): TranscriptPiece {
+  return part.type === "text" && part.link === undefined ? { text: asContent(part.text), part } : { part };
 }
 
 function shown(part: ShownPart): TranscriptPiece {

@@ -2,7 +2,7 @@ import { oneOfOption } from "../../internal/arguments.js";
 import { type LimitProfile, limitProfiles } from "../../limits/index.js";
 import { type ContentBlock, contentBlock, documentTypes, imageTypes } from "../content-blocks.js";
 import type { RenderTools, Target } from "../target.js";
-import { callText, instructionsHeading, resultHeading } from "../transcript.js";
+import { asContent, callText, instructionsHeading, resultHeading } from "../transcript.js";
 import type { NeutralRequest, ResultPart, SaidPart, ShownPart, TextPart } from "../turns.js";
 
 /** A message of an MCP prompt: one block of one side. */
@@ -68,20 +68,21 @@ function* messagesOf({ system, turns }: NeutralRequest, tools: RenderTools): Ite
 }
 
 function* saidByModel(part: SaidPart, tools: RenderTools): Iterable<McpPromptMessage> {
-  if (part.type === "text") yield said("assistant", part.text, part, tools);
+  if (part.type === "text") yield said("assistant", asContent(part.text), part, tools);
   if (part.type === "call") yield said("assistant", callText(part), part, tools);
 }
 
+/** Each message has the heading of its result, or stands right behind one that is nothing else: what has none is the user's. */
 function* resultMessages(result: ResultPart, tools: RenderTools): Iterable<McpPromptMessage> {
   const heading = resultHeading(result);
-  const [first, ...rest] = result.parts;
-  if (first?.type === "text" && first.link === undefined) {
-    yield said("user", withHeading(heading, first), result, tools);
-  } else {
-    yield said("user", heading, result, tools);
-    if (first !== undefined) yield shown(first, tools);
+  for (const part of result.parts) {
+    if (part.type === "text" && part.link === undefined) {
+      yield said("user", withHeading(heading, part), result, tools);
+    } else {
+      yield said("user", heading, result, tools);
+      yield shown(part, tools);
+    }
   }
-  for (const part of rest) yield shown(part, tools);
 }
 
 function said(
@@ -94,9 +95,11 @@ function said(
 }
 
 function shown(part: ShownPart, { mark }: RenderTools): McpPromptMessage {
-  return { role: "user", content: mark(contentBlock(part), part) };
+  const block = contentBlock(part);
+  const content = block.type === "text" ? { ...block, text: asContent(block.text) } : block;
+  return { role: "user", content: mark(content, part) };
 }
 
 function withHeading(heading: string, { text }: TextPart): string {
-  return `${heading}\n${text}`;
+  return `${heading}\n${asContent(text)}`;
 }

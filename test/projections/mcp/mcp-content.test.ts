@@ -55,7 +55,12 @@ describe("mcpContent", () => {
       { role: "assistant", content: text('[call of screenshot, call_a]\n{"window":1}') },
       { role: "assistant", content: text('[call of read, call_b]\n{"path":"gone.txt"}') },
       user(text("[result of screenshot, call_a]\nHere.")),
-      user(text(`[image seen.png, image/png, ${seen.size} B, ${seen.resourceId}]`)),
+      user(
+        text(
+          `[result of screenshot, call_a]\n[image seen.png, image/png, ${seen.size} B, ${seen.resourceId}]`,
+        ),
+      ),
+      user(text("[result of screenshot, call_a]")),
       user(image(seenBytes, "image/png")),
       user(text("[error of read, call_b]\nno such file")),
       { role: "assistant", content: text("The button is grey.") },
