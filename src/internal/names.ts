@@ -14,3 +14,8 @@ export function nameArgument(name: string, value: unknown): string {
     `${name}: expected at most 128 letters, digits, dots, underscores and hyphens with no dot or hyphen at the ends, got ${describe(value)}`,
   );
 }
+
+/** The directory of a partition. Upper case is spelt out: some file systems do not tell it from lower. */
+export function partitionFolder(name: string): string {
+  return `@${name.replace(/[A-Z]/g, (letter) => `!${letter.toLowerCase()}`)}`;
+}

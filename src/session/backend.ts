@@ -1,3 +1,5 @@
+import type { SessileError } from "../errors/index.js";
+
 /**
  * The port between a session and whatever keeps its lines. A backend stores lines and compares positions; it knows
  * nothing of entries, trees or contexts. It is right when it passes `sessionStoreConformance`.
@@ -125,6 +127,10 @@ export interface SessionLog {
 
 /** One session as {@link SessionBackend.list} finds it. The bytes hold only until the next one is asked for. */
 export interface StoredSession {
+  /**
+   * What orders it among sessions of the same time, and no two of those share: the id, or a name that begins with one. The
+   * list shows the id in the header.
+   */
   readonly id: string;
   /** Lines from the start: the header and at least the first entries. */
   readonly head: readonly Uint8Array[];
@@ -144,6 +150,8 @@ export interface StoredSessionQuery {
   readonly after?: { readonly modifiedAt: number; readonly id: string };
   /** A hint: sessions of another directory may be left out, and may be given. */
   readonly cwd?: string;
+  /** To be called for what is left out although a session may be there, with where it lies and why. */
+  readonly skipped?: (location: string, error: SessileError) => void;
   readonly signal?: AbortSignal;
 }
 
@@ -161,13 +169,24 @@ export interface SessionBackend {
     /** ISO 8601. */
     readonly timestamp: string;
   }): Promise<{ readonly log: SessionLog; readonly position: LogPosition }>;
-  /** The log of a session, or undefined. In read mode nothing is ever written. */
+  /**
+   * The log of the session with this id in its header, or undefined. In read mode nothing is ever written.
+   *
+   * @param options.location only the one that lies there; a backend without locations ignores it
+   */
   open(
     id: string,
-    options: { readonly partition: string; readonly mode: "read" | "write" },
+    options: {
+      readonly partition: string;
+      readonly mode: "read" | "write";
+      readonly location?: string | undefined;
+    },
   ): Promise<SessionLog | undefined>;
   /** Sessions by time of modification, newest first, then by id. */
   list(query: StoredSessionQuery): AsyncIterable<StoredSession>;
-  /** Whether there was one. */
-  delete(id: string, options: { readonly partition: string }): Promise<boolean>;
+  /** Whether there was one; see {@link SessionBackend.open} for `location`. */
+  delete(
+    id: string,
+    options: { readonly partition: string; readonly location?: string | undefined },
+  ): Promise<boolean>;
 }

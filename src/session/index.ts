@@ -56,6 +56,7 @@ export type {
   RewriteEntry,
   Session,
   SessionQuery,
+  SessionRef,
   SessionStore,
   SessionStoreEventMap,
   SessionSummary,

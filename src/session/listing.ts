@@ -7,6 +7,8 @@ import type { SessionEntry, SessionHeader, SessionInfoFields, UnknownEntry } fro
 import type { SessionQuery, SessionSummary } from "./types.js";
 
 const maxPreviewLength = 200;
+/** A header, or a first message, behind so many lines is not shown in a list. */
+export const maxHeadLines = 1000;
 
 /** A listed session from the lines at its two ends; undefined where there is no header among them. */
 export function summaryOf(stored: StoredSession): SessionSummary | undefined {
@@ -16,8 +18,7 @@ export function summaryOf(stored: StoredSession): SessionSummary | undefined {
   const info = lastInfo(stored.tail) ?? lastInfo(stored.head) ?? {};
   const { name, title, slug, archivedAt, stats } = info;
   return {
-    // By which it opens: a file that was copied or renamed has another than its header says.
-    id: stored.id,
+    id: header.id,
     cwd: header.cwd,
     ...defined({ name: name || undefined, title, slug, archivedAt, stats, firstMessage }),
     ...defined({ parentSession: header.parentSession, location: stored.location }),
@@ -44,7 +45,7 @@ export function printCursor(stored: Pick<StoredSession, "modifiedAt" | "id">): s
 
 /** The inverse of {@link printCursor}. Throws a TypeError for anything else. */
 export function parseCursor(cursor: string): { readonly modifiedAt: number; readonly id: string } {
-  const [, time, id] = /^(-?\d+(?:\.\d+)?)_(.+)$/.exec(cursor) ?? [];
+  const [, time, id] = /^(-?\d+(?:\.\d+)?)_(.+)$/s.exec(cursor) ?? [];
   if (time === undefined || id === undefined)
     throw new TypeError(`after: expected a cursor of a list, got ${cursor}`);
   return { modifiedAt: Number(time), id };
@@ -52,7 +53,8 @@ export function parseCursor(cursor: string): { readonly modifiedAt: number; read
 
 function headOf(lines: readonly Uint8Array[]): { header: SessionHeader; firstMessage?: string } | undefined {
   let header: SessionHeader | undefined;
-  for (const bytes of lines) {
+  for (const [at, bytes] of lines.entries()) {
+    if (at >= maxHeadLines) break;
     const decoded = decode(bytes, header === undefined ? undefined : versionOf(header));
     if (decoded.kind === "header") header ??= decoded.header;
     if (header === undefined || decoded.kind !== "entry") continue;

@@ -18,6 +18,7 @@ import type {
   ForkOptions,
   Session,
   SessionQuery,
+  SessionRef,
   SessionStore,
   SessionStoreEventMap,
   SessionSummary,
@@ -104,18 +105,19 @@ class BackedStore implements SessionStore {
   }
 
   async open(
-    id: string,
+    session: SessionRef,
     options: { readonly mode?: "read" | "write"; readonly partition?: string } & RecordingOptions = {},
   ): Promise<LiveSession> {
-    stringArgument("id", id);
+    const { id, location } = refArgument(session);
     const { mode = "read" } = options;
     if (mode !== "read" && mode !== "write")
       throw new TypeError(`mode: expected "read" or "write", got ${String(mode)}`);
     const partition = partitionOf(options.partition);
     const settings = this.#settingsFor(options);
-    const log = await this.#backend.open(id, { partition, mode });
+    const log = await this.#backend.open(id, { partition, mode, location });
     if (log === undefined) {
-      throw new SessileError("SESSION_NOT_FOUND", `there is no session ${id}`, { details: { id } });
+      const where = location === undefined ? "" : ` at ${location}`;
+      throw new SessileError("SESSION_NOT_FOUND", `there is no session ${id}${where}`, { details: { id } });
     }
     try {
       return await this.openLog(log, mode, partition, settings);
@@ -170,16 +172,21 @@ class BackedStore implements SessionStore {
       ...(query.after === undefined ? {} : { after: parseCursor(query.after) }),
       ...(cwd === undefined ? {} : { cwd }),
       ...(signal === undefined ? {} : { signal }),
+      skipped: (location, error) => this.#events.emit("skipped", { location, error }),
     });
     for await (const stored of found) {
       signal?.throwIfAborted();
       // The order is by time, so that nothing older can fit either.
       if (query.since !== undefined && stored.modifiedAt < query.since.getTime()) return;
       const summary = summaryOf(stored);
+      if (summary === undefined) {
+        const { id, location = id, head, size } = stored;
+        const error = unopenable(location, size === 0 ? 0 : Math.max(1, head.length));
+        this.#events.emit("skipped", { location, error });
+      }
       if (summary === undefined || !fits(summary, query)) continue;
-      const { id } = summary;
       const shown =
-        query.stats === true ? await counted(summary, () => this.open(id, { partition })) : summary;
+        query.stats === true ? await counted(summary, () => this.open(summary, { partition })) : summary;
       if (shown === undefined) continue;
       yield shown;
       if (++given >= limit) return;
@@ -191,10 +198,11 @@ class BackedStore implements SessionStore {
     return undefined;
   }
 
-  async fork(id: string, options: ForkOptions = {}): Promise<Session> {
-    const source = await this.open(id, { mode: "read", partition: partitionOf(options.partition) });
+  async fork(session: SessionRef, options: ForkOptions = {}): Promise<Session> {
+    const { upTo, rewrite, partition, toPartition = partition } = options;
+    partitionOf(toPartition, "toPartition");
+    const source = await this.open(session, { mode: "read", partition: partitionOf(partition) });
     try {
-      const { upTo, rewrite } = options;
       if (upTo !== undefined && !source.tree.has(upTo)) {
         throw new SessileError("ENTRY_NOT_FOUND", `no entry has the id ${JSON.stringify(upTo)}`, {
           details: { entryId: upTo },
@@ -202,7 +210,8 @@ class BackedStore implements SessionStore {
       }
       const lines = linesUpTo(source, upTo, rewrite);
       const info = await this.#forkInfo(source);
-      return await this.#copy(source, lines, options, info, async (log, first) =>
+      const to = { ...options, partition: toPartition };
+      return await this.#copy(source, lines, to, info, async (log, first) =>
         rewrite === undefined ? copyBytes(source, log, first, upTo) : false,
       );
     } finally {
@@ -210,25 +219,28 @@ class BackedStore implements SessionStore {
     }
   }
 
-  async delete(id: string, options: { readonly partition?: string } = {}): Promise<boolean> {
+  async delete(session: SessionRef, options: { readonly partition?: string } = {}): Promise<boolean> {
+    const { id, location } = refArgument(session);
     const partition = partitionOf(options.partition);
-    const deleted = await this.#backend.delete(id, { partition });
+    const deleted = await this.#backend.delete(id, { partition, location });
     if (!deleted) return false;
-    for (const core of this.#open.get(keyOf(partition, id)) ?? []) core.events.emit("deleted", { id });
+    for (const core of this.#open.get(keyOf(partition, id)) ?? []) {
+      if (location === undefined || core.log.location === location) core.events.emit("deleted", { id });
+    }
     this.#events.emit("deleted", { id });
     return true;
   }
 
   async archive(
-    id: string,
+    session: SessionRef,
     options: { readonly archived?: boolean; readonly partition?: string } = {},
   ): Promise<Session["info"]> {
-    const session = await this.open(id, { mode: "write", partition: partitionOf(options.partition) });
+    const opened = await this.open(session, { mode: "write", partition: partitionOf(options.partition) });
     try {
       const archivedAt = (options.archived ?? true) ? new Date(this.#settings.now()).toISOString() : null;
-      return await session.updateInfo({ archivedAt });
+      return await opened.updateInfo({ archivedAt });
     } finally {
-      await session.close();
+      await opened.close();
     }
   }
 
@@ -308,7 +320,11 @@ class BackedStore implements SessionStore {
   async #copy(
     source: LiveSession,
     lines: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
-    options: { readonly cwd?: string; readonly id?: string; readonly partition?: string } & RecordingOptions,
+    options: {
+      readonly cwd?: string | undefined;
+      readonly id?: string | undefined;
+      readonly partition?: string | undefined;
+    } & RecordingOptions,
     info?: SessionInfoFields,
     inBytes?: (log: SessionLog, first: Uint8Array) => Promise<boolean>,
   ): Promise<Session> {
@@ -333,7 +349,8 @@ class BackedStore implements SessionStore {
     }
     this.#events.emit("created", { id: core.header.id });
     const { recording } = core.settings;
-    const session = await this.open(core.header.id, { ...recording, mode: "write", partition });
+    const copy = { id: core.header.id, location: log.location };
+    const session = await this.open(copy, { ...recording, mode: "write", partition });
     if (info !== undefined) await session.updateInfo(info);
     return session;
   }
@@ -353,8 +370,16 @@ class BackedStore implements SessionStore {
   }
 }
 
-function partitionOf(partition: string | undefined): string {
-  return partition === undefined || partition === "" ? "" : nameArgument("partition", partition);
+function partitionOf(partition: string | undefined, name = "partition"): string {
+  return partition === undefined || partition === "" ? "" : nameArgument(name, partition);
+}
+
+function refArgument(session: SessionRef): { readonly id: string; readonly location: string | undefined } {
+  if (typeof session !== "object" || session === null)
+    return { id: stringArgument("id", session), location: undefined };
+  const { id, location } = session;
+  if (location !== undefined) stringArgument("location", location);
+  return { id: stringArgument("id", id), location };
 }
 
 function keyOf(partition: string, id: string): string {

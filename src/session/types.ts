@@ -1,4 +1,5 @@
 import type { Context, Message } from "../content/index.js";
+import type { SessileError } from "../errors/index.js";
 import type { Diagnostic } from "./diagnostics.js";
 import type {
   EntryDraft,
@@ -170,6 +171,12 @@ export interface SessionSummary {
   readonly stats?: SessionInfo["stats"];
 }
 
+/**
+ * Which session: its id, or what {@link SessionStore.list} or {@link SessionStore.open} gave of it. Where that has a
+ * `location`, it is the session that lies there, also if another has the same id, such as a copy of a file.
+ */
+export type SessionRef = string | { readonly id: string; readonly location?: string | undefined };
+
 /** What {@link SessionStore.list} looks for. Sessions come newest first, by time of modification. */
 export interface SessionQuery {
   /** Default the unnamed one. */
@@ -196,6 +203,11 @@ export interface SessionStoreEventMap {
   created: { readonly id: string };
   updated: { readonly id: string; readonly info: SessionInfo };
   deleted: { readonly id: string };
+  /**
+   * A list left this out, and a session may be there: it cannot be read, or has no header near its start. Whoever collects
+   * garbage by a list must not go on: what such a session names is not among the marks.
+   */
+  skipped: { readonly location: string; readonly error: SessileError };
 }
 
 /** What {@link SessionStore.fork} copies, and where to. */
@@ -205,7 +217,10 @@ export interface ForkOptions {
   /** Default: that of the session forked. */
   readonly cwd?: string;
   readonly id?: string;
+  /** Of the session forked. */
   readonly partition?: string;
+  /** Of the new session. Default: the same. */
+  readonly toPartition?: string;
   /**
    * Called with each entry that can be read, in the order of the file; gives what stands in its place, such as the entry
    * without the images that it has inline. Type, id, parent and timestamp stay. Where it gives the very same object the
@@ -240,10 +255,13 @@ export interface SessionStore {
    * @throws SessileError SESSION_NOT_FOUND, EMPTY, NO_HEADER, NOT_A_FILE
    */
   open(
-    id: string,
+    session: SessionRef,
     options?: { readonly mode?: "read" | "write"; readonly partition?: string } & RecordingOptions,
   ): Promise<Session>;
-  /** Sessions that fit, newest first. Stop iterating to stop reading. */
+  /**
+   * Sessions that fit, newest first. Stop iterating to stop reading. What cannot be read is left out, and is a `skipped`
+   * event of the store.
+   */
   list(query?: SessionQuery): AsyncIterable<SessionSummary>;
   /** The newest session that fits and is not archived. */
   latest(query?: Omit<SessionQuery, "limit" | "after">): Promise<SessionSummary | undefined>;
@@ -253,12 +271,12 @@ export interface SessionStore {
    *
    * @throws SessileError SESSION_NOT_FOUND, ENTRY_NOT_FOUND, SESSION_EXISTS; INVALID_ENTRY for what `rewrite` gives
    */
-  fork(id: string, options?: ForkOptions): Promise<Session>;
+  fork(session: SessionRef, options?: ForkOptions): Promise<Session>;
   /** Deletes a session. Whether there was one. */
-  delete(id: string, options?: { readonly partition?: string }): Promise<boolean>;
+  delete(session: SessionRef, options?: { readonly partition?: string }): Promise<boolean>;
   /** Marks a session as archived, or as active again. */
   archive(
-    id: string,
+    session: SessionRef,
     options?: { readonly archived?: boolean; readonly partition?: string },
   ): Promise<SessionInfo>;
   /** Calls the listener for each event; the function that it returns ends that. */

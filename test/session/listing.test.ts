@@ -57,8 +57,8 @@ describe("summaryOf", () => {
       info({ name: "new", title: "t" }),
     ];
     expect(summary(entries)).toEqual({
-      // That of the store, by which it opens.
-      id: "a",
+      // That of the header, whatever orders the list.
+      id: "one",
       cwd: "/work",
       parentSession: "zero",
       name: "new",
@@ -139,7 +139,7 @@ describe("summaryOf", () => {
             (item) => (typeof item === "string" ? item : sessionOf([item]).lines[1]) as string,
           );
           const listed = summaryOf(stored([JSON.stringify(header), ...lines], ends + 1));
-          expect(listed?.id).toBe("a");
+          expect(listed?.id).toBe("one");
         },
       ),
     );

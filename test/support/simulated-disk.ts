@@ -214,6 +214,11 @@ export class SimulatedDisk implements Disk {
     return node && statOf(node);
   }
 
+  /** There are no links. */
+  lstat(path: string): SimulatedStat | undefined {
+    return this.stat(path);
+  }
+
   async list(directory: string): Promise<readonly { readonly name: string; readonly kind: FileKind }[]> {
     await this.#gate;
     this.#fail("list", directory);

@@ -1,5 +1,6 @@
 import { dirname, join } from "node:path";
 import type { BlobRef } from "../../content/index.js";
+import { partitionFolder } from "../../internal/names.js";
 import { errnoOf, storageError } from "../../internal/storage-error.js";
 import type { BlobBackend, BlobHints, BlobLeftovers, BlobReading, BlobStat, BlobWriter } from "../backend.js";
 import { corruptError } from "../reading.js";
@@ -7,7 +8,7 @@ import { type Durability, StoreDirectory } from "./directory.js";
 import type { BlobDisk, FileStat } from "./disk.js";
 import { FileTrash } from "./file-trash.js";
 import { gate } from "./gate.js";
-import { type Layout, partitionDirectory } from "./layout.js";
+import type { Layout } from "./layout.js";
 import { removeLeftovers } from "./leftovers.js";
 import { listBlobs, pathsThere } from "./locate.js";
 import { NewFile } from "./new-file.js";
@@ -182,7 +183,7 @@ export class FileBlobBackend implements BlobBackend {
   }
 
   partition(name: string): FileBlobBackend {
-    const dir = join(this.#whole.#options.dir, partitionDirectory(name));
+    const dir = join(this.#whole.#options.dir, partitionFolder(name));
     return new FileBlobBackend({ ...this.#options, dir }, this.#whole);
   }
 

@@ -63,8 +63,3 @@ export function flat(algorithm: DigestAlgorithm): Layout {
     refAt: (_, name) => refOf(algorithm, /^([0-9a-f]{64})\.[A-Za-z0-9]{1,8}$/.exec(name)?.[1] ?? ""),
   };
 }
-
-/** The directory of a tenant. Upper case is spelt out, since some file systems do not tell it from lower. */
-export function partitionDirectory(name: string): string {
-  return `@${name.replace(/[A-Z]/g, (letter) => `!${letter.toLowerCase()}`)}`;
-}

@@ -1,6 +1,6 @@
-import { equal, rejects } from "../../internal/expect.js";
+import { equal, refuses, rejects } from "../../internal/expect.js";
 import type { Session } from "../types.js";
-import { conformanceCase, cwd, say, type Trial, textsInContext } from "./trial.js";
+import { collect, conformanceCase, cwd, say, type Trial, textsInContext } from "./trial.js";
 
 /** A session with two branches, a label on each, and the tip on the first. */
 async function branched(trial: Trial): Promise<Session> {
@@ -58,6 +58,64 @@ export const copyCases = [
     equal((await textsInContext(back)).at(-1), "only here", "last message of the fork read back");
     equal(back.diagnostics, [], "diagnostics");
   }),
+
+  conformanceCase(
+    "a fork goes from one partition to another, or stays where its source is",
+    async (trial) => {
+      const store = await trial.store();
+      const source = await trial.keep(store.create({ cwd, id: "source", partition: "tenant-a" }));
+      await source.append([say("start", "e0000001")]);
+      const from = { partition: "tenant-a" };
+      const moved = await trial.keep(store.fork("source", { ...from, toPartition: "tenant-b", id: "moved" }));
+      await haveSameLines(moved, source, ["e0000001"]);
+      await trial.keep(store.fork("source", { ...from, id: "stays" }));
+      await trial.keep(store.fork("source", { ...from, toPartition: "", id: "unnamed" }));
+      const ids = async (partition: string) => {
+        const rows = await collect((await trial.store()).list({ partition }));
+        return rows.map(({ id }) => id).sort();
+      };
+      equal(await ids("tenant-a"), ["source", "stays"], "ids where the source is");
+      equal(await ids("tenant-b"), ["moved"], "ids in the other partition");
+      equal(await ids(""), ["unnamed"], "ids in the unnamed partition");
+      await rejects(
+        () => trial.keep(store.fork("source", { toPartition: "tenant-a" })),
+        "SESSION_NOT_FOUND",
+        "fork of a session that is in the partition of the fork only",
+      );
+      await refuses(
+        () => trial.keep(store.fork("source", { ...from, toPartition: "no name" })),
+        "fork to a partition whose name is none",
+      );
+    },
+  ),
+
+  conformanceCase(
+    "a session is opened, forked, archived and deleted by what a list gave of it",
+    async (trial) => {
+      const source = await branched(trial);
+      const store = await trial.store();
+      const [row] = await collect(store.list());
+      if (row === undefined) throw new Error("nothing is listed");
+      equal((await trial.keep(store.open(row))).id, "source", "id of what was opened by a row");
+      equal((await trial.keep(store.open(source))).id, "source", "id of what was opened by a session");
+      await trial.keep(store.fork(row, { id: "fork" }));
+      equal((await store.archive(row)).time.archived !== undefined, true, "archived");
+      const stale = { ...row, id: "another" };
+      await rejects(
+        () => trial.keep(store.open(stale)),
+        "SESSION_NOT_FOUND",
+        "open of a row with another id",
+      );
+      equal(await store.delete(stale), false, "delete of a row with another id");
+      equal(await store.delete(row), true, "delete");
+      equal(await store.delete(row), false, "the second delete");
+      equal(
+        (await collect(store.list())).map(({ id }) => id),
+        ["fork"],
+        "ids after that",
+      );
+    },
+  ),
 
   conformanceCase("a fork keeps lines that this version does not know", async (trial) => {
     const { subject } = trial;

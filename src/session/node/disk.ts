@@ -15,6 +15,8 @@ export interface Disk {
   open(path: string, mode: "read" | "append" | "create"): DiskFile | undefined;
   /** undefined where there is nothing. */
   stat(path: string): FileStat | undefined;
+  /** The same of the path itself where that is a link. */
+  lstat(path: string): FileStat | undefined;
   /** Names and kinds in a directory, in no order; empty where it is absent. */
   list(directory: string): Promise<readonly { readonly name: string; readonly kind: FileKind }[]>;
   /** Makes a directory and those above it; gives the topmost that was not there, or undefined. */
@@ -82,6 +84,10 @@ export const nodeDisk: Disk = {
   },
   stat(path) {
     const stats = fs.statSync(path, { throwIfNoEntry: false });
+    return stats && statOf(stats);
+  },
+  lstat(path) {
+    const stats = fs.lstatSync(path, { throwIfNoEntry: false });
     return stats && statOf(stats);
   },
   async list(directory) {

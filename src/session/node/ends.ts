@@ -1,3 +1,4 @@
+import { maxHeadLines } from "../listing.js";
 import type { DiskFile } from "./disk.js";
 
 const headBytes = 16 * 1024;
@@ -34,12 +35,26 @@ export async function readEnds(file: DiskFile, size: number): Promise<Ends> {
  * @param block to be read into, made by {@link endsBlock}; used again from call to call, so that the lines hold no longer
  */
 export function readEndsNow(file: DiskFile, size: number, block: Uint8Array): Ends {
-  const steps = ends(size);
+  return runNow(file, ends(size), block);
+}
+
+/** The lines at the beginning, up to one that is wanted, and as many more as a block of the file has. */
+export function readHeadNow(
+  file: DiskFile,
+  size: number,
+  isWanted: (line: Uint8Array) => boolean,
+): readonly Uint8Array[] {
+  return runNow(file, headOf(size, undefined, isWanted));
+}
+
+function runNow<T>(file: DiskFile, steps: Generator<Range, T, Uint8Array>, block?: Uint8Array): T {
   for (let step = steps.next(); ; ) {
     if (step.done === true) return step.value;
     const { start, end, place } = step.value;
     const bytes =
-      place === undefined ? new Uint8Array(end - start) : block.subarray(place, place + end - start);
+      place === undefined || block === undefined
+        ? new Uint8Array(end - start)
+        : block.subarray(place, place + end - start);
     let done = 0;
     while (done < bytes.length) {
       const count = file.readNow(done === 0 ? bytes : bytes.subarray(done), start + done);
@@ -68,11 +83,19 @@ function* ends(size: number): Generator<Range, Ends, Uint8Array> {
   const last = yield { start: tailStart, end: size, place: 0 };
   const tail = infoLines(last, tailStart === 0);
   // A small file is all in its tail.
-  let bytes =
-    tailStart === 0 ? last.subarray(0, headBytes) : yield { start: 0, end: headBytes, place: tailBytes };
+  const first = tailStart === 0 ? last.subarray(0, headBytes) : undefined;
+  return { head: yield* headOf(size, first, isUserMessage), tail };
+}
+
+function* headOf(
+  size: number,
+  first: Uint8Array | undefined,
+  isWanted: (line: Uint8Array) => boolean,
+): Generator<Range, readonly Uint8Array[], Uint8Array> {
+  let bytes = first ?? (yield { start: 0, end: Math.min(headBytes, size), place: tailBytes });
   for (let length = headBytes; ; ) {
-    const head = splitLines(bytes, bytes.length >= size);
-    if (head.some(isUserMessage) || length >= size || length >= maxHeadBytes) return { head, tail };
+    const { lines, isFull } = splitLines(bytes, bytes.length >= size);
+    if (isFull || lines.some(isWanted) || length >= size || length >= maxHeadBytes) return lines;
     length *= 8;
     bytes = yield { start: 0, end: Math.min(length, size) };
   }
@@ -107,18 +130,22 @@ function infoAt(buffer: Buffer, from: number): number {
   }
 }
 
-/** Lines that are whole: the last one where it ends the file or has its line feed. */
-function splitLines(bytes: Uint8Array, toEnd: boolean): Uint8Array[] {
+/** Lines that are whole, at most {@link maxHeadLines}: the last one where it ends the file or has its line feed. */
+function splitLines(
+  bytes: Uint8Array,
+  toEnd: boolean,
+): { readonly lines: readonly Uint8Array[]; readonly isFull: boolean } {
   const lines: Uint8Array[] = [];
-  for (let start = 0; ; ) {
+  for (let start = 0, count = 0; count < maxHeadLines; count++) {
     const end = bytes.indexOf(10, start);
     if (end < 0) {
       if (toEnd && start < bytes.length) lines.push(bytes.subarray(start));
-      return lines;
+      return { lines, isFull: false };
     }
     if (end > start) lines.push(bytes.subarray(start, end));
     start = end + 1;
   }
+  return { lines, isFull: true };
 }
 
 /** A cheap look: the list decodes what it shows. */

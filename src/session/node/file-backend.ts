@@ -1,16 +1,23 @@
-import { dirname, join, resolve, sep } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { SessileError } from "../../errors/index.js";
 import { storageError } from "../../internal/storage-error.js";
-import type { Durability, LogPosition, SessionBackend, StoredSession } from "../backend.js";
+import type {
+  Durability,
+  LogPosition,
+  SessionBackend,
+  StoredSession,
+  StoredSessionQuery,
+} from "../backend.js";
 import type { Disk, FileStat } from "./disk.js";
 import { type Ends, endsBlock, readEnds, readEndsNow } from "./ends.js";
 import { FileLog, type FileLogOptions } from "./file-log.js";
 import { LastingNames } from "./lasting-names.js";
-import { fileName, idOfFileName, partitionDirectory, projectName, projectNames } from "./layout.js";
+import { fileName, idOfFileName, partitionDirectory, projectName } from "./layout.js";
 import { FileLock, type LockTimes } from "./lock.js";
 import { regular } from "./log-errors.js";
 import { absentPosition } from "./position.js";
 import { readPaced, turnsOf } from "./read-paced.js";
+import { SessionFiles } from "./session-files.js";
 
 /** What the files of a store have in common. */
 export interface FileBackendOptions {
@@ -25,13 +32,9 @@ export interface FileBackendOptions {
 /** How many sessions of a list are read before they are asked for: reading waits for threads. */
 const readsAhead = 8;
 
-interface SessionFile {
-  readonly path: string;
-  readonly name: string;
-}
-
 interface Found {
-  readonly id: string;
+  /** That of the file's name, with its path where another of the same time has it too. */
+  readonly key: string;
   readonly path: string;
   readonly stat: FileStat;
 }
@@ -40,10 +43,12 @@ interface Found {
 export class FileBackend implements SessionBackend {
   readonly #options: FileBackendOptions;
   readonly #names: LastingNames;
+  readonly #files: SessionFiles;
 
   constructor(options: FileBackendOptions) {
     this.#options = { ...options, dir: resolve(options.dir) };
     this.#names = new LastingNames(options.disk, this.#options.dir);
+    this.#files = new SessionFiles(options.disk, this.#options.dir);
   }
 
   async create(session: {
@@ -56,52 +61,56 @@ export class FileBackend implements SessionBackend {
     const base = partitionDirectory(this.#options.dir, partition);
     const path = join(base, projectName(cwd), fileName(id, timestamp));
     // The name has the time and the project in it too, so that it alone does not keep an id to one file.
-    const refuseTaken = async (own?: string) => {
-      if ((await this.#find(id, partition, own)) === undefined) return;
+    const refuseTaken = async (except?: string) => {
+      if ((await this.#files.find(id, { partition, except })) === undefined) return;
       throw new SessileError("SESSION_EXISTS", `there is a session ${id} already`, { details: { id } });
     };
     await refuseTaken();
     return { log: this.logAt(path, id, () => refuseTaken(path)), position: absentPosition };
   }
 
-  async open(id: string, { partition }: { readonly partition: string }): Promise<FileLog | undefined> {
-    const path = await this.#find(id, partition);
+  async open(
+    id: string,
+    { partition, location }: { readonly partition: string; readonly location?: string | undefined },
+  ): Promise<FileLog | undefined> {
+    const path = await this.#files.find(id, { partition, location, everyHeader: true });
     return path === undefined ? undefined : this.logAt(path, id);
   }
 
-  async *list(query: Parameters<SessionBackend["list"]>[0]): AsyncIterable<StoredSession> {
-    try {
-      const { disk } = this.#options;
-      const found: Found[] = [];
-      const turn = turnsOf();
-      for (const { path, name } of await this.#files(query.partition, query.cwd)) {
-        const due = turn();
-        if (due !== undefined) await due;
-        query.signal?.throwIfAborted();
-        const id = idOfFileName(name);
-        const stat = disk.stat(path);
-        if (id !== undefined && stat?.kind === "file") found.push({ id, path, stat });
-      }
-      found.sort((a, b) => b.stat.mtimeMs - a.stat.mtimeMs || (a.id < b.id ? 1 : -1));
-      const { after } = query;
-      const wanted = found.filter(
-        ({ id, stat: { mtimeMs } }) =>
+  async *list(query: StoredSessionQuery): AsyncIterable<StoredSession> {
+    const { files, skipped } = await this.#files.read(query.partition, query.cwd);
+    for (const { path, error } of skipped) query.skipped?.(path, error);
+    const found: Found[] = [];
+    const turn = turnsOf();
+    for (const { path, name } of files) {
+      const due = turn();
+      if (due !== undefined) await due;
+      query.signal?.throwIfAborted();
+      const key = idOfFileName(name);
+      const stat = unlessUnreadable(query, path, () => this.#options.disk.lstat(path));
+      if (key !== undefined && stat?.kind === "file") found.push({ key, path, stat });
+    }
+    found.sort(newestFirst);
+    const { after } = query;
+    const wanted = found
+      // Of files that were copied with their times, several may have one name.
+      .map((each, at) => (isTwin(each, found[at - 1]) || isTwin(each, found[at + 1]) ? withPath(each) : each))
+      .filter(
+        ({ key, stat: { mtimeMs } }) =>
           after === undefined ||
           mtimeMs < after.modifiedAt ||
-          (mtimeMs === after.modifiedAt && id < after.id),
+          (mtimeMs === after.modifiedAt && key < after.id),
       );
-      const block = endsBlock();
-      const reads = {
-        now: (each: Found) => this.#storedNow(each, block),
-        later: (each: Found) => this.#stored(each),
-        ahead: readsAhead,
-      };
-      for await (const stored of readPaced(wanted, reads)) {
-        query.signal?.throwIfAborted();
-        if (stored !== undefined) yield stored;
-      }
-    } catch (error) {
-      throw storageError("list", partitionDirectory(this.#options.dir, query.partition), error);
+    const block = endsBlock();
+    const reads = {
+      now: (each: Found) => unlessUnreadable(query, each.path, () => this.#storedNow(each, block)),
+      later: (each: Found) =>
+        this.#stored(each).catch((error: unknown) => skipUnreadable(query, each.path, error)),
+      ahead: readsAhead,
+    };
+    for await (const stored of readPaced(wanted, reads)) {
+      query.signal?.throwIfAborted();
+      if (stored !== undefined) yield stored;
     }
   }
 
@@ -125,9 +134,12 @@ export class FileBackend implements SessionBackend {
     }
   }
 
-  async delete(id: string, { partition }: { readonly partition: string }): Promise<boolean> {
+  async delete(
+    id: string,
+    { partition, location }: { readonly partition: string; readonly location?: string | undefined },
+  ): Promise<boolean> {
     const { disk } = this.#options;
-    const path = await this.#find(id, partition);
+    const path = await this.#files.find(id, { partition, location, everyHeader: true });
     if (path === undefined) return false;
     const lock = this.#lockOf(path);
     return lock
@@ -167,39 +179,41 @@ export class FileBackend implements SessionBackend {
   #lockOf(path: string): FileLock {
     return new FileLock(this.#options.disk, `${path}.lock`, this.#options.times);
   }
+}
 
-  async #find(id: string, partition: string, except?: string): Promise<string | undefined> {
-    for (const { path, name } of await this.#files(partition)) {
-      if (path !== except && idOfFileName(name) === id) return path;
-    }
-    return undefined;
-  }
+function newestFirst(a: Found, b: Found): number {
+  return b.stat.mtimeMs - a.stat.mtimeMs || compare(b.key, a.key) || compare(b.path, a.path);
+}
 
-  /** Session files of a partition: those of its projects, and those that lie in its directory itself. */
-  async #files(partition: string, cwd?: string): Promise<readonly SessionFile[]> {
-    const { disk, dir } = this.#options;
-    const base = partitionDirectory(dir, partition);
-    const projects = cwd === undefined ? undefined : projectNames(cwd);
-    const list = (directory: string) =>
-      disk.list(directory).catch((error: unknown) => {
-        throw storageError("list", directory, error);
-      });
-    const files: SessionFile[] = [];
-    for (const { name, kind } of await list(base)) {
-      if (kind === "file" && name.endsWith(".jsonl")) files.push({ path: join(base, name), name });
-      // pi keeps a session of a project in that project's directory; a partition is nobody's project.
-      if (kind !== "directory" || name.startsWith("@")) continue;
-      if (projects !== undefined && name.startsWith("--") && !projects.has(name)) continue;
-      const directory = join(base, name);
-      for (const inner of await list(directory)) {
-        if (inner.kind === "file" && inner.name.endsWith(".jsonl"))
-          files.push({ path: `${directory}${sep}${inner.name}`, name: inner.name });
-      }
-    }
-    return files;
+function compare(a: string, b: string): number {
+  return a === b ? 0 : a < b ? -1 : 1;
+}
+
+function isTwin({ key, stat }: Found, other: Found | undefined): boolean {
+  return other?.key === key && other.stat.mtimeMs === stat.mtimeMs;
+}
+
+/** A space sorts before all that an id may have, so that the order stays. */
+function withPath(found: Found): Found {
+  return { ...found, key: `${found.key} ${found.path}` };
+}
+
+function storedOf({ key, path, stat }: Found, ends: Ends): StoredSession {
+  return { id: key, ...ends, modifiedAt: stat.mtimeMs, size: stat.size, location: path };
+}
+
+function unlessUnreadable<T>(query: StoredSessionQuery, path: string, read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    return skipUnreadable(query, path, error);
   }
 }
 
-function storedOf({ id, path, stat }: Found, ends: Ends): StoredSession {
-  return { id, ...ends, modifiedAt: stat.mtimeMs, size: stat.size, location: path };
+/** Leaves one file out of a list, so that it does not cost the rest. */
+function skipUnreadable(query: StoredSessionQuery, path: string, cause: unknown): undefined {
+  const error = storageError("list", path, cause);
+  if (!(error instanceof SessileError)) throw cause;
+  query.skipped?.(path, error);
+  return undefined;
 }

@@ -4,7 +4,7 @@ import { defaultLimits } from "../codec/limits.js";
 import { versionOf } from "../codec/migrate.js";
 import { beforeHeaderNote, newerVersionNote } from "../codec/notes.js";
 import { hasByteOrderMark } from "../codec/reader.js";
-import { formatVersion } from "../entries.js";
+import { formatVersion, type SessionHeader } from "../entries.js";
 import { eachLine } from "../log-lines.js";
 import { unopenable } from "../unopenable.js";
 import type { DiskFile, FileStat } from "./disk.js";
@@ -67,4 +67,13 @@ function headerOf(
       ...(isNewer(header) ? [newerVersionNote] : []),
     ],
   };
+}
+
+/** The first header among lines from the start of a file. */
+export function headerIn(lines: readonly Uint8Array[]): SessionHeader | undefined {
+  for (const line of lines) {
+    const decoded = decodeHead(hasByteOrderMark(line) ? line.subarray(3) : line, context);
+    if (decoded.kind === "header") return decoded.header;
+  }
+  return undefined;
 }

@@ -1,6 +1,7 @@
 import { basename, dirname, join } from "node:path";
 import { encodeUtf8 } from "../../internal/bytes.js";
 import { crc32Hex } from "../../internal/crc32.js";
+import { isName, partitionFolder } from "../../internal/names.js";
 
 /**
  * Where session files lie: `<dir>/<project>/<time>_<id>.jsonl`, as pi lays them out, so that a directory of either can
@@ -9,7 +10,7 @@ import { crc32Hex } from "../../internal/crc32.js";
 
 /** The directory that holds a partition's projects. */
 export function partitionDirectory(dir: string, partition: string): string {
-  return partition === "" ? dir : join(dir, `@${partition}`);
+  return partition === "" ? dir : join(dir, partitionFolder(partition));
 }
 
 /** Bytes; file names end at 255 on common file systems. */
@@ -47,6 +48,11 @@ export function storeDirectory(path: string): string {
 /** The file name of a session. */
 export function fileName(id: string, timestamp: string): string {
   return `${timestamp.replace(/[:.]/g, "-")}_${id}.jsonl`;
+}
+
+/** Whether a file name is one that {@link fileName} gives. */
+export function isOwnFileName(name: string): boolean {
+  return isName(/^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{3}Z_(.+)\.jsonl$/.exec(name)?.[1]);
 }
 
 /** The id in a file name, or undefined for a file that is no session's. */

@@ -1,8 +1,9 @@
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { flat, type Layout, partitionDirectory, sharded } from "../../../src/blobs/node/layout.js";
+import { flat, type Layout, sharded } from "../../../src/blobs/node/layout.js";
 import type { BlobRef } from "../../../src/content/index.js";
+import { partitionFolder } from "../../../src/internal/names.js";
 
 const hex = fc.string({ unit: fc.constantFrom(..."0123456789abcdef"), minLength: 64, maxLength: 64 });
 const layouts: Readonly<Record<string, readonly [Layout, readonly ("sha256" | "blake3")[]]>> = {
@@ -56,7 +57,7 @@ test("partitions whose names differ have directories that differ, whatever the c
   fc.assert(
     fc.property(name, name, (a, b) => {
       fc.pre(a !== b);
-      expect(partitionDirectory(a).toLowerCase()).not.toBe(partitionDirectory(b).toLowerCase());
+      expect(partitionFolder(a).toLowerCase()).not.toBe(partitionFolder(b).toLowerCase());
     }),
   );
 });

@@ -200,18 +200,82 @@ test("deleting waits for a writer, and says whether there was anything", async (
   expect(disk.paths()).toEqual([]);
 });
 
+test.each(["stat", "open", "readNow"] as const)(
+  "a file that the system refuses to %s is left out of the list, which says so",
+  async (operation) => {
+    const disk = new SimulatedDisk();
+    const backend = backendOn(disk);
+    const refused = await create(backend, "a");
+    await create(backend, "b");
+    disk.failNext(operation, "EIO", (path) => path === refused);
+    const skipped: unknown[] = [];
+    const ids = (await listed(backend, { skipped: (...each) => skipped.push(each) })).map(({ id }) => id);
+    expect(ids).toEqual(["b"]);
+    const details = { operation: "list", path: refused, errno: "EIO" };
+    expect(skipped).toEqual([[refused, expect.objectContaining({ code: "STORAGE_FAILED", details })]]);
+    expect((await listed(backend)).length).toBe(2);
+  },
+);
+
+test("a project's directory that cannot be read costs only its own sessions, and no id is told to be free", async () => {
+  const disk = new SimulatedDisk();
+  await create(backendOn(disk), "a", "", "/a");
+  await create(backendOn(disk), "b", "", "/b");
+  const refuse = () => disk.failNext("list", "EACCES", (path) => path === "/store/--a--");
+  const skipped: string[] = [];
+  refuse();
+  const found = await listed(backendOn(disk), { skipped: (location) => skipped.push(location) });
+  expect([found.map(({ id }) => id), skipped]).toEqual([["b"], ["/store/--a--"]]);
+  refuse();
+  expect(await backendOn(disk).open("b", { partition: "" })).toBeDefined();
+  for (const act of [
+    () => backendOn(disk).open("a", { partition: "" }),
+    () => create(backendOn(disk), "a"),
+  ]) {
+    refuse();
+    await expect(act()).rejects.toMatchObject({ code: "STORAGE_FAILED", details: { errno: "EACCES" } });
+  }
+});
+
+test("a session that was found is opened again without a look at any directory", async () => {
+  const disk = new SimulatedDisk();
+  const text = (id: string) => header(id);
+  for (let at = 0; at < 50; at++) disk.put(`/store/--p${at % 5}--/x_${at}.jsonl`, text(`${at}`));
+  disk.put("/store/--p0--/renamed.jsonl", text("by header"));
+  const backend = backendOn(disk);
+  const list = disk.list.bind(disk);
+  let lists = 0;
+  disk.list = (directory) => {
+    lists++;
+    return list(directory);
+  };
+  const opens = async (id: string) => {
+    lists = 0;
+    const log = await backend.open(id, { partition: "" });
+    return [log?.location, lists];
+  };
+  expect(await opens("7")).toEqual(["/store/--p2--/x_7.jsonl", 6]);
+  for (let at = 0; at < 50; at++) expect((await opens(`${at}`))[1]).toBe(0);
+  expect(await opens("by header")).toEqual(["/store/--p0--/renamed.jsonl", 6]);
+  expect(await opens("by header")).toEqual(["/store/--p0--/renamed.jsonl", 0]);
+  // Moved, and replaced by another's.
+  disk.rename("/store/--p2--/x_7.jsonl", "/store/--p3--/x_7.jsonl");
+  disk.put("/store/--p2--/x_12.jsonl", text("other"));
+  expect(await opens("7")).toEqual(["/store/--p3--/x_7.jsonl", 6]);
+  expect(await opens("other")).toEqual(["/store/--p2--/x_12.jsonl", 6]);
+  expect(await opens("12")).toEqual(["/store/--p2--/x_12.jsonl", 6]);
+  expect(await opens("none")).toEqual([undefined, 6]);
+});
+
 test("what the system refuses is STORAGE_FAILED with its code", async () => {
   const disk = new SimulatedDisk();
   const backend = backendOn(disk);
   await create(backend, "a");
-  const open = () => backend.open("a", { partition: "" });
+  // One that knows no file yet.
+  const open = () => backendOn(disk).open("a", { partition: "" });
   const refused: [Parameters<SimulatedDisk["failNext"]>[0], () => Promise<unknown>, string][] = [
     ["list", () => listed(backend), "list"],
     ["list", open, "list"],
-    ["stat", () => listed(backend), "list"],
-    ["open", () => listed(backend), "list"],
-    ["readNow", () => listed(backend), "list"],
-    ["stat", open, "open"],
     ["list", () => create(backend, "b"), "list"],
     ["makeDirectory", () => create(backend, "b"), "append to"],
     ["unlink", () => backend.delete("a", { partition: "" }), "delete"],

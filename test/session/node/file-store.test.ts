@@ -441,15 +441,19 @@ describe("an older version", () => {
 });
 
 describe("list", () => {
-  test("gives the id by which a session opens, where its file was copied under another name", async () => {
+  test("gives the id in the header, by which a session opens whatever its file is called", async () => {
     const dir = temporaryDirectory();
     writeFileSync(join(dir, "2026_copy.jsonl"), lines(header("original"), entry("00000001", null, "hello")));
     const store = fileSessionStore({ dir });
     const [summary] = await collect(store, { stats: true });
-    expect(summary).toMatchObject({ id: "copy", counts: { entries: 1, messages: 1 } });
+    expect(summary).toMatchObject({ id: "original", counts: { entries: 1, messages: 1 } });
     const session = await store.open(summary?.id ?? "");
     expect(session.tree.size).toBe(1);
     await session.close();
+    // Its header may be damaged.
+    const named = await store.open("copy");
+    expect(named.id).toBe("original");
+    await named.close();
   });
 
   test("pages through two thousand sessions, each once, newest first", async () => {

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import {
   fileName,
   idOfFileName,
+  isOwnFileName,
   partitionDirectory,
   projectName,
   projectNames,
@@ -42,6 +43,12 @@ test("the id of a session is in its file's name", () => {
   expect(idOfFileName("by-hand.jsonl")).toBe("by-hand");
 });
 
+test("a file name of the store's own is told from one that a person gave", () => {
+  expect(isOwnFileName(fileName("my_id.1", "2026-01-02T03:04:05.678Z"))).toBe(true);
+  for (const name of ["by-hand.jsonl", "2026_a.jsonl", "2026-01-02T03-04-05-678Z_a (copy).jsonl", "a.txt"])
+    expect(isOwnFileName(name)).toBe(false);
+});
+
 test("what lies beside a session is no session", () => {
   const name = fileName("a", "2026-01-02T03:04:05.678Z");
   for (const ending of [".lock", ".lock.wait", ".lock.stale-1", ".torn-1", ".old-1", ".tmp-1"]) {
@@ -53,6 +60,7 @@ test("what lies beside a session is no session", () => {
 test("partitions are directories that no project has", () => {
   expect(partitionDirectory("/s", "")).toBe("/s");
   expect(partitionDirectory("/s", "tenant")).toBe("/s/@tenant");
+  expect(partitionDirectory("/s", "Tenant")).toBe("/s/@!tenant");
 });
 
 test("a file in a project's directory belongs to the store above it", () => {
