@@ -80,9 +80,16 @@ export function recordedStreams(folder: string): readonly {
     .filter((name) => name.endsWith(".chunks.txt"))
     .map((name) => {
       const lines = readFileSync(join(path, name), "utf8").split("\n");
-      return {
-        name,
-        events: lines.filter((line) => line.trim() !== "").map((line) => JSON.parse(line) as never),
-      };
+      // A recording whose lines are no events is no stream.
+      const events = lines.filter((line) => line.trim() !== "").map(parsed);
+      return { name, events: (events.includes(undefined) ? [] : events) as never[] };
     });
+}
+
+function parsed(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
+  }
 }

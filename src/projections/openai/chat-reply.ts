@@ -59,7 +59,7 @@ export function readOpenaiChatReply(
     {
       api: chatApi,
       model: reply.model,
-      content: isRecord(choice?.message) ? contentOf(choice.message) : [],
+      content: isRecord(choice?.message) ? contentOf(choice.message, choice.finish_reason) : [],
       usage:
         usage === undefined || usage === null
           ? undefined
@@ -80,17 +80,22 @@ export function readOpenaiChatReply(
 type Content = AssistantMessage["content"];
 type Message = OpenaiChatReply["choices"][number]["message"];
 
-/** Where those who speak the protocol put reasoning; pi marks it with the member's name too. */
-const reasoningMembers = ["reasoning_content", "reasoning", "reasoning_text"];
+/** The members in which providers send reasoning; pi records the member's name too. */
+export const reasoningMembers: readonly string[] = ["reasoning_content", "reasoning", "reasoning_text"];
 
-function contentOf(message: Message): Content {
+function contentOf(message: Message, reason: string | null | undefined): Content {
   const { content, refusal, audio, tool_calls } = message;
+  const calls = (tool_calls ?? []).flatMap(callBlock);
+  // The last call of a reply that an abort or a limit cut may be half built: it is as if it had never begun.
+  const last = calls.at(-1);
+  const isHalf =
+    last?.type === "toolCall" && (reason === null || (reason === "length" && !isRecord(last.arguments)));
   return [
     ...reasoningIn(message),
     ...(Array.isArray(content) ? content.flatMap(pieceBlock) : textBlock(content)),
     ...textBlock(audio?.transcript),
     ...textBlock(refusal).map((block) => ({ ...block, textSignature: refusalMark })),
-    ...(tool_calls ?? []).flatMap(callBlock),
+    ...(isHalf ? calls.slice(0, -1) : calls),
   ];
 }
 
@@ -109,11 +114,21 @@ function textBlock(text: string | null | undefined) {
   return text === null || text === undefined || text === "" ? [] : [{ type: "text" as const, text }];
 }
 
-/** Some give text in pieces, and others among them. */
+/** Some providers send a list, and Mistral its reasoning in that list. */
 function pieceBlock(piece: unknown): Content {
-  return isRecord(piece) && piece.type === "text" && typeof piece.text === "string"
-    ? textBlock(piece.text)
-    : [{ type: "opaque", data: copyJson(piece) }];
+  if (isRecord(piece)) {
+    if (piece.type === "text" && typeof piece.text === "string") return textBlock(piece.text);
+    const texts = piece.type === "thinking" ? pieceTexts(piece.thinking) : undefined;
+    if (texts !== undefined && texts !== "")
+      return [{ type: "thinking", thinking: texts, thinkingSignature: "content" }];
+  }
+  return [{ type: "opaque", data: copyJson(piece) }];
+}
+
+function pieceTexts(pieces: unknown): string | undefined {
+  if (!Array.isArray(pieces)) return undefined;
+  const texts = pieces.map((one: unknown) => (isRecord(one) && one.type === "text" ? one.text : undefined));
+  return texts.every((text) => typeof text === "string") ? texts.join("") : undefined;
 }
 
 function callBlock(call: { readonly id: string; readonly type: string }, index: number): Content {
@@ -147,9 +162,10 @@ function stopOf(reason: string | null | undefined): {
 } {
   switch (reason) {
     case "stop":
-    case null:
     case undefined:
       return { stopReason: "stop" };
+    case null:
+      return { stopReason: "aborted" };
     case "length":
       return { stopReason: "length" };
     case "tool_calls":

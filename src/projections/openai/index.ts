@@ -6,6 +6,7 @@
 export type { OpenaiBreakpoint } from "./breakpoint.js";
 export { type OpenaiChatOptions, openaiChat } from "./chat.js";
 export { type OpenaiChatReply, readOpenaiChatReply } from "./chat-reply.js";
+export { type OpenaiChatChunk, openaiChatStream } from "./chat-stream.js";
 export type {
   OpenaiChatCall,
   OpenaiChatFile,

@@ -130,6 +130,43 @@ describe("readOpenaiChatReply", () => {
     expect(message.errorMessage !== undefined).toBe(stopReason === "error");
   });
 
+  test("takes a reply without an end for an aborted one, and a call that was cut for one that never began", () => {
+    const ended = (finish_reason: "length" | "tool_calls" | null, last: string) => {
+      const calls = ['{"a":1}', last].map((json, at) => ({
+        id: `call_${at}`,
+        type: "function" as const,
+        function: { name: "read", arguments: json },
+      }));
+      const reply = chatReply({ content: "Well.", tool_calls: calls });
+      const choices = reply.choices.map((choice) => ({ ...choice, finish_reason }));
+      return readOpenaiChatReply({ ...reply, choices });
+    };
+    const types = ({ content }: AssistantMessage) => content.map(({ type }) => type);
+    const aborted = ended(null, '{"b":2}');
+    expect([aborted.stopReason, types(aborted)]).toEqual(["aborted", ["text", "toolCall"]]);
+    const cut = ended("length", '{"b":');
+    expect([cut.stopReason, types(cut)]).toEqual(["length", ["text", "toolCall"]]);
+    expect(types(ended("length", '{"b":2}'))).toEqual(["text", "toolCall", "toolCall"]);
+    expect(types(ended("tool_calls", '{"b":'))).toEqual(["text", "toolCall", "toolCall"]);
+  });
+
+  test("reads the reasoning that Mistral puts into its content", () => {
+    const content = [
+      {
+        type: "thinking",
+        thinking: [
+          { type: "text", text: "Two and " },
+          { type: "text", text: "two." },
+        ],
+      },
+      { type: "text", text: "Four." },
+    ];
+    expect(contentOf({ content: content as unknown as string })).toEqual([
+      { type: "thinking", thinking: "Two and two.", thinkingSignature: "content" },
+      { type: "text", text: "Four." },
+    ]);
+  });
+
   test("sees calls behind an end that does not tell of them, and gets by without choices and usage", () => {
     const reply = chatCallsReply();
     const choices = reply.choices.map((choice) => ({ ...choice, finish_reason: "stop" }));
