@@ -1,4 +1,5 @@
 import type OpenAI from "openai";
+import type { AssistantMessage } from "sessile/content";
 import { type OpenaiChatReply, readOpenaiChatReply } from "sessile/projections/openai";
 import { describe, expect, test } from "vitest";
 import { chatCallsReply, chatReply } from "../../support/providers/openai/replies.js";
