@@ -28,7 +28,9 @@ export async function chat({ client, model, window, dir, cwd, image, warn }: Cha
       { model, max_tokens: maxTokens, system, messages: [{ role: "user", content: text }] },
       { signal },
     );
-    return { text: reply.content.map((block) => (block.type === "text" ? block.text : "")).join("") };
+    const answer = reply.content.map((block) => (block.type === "text" ? block.text : "")).join("");
+    const { usage } = readAnthropicReply(reply);
+    return { text: answer, ...(usage && { usage }) };
   };
   const blobs = fileBlobStore({ dir: `${dir}/blobs` });
   const sessions = fileSessionStore({ dir: `${dir}/sessions` });

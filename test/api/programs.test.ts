@@ -1,4 +1,4 @@
-import { appendFile, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { appendFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Anthropic from "@anthropic-ai/sdk";
@@ -80,6 +80,38 @@ describe("the chat agent", () => {
       await fileSessionStore({ dir: join(dir, "sessions") }).open(session.id)
     ).context();
     expect(items[0]?.origin).toBe("summary");
+  });
+
+  test("has the usage of every call in its log, that of the summary's too", async () => {
+    const long = text("It may be the port. ".repeat(150));
+    await using server = await startAnthropic([
+      { content: [long, call("toolu_1")], usage: { input_tokens: 101, output_tokens: 11 } },
+      { content: [long, call("toolu_2")], usage: { input_tokens: 202, output_tokens: 12 } },
+      { content: [long, call("toolu_3")], usage: { input_tokens: 303, output_tokens: 13 } },
+      { content: [long], usage: { input_tokens: 4_100, output_tokens: 14 } },
+      { content: [text("## Original Request\nFind it.")], usage: { input_tokens: 505, output_tokens: 15 } },
+      { content: [text("Still the port.")], usage: { input_tokens: 606, output_tokens: 16 } },
+    ]);
+    await talk(server.url, { window: 8_000 });
+    const { location = "" } = await talk(server.url, { window: 8_000 });
+    const used = (await readFile(location, "utf8"))
+      .trimEnd()
+      .split("\n")
+      .flatMap((line) => {
+        const { usage, message } = JSON.parse(line);
+        return usage ?? message?.usage ?? [];
+      });
+    expect(server.requests).toHaveLength(6);
+    expect(used.map(({ input, output }) => [input, output]).sort()).toEqual(
+      [
+        [101, 11],
+        [202, 12],
+        [303, 13],
+        [4_100, 14],
+        [505, 15],
+        [606, 16],
+      ].sort(),
+    );
   });
 
   test("goes on after a refusal, without what was refused", async () => {

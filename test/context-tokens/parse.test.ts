@@ -102,4 +102,20 @@ describe("parseContextTokens", () => {
       { numRuns: 500 },
     );
   });
+
+  test.each([
+    ["openers", "<<context:"],
+    ["openers with a kind", "<<context:image:/"],
+    ["closers", ">>>"],
+    ["backslashes", "\\"],
+    ["openers that are escaped", "\\<<context:text:/a"],
+    ["halves of pairs", "\uD800<<context:\uDC00"],
+    ["NULs and line feeds", "<<context:image:\0\n"],
+  ])("takes a megabyte of %s, with a closer at the end or without, and loses nothing", (_, part) => {
+    for (const end of ["", ">>>"]) {
+      const source = part.repeat(Math.ceil(1_000_000 / part.length)) + end;
+      const raws = parseContextTokens(source).map(({ raw }) => raw);
+      expect(raws.join("") === source).toBe(true);
+    }
+  });
 });

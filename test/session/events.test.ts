@@ -157,6 +157,67 @@ describe("the events of a session", () => {
   });
 });
 
+describe("every change of a session", () => {
+  it("is told by name, once, to its handle, to other handles and to the store", async () => {
+    const sessions = memorySessionStore();
+    const told: string[] = [];
+    for (const name of ["created", "updated", "deleted"] as const)
+      sessions.on(name, ({ id }) => told.push(`store ${name} ${id}`));
+    const names = ["created", "updated", "entry", "leaf", "diff", "error", "deleted", "closed"] as const;
+    const listen = (session: Session, who: string) => {
+      for (const name of names)
+        session.on(name, (payload) =>
+          told.push(
+            [who, name, "origin" in payload ? `${payload.origin} ${payload.entry.type}` : ""]
+              .join(" ")
+              .trim(),
+          ),
+        );
+    };
+    const during = async (change: () => unknown) => {
+      told.length = 0;
+      await change();
+      return [...told];
+    };
+    const session = await sessions.create({ cwd: "/work", id: "one" });
+    listen(session, "writer");
+    const first = await during(() => session.appendMessage(userMessage("one"), {}));
+    expect(first.sort()).toEqual([
+      "store created one",
+      "writer created",
+      "writer entry local message",
+      "writer leaf",
+    ]);
+    const id = session.leafId ?? "";
+    const reader = await sessions.open("one");
+    listen(reader, "reader");
+
+    expect(await during(() => session.append([{ type: "label", targetId: id, label: "x" }]))).toEqual([
+      "writer entry local label",
+      "writer leaf",
+    ]);
+    expect((await during(() => reader.refresh())).sort()).toEqual([
+      "reader entry remote label",
+      "reader leaf",
+    ]);
+    expect(await during(() => session.branch(id))).toEqual(["writer leaf"]);
+    expect((await during(() => session.updateInfo({ name: "n" }))).sort()).toEqual([
+      "store updated one",
+      "writer entry local session_info",
+      "writer leaf",
+      "writer updated",
+    ]);
+    const revert: EntryDraft = { type: "revert", targetId: id, diff: "--- a.ts" };
+    expect((await during(() => session.append([revert]))).sort()).toEqual([
+      "writer diff",
+      "writer entry local revert",
+      "writer leaf",
+    ]);
+    expect(await during(() => session.close())).toEqual(["writer closed"]);
+    expect(await during(() => sessions.delete("one"))).toContain("store deleted one");
+  });
+});
+
 describe("ephemeral events", () => {
   const events: readonly EphemeralEvent[] = [
     { type: "text_delta", delta: "he" },
