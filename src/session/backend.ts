@@ -112,11 +112,11 @@ export interface SessionLog {
    * @throws SessileError SESSION_EXISTS, SESSION_LOCKED, STORAGE_FAILED; nothing was made
    */
   copy?(from: SessionLog, first: Uint8Array, to: LogPosition, last?: LinePlace): Promise<boolean>;
-  /** Mends the end for writing: a torn tail is put aside, and a last line gets its line feed. Optional. */
-  prepare?(): Promise<{
-    /** What was put aside: where, how many bytes, and where in the log they began. */
-    readonly savedTail?: { readonly location: string; readonly bytes: number; readonly at: number };
-  }>;
+  /**
+   * Ends a last line that has no line feed: a whole one by a line feed, a torn one by a tab and a line feed. Nothing is
+   * removed. Optional.
+   */
+  prepare?(): Promise<void>;
   /** Resolves when the log may have changed, or the signal aborts. Optional: without it, readers poll. */
   changed?(signal: AbortSignal): Promise<void>;
   /** Quicker ways of the platform. Optional. */

@@ -1,7 +1,7 @@
 import { SessileError } from "../errors/index.js";
-import type { LogPosition, SessionLog } from "./backend.js";
+import type { LogBatch, LogPosition, SessionLog } from "./backend.js";
 import { Bodies } from "./bodies.js";
-import { isNewer } from "./codec/decode.js";
+import { decodeLine, isNewer } from "./codec/decode.js";
 import { versionOf } from "./codec/migrate.js";
 import { SessionReader } from "./codec/reader.js";
 import type { BodySteps, BuiltContext } from "./context/steps.js";
@@ -9,7 +9,7 @@ import type { Diagnostic } from "./diagnostics.js";
 import { formatVersion, type SessionEntry, type SessionHeader, type UnknownEntry } from "./entries.js";
 import { Events, type SessionEventMap } from "./events.js";
 import { infoOf, type SessionInfo } from "./info.js";
-import { eachLine } from "./log-lines.js";
+import { eachLine, lineAt } from "./log-lines.js";
 import type { RecordingOptions } from "./recording.js";
 import { noRow } from "./tree/rows.js";
 import { treeRows } from "./tree/tree.js";
@@ -28,7 +28,7 @@ export interface SessionSettings {
 
 /** What came since the last look. */
 export interface News {
-  /** Rows of new entries. */
+  /** Rows of new entries that have a body: what is torn or damaged says nothing. */
   readonly rows: readonly number[];
   /** The log is another one, read again from its start. */
   readonly restarted: boolean;
@@ -61,6 +61,7 @@ export class SessionCore {
   /** Writes the log in the current version; set while that has to be done before anything else is written. */
   migrate: (() => Promise<void>) | undefined;
   #diagnostics: Diagnostic[] = [];
+  #tipIsDamaged = false;
   #fresh: { row: number; entry: SessionEntry | UnknownEntry }[] = [];
   /** Those that wait for their turn; undefined where nothing is under way. */
   #turns: (() => void)[] | undefined;
@@ -128,6 +129,7 @@ export class SessionCore {
   async load(signal?: AbortSignal): Promise<void> {
     await this.#read(undefined, true, signal);
     this.reader.finish();
+    if (this.#tipIsDamaged) await this.#stepBack();
     this.reader.readInFull();
     if (this.reader.header !== undefined) this.header = this.reader.header;
     this.leafId = this.reader.leafId;
@@ -150,7 +152,6 @@ export class SessionCore {
   async readNew(from = this.position): Promise<News> {
     this.#fresh = [];
     const before = treeRows(this.reader.tree);
-    const sizeBefore = before.size;
     const restarted = await this.#read(from, false);
     this.reader.settle();
     const rows = treeRows(this.reader.tree);
@@ -175,8 +176,7 @@ export class SessionCore {
       // Of a log that took the place of another, what that one did not have.
       if (!restarted || before.row(entry.id) === noRow) this.announce(entry, "remote");
     }
-    const first = restarted ? 0 : sizeBefore;
-    return { rows: Array.from({ length: rows.size - first }, (_, index) => first + index), restarted };
+    return { rows: fresh.map(({ row }) => row), restarted };
   }
 
   /** Another program wrote in the same moment. Both are there; what it wrote is read, and the meeting is reported. */
@@ -258,11 +258,39 @@ export class SessionCore {
       }
       const { reader } = this;
       eachLine(batch, reader);
+      this.#looksAtTip(batch);
       if (batch.tail !== undefined) reader.tail(batch.tail.bytes, batch.tail.at, atRest);
       this.endsOpen = batch.tail !== undefined;
       this.position = batch.next;
     }
     return restarted;
+  }
+
+  /** A torn line may have a whole head, by which it is opened: the last one of a batch is parsed. */
+  #looksAtTip(batch: LogBatch): void {
+    const { reader } = this;
+    const { tipRow, version } = reader;
+    if (reader.isFull || tipRow === noRow) return;
+    const place = treeRows(reader.tree).line(tipRow);
+    const line = place && lineAt(batch, place.at);
+    if (line === undefined) return;
+    const { maxDepth } = this.settings;
+    this.#tipIsDamaged = decodeLine(line, { version, ordinal: 0, maxDepth }).kind === "bad";
+  }
+
+  /** Moves the tip to the last entry that has a body. */
+  async #stepBack(): Promise<void> {
+    const { reader, bodies } = this;
+    let count = 16;
+    for (let last = reader.tipRow; last >= 0; last -= count, count = Math.min(4096, 2 * count)) {
+      const rows = Array.from({ length: Math.min(count, last + 1) }, (_, index) => last - index);
+      const bodyOf = await bodies.load(rows);
+      const row = rows.find((each) => bodyOf(each) !== undefined);
+      if (row === undefined) continue;
+      reader.tipIs(row, bodyOf(row));
+      return;
+    }
+    reader.tipIs(noRow, undefined);
   }
 
   #startOver(): void {

@@ -36,6 +36,8 @@ export type DiagnosticCode =
   | "MODIFIED"
   /** The last line is incomplete; it was never acknowledged, or its end was lost. */
   | "TORN_TAIL"
+  /** A torn last line that a later writer ended; it was never acknowledged, and is no entry. */
+  | "TORN_LINE"
   /** An older version's index that points at no earlier entry. */
   | "INVALID_INDEX"
   /** The log is shorter than it was, or another file stands in its place; it was read again from the start. */

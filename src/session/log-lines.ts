@@ -30,6 +30,14 @@ export function linesOf({ lines, at }: Pick<LogBatch, "lines" | "at">): readonly
   return at.map((_, i) => bytes.subarray(bounds[2 * i], bounds[2 * i + 1]));
 }
 
+/** The line of a batch that lies at a place; undefined where it is not among them. Looked for from the end. */
+export function lineAt({ lines, at }: Pick<LogBatch, "lines" | "at">, place: number): Uint8Array | undefined {
+  const index = at.lastIndexOf(place);
+  if (index < 0) return undefined;
+  if (!isRanges(lines)) return lines[index];
+  return lines.bytes.subarray(lines.bounds[2 * index], lines.bounds[2 * index + 1]);
+}
+
 function isRanges(lines: LogBatch["lines"]): lines is LineRanges {
   return "bounds" in lines;
 }

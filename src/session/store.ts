@@ -141,14 +141,10 @@ class BackedStore implements SessionStore {
     if (header === undefined) throw unopenable(path, lines);
     if (core.writable) {
       // Only now: what is no session, or a newer version's, is left as it is.
-      const tail = (await log.prepare?.())?.savedTail;
-      if (tail !== undefined || core.endsOpen) {
+      await log.prepare?.();
+      if (core.endsOpen) {
         core = new SessionCore(log, settings, mode);
         await core.load();
-      }
-      if (tail !== undefined) {
-        const message = `the last line was torn: ${tail.bytes} bytes were put aside in ${tail.location}`;
-        core.reader.report({ code: "TORN_TAIL", line: core.reader.lines + 1, offset: tail.at, message });
       }
     }
     const session = this.#live(core, partition);

@@ -135,7 +135,7 @@ describe("the chat agent", () => {
     await appendFile(first.location ?? "", '{"type":"message","id":"torn');
     const warnings: string[] = [];
     await talk(server.url, { warn: (code) => warnings.push(code) });
-    expect(warnings).toEqual(["TORN_TAIL"]);
+    expect(warnings).toEqual(["TORN_LINE"]);
     expect(server.requests.map((request) => messagesOf(request).length)).toEqual([1, 3]);
   });
 });

@@ -1,4 +1,12 @@
-import { createReadStream, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  createReadStream,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
@@ -69,6 +77,16 @@ describe("row 15: the collector with a corrupt or newer log", () => {
     expect(changed).not.toBe(text());
     writeFileSync(path, changed);
     await isRefused([await sessionMark("changed", createReadStream(path))], reason);
+  });
+
+  test("a torn line that a writer ended was never acknowledged: it refuses no more, and keeps what the line names", async () => {
+    const path = join(dir, "ended.jsonl");
+    writeFileSync(path, text().slice(0, -9));
+    const { complete: before } = await sessionMark("ended", createReadStream(path));
+    appendFileSync(path, "\t\n");
+    const { complete, refs } = await sessionMark("ended", createReadStream(path));
+    expect([before, complete]).toEqual([false, true]);
+    expect(refs).toEqual((await sessionMark("whole", readFileSync(log))).refs);
   });
 
   test("any byte of a log changed: it refuses, or knows the blob all the same", async () => {

@@ -88,25 +88,33 @@ describe("row 5: the log cut at every byte", () => {
     }
   });
 
-  test("opens for writing with the same lines, the torn bytes kept aside, and goes on behind the last whole one", async () => {
+  test("opens for writing with the same entries, the torn bytes ended where they are, and goes on behind the last whole one", async () => {
     const lines = linesOf(whole);
     for (let cut = (lines[0]?.[1] ?? 0) + 1; cut <= whole.length; cut++) {
       const disk = diskOf(whole.slice(0, cut));
-      const count = lines.filter(([, end]) => end <= cut).length;
+      // A last line needs no line feed.
+      const count = lines.filter((line) => textEnd(line) <= cut).length;
       const session = await storeOn(disk).open("damaged", { mode: "write" });
-      const end = (lines[count - 1]?.[1] ?? 0) + 1;
-      const isTorn = cut > end;
-      expect(disk.bytes(path)).toEqual(whole.slice(0, end));
-      const aside = disk.paths().filter((name) => name.startsWith(`${path}.torn-`));
-      expect(aside.map((name) => disk.bytes(name))).toEqual(isTorn ? [whole.slice(end, cut)] : []);
-      expect(codesOf(session)).toEqual(isTorn ? ["TORN_TAIL"] : []);
+      const end = textEnd(lines[count - 1] as readonly [number, number]);
+      const isTorn = !lines.some((line) => cut >= textEnd(line) && cut <= line[1] + 1);
+      const isEnded = whole[cut - 1] === 10;
+      const ending = isEnded ? "" : isTorn ? "\t\n" : "\n";
+      expect(end).toBeLessThanOrEqual(cut);
+      expect(disk.bytes(path)).toEqual(new Uint8Array([...whole.slice(0, cut), ...Buffer.from(ending)]));
+      expect(disk.paths()).toEqual([path]);
+      expect(codesOf(session)).toEqual(isTorn ? ["TORN_LINE"] : []);
       expect(idsOf(session)).toEqual(entries.slice(0, count - 1).map(({ id }) => id));
       const added = await session.appendMessage({ role: "user", content: "after", timestamp: 0 });
       expect(added.parentId).toBe(entries[count - 2]?.id ?? null);
+      // What was torn may be appended again, under its own id.
+      const again = await session.append([
+        { type: "custom", customType: "c", id: entries[count - 1]?.id ?? "x" },
+      ]);
       await session.close();
-      const again = parseSession(disk.bytes(path) ?? new Uint8Array());
-      expect(again.entries).toEqual([...entries.slice(0, count - 1), added]);
-      expect(again.diagnostics).toEqual([]);
+      const parsed = parseSession(disk.bytes(path) ?? new Uint8Array());
+      expect(parsed.entries).toEqual([...entries.slice(0, count - 1), added, ...again]);
+      expect(parsed.diagnostics.map(({ code }) => code)).toEqual(isTorn ? ["TORN_LINE"] : []);
+      expect((await storeOn(disk).open("damaged")).leafId).toBe(parsed.leafId);
     }
   });
 });

@@ -88,7 +88,7 @@ describe("row 22: a reader in another process that follows", () => {
     await session.close();
   });
 
-  test("survives a torn end that a writer cuts off", async () => {
+  test("survives a torn line that a writer ends", async () => {
     const { path, reader, append, session } = await followed("torn");
     const ids = [await append()];
     await sees(reader, ids);

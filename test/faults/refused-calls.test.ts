@@ -221,15 +221,12 @@ describe("row 11: a file system that forbids changes", () => {
     mark(path, "-a");
     appendFileSync(path, '{"type":"mess');
     mark(path, "+a");
+    // Nor is anything else needed to end a torn line.
     const torn = await actor.act("open s", "append z", "append z", "close", "wait 60");
-    expect(torn.filter((line) => line.startsWith("did append"))).toEqual([]);
-    // What could not be cut off is not put aside either, over and over.
-    expect(litter(dir)).toEqual([]);
+    expect(torn.filter((line) => line.startsWith("did append")).length).toBe(2);
+    expect(readFileSync(path, "utf8").split("\n")).toContain('{"type":"mess\t');
     mark(path, "-a");
-    await actor.act("open s");
-    await actor.act("append mended", "close", "open s");
-    expect(litter(dir).filter((name) => name.includes(".torn-")).length).toBe(1);
-    await actor.act("close");
+    expect(litter(dir)).toEqual([]);
     expect(await actor.end()).toBe(0);
     expect(await sessionIsKept(dir, "s", actor.entries)).toEqual([]);
   });

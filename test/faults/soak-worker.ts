@@ -128,7 +128,8 @@ class SoakWorker {
     const session = await this.#sessions.open(id);
     const lost = known.filter((entry) => !session.tree.has(entry));
     if (lost.length > 0) say(`bad read: ${id} has not ${lost.join(" ")}`);
-    for (const { code } of session.diagnostics) if (code !== "TORN_TAIL") say(`bad read: ${id} has ${code}`);
+    for (const { code } of session.diagnostics)
+      if (!code.startsWith("TORN_")) say(`bad read: ${id} has ${code}`);
     const one = known.length === 0 ? undefined : await session.entry(this.#pick(known));
     if (known.length > 0 && one?.type !== "message") say(`bad read: ${id} has a ${one?.type} for a message`);
     await session.context();

@@ -197,15 +197,19 @@ describe("a broken file", () => {
     expect(readFileSync(path, "utf8")).toBe(whole + torn);
 
     const writer = await opened(path, { mode: "write" });
-    expect(writer.diagnostics).toMatchObject([{ code: "TORN_TAIL", line: 3, offset: whole.length }]);
+    expect(writer.diagnostics).toMatchObject([{ code: "TORN_LINE", line: 3, offset: whole.length }]);
     const [entry] = await writer.append([{ type: "custom", customType: "c" }]);
     expect(entry?.parentId).toBe("a");
-    expect(readFileSync(path, "utf8")).toBe(whole + file(encodeEntry(entry as SessionEntry)));
-    const aside = readdirSync(dirname(path)).filter((name) => name.includes(".torn-"));
-    expect(aside.map((name) => readFileSync(join(dirname(path), name), "utf8"))).toEqual([torn]);
+    const after = `${whole}${torn}\t\n${file(encodeEntry(entry as SessionEntry))}`;
+    expect(readFileSync(path, "utf8")).toBe(after);
+    expect(outcome(after)).toEqual({ ids: ["a", entry?.id], codes: [["TORN_LINE", 3]] });
+    expect((await reader.refresh()).map(({ id }) => id)).toEqual([entry?.id]);
+    // What was never acknowledged can be appended again under its own id.
+    expect((await writer.append([{ type: "custom", customType: "c", id: "b" }]))[0]?.id).toBe("b");
+    expect((await opened(path)).leafId).toBe("b");
   });
 
-  test("row 7: torn and joined lines in the middle", () => {
+  test("row 7: torn and joined lines in the middle", async () => {
     const torn = line("t", "a").slice(0, -9);
     expect(outcome(file(header, line("a"), torn, line("b", "a")))).toEqual({
       ids: ["a", "b"],
@@ -215,6 +219,13 @@ describe("a broken file", () => {
       ids: ["a", "d"],
       codes: [["INVALID_JSON", 3]],
     });
+    for (const behind of [[], [""], ["\t"], [torn.replace('"t"', '"u"')], Array(40).fill(torn)]) {
+      const content = file(header, line("a"), torn, ...behind);
+      expect(outcome(content).ids).toEqual(["a"]);
+      // Other programs do not see the torn entry, and would not find what follows it.
+      expect(parseSession(content).leafId).toBe("a");
+      expect((await opened(written(content))).leafId).toBe("a");
+    }
     expect(outcome(file(header, torn.slice(0, 20) + line("b"), line("c", "b")))).toEqual({
       ids: ["c"],
       codes: [
@@ -265,10 +276,9 @@ describe("a broken file", () => {
 
     const path = written(whole + padding);
     const session = await opened(path, { mode: "write" });
-    expect(readFileSync(path, "utf8")).toBe(whole);
-    expect(codesOf(session.diagnostics)).toEqual([["TORN_TAIL", 3]]);
-    const aside = readdirSync(dirname(path)).find((name) => name.includes(".torn-")) ?? "";
-    expect(readFileSync(join(dirname(path), aside), "utf8")).toBe(padding);
+    expect(readFileSync(path, "utf8")).toBe(`${whole}${padding}\t\n`);
+    expect(codesOf(session.diagnostics)).toEqual([["TORN_LINE", 3]]);
+    expect(session.leafId).toBe("a");
   });
 
   test("row 12: bytes that are not UTF-8", () => {

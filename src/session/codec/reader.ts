@@ -15,7 +15,15 @@ import {
 import { sliceHead, timeOf } from "./head.js";
 import { MessageHeads } from "./message-head.js";
 import { idOfOrdinal, versionOf } from "./migrate.js";
-import { beforeHeaderNote, extraHeaderNote, newerVersionNote, tooLongNote, tornNote } from "./notes.js";
+import {
+  beforeHeaderNote,
+  extraHeaderNote,
+  isEndedLate,
+  newerVersionNote,
+  tooLongNote,
+  tornLineNote,
+  tornNote,
+} from "./notes.js";
 
 /** How a {@link SessionReader} reads. */
 export interface SessionReaderOptions {
@@ -65,6 +73,10 @@ export class SessionReader {
     this.#heads = undefined;
   }
 
+  get isFull(): boolean {
+    return this.#heads === undefined;
+  }
+
   /** The version of the base format; a log without a header reads as the current one. */
   get version(): number | undefined {
     return this.header === undefined ? undefined : versionOf(this.header);
@@ -86,7 +98,8 @@ export class SessionReader {
   /** Takes the next line: the bytes from `start` up to `end`, without its line feed, which lies at `at` in the log. */
   line(bytes: Uint8Array, at: number, start = 0, end = bytes.length): void {
     const from = this.lines++ === 0 && hasByteOrderMark(bytes, start, end) ? start + 3 : start;
-    const heads = this.#heads;
+    // The head of a torn line is no entry, so that its body has to be looked at.
+    const heads = isEndedLate(bytes, end) ? undefined : this.#heads;
     if (heads !== undefined && this.#message(heads, bytes, at, from, end)) return;
     const context = this.#context();
     const decoded =
@@ -195,12 +208,17 @@ export class SessionReader {
         this.#header(decoded, at);
         return;
       case "bad": {
+        if (isEndedLate(bytes)) {
+          if (decoded.parsed) this.#ordinal++;
+          this.#report(tornLineNote(length - 1), at);
+          return;
+        }
         // Version 1 counts every line that parses, so a bad one must not move the ids of those after it.
         if (decoded.parsed) this.#ordinal++;
         const head = (this.version ?? 0) >= 2 ? sliceHead(bytes) : undefined;
         for (const note of decoded.notes) this.#report(note, at, head && idOf(head.id));
         // The body is lost; the place in the tree is not, and with it the history before.
-        if (head !== undefined) this.#add({ kind: "entry", head, notes: [] }, at, length);
+        if (head !== undefined) this.#add({ kind: "entry", head, notes: [] }, at, length, false);
         return;
       }
       case "entry":
@@ -223,7 +241,8 @@ export class SessionReader {
     if (isNewer(decoded.header)) this.#report(newerVersionNote, at);
   }
 
-  #add(decoded: Decoded & { kind: "entry" }, at: number, length: number): void {
+  /** @param isTip false for an entry whose body is lost: other programs do not see it, and nothing is to follow it */
+  #add(decoded: Decoded & { kind: "entry" }, at: number, length: number, isTip = true): void {
     const { head, entry } = decoded;
     const row = this.#rows.add(head, { at, length });
     if (row === noRow) {
@@ -234,18 +253,30 @@ export class SessionReader {
       this.#report({ code: "DUPLICATE_ID", message }, at, id);
       return;
     }
-    this.#follows(row, head.parentId, at);
+    this.#follows(row, head.parentId, at, isTip);
     if (entry === undefined) return;
     this.#applyStructure(entry);
     this.#options.onEntry?.(row, entry);
   }
 
   /** A row that was read is the last one. */
-  #follows(row: number, parentId: EntryKey | null, at: number): void {
+  #follows(row: number, parentId: EntryKey | null, at: number, isTip = true): void {
     if (parentId !== null && this.#rows.parent(row) === noRow)
       this.#lineOf.set(row, { line: this.lines, at });
+    if (!isTip) return;
     this.#tipRow = row;
     this.#target = undefined;
+  }
+
+  /** The row of the entry that says where the tip is, or {@link noRow}. */
+  get tipRow(): number {
+    return this.#tipRow;
+  }
+
+  /** The tip is where this entry says: those behind it have lost their bodies, which was not seen by their heads. */
+  tipIs(row: number, entry: SessionEntry | UnknownEntry | undefined): void {
+    this.#tipRow = row;
+    this.#target = entry?.type === "leaf" ? entry.targetId : undefined;
   }
 
   /** Takes an entry that this program wrote itself, or is about to; its row, or -1 where it was taken before. */

@@ -120,15 +120,16 @@ export const lineCases = [
       for (const text of ["three", "four"]) {
         await subject.tear(session.id);
         const writer = await trial.open(session.id);
+        // A backend may keep the torn line, or remove it where it knows that nobody is writing it.
         equal(
-          writer.diagnostics.map(({ code }) => code),
-          ["TORN_TAIL"],
+          writer.diagnostics.map(({ code }) => code).filter((code) => code !== "TORN_LINE"),
+          [],
           `diagnostics before ${text}`,
         );
         equal(writer.leafId, entries.at(-1)?.id, `tip before ${text}`);
         entries.push(...(await writer.append([say(text)])));
         await writer.close();
-        await trial.reads(session.id, entries, `after ${text}`);
+        await trial.reads(session.id, entries, `after ${text}`, ["TORN_LINE"]);
       }
       return undefined;
     },
@@ -143,7 +144,7 @@ export const lineCases = [
     await subject.tear(session.id);
     equal(await reader.refresh(), [], "what a reader finds new");
     entries.push(...(await session.append([say("two")])));
-    await trial.reads(session.id, entries, "after the append");
+    await trial.reads(session.id, entries, "after the append", ["TORN_LINE"]);
     equal(
       (await reader.refresh()).map(({ id }) => id),
       [entries[1]?.id],

@@ -1,5 +1,5 @@
-import { assertTaken } from "../../internal/lost-bytes.js";
 import type { Disk, DiskFile } from "./disk.js";
+import { appendAll, copyRange } from "./tail.js";
 
 /** A file to be copied. */
 export interface CopySource {
@@ -9,8 +9,6 @@ export interface CopySource {
   /** Where the wanted lines end. */
   readonly end: number;
 }
-
-const chunkBytes = 1 << 20;
 
 /**
  * Makes a file of another's lines up to an offset, `first` in the place of the first of them. Where that fits into the
@@ -77,24 +75,9 @@ async function copyThrough(
   if (copy === undefined) throw new Error(`${to} is there already`);
   try {
     appendAll(copy, first);
-    const chunk = new Uint8Array(Math.min(chunkBytes, end - start));
-    for (let at = start; at < end; ) {
-      const count = await file.read(chunk.subarray(0, end - at), at);
-      if (count === 0) return false;
-      appendAll(copy, chunk.subarray(0, count));
-      at += count;
-    }
-    assertTaken(copy.stat().size, first.length + end - start);
+    if ((await copyRange(file, copy, start, end)) < end - start) return false;
     return true;
   } finally {
     copy.close();
-  }
-}
-
-function appendAll(file: DiskFile, bytes: Uint8Array): void {
-  for (let done = 0; done < bytes.length; ) {
-    const count = file.append(bytes.subarray(done));
-    if (count <= 0) throw new Error("nothing was written");
-    done += count;
   }
 }

@@ -175,6 +175,7 @@ function summaryOf(
     ...of("DUPLICATE_ID", "line has the id of an earlier one", "lines have the id of an earlier one"),
     ...of("MODIFIED", "line was changed after it was written", "lines were changed after they were written"),
     ...of("TORN_TAIL", "last line is incomplete", "last lines are incomplete"),
+    ...of("TORN_LINE", "line was torn, never acknowledged", "lines were torn, never acknowledged"),
     ...of("NEWER_VERSION", "newer version wrote it", "newer versions wrote it"),
     ...of("LOCK_LIVE", "process is at work on it", "processes are at work on it"),
   ];

@@ -14,7 +14,7 @@ import { nodePlatform } from "./platform.js";
 import { absentPosition, isSameFile, offsetOf, parsePosition } from "./position.js";
 import { readLines } from "./read-lines.js";
 import { readPlaces } from "./read-places.js";
-import { type SavedTail, saveRange } from "./tail.js";
+import { saveRange } from "./tail.js";
 
 /** What a log file is opened with. */
 export interface FileLogOptions extends LogEndOptions {
@@ -75,15 +75,13 @@ export class FileLog implements SessionLog {
     }
   }
 
-  async prepare(): Promise<{ readonly savedTail?: SavedTail }> {
+  async prepare(): Promise<void> {
     const { path, lock } = this.#options;
     try {
-      if (this.#end.isWhole()) return {};
-      const savedTail = await lock.with(() => this.#end.mend(), 0);
-      return savedTail === undefined ? {} : { savedTail };
+      if (!this.#end.isWhole()) await lock.with(() => this.#end.mend(), 0);
     } catch (error) {
       // Another writer is at work: then its next write mends the end, or ours.
-      if (SessileError.is(error, "SESSION_LOCKED")) return {};
+      if (SessileError.is(error, "SESSION_LOCKED")) return;
       throw storageError("mend", path, error);
     }
   }

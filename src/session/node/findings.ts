@@ -56,6 +56,7 @@ const warnings: ReadonlySet<SessionFindingCode> = new Set([
   "DUPLICATE_ID",
   "MODIFIED",
   "TORN_TAIL",
+  "TORN_LINE",
   "INVALID_INDEX",
 ]);
 const infos: ReadonlySet<SessionFindingCode> = new Set([

@@ -7,7 +7,7 @@ import { endsAt, endsWhole, isUnchanged, markOfEnd, positionAt } from "./file-en
 import type { LastingNames } from "./lasting-names.js";
 import { gone, regular } from "./log-errors.js";
 import { markOf, positionIn, positionPrefix, printPosition } from "./position.js";
-import { mendTail, type SavedTail } from "./tail.js";
+import { appendAll, missingEnding } from "./tail.js";
 import { takeName } from "./take-name.js";
 
 /** What the writing end of a log file needs. */
@@ -211,12 +211,15 @@ export class LogEnd {
     }
   }
 
-  /** Puts a torn tail aside, or gives a whole last line its line feed. */
-  async mend(): Promise<SavedTail | undefined> {
-    const { disk, path, maxLineBytes, now } = this.#options;
+  /** Ends a last line that has no line feed. */
+  async mend(): Promise<void> {
+    const { disk, path, maxLineBytes } = this.#options;
     const { handle } = this.#open(disk.stat(path));
     this.#seen = undefined;
-    return mendTail(disk, handle, path, maxLineBytes, stamp(now()), () => this.#sync(handle, false));
+    const ending = await missingEnding(handle, maxLineBytes);
+    if (ending === undefined) return;
+    appendAll(handle, ending);
+    await this.#sync(handle, false);
   }
 
   /** Whether the file ends with a whole line. */

@@ -2,7 +2,7 @@ import { type Decoded, decodeLine, type LineNote } from "../codec/decode.js";
 import { sliceHead } from "../codec/head.js";
 import { defaultLimits } from "../codec/limits.js";
 import { LineContexts } from "../codec/line-contexts.js";
-import { extraHeaderNote, tooLongNote, tornNote } from "../codec/notes.js";
+import { extraHeaderNote, isEndedLate, tooLongNote, tornLineNote, tornNote } from "../codec/notes.js";
 import { hasByteOrderMark } from "../codec/reader.js";
 import { eachLine } from "../log-lines.js";
 import { idOf } from "../tree/entry-key.js";
@@ -103,6 +103,7 @@ export function notesOf(
       return { notes: decoded.notes, entryId: idOf(decoded.head.id) };
     case "bad": {
       if (isTail) return { notes: [tornNote(length)] };
+      if (isEndedLate(bytes)) return { notes: [tornLineNote(length - 1)] };
       const head = (versionAt(at, header) ?? 0) >= 2 ? sliceHead(contentOf(bytes, at)) : undefined;
       return { notes: decoded.notes, entryId: head && idOf(head.id) };
     }

@@ -252,7 +252,12 @@ export class SessionScan implements LineSink {
   }
 }
 
-const unread: ReadonlySet<DiagnosticCode> = new Set(["INVALID_JSON", "INVALID_UTF8", "TORN_TAIL"]);
+const unread: ReadonlySet<DiagnosticCode> = new Set([
+  "INVALID_JSON",
+  "INVALID_UTF8",
+  "TORN_TAIL",
+  "TORN_LINE",
+]);
 
 /**
  * Reads a file as {@link SessionScan.of} does, and once more where there are whole lines in those that are lost. An entry

@@ -3,80 +3,51 @@ import { assertTaken } from "../../internal/lost-bytes.js";
 import { isRecord } from "../../internal/shape.js";
 import { parseLine } from "../codec/json.js";
 import { defaultLimits } from "../codec/limits.js";
+import { lateEnding } from "../codec/notes.js";
 import type { Disk, DiskFile } from "./disk.js";
 
-/** Where the end of a log was put that no write acknowledged. */
-export interface SavedTail {
-  readonly location: string;
-  readonly bytes: number;
-  /** The offset in the log at which they began. */
-  readonly at: number;
-}
-
 const stepBytes = 64 * 1024;
+const chunkBytes = 1 << 20;
 
 /**
- * Mends the end of a log for writing. A last line that is whole gets the line feed that it lacks; anything else is saved
- * beside the log and cut off. To be done under the lock.
- *
- * @param sync makes the log's bytes last
+ * What ends a log's last line: a line feed, with a tab before it unless the line is whole. undefined for a log that needs
+ * none. Nothing is cut off: another program may still be writing that line, and an append waits for its write. Where
+ * it completes the line, this ending stands behind it as a blank line.
  */
-export async function mendTail(
-  disk: Disk,
-  file: DiskFile,
-  path: string,
-  maxLineBytes: number,
-  stamp: string,
-  sync: () => Promise<void>,
-): Promise<SavedTail | undefined> {
+export async function missingEnding(file: DiskFile, maxLineBytes: number): Promise<Uint8Array | undefined> {
   const { size } = file.stat();
-  const start = await lastLineStart(file, size);
-  if (start === size) return undefined;
-  const length = size - start;
-  if (length <= maxLineBytes) {
-    const tail = new Uint8Array(length);
-    let done = 0;
-    while (done < length) {
-      const count = await file.read(tail.subarray(done), start + done);
-      if (count === 0) break;
-      done += count;
-    }
-    const parsed = parseLine(tail, defaultLimits.maxDepth);
-    // Whatever version it is of: an object is a whole line.
-    if (parsed.ok && isRecord(parsed.value)) {
-      file.append(Uint8Array.of(10));
-      await sync();
-      return undefined;
-    }
-  }
-  const location = `${path}.torn-${stamp}-${crypto.randomUUID().slice(0, 8)}`;
-  await saveRange(disk, file, start, size, location);
-  // A program without locks was in the middle of a line. It is whole by now, or will be looked at again.
-  if (file.stat().size !== size) {
-    disk.unlink(location);
-    return undefined;
-  }
-  try {
-    file.truncate(start);
-  } catch (error) {
-    // Nothing was cut off, and it would be saved again at every try.
-    disk.unlink(location);
-    throw error;
-  }
-  await sync();
-  return { location, bytes: length, at: start };
+  if (size === 0) return undefined;
+  const last = new Uint8Array(1);
+  if (file.readNow(last, size - 1) === 1 && last[0] === 10) return undefined;
+  const line = await lastLine(file, size, maxLineBytes);
+  if (line === undefined) return lateEnding;
+  const parsed = parseLine(line, defaultLimits.maxDepth, { unchecked: true });
+  // Whatever version it is of: an object is a whole line.
+  return parsed.ok && isRecord(parsed.value) ? lateEnding.subarray(1) : lateEnding;
 }
 
-/** The offset behind the last line feed. */
-async function lastLineStart(file: DiskFile, size: number): Promise<number> {
+/** What follows the last line feed; undefined where it is longer than a reader takes, or does not end as an object does. */
+async function lastLine(file: DiskFile, size: number, maxBytes: number): Promise<Uint8Array | undefined> {
+  const pieces: Uint8Array[] = [];
   for (let end = size; end > 0; ) {
-    const bytes = new Uint8Array(Math.min(stepBytes, end));
+    const bytes = Buffer.alloc(Math.min(stepBytes, end));
     const count = await file.read(bytes, end - bytes.length);
-    const at = bytes.subarray(0, count).lastIndexOf(10);
-    if (at >= 0) return end - bytes.length + at + 1;
+    if (count < bytes.length || (end === size && !endsAnObject(bytes))) return undefined;
+    const feed = bytes.lastIndexOf(10);
+    pieces.push(bytes.subarray(feed + 1));
+    if (feed >= 0) break;
     end -= bytes.length;
+    if (size - end > maxBytes) return undefined;
   }
-  return 0;
+  const line = Buffer.concat(pieces.reverse());
+  return line.length > maxBytes ? undefined : line;
+}
+
+/** Most torn lines are told from whole ones by this, without reading megabytes of them. */
+function endsAnObject(bytes: Uint8Array): boolean {
+  const last = bytes.findLast((byte) => byte !== 0x20 && byte !== 0x0d && byte !== 0x09);
+  // A step of nothing but whitespace says nothing.
+  return last === undefined || last === 0x7d;
 }
 
 /** Copies a part of a file into a new one, and makes that last. */
@@ -90,15 +61,7 @@ export async function saveRange(
   const saved = disk.open(location, "create");
   if (saved === undefined) throw new Error(`${location} is there already`);
   try {
-    let at = start;
-    while (at < end) {
-      const bytes = new Uint8Array(Math.min(stepBytes, end - at));
-      const count = await file.read(bytes, at);
-      if (count === 0) break;
-      for (let done = 0; done < count; ) done += saved.append(bytes.subarray(done, count));
-      at += count;
-    }
-    assertTaken(saved.stat().size, at - start);
+    await copyRange(file, saved, start, end);
     await saved.sync();
   } catch (error) {
     disk.unlink(location);
@@ -107,4 +70,34 @@ export async function saveRange(
     saved.close();
   }
   await disk.syncDirectory(dirname(location));
+}
+
+/**
+ * Adds a part of a file to the end of another, which only this program has. Chunks of NULs become holes, so that
+ * a sparse file stays sparse. Returns how many bytes there were.
+ */
+export async function copyRange(file: DiskFile, to: DiskFile, start: number, end: number): Promise<number> {
+  const chunk = Buffer.alloc(Math.min(chunkBytes, Math.max(end - start, 1)));
+  const nothing = Buffer.alloc(chunk.length);
+  let { size } = to.stat();
+  let at = start;
+  while (at < end) {
+    const count = await file.read(chunk.subarray(0, Math.min(chunk.length, end - at)), at);
+    if (count === 0) break;
+    at += count;
+    size += count;
+    if (chunk.compare(nothing, 0, count, 0, count) === 0) to.truncate(size);
+    else appendAll(to, chunk.subarray(0, count));
+  }
+  assertTaken(to.stat().size, size);
+  return at - start;
+}
+
+/** Adds all of these bytes, in as many writes as it takes. */
+export function appendAll(file: DiskFile, bytes: Uint8Array): void {
+  for (let done = 0; done < bytes.length; ) {
+    const count = file.append(bytes.subarray(done));
+    if (count <= 0) throw new Error("nothing was written");
+    done += count;
+  }
 }

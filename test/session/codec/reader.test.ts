@@ -55,7 +55,10 @@ describe("SessionReader", () => {
           const change = at === 0 ? null : changes[at];
           return change ? damaged(encoder.encode(line), change).filter((byte) => byte !== 10) : line;
         });
-        expect(shapeOf(read(lines))).toEqual(shapeOf(read(lines, true)));
+        const [heads, whole] = [read(lines), read(lines, true)];
+        // By its head alone a damaged entry may be the tip: whoever opens a log looks at that one's body.
+        const lost = heads.tipRow > whole.tipRow;
+        expect({ ...shapeOf(heads), ...(lost ? { leafId: whole.leafId } : {}) }).toEqual(shapeOf(whole));
       }),
       { numRuns: 300 },
     );

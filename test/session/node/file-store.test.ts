@@ -197,36 +197,31 @@ describe("a torn end", () => {
         { type: "message", timestamp: time, message: { role: "user", content: "x", timestamp: 1 } },
       ],
     ],
-  ])(
-    "is put aside once by opening for writing; a whole line gets its line feed (%s)",
-    async (_name, whole) => {
-      const dir = temporaryDirectory();
-      const path = join(dir, "x_s.jsonl");
-      const torn = '{"type":"message","id":"0000';
-      writeFileSync(path, lines(...whole) + torn);
-      const store = fileSessionStore({ dir });
-      const first = await store.open("s", { mode: "write" });
-      expect(first.diagnostics.map(({ code }) => code)).toContain("TORN_TAIL");
-      await first.close();
-      const saved = readdirSync(dir).filter((name) => name.includes(".torn-"));
-      expect(saved.length).toBe(1);
-      expect(readFileSync(join(dir, saved[0] as string), "utf8")).toBe(torn);
-      const before = snapshot(dir);
-      const second = await store.open("s", { mode: "write" });
-      expect(second.diagnostics).toEqual([]);
-      expect(second.tree.size).toBe(1);
-      await second.close();
-      expect(snapshot(dir)).toEqual(before);
+  ])("is ended once by opening for writing; a whole line gets its line feed (%s)", async (_name, whole) => {
+    const dir = temporaryDirectory();
+    const path = join(dir, "x_s.jsonl");
+    const torn = '{"type":"message","id":"0000';
+    writeFileSync(path, lines(...whole) + torn);
+    const store = fileSessionStore({ dir });
+    const first = await store.open("s", { mode: "write" });
+    expect(first.diagnostics.map(({ code }) => code)).toContain("TORN_LINE");
+    await first.close();
+    expect(readFileSync(path, "utf8").endsWith(`\n${torn}\t\n`)).toBe(true);
+    const before = snapshot(dir);
+    const second = await store.open("s", { mode: "write" });
+    expect(second.diagnostics.map(({ code }) => code)).toEqual(["TORN_LINE"]);
+    expect(second.tree.size).toBe(1);
+    await second.close();
+    expect(snapshot(dir)).toEqual(before);
 
-      const mended = readFileSync(path, "utf8");
-      writeFileSync(path, mended.trimEnd());
-      const third = await store.open("s", { mode: "write" });
-      expect(third.diagnostics).toEqual([]);
-      await third.close();
-      expect(readFileSync(path, "utf8")).toBe(mended);
-      expect(readdirSync(dir).filter((name) => name.includes(".torn-"))).toEqual(saved);
-    },
-  );
+    const mended = readFileSync(path, "utf8");
+    writeFileSync(path, `${mended}{}`);
+    const third = await store.open("s", { mode: "write" });
+    expect(third.diagnostics.map(({ code }) => code)).toEqual(["TORN_LINE", "INVALID_ENTRY"]);
+    await third.close();
+    expect(readFileSync(path, "utf8")).toBe(`${mended}{}\n`);
+    expect(readdirSync(dir).filter((name) => name.includes(".torn-"))).toEqual([]);
+  });
 
   test("of a log cut at any byte leaves a whole-line prefix, and no error but those of a log without a header", async () => {
     const disk = new SimulatedDisk();

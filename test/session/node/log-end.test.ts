@@ -110,18 +110,45 @@ test("a file that was touched and not changed is the same", async () => {
   expect(end.isStill(position)).toBe(true);
 });
 
-test("half a line that another program left is put aside before a batch, and a whole one is kept", async () => {
+test("half a line that another program left is ended before a batch, and so is a whole one", async () => {
+  const disk = new SimulatedDisk();
+  const { end, position } = await create(disk);
+  for (const [left, ending] of [
+    ['{"half":', "\t\n"],
+    ['{"whole":1}', "\n"],
+  ] as const) {
+    const before = text(disk);
+    const here = left === '{"half":' ? position : end.position();
+    foreign(disk, left);
+    await expect(end.at(here)).rejects.toMatchObject({ code: "CONCURRENT_WRITER" });
+    expect(text(disk)).toBe(`${before}${left}${ending}`);
+  }
+  const before = text(disk);
+  await end.write(await end.at(end.position()), utf8('{"one":1}\n'), false);
+  expect(text(disk)).toBe(`${before}{"one":1}\n`);
+  expect(disk.paths()).toEqual([path]);
+});
+
+test("a line that another program is in the middle of stays whole, with a blank one behind it", async () => {
   const disk = new SimulatedDisk();
   const { end, position } = await create(disk);
   foreign(disk, '{"half":');
-  await end.write(await end.at(position), utf8('{"one":1}\n'), false);
-  expect(text(disk)).toBe('{"header":1}\n{"one":1}\n');
-  const torn = disk.paths().find((name) => name.includes(".torn-1970-01-01T00-00-00-000Z-")) ?? "";
-  expect(Buffer.from(disk.bytes(torn) ?? []).toString()).toBe('{"half":');
-  const here = end.position();
-  foreign(disk, '{"whole":1}');
-  await expect(end.at(here)).rejects.toMatchObject({ code: "CONCURRENT_WRITER" });
-  expect(text(disk)).toBe('{"header":1}\n{"one":1}\n{"whole":1}\n');
+  const open = disk.open.bind(disk);
+  const racing = endOf(disk);
+  disk.open = (name, mode) => {
+    const file = open(name, mode);
+    if (file === undefined) return undefined;
+    const append = (bytes: Uint8Array) => {
+      // Its write goes on while ours waits for the file: lines longer than a page come in pieces.
+      disk.open = open;
+      foreign(disk, "1}\n");
+      return file.append(bytes);
+    };
+    return { ...file, append };
+  };
+  await expect(racing.at(position)).rejects.toMatchObject({ code: "CONCURRENT_WRITER" });
+  expect(text(disk)).toBe('{"header":1}\n{"half":1}\n\t\n');
+  await end.at(end.position());
 });
 
 test("lines that come in at the moment of the write stand beside the batch, before or behind it", async () => {

@@ -1,0 +1,101 @@
+import { closeSync, mkdtempSync, openSync, readSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { userMessage } from "../../src/content/index.js";
+import { fileSessionStore, openSessionFile } from "../../src/session/node/index.js";
+import { countOf } from "./acknowledged.js";
+import { rounds } from "./rounds.js";
+import { startProcess, useChildren, useProgram } from "./start-child.js";
+
+const startChild = useChildren();
+const foreignWriter = useProgram(new URL("./foreign-writer.ts", import.meta.url));
+const maxLineBytes = 8 << 20;
+/** So many seconds of both programs. */
+const seconds = rounds(10, 3600);
+
+let dir = "";
+beforeAll(() => {
+  dir = mkdtempSync(join(tmpdir(), "sessile-two-"));
+});
+afterAll(() => rmSync(dir, { recursive: true, force: true }));
+
+interface SeenLine {
+  readonly id: string;
+  readonly parentId: string | null;
+}
+
+/** The entries of a file as a program sees them that leaves out what it cannot parse, and how many lines it leaves out. */
+function seenIn(path: string): { readonly entries: readonly SeenLine[]; readonly torn: number } {
+  const entries: SeenLine[] = [];
+  let torn = 0;
+  const file = openSync(path, "r");
+  const take = (line: string) => {
+    try {
+      const { id, parentId = null } = JSON.parse(line);
+      entries.push({ id, parentId });
+    } catch {
+      if (line.trim() !== "") torn++;
+    }
+  };
+  // The whole file may be longer than a string can be.
+  const chunk = Buffer.alloc(1 << 20);
+  let rest: string[] = [];
+  for (let count = readSync(file, chunk); count > 0; count = readSync(file, chunk)) {
+    const [first = "", ...more] = chunk.toString("latin1", 0, count).split("\n");
+    rest.push(first);
+    for (const next of more) {
+      take(rest.join(""));
+      rest = [next];
+    }
+  }
+  take(rest.join(""));
+  closeSync(file);
+  return { entries, torn };
+}
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+describe("row 12: a program without locks that writes lines of up to 8 MiB, both killed at random", () => {
+  test("every acknowledged entry of both is there once and whole, and follows one that is", {
+    timeout: 120_000 + seconds * 10_000,
+  }, async () => {
+    const session = await fileSessionStore({ dir }).create({ cwd: "/p", id: "two" });
+    await session.appendMessage(userMessage("first"));
+    await session.close();
+    const path = session.location ?? "";
+    const theirs: string[] = [];
+    const ours: string[] = [];
+    const end = Date.now() + seconds * 1000;
+    let kills = 0;
+    const run = async (said: string[], start: () => ReturnType<typeof startProcess>, ms: number) => {
+      while (Date.now() < end && statSync(path).size < seconds * 40e6) {
+        const child = start();
+        const started = await Promise.race([child.sayingSoMany(1), child.ended]);
+        if (started === undefined) await pause(Math.random() * ms);
+        child.kill("SIGKILL");
+        await child.ended;
+        said.push(...child.said);
+        kills++;
+      }
+    };
+    await Promise.all([
+      run(theirs, () => startProcess(process.execPath, [foreignWriter(), path, `${maxLineBytes}`]), 1000),
+      run(ours, () => startChild("append", dir, "two", "ours", "1000000"), 1500),
+    ]);
+    const { entries, torn } = seenIn(path);
+    const counts = countOf(entries.map(({ id }) => id));
+    const lost = (ids: readonly string[]) => ids.filter((id) => counts.get(id) !== 1);
+    expect({ theirs: lost(theirs), ours: lost(ours) }).toEqual({ theirs: [], ours: [] });
+    expect(entries.filter(({ parentId }) => parentId !== null && !counts.has(parentId))).toEqual([]);
+    expect(theirs.length).toBeGreaterThan(seconds * 3);
+    expect(ours.length).toBeGreaterThan(seconds * 3);
+
+    const read = await openSessionFile(path);
+    for (const id of [...theirs, ...ours]) expect(read.tree.has(id)).toBe(true);
+    const codes = read.diagnostics.map(({ code }) => code);
+    expect(codes.filter((code) => code !== "TORN_LINE" && code !== "INVALID_JSON")).toEqual([]);
+    console.log({theirs: theirs.length, ours: ours.length, kills, torn, codes: codes.length, size: statSync(path).size});
+    await read.close();
+  });
+});
