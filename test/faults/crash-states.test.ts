@@ -82,7 +82,7 @@ async function goesOn(disk: SimulatedDisk, sessionId: string, entries: readonly 
   const again = await storeOn(disk).open(sessionId);
   await has(again);
   expect(idsOf(again)).toEqual(expect.arrayContaining([...before, added?.id]));
-  expect(again.diagnostics).toEqual([]);
+  expect(again.diagnostics.filter(({ code }) => code !== "TORN_LINE")).toEqual([]);
   await again.close();
 }
 

@@ -134,7 +134,7 @@ function wholeEntries(history: readonly Uint8Array[], left: Uint8Array): string[
   const lines = Buffer.from(left.subarray(0, same)).toString().split("\n");
   const last = lines.pop() ?? "";
   if (same === left.length && isJson(last)) lines.push(last);
-  return lines.slice(1).map((line) => JSON.parse(line).id as string);
+  return lines.slice(1).flatMap((line) => (line.endsWith("\t") ? [] : [JSON.parse(line).id as string]));
 }
 
 function isJson(text: string): boolean {
