@@ -67,6 +67,11 @@ export interface ToolResultMessage {
   readonly content: readonly (TextBlock | ImageBlock)[];
   /** For programs; never sent to a model. */
   readonly details?: unknown;
+  /**
+   * Calls that the tool made to other tools while it ran, as pi writes them since 1.5: `{ calls: [{ id, name, arguments?,
+   * status }], complete }`. For the ledger of files; never sent to a model, and never checked.
+   */
+  readonly nestedCalls?: unknown;
   readonly isError: boolean;
   /** Milliseconds since 1970. */
   readonly timestamp: number;

@@ -11,18 +11,44 @@ export function sha256Of(value: unknown): string | undefined {
   return typeof value === "string" && sha256.test(value) ? value.toLowerCase() : undefined;
 }
 
-/** What a call did, or without a result may have done. A call that failed did nothing. */
+/** What a call did, or without a result may have done. A call that failed did nothing, but for the calls that it made. */
 export function stepsOfCall(
   call: ToolCall,
   result: ToolResultMessage | undefined,
   tools: FileToolTable,
   paths: Paths,
 ): readonly DoneStep[] {
+  const own = result?.isError === true ? [] : ownSteps(call, result, result !== undefined, tools, paths);
+  // Nearly every result has none: then no list is made.
+  return result?.nestedCalls === undefined ? own : [...nestedSteps(result, tools, paths), ...own];
+}
+
+/** What the calls did that the result's tool made to other tools while it ran. `nestedCalls` may have any JSON shape. */
+export function nestedSteps(
+  { nestedCalls }: ToolResultMessage,
+  tools: FileToolTable,
+  paths: Paths,
+): readonly DoneStep[] {
+  if (!isRecord(nestedCalls) || !Array.isArray(nestedCalls.calls)) return [];
+  return nestedCalls.calls.flatMap((nested: unknown) => {
+    if (!isRecord(nested) || typeof nested.name !== "string" || nested.status === "error") return [];
+    const id = typeof nested.id === "string" ? nested.id : "";
+    const call: ToolCall = { type: "toolCall", id, name: nested.name, arguments: nested.arguments };
+    return ownSteps(call, undefined, nested.status === "ok", tools, paths);
+  });
+}
+
+function ownSteps(
+  call: ToolCall,
+  result: ToolResultMessage | undefined,
+  confirmed: boolean,
+  tools: FileToolTable,
+  paths: Paths,
+): readonly DoneStep[] {
   const tool = Object.hasOwn(tools, call.name) ? tools[call.name] : undefined;
-  if (tool === undefined || result?.isError === true) return [];
+  if (tool === undefined) return [];
   const operations = typeof tool === "function" ? tool(call, result) : operationsOfRow(tool, call, result);
   const recorded = operations.length === 1 ? sha256Of(detail(result, "contentSha256")) : undefined;
-  const confirmed = result !== undefined;
   const steps: DoneStep[] = [];
   for (const { operation, path, to, contentSha256 } of operations) {
     const place = paths.place(path);

@@ -1,6 +1,6 @@
 import { type Context, type ContextItem, toolPairs } from "../../content/index.js";
 import { type LedgerStep, playSteps } from "./book.js";
-import { stepsOfCall } from "./calls.js";
+import { nestedSteps, stepsOfCall } from "./calls.js";
 import { carriedStep } from "./details.js";
 import type { FileToolTable } from "./operations.js";
 import { pathsFrom } from "./paths.js";
@@ -20,7 +20,8 @@ export interface FileLedgerOptions {
 
 /**
  * What the calls of a context did to which files, in their order, on top of what its summaries carry in `details`. A call
- * that failed did nothing; one without a result is `unconfirmed`. A deleted or moved directory takes the files below it
+ * that failed did nothing; one without a result is `unconfirmed`. Calls that a tool made while it ran, which pi records in
+ * the `nestedCalls` of its result, count as calls of their own. A deleted or moved directory takes the files below it
  * along. The ledger sees what the model sees: a message that a context edit took out is not in it, so its paths reach no
  * summary. Retained messages are skipped, since the summary before them has them already.
  *
@@ -44,7 +45,8 @@ export function fileLedger(context: Pick<Context, "items">, options: FileLedgerO
   const tools = options.tools ?? fileTools;
   const paths = pathsFrom(options.cwd);
   const steps: LedgerStep[] = [];
-  const { pairs } = toolPairs(items.map(({ message }) => message));
+  const { pairs, orphans } = toolPairs(items.map(({ message }) => message));
+  const orphaned = new Set(orphans);
   let next = 0;
   for (let at = 0; at < items.length; at++) {
     const { message, origin } = items[at] as ContextItem;
@@ -52,6 +54,9 @@ export function fileLedger(context: Pick<Context, "items">, options: FileLedgerO
       if (origin !== "retained") {
         steps.push(carriedStep(message.details, paths));
       }
+    }
+    if (message.role === "toolResult" && orphaned.has(at) && origin !== "retained") {
+      for (const step of nestedSteps(message, tools, paths)) steps.push(step);
     }
     for (let pair = pairs[next]; pair?.callAt === at; pair = pairs[++next]) {
       // What a compaction retained it has in its details, but for calls that had no result there yet.

@@ -38,7 +38,7 @@ const editedUnlessDry: FileToolReader = ({ arguments: args }) =>
 /**
  * The tools of known agents by name. Spread it and add your own.
  *
- * - pi 0.73.1: `read`, `write`, `edit`, with `path`.
+ * - pi 0.73.1 and 1.5.2: `read`, `write`, `edit`, with `path`. Its `codemode` calls them from a script; see {@link fileLedger}.
  * - Claude Code: `Read`, `Write`, `Edit`, `MultiEdit`, with `file_path`; `NotebookEdit`, with `notebook_path`.
  * - opencode: `read`, `write`, `edit`, `multiedit`, with `filePath`; `patch` and `apply_patch`, with `patchText`.
  * - codex: `apply_patch`, with the patch as `input` or `patch`, or as the whole of the arguments.

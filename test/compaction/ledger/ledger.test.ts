@@ -5,8 +5,12 @@ import {
   type ContextItem,
   type ContextMessage,
   contextOf,
+  type Message,
   toolResult,
 } from "sessile/content";
+import { project } from "sessile/projections";
+import { anthropicMessages } from "sessile/projections/anthropic";
+import { memorySessionStore } from "sessile/session";
 import { describe, expect, test } from "vitest";
 import { jsonValue } from "../../arbitraries/values.js";
 import { acts, actTools, cwd, hashes, messagesOf, summaryItem } from "./arbitraries.js";
@@ -122,6 +126,98 @@ describe("a ledger", () => {
         expect(JSON.parse(JSON.stringify(ledger))).toEqual(ledger);
       }),
     );
+  });
+});
+
+describe("calls that a tool made", () => {
+  const statuses = { done: "ok", failed: "error", unanswered: "unfinished" } as const;
+  const nestedOf = (all: readonly Act[]) =>
+    all.map(({ operation, path, to, outcome }, at) => {
+      const args = operation === "move" ? { path, to } : { path };
+      return { id: `c/${at}`, name: operation, arguments: args, status: statuses[outcome] };
+    });
+  /** A script's call and its result, which carries the calls that the script made, as pi writes it. */
+  const script = (nestedCalls: unknown, more: object = {}): readonly ContextMessage[] => {
+    const call = { type: "toolCall", id: "c", name: "codemode", arguments: { code: "…" } } as const;
+    const asked = assistantMessage({ provider: "p", model: "m" }, call);
+    return [asked, { ...toolResult(call, "Script completed"), nestedCalls, ...more }];
+  };
+  const files = (messages: readonly ContextMessage[], tools = actTools) =>
+    fileLedger(contextOf(messages), { cwd, tools }).files;
+
+  test("count as its own do, whether the script failed or not", () => {
+    fc.assert(
+      fc.property(acts, fc.boolean(), (all, isError) => {
+        const plain = all.map((each): Act => ({ ...each, hash: undefined }));
+        const messages = script({ calls: nestedOf(plain), complete: true }, { isError });
+        expect(files(messages)).toEqual(naiveLedger(plain));
+      }),
+    );
+  });
+
+  test("count before what their tool did itself, since it ended after them", () => {
+    const call = { type: "toolCall", id: "c", name: "modify", arguments: { path: "a" } } as const;
+    const asked = assistantMessage({ provider: "p", model: "m" }, call);
+    const nestedCalls = { calls: nestedOf([act("read", "a")]), complete: true };
+    const result = { ...toolResult(call, ""), nestedCalls, details: { contentSha256: hashA } };
+    expect(files([asked, result])).toEqual([
+      { path: "a", operations: ["read", "modified"], contentSha256: hashA, step: 2 },
+    ]);
+  });
+
+  test("count where their tool's call is no longer in context, and not where a compaction retained them", () => {
+    const nestedCalls = { calls: nestedOf([act("read", "a")]), complete: true };
+    const [, result] = contextOf(script(nestedCalls)).items;
+    const orphan = result as ContextItem;
+    expect(fileLedger({ items: [orphan] }, options).files).toMatchObject([{ path: "a" }]);
+    expect(fileLedger({ items: [{ ...orphan, origin: "retained" }] }, options).files).toEqual([]);
+  });
+
+  test("go into the lists that pi reads", () => {
+    const calls = [
+      { id: "c/1", name: "read", arguments: { path: "src/a.ts" }, status: "ok", durationMs: 3 },
+      { id: "c/2", name: "edit", arguments: { path: "src/b.ts", edits: [] }, status: "ok" },
+      { id: "c/3", name: "write", argumentsBytes: 9000, status: "ok" },
+      { id: "c/4", name: "write", arguments: { path: "src/c.ts" }, status: "paused" },
+    ];
+    const ledger = fileLedger(contextOf(script({ calls, complete: false })));
+    const { readFiles, modifiedFiles } = ledgerDetails(ledger);
+    expect([readFiles, modifiedFiles]).toEqual([["src/a.ts"], ["src/b.ts", "src/c.ts"]]);
+    expect(ledger.files.filter(({ unconfirmed }) => unconfirmed).map(({ path }) => path)).toEqual([
+      "src/c.ts",
+    ]);
+  });
+
+  test("may have any JSON shape", () => {
+    const record = fc.record(
+      {
+        id: jsonValue,
+        name: fc.oneof(fc.constantFrom("read", "__proto__"), jsonValue),
+        arguments: jsonValue,
+      },
+      { requiredKeys: [] },
+    );
+    const nested = fc.oneof(
+      jsonValue,
+      fc.record({ calls: fc.oneof(jsonValue, fc.array(fc.oneof(record, jsonValue))) }),
+    );
+    fc.assert(
+      fc.property(nested, (nestedCalls) => {
+        const ledger = fileLedger(contextOf(script(nestedCalls)), { cwd });
+        expect(JSON.parse(JSON.stringify(ledger))).toEqual(ledger);
+      }),
+    );
+  });
+
+  test("are in a result that was read from a file, and in no request", async () => {
+    const store = memorySessionStore();
+    const session = await store.create({ cwd });
+    const nestedCalls = { calls: nestedOf([act("read", "secret")]), complete: true };
+    for (const message of script(nestedCalls)) await session.appendMessage(message as Message);
+    const context = await (await store.open(session.id)).context();
+    expect(fileLedger(context, options).files).toMatchObject([{ path: "secret" }]);
+    const request = await project(context, anthropicMessages({ model: "m" }));
+    expect(JSON.stringify(request)).not.toContain("secret");
   });
 });
 
