@@ -38,6 +38,8 @@ export interface ToolCall {
   readonly name: string;
   /** A JSON value, by custom an object. */
   readonly arguments: unknown;
+  /** The group of tools that the name is one of, where a provider has such groups. */
+  readonly namespace?: string;
   readonly thoughtSignature?: string;
 }
 

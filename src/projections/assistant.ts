@@ -125,7 +125,14 @@ class SaidReader {
     const first = this.#callIds.size === 0;
     this.#callIds.add(id);
     const own = this.#standing === "own";
-    return { type: "call", id, storedId: id, name, arguments: args, ...signed, own, first, origin };
+    const { namespace } = block;
+    const kept = own && namespace !== undefined && this.#isIntact(namespace);
+    if (own && namespace !== undefined && !kept) {
+      const reason = "the name of the tool's group is not well-formed";
+      losses.add(origin, { code: "malformed", by: "history", reason });
+    }
+    const group = kept ? { namespace } : {};
+    return { type: "call", id, storedId: id, name, arguments: args, ...signed, ...group, own, first, origin };
   }
 
   #arguments({ arguments: args }: ToolCall, origin: Origin): unknown {

@@ -84,6 +84,8 @@ export interface CallPart {
   readonly arguments: unknown;
   /** Only there on calls of the target's own model. */
   readonly signature?: string;
+  /** The same. */
+  readonly namespace?: string;
   /** The target's own model made it, in a message that was not cut off. */
   readonly own: boolean;
   /** The first call of its message. */

@@ -70,6 +70,7 @@ interface PlainBlock {
   readonly redacted?: unknown;
   readonly id?: unknown;
   readonly name?: unknown;
+  readonly namespace?: unknown;
   readonly thoughtSignature?: unknown;
 }
 
@@ -87,6 +88,7 @@ function hasPlainBlocks(content: unknown, assistant: boolean): boolean {
       if (
         typeof block.id !== "string" ||
         typeof block.name !== "string" ||
+        block.namespace !== undefined ||
         block.thoughtSignature !== undefined
       )
         return false;

@@ -94,6 +94,7 @@ const toolCall = z.looseObject({
   id: text,
   name: text,
   arguments: anything,
+  namespace: optionalText,
   thoughtSignature: optionalText,
 }) satisfies z.ZodType<ToolCall>;
 

@@ -45,7 +45,13 @@ const blocks: Readonly<Record<string, Check>> = {
   text: textBlock,
   image: fields({ type: oneOf("image"), data: text, mimeType: text }),
   thinking: fields({ thinking: text, thinkingSignature: optional(text), redacted: optional(flag) }),
-  toolCall: fields({ id: text, name: text, arguments: anything, thoughtSignature: optional(text) }),
+  toolCall: fields({
+    id: text,
+    name: text,
+    arguments: anything,
+    namespace: optional(text),
+    thoughtSignature: optional(text),
+  }),
   opaque: fields({ data: anything }),
 };
 

@@ -72,7 +72,14 @@ const thinkingBlock: fc.Arbitrary<ThinkingBlock> = fc.record(
 /** Tool calls, with ids from the arbitrary given. */
 export const toolCall = (id: fc.Arbitrary<string> = text): fc.Arbitrary<ToolCall> =>
   fc.record(
-    { type: fc.constant("toolCall" as const), id, name: text, arguments: jsonValue, thoughtSignature: text },
+    {
+      type: fc.constant("toolCall" as const),
+      id,
+      name: text,
+      arguments: jsonValue,
+      namespace: text,
+      thoughtSignature: text,
+    },
     { requiredKeys: ["type", "id", "name", "arguments"] },
   );
 

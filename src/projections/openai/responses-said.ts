@@ -93,7 +93,8 @@ export class SaidWriter {
 
   #call(part: CallPart, identified: boolean): OpenaiFunctionCall | OpenaiCustomCall {
     const { id: call_id, name, storedId, own } = part;
-    const { custom, arguments: raw, status, caller, namespace } = readCallMark(part.signature);
+    const mark = readCallMark(part.signature);
+    const { custom, arguments: raw, status, caller, namespace = part.namespace } = mark;
     const item = own && identified ? itemIdOf(storedId) : undefined;
     const more = {
       ...(namespace === undefined ? {} : { namespace }),

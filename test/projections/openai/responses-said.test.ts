@@ -25,6 +25,20 @@ describe("openaiResponses, of what the model said,", () => {
     expect(losses).toEqual([]);
   });
 
+  test("names the group of a call's tool to the model that made the call, and to no other", async () => {
+    const grouped = { ...call, namespace: "crm" };
+    const { items, losses } = await saidBack([grouped]);
+    expect(items[0]).toMatchObject({ type: "function_call", call_id: "call_1", namespace: "crm" });
+    expect(losses).toEqual([]);
+    const broken = await saidBack([{ ...call, namespace: "\ud83d" }]);
+    expect(broken.items[0]).not.toHaveProperty("namespace");
+    const foreign = await projected([
+      userMessage("Read."),
+      { ...said("openai-responses", grouped), model: "another" },
+    ]);
+    expect(JSON.stringify(foreign)).not.toContain("crm");
+  });
+
   test.each([
     ["is not encrypted", { encrypted_content: undefined }],
     ["is encrypted by nothing", { encrypted_content: null }],
