@@ -30,6 +30,7 @@ export type { OpenaiOptions } from "./options.js";
 export type { OpenaiReplyOptions } from "./reply.js";
 export { type OpenaiResponsesOptions, openaiResponses } from "./responses.js";
 export { type OpenaiResponsesReply, readOpenaiResponsesReply } from "./responses-reply.js";
+export { type OpenaiResponsesEvent, openaiResponsesStream } from "./responses-stream.js";
 export type {
   OpenaiAnnotation,
   OpenaiCaller,

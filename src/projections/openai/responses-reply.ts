@@ -55,7 +55,8 @@ export function readOpenaiResponsesReply(
   if (!isRecord(reply) || !Array.isArray(reply.output)) {
     throw new TypeError(`reply: expected a response, got ${describe(reply)}`);
   }
-  const { output, usage } = reply;
+  const { usage } = reply;
+  const output = reply.output.filter((item) => !isHalfCall(item, reply.status));
   const alone = output.every(({ type }) => type !== "reasoning");
   const details = usage?.input_tokens_details;
   return replyMessage(
@@ -82,6 +83,15 @@ export function readOpenaiResponsesReply(
 
 type Content = AssistantMessage["content"];
 type Item = Readonly<Record<string, unknown>>;
+
+/** Whether an abort or a limit cut a call, which then is as if it had never begun. */
+function isHalfCall(item: { readonly type: string }, status: string | undefined): boolean {
+  if (!isRecord(item) || status === undefined || status === "completed") return false;
+  const { type, status: reached, arguments: text } = item as Item;
+  if (type !== "function_call" && type !== "custom_tool_call") return false;
+  if (reached === "in_progress" || reached === "incomplete") return true;
+  return type === "function_call" && !isRecord(argumentsOf(typeof text === "string" ? text : ""));
+}
 
 /** An item that is not as it should be is kept as it is. */
 function blocksOf(item: Item, alone: boolean): Content {
@@ -180,6 +190,7 @@ function stopOf({ status, error, incomplete_details }: OpenaiResponsesReply): {
     case undefined:
       return { stopReason: "stop" };
     case "cancelled":
+    case "in_progress":
       return { stopReason: "aborted" };
     case "incomplete":
       if (incomplete_details?.reason !== "content_filter") return { stopReason: "length" };

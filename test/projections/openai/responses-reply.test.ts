@@ -123,4 +123,33 @@ test("whatever a model of OpenAI puts out goes back as it came", async () => {
     }),
     { numRuns: 500 },
   );
+
+  test("takes a response that is in progress for an aborted one, and a call that was cut for one that never began", () => {
+    const call = (name: string, status: "completed" | "in_progress" | "incomplete", json: string) =>
+      ({
+        type: "function_call",
+        id: `fc_${name}`,
+        call_id: `call_${name}`,
+        name,
+        arguments: json,
+        status,
+      }) as const;
+    const names = (more: Partial<OpenAI.Responses.Response>, ...output: ReturnType<typeof call>[]) =>
+      readOpenaiResponsesReply(responsesReply(output, more)).content.map(
+        (block) => "name" in block && block.name,
+      );
+    const whole = call("whole", "completed", "{}");
+    const half = [
+      call("a", "in_progress", "{}"),
+      call("b", "incomplete", '{"a'),
+      call("c", "completed", '{"a'),
+    ];
+    for (const status of ["in_progress", "incomplete", "cancelled"] as const) {
+      expect(names({ status }, whole, ...half)).toEqual(["whole"]);
+    }
+    expect(readOpenaiResponsesReply(responsesReply([], { status: "in_progress" })).stopReason).toBe(
+      "aborted",
+    );
+    expect(names({ status: "completed" }, whole, call("c", "completed", '{"a'))).toEqual(["whole", "c"]);
+  });
 });
