@@ -10,7 +10,9 @@ import {
   assistantDone,
   type CheckedUserMessage,
   finishTurn,
+  readFrame,
   receiveMessage,
+  type TetherFrame,
   tetherSessionId,
   windowContext,
 } from "sessile/tether";
@@ -52,15 +54,17 @@ export type AnswerFrame = AssistantDeltaFrame | AssistantDoneFrame;
 /** An agent behind frames: a session for each conversation. */
 export interface TetherAgent {
   /**
-   * Answers a message: pieces of the answer, then its end. Messages of one conversation are answered one after the other,
+   * Answers a message, which comes as bytes, text or a value, and is checked here whoever checked it before: pieces of the
+   * answer, then its end. Messages of one conversation are answered one after the other,
    * in the order of the calls. What goes wrong is an answer too, so that somebody who asked is told. The turn begins with the
    * call and goes on to its end, whether anybody reads the frames or not. They have the id of the message with `re:` before it.
    *
-   * @throws SessileError INVALID_MESSAGE where the message or its conversation has so long a name that no answer could carry it
+   * @throws SessileError what `readFrame` throws; INVALID_MESSAGE for a frame that is no message, and where the message or its
+   *   conversation has so long a name that no answer could carry it
    */
-  answer(message: CheckedUserMessage, options?: AnswerOptions): AsyncIterable<AnswerFrame>;
+  answer(received: unknown, options?: AnswerOptions): AsyncIterable<AnswerFrame>;
   /** Whether a message of this conversation is being answered, so that another one would wait. */
-  isBusy(message: CheckedUserMessage): boolean;
+  isBusy(frame: Pick<TetherFrame, "session">): boolean;
 }
 
 /** Makes an agent of a model, tools, and a directory. */
@@ -68,10 +72,12 @@ export function tetherAgent(options: TetherAgentOptions): TetherAgent {
   const { dir, instance, maxTurns = 16 } = options;
   const home = agentHome(dir);
   const turns = new TurnQueue();
-  const idOf = ({ frame }: CheckedUserMessage) => tetherSessionId(frame.session, instance);
+  const idOf = ({ session }: Pick<TetherFrame, "session">) => tetherSessionId(session, instance);
   return {
-    answer(message, { signal, onKept } = {}) {
-      const { session: to, msg_id } = message.frame;
+    answer(received, { signal, onKept } = {}) {
+      const message = messageIn(received);
+      const { frame } = message;
+      const { session: to, msg_id } = frame;
       assertNames({ "session.channel": to.channel, "session.id": to.id, msg_id });
       const msgId = `re:${msg_id ?? randomUUID()}`;
       const { frames, push, end } = stream<AnswerFrame>();
@@ -80,7 +86,7 @@ export function tetherAgent(options: TetherAgentOptions): TetherAgent {
         const stop = signal === undefined ? late : AbortSignal.any([late, signal]);
         const pieces = new TextPieces((text) => push(assistantDelta(to, text, { msgId })));
         try {
-          await using session = await openOrCreate(home.sessions, idOf(message), resolve(dir));
+          await using session = await openOrCreate(home.sessions, idOf(frame), resolve(dir));
           await closeOpenCalls(session);
           const said = await receiveMessage(message, { blobs: home.blobs, signal: stop });
           const { id } = await session.appendMessage(said);
@@ -93,15 +99,24 @@ export function tetherAgent(options: TetherAgentOptions): TetherAgent {
         }
         end();
       };
-      if (turns.size < maxTurns) turns.add(idOf(message), turn);
+      if (turns.size < maxTurns) turns.add(idOf(frame), turn);
       else {
         push(assistantDone(to, "Too many messages are waiting. Say it again later.", undefined, { msgId }));
         end();
       }
       return frames;
     },
-    isBusy: (message) => turns.has(idOf(message)),
+    isBusy: (frame) => turns.has(idOf(frame)),
   };
+}
+
+/** A sender's word for having checked its message is not taken. */
+function messageIn(received: unknown): CheckedUserMessage {
+  const checked = readFrame(received);
+  if (checked.kind === "userMessage") return checked;
+  throw new SessileError("INVALID_MESSAGE", 'type: expected "user.message"', {
+    details: { path: "type", expected: '"user.message"' },
+  });
 }
 
 const maxNameLength = 1000;

@@ -96,9 +96,9 @@ async function sendMessage(
     throw invalid("session_id", `at most ${maxIdLength} characters`);
   }
   const seq = ring.append(message.frame);
-  const waits = agent.isBusy(message);
+  const waits = agent.isBusy(message.frame);
   const begun = new Promise<string>((resolve) => {
-    const frames = agent.answer(message, { onKept: () => resolve("kept") });
+    const frames = agent.answer(message.frame, { onKept: () => resolve("kept") });
     void append(frames, ring).finally(() => resolve("failed"));
   });
   const status = waits ? "queued" : await begun;

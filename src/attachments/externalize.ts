@@ -8,7 +8,10 @@ import {
 import { SessileError } from "../errors/index.js";
 import { decodeBase64, decodeLooseBase64 } from "../internal/base64.js";
 import { encodeUtf8 } from "../internal/bytes.js";
-import { type IngestOptions, ingest } from "./ingest.js";
+import { declaredFrom } from "./declared.js";
+import { resourceIdFrom } from "./ids.js";
+import type { IngestOptions } from "./ingest.js";
+import { assertBlobs, checkSize, defaultMaxBytes, identified, store } from "./keep.js";
 
 /** Options of {@link externalizeImages}. */
 export type ExternalizeOptions = Pick<IngestOptions, "blobs" | "maxBytes" | "newId" | "signal" | "source">;
@@ -77,6 +80,7 @@ export async function moveImages<M extends Message>(
   readonly resources: readonly Resource[];
   readonly kept: readonly KeptImage[];
 }> {
+  assertBlobs(options?.blobs);
   const resources: Resource[] = [];
   const kept: KeptImage[] = [];
   const content: (TextBlock | ImageBlock)[] = [];
@@ -89,8 +93,7 @@ export async function moveImages<M extends Message>(
       // Other fields that were logged with it are no claims of an attachment.
       const bytes = hasImages(message) ? decoded(piece.data) : undefined;
       if (bytes === undefined) throw notMovable(block);
-      const { mimeType: mediaType } = piece;
-      const resource = await ingest({ bytes, mediaType }, { source: "import", ...options, mismatch: "file" });
+      const resource = await keep(bytes, piece.mimeType, options);
       resources.push(resource);
       content.push({ type: "text", text: describeResource(resource), resource });
     } catch (error) {
@@ -101,6 +104,19 @@ export async function moveImages<M extends Message>(
     }
   }
   return { message: resources.length === 0 ? message : ({ ...message, content } as M), resources, kept };
+}
+
+/** Bytes that are no image are kept as a file, so that nothing is lost. */
+async function keep(
+  bytes: Uint8Array,
+  mediaType: string,
+  { blobs, maxBytes = defaultMaxBytes, newId, signal, source = "import" }: ExternalizeOptions,
+): Promise<Resource> {
+  signal?.throwIfAborted();
+  checkSize(bytes.length, maxBytes);
+  const declared = declaredFrom({ mediaType });
+  const piece = identified({ kind: "bytes", bytes, name: undefined, declared, uri: undefined }, "file");
+  return store(piece, resourceIdFrom(newId), { blobs, source, ...(signal === undefined ? {} : { signal }) });
 }
 
 /** A foreign log may have anything for the data. */

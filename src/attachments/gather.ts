@@ -1,10 +1,11 @@
-import type { LinkResource, StoredResource } from "../content/index.js";
+import type { LinkResource } from "../content/index.js";
 import { SessileError } from "../errors/index.js";
 import { describe } from "../internal/arguments.js";
 import { base64Bytes, decodeBase64 } from "../internal/base64.js";
 import { encodeUtf8 } from "../internal/bytes.js";
 import { parseDataUrl } from "./data-url.js";
 import { type Claims, declaredFrom, nameFrom, nameFromUrl } from "./declared.js";
+import { checkSize, type Gathered } from "./keep.js";
 import { linkResource, linkUri, refused } from "./link.js";
 import { type BlockSource, type IngestSource, isBlock, type LinkSource } from "./source.js";
 
@@ -24,15 +25,6 @@ export interface GatherOptions {
   readonly signal?: AbortSignal | undefined;
   /** Gives the id of a link. */
   readonly newId: () => string;
-}
-
-/** Bytes in memory, and what was said of them. */
-export interface Gathered {
-  readonly kind: "bytes";
-  readonly bytes: Uint8Array;
-  readonly name: string | undefined;
-  readonly declared: StoredResource["declared"];
-  readonly uri: string | undefined;
 }
 
 /**
@@ -152,13 +144,6 @@ function textBytes(text: string, maxBytes: number): Uint8Array {
   const bytes = encodeUtf8(text);
   checkSize(bytes.length, maxBytes);
   return bytes;
-}
-
-function checkSize(bytes: number, maxBytes: number): void {
-  if (bytes <= maxBytes) return;
-  throw new SessileError("BLOB_TOO_LARGE", `${bytes} bytes, at most ${maxBytes}`, {
-    details: { bytes, maxBytes },
-  });
 }
 
 function isFileUri(uri: unknown): boolean {

@@ -1,11 +1,12 @@
-import { type BlobStore, digest } from "../blobs/index.js";
+import type { BlobStore } from "../blobs/index.js";
 import type { LinkResource, Resource, StoredResource } from "../content/index.js";
 import { SessileError } from "../errors/index.js";
-import { describe, integerOption, oneOfOption } from "../internal/arguments.js";
+import { integerOption, oneOfOption } from "../internal/arguments.js";
 import { checkLimits, type LimitProfile, type LimitSituation } from "../limits/index.js";
-import { type Gathered, gather, gatherLink, type ReadFile } from "./gather.js";
-import { type Identity, identify, type MismatchPolicy, unknownMediaType } from "./identify.js";
+import { gather, gatherLink, type ReadFile } from "./gather.js";
+import { type MismatchPolicy, unknownMediaType } from "./identify.js";
 import { resourceIdFrom } from "./ids.js";
+import { assertBlobs, defaultMaxBytes, type Identified, identified, store } from "./keep.js";
 import {
   type IngestSource,
   type InputImageSource,
@@ -72,8 +73,6 @@ export function ingest(
   return ingestAll([source], options as IngestOptions).then(([resource]) => resource as Resource);
 }
 
-const defaultMaxBytes = 64 << 20;
-
 /**
  * {@link ingest} of several that belong to one message, in order: all are read and checked, each by itself and all
  * together, before the first is stored. When it throws there is nothing to clean up: bytes that were stored by then are
@@ -85,9 +84,7 @@ export async function ingestAll(
   sources: readonly IngestSource[],
   options: IngestOptions,
 ): Promise<readonly Resource[]> {
-  if (typeof options?.blobs?.put !== "function") {
-    throw new TypeError(`blobs: expected a blob store, got ${describe(options?.blobs)}`);
-  }
+  assertBlobs(options?.blobs);
   const { signal, readFile } = options;
   const maxBytes = integerOption("maxBytes", options.maxBytes, defaultMaxBytes, 0);
   const mismatch = oneOfOption("mismatch", options.mismatch, ["refuse", "file"]);
@@ -106,15 +103,6 @@ export async function ingestAll(
     if (outcome.status === "rejected") throw outcome.reason;
     return outcome.value;
   });
-}
-
-interface Identified extends Gathered {
-  readonly identity: Identity;
-}
-
-function identified(piece: Gathered, mismatch: MismatchPolicy): Identified {
-  const { bytes, name, declared } = piece;
-  return { ...piece, identity: identify(bytes, { name, mediaType: declared?.mediaType }, mismatch) };
 }
 
 function checkTogether(
@@ -139,25 +127,4 @@ function checkTogether(
   if (first === undefined) return;
   const message = `${limits.name} takes ${first.rule} ${String(first.limit)}, got ${String(first.actual)}`;
   throw new SessileError("LIMIT_EXCEEDED", message, { details: { profile: limits.name, violations } });
-}
-
-async function store(piece: Identified, resourceId: string, options: IngestOptions): Promise<StoredResource> {
-  const { bytes, name, declared, uri, identity } = piece;
-  const { mediaType } = identity;
-  const { signal } = options;
-  const { ref } = await options.blobs.put(bytes, { mediaType, ...(signal === undefined ? {} : { signal }) });
-  const sha256 = ref.startsWith("sha256:") ? ref : digest(bytes);
-  return {
-    resourceId,
-    kind: identity.kind,
-    ...(name === undefined ? {} : { name }),
-    mediaType,
-    size: bytes.length,
-    contentSha256: sha256.slice("sha256:".length),
-    blob: ref,
-    ...(identity.kind === "image" ? { width: identity.width, height: identity.height } : {}),
-    source: options.source ?? "upload",
-    ...(uri === undefined ? {} : { uri }),
-    ...(declared === undefined ? {} : { declared }),
-  };
 }

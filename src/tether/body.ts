@@ -1,5 +1,4 @@
 import { SessileError } from "../errors/index.js";
-import { describe } from "../internal/arguments.js";
 import { decodeUtf8 } from "../internal/bytes.js";
 import { tooDeep } from "../internal/json-depth.js";
 import { tetherLimits } from "../limits/index.js";
@@ -28,8 +27,7 @@ function sizeOf(body: Uint8Array | string): number {
     // One unit of a string is three bytes at most.
     return body.length * 3 <= tetherLimits.maxWireBytes ? body.length : utf8Bytes(body);
   }
-  if (body instanceof Uint8Array) return body.length;
-  throw new TypeError(`body: expected a Uint8Array or a string, got ${describe(body)}`);
+  return body.length;
 }
 
 function noFrame(expected: string, cause?: unknown): SessileError<"INVALID_MESSAGE"> {

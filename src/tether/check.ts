@@ -1,11 +1,12 @@
 import { SessileError } from "../errors/index.js";
-import { isRecord } from "../internal/shape.js";
+import { isRecord, joinPath, type Problem } from "../internal/shape.js";
 import { tetherLimits } from "../limits/index.js";
 import type { ImageMediaType } from "../media/index.js";
 import { parseBody } from "./body.js";
 import type { AssistantDeltaFrame, AssistantDoneFrame, TetherFrame, UserMessageFrame } from "./frame.js";
 import { readImages } from "./images.js";
 import { frameProblem } from "./shape.js";
+import { assertFitsWire } from "./wire-bytes.js";
 
 /** An image of a frame, decoded. */
 export interface FrameImage {
@@ -35,9 +36,9 @@ export type CheckedUserMessage = Extract<CheckedFrame, { readonly kind: "userMes
 
 /**
  * Holds a frame against the protocol and its limits ({@link tetherLimits}), for whoever sends one and for whoever gets one: the
- * envelope, the payload of the types that are known, how many images, and their types and sizes, which are told by the length of
- * the base64, so that nothing too large is ever decoded. Then the images are decoded, once, and their bytes have to be what
- * `media_type` says. Reserved fields (`ref`, `size`) are passed over. Fields that are not known stay in the frame, which is a
+ * envelope, the payload of the types that are known, how many images, their types and sizes, which are told by the length of
+ * the base64, so that nothing too large is ever decoded, and the length on the wire. Then the images are decoded, once, and their
+ * bytes have to be what `media_type` says. Reserved fields (`ref`, `size`) are passed over. Fields that are not known stay in the frame, which is a
  * copy: nobody changes it behind the check.
  *
  * @throws SessileError INVALID_MESSAGE where the shape is wrong or data is no base64; LIMIT_EXCEEDED, whose text names the limit
@@ -52,16 +53,46 @@ export type CheckedUserMessage = Extract<CheckedFrame, { readonly kind: "userMes
  * ```
  */
 export function checkFrame(value: unknown): CheckedFrame {
-  const frame = asFrame(copyFrame(value));
+  return checked(value, { measured: false });
+}
+
+/** Frames that went through the check: nothing else can be in here, whatever type somebody gave it. */
+const assured = new WeakSet<CheckedFrame>();
+
+/** A message that was checked in this process: the very same where it was, and checked now where only its type says so. */
+export function assuredMessage(message: CheckedUserMessage): CheckedUserMessage {
+  if (assured.has(message)) return message;
+  const { frame } = (message ?? {}) as Partial<CheckedUserMessage>;
+  const now = checkFrame(frame);
+  if (now.kind === "userMessage") return now;
+  throw wrongShape({ path: "type", expected: '"user.message"' });
+}
+
+/**
+ * {@link checkFrame} with two more things that only this module knows.
+ *
+ * @param options.measured the frame's length on the wire is known to be within the limit
+ * @param options.payloadPlace where errors say that the payload is; default `payload`
+ */
+export function checked(
+  value: unknown,
+  { measured, payloadPlace = "payload" }: { readonly measured: boolean; readonly payloadPlace?: string },
+): CheckedFrame {
+  const frame = asFrame(copyFrame(value), payloadPlace);
+  const images = () => imagesOf(frame as UserMessageFrame | AssistantDoneFrame, payloadPlace);
+  const result = Object.freeze(checkedAs(frame, images));
+  // What is too large by itself is told by its own limit.
+  if (!measured && result.kind !== "other") assertFitsWire(frame);
+  assured.add(result);
+  return result;
+}
+
+function checkedAs(frame: TetherFrame, images: () => readonly FrameImage[]): CheckedFrame {
   switch (frame.type) {
-    case "user.message": {
-      const known = frame as UserMessageFrame;
-      return { kind: "userMessage", frame: known, images: imagesOf(known) };
-    }
-    case "assistant.done": {
-      const known = frame as AssistantDoneFrame;
-      return { kind: "assistantDone", frame: known, images: imagesOf(known) };
-    }
+    case "user.message":
+      return { kind: "userMessage", frame: frame as UserMessageFrame, images: images() };
+    case "assistant.done":
+      return { kind: "assistantDone", frame: frame as AssistantDoneFrame, images: images() };
     case "assistant.delta":
       return { kind: "assistantDelta", frame: frame as AssistantDeltaFrame, images: [] };
     default:
@@ -70,13 +101,13 @@ export function checkFrame(value: unknown): CheckedFrame {
 }
 
 /**
- * A frame from the body of a request or a line: {@link checkFrame} behind JSON and the limit of the wire, 28 MiB, which is told
- * before anything is parsed. JSON is taken to a depth of 256.
+ * A frame as it comes in: {@link checkFrame} for a value, and for the body of a request or a line the same behind JSON and the
+ * limit of the wire, 28 MiB, which is told before anything is parsed. JSON is taken to a depth of 256. It is the one check of
+ * MCP's tool, an ingress, a gateway and an agent.
  *
- * @param body bytes as UTF-8, or text
+ * @param received bytes as UTF-8, text, or what was parsed of them
  * @throws SessileError what {@link checkFrame} throws, INVALID_MESSAGE for what is no JSON, LIMIT_EXCEEDED for a body that is
  *   too long
- * @throws TypeError for a body that is neither
  * @example
  * ```ts
  * try {
@@ -87,19 +118,28 @@ export function checkFrame(value: unknown): CheckedFrame {
  * }
  * ```
  */
-export function readFrame(body: Uint8Array | string): CheckedFrame {
-  return checkFrame(parseBody(body));
+export function readFrame(received: unknown): CheckedFrame {
+  if (typeof received !== "string" && !(received instanceof Uint8Array)) return checkFrame(received);
+  return checked(parseBody(received), { measured: true });
 }
 
-function imagesOf({ payload }: UserMessageFrame | AssistantDoneFrame): readonly FrameImage[] {
-  return readImages(payload.images ?? [], "payload.images");
+function imagesOf(
+  { payload }: UserMessageFrame | AssistantDoneFrame,
+  payloadPlace: string,
+): readonly FrameImage[] {
+  return Object.freeze(readImages(payload.images ?? [], joinPath(payloadPlace, "images")));
 }
 
-function asFrame(value: unknown): TetherFrame {
+function asFrame(value: unknown, payloadPlace: string): TetherFrame {
   const problem = frameProblem(value);
   if (problem === undefined) return value as TetherFrame;
   const { path, expected } = problem;
-  throw new SessileError("INVALID_MESSAGE", `${path === "" ? "frame" : path}: expected ${expected}`, {
+  const inPayload = /^payload\.(.*)$/s.exec(path)?.[1];
+  throw wrongShape({ path: inPayload === undefined ? path : joinPath(payloadPlace, inPayload), expected });
+}
+
+function wrongShape({ path, expected }: Problem): SessileError<"INVALID_MESSAGE"> {
+  return new SessileError("INVALID_MESSAGE", `${path === "" ? "frame" : path}: expected ${expected}`, {
     details: { path, expected },
   });
 }

@@ -1,15 +1,15 @@
 import { type IngestOptions, ingestAll } from "../attachments/index.js";
 import { type UserMessage, userMessage } from "../content/index.js";
-import { tetherLimits } from "../limits/index.js";
-import type { CheckedUserMessage } from "./check.js";
+import { assuredMessage, type CheckedUserMessage } from "./check.js";
 
 /**
  * Somebody's message for a session: its images go to the blob store, and the message holds resources in their place, behind
  * the text. Durable when it resolves, so that the message can be appended. The user's name becomes the message's, which
  * projections put before what was said. Without images the content is the text alone; without text there is no block of text.
- * The bytes are those that the check decoded, and are kept exactly as they came.
+ * The bytes are those that the check decoded, and are kept exactly as they came. A value that only has the type of a checked
+ * message is checked here.
  *
- * @throws SessileError what the store throws
+ * @throws SessileError what {@link checkFrame} and the store throw
  * @example
  * ```ts
  * const checked = checkFrame(json);
@@ -20,10 +20,12 @@ export async function receiveMessage(
   checked: CheckedUserMessage,
   options: Pick<IngestOptions, "blobs" | "newId" | "signal">,
 ): Promise<UserMessage> {
-  const { text, user } = checked.frame.payload;
+  const { frame, images } = assuredMessage(checked);
+  const { text, user } = frame.payload;
+  const { blobs, newId, signal } = options;
   const resources = await ingestAll(
-    checked.images.map(({ bytes }) => ({ bytes })),
-    { ...options, maxBytes: tetherLimits.maxImageBytes, source: "upload" },
+    images.map(({ bytes }) => ({ bytes })),
+    { blobs, ...(newId && { newId }), ...(signal && { signal }), source: "upload" },
   );
   const said = text === "" && resources.length > 0 ? [] : [text];
   const message = userMessage(...said, ...resources);

@@ -3,13 +3,11 @@ import { stringArgument } from "../internal/arguments.js";
 import { padBase64 } from "../internal/base64.js";
 import { uuidv7 } from "../internal/ids.js";
 import { isRecord } from "../internal/shape.js";
+import { tetherLimits } from "../limits/index.js";
 import type { ImageContent, TextContent } from "../projections/mcp/index.js";
-import { type CheckedUserMessage, checkFrame } from "./check.js";
-import type { TetherImage, UserMessagePayload } from "./frame.js";
-import { readImages } from "./images.js";
+import { type CheckedUserMessage, checked, checkFrame } from "./check.js";
+import type { TetherImage } from "./frame.js";
 import type { FrameReading } from "./ring.js";
-import { frameProblem } from "./shape.js";
-import { assertFitsWire } from "./wire-bytes.js";
 
 /** The tool `tether_send` as a server lists it. */
 export const tetherSendTool = {
@@ -81,23 +79,24 @@ export function readTetherSend(args: unknown, channel = "mcp"): TetherSend {
     session: { channel, id: session_id },
     msg_id: uuidv7(now),
   } as const;
-  const problem = frameProblem({ ...envelope, payload: { text, images } });
-  if (problem !== undefined) {
-    // Whoever called knows nothing of a payload.
-    const { path, expected } = problem;
-    throw invalid(path.replace(/^payload\./, ""), expected);
-  }
-  const payload = { text, images } as UserMessagePayload;
-  // A reserved `ref` does not go on.
-  const sent = payload.images?.map(({ media_type, data }) => ({ media_type, data }));
-  const frame = {
-    ...envelope,
-    payload:
-      sent === undefined || sent.length === 0 ? { text: payload.text } : { text: payload.text, images: sent },
-  };
-  const read = readImages(sent ?? [], "images");
-  assertFitsWire(frame);
-  return { instance, message: { kind: "userMessage", frame, images: read } };
+  const payload = images === undefined || isEmpty(images) ? { text } : { text, images: sentImages(images) };
+  // Whoever called knows nothing of a payload.
+  const message = checked({ ...envelope, payload }, { measured: false, payloadPlace: "" });
+  return { instance, message: message as CheckedUserMessage };
+}
+
+function isEmpty(images: unknown): boolean {
+  return Array.isArray(images) && images.length === 0;
+}
+
+/** A reserved `ref` does not go on. What is no list of images is for the check. */
+function sentImages(images: unknown): unknown {
+  if (!Array.isArray(images) || images.length > tetherLimits.maxImages) return images;
+  return images.map((image: unknown) => {
+    if (!isRecord(image)) return image;
+    const { media_type, data } = image;
+    return { media_type, data };
+  });
 }
 
 function invalid(path: string, expected: string): SessileError<"INVALID_MESSAGE"> {

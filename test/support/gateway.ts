@@ -8,6 +8,7 @@ import {
   assistantDelta,
   assistantDone,
   type CheckedUserMessage,
+  readFrame,
   tetherImage,
 } from "sessile/tether";
 import { onTestFinished } from "vitest";
@@ -30,7 +31,8 @@ export interface Said {
 export function agentOf(say: (message: CheckedUserMessage) => Said | Promise<Said>): TetherAgent {
   return {
     isBusy: () => false,
-    async *answer(message): AsyncGenerator<AssistantDeltaFrame | AssistantDoneFrame> {
+    async *answer(received): AsyncGenerator<AssistantDeltaFrame | AssistantDoneFrame> {
+      const message = readFrame(received) as CheckedUserMessage;
       const { deltas = [], text, images = [] } = await say(message);
       const { session } = message.frame;
       for (const delta of deltas) {

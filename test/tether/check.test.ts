@@ -246,16 +246,24 @@ describe("readFrame", () => {
     expect(refusal(() => readFrame(piece.repeat(count - 1))).message).toBe("frame: expected JSON");
   });
 
-  it.each([
-    [undefined, "undefined"],
-    [null, "null"],
-    [{}, "an object"],
-    [[], "an array of 0"],
-    [new ArrayBuffer(2), "an object"],
-  ])("is for text and bytes, not %j", (body, described) => {
-    expect(() => readFrame(body as never)).toThrow(
-      new TypeError(`body: expected a Uint8Array or a string, got ${described}`),
-    );
+  it.each([undefined, null, {}, [], 5, new ArrayBuffer(2)])(
+    "takes %j for a value that is no frame",
+    (value) => {
+      expect(refusal(() => readFrame(value))).toEqual(refusal(() => checkFrame(value)));
+    },
+  );
+
+  it("reads a value as checkFrame does, and tells how long it would be on the wire", () => {
+    expect(readFrame(frame)).toEqual(checkFrame(frame));
+    const text = (length: number) => messageOf({ text: "x".repeat(length) });
+    const room = tetherLimits.maxWireBytes - JSON.stringify(text(0)).length;
+    for (const read of [readFrame, checkFrame]) {
+      expect(read(text(room)).kind).toBe("userMessage");
+      expect(refusal(() => read(text(room + 1)))).toMatchObject({
+        code: "LIMIT_EXCEEDED",
+        message: "frame too large: 29360129 bytes (max 29360128)",
+      });
+    }
   });
 
   it("gives images that fit the wire whole", () => {

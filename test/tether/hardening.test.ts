@@ -27,6 +27,7 @@ const producers: readonly [string, (images: readonly TetherImage[]) => unknown][
   ["assistantDone", (images) => assistantDone(to, "", images)],
   ["checkFrame", (images) => checkFrame(frameOf(images))],
   ["readFrame", (images) => readFrame(JSON.stringify(frameOf(images)))],
+  ["readFrame of a value", (images) => readFrame(frameOf(images))],
 ];
 
 function frameOf(images: readonly TetherImage[]) {

@@ -10,6 +10,7 @@ import {
   outgoingImages,
   readFrame,
   receiveMessage,
+  tetherLimits,
   type UserMessagePayload,
   userMessageFrame,
 } from "sessile/tether";
@@ -17,7 +18,7 @@ import { describe, expect, test } from "vitest";
 import { madeImage } from "../arbitraries/media.js";
 import { text } from "../arbitraries/values.js";
 import { base64, countingIds, gif, png } from "../attachments/samples.js";
-import { to } from "./samples.js";
+import { pngOf, to } from "./samples.js";
 
 /** A message as it comes over the wire. */
 function received(payload: UserMessagePayload): CheckedUserMessage {
@@ -93,9 +94,39 @@ describe("receiveMessage", () => {
   test("uses the bytes that the check decoded, and looks at no base64 again", async () => {
     const blobs = memoryBlobStore();
     const checked = received({ text: "", images: [wire(png())] });
-    const other = { ...checked.frame, payload: { text: "", images: [wire(gif)] } };
-    const message = await receiveMessage({ ...checked, frame: other }, { blobs });
+    Object.assign(checked.frame.payload, { images: [wire(gif)] });
+    const message = await receiveMessage(checked, { blobs });
     expect(resourcesIn([message])).toMatchObject([{ mediaType: "image/png" }]);
+    expect(() => Object.assign(checked, { images: [] })).toThrow(TypeError);
+    expect(() => (checked.images as unknown[]).push(1)).toThrow(TypeError);
+  });
+
+  test("checks what only has the type of a checked message, to the byte", async () => {
+    const blobs = memoryBlobStore();
+    const forged = (bytes: Uint8Array) => {
+      const { frame } = checkFrame({ ...received({ text: "Hi" }).frame, payload: { text: "Hi" } });
+      const image = { mediaType: "image/png", bytes, width: 2, height: 3 } as const;
+      const payload = { text: "Hi", images: [{ media_type: "image/png", data: base64(bytes) }] };
+      return { kind: "userMessage", frame: { ...frame, payload }, images: [image] } as CheckedUserMessage;
+    };
+    const whole = pngOf(tetherLimits.maxImageBytes);
+    const message = await receiveMessage(forged(whole), { blobs });
+    expect(resourcesIn([message])).toMatchObject([{ size: tetherLimits.maxImageBytes }]);
+    const over = receiveMessage(forged(pngOf(tetherLimits.maxImageBytes + 1)), { blobs });
+    await expect(over).rejects.toMatchObject({
+      code: "LIMIT_EXCEEDED",
+      message: "images[0] too large: 10485761 bytes (max 10485760)",
+    });
+    const unlisted = { ...forged(whole), frame: received({ text: "Hi" }).frame };
+    expect(resourcesIn([await receiveMessage(unlisted, { blobs })])).toEqual([]);
+    await expect(receiveMessage({ kind: "userMessage" } as never, { blobs })).rejects.toMatchObject({
+      code: "INVALID_MESSAGE",
+    });
+    const done = checkFrame(assistantDone(to, "Done."));
+    await expect(receiveMessage({ ...done } as never, { blobs })).rejects.toMatchObject({
+      code: "INVALID_MESSAGE",
+      details: { path: "type" },
+    });
   });
 
   test("rejects with what the store says, and asks it for nothing when it was stopped before", async () => {

@@ -1,6 +1,6 @@
 import { SessileError } from "sessile/errors";
 import { tetherLimits } from "sessile/limits";
-import { checkFrame, type FrameImage, tetherImage, userMessageFrame } from "sessile/tether";
+import { type FrameImage, readFrame, tetherImage, userMessageFrame } from "sessile/tether";
 import type { TetherAgent } from "../tether-agent.js";
 import type { BotApi } from "./bot-api.js";
 import { TooManyBytes } from "./bounded-read.js";
@@ -114,20 +114,18 @@ async function answer(
   await hasty.showTyping().catch((error: unknown) => onProblem?.(wordsOf(error)));
   const session = { channel: "telegram", id: String(task.chatId) };
   const images = task.photo === undefined ? [] : [await fetchPhoto(task.photo, api, clock)];
-  const checked = checkFrame(
-    userMessageFrame(
-      session,
-      { text: task.text, ...(images.length > 0 && { images }), ...(task.user && { user: task.user }) },
-      { msgId: `telegram-${updateId}` },
-    ),
+  // Checked as it is made, and by the agent as it comes in.
+  const frame = userMessageFrame(
+    session,
+    { text: task.text, ...(images.length > 0 && { images }), ...(task.user && { user: task.user }) },
+    { msgId: `telegram-${updateId}` },
   );
-  if (checked.kind !== "userMessage") throw new Error("a message is no message");
   const live = new LiveMessage(hasty, clock);
   try {
     let text = "";
     let ended = false;
-    for await (const frame of agent.answer(checked)) {
-      const said = checkFrame(frame);
+    for await (const answered of agent.answer(frame)) {
+      const said = readFrame(answered);
       if (said.kind === "assistantDelta") {
         text += said.frame.payload.text;
         live.show(text);

@@ -1,11 +1,5 @@
 import { assistantMessage, type Context, type ToolCall } from "sessile/content";
-import {
-  type CheckedUserMessage,
-  checkFrame,
-  type TetherSession,
-  tetherImage,
-  userMessageFrame,
-} from "sessile/tether";
+import { type TetherSession, tetherImage, userMessageFrame } from "sessile/tether";
 import { messageText } from "../../../examples/support/message-text.js";
 import type { Model } from "../../../examples/support/model.js";
 import { type AnswerFrame, tetherAgent } from "../../../examples/support/tether-agent.js";
@@ -14,8 +8,7 @@ import { to } from "../../tether/samples.js";
 export const model = { provider: "scripted", model: "scripted-1" };
 
 export function message(text: string, images: readonly Uint8Array[] = [], session: TetherSession = to) {
-  const frame = userMessageFrame(session, { text, images: images.map(tetherImage) });
-  return checkFrame(JSON.parse(JSON.stringify(frame))) as CheckedUserMessage;
+  return userMessageFrame(session, { text, images: images.map(tetherImage) });
 }
 
 /** What a model is to say, one after the other: text, calls, or a failure. */

@@ -3,7 +3,15 @@ import { join } from "node:path";
 import { resourcesIn } from "sessile/attachments";
 import { assistantMessage, userMessage } from "sessile/content";
 import { type Session, toolStarted } from "sessile/session";
-import { checkFrame, outgoingImages, type TetherSession, tetherImage, tetherSessionId } from "sessile/tether";
+import {
+  assistantDone,
+  checkFrame,
+  outgoingImages,
+  type TetherSession,
+  tetherImage,
+  tetherLimits,
+  tetherSessionId,
+} from "sessile/tether";
 import { describe, expect, it } from "vitest";
 import { agentHome } from "../../../examples/support/agent-home.js";
 import { messageText } from "../../../examples/support/message-text.js";
@@ -20,6 +28,60 @@ async function heldIn(dir: string, instance = "a", session: TetherSession = to):
   return (await held.context()).items.map(({ message }) => `${message.role}: ${messageText(message)}`);
 }
 
+describe("what an agent checks itself", () => {
+  const { maxImageBytes, maxWireBytes } = tetherLimits;
+  const whole = message("Hi", [png()]);
+  const withImages = (images: readonly unknown[]) => ({ ...whole, payload: { text: "Hi", images } });
+  const small = whole.payload.images?.[0];
+  const large = (bytes: number) => ({ media_type: "image/png", data: "A".repeat(Math.ceil(bytes / 3) * 4) });
+
+  it.each<[string, unknown, string, RegExp]>([
+    ["too many images", withImages(Array(5).fill(small)), "LIMIT_EXCEEDED", /too many images: 5/],
+    ["an image too large", withImages([large(maxImageBytes + 3)]), "LIMIT_EXCEEDED", /images\[0\] too large/],
+    ["too much together", withImages(Array(3).fill(large(7_100_000))), "LIMIT_EXCEEDED", /large together/],
+    ["a body too long", " ".repeat(maxWireBytes + 1), "LIMIT_EXCEEDED", /frame too large/],
+    [
+      "a text too long",
+      { ...whole, payload: { text: "x".repeat(maxWireBytes) } },
+      "LIMIT_EXCEEDED",
+      /frame too/,
+    ],
+    [
+      "another type",
+      withImages([{ ...small, media_type: "image/gif" }]),
+      "MEDIA_TYPE_MISMATCH",
+      /is image\/png/,
+    ],
+    ["an answer", assistantDone(to, "Done."), "INVALID_MESSAGE", /user\.message/],
+    ["no JSON", "{", "INVALID_MESSAGE", /JSON/],
+    ["nothing", undefined, "INVALID_MESSAGE", /frame/],
+    [
+      "a claim to be checked",
+      { kind: "userMessage", frame: whole, images: [] },
+      "INVALID_MESSAGE",
+      /expected/,
+    ],
+  ])("refuses %s, and keeps nothing of it", (_name, received, code, words) => {
+    const dir = temporaryDirectory();
+    let error: unknown;
+    try {
+      agentAt(dir, echo).answer(received);
+    } catch (thrown) {
+      error = thrown;
+    }
+    expect(error).toMatchObject({ code, message: expect.stringMatching(words) });
+    expect(readdirSync(dir)).toEqual([]);
+  });
+
+  it.each([
+    ["bytes", new TextEncoder().encode(JSON.stringify(whole))],
+    ["text", JSON.stringify(whole)],
+    ["a value", whole],
+  ])("takes a message as %s", async (_name, received) => {
+    expect(textOf(await all(agentAt(temporaryDirectory(), echo).answer(received)))).toContain("Hi");
+  });
+});
+
 describe("tetherAgent", () => {
   it("answers with pieces and an end, which share an id that names the message", async () => {
     const asked = message("Hi");
@@ -31,7 +93,7 @@ describe("tetherAgent", () => {
       ["assistant.delta", { text: "Hello." }],
       ["assistant.done", { text: "Hello." }],
     ]);
-    expect(new Set(frames.map(({ msg_id }) => msg_id))).toEqual(new Set([`re:${asked.frame.msg_id}`]));
+    expect(new Set(frames.map(({ msg_id }) => msg_id))).toEqual(new Set([`re:${asked.msg_id}`]));
     for (const frame of frames) expect(checkFrame(JSON.parse(JSON.stringify(frame))).frame).toEqual(frame);
   });
 

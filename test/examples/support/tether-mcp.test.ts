@@ -8,6 +8,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { Model } from "../../../examples/support/model.js";
 import { tetherAgent } from "../../../examples/support/tether-agent.js";
 import { tetherMcpServer } from "../../../examples/support/tether-mcp.js";
+import { png } from "../../attachments/samples.js";
 import { temporaryDirectory } from "../../session/node/temporary-directory.js";
 import { pngOf, to } from "../../tether/samples.js";
 import { call, imagesOf, jsonOf } from "./mcp-hosts.js";
@@ -53,6 +54,34 @@ describe("tetherMcpServer", () => {
     const result = await call(client, name, args);
     expect(result.isError).toBe(true);
     expect(jsonOf(result)).toEqual({ code: "INVALID_MESSAGE", message: expect.stringMatching(message) });
+    expect(ring.size).toBe(0);
+  });
+
+  it.each<[string, readonly unknown[], string, RegExp]>([
+    [
+      "too many images",
+      Array(5).fill(tetherImage(png())),
+      "LIMIT_EXCEEDED",
+      /^too many images: 5 \(max 4\)$/,
+    ],
+    [
+      "an image too large",
+      [{ media_type: "image/png", data: "A".repeat(14 * 2 ** 20) }],
+      "LIMIT_EXCEEDED",
+      /^images\[0\] too large: 11010048 bytes/,
+    ],
+    [
+      "another type",
+      [{ ...tetherImage(png()), media_type: "image/gif" }],
+      "MEDIA_TYPE_MISMATCH",
+      /^images\[0\]: said to be image\/gif, and is image\/png$/,
+    ],
+    ["no image", [{ media_type: "image/png" }], "INVALID_MESSAGE", /^images\[0\]\.data: expected a string$/],
+  ])("refuses %s, and nothing of it goes on", async (_name, images, code, message) => {
+    const { client, ring } = await connected();
+    const result = await call(client, "tether_send", { text: "Hi", images });
+    expect(result.isError).toBe(true);
+    expect(jsonOf(result)).toEqual({ code, message: expect.stringMatching(message) });
     expect(ring.size).toBe(0);
   });
 

@@ -1,7 +1,9 @@
+import { type AssistantDoneFrame, assistantDone, type TetherImage, tetherImage } from "sessile/tether";
 import { describe, expect, it } from "vitest";
 import { makePng } from "../../../../examples/support/make-media.js";
 import type { LocalBotApi } from "../../../../examples/support/telegram/local-bot-api.js";
 import { badRequest } from "../../../../examples/support/telegram/local-failure.js";
+import type { TetherAgent } from "../../../../examples/support/tether-agent.js";
 import { ada, agentOf, isSame, methods, type Said, said, startGateway } from "../../../support/gateway.js";
 
 const png = makePng(320, 200);
@@ -29,6 +31,34 @@ describe("what goes out", { timeout }, () => {
     const [first, second] = telegram.messages(ada);
     expect([isSame(first?.photo?.bytes, png), isSame(second?.photo?.bytes, other)]).toEqual([true, true]);
     expect(first?.photo).toMatchObject({ name: "image.png", mediaType: "image/png" });
+  });
+
+  it.each<[string, (image: TetherImage) => unknown, RegExp]>([
+    ["too many images", (image) => Array(5).fill(image), /too many images: 5/],
+    [
+      "an image too large",
+      (image) => [{ ...image, data: "A".repeat(14 * 2 ** 20) }],
+      /images\[0\] too large/,
+    ],
+    [
+      "an image of another type",
+      (image) => [{ ...image, media_type: "image/gif" }],
+      /MEDIA_TYPE_MISMATCH|is image\/png/,
+    ],
+  ])("is nothing of an answer with %s: the gateway checks it itself", async (_name, imagesOf, words) => {
+    const frame = assistantDone({ channel: "telegram", id: String(ada) }, "Here.");
+    const images = imagesOf(tetherImage(png));
+    const agent: TetherAgent = {
+      isBusy: () => false,
+      async *answer() {
+        yield { ...frame, payload: { text: "Here.", images } } as AssistantDoneFrame;
+      },
+    };
+    await using gateway = await startGateway({ agent });
+    const { telegram, problems } = gateway;
+    await gateway.finished(telegram.post(ada, { text: "Go" }));
+    expect(said(telegram)).toEqual(["Something went wrong. Please try again."]);
+    expect(problems).toMatchObject([expect.stringMatching(words)]);
   });
 
   it("R78 R79 is the images, then a long text in pieces", async () => {
