@@ -148,7 +148,7 @@ async function keep({ session, onKept }: Agent, drafts: readonly EntryDraft[]): 
 
 async function tellStory(): Promise<void> {
   const dir = await mkdtemp(join(tmpdir(), "sessile-demo-"));
-  const { workspace, sessions } = placesIn(dir);
+  const { workspace, sessions, blobs } = placesIn(dir);
   console.log(`everything is in ${dir}`);
   await copyProject(workspace);
 
@@ -167,7 +167,7 @@ async function tellStory(): Promise<void> {
 
   console.log("\nThis process finishes the turn");
   await using claude = await startClaude(dir);
-  const agent = { session, model: claude.model, tools: codingTools(workspace) };
+  const agent = { session, model: claude.model, tools: codingTools(workspace, blobs) };
   const notes = await finishTurn(agent);
   const facts = await projectFacts(workspace);
   const read = (path: string) => readFile(join(workspace, path), "utf8");
@@ -187,7 +187,6 @@ async function tellStory(): Promise<void> {
   await session.branchWithSummary(copy.entryId, `The project in one sentence. ${sentence.text}`);
 
   console.log("\nAn attachment");
-  const { blobs } = placesIn(dir);
   const screen = makePng(320, 200);
   await writeFile(join(dir, "screen.png"), screen);
   const shot = await ingest(await readLocalFile(join(dir, "screen.png")), { blobs });
@@ -240,10 +239,10 @@ async function tellStory(): Promise<void> {
 
 /** The process that is going to be killed: it says of each entry that it is kept, and the session must keep that promise. */
 async function runAgent(dir: string): Promise<void> {
-  const { workspace, sessions } = placesIn(dir);
+  const { workspace, sessions, blobs } = placesIn(dir);
   await using session = await sessions.create({ cwd: workspace });
   console.log(session.id);
-  const tools = codingTools(workspace);
+  const tools = codingTools(workspace, blobs);
   // Not worth a file yet: it is written with the first message.
   session.stage([
     { type: "model_change", provider: "anthropic", modelId: modelName },

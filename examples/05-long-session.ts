@@ -6,6 +6,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { fileBlobStore } from "sessile/blobs/node";
 import {
   contextGauge,
   fileLedger,
@@ -81,7 +82,8 @@ async function tellStory(dir: string): Promise<void> {
   const session = await storeIn(dir).create({ cwd: workspace });
   const summarizer = new ScriptedSummarizer(faults);
   const model = new ScriptedModel(window, instructions);
-  const [strategy, tools] = [rollingSummary(), codingTools(workspace)];
+  const blobs = fileBlobStore({ dir: join(dir, "blobs"), durability: "os" });
+  const [strategy, tools] = [rollingSummary(), codingTools(workspace, blobs)];
   const agent = new CompactingAgent({ session, strategy, model, summarizer, tools, instructions, window });
   const work = new ScriptedWork(5, before.keys());
   const points: ChartPoint[] = [];

@@ -82,7 +82,7 @@ async function startInstances(dir: string): Promise<ReadonlyMap<string, TetherIn
   const { blobs, workspace } = agentHome(dir);
   await mkdir(workspace, { recursive: true });
   // No bash: whoever reaches the server may write to the agent, and an agent with a shell is a shell.
-  const files = [...codingTools(workspace)].filter(([name]) => name !== "bash");
+  const files = [...codingTools(workspace, blobs)].filter(([name]) => name !== "bash");
   const tools = new Map([...files, ...imageTools(workspace, blobs)]);
   const declarations = [...toolDeclarations, ...imageToolDeclarations].filter(({ name }) => tools.has(name));
   const model: Model = claude({

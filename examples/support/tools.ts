@@ -1,9 +1,12 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
-import { dirname } from "node:path";
+import { basename, dirname } from "node:path";
 import type Anthropic from "@anthropic-ai/sdk";
+import { ingest } from "sessile/attachments";
+import type { BlobStore } from "sessile/blobs";
 import { type Resource, type ToolCall, type ToolResultMessage, toolResult } from "sessile/content";
+import { sniff } from "sessile/media";
 import { runBash } from "./bash.js";
 import { confinedPath } from "./workspace.js";
 
@@ -23,7 +26,7 @@ export type Tools = ReadonlyMap<string, Tool>;
 
 /** The tools as a model is told of them. */
 export const toolDeclarations: readonly Anthropic.Tool[] = [
-  declared("read", "Reads a file.", "path"),
+  declared("read", "Reads a file; shows an image.", "path"),
   declared("write", "Writes a file.", "path", "content"),
   declared("edit", "Puts new text in the place of text that a file has once.", "path", "oldText", "newText"),
   declared("move", "Moves a file to where none is yet.", "from", "to"),
@@ -38,19 +41,23 @@ export function declared(name: string, description: string, ...texts: readonly s
 }
 
 const maxReadCharacters = 50_000;
+/** What is sent again with every round of a turn. */
+const maxImageBytes = 10 * 2 ** 20;
 
-/** The tools of a coding agent. File tools stay in the workspace; bash only starts there, see {@link runBash}. */
-export function codingTools(workspace: string): Tools {
+/**
+ * The tools of a coding agent. File tools stay in the workspace; bash only starts there, see {@link runBash}. The images that
+ * `read` shows go to the blob store.
+ */
+export function codingTools(workspace: string, blobs: Pick<BlobStore, "put">): Tools {
   const pathOf = (args: unknown, name = "path") => confinedPath(workspace, stringOf(args, name));
   return new Map<string, Tool>([
     [
       "read",
-      async (args) => {
-        const bytes = await readFile(await pathOf(args));
-        const text = bytes.toString("utf8");
-        const left = text.length - maxReadCharacters;
-        const shown = left > 0 ? `${text.slice(0, maxReadCharacters)}\n[${left} more characters]` : text;
-        return { text: shown, details: { contentSha256: sha256(bytes) } };
+      async (args, { signal }) => {
+        const path = await pathOf(args);
+        const bytes = await readFile(path);
+        const shown = await shownFile(basename(path), bytes, { blobs, signal });
+        return { ...shown, details: { contentSha256: sha256(bytes) } };
       },
     ],
     [
@@ -105,6 +112,35 @@ export function codingTools(workspace: string): Tools {
       }),
     ],
   ]);
+}
+
+/** A file as a model can take it: text, an image, or words about bytes that are neither. */
+async function shownFile(
+  name: string,
+  bytes: Uint8Array,
+  options: { readonly blobs: Pick<BlobStore, "put">; readonly signal: AbortSignal },
+): Promise<Pick<ToolOutput, "text" | "resources">> {
+  const media = sniff(bytes);
+  if (media?.kind === "text") {
+    const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
+    const left = text.length - maxReadCharacters;
+    return { text: left > 0 ? `${text.slice(0, maxReadCharacters)}\n[${left} more characters]` : text };
+  }
+  const size = `${bytes.length} bytes`;
+  if (media?.kind === "image") {
+    const { mediaType, width, height } = media;
+    const facts = `${name}: ${mediaType}, ${width} x ${height} pixels, ${size}`;
+    if (bytes.length > maxImageBytes) return { text: `[${facts}: too large to be shown]` };
+    const image = await ingest({ bytes, name }, { ...options, source: "tool" });
+    return { text: facts, resources: [image] };
+  }
+  if (media?.kind === "invalid") {
+    return {
+      text: `[${name}: ${size} that begin as ${media.mediaType} and are none: ${media.reason}. Not shown]`,
+    };
+  }
+  const kind = media === undefined ? "no UTF-8 text and no known image" : media.mediaType;
+  return { text: `[${name}: ${size}, ${kind}. A binary file is not shown]` };
 }
 
 function sha256(content: string | Uint8Array): string {

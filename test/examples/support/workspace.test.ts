@@ -11,10 +11,15 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { toolResult } from "sessile/content";
+import { memoryBlobStore } from "sessile/blobs";
+import { assistantMessage, contextOf, toolResult, userMessage } from "sessile/content";
+import { project } from "sessile/projections";
+import { anthropicMessages } from "sessile/projections/anthropic";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { codingTools, runTool } from "../../../examples/support/tools.js";
 import { confinedPath } from "../../../examples/support/workspace.js";
+import { gif, pdf, png } from "../../attachments/samples.js";
+import { pngOf } from "../../tether/samples.js";
 
 let dir: string;
 let workspace: string;
@@ -76,9 +81,10 @@ describe("confinedPath", () => {
 });
 
 describe("the tools", () => {
+  const blobs = memoryBlobStore();
   const run = (name: string, args: unknown) =>
     runTool(
-      codingTools(workspace),
+      codingTools(workspace, blobs),
       { type: "toolCall", id: "c", name, arguments: args },
       { signal: AbortSignal.timeout(10_000) },
     );
@@ -113,6 +119,67 @@ describe("the tools", () => {
       content: [{ text: "one $& 2 one\n" }],
       isError: false,
     });
+  });
+
+  it.each<
+    [string, Uint8Array, { readonly mediaType: string; readonly width: number; readonly height: number }]
+  >([
+    ["shot.png", png(4, 5), { mediaType: "image/png", width: 4, height: 5 }],
+    ["anim.gif", gif, { mediaType: "image/gif", width: 1, height: 1 }],
+    ["not-its-name.txt", png(6, 7), { mediaType: "image/png", width: 6, height: 7 }],
+  ])("read shows %s as an image, which the request has", async (path, bytes, facts) => {
+    writeFileSync(join(workspace, path), bytes);
+    const result = await run("read", { path });
+    expect(result).toMatchObject({
+      isError: false,
+      content: [
+        { text: expect.stringContaining(`${facts.mediaType}, ${facts.width} x ${facts.height} pixels`) },
+        { resource: { kind: "image", source: "tool", name: path, ...facts } },
+      ],
+      details: { contentSha256: createHash("sha256").update(bytes).digest("hex") },
+    });
+    const call = { type: "toolCall", id: "c", name: "read", arguments: { path } } as const;
+    const context = contextOf([
+      userMessage("look"),
+      assistantMessage({ provider: "p", model: "m" }, call),
+      result,
+    ]);
+    const { value } = await project(context, anthropicMessages({ model: "claude-opus-5-5" }), { blobs });
+    expect(JSON.stringify(value)).toContain(Buffer.from(bytes).toString("base64"));
+  });
+
+  it.each<[string, Uint8Array, RegExp]>([
+    ["a PDF", pdf, /^\[f\.bin: \d+ bytes, application\/pdf\. A binary file is not shown\]$/],
+    [
+      "a program",
+      Uint8Array.of(0x7f, 0x45, 0x4c, 0x46, 0, 1, 2, 255),
+      /^\[f\.bin: 8 bytes, no UTF-8 text and no known image/,
+    ],
+    ["Latin-1", Uint8Array.of(0x67, 0x72, 0xfc, 0xdf), /^\[f\.bin: 4 bytes, no UTF-8 text/],
+    [
+      "half an image",
+      png(4, 5).slice(0, 20),
+      /^\[f\.bin: 20 bytes that begin as image\/png and are none: truncated/,
+    ],
+    [
+      "an image that is too large",
+      pngOf(10 * 2 ** 20 + 1),
+      /^\[f\.bin: image\/png, 2 x 3 pixels, 10485761 bytes: too large/,
+    ],
+  ])("read says of %s what it is, and shows no bytes as text", async (_what, bytes, words) => {
+    writeFileSync(join(workspace, "f.bin"), bytes);
+    const result = await run("read", { path: "f.bin" });
+    expect(result).toMatchObject({ isError: false, content: [{ text: expect.stringMatching(words) }] });
+    expect(result.content).toHaveLength(1);
+    expect(JSON.stringify(result)).not.toMatch(/\ufffd|\\u0000/);
+  });
+
+  it("read gives text as it is, with its byte order mark and an empty file too", async () => {
+    for (const text of ["", "\ufeffwith a mark\r\n", "é 日 😀", "\u0001 control"]) {
+      writeFileSync(join(workspace, "t.txt"), text);
+      const [block] = (await run("read", { path: "t.txt" })).content;
+      expect(block).toMatchObject({ text: text || "(no output)" });
+    }
   });
 
   it("move and delete real files, and never one over another", async () => {
