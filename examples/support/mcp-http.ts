@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import type { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
+import { boundConnections } from "./bound-connections.js";
 
 /** Options of {@link startMcpHttp}. */
 export interface McpHttpOptions {
@@ -53,6 +54,7 @@ export async function startMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const refusal = refusalOf(request, server, options.token);
     if (refusal !== undefined) return refuse(response, ...refusal);
+    letIn(request, response);
     // A body of unknown length may become as long as is allowed.
     const length = bodyBytes(request) ?? maxBodyBytes;
     if (length > maxBodyBytes) return refuse(response, 413, `the body has more than ${maxBodyBytes} bytes`);
@@ -84,7 +86,7 @@ export async function startMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
   // A client that takes its time with a request holds a connection, and not for ever.
   server.headersTimeout = 10_000;
   server.requestTimeout = 60_000;
-  server.maxConnections = 8 * maxSessions;
+  const letIn = boundConnections(server, 8 * maxSessions);
   server.listen(options.port ?? 0, "127.0.0.1");
   await once(server, "listening");
   const sweep = setInterval(() => endIdle(sessions, idleMs), Math.min(idleMs, 60_000)).unref();

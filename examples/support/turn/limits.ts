@@ -25,7 +25,7 @@ export interface TurnLimits {
   readonly requestMs: number;
   /** A connection on which nothing moves. Default 60 s. */
   readonly idleMs: number;
-  /** Default 64. */
+  /** Past that a new one takes the place of one that waits; see `boundConnections`. Default 64. */
   readonly connections: number;
   /** Of a turn, from its beginning. Default 10 min. */
   readonly turnMs: number;

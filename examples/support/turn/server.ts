@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { fileBlobStore } from "sessile/blobs/node";
 import { fileSessionStore } from "sessile/session/node";
+import { boundConnections } from "../bound-connections.js";
 import type { Model } from "../model.js";
 import { sendFailure } from "./answer.js";
 import { isClientGone } from "./client-gone.js";
@@ -100,7 +101,7 @@ export async function startTurnServer(options: TurnServerOptions): Promise<TurnS
         .catch(() => response.destroy());
     },
   );
-  server.maxConnections = connections;
+  const letIn = boundConnections(server, connections);
   server.setTimeout(idleMs);
   try {
     server.listen(options.port ?? 0, "127.0.0.1");
@@ -116,6 +117,7 @@ export async function startTurnServer(options: TurnServerOptions): Promise<TurnS
     checkPlace(request, { port, token });
     if (!pathOf(request).startsWith("/api/")) return sendPageFile(request, response, page);
     checkToken(request, { port, token });
+    letIn(request, response);
     await routeOf(request)(request, response, places);
   }
 

@@ -36,6 +36,7 @@ export interface LocalFile {
  * Reads a file of this machine whole: a regular file, below the roots, that stays what it is while it is read. Takes a
  * path, which must be absolute, or a file URL. A FIFO or a device does not make it wait, a file that says a wrong size
  * does not make it read on, and neither a link nor a directory swapped at the wrong moment leads it out of the roots.
+ * A hard link below a root to a file outside is read, since both names are the same file; so is a bind mount.
  *
  * @throws SessileError FILE_REFUSED, NOT_A_FILE, FILE_TOO_LARGE, CHANGED_DURING_READ, STORAGE_FAILED
  * @throws TypeError when `path` is neither a string nor a URL

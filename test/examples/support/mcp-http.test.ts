@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from "node:http";
+import { connect as connectTo } from "node:net";
 import { setTimeout } from "node:timers/promises";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
@@ -212,6 +213,21 @@ describe("startMcpHttp", () => {
       await setTimeout(10);
     }
     await vi.waitFor(() => expect(open()).toBe(2));
+  });
+
+  it("is not shut out by 200 slow connections, and cuts off no request for them", async () => {
+    const { url } = await started({ maxSessions: 2 });
+    const client = await connect(url);
+    const slow = Array.from({ length: 200 }, () => connectTo(Number(url.port), "127.0.0.1"));
+    try {
+      for (const socket of slow) socket.on("error", () => {}).write("POST /mcp HTTP/1.1\r\nX-Slow:");
+      await vi.waitFor(() => expect(slow.filter(({ closed }) => closed).length).toBeGreaterThanOrEqual(184));
+      const signal = AbortSignal.timeout(5_000);
+      expect(await client.ping({ signal })).toEqual({});
+      expect((await ask(url, { ...bearer, ...forMcp }, initialize)).status).toBe(200);
+    } finally {
+      for (const socket of slow) socket.destroy();
+    }
   });
 
   it("wants a token that is not empty, since whoever shows none has that", async () => {

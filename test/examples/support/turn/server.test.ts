@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { startTurnServer } from "../../../../examples/support/turn/server.js";
 import { turnClient } from "../../../../examples/support/turn/turn-client.js";
 import { RawHttp } from "./raw-http.js";
-import { maker, modelThatSays, TurnPlace } from "./turn-place.js";
+import { heldModel, maker, modelThatSays, TurnPlace } from "./turn-place.js";
 
 let place: TurnPlace;
 beforeEach(() => {
@@ -54,17 +54,51 @@ it("bounds headers", async () => {
   expect(await raw.untilStatus()).toBe(431);
 });
 
-it("bounds connections, and one that ends makes room", async () => {
+it("bounds connections: a new one takes the place of the one that has waited longest", async () => {
   const { server, client } = await place.serve(model, { limits: { connections: 2 } });
-  {
-    using first = await RawHttp.open(server.port);
-    using second = await RawHttp.open(server.port);
-    using third = await RawHttp.open(server.port);
-    await third.untilClosed();
-    expect([first.closed, second.closed]).toEqual([false, false]);
-  }
+  using first = await RawHttp.open(server.port);
+  using second = await RawHttp.open(server.port);
+  using third = await RawHttp.open(server.port);
+  await first.untilClosed();
   await setTimeout(50);
+  expect([second.closed, third.closed]).toEqual([false, false]);
   expect((await client.send("GET", "/api/harness/session")).status).toBe(200);
+});
+
+it("is not shut out by 200 slow connections, and cuts off no turn for them", async () => {
+  const held = heldModel();
+  const { server, client } = await place.serve(held.model, { limits: { connections: 20 } });
+  const asked = client.turn("Hello?");
+  await setTimeout(100);
+  const slow = await Promise.all(Array.from({ length: 200 }, () => RawHttp.open(server.port)));
+  try {
+    for (const raw of slow) raw.write("GET / HTTP/1.1", "X-Slow:");
+    const start = performance.now();
+    expect((await client.send("GET", "/api/harness/session")).status).toBe(200);
+    expect(performance.now() - start).toBeLessThan(5_000);
+    held.release();
+    expect((await asked).at(-1)?.event).toBe("done");
+    expect(slow.filter(({ closed }) => !closed).length).toBeLessThanOrEqual(20);
+  } finally {
+    for (const raw of slow) raw[Symbol.dispose]();
+  }
+});
+
+it("gives no place to a request without the token", async () => {
+  const { server, client } = await place.serve(model, { limits: { connections: 2 } });
+  const raws = await Promise.all([1, 2].map(() => RawHttp.open(server.port)));
+  for (const raw of raws) {
+    raw.write(
+      "POST /api/harness/turn HTTP/1.1",
+      `Host: localhost:${server.port}`,
+      "Content-Length: 9",
+      "",
+      "{",
+    );
+    expect(await raw.untilStatus()).toBe(401);
+  }
+  expect((await client.send("GET", "/api/harness/session")).status).toBe(200);
+  for (const raw of raws) raw[Symbol.dispose]();
 });
 
 it("closes a connection that says nothing, and one that takes nothing", async () => {
