@@ -3,6 +3,7 @@ import {
   appendFileSync,
   chmodSync,
   existsSync,
+  linkSync,
   mkdirSync,
   realpathSync,
   renameSync,
@@ -199,6 +200,12 @@ describe("readLocalFile, what is no regular file", () => {
 });
 
 describe("readLocalFile, links and roots", () => {
+  test("reads a hard link to a file outside, which is the same file by another name", async () => {
+    linkSync(join(outside, "secret.txt"), join(root, "hard.txt"));
+    const { bytes, name } = await readLocalFile(join(root, "hard.txt"), { roots: [root] });
+    expect([Buffer.from(bytes).toString(), name]).toEqual(["secret", "hard.txt"]);
+  });
+
   test("refuses a link in the place of the file, wherever it leads", async () => {
     symlinkSync(join(root, "a.txt"), join(root, "inside"));
     symlinkSync(join(outside, "secret.txt"), join(root, "out"));
