@@ -1,7 +1,7 @@
 // What becomes of attachments: in the log, in each request, after a view, a deletion, a fork and a collection.
 //
 //   npx tsx examples/02-attachments.ts             makes its own image, PDF and text
-//   npx tsx examples/02-attachments.ts FILE...     attaches these as well
+//   npx tsx examples/02-attachments.ts FILE...     attaches these as well, and says of each what became of it
 import { mkdir, mkdtemp, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join, resolve } from "node:path";
@@ -60,7 +60,9 @@ async function tellStory(given: readonly string[]): Promise<void> {
   await using session = await sessions.create({ cwd: dir });
 
   console.log("A message with attachments");
-  const parts = await Promise.all([...paths, ...given].map(attach));
+  const made = await Promise.all(paths.map(attach));
+  const yours = await Promise.all(given.map(attach));
+  const parts = [...made, ...yours];
   const page = ingest({ link: "https://me@example.com/report.pdf?token=secret#page=2" });
   await session.appendMessage(userMessage("What is wrong here?", ...parts, page));
   const held = resourcesIn(await session.context());
@@ -68,9 +70,13 @@ async function tellStory(given: readonly string[]): Promise<void> {
   if (shot?.kind !== "image") throw new Error("the first attachment is the image");
   for (const line of listResources(held).split("\n")) say(line);
   for (const part of parts) if (typeof part === "string") say(part);
-  const refused = parts.filter((part) => typeof part === "string");
-  check("what cannot be attached is said in words", refused.length, 3);
-  check("all else is attached, and the link", held.length, parts.length - refused.length + 1);
+  const isRefused = (part: MessagePart) => typeof part === "string";
+  check("what cannot be attached is said in words", made.filter(isRefused).length, 3);
+  check(
+    "all else is attached, and the link",
+    held.length,
+    parts.filter((part) => !isRefused(part)).length + 1,
+  );
   // Bytes of unknown type are kept and never sent.
   const sendable = held.filter((one) => one.kind !== "link" && one.mediaType !== "application/octet-stream");
   check("the store has the image byte for byte", sameBytes(await blobs.get(shot.blob), image));
@@ -80,6 +86,10 @@ async function tellStory(given: readonly string[]): Promise<void> {
     ["image/png", 320, 200],
   );
   check("of the link scheme, host and path are left", page.uri, "https://example.com/report.pdf");
+  given.forEach((path, at) => {
+    if (at === 0) console.log("\nYour files");
+    say(`${basename(path)}: ${becameOf(yours[at])}`);
+  });
 
   console.log("\nThe log");
   const log = await logOf(session);
@@ -175,7 +185,7 @@ async function attach(path: string): Promise<MessagePart> {
   const options = { blobs, limits: limitProfiles.anthropic };
   try {
     // As an editor sends it: by a link, to be read here and now.
-    if (path.includes("linked")) {
+    if (path === join(files, "linked notes.md")) {
       const link = { type: "resource_link", uri: pathToFileURL(path).href, name: basename(path) } as const;
       return await ingest(link, { ...options, readFile: readLocalFile });
     }
@@ -186,6 +196,15 @@ async function attach(path: string): Promise<MessagePart> {
     const reason = "reason" in error.details ? ` ${error.details.reason}` : "";
     return `[${basename(path)} could not be attached: ${error.code}${reason}]`;
   }
+}
+
+/** What became of a file that was named on the command line. */
+function becameOf(part: MessagePart | undefined): string {
+  if (typeof part === "string") return `in words, ${part}`;
+  const { mediaType } = part as StoredResource;
+  return mediaType === "application/octet-stream"
+    ? "attached; of unknown type, so it is kept and never sent"
+    : `attached as ${mediaType}`;
 }
 
 /** A tool that a model calls to see a resource again. Gives the code of the failure. */

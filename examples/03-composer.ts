@@ -45,6 +45,10 @@ else await dropFiles(files);
 
 async function tellStory(): Promise<void> {
   console.log(`everything is in ${dir}`);
+  console.log(
+    "A message is shown as a person sees it, a line for each part: text, thumbnail for an image, chip",
+  );
+  console.log("for a text, pending while it is imported, broken where that failed.");
   const at = (name: string): string => join(dir, name);
   await writeFile(at("notes.md"), "# Notes\nThe total is off by one cent.\n");
   await writeFile(at("orders.csv"), "id,total\n1,9.99\n");
@@ -130,7 +134,15 @@ async function dropFiles(names: readonly string[]): Promise<void> {
   const composer = new Composer(context);
   const refused = composer.drop(await Promise.all(names.map((name) => describe(resolve(name)))));
   for (const line of refused) console.log(`refused: ${line}`);
+  if (refused.some((line) => line.endsWith(": extension")))
+    console.log("  The composer takes images and texts, and knows them by the extensions of their names.");
   const message = await composer.send();
+  if (message === "") {
+    console.log("  Nothing was taken, so that there is no message.");
+    await rm(dir, { recursive: true });
+    return;
+  }
+  console.log("  What a person sees, a line for each part: thumbnail for an image, chip for a text:");
   print(message);
   printMessage(message);
   printCodex(message);
@@ -151,6 +163,7 @@ async function describe(path: string): Promise<Pasted> {
 function printCodex(message: string): readonly string[] {
   const paths = imagesOf(message);
   const args = ["exec", ...paths.flatMap((path) => ["--image", path])];
+  console.log("  codex would be started by");
   console.log(`  codex ${args.join(" ")}\n  with the message, as it is, on its standard input`);
   return paths;
 }
@@ -173,6 +186,21 @@ function print(source: string): readonly SegmentView[] {
   return views;
 }
 
+/** Shows a message as it is sent and stored, tokens and all; `print` shows it as a person sees it. */
 function printMessage(message: string): void {
+  console.log("  As it is stored and sent:");
   for (const line of message.split("\n")) console.log(`  | ${oneLine(line, 2000)}`);
+  const types = new Set(typesOf(message));
+  if (types.has("thumbnail") || types.has("chip"))
+    console.log(
+      "  <<context:KIND:PATH>>> is a token: it stands for the copy of an image or a text that lies at PATH.",
+    );
+  if (types.has("broken"))
+    console.log(
+      "  <<context:KIND:failed:NOTE>>> is a token of an import that failed: it stands for nothing.",
+    );
+  if (message.includes("<<\\"))
+    console.log(
+      "  <<\\context: is what somebody typed that looks like a token: the backslash keeps it text.",
+    );
 }

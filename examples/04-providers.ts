@@ -126,6 +126,12 @@ async function projectToAll(context: Context, blobs: Pick<BlobStore, "get">): Pr
   }
   const widths = [0, 1, 2, 3].map((at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
   console.log("\nWhat each target gets");
+  console.log(
+    "  bytes of the request as JSON, tokens as estimated, images in it, and losses: how many places of the",
+  );
+  console.log(
+    "  session are not in it as they are there, and why; notRepeated is what the agent itself remembers",
+  );
   for (const row of rows) {
     const cells = row.map((cell, at) =>
       at === 0 ? cell.padEnd(widths[at] ?? 0) : cell.padStart(widths[at] ?? 0),
@@ -133,7 +139,9 @@ async function projectToAll(context: Context, blobs: Pick<BlobStore, "get">): Pr
     console.log(`  ${cells.join("  ").slice(0, terminalWidth() - 2)}`);
   }
   for (const name of ["anthropicMessages", "openaiChat"]) {
-    console.log(`\nWhat ${name} lacks, and what stands there`);
+    console.log(
+      `\nWhat ${name} lacks, and what stands there (ENTRY/BLOCK code (whose fault) reason: instead)`,
+    );
     for (const { by, entryId, block, code, reason, instead } of projections.get(name)?.losses.slice(0, 20) ??
       []) {
       const place = block === undefined ? entryId : `${entryId}/${block}`;

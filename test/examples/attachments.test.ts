@@ -1,8 +1,9 @@
 import { execFile } from "node:child_process";
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { makePdf, makePng } from "../../examples/support/make-media.js";
 import { root } from "../../scripts/entries.mjs";
 
 let scratch: string;
@@ -56,12 +57,45 @@ describe("the attachments example", () => {
     expect(readdirSync(scratch).filter((name) => name.startsWith("sessile-attachments-"))).toEqual([]);
   });
 
-  it("ends with an exit code of 1 when something is off", { timeout }, async () => {
-    const page = join(scratch, "page.png");
-    writeFileSync(page, "<html>");
-    const { code, stdout } = await demo([page]);
-    expect(code).toBe(1);
-    expect(stdout).toContain("FAIL what cannot be attached is said in words");
+  it("would end with an exit code of 1 where a check failed", { timeout }, async () => {
+    const program =
+      'import { check } from "./examples/support/check.ts"; check("all", 1, 2); check("good", 1, 1);';
+    const run = await new Promise((done) => {
+      const args = ["--import", "tsx", "--input-type=module", "-e", program];
+      const child = execFile(process.execPath, args, { cwd: root }, (_error, stdout) =>
+        done({ code: child.exitCode, lines: stdout.match(/^(?:FAIL|ok {2}) .*$/gm) }),
+      );
+    });
+    expect(run).toEqual({ code: 1, lines: ["FAIL all", "ok   good"] });
+  });
+
+  it("takes files of any kind, and says of each what became of it", { timeout }, async () => {
+    const at = (name: string) => join(scratch, name);
+    writeFileSync(at("page.png"), "<html>");
+    writeFileSync(at("mine.txt"), "Mine.\n");
+    writeFileSync(at("empty.txt"), "");
+    writeFileSync(at("linked.txt"), "Not a link.\n");
+    writeFileSync(at("unknown.bin"), Uint8Array.of(0, 1, 2, 255));
+    writeFileSync(at("dot.png"), makePng(1, 1));
+    writeFileSync(at("mine.pdf"), makePdf());
+    mkdirSync(at("folder"));
+    const names = ["page.png", "mine.txt", "empty.txt", "linked.txt", "unknown.bin", "dot.png", "mine.pdf"];
+    const { code, stdout, stderr } = await demo([...names, "folder", "nowhere.txt"].map(at));
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).not.toContain("FAIL");
+    const yours = stdout.split("Your files\n")[1]?.split("\n\n")[0]?.split("\n");
+    const words = "in words, ";
+    expect(yours).toEqual([
+      `  page.png: ${words}[page.png could not be attached: MEDIA_TYPE_MISMATCH]`,
+      "  mine.txt: attached as text/plain",
+      "  empty.txt: attached as text/plain",
+      "  linked.txt: attached as text/plain",
+      "  unknown.bin: attached; of unknown type, so it is kept and never sent",
+      "  dot.png: attached as image/png",
+      "  mine.pdf: attached as application/pdf",
+      `  folder: ${words}[folder could not be attached: NOT_A_FILE]`,
+      `  nowhere.txt: ${words}[nowhere.txt could not be attached: FILE_REFUSED missing]`,
+    ]);
   });
 
   const absent = (() => {

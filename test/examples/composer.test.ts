@@ -66,6 +66,28 @@ describe("the composer", () => {
     writeFileSync(image, "not looked at");
     const { code, stdout } = await composer(image, join(scratch, "gone.md"), join(scratch, "a.exe"), notes);
     expect(code).toBe(0);
-    expect(stdout).toMatch(/^refused: a\.exe: extension\n {2}thumbnail .*\n {2}broken .*\n {2}chip .*\n/);
+    expect(stdout).toMatch(/^refused: a\.exe: extension\n/);
+    expect(stdout).toMatch(/^ {2}thumbnail .*\n {2}broken .*\n {2}chip .*\n/m);
+  });
+
+  it("says what tokens are, where it shows any", { timeout }, async () => {
+    const notes = join(scratch, "words.md");
+    writeFileSync(notes, "# Words\n");
+    const token = "is a token: it stands for the copy";
+    expect(run.stdout).toContain(token);
+    expect(run.stdout).toContain("the backslash keeps it text");
+    const [taken, failed, none] = [
+      await composer(notes),
+      await composer(join(scratch, "gone.md")),
+      await composer(scratch),
+    ];
+    expect([taken.code, failed.code, none.code]).toEqual([0, 0, 0]);
+    expect(taken.stdout).toContain(token);
+    expect(taken.stdout).not.toContain("import that failed");
+    expect(failed.stdout).toContain("is a token of an import that failed");
+    expect(failed.stdout).not.toContain(token);
+    expect(none.stdout).toContain("knows them by the extensions of their names");
+    expect(none.stdout).toContain("Nothing was taken");
+    expect(none.stdout).not.toContain("codex");
   });
 });
