@@ -24,3 +24,4 @@ export type {
   BedrockText,
   BedrockToolResult,
 } from "./shapes.js";
+export { type BedrockStreamEvent, type BedrockStreamReply, bedrockStream } from "./stream.js";

@@ -67,7 +67,9 @@ export function readBedrockReply(reply: BedrockReply, options: ReadBedrockReplyO
   const model = stringArgument("model", options?.model);
   const { provider = "amazon-bedrock", account } = options;
   const blocks = reply.output?.message?.content ?? [];
-  const stopReason = stopReasons.get(reply.stopReason ?? "") ?? "error";
+  const stopReason =
+    reply.stopReason === undefined ? "aborted" : (stopReasons.get(reply.stopReason) ?? "error");
+  const content = blocks.map(blockOf);
   const message = assistantMessage(
     {
       provider,
@@ -75,17 +77,24 @@ export function readBedrockReply(reply: BedrockReply, options: ReadBedrockReplyO
       api: converseApi,
       usage: usageOf(reply),
       stopReason,
-      ...(stopReason === "error" ? { errorMessage: reply.stopReason ?? "no stop reason" } : {}),
+      ...(stopReason === "error" ? { errorMessage: reply.stopReason as string } : {}),
     },
-    ...blocks.map(blockOf),
+    ...(endsInHalfCall(content.at(-1), stopReason) ? content.slice(0, -1) : content),
   );
   return account === undefined ? message : { ...message, account };
+}
+
+/** Whether an abort or a limit cut the last call, which then is as if it had never begun. */
+function endsInHalfCall(last: AssistantMessage["content"][number] | undefined, reason: StopReason): boolean {
+  if (last?.type !== "toolCall") return false;
+  return reason === "aborted" || (reason === "length" && typeof last.arguments === "string");
 }
 
 function blockOf(block: BedrockReplyBlock): AssistantMessage["content"][number] {
   const { text, toolUse, reasoningContent } = block;
   if (text !== undefined) return { type: "text", text };
-  if (toolUse !== undefined && toolUse.type === undefined) {
+  // The service says `tool_use` of a call of the client's, or nothing, and `server_tool_use` of its own.
+  if (toolUse !== undefined && (toolUse.type === undefined || toolUse.type === "tool_use")) {
     const { toolUseId = "", name = "", input = {} } = toolUse;
     return { type: "toolCall", id: toolUseId, name, arguments: copyJson(input) };
   }

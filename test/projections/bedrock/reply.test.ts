@@ -60,7 +60,7 @@ describe("readBedrockReply", () => {
     expect(endOf("model_context_window_exceeded")).toEqual(["length", undefined]);
     expect(endOf("guardrail_intervened")).toEqual(["error", "guardrail_intervened"]);
     expect(endOf("constructor")).toEqual(["error", "constructor"]);
-    expect(endOf()).toEqual(["error", "no stop reason"]);
+    expect(endOf()).toEqual(["aborted", undefined]);
   });
 
   test("counts tokens", () => {
@@ -79,6 +79,26 @@ describe("readBedrockReply", () => {
       totalTokens: 1110,
     });
     expect(readBedrockReply({}, { model }).usage).toMatchObject({ input: 0, totalTokens: 0 });
+  });
+
+  test("reads calls whose type is named, as the service does, and not those that the service answers itself", () => {
+    const call = (type: string) => ({ toolUse: { toolUseId: "1", name: "read", input: { a: 1 }, type } });
+    expect(contentOf(call("tool_use"))).toEqual([
+      { type: "toolCall", id: "1", name: "read", arguments: { a: 1 } },
+    ]);
+    expect(contentOf(call("server_tool_use"))).toMatchObject([{ type: "opaque" }]);
+  });
+
+  test("takes a response without an end for an aborted one, and a call that was cut for one that never began", () => {
+    const call = (toolUseId: string, input: unknown) => ({ toolUse: { toolUseId, name: "read", input } });
+    const ids = (stopReason: string | undefined, last: unknown) => {
+      const content = [call("a", {}), call("b", last)];
+      return readBedrockReply({ output: { message: { content } }, stopReason }, { model }).content.length;
+    };
+    expect(ids(undefined, {})).toBe(1);
+    expect(ids("max_tokens", '{"a')).toBe(1);
+    expect(ids("max_tokens", {})).toBe(2);
+    expect(ids("tool_use", {})).toBe(2);
   });
 
   test("keeps nothing of the reply itself", () => {
