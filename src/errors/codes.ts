@@ -18,6 +18,8 @@ export interface ErrorDetails {
   INLINE_BYTES: { readonly path: string; readonly bytes: number; readonly maxBytes: number };
   /** An encoded line is longer than the store takes. */
   LINE_TOO_LONG: { readonly bytes: number; readonly maxBytes: number };
+  /** The lines of one append are longer together than one write may be; nothing was written. */
+  BATCH_TOO_LARGE: { readonly bytes: number; readonly maxBytes: number };
   /**
    * The log has moved on since this session last saw it, or the tip is not the one that an append was to follow; nothing
    * was written. Both are positions in the log, or both entry ids, `none` standing for before the first entry.

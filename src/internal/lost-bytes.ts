@@ -7,3 +7,14 @@ export function assertTaken(size: number, written: number): void {
   const message = `EIO: the file has ${size} bytes, and ${written} were written`;
   throw Object.assign(new Error(message), { code: "EIO" });
 }
+
+/** The bytes that a write took. Throws EIO if there are none: it would be tried forever. */
+export function progress(count: number): number {
+  if (count > 0) return count;
+  throw Object.assign(new Error("EIO: a write took no bytes"), { code: "EIO" });
+}
+
+/** The error of a temporary name that another file has. */
+export function existsError(path: string): Error {
+  return Object.assign(new Error(`EEXIST: ${path} is there already`), { code: "EEXIST" });
+}

@@ -55,6 +55,9 @@ export function checkAppend(drafts: readonly EntryDraft[], options: AppendOption
   if (after !== undefined) throw new TypeError('after: cannot go with conflict "rebase"');
 }
 
+/** Requests that wait together go in batches of at most so many bytes, each of any size: a log takes 2 GiB at a time. */
+const groupBytes = 1 << 30;
+
 /**
  * Takes the requests at the front that can go in one batch: those that deal with a conflict in the same way. One that
  * writes an entry again goes alone, since it may turn out to be another entry, and then fails; and so does one whose
@@ -64,9 +67,17 @@ export function takeGroup(waiting: Request[]): readonly Request[] {
   const [first] = waiting;
   if (first === undefined || waiting.length === 1) return waiting.splice(0);
   const alone = ({ preparing, entries }: Request) => preparing !== undefined || entries.includes(undefined);
+  let bytes = 0;
+  const isOver = ({ lines }: Request) => {
+    for (const line of lines) bytes += line?.length ?? 0;
+    return bytes > groupBytes;
+  };
   const end = alone(first)
     ? 1
-    : waiting.findIndex((request) => request.rebase !== first.rebase || alone(request));
+    : waiting.findIndex(
+        (request) =>
+          (isOver(request) && request !== first) || request.rebase !== first.rebase || alone(request),
+      );
   return waiting.splice(0, end < 0 ? waiting.length : end);
 }
 

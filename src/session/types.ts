@@ -64,7 +64,8 @@ export interface Session extends AsyncDisposable {
    * promises. The drafts are the session's from the call on: whoever changes them afterwards changes what this handle shows,
    * and not the log. Staged entries go along, and are not among those it gives. Calls may be made without waiting for earlier ones: each follows the one before, and fails with it.
    *
-   * @throws SessileError INVALID_ENTRY, ENTRY_NOT_FOUND, DUPLICATE_ID, LINE_TOO_LONG: the drafts; nothing was written
+   * @throws SessileError INVALID_ENTRY, ENTRY_NOT_FOUND, DUPLICATE_ID, LINE_TOO_LONG, BATCH_TOO_LARGE: the drafts;
+   *   nothing was written
    * @throws SessileError CONCURRENT_WRITER, SESSION_LOCKED, STORAGE_FAILED: nothing was written
    * @throws TypeError for options that are none
    * @throws SessileError SESSION_EXISTS, SESSION_NOT_FOUND: another session took the id first, or this one was deleted

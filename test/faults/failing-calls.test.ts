@@ -106,6 +106,27 @@ describe("row 9: a disk that fails to confirm once", () => {
   });
 });
 
+describe("row 9: a file system that refuses with a number Node has no name for", () => {
+  needs("ptrace");
+
+  test.each(["EDQUOT", "ESTALE", "EUCLEAN"])(
+    "%s is told by its name, and the next call succeeds",
+    async (errno) => {
+      const dir = mkdtempSync(join(base, "store-"));
+      const actor = await startActor(dir);
+      for (const line of await actor.act("create s", "append held")) expect(line).toMatch(/^did /);
+      const inject = `write:error=${errno}:when=1`;
+      await trace(actor.pid, { threads: "all", calls: ["write"], inject, path: logOf(dir) });
+      expect(await actor.act("append a", "append b")).toEqual([
+        `failed append STORAGE_FAILED ${errno}`,
+        expect.stringMatching(/^did append/),
+      ]);
+      expect(await actor.end()).toBe(0);
+      expect(await sessionIsKept(dir, "s", actor.entries)).toEqual([]);
+    },
+  );
+});
+
 /** Writes that the system says were made, and were not: of all of their bytes, or of some. */
 const lies = ["retval=3", "retval=500", "retval=40"];
 

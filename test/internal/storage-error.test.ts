@@ -25,4 +25,20 @@ describe("storageError", () => {
     expect(errnoOf(null)).toBeUndefined();
     expect(errnoOf({ code: 5 })).toBeUndefined();
   });
+
+  test.each([
+    [-122, "EDQUOT"],
+    [-116, "ESTALE"],
+    [-117, "EUCLEAN"],
+    [-4095, "ERRNO_4095"],
+  ])("gives a code to the number %d, for which Node has no name", (errno, name) => {
+    for (const code of [`Unknown system error ${errno}`, "UNKNOWN", undefined]) {
+      const cause = Object.assign(new Error("unknown"), { errno, ...(code === undefined ? {} : { code }) });
+      expect(storageError("append to", "/a", cause)).toMatchObject({
+        code: "STORAGE_FAILED",
+        message: `append to /a: ${name}`,
+        details: { errno: name },
+      });
+    }
+  });
 });

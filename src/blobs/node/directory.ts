@@ -2,7 +2,7 @@ import { dirname, join, resolve } from "node:path";
 import { SessileError } from "../../errors/index.js";
 import { decodeUtf8, encodeUtf8 } from "../../internal/bytes.js";
 import { randomHex8 } from "../../internal/ids.js";
-import { assertTaken } from "../../internal/lost-bytes.js";
+import { assertTaken, progress } from "../../internal/lost-bytes.js";
 import { isRecord } from "../../internal/shape.js";
 import { errnoOf } from "../../internal/storage-error.js";
 import type { BlobDisk } from "./disk.js";
@@ -146,7 +146,7 @@ export class StoreDirectory {
     try {
       try {
         const bytes = encodeUtf8(`${JSON.stringify(this.layout.description)}\n`);
-        for (let at = 0; at < bytes.length; ) at += disk.writeNow(fd, bytes.subarray(at));
+        for (let at = 0; at < bytes.length; ) at += progress(disk.writeNow(fd, bytes.subarray(at)));
         if (this.durable) await disk.sync(fd);
         assertTaken(disk.stat(fd).size, bytes.length);
       } finally {

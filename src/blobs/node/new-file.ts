@@ -1,5 +1,5 @@
 import { dirname } from "node:path";
-import { assertTaken } from "../../internal/lost-bytes.js";
+import { assertTaken, progress } from "../../internal/lost-bytes.js";
 import { errnoOf } from "../../internal/storage-error.js";
 import type { StoreDirectory } from "./directory.js";
 import { setTimeToNow } from "./renew.js";
@@ -133,12 +133,6 @@ export class NewFile {
     if (this.#fd !== undefined) return this.#fd;
     throw Object.assign(new Error("EBADF: the file was closed"), { code: "EBADF" });
   }
-}
-
-/** A write that takes nothing and says nothing would be tried forever. */
-function progress(bytes: number): number {
-  if (bytes > 0) return bytes;
-  throw Object.assign(new Error("EIO: a write took no bytes"), { code: "EIO" });
 }
 
 function attempt(act: () => void): void {

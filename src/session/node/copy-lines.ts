@@ -1,3 +1,4 @@
+import { existsError } from "../../internal/lost-bytes.js";
 import type { Disk, DiskFile } from "./disk.js";
 import { appendAll, copyRange } from "./tail.js";
 
@@ -72,7 +73,7 @@ async function copyThrough(
   first: Uint8Array,
 ): Promise<boolean> {
   const copy = disk.open(to, "create");
-  if (copy === undefined) throw new Error(`${to} is there already`);
+  if (copy === undefined) throw existsError(to);
   try {
     appendAll(copy, first);
     if ((await copyRange(file, copy, start, end)) < end - start) return false;

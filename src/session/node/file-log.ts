@@ -1,7 +1,7 @@
 import { dirname } from "node:path";
 import { SessileError } from "../../errors/index.js";
 import { joinBytes } from "../../internal/bytes.js";
-import { assertTaken } from "../../internal/lost-bytes.js";
+import { assertTaken, existsError, progress } from "../../internal/lost-bytes.js";
 import { errnoOf, storageError } from "../../internal/storage-error.js";
 import type { LinePlace, LogAppend, LogBatch, LogPosition, SessionLog } from "../backend.js";
 import { type CopySource, copyLines } from "./copy-lines.js";
@@ -91,10 +91,10 @@ export class FileLog implements SessionLog {
     options: { readonly signal?: AbortSignal } = {},
   ): AsyncGenerator<LogBatch, void, undefined> {
     const { disk, path, maxLineBytes } = this.#options;
-    // Most polls find nothing new.
-    if (from !== undefined && this.#end.isStill(from)) return;
     let handle: DiskFile | undefined;
     try {
+      // Most polls find nothing new.
+      if (from !== undefined && this.#end.isStill(from)) return;
       handle = disk.open(path, "read") ?? this.#leaving(from);
       if (handle === undefined) throw gone(this.#options);
       const stat = regular(path, handle.stat());
@@ -156,11 +156,11 @@ export class FileLog implements SessionLog {
 
   async copy(from: SessionLog, first: Uint8Array, to: LogPosition, last?: LinePlace): Promise<boolean> {
     const file = from instanceof FileLog ? from.#reading : undefined;
-    const whole = file && offsetOf(file, file.stat(), to);
-    const end = whole && last ? last.at + last.length + 1 : whole;
-    if (file === undefined || end === undefined) return false;
-    const source = { file, path: from.location ?? "", end };
     try {
+      const whole = file && offsetOf(file, file.stat(), to);
+      const end = whole && last ? last.at + last.length + 1 : whole;
+      if (file === undefined || end === undefined) return false;
+      const source = { file, path: from.location ?? "", end };
       this.#end.makeDirectory();
       return await this.#options.lock.with(() => this.#copyLines(source, first));
     } catch (error) {
@@ -241,11 +241,12 @@ export class FileLog implements SessionLog {
 
   async #writeFile(path: string, lines: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<void> {
     const handle = this.#options.disk.open(path, "create");
-    if (handle === undefined) throw new Error(`${path} is there already`);
+    if (handle === undefined) throw existsError(path);
     let size = 0;
     try {
       for await (const line of lines) {
-        for (let written = 0; written < line.length; ) written += handle.append(line.subarray(written));
+        for (let written = 0; written < line.length; )
+          written += progress(handle.append(line.subarray(written)));
         size += line.length;
       }
       assertTaken(handle.stat().size, size);
@@ -285,7 +286,17 @@ export class FileLog implements SessionLog {
   }
 }
 
+/** The most that Node takes for one write. */
+const maxBatchBytes = 2 ** 31 - 1;
+
+/** One batch is one write, so that lines of another program cannot come between its own. */
 function bytesOf(lines: readonly Uint8Array[]): Uint8Array {
+  const bytes = lines.reduce((sum, { length }) => sum + length, 0);
+  if (bytes > maxBatchBytes) {
+    throw new SessileError("BATCH_TOO_LARGE", `${bytes} bytes are too many for one append`, {
+      details: { bytes, maxBytes: maxBatchBytes },
+    });
+  }
   return lines.length === 1 ? (lines[0] as Uint8Array) : joinBytes(lines);
 }
 

@@ -1,5 +1,6 @@
 import { encodeUtf8 } from "../../internal/bytes.js";
 import { crc32Hex } from "../../internal/crc32.js";
+import { progress } from "../../internal/lost-bytes.js";
 import { isRecord } from "../../internal/shape.js";
 import type { Disk } from "./disk.js";
 import { isAlive, ownIdentity, type ProcessIdentity } from "./process-identity.js";
@@ -37,7 +38,7 @@ export function makeLockFile(disk: Disk, path: string): string | undefined {
   try {
     const holder: Holder = { ...self, nonce, since: Date.now() };
     const bytes = encodeUtf8(JSON.stringify(holder));
-    for (let written = 0; written < bytes.length; ) written += file.append(bytes.subarray(written));
+    for (let written = 0; written < bytes.length; ) written += progress(file.append(bytes.subarray(written)));
     // A process that is stopped before it has written looks like one that was killed there, and is replaced.
     if (readLockFile(disk, path)?.holder?.nonce !== nonce) return undefined;
   } catch (error) {

@@ -1,5 +1,6 @@
 import { dirname } from "node:path";
 import { SessileError } from "../../errors/index.js";
+import { progress } from "../../internal/lost-bytes.js";
 import { storageError } from "../../internal/storage-error.js";
 import type { Durability, LogPosition } from "../backend.js";
 import type { Disk, DiskFile, FileStat } from "./disk.js";
@@ -283,9 +284,7 @@ export class LogEnd {
     let written = 0;
     try {
       while (written < bytes.length) {
-        const count = handle.append(written === 0 ? bytes : bytes.subarray(written));
-        if (count <= 0) throw new Error("nothing was written");
-        written += count;
+        written += progress(handle.append(written === 0 ? bytes : bytes.subarray(written)));
       }
     } catch (cause) {
       try {

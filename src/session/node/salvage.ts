@@ -2,7 +2,7 @@ import { basename, dirname, resolve } from "node:path";
 import { SessileError } from "../../errors/index.js";
 import { integerOption, oneOfOption, stringArgument } from "../../internal/arguments.js";
 import { uuidv7 } from "../../internal/ids.js";
-import { assertTaken } from "../../internal/lost-bytes.js";
+import { assertTaken, existsError, progress } from "../../internal/lost-bytes.js";
 import { isName, nameArgument } from "../../internal/names.js";
 import { storageError } from "../../internal/storage-error.js";
 import { isNewer } from "../codec/decode.js";
@@ -182,12 +182,12 @@ function headerOf(
 async function writeNew(disk: Disk, path: string, batches: AsyncIterable<Uint8Array>): Promise<void> {
   const temporary = `${path}.tmp-${crypto.randomUUID()}`;
   const file = disk.open(temporary, "create");
-  if (file === undefined) throw new Error(`${temporary} is there already`);
+  if (file === undefined) throw existsError(temporary);
   let size = 0;
   try {
     try {
       for await (const bytes of batches) {
-        for (let done = 0; done < bytes.length; ) done += file.append(bytes.subarray(done));
+        for (let done = 0; done < bytes.length; ) done += progress(file.append(bytes.subarray(done)));
         size += bytes.length;
       }
       assertTaken(file.stat().size, size);

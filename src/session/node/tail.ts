@@ -1,5 +1,5 @@
 import { dirname } from "node:path";
-import { assertTaken } from "../../internal/lost-bytes.js";
+import { assertTaken, existsError, progress } from "../../internal/lost-bytes.js";
 import { isRecord } from "../../internal/shape.js";
 import { parseLine } from "../codec/json.js";
 import { defaultLimits } from "../codec/limits.js";
@@ -59,7 +59,7 @@ export async function saveRange(
   location: string,
 ): Promise<void> {
   const saved = disk.open(location, "create");
-  if (saved === undefined) throw new Error(`${location} is there already`);
+  if (saved === undefined) throw existsError(location);
   try {
     await copyRange(file, saved, start, end);
     await saved.sync();
@@ -95,9 +95,5 @@ export async function copyRange(file: DiskFile, to: DiskFile, start: number, end
 
 /** Adds all of these bytes, in as many writes as it takes. */
 export function appendAll(file: DiskFile, bytes: Uint8Array): void {
-  for (let done = 0; done < bytes.length; ) {
-    const count = file.append(bytes.subarray(done));
-    if (count <= 0) throw new Error("nothing was written");
-    done += count;
-  }
+  for (let done = 0; done < bytes.length; ) done += progress(file.append(bytes.subarray(done)));
 }
