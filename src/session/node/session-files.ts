@@ -60,6 +60,14 @@ export class SessionFiles {
    * @throws SessileError STORAGE_FAILED for the partition's own directory
    */
   async read(partition: string, cwd?: string): Promise<SessionFilesFound> {
+    try {
+      return await this.#read(partition, cwd);
+    } catch (error) {
+      throw storageError("list", partitionDirectory(this.#dir, partition), error);
+    }
+  }
+
+  async #read(partition: string, cwd: string | undefined): Promise<SessionFilesFound> {
     const base = partitionDirectory(this.#dir, partition);
     const projects = cwd === undefined ? undefined : projectNames(cwd);
     const files: SessionFile[] = [];
@@ -104,6 +112,18 @@ export class SessionFiles {
    * @throws SessileError STORAGE_FAILED where it may be in what cannot be read
    */
   async find(id: string, query: SessionFileQuery): Promise<string | undefined> {
+    try {
+      return await this.#find(id, query);
+    } catch (error) {
+      throw storageError(
+        "look into",
+        query.location ?? partitionDirectory(this.#dir, query.partition),
+        error,
+      );
+    }
+  }
+
+  async #find(id: string, query: SessionFileQuery): Promise<string | undefined> {
     const { partition, location, except } = query;
     if (location !== undefined) return this.#at(location, id, partition);
     for (const path of this.#remembered.get(partition)?.get(id) ?? []) {

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { userMessage } from "sessile/content";
 import { describe, expect, test, vi } from "vitest";
@@ -113,6 +113,8 @@ async function prepared(fails: (name: string) => Error | undefined): Promise<Pre
   await session.append([said("first"), said("second")]);
   await session.close();
   mkdirSync(join(dir, "--p--"), { recursive: true });
+  mkdirSync(join(dir, "@elsewhere"));
+  symlinkSync("@elsewhere", join(dir, "--linked--"));
   const header = { type: "session", version: 1, id: "old", timestamp: "2026-11-22T10:00:00.000Z", cwd: "/p" };
   const entry = { type: "message", timestamp: header.timestamp, message: userMessage("old") };
   const lines = [header, entry].map((line) => `${JSON.stringify(line)}\n`).join("");
