@@ -3,6 +3,13 @@
  *
  * @module attachments
  */
+export {
+  type BoundItemsOptions,
+  type BoundSummaries,
+  boundItems,
+  boundSummaries,
+  type RefusedNote,
+} from "./bound-items.js";
 export type { LeakageBoundary, LeakageVerdict, Transfer } from "./boundary.js";
 export {
   type AttachmentDecisions,
@@ -27,6 +34,7 @@ export type { ReadFile } from "./gather.js";
 export { grantResources } from "./grants.js";
 export type { MismatchPolicy } from "./identify.js";
 export { type IngestOptions, ingest, ingestAll } from "./ingest.js";
+export { type InlineContext, type InlineImage, inlineAsResources } from "./inline.js";
 export {
   type AttachmentPlan,
   type PlanAttachmentsOptions,

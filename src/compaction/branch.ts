@@ -1,6 +1,7 @@
 import type { Context, ContextItem } from "../content/index.js";
 import { integerArgument, integerOption } from "../internal/arguments.js";
 import type { Session, SessionEntry, SessionTree } from "../session/index.js";
+import { boundMaterial, checkTarget, type SummaryBoundary } from "./boundary.js";
 import { closed, closingText } from "./closing.js";
 import { everCovered } from "./covered.js";
 import { type Generate, type RetryOptions, spacing, summarizePart, type Tally } from "./generate.js";
@@ -8,7 +9,7 @@ import { isInitialContext, isModelSwitch } from "./initial-context.js";
 import { type FileToolTable, fileLedger, ledgerDetails } from "./ledger/index.js";
 import { isContextOverflow } from "./overflow.js";
 import { branchPrompt } from "./prompts.js";
-import type { SummaryPrompt } from "./strategy.js";
+import type { SummaryPart, SummaryPrompt } from "./strategy.js";
 import { truncateText } from "./truncate.js";
 
 /** What {@link summarizeBranch} needs of a session. */
@@ -18,7 +19,7 @@ export type BranchableSession = Pick<
 >;
 
 /** How {@link summarizeBranch} works. */
-export interface BranchSummaryOptions {
+export interface BranchSummaryOptions extends SummaryBoundary {
   readonly generate: Generate;
   /** What the model behind `generate` takes, in tokens. */
   readonly window: number;
@@ -49,7 +50,7 @@ export type BranchSummaryResult =
  *
  * @param to what the next entry is to follow; null for a new root
  * @throws SessileError ENTRY_NOT_FOUND, SUMMARY_FAILED; CONCURRENT_WRITER where the tip went on meanwhile
- * @throws the signal's reason when it aborts
+ * @throws TypeError for a boundary without a target; what the boundary throws; the signal's reason when it aborts
  * @example
  * ```ts
  * const [first] = session.tree.path(session.leafId);
@@ -64,10 +65,12 @@ export async function summarizeBranch(
   const { window, prompt = branchPrompt, focus, tools, skip = isModelSwitch } = options;
   const signal = options.signal ?? new AbortController().signal;
   const attempts = integerOption("retry.attempts", options.retry?.attempts, 3, 1, 10);
+  checkTarget(options);
   signal.throwIfAborted();
   integerArgument("window", window, 1);
   const { leafId } = session;
-  const items = leftItems(await session.context(leafId), session.tree, leafId, to);
+  const context = await session.context(leafId);
+  const items = leftItems(context, session.tree, leafId, to);
   const covered = items.filter(
     (item) => item.message.role !== "system" && !isInitialContext(item) && !skip(item),
   );
@@ -76,8 +79,10 @@ export async function summarizeBranch(
     return { status: "moved" };
   }
   const tally: Tally = { calls: 0, leftOut: 0, usage: undefined, model: undefined };
+  const material = { parts: [{ items: covered, prompt }], resources: everCovered(items) };
+  const { parts, resources } = await boundMaterial(context, material, options, signal);
   const said = await summarizePart(
-    { items: covered, prompt },
+    parts[0] as SummaryPart,
     {
       generate: options.generate,
       signal,
@@ -93,7 +98,6 @@ export async function summarizeBranch(
   // Twice as long as it was to be, and it is cut: nobody asked for the branch again.
   const text = truncateText(said, { maxTokens: 2 * Math.min(prompt.maxTokens, Math.ceil(window / 2)) });
   const files = fileLedger({ items }, { cwd: session.header.cwd, ...(tools === undefined ? {} : { tools }) });
-  const resources = everCovered(items);
   const entry = await session.branchWithSummary(
     to,
     closed(text, closingText({ resources, files }, window / closingShare)),

@@ -2,6 +2,7 @@ import type { Context } from "../content/index.js";
 import { estimateMessageTokens } from "../estimate/index.js";
 import { integerOption } from "../internal/arguments.js";
 import { untilAborted } from "./abort.js";
+import { boundMaterial, checkTarget } from "./boundary.js";
 import type { CompactionPlan } from "./compaction-plan.js";
 import { type Generation, spacing } from "./generate.js";
 import { irreducible } from "./irreducible.js";
@@ -10,6 +11,7 @@ import type {
   CompactableSession,
   CompactionResult,
   CompactOptions,
+  PlanAnswer,
   SettledCompactOptions,
 } from "./options.js";
 import { isContextOverflow } from "./overflow.js";
@@ -32,7 +34,7 @@ import { writeCompaction } from "./write.js";
  * @throws SessileError SUMMARY_FAILED: attempts ran out; `cause` is the last error of `generate`
  * @throws SessileError CONCURRENT_WRITER: the tip went elsewhere meanwhile, something before it was edited, or what came leaves no
  *   room; and what `append` throws
- * @throws the signal's reason when it aborts
+ * @throws TypeError for a boundary without a target; what the boundary throws; the signal's reason when it aborts
  * @example
  * ```ts
  * const strategy = rollingSummary();
@@ -49,6 +51,7 @@ export async function compact(
   const signal = options.signal ?? new AbortController().signal;
   const attempts = integerOption("retry.attempts", options.retry?.attempts, 3, 1, 10);
   const generateWindow = integerOption("generateWindow", options.generateWindow, options.window, 1);
+  checkTarget(options);
   signal.throwIfAborted();
   // Told before a model is asked.
   if (session.writable === false) await session.append([]);
@@ -99,9 +102,11 @@ async function run(
   if (!canShrink(context, plan, settled)) return nothingToDo(context, settled);
   const answer = await untilAborted(Promise.resolve(options.before?.(plan, context)), signal);
   if (answer?.cancel === true) return { status: "cancelled" };
-  const made = await makeSummary(context, plan, settled, generation, answer);
+  const shown = await boundMaterial(context, withoutAsked(plan, answer), options, signal);
+  const made = await makeSummary(context, shown, settled, generation, answer);
   if (made === undefined) return nothingToDo(context, settled);
-  const written = await writeCompaction(session, { leafId, context, ...planned, ...made }, settled, signal);
+  const ready = { leafId, context, ...planned, plan: shown, ...made };
+  const written = await writeCompaction(session, ready, settled, signal);
   const { entries, tokensAfter } = written;
   const tokensBefore = plan.tokensBefore;
   const entry = entries.at(-1);
@@ -117,6 +122,12 @@ async function run(
     leftOut,
     ...(usage === undefined ? {} : { usage }),
   };
+}
+
+/** A hook's summary is no model's: nothing is asked about what it was made of. */
+function withoutAsked(plan: CompactionPlan, answer: PlanAnswer | undefined): CompactionPlan {
+  if (answer?.summary === undefined) return plan;
+  return { ...plan, parts: plan.parts.map((part) => ({ ...part, items: [] })) };
 }
 
 /** Whether the shortest summary that is asked for would make the context smaller. */

@@ -1,8 +1,8 @@
 import { type ContextItem, isResource, type StoredResource } from "../content/index.js";
 import { integerOption } from "../internal/arguments.js";
+import { coveredTag } from "../internal/covered-notes.js";
 import { isRecord } from "../internal/shape.js";
 import { label } from "./excerpt.js";
-import { coveredTag } from "./tags.js";
 
 /** An image or a file that a summary covers, as a compaction entry keeps it in `details.resources`. */
 export interface CoveredResource {
@@ -12,6 +12,8 @@ export interface CoveredResource {
   readonly name?: string;
   /** As sniffed from the bytes. */
   readonly mediaType?: string;
+  /** The whole descriptor, for whoever is asked later whether it may be told. */
+  readonly resource?: StoredResource;
 }
 
 /** How many resources {@link resourceNotes} lists. */
@@ -27,7 +29,7 @@ export function coveredResources(items: readonly ContextItem[]): readonly Covere
     if (!("content" in message) || typeof message.content === "string") continue;
     for (const block of message.content) {
       if (block.type !== "text" || !isResource(block.resource) || block.resource.kind === "link") continue;
-      found.push(covered(block.resource));
+      found.push({ ...covered(block.resource), resource: block.resource });
     }
   }
   return mergeCoveredResources(found);
@@ -63,14 +65,15 @@ export function readCoveredResources(details: unknown): readonly CoveredResource
   if (!Array.isArray(list)) return [];
   return list.flatMap((item: unknown) => {
     if (!isRecord(item)) return [];
-    const { resourceId, kind, name, mediaType } = item;
+    const { resourceId, kind, name, mediaType, resource } = item;
     if (typeof resourceId !== "string" || !/^res_[0-9a-f]{16}$/.test(resourceId)) return [];
     if (kind !== "image" && kind !== "file") return [];
     const texts = {
       ...(typeof name === "string" ? { name } : {}),
       ...(typeof mediaType === "string" ? { mediaType } : {}),
     };
-    return [covered({ resourceId, kind, ...texts })];
+    const isWhole = isResource(resource) && resource.resourceId === resourceId && resource.kind === kind;
+    return [{ ...covered({ resourceId, kind, ...texts }), ...(isWhole ? { resource } : {}) }];
   });
 }
 

@@ -7,3 +7,8 @@ const bytesPerCharacter = 3 / 4;
 export function imageText({ data, mimeType }: ImageBlock): string {
   return describeImage({ mediaType: mimeType, size: Math.floor(data.length * bytesPerCharacter) });
 }
+
+/** What stands for an image or a file from now on. Without name, type and size, since no boundary is asked about plain text. */
+export function leftOutText(kind: string, reason: string): string {
+  return `[${kind}] (left out: ${reason})`;
+}

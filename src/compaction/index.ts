@@ -4,6 +4,7 @@
  *
  * @module compaction
  */
+export type { SummaryBoundary, SummaryTarget } from "./boundary.js";
 export {
   type BranchableSession,
   type BranchSummaryOptions,

@@ -1,5 +1,6 @@
 import type { Context, Usage } from "../content/index.js";
 import type { Session, SessionEntry } from "../session/index.js";
+import type { SummaryBoundary } from "./boundary.js";
 import type { CompactionPlan, PlanOptions, SettledOptions } from "./compaction-plan.js";
 import type { Generate, RetryOptions } from "./generate.js";
 import type { MessageEstimator } from "./strategy.js";
@@ -21,7 +22,7 @@ export interface PlanAnswer {
 }
 
 /** How `compact` works. */
-export interface CompactOptions extends Omit<PlanOptions, "cwd"> {
+export interface CompactOptions extends Omit<PlanOptions, "cwd">, SummaryBoundary {
   readonly generate: Generate;
   /** What the model behind `generate` takes, in tokens. By default `window`. */
   readonly generateWindow?: number;

@@ -1,6 +1,6 @@
 import type { Context, ContextItem } from "../content/index.js";
 import { contentEdit, editedItem, editsByTarget } from "./edited.js";
-import { imageText } from "./image-text.js";
+import { leftOutText } from "./image-text.js";
 import { continuationPrompt } from "./prompts.js";
 import { type PruneOptions, planPrune, pruneDefaults } from "./prune.js";
 import type { CompactionBudget, CompactionChoice, CompactionStrategy, ContextEditDraft } from "./strategy.js";
@@ -70,20 +70,23 @@ function pruned(
   if (prune !== undefined && byItself && tokens - prune.tokens <= limit) {
     return { keepFrom: 0, edits, parts: [] };
   }
-  if (trigger === "overflow") edits.push(...textOnly(items[newestUserMessage(items)]));
+  // The summary is of the newest message as it is, with what names its attachments.
   const targets = editsByTarget(edits);
   const shown = items.flatMap((item) => editedItem(item, targets.get(item.entryId)) ?? []);
+  if (trigger === "overflow") edits.push(...textOnly(items[newestUserMessage(items)]));
   return { keepFrom: items.length, edits, parts: [{ items: shown, prompt: continuationPrompt }] };
 }
 
-/** The message with attachments and images as words, since one of them may be what was too large. */
+/** The message with words in the place of attachments and images, since one of them may be what was too large; links stay. */
 function textOnly(item: ContextItem | undefined): readonly ContextEditDraft[] {
   if (item?.message.role !== "user" || typeof item.message.content === "string") return [];
   const { content } = item.message;
-  if (content.every((block) => block.type === "text" && block.resource === undefined)) return [];
-  const texts = content.map((block) => ({
-    type: "text" as const,
-    text: block.type === "text" ? block.text : imageText(block),
-  }));
-  return [contentEdit(item.entryId, texts)];
+  let changed = false;
+  const blocks = content.map((block) => {
+    const kind = block.type === "image" ? "image" : block.resource?.kind;
+    if (kind === undefined || kind === "link") return block;
+    changed = true;
+    return { type: "text" as const, text: leftOutText(kind, "the request was too large") };
+  });
+  return changed ? [contentEdit(item.entryId, blocks)] : [];
 }

@@ -1,7 +1,7 @@
 import type { Context, ContextItem, TextBlock, UserMessage } from "../content/index.js";
 import { integerArgument, integerOption } from "../internal/arguments.js";
 import { contentEdit } from "./edited.js";
-import { imageText } from "./image-text.js";
+import { leftOutText } from "./image-text.js";
 import { approximateTokens } from "./middle-cut.js";
 import { handoffPrompt } from "./prompts.js";
 import type { CompactionBudget, CompactionChoice, CompactionStrategy, ContextEditDraft } from "./strategy.js";
@@ -63,22 +63,29 @@ function recent({ items }: Context, { least }: CompactionBudget, keepTokens: num
   for (let at = items.length - 1; at >= 0 && left > 0; at--) {
     const { entryId, message } = items[at] as ContextItem;
     if (message.role !== "user") continue;
-    const texts = textsOnly(message);
-    const tokens = approximateTokens(texts.map(({ text }) => text).join(""));
+    const blocks = withoutImages(message);
+    const attached = blocks.filter(({ resource }) => resource !== undefined);
+    const texts = blocks.flatMap(({ resource, text }) => (resource === undefined ? [text] : []));
+    const tokens = approximateTokens(blocks.map(({ text }) => text).join(""));
     retain.push(entryId);
     if (tokens > left) {
-      const text = truncateText(texts.map((block) => block.text).join("\n"), { maxTokens: left });
-      edits.push(contentEdit(entryId, [{ type: "text", text }]));
-    } else if (texts !== message.content && typeof message.content !== "string") {
-      if (message.content.some(({ type }) => type !== "text")) edits.push(contentEdit(entryId, texts));
+      const text = truncateText(texts.join("\n"), { maxTokens: left });
+      // An attachment stays one: what its words say is for a boundary to judge.
+      edits.push(contentEdit(entryId, [{ type: "text", text }, ...attached]));
+    } else if (typeof message.content !== "string" && message.content.some(({ type }) => type !== "text")) {
+      edits.push(contentEdit(entryId, blocks));
     }
     left -= tokens;
   }
   return { keepFrom: items.length, retain, edits, parts: [{ items, prompt: handoffPrompt }] };
 }
 
-/** What a user said, an inline image as words. */
-function textsOnly({ content }: UserMessage): readonly TextBlock[] {
+/** What a user said, with words in the place of inline images. */
+function withoutImages({ content }: UserMessage): readonly TextBlock[] {
   if (typeof content === "string") return [{ type: "text", text: content }];
-  return content.map((block) => (block.type === "text" ? block : { type: "text", text: imageText(block) }));
+  return content.map((block) =>
+    block.type === "text"
+      ? block
+      : { type: "text", text: leftOutText("image", "the conversation was compacted") },
+  );
 }

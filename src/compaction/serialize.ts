@@ -147,7 +147,7 @@ function assistantText(message: AssistantMessage, bounds: SerializeBounds): stri
   const texts: string[] = [];
   for (const block of message.content) {
     if (block.type === "thinking" && block.redacted !== true) thinking.push(block.thinking);
-    else if (block.type === "text") texts.push(block.text);
+    else if (block.type === "text") texts.push(descriptorOf(block) ?? block.text);
   }
   return [
     said("Assistant thinking", excerpt(thinking, bounds.thinking)),

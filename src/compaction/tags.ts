@@ -1,3 +1,5 @@
+import { coveredTag } from "../internal/covered-notes.js";
+
 /** The tags between which a request for a summary puts what is data. */
 export const requestTags = {
   conversation: "conversation",
@@ -6,8 +8,6 @@ export const requestTags = {
   context: "injected-context",
 } as const;
 
-/** The tag of the list of what a summary covers. */
-export const coveredTag = "covered-resources";
 /** Tags that close a summary, and are found there again. */
 const summaryTags = ["read-files", "modified-files", coveredTag];
 /** What a line of a serialised conversation begins with. */

@@ -61,8 +61,10 @@ async function rebasedOn(
   if (leafId === ready.leafId) return undefined;
   const context = await session.context(leafId);
   if (!goesOn(ready.context, context)) return undefined;
-  const plan = settlePlan(context, ready.choice, options, ready.isLeast);
-  if (plan === undefined) return undefined;
+  const settled = settlePlan(context, ready.choice, options, ready.isLeast);
+  if (settled === undefined) return undefined;
+  // The boundary was asked about these.
+  const plan = { ...settled, resources: ready.plan.resources };
   const { tokensAfter, shortfall } = await verify(context, plan, ready.summary?.text, options);
   return shortfall === undefined ? { ...ready, leafId, context, plan, tokensAfter } : undefined;
 }

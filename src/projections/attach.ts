@@ -1,8 +1,12 @@
-import { attachmentText, decideAttachments, replayCurrentTurn } from "../attachments/index.js";
+import {
+  attachmentText,
+  decideAttachments,
+  inlineAsResources,
+  replayCurrentTurn,
+} from "../attachments/index.js";
 import type { Context, ContextMessage, ReplayPolicy } from "../content/index.js";
 import type { AttachmentDraft } from "./draft.js";
 import { hydrate } from "./hydrate.js";
-import { inlineAsResources } from "./inline.js";
 import type { LossList } from "./loss.js";
 import { notShown } from "./words.js";
 import { type Attaching, type AttachmentWork, descriptor, knownId } from "./work.js";

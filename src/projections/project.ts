@@ -1,4 +1,5 @@
-import type { Context } from "../content/index.js";
+import { boundSummaries } from "../attachments/index.js";
+import type { Context, ContextItem } from "../content/index.js";
 import { SessileError } from "../errors/index.js";
 import { describe, oneOfOption, stringArgument } from "../internal/arguments.js";
 import type { LimitViolation } from "../limits/index.js";
@@ -45,9 +46,9 @@ export async function project<V>(
   checkArguments(context, target);
   const onLoss = oneOfOption("onLoss", options.onLoss, ["report", "throw"]);
   options.signal?.throwIfAborted();
-  const { items } = context;
   const { maker, rules = {} } = target;
   const losses = new LossList();
+  const items = await itemsToTell(context.items, target, options, losses);
   const selected = selectMessages(items, { maker, rules, losses });
   const { system, messages } = rules.history === "latest" ? latestOnly(items, selected, losses) : selected;
   const turns = pairTurns(items, messages, { rules, losses });
@@ -84,6 +85,42 @@ export async function project<V>(
     explain: (error) => explainRejection(error, { context, request, target, cached }),
   };
   return Object.defineProperty(projection, outlineOf, { value: drawn.outline });
+}
+
+/** The items with those notes of summaries that the boundary allows; it is not asked about a summary that is not sent. */
+async function itemsToTell(
+  items: Context["items"],
+  { name, maker, rules = {} }: Target<unknown>,
+  { boundary, signal }: ProjectOptions,
+  losses: LossList,
+): Promise<Context["items"]> {
+  if (boundary === undefined || !items.some(isSummary)) return items;
+  const unheard = new LossList();
+  const selection = selectMessages(items, { maker, rules, losses: unheard });
+  const { messages } = rules.history === "latest" ? latestOnly(items, selection, unheard) : selection;
+  const sent = new Set(messages.map(({ item }) => item));
+  const at = [...items.keys()].filter((item) => sent.has(item) && isSummary(items[item] as ContextItem));
+  const { items: shown, refused } = await boundSummaries(
+    at.map((item) => items[item] as ContextItem),
+    { target: name, boundary, among: items, ...(signal === undefined ? {} : { signal }) },
+  );
+  const told = [...items];
+  const places = new Map<string, number>();
+  for (const [index, entry] of shown.entries()) {
+    const item = at[index] as number;
+    told[item] = entry;
+    places.set(entry.entryId, item);
+  }
+  for (const { entryId, resourceId } of refused) {
+    const reason = "the boundary refuses it in a summary";
+    const origin = { entryId, item: places.get(entryId) ?? 0 };
+    losses.add(origin, { code: "omitted", by: "policy", resourceId, reason });
+  }
+  return told;
+}
+
+function isSummary({ message: { role } }: ContextItem): boolean {
+  return role === "compactionSummary" || role === "branchSummary";
 }
 
 /**

@@ -2,13 +2,13 @@ import {
   type AttachmentReason,
   attachmentText,
   type DecidedAttachment,
+  type InlineImage,
   type LeakageBoundary,
 } from "../attachments/index.js";
 import type { BlobStore } from "../blobs/index.js";
 import { describeImage, type ReplayPolicy } from "../content/index.js";
 import { cleanText, isBlank } from "./clean.js";
 import type { AttachmentDraft } from "./draft.js";
-import type { InlineImage } from "./inline.js";
 import type { LossList } from "./loss.js";
 import type { ReferenceCache } from "./references.js";
 import type { ResizeImage } from "./resize.js";

@@ -12,6 +12,7 @@ import {
 } from "sessile/compaction";
 import { assistantMessage, contextOf, toolResult, userMessage } from "sessile/content";
 import { describe, expect, test } from "vitest";
+import { notedIds, withNotes } from "../../src/internal/covered-notes.js";
 import { exponentOf, growing, maxExponent } from "../support/growth.js";
 
 const call = (id: string, value: unknown) => ({
@@ -50,6 +51,18 @@ describe("the time taken grows no faster than the input", () => {
     expect(
       exponentOf(growing(40_000), text, (of) => withoutResourceNotes(`<covered-resources>\n${of}`)),
     ).toBeLessThan(maxExponent);
+  });
+
+  test.each([
+    "<covered-resources>",
+    "<covered-resources>\n- res_0000000000000001, a\n",
+    "</covered-resources>",
+    "- res_0000000000000001, a\n",
+    "\n",
+  ])("the notes of a summary of %j", (piece) => {
+    const text = (size: number) => `<covered-resources>\n${piece.repeat(size / piece.length)}`;
+    expect(exponentOf(growing(75_000), text, notedIds)).toBeLessThan(maxExponent);
+    expect(exponentOf(growing(75_000), text, (of) => withNotes(of, () => false))).toBeLessThan(maxExponent);
   });
 
   test("many items", () => {

@@ -120,8 +120,8 @@ describe("after an overflow", () => {
       ...last,
       content: [
         { type: "text", text: "look at these" },
-        { type: "text", text: "[image, image/png, 3 kB]" },
-        { type: "text", text: "[image a.png]" },
+        { type: "text", text: "[image] (left out: the request was too large)" },
+        { type: "text", text: "[image] (left out: the request was too large)" },
       ],
     });
   });

@@ -127,7 +127,7 @@ describe("what", () => {
         replacement: {
           content: [
             { type: "text", text: "look" },
-            { type: "text", text: "[image, image/png, 3 kB]" },
+            { type: "text", text: "[image] (left out: the conversation was compacted)" },
           ],
         },
       },

@@ -9,10 +9,10 @@ import {
 import { limitProfiles } from "sessile/limits";
 import { project, promptContract, toBody } from "sessile/projections";
 import { describe, expect, test } from "vitest";
+import { inlineAsResources } from "../../src/attachments/inline.js";
 import { CallIds } from "../../src/projections/call-ids.js";
 import { cleanJson, isBlank, withoutSpaceAtEnd } from "../../src/projections/clean.js";
 import { pathsIn } from "../../src/projections/error-paths.js";
-import { inlineAsResources } from "../../src/projections/inline.js";
 import { namePrefix } from "../../src/projections/words.js";
 import { base64, contextWith, image, png } from "../attachments/samples.js";
 import { exponentOf, exponentOfAsync, growing, maxExponent } from "../support/growth.js";

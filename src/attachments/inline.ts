@@ -1,9 +1,9 @@
-import { resourcesIn } from "../attachments/index.js";
 import { digest } from "../blobs/index.js";
 import type { Context, ContextMessage, ImageBlock, StoredResource, TextBlock } from "../content/index.js";
 import { decodeBase64, decodeLooseBase64 } from "../internal/base64.js";
 import { essenceOf } from "../internal/media-types.js";
 import { sniff } from "../media/index.js";
+import { resourcesIn } from "./resources.js";
 
 /** An image that is inline in its message. */
 export interface InlineImage {

@@ -3,9 +3,9 @@ import { digest } from "sessile/blobs";
 import { assistantMessage, type ImageBlock, toolResult, userMessage } from "sessile/content";
 import { sniff } from "sessile/media";
 import { describe, expect, test } from "vitest";
-import { inlineAsResources } from "../../src/projections/inline.js";
+import { inlineAsResources } from "../../src/attachments/inline.js";
 import { madeImage } from "../arbitraries/media.js";
-import { base64, bytesOf, contextWith, gif, image, png } from "../attachments/samples.js";
+import { base64, bytesOf, contextWith, gif, image, png } from "./samples.js";
 
 const block = (data: string, mimeType = "image/png"): ImageBlock => ({ type: "image", data, mimeType });
 const user = (...content: readonly ImageBlock[]) => ({ ...userMessage("x"), content });

@@ -1,0 +1,149 @@
+import { type ContextItem, isResource, type ReplayPlace, type Resource } from "../content/index.js";
+import { notedIds, withNotes } from "../internal/covered-notes.js";
+import { isRecord } from "../internal/shape.js";
+import { bounded, type LeakageBoundary } from "./boundary.js";
+import { inlineAsResources } from "./inline.js";
+import { isSendable, placesIn } from "./places.js";
+import { resourcesIn } from "./resources.js";
+import { currentTurnStart } from "./turn.js";
+
+/** Options of {@link boundSummaries} and {@link boundItems}. */
+export interface BoundItemsOptions {
+  /** Where the words go; told to the boundary. */
+  readonly target: string;
+  readonly boundary: LeakageBoundary;
+  /** The items among which these stand, for the places that the boundary is told. By default these. */
+  readonly among?: readonly ContextItem[];
+  readonly signal?: AbortSignal;
+}
+
+/** A note that a boundary refuses. */
+export interface RefusedNote {
+  /** Of the summary. */
+  readonly entryId: string;
+  readonly resourceId: string;
+}
+
+/** Items whose summaries note only what may be told. */
+export interface BoundSummaries {
+  readonly items: readonly ContextItem[];
+  readonly refused: readonly RefusedNote[];
+}
+
+/**
+ * Asks a boundary about each attachment that a summary notes, of a compaction or of a branch, and leaves out the notes that it
+ * refuses. It is asked for the descriptor in the summary's details or in the context: a note of neither is left out unasked.
+ *
+ * @throws what the boundary throws, and the signal's reason
+ */
+export async function boundSummaries(
+  items: readonly ContextItem[],
+  options: BoundItemsOptions,
+): Promise<BoundSummaries> {
+  const { among = items } = options;
+  const refused: RefusedNote[] = [];
+  let asker: Asker | undefined;
+  let known: ReadonlyMap<string, Resource> | undefined;
+  const shown: ContextItem[] = [];
+  for (const entry of items) {
+    const { entryId, message } = entry;
+    if (message.role !== "compactionSummary" && message.role !== "branchSummary") {
+      shown.push(entry);
+      continue;
+    }
+    const recorded = recordedResources(message.details);
+    const allowed = new Set<string>();
+    for (const resourceId of notedIds(message.summary)) {
+      asker ??= new Asker(among, options);
+      known ??= new Map(resourcesIn({ items: among }).map((one) => [one.resourceId, one]));
+      const resource = recorded.get(resourceId) ?? known.get(resourceId);
+      if (resource !== undefined && (await asker.mayDescribe(resource, entryId))) allowed.add(resourceId);
+      else refused.push({ entryId, resourceId });
+    }
+    const summary = withNotes(message.summary, (id) => allowed.has(id));
+    shown.push(summary === message.summary ? entry : { ...entry, message: { ...message, summary } });
+  }
+  return { items: shown, refused };
+}
+
+/**
+ * Items as words may tell of them: without the attachments, inline images among them, whose descriptors the boundary refuses, and
+ * with the notes that it allows. It is asked for each place, with the intent `replay`.
+ *
+ * @throws what the boundary throws, and the signal's reason
+ */
+export async function boundItems(
+  items: readonly ContextItem[],
+  options: BoundItemsOptions,
+): Promise<readonly ContextItem[]> {
+  const summaries = await boundSummaries(items, { ...options, among: options.among ?? items });
+  const inlined = inlineAsResources({ items: summaries.items, views: [] }, true).context;
+  const asker = new Asker(options.among ?? items, options);
+  const refused = new Map<number, Set<number>>();
+  for (const { resource, block, place } of placesIn(inlined)) {
+    if (await asker.mayDescribe(resource, place.entryId, place.newer)) continue;
+    refused.set(place.item, (refused.get(place.item) ?? new Set()).add(block));
+  }
+  return summaries.items.map((entry, item) => without(entry, refused.get(item)));
+}
+
+function without(entry: ContextItem, blocks: ReadonlySet<number> | undefined): ContextItem {
+  const { message } = entry;
+  if (blocks === undefined || !("content" in message) || typeof message.content === "string") return entry;
+  const content = message.content.filter((_, block) => !blocks.has(block));
+  return { ...entry, message: { ...message, content } as ContextItem["message"] };
+}
+
+/** The whole descriptors that a compaction or a branch's summary recorded. */
+function recordedResources(details: unknown): ReadonlyMap<string, Resource> {
+  const list = isRecord(details) && Array.isArray(details.resources) ? details.resources : [];
+  return new Map(
+    list.flatMap((item: unknown) => {
+      const resource = isRecord(item) ? item.resource : undefined;
+      return isResource(resource) ? [[resource.resourceId, resource] as const] : [];
+    }),
+  );
+}
+
+/** Asks for descriptors in a history that is told again. */
+class Asker {
+  readonly #options: BoundItemsOptions;
+  readonly #items: ReadonlyMap<string, number>;
+  readonly #turnStart: number;
+  /** What stands behind a summary: all that its context holds. */
+  readonly #sizes = new Map<string, number>();
+  #bytes = 0;
+
+  constructor(items: readonly ContextItem[], options: BoundItemsOptions) {
+    this.#options = options;
+    this.#items = new Map(items.map(({ entryId }, item) => [entryId, item]));
+    this.#turnStart = currentTurnStart({ items });
+    for (const resource of resourcesIn({ items })) {
+      if (!isSendable(resource)) continue;
+      this.#sizes.set(resource.resourceId, resource.size);
+      this.#bytes += resource.size;
+    }
+  }
+
+  async mayDescribe(resource: Resource, entryId: string, newer?: ReplayPlace["newer"]): Promise<boolean> {
+    const { boundary, target, signal } = this.#options;
+    signal?.throwIfAborted();
+    const item = this.#items.get(entryId) ?? -1;
+    const place: ReplayPlace = {
+      entryId,
+      item,
+      currentTurn: item >= this.#turnStart,
+      viewed: false,
+      newer: newer ?? this.#others(resource.resourceId),
+    };
+    const verdict = await boundary(resource, { target, wanted: "describe", intent: "replay", place });
+    signal?.throwIfAborted();
+    return bounded("describe", verdict) === "describe";
+  }
+
+  #others(resourceId: string): ReplayPlace["newer"] {
+    const own = this.#sizes.get(resourceId);
+    const { size: count } = this.#sizes;
+    return own === undefined ? { count, bytes: this.#bytes } : { count: count - 1, bytes: this.#bytes - own };
+  }
+}

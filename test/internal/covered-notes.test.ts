@@ -1,0 +1,48 @@
+import fc from "fast-check";
+import { resourceNotes } from "sessile/compaction";
+import { describe, expect, test } from "vitest";
+import { coveredTag, notedIds, withNotes } from "../../src/internal/covered-notes.js";
+
+const idOf = (number: number) => `res_${String(number).padStart(16, "0")}`;
+const note = (number: number) =>
+  ({ resourceId: idOf(number), kind: "image", name: `${number}.png`, mediaType: "image/png" }) as const;
+const prose = fc
+  .array(fc.constantFrom("a", "\n", "- ", "\n\n", `${idOf(1)}`, "<", "</x>", " "), { maxLength: 6 })
+  .map((pieces) => pieces.join(""));
+const numbers = fc.uniqueArray(fc.nat({ max: 6 }), { maxLength: 5 });
+
+describe("notes in a summary", () => {
+  test("are those that are kept, as if no other had been noted, in each of several blocks", () => {
+    fc.assert(
+      fc.property(prose, numbers, prose, numbers, numbers, (before, first, between, second, kept) => {
+        const isKept = (id: string) => kept.some((number) => idOf(number) === id);
+        const left = (list: readonly number[]) => list.filter((number) => kept.includes(number));
+        const text = (one: readonly number[], other: readonly number[]) => {
+          const blocks = [one, other].map((list) => resourceNotes(list.map(note)));
+          return `${before}\n\n${blocks[0]}\n\n${between}x\n\n${blocks[1]}`;
+        };
+        const whole = text(first, second);
+        const shown = withNotes(whole, isKept);
+        expect(notedIds(whole)).toEqual([...new Set([...first, ...second])].map(idOf));
+        expect(notedIds(shown)).toEqual([...new Set([...left(first), ...left(second)])].map(idOf));
+        const bare = (of: string) => of.replace(/\s+/g, " ").trim();
+        expect(bare(shown)).toBe(bare(text(left(first), left(second))));
+        expect(withNotes(whole, () => true)).toBe(whole);
+      }),
+    );
+  });
+
+  test("of many, say still that there are older ones", () => {
+    const block = resourceNotes([1, 2, 3].map(note), { maxResources: 2 });
+    expect(withNotes(block, () => false)).toContain("- 1 older ones, not listed here\n</covered-resources>");
+  });
+
+  test("are found where nothing closes the block, with the lines that belong to them", () => {
+    const open = `Done.\n\n<${coveredTag}>\nwords\n- ${idOf(1)}, image a\n  seen: a cat\n- ${idOf(2)}, image b\n  seen: a dog`;
+    expect(withNotes(open, (id) => id === idOf(2))).toBe(
+      `Done.\n\n<${coveredTag}>\nwords\n- ${idOf(2)}, image b\n  seen: a dog`,
+    );
+    expect(withNotes(open, () => false)).toBe("Done.");
+    expect(withNotes(`<${coveredTag}>\n- an image without an id\n</${coveredTag}>`, () => true)).toBe("");
+  });
+});
