@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { userMessage } from "../../src/content/index.js";
-import { nodeDisk } from "../../src/session/node/disk.js";
+import { type Disk, nodeDisk } from "../../src/session/node/disk.js";
 import { fileSessionStore, openSessionFile } from "../../src/session/node/index.js";
 import { FileLock } from "../../src/session/node/lock.js";
 import { ownIdentity } from "../../src/session/node/process-identity.js";
@@ -210,5 +210,34 @@ describe("row 13: a session whose holder is stopped", () => {
     await fork.appendMessage(userMessage("in the copy"));
     await fork.close();
     expect((await openSessionFile(path)).tree.size).toBe(1);
+  });
+});
+
+describe("row 13: a lock file that can be neither read back nor removed", () => {
+  test("is removed as soon as the system allows it: another process waits no longer than that", async () => {
+    const path = join(dir, "unremovable.jsonl.lock");
+    let refuses = true;
+    const refusal = () => {
+      throw Object.assign(new Error("EIO: i/o error"), { code: "EIO" });
+    };
+    const disk: Disk = {
+      ...nodeDisk,
+      open: (name, mode) => (refuses && mode === "read" ? refusal() : nodeDisk.open(name, mode)),
+      unlink: (name) => (refuses ? refusal() : nodeDisk.unlink(name)),
+    };
+    const lock = new FileLock(disk, path, { waitMs: 0, idleMs: 20, foreignMs: 30_000 });
+    await expect(lock.with(() => undefined)).rejects.toMatchObject({ code: "EIO" });
+    const child = startChild("hold", path);
+    await pause(500);
+    // It names this process, which is alive.
+    expect(JSON.parse(readFileSync(path, "utf8"))).toMatchObject({ pid: process.pid });
+    expect(child.said).toEqual([]);
+    refuses = false;
+    await child.saying("held");
+    expect(JSON.parse(readFileSync(path, "utf8"))).toMatchObject({ pid: child.pid });
+    await pause(300);
+    expect(existsSync(path)).toBe(true);
+    child.process.stdin?.write("\n");
+    expect(await child.ended).toBe(0);
   });
 });

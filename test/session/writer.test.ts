@@ -701,6 +701,42 @@ describe("another writer", () => {
     expect(session.tree.size).toBe(17);
   });
 
+  test.each([
+    ["a rebase", "rebase"],
+    ["an append", undefined],
+  ] as const)(
+    "%s is tried sixteen times against a log that always conflicts, and no more",
+    async (_, mode) => {
+      for (const conflicts of [15, Number.POSITIVE_INFINITY]) {
+        const all = await setting();
+        const { hooks, session } = all;
+        const [root] = await session.append([say("root")]);
+        const writer = await other(all);
+        let tries = 0;
+        hooks.append = async (_lines, _expected, append) => {
+          // Without a bound this would go on for ever.
+          if (++tries > 100) throw new Error("not bounded");
+          if (tries > conflicts) return append();
+          await writer.append(
+            mode === "rebase"
+              ? [say(`theirs ${tries}`)]
+              : [{ type: "label", targetId: root?.id as string, label: "x" }],
+            mode === "rebase" ? {} : { conflict: "rebase" },
+          );
+          return append();
+        };
+        const ours = { type: "label", targetId: root?.id as string, label: "ours" } as const;
+        const writing =
+          mode === "rebase" ? session.append([ours], { conflict: "rebase" }) : session.append([say("ours")]);
+        const [outcome] = await settled([writing]);
+        expect(tries).toBe(16);
+        if (conflicts === 15) expect(outcome).toBe("written");
+        else expect(outcome).toMatchObject({ code: "CONCURRENT_WRITER" });
+        expect(idsOf(await other(all)).length).toBe(17);
+      }
+    },
+  );
+
   test("is behind what a rebase writes, with the info that is in force then", async () => {
     const all = await setting();
     const { session } = all;

@@ -42,7 +42,11 @@ export function makeLockFile(disk: Disk, path: string): string | undefined {
     // A process that is stopped before it has written looks like one that was killed there, and is replaced.
     if (readLockFile(disk, path)?.holder?.nonce !== nonce) return undefined;
   } catch (error) {
-    disk.unlink(path);
+    try {
+      disk.unlink(path);
+    } catch {
+      retryRemoval(disk, path, nonce);
+    }
     throw error;
   } finally {
     file.close();
@@ -54,6 +58,24 @@ export function makeLockFile(disk: Disk, path: string): string | undefined {
 /** The file is no longer held, whoever has its name now. */
 export function forgetLockFile(nonce: string): void {
   own.delete(nonce);
+}
+
+/** How long after the system refused to remove a lock file to try again. */
+export const retryMs = 100;
+
+/**
+ * Removes a lock file that nobody holds as soon as the system allows it. Left there it would name a live process and
+ * lock everybody out until that ends. One that names nobody yet is left to its age.
+ */
+function retryRemoval(disk: Disk, path: string, nonce: string): void {
+  const retry = () => {
+    try {
+      removeLockFile(disk, path, nonce);
+    } catch {
+      retryRemoval(disk, path, nonce);
+    }
+  };
+  setTimeout(retry, retryMs).unref();
 }
 
 /** Removes a lock file, unless another has its name. */
@@ -102,7 +124,11 @@ export function removeDead(disk: Disk, path: string, foreignMs: number): LockFil
       if (still?.text === found.text && isDead(disk, path, still, foreignMs))
         moveAway(disk, path, still.text);
     } finally {
-      removeLockFile(disk, claim, nonce);
+      try {
+        removeLockFile(disk, claim, nonce);
+      } catch {
+        retryRemoval(disk, claim, nonce);
+      }
     }
     return undefined;
   }

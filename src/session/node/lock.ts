@@ -7,6 +7,7 @@ import {
   readLockFile,
   removeDead,
   removeLockFile,
+  retryMs,
 } from "./lock-file.js";
 
 /** Times of a lock, in milliseconds. */
@@ -28,8 +29,6 @@ const recheckMs = 1000;
 /** A holder looks this often whether others wait, and then pauses for them. */
 const fairMs = 100;
 const pauseMs = 15;
-/** How long after the system did not let go of the lock to try again. */
-const retryMs = 100;
 
 /**
  * A lock file beside a log, held while batches are written and let go when idle. A holder that is dead is known by its

@@ -42,6 +42,56 @@ function withCalls(disk: SimulatedDisk, calls: Partial<Disk>): Disk {
 
 const poll = { timeout: 5000, interval: 2 };
 
+describe("a lock file that cannot be removed at once", () => {
+  /** What fails is the read-back, or the removal of a claim; and the removal each time as long as `refuses`. */
+  function refusing() {
+    const disk = new SimulatedDisk();
+    disk.makeDirectory("/dir");
+    const state = { refuses: true, reads: 0 };
+    const fails = () => {
+      throw Object.assign(new Error("EIO"), { code: "EIO" });
+    };
+    return { disk, state, fails };
+  }
+
+  test("and was not taken, since it could not be read back, is free as soon as it can", async () => {
+    const { disk, state, fails } = refusing();
+    const path = "/dir/log.lock";
+    const broken = withCalls(disk, {
+      open: (name, mode) => (state.refuses && mode === "read" ? fails() : disk.open(name, mode)),
+      unlink: (name) => (state.refuses ? fails() : disk.unlink(name)),
+    });
+    await expect(lockAt(path, {}, broken).with(() => "never")).rejects.toMatchObject({ code: "EIO" });
+    expect(JSON.parse(Buffer.from(disk.bytes(path) ?? []).toString())).toMatchObject({ pid: process.pid });
+    // It is tried more than once.
+    await new Promise((resolve) => setTimeout(resolve, 250));
+    state.refuses = false;
+    await vi.waitFor(() => expect(disk.bytes(path)).toBeUndefined(), poll);
+    const other = lockAt(path, { waitMs: 0 }, disk);
+    expect(await other.with(() => "taken")).toBe("taken");
+    // A late try takes nothing from the next holder.
+    await new Promise((resolve) => setTimeout(resolve, 250));
+    other.release();
+  });
+
+  test("and claimed the lock of a dead holder, holds up those after it no longer than that", async () => {
+    const { disk, state, fails } = refusing();
+    const path = "/dir/log.lock";
+    disk.put(path, holder({ pid: 2 ** 22 + 1, startTime: "1" }));
+    const broken = withCalls(disk, {
+      unlink: (name) => (state.refuses && name.includes(".stale-") ? fails() : disk.unlink(name)),
+    });
+    const first = lockAt(path, { waitMs: 0 }, broken);
+    await first.with(() => "taken").catch(() => undefined);
+    state.refuses = false;
+    await vi.waitFor(
+      () => expect(disk.paths().filter((name) => name.includes(".stale-") && name.length < 40)).toEqual([]),
+      poll,
+    );
+    first.release();
+  });
+});
+
 describe("a free lock", () => {
   test("is taken at once, without a turn of the event loop, and says who holds it", async () => {
     const path = newPath();
