@@ -47,6 +47,20 @@ const roles: Readonly<Record<string, (...args: string[]) => Promise<void>>> = {
       say(entries.map((entry) => entry.id).join("\n"));
     }
   },
+  /** Appends until it is refused, and says each id with the time before its call, then the code of the refusal. */
+  async timed(dir = "", id = "", durability = "disk") {
+    const store = fileSessionStore({ dir, durability: durability as "disk" | "os" });
+    const session = await store.open(id, { mode: "write" });
+    try {
+      for (;;) {
+        const began = Date.now();
+        say(`${(await session.appendMessage(userMessage("x"))).id} ${began}`);
+      }
+    } catch (error) {
+      say(error instanceof SessileError ? error.code : String(error));
+    }
+    await session.close();
+  },
   /** Renames a session again and again while another process appends to it. */
   async rename(dir = "", id = "", count = "0") {
     const store = fileSessionStore({ dir, lockWaitMs: 20_000 });

@@ -46,6 +46,13 @@ export function endsWhole(file: DiskFile): boolean {
   return size === 0 || (file.readNow(last, size - 1) === 1 && last[0] === 10);
 }
 
+/** Where whole lines lie in a file that another program wrote to at the same moment; undefined where they do not. */
+export function placeOf(lines: Uint8Array, file: DiskFile, start: number, size: number): number | undefined {
+  const region = Buffer.alloc(Math.max(0, size - start));
+  const at = region.subarray(0, file.readNow(region, start)).indexOf(lines);
+  return at < 0 || (at > 0 && region[at - 1] !== 10) ? undefined : start + at;
+}
+
 /** Whether a file is the one that was seen, of the same size, not written to since. */
 export function isUnchanged(seen: FileStat | undefined, now: FileStat | undefined): boolean {
   if (seen === undefined || now === undefined || seen.dev !== now.dev || seen.ino !== now.ino) return false;

@@ -7,7 +7,7 @@ import type { LinePlace, LogAppend, LogBatch, LogPosition, SessionLog } from "..
 import { type CopySource, copyLines } from "./copy-lines.js";
 import type { DiskFile } from "./disk.js";
 import type { FileLock } from "./lock.js";
-import { LogEnd, type LogEndOptions, stamp, type Written } from "./log-end.js";
+import { LogEnd, type LogEndOptions, type Written } from "./log-end.js";
 import { gone, regular } from "./log-errors.js";
 import { LogWatch } from "./log-watch.js";
 import { nodePlatform } from "./platform.js";
@@ -19,6 +19,8 @@ import { saveRange } from "./tail.js";
 /** What a log file is opened with. */
 export interface FileLogOptions extends LogEndOptions {
   readonly lock: FileLock;
+  /** For the name of a file from before a migration. Milliseconds since 1970. */
+  readonly now: () => number;
   /** Throws SESSION_EXISTS where another file has the session's id. */
   readonly refuseTaken?: () => Promise<void>;
 }
@@ -133,7 +135,7 @@ export class FileLog implements SessionLog {
       return await lock.with(async () => {
         await this.#end.at(expected);
         const temporary = `${path}.tmp-${crypto.randomUUID()}`;
-        const old = `${path}.old-${stamp(now())}`;
+        const old = `${path}.old-${new Date(now()).toISOString().replace(/[:.]/g, "-")}`;
         let kept = false;
         try {
           await this.#writeFile(temporary, lines);

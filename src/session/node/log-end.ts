@@ -4,12 +4,12 @@ import { progress } from "../../internal/lost-bytes.js";
 import { storageError } from "../../internal/storage-error.js";
 import type { Durability, LogPosition } from "../backend.js";
 import type { Disk, DiskFile, FileStat } from "./disk.js";
-import { endsAt, endsWhole, isUnchanged, markOfEnd, positionAt } from "./file-end.js";
+import { endsAt, endsWhole, isUnchanged, markOfEnd, placeOf, positionAt } from "./file-end.js";
 import type { LastingNames } from "./lasting-names.js";
-import { gone, regular } from "./log-errors.js";
-import { markOf, positionIn, positionPrefix, printPosition } from "./position.js";
+import { exists, gone, regular } from "./log-errors.js";
+import { absentPosition, markOf, positionIn, positionPrefix, printPosition } from "./position.js";
 import { appendAll, missingEnding } from "./tail.js";
-import { takeName } from "./take-name.js";
+import { syncFile, takeName } from "./take-name.js";
 
 /** What the writing end of a log file needs. */
 export interface LogEndOptions {
@@ -19,8 +19,6 @@ export interface LogEndOptions {
   readonly maxLineBytes: number;
   /** The session's id, for errors. */
   readonly id: string;
-  /** For names of files that are put aside. Milliseconds since 1970. */
-  readonly now: () => number;
   readonly names: LastingNames;
 }
 
@@ -42,8 +40,11 @@ interface OpenFile {
   readonly prefix: string;
 }
 
-/** After this the name is looked up again even so, for programs that rename without taking locks. */
-const namedMs = 50;
+/**
+ * With durability "os" a batch is acknowledged if its file was seen under its name so many milliseconds ago, at most: other
+ * programs rename and delete without taking locks, and a look takes as long as a write.
+ */
+const namedMs = 2;
 
 /** Appends that follow each other within two readings of a clock of milliseconds are a run from the so many-th on. */
 const runLength = 16;
@@ -101,7 +102,7 @@ export class LogEnd {
   create(): DiskFile {
     const { disk, path } = this.#options;
     const handle = disk.open(path, "create");
-    if (handle === undefined) throw this.#exists();
+    if (handle === undefined) throw exists(this.#options.id);
     const { dev, ino } = handle.stat();
     this.#file = { handle, dev, ino, prefix: positionPrefix(dev, ino) };
     return handle;
@@ -112,7 +113,7 @@ export class LogEnd {
     const { disk, path, durability, names } = this.#options;
     const isToLast = durability === "disk";
     if (isToLast) await syncFile(disk, temporary);
-    if (!takeName(disk, temporary, path)) throw this.#exists();
+    if (!takeName(disk, temporary, path)) throw exists(this.#options.id);
     if (!isToLast) return;
     try {
       await names.sync(dirname(path));
@@ -169,15 +170,33 @@ export class LogEnd {
     const { length, at } = this.#run;
     if (length < runLength || !isWithin(now, at, runMs) || !isWithin(now, this.#named.at, namedMs))
       return undefined;
-    return this.#write(this.#file.handle, bytes, false, now);
+    const written = this.#write(this.#file.handle, bytes, false, now);
+    if (this.#isNamed()) return written;
+    // What was written is in no log. The look that is due says what became of the file.
+    this.close();
+    return undefined;
   }
 
   /** Writes a batch behind the last line, and makes it last. All of it, or none. */
   async write(handle: DiskFile, bytes: Uint8Array, created: boolean): Promise<Written> {
     if (this.#poison !== undefined) throw this.#poison;
+    const before = this.#seen?.position ?? absentPosition;
     const written = this.#write(handle, bytes, created, Date.now());
     if (this.#options.durability === "disk") await this.#sync(handle, !this.#nameLasts);
+    // It was deleted or replaced in the meantime: what was written is in no log.
+    if (!this.#isNamed()) await this.at(before);
     return written;
+  }
+
+  /** Whether the open file has the name, or had it a moment ago. With durability "disk" a look is nothing beside a sync. */
+  #isNamed(): boolean {
+    const { disk, path, durability } = this.#options;
+    const now = Date.now();
+    if (durability === "os" && isWithin(now, this.#named.at, namedMs)) return true;
+    const stat = disk.stat(path);
+    if (stat === undefined || !this.#isOpen(stat)) return false;
+    this.#named = { hold: this.#named.hold, at: now };
+    return true;
   }
 
   /** Writes a batch, and looks where it came to lie. */
@@ -200,7 +219,9 @@ export class LogEnd {
       const stat = handle.stat();
       const { dev, ino, size } = stat;
       const interleaved = size !== start + bytes.length;
-      const at = interleaved ? this.#find(handle, bytes, start, stat) : start;
+      const at = interleaved ? placeOf(bytes, handle, start, size) : start;
+      if (at === undefined)
+        throw this.#poisoned("the bytes that were written are not in the file", undefined);
       const position = interleaved
         ? positionAt(handle, stat)
         : printPosition({ dev, ino, size, mark: markOf(bytes) });
@@ -315,40 +336,11 @@ export class LogEnd {
     }
   }
 
-  /** Where a batch lies in a file that another program wrote to at the same moment. */
-  #find(handle: DiskFile, bytes: Uint8Array, start: number, stat: FileStat): number {
-    const region = Buffer.alloc(Math.max(0, stat.size - start));
-    const at = region.subarray(0, handle.readNow(region, start)).indexOf(bytes);
-    if (at < 0 || (at > 0 && region[at - 1] !== 10)) {
-      throw this.#poisoned("the bytes that were written are not in the file", undefined);
-    }
-    return start + at;
-  }
-
-  #exists(): SessileError {
-    const { id } = this.#options;
-    return new SessileError("SESSION_EXISTS", `there is a session ${id} already`, { details: { id } });
-  }
-
   #poisoned(reason: string, cause: unknown): SessileError {
     const { id } = this.#options;
     const message = `session ${id} must be opened again: ${reason}`;
     this.#poison = new SessileError("WRITER_POISONED", message, { cause, details: { id, reason } });
     return this.#poison;
-  }
-}
-
-/** A time as part of a file name. */
-export function stamp(now: number): string {
-  return new Date(now).toISOString().replace(/[:.]/g, "-");
-}
-
-async function syncFile(disk: Disk, path: string): Promise<void> {
-  const file = disk.open(path, "append");
-  try {
-    await file?.sync();
-  } finally {
-    file?.close();
   }
 }
 

@@ -8,6 +8,11 @@ export function gone({ id, path }: { readonly id: string; readonly path: string 
   });
 }
 
+/** The error of a session that cannot be made since there is one of its id. */
+export function exists(id: string): SessileError {
+  return new SessileError("SESSION_EXISTS", `there is a session ${id} already`, { details: { id } });
+}
+
 /** Throws NOT_A_FILE for anything that is no regular file. */
 export function regular(path: string, stat: FileStat): FileStat {
   if (stat.kind === "file") return stat;

@@ -12,3 +12,13 @@ export function takeName(disk: Disk, temporary: string, path: string): boolean {
     return true;
   }
 }
+
+/** Makes the bytes of a file last. */
+export async function syncFile(disk: Disk, path: string): Promise<void> {
+  const file = disk.open(path, "append");
+  try {
+    await file?.sync();
+  } finally {
+    file?.close();
+  }
+}
