@@ -17,6 +17,7 @@ describe("docs/requirements.md", () => {
 describe("checkRequirements", () => {
   const files: Record<string, string> = {
     "src/session": "",
+    "examples/a.ts": "",
     "test/session/a.test.ts": `it("keeps a | b", () => {}); it("reads", () => {});`,
   };
   const check = (...rows: readonly string[]) =>
@@ -24,9 +25,15 @@ describe("checkRequirements", () => {
       exists: (path) => path in files,
       read: (path) => files[path] ?? "",
     });
+  const reason = "| 2 | why |";
   const open = (number: string) => `| ${number} | words | not yet | | |`;
   const row = (status: string, module: string, test: string) =>
-    check(`| R1 | words | ${status} | ${module} | ${test} |`, open("R2"));
+    check(
+      `| R1 | words | ${status} | ${module} | ${test} |`,
+      open("R2"),
+      reason,
+      ...(["partly", "not yet"].includes(status) ? ["| 1 | why |"] : []),
+    );
 
   it("accepts rows that name what exists", () => {
     expect(row("done", "`src/session`", "`test/session/a.test.ts` › reads")).toEqual([]);
@@ -45,7 +52,25 @@ describe("checkRequirements", () => {
     ["a number twice", [open("R1"), open("R2"), open("R2")], "R2 is there twice"],
     ["a wrong order", [open("R2"), open("R1")], "R1 is out of order"],
   ])("reports %s", (_, rows, problem) => {
-    expect(check(...rows)).toEqual([problem]);
+    const reasons = new Set(rows.map((line) => `| ${line.slice(3, 4)} | why |`));
+    expect(check(...rows, ...reasons)).toEqual([problem]);
+  });
+
+  it("wants a reason for what is not met, and for nothing else", () => {
+    expect(check(open("R1"), open("R2"), reason)).toEqual(["R1 has no reason"]);
+    const met = "| R1 | words | done | `src/session` | `test/session/a.test.ts` › reads |";
+    expect(check(met, open("R2"), reason, "| 1 | why |")).toEqual(["R1 has a reason, and is met"]);
+  });
+
+  it("wants a row that is met in an example only to say so", () => {
+    const reading = "`test/session/a.test.ts` › reads";
+    expect(row("in an example", "`examples/a.ts`", reading)).toEqual([]);
+    expect(row("done", "`examples/a.ts`", reading)).toEqual([
+      "R1 is met in an example only, and does not say so",
+    ]);
+    expect(row("in an example", "`src/session`", reading)).toEqual([
+      "R1 is met in an example, and names other modules",
+    ]);
   });
 
   const test = "`test/session/a.test.ts` › reads";
