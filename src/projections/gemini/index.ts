@@ -17,3 +17,4 @@ export type {
   GeminiPart,
   GeminiRequest,
 } from "./shapes.js";
+export { type GeminiStreamChunk, geminiStream } from "./stream.js";

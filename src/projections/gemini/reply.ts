@@ -3,6 +3,7 @@ import { stringArgument } from "../../internal/arguments.js";
 import { encodeUtf8 } from "../../internal/bytes.js";
 import { copyJsonObject } from "../../internal/copy-json.js";
 import { crc32Hex } from "../../internal/crc32.js";
+import { isRecord } from "../../internal/shape.js";
 import { madeCallId } from "./call-id.js";
 import { geminiApi } from "./model.js";
 
@@ -71,7 +72,9 @@ export function readGeminiReply(reply: GeminiReply, options: ReadGeminiReplyOpti
   const model = stringArgument("model", options.model ?? reply.modelVersion);
   const { provider = "google", account } = options;
   const [candidate] = reply.candidates ?? [];
-  const parts = candidate?.content?.parts ?? [];
+  const sent = candidate?.content?.parts ?? [];
+  // A call whose arguments were still to come is as if it had never begun.
+  const parts = sent.filter((part) => !isUnfinishedCall(part));
   const content = blocksOf(parts, reply.responseId);
   const { stopReason, errorMessage } = ending(reply, content);
   const message = assistantMessage(
@@ -123,6 +126,11 @@ function blocksOf(parts: readonly GeminiReplyPart[], responseId: string | undefi
   });
 }
 
+function isUnfinishedCall(part: GeminiReplyPart): boolean {
+  const call: unknown = part?.functionCall;
+  return isRecord(call) && call.willContinue === true;
+}
+
 /** As JSON has it: without what is undefined, and no part of the client's own objects. */
 function opaque(part: GeminiReplyPart): Block {
   return { type: "opaque", data: JSON.parse(JSON.stringify(part)) };
@@ -134,6 +142,8 @@ function ending(
 ): { readonly stopReason: StopReason; readonly errorMessage?: string } {
   const [candidate] = candidates ?? [];
   const { finishReason, finishMessage } = candidate ?? {};
+  const isUnfinished = candidate !== undefined && (finishReason ?? promptFeedback?.blockReason) === undefined;
+  if (isUnfinished) return { stopReason: "aborted" };
   switch (finishReason) {
     case "STOP":
       return { stopReason: content.some(({ type }) => type === "toolCall") ? "toolUse" : "stop" };

@@ -84,6 +84,7 @@ describe("readGeminiReply", () => {
     ]);
     const blocked = { blockReason: "PROHIBITED_CONTENT", blockReasonMessage: "no" };
     expect(endOf({ promptFeedback: blocked })).toEqual(["error", "PROHIBITED_CONTENT: no"]);
+    expect(endOf({ candidates: [{ content: { parts: [] } }] })).toEqual(["aborted", undefined]);
     expect(endOf({})).toEqual(["error", "no candidate"]);
   });
 

@@ -1,0 +1,239 @@
+/** The chunks of streamGenerateContent, accumulated into the message that {@link readGeminiReply} gives of a whole response. */
+import type { AssistantMessage } from "../../content/index.js";
+import { encodeUtf8 } from "../../internal/bytes.js";
+import { crc32Hex } from "../../internal/crc32.js";
+import { isRecord } from "../../internal/shape.js";
+import {
+  type ReplyAccumulator,
+  type ReplyDelta,
+  type ReplySource,
+  type ReplyStream,
+  type ReplyStreamOptions,
+  replyFailed,
+  replyStream,
+  type StreamEnd,
+} from "../reply-stream.js";
+import { madeCallId } from "./call-id.js";
+import { type GeminiReply, type ReadGeminiReplyOptions, readGeminiReply } from "./reply.js";
+
+/** A chunk of the stream: a response with the parts that are new. */
+export interface GeminiStreamChunk {
+  readonly candidates?: readonly object[];
+}
+
+/**
+ * A streamed response of Gemini: deltas while it arrives, then the message that {@link readGeminiReply} gives of the whole.
+ * Takes the official client's stream, the `Response` of `alt=sse`, or its body. Texts that follow each other are one, unless
+ * one has a signature; arguments of calls may come in pieces, as Vertex AI sends them if asked.
+ *
+ * @see https://ai.google.dev/gemini-api/docs/thought-signatures and
+ * https://docs.cloud.google.com/vertex-ai/generative-ai/docs/multimodal/function-calling (stored copies, 2026-11-22)
+ * @example
+ * ```ts
+ * const { value } = await project(await session.context(), geminiContents({ model }), { blobs });
+ * const chunks = await client.models.generateContentStream({ model, contents: value.contents });
+ * const stream = geminiStream(chunks, { model });
+ * for await (const delta of stream) if (delta.type === "text") process.stdout.write(delta.text);
+ * await session.appendMessage(await stream.message());
+ * ```
+ */
+export function geminiStream(
+  source: ReplySource<GeminiStreamChunk>,
+  options: ReadGeminiReplyOptions & ReplyStreamOptions = {},
+): ReplyStream {
+  return replyStream(source, new GeminiAccumulator(options), options);
+}
+
+type Fields = Record<string, unknown>;
+
+/** A part while it arrives; pieces of text are joined once, at the end. */
+interface OpenPart {
+  fields: Fields;
+  readonly pieces: string[];
+  /** A call whose arguments still come. */
+  isOpen: boolean;
+}
+
+class GeminiAccumulator implements ReplyAccumulator<GeminiStreamChunk> {
+  readonly #options: ReadGeminiReplyOptions;
+  readonly #parts: OpenPart[] = [];
+  #reply: Fields = {};
+  #ending: Fields = {};
+  #isComplete = false;
+
+  constructor(options: ReadGeminiReplyOptions) {
+    this.#options = options;
+  }
+
+  get isComplete(): boolean {
+    return this.#isComplete;
+  }
+
+  push(chunk: GeminiStreamChunk): readonly ReplyDelta[] {
+    if (!isRecord(chunk)) return [];
+    const { candidates, error, promptFeedback, usageMetadata, modelVersion, responseId } = chunk as Fields;
+    if (isRecord(error)) throw replyFailed(typeof error.message === "string" ? error.message : "", error);
+    const said = { promptFeedback, usageMetadata, modelVersion, responseId };
+    for (const [name, value] of Object.entries(said)) {
+      if (value !== undefined && value !== null && value !== "") this.#reply[name] = value;
+    }
+    if (isRecord(promptFeedback) && typeof promptFeedback.blockReason === "string") this.#isComplete = true;
+    const candidate = Array.isArray(candidates) ? candidates.find(isFirst) : undefined;
+    if (!isRecord(candidate)) return [];
+    const content = isRecord(candidate.content) ? candidate.content.parts : undefined;
+    const deltas = Array.isArray(content) ? content.filter(isRecord).flatMap((part) => this.#part(part)) : [];
+    const { finishReason, finishMessage } = candidate;
+    if (typeof finishReason === "string" && finishReason !== "") {
+      this.#ending = { finishReason, ...(typeof finishMessage === "string" ? { finishMessage } : {}) };
+      this.#isComplete = true;
+    }
+    return deltas;
+  }
+
+  message(end: StreamEnd): AssistantMessage {
+    const isOver = end.type === "complete";
+    const isCut = !isOver || this.#ending.finishReason === "MAX_TOKENS";
+    const open = this.#parts.filter(({ isOpen }) => !isOpen || !isCut);
+    const parts = open.map(({ fields, pieces }) =>
+      pieces.length === 0 ? fields : { ...fields, text: pieces.join("") },
+    );
+    const candidate = { content: { parts }, ...(isOver ? this.#ending : { finishReason: "STOP" }) };
+    const reply = { ...this.#reply, candidates: [candidate] } as GeminiReply;
+    const model = this.#options.model ?? reply.modelVersion;
+    const read = readGeminiReply(reply, {
+      ...this.#options,
+      model: typeof model === "string" ? model : "unknown",
+    });
+    return isOver ? read : { ...read, stopReason: end.type, errorMessage: end.reason };
+  }
+
+  #part(part: Fields): readonly ReplyDelta[] {
+    const last = this.#parts.at(-1);
+    const { text, functionCall } = part;
+    if (isRecord(functionCall)) return this.#call(part, functionCall, last);
+    if (functionCall !== undefined && functionCall !== null) return [];
+    if (last !== undefined) last.isOpen = false;
+    if (typeof text !== "string") {
+      this.#parts.push({ fields: part, pieces: [], isOpen: false });
+      return [];
+    }
+    const isSigned = typeof part.thoughtSignature === "string";
+    const isThought = part.thought === true;
+    const goesOn =
+      !isSigned &&
+      last !== undefined &&
+      last.pieces.length > 0 &&
+      (last.fields.thought === true) === isThought;
+    if (goesOn && last.fields.thoughtSignature === undefined) last.pieces.push(text);
+    // An empty text without a signature says nothing.
+    else if (text !== "" || isSigned) this.#parts.push({ fields: part, pieces: [text], isOpen: false });
+    if (text === "") return [];
+    return [{ type: isThought ? "thinking" : "text", index: this.#parts.length - 1, text }];
+  }
+
+  /** A call, or a piece of the arguments of the call before. */
+  #call(part: Fields, call: Fields, last: OpenPart | undefined): readonly ReplyDelta[] {
+    const { name, args, partialArgs, willContinue, ...fields } = call;
+    const isPiece = last?.isOpen === true && (typeof name !== "string" || name === "");
+    if (!isPiece) {
+      if (last !== undefined) last.isOpen = false;
+      const given = isRecord(args) ? args : {};
+      const own = { ...fields, ...(name === undefined ? {} : { name }), args: given };
+      this.#parts.push({ fields: { ...part, functionCall: own }, pieces: [], isOpen: willContinue === true });
+    }
+    const open = this.#parts.at(-1) as OpenPart;
+    const target = open.fields.functionCall as { name?: unknown; id?: unknown; args: Fields };
+    if (Array.isArray(partialArgs) && partialArgs.length > 0) {
+      target.args = structuredClone(target.args);
+      for (const piece of partialArgs) if (isRecord(piece)) setArgument(target.args, piece);
+    }
+    open.isOpen = willContinue === true;
+    const index = this.#parts.length - 1;
+    // The arguments have no text of their own on the way: they come whole, with the end of the call.
+    const json = open.isOpen ? "" : JSON.stringify(target.args);
+    if (isPiece && open.isOpen) return [];
+    return [
+      {
+        type: "toolCall",
+        index,
+        id: this.#callId(target.id, index),
+        name: String(target.name ?? ""),
+        arguments: json,
+      },
+    ];
+  }
+
+  /** As the reader of the whole response has it. */
+  #callId(id: unknown, index: number): string {
+    const isKnown = this.#parts.slice(0, index).some(({ fields }) => {
+      return isRecord(fields.functionCall) && fields.functionCall.id === id;
+    });
+    if (typeof id === "string" && id !== "" && !isKnown) return id;
+    const { responseId } = this.#reply;
+    return madeCallId(typeof responseId === "string" ? responseId : crc32Hex(encodeUtf8("")), index);
+  }
+}
+
+function isFirst(candidate: unknown): boolean {
+  return isRecord(candidate) && (candidate.index === undefined || candidate.index === 0);
+}
+
+const maxPathSteps = 64;
+const maxArrayIndex = 100_000;
+
+/** Puts one piece into the arguments: text is added to the text at its path, any other value takes its place. */
+function setArgument(args: Fields, piece: Fields): void {
+  const path = stepsOf(piece.jsonPath);
+  const last = path?.at(-1);
+  if (path === undefined || last === undefined) return;
+  let at: unknown = args;
+  for (const [depth, step] of path.slice(0, -1).entries()) {
+    const next = memberOf(at, step);
+    if (next === undefined || next === null || typeof next !== "object") {
+      const made = typeof path[depth + 1] === "number" ? [] : {};
+      if (!setMember(at, step, made)) return;
+      at = made;
+    } else at = next;
+  }
+  const before = memberOf(at, last);
+  const { stringValue, numberValue, boolValue } = piece;
+  if (typeof stringValue === "string")
+    setMember(at, last, (typeof before === "string" ? before : "") + stringValue);
+  else if (typeof numberValue === "number") setMember(at, last, numberValue);
+  else if (typeof boolValue === "boolean") setMember(at, last, boolValue);
+  else if ("nullValue" in piece) setMember(at, last, null);
+}
+
+/** The steps of a path such as `$.recipe.steps[0]['a b']`; undefined for any other text. */
+function stepsOf(path: unknown): readonly (string | number)[] | undefined {
+  if (typeof path !== "string" || !path.startsWith("$") || path.length > 10_000) return undefined;
+  const steps: (string | number)[] = [];
+  const pattern = /\.([^.[\]]+)|\[(\d+)\]|\['((?:[^'\\]|\\.)*)'\]|\["((?:[^"\\]|\\.)*)"\]/y;
+  pattern.lastIndex = 1;
+  while (pattern.lastIndex < path.length) {
+    const match = pattern.exec(path);
+    if (match === null || steps.length === maxPathSteps) return undefined;
+    const [, name, index, single, double] = match;
+    const quoted = single ?? double;
+    if (index !== undefined) steps.push(Number(index));
+    else steps.push(name ?? (quoted as string).replace(/\\(.)/g, "$1"));
+  }
+  return steps;
+}
+
+function memberOf(value: unknown, step: string | number): unknown {
+  if (Array.isArray(value)) return typeof step === "number" ? value[step] : undefined;
+  return isRecord(value) && Object.hasOwn(value, step) ? (value as Fields)[step] : undefined;
+}
+
+function setMember(value: unknown, step: string | number, member: unknown): boolean {
+  if (Array.isArray(value)) {
+    // A hole would be null in the log, and a far index would take the memory.
+    if (typeof step !== "number" || step > value.length || step > maxArrayIndex) return false;
+    value[step] = member;
+    return true;
+  }
+  if (!isRecord(value) || step === "__proto__") return false;
+  (value as Fields)[step] = member;
+  return true;
+}
