@@ -24,7 +24,16 @@ export interface ErrorDetails {
    * The log has moved on since this session last saw it, or the tip is not the one that an append was to follow; nothing
    * was written. Both are positions in the log, or both entry ids, `none` standing for before the first entry.
    */
-  CONCURRENT_WRITER: { readonly expected: string; readonly actual: string };
+  CONCURRENT_WRITER: {
+    readonly expected: string;
+    readonly actual: string;
+    /** Where the other writer's conversation ends: what `branch` takes to go on from there. */
+    readonly leafId?: string | null;
+    /** What came from other writers, in the order of the log: the last 100. */
+    readonly entryIds?: readonly string[];
+    /** Why entries cannot go behind the other's: a call there waits for its result, or they would lose a call or a reference. */
+    readonly reason?: "pendingCall" | "lostCall" | "lostReference";
+  };
   /** Another live process holds the log; nothing was written. */
   SESSION_LOCKED: {
     readonly pid: number;

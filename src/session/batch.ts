@@ -3,16 +3,25 @@ import type { LogPlatform } from "./backend.js";
 import type { Bodies } from "./bodies.js";
 import { encodeCheckedLine } from "./codec/encode.js";
 import type { SessionReader } from "./codec/reader.js";
-import type { News } from "./core.js";
+import type { Conflict } from "./conflict.js";
 import { entryOf } from "./draft.js";
 import type { EntryDraft, SessionEntry, SessionInfoFields, SessionInfoPatch } from "./entries.js";
 import { isSameEntry } from "./same-entry.js";
 import { noRow } from "./tree/rows.js";
 import { type SessionTree, treeRows } from "./tree/tree.js";
-import type { AppendOptions } from "./types.js";
 
 /** A change of a session's info that depends on what it changes. */
 export type Revise = (info: SessionInfoFields) => SessionInfoPatch;
+
+/** The place that appends were made for, before the one in front of them went elsewhere. */
+export interface Moved {
+  readonly from: string | null;
+  /** Ids of the entries that were to stand between `from` and the append. */
+  readonly between: readonly string[];
+}
+
+/** Gives the parent in whose place an entry goes; see {@link entriesToWrite}. */
+export type MoveParent = (parentId: string | null) => string | null;
 
 /** One append that waits for its turn. */
 export interface Request {
@@ -24,7 +33,9 @@ export interface Request {
   readonly lines: (Uint8Array | undefined)[];
   /** Resolves when the images of the drafts are stored; undefined where there are none. */
   preparing: Promise<void> | undefined;
-  readonly rebase: boolean;
+  readonly conflict: Conflict;
+  /** Set once what it was to follow was placed behind another writer's entries: where it was to go. */
+  moved?: Moved;
   /** Makes a session_info's patch from what is in force when it is written. */
   readonly revise: Revise | undefined;
   /** The session's count of moves when the call was made. */
@@ -37,24 +48,6 @@ export interface Request {
   readonly reject: (error: unknown) => void;
 }
 
-/** Entries that say nothing of the conversation: another writer's are no conflict, and ours may go after theirs. */
-const metadata: ReadonlySet<string> = new Set(["label", "session_info", "usage"]);
-
-/** Throws for options of an append that make no sense, and for an abort. */
-export function checkAppend(drafts: readonly EntryDraft[], options: AppendOptions): void {
-  const { conflict = "reject", signal, after } = options;
-  if (conflict !== "reject" && conflict !== "rebase") {
-    throw new TypeError(`conflict: expected "reject" or "rebase", got ${String(conflict)}`);
-  }
-  if (!Array.isArray(drafts)) throw new TypeError("drafts: expected an array of entry drafts");
-  signal?.throwIfAborted();
-  if (conflict !== "rebase") return;
-  if (drafts.some((draft) => !metadata.has(draft.type))) {
-    throw new TypeError('conflict: "rebase" is for label, session_info and usage entries');
-  }
-  if (after !== undefined) throw new TypeError('after: cannot go with conflict "rebase"');
-}
-
 /** Requests that wait together go in batches of at most so many bytes, each of any size: a log takes 2 GiB at a time. */
 const groupBytes = 1 << 30;
 
@@ -63,7 +56,7 @@ const groupBytes = 1 << 30;
  * writes an entry again goes alone, since it may turn out to be another entry, and then fails; and so does one whose
  * images may not be stored yet.
  */
-export function takeGroup(waiting: Request[]): readonly Request[] {
+export function takeGroup(waiting: Request[]): Request[] {
   const [first] = waiting;
   if (first === undefined || waiting.length === 1) return waiting.splice(0);
   const alone = ({ preparing, entries }: Request) => preparing !== undefined || entries.includes(undefined);
@@ -76,7 +69,7 @@ export function takeGroup(waiting: Request[]): readonly Request[] {
     ? 1
     : waiting.findIndex(
         (request) =>
-          (isOver(request) && request !== first) || request.rebase !== first.rebase || alone(request),
+          (isOver(request) && request !== first) || request.conflict !== first.conflict || alone(request),
       );
   return waiting.splice(0, end < 0 ? waiting.length : end);
 }
@@ -89,28 +82,41 @@ export interface PlacedEntry {
 
 /**
  * What has to be written for a group of requests: their entries as they were placed at the call, but for a session_info,
- * which is completed by what is in force now, and for a rebase, which goes after the log's own tip. The requests get the
- * entries as they are written.
+ * which is completed by what is in force now, for a rebase, which goes after the log's own tip, and for those whose parent
+ * is none of the group's, if `move` gives another. The requests get the entries as they are written.
  */
 export function entriesToWrite(
   group: readonly Request[],
   reader: SessionReader,
   rebase: boolean,
   encode: (entry: SessionEntry) => Uint8Array,
+  move?: MoveParent,
+  staged: readonly PlacedEntry[] = [],
 ): readonly PlacedEntry[] {
-  const unchanged = rebase ? undefined : placedAtCall(group, reader);
-  if (unchanged !== undefined) return unchanged;
+  const unchanged = rebase || move !== undefined ? undefined : placedAtCall(group, reader);
+  if (unchanged !== undefined) return [...staged, ...unchanged];
   const own = new Set(group.flatMap(({ entries }) => entries.map((entry) => entry?.id)));
+  for (const { entry } of staged) own.add(entry.id);
+  const moved = ({ parentId, type }: SessionEntry) =>
+    move === undefined || type === "leaf" || (parentId !== null && own.has(parentId))
+      ? parentId
+      : move(parentId);
   let info: SessionInfoFields = reader.info;
   let tip = reader.leafId;
-  const written: PlacedEntry[] = [];
-  for (const { drafts, entries, lines, rebase: mayMove, revise } of group) {
+  const written: PlacedEntry[] = staged.map((placed) => {
+    const parentId = moved(placed.entry);
+    if (parentId === placed.entry.parentId) return placed;
+    const entry = { ...placed.entry, parentId };
+    return { entry, line: encode(entry) };
+  });
+  for (const { drafts, entries, lines, conflict, revise } of group) {
     for (const [at, draft] of drafts.entries()) {
       const entry = entries[at] as SessionEntry;
       if (reader.tree.has(entry.id)) continue;
-      let { parentId } = entry;
+      let parentId = moved(entry);
       // What it was to follow failed; a rebase does not mind.
-      const lost = mayMove && parentId !== null && !reader.tree.has(parentId) && !own.has(parentId);
+      const lost =
+        conflict === "rebase" && parentId !== null && !reader.tree.has(parentId) && !own.has(parentId);
       if (rebase || lost) parentId = tip;
       let placed = entry;
       let line = lines[at];
@@ -124,6 +130,7 @@ export function entriesToWrite(
         info = fields;
       }
       entries[at] = placed;
+      lines[at] = line;
       tip = placed.id;
       written.push({ entry: placed, line });
     }
@@ -140,7 +147,8 @@ export function placedAtCall(
   const placed: PlacedEntry[] = [];
   for (const request of group) {
     if (request.reader !== reader || request.size !== size) return undefined;
-    if (request.rebase || request.revise !== undefined) return undefined;
+    if (request.conflict === "rebase" || request.revise !== undefined || request.moved !== undefined)
+      return undefined;
     const { entries, lines } = request;
     for (let at = 0; at < entries.length; at++) {
       const entry = entries[at];
@@ -199,26 +207,6 @@ export async function resolveExisting(
 export function areInLog(placed: readonly PlacedEntry[], tree: SessionTree): boolean {
   const rows = treeRows(tree);
   return placed.every(({ entry: { id } }) => rows.row(id) >= 0 && rows.line(rows.row(id)) !== undefined);
-}
-
-/** Whether what another writer added says nothing of the conversation. */
-export function isHarmless(news: News, tree: SessionTree): boolean {
-  const rows = treeRows(tree);
-  return !news.restarted && news.rows.every((row) => metadata.has(rows.kind(row)));
-}
-
-/**
- * Whether two tips have the same conversation before them: nothing but labels, names and usage tells their paths apart. A
- * rebase that went behind another writer's messages must not take the tip there.
- */
-export function inOneConversation(a: string | null, b: string | null, tree: SessionTree): boolean {
-  const rows = treeRows(tree);
-  const lastSaid = (id: string | null): number => {
-    let row = id === null ? noRow : rows.row(id);
-    while (row !== noRow && metadata.has(rows.kind(row))) row = rows.parent(row);
-    return row;
-  };
-  return lastSaid(a) === lastSaid(b);
 }
 
 /** The line of a checked entry, with its line feed. Throws LINE_TOO_LONG. */

@@ -5,6 +5,7 @@
  */
 import { appendCases } from "./conformance/appends.js";
 import { branchCases } from "./conformance/branches.js";
+import { conflictCases } from "./conformance/conflicts.js";
 import { copyCases } from "./conformance/copies.js";
 import { eventCases } from "./conformance/events.js";
 import { idCases } from "./conformance/ids.js";
@@ -50,6 +51,7 @@ export const sessionStoreConformance: readonly ConformanceCase[] = [
   ...appendCases,
   ...idCases,
   ...writerCases,
+  ...conflictCases,
   ...branchCases,
   ...lineCases,
   ...listCases,

@@ -4,6 +4,7 @@ import { Bodies } from "./bodies.js";
 import { decodeLine, isNewer } from "./codec/decode.js";
 import { versionOf } from "./codec/migrate.js";
 import { SessionReader } from "./codec/reader.js";
+import { leafOf, type OthersLeaf } from "./conflict.js";
 import type { BodySteps, BuiltContext } from "./context/steps.js";
 import type { Diagnostic } from "./diagnostics.js";
 import { formatVersion, type SessionEntry, type SessionHeader, type UnknownEntry } from "./entries.js";
@@ -48,6 +49,8 @@ export class SessionCore {
   leafId: string | null = null;
   /** Counts moves of the tip, so that an append that finishes later does not move it back. */
   moves = 0;
+  /** Where other writers went on since an append of this handle, or a move of its tip; undefined if they did not. */
+  others: OthersLeaf | undefined;
   /** The tip was moved and nothing was written since. */
   moved = false;
   closed = false;
@@ -63,6 +66,8 @@ export class SessionCore {
   #diagnostics: Diagnostic[] = [];
   #tipIsDamaged = false;
   #fresh: { row: number; entry: SessionEntry | UnknownEntry }[] = [];
+  /** Rows that were read since somebody took them. */
+  #unseen: number[] = [];
   /** Those that wait for their turn; undefined where nothing is under way. */
   #turns: (() => void)[] | undefined;
 
@@ -139,9 +144,13 @@ export class SessionCore {
   /** Reads the log from its start again, the tip staying where it is. */
   async reload(): Promise<void> {
     const { leafId } = this;
+    const { tree } = this.reader;
+    const unseen = this.#unseen.map((row) => treeRows(tree).id(row));
     this.#startOver();
     await this.#read(undefined, true);
     this.reader.finish();
+    const rows = treeRows(this.reader.tree);
+    this.#unseen = unseen.map((id) => rows.row(id)).filter((row) => row !== noRow);
     if (this.reader.header !== undefined) this.header = this.reader.header;
     this.#fresh = [];
     if (leafId === null || this.reader.tree.has(leafId)) this.leafId = leafId;
@@ -176,7 +185,27 @@ export class SessionCore {
       // Of a log that took the place of another, what that one did not have.
       if (!restarted || before.row(entry.id) === noRow) this.announce(entry, "remote");
     }
-    return { rows: fresh.map(({ row }) => row), restarted };
+    const news = fresh.map(({ row }) => row);
+    for (const row of news) this.#unseen.push(row);
+    const leaf = restarted ? undefined : leafOf(news, rows);
+    if (restarted || leaf !== undefined) this.others = leaf;
+    return { rows: news, restarted };
+  }
+
+  /** The rows that other writers added since the last call, whatever read them. */
+  takeUnseen(): readonly number[] {
+    const rows = this.#unseen;
+    this.#unseen = [];
+    return rows;
+  }
+
+  /** Some of the news are entries of this handle: an earlier attempt was written. */
+  ownsRows(written: readonly { readonly entry: SessionEntry }[], news: News): void {
+    const rows = treeRows(this.reader.tree);
+    const own = new Set(written.map(({ entry }) => rows.row(entry.id)));
+    const isOthers = (row: number) => !own.has(row);
+    this.#unseen = this.#unseen.filter(isOthers);
+    this.others = leafOf(news.rows.filter(isOthers), rows);
   }
 
   /** Another program wrote in the same moment. Both are there; what it wrote is read, and the meeting is reported. */
@@ -298,6 +327,7 @@ export class SessionCore {
     this.reader.readInFull();
     this.bodies = new Bodies(this.log, this.reader, this.settings.maxDepth);
     this.#fresh = [];
+    this.#unseen = [];
   }
 
   #newReader(): SessionReader {

@@ -72,7 +72,7 @@ export function namesAny(draft: EntryDraft, ids: ReadonlySet<string>): boolean {
 }
 
 /** Ids that a draft names and that have to be there. A reference into nothing would silently change a context. */
-function references(draft: EntryDraft): readonly (readonly [string, unknown])[] {
+export function references(draft: EntryDraft): readonly (readonly [string, unknown])[] {
   switch (draft.type) {
     case "label":
     case "context_edit":

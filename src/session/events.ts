@@ -28,7 +28,7 @@ export interface SessionEventMap {
   created: { readonly id: string };
   /** Name, title, labels of state or statistics changed. */
   updated: { readonly info: SessionInfo };
-  /** An entry was written, by this handle (`local`) or by another writer (`remote`). */
+  /** An entry was written, or waits for the first message; by this handle (`local`) or by another writer (`remote`). */
   entry: { readonly entry: SessionEntry | UnknownEntry; readonly origin: "local" | "remote" };
   /** The tip moved. */
   leaf: { readonly leafId: string | null; readonly previousLeafId: string | null };

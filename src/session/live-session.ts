@@ -108,6 +108,7 @@ export class LiveSession implements Session {
     if (id !== null) rowOf(treeRows(core.reader.tree), id);
     core.moves++;
     core.moved = true;
+    core.others = undefined;
     this.#writer.follow(id);
     core.setLeaf(id);
   }
@@ -119,6 +120,8 @@ export class LiveSession implements Session {
   ): Promise<SessionEntry & { readonly type: "branch_summary" }> {
     const { conflict = "reject", signal, after, ...fields } = options;
     if (this.#closing !== undefined) throw this.#closedError();
+    if (conflict === "follow")
+      throw new TypeError('conflict: "follow" cannot go with the place of a summary');
     if (after !== undefined) this.#writer.assertTip(after);
     const left = this.#core.leafId;
     this.branch(id);
@@ -197,9 +200,9 @@ export class LiveSession implements Session {
     if (core.closed) throw this.#closedError();
     return core.exclusive(async () => {
       if (!core.exists) return [];
-      const { rows } = await core.readNew();
+      await core.readNew();
       const tree = treeRows(core.reader.tree);
-      return rows.map((row) => this.tree.node(tree.id(row)) as EntryNode);
+      return core.takeUnseen().map((row) => this.tree.node(tree.id(row)) as EntryNode);
     });
   }
 
@@ -233,7 +236,7 @@ export class LiveSession implements Session {
         });
         await Promise.race([woken, this.#mayHaveChanged(pollMs, pause.signal)]);
         pause.abort();
-        if (!stop.signal.aborted && !(await this.#refreshUnlessDeleted())) return;
+        if (!stop.signal.aborted && !(await this.#readOnUnlessDeleted())) return;
       }
     } finally {
       options.signal.removeEventListener("abort", onAbort);
@@ -299,9 +302,13 @@ export class LiveSession implements Session {
     core.events.clear();
   }
 
-  async #refreshUnlessDeleted(): Promise<boolean> {
+  /** Reads on without taking what {@link refresh} is to give. */
+  async #readOnUnlessDeleted(): Promise<boolean> {
+    const core = this.#core;
     try {
-      await this.refresh();
+      await core.exclusive(async () => {
+        if (core.exists && !core.closed) await core.readNew();
+      });
       return true;
     } catch (error) {
       if (!SessileError.is(error, "SESSION_NOT_FOUND")) throw error;

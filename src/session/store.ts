@@ -291,8 +291,14 @@ class BackedStore implements SessionStore {
     const key = keyOf(partition, id);
     const open = this.#open.get(key) ?? new Set<SessionCore>();
     this.#open.set(key, open.add(core));
-    core.events.on("created", () => this.#events.emit("created", { id }));
-    core.events.on("updated", ({ info }) => this.#events.emit("updated", { id, info }));
+    core.events.on("created", () => {
+      this.#events.emit("created", { id });
+      // What waited for the first message.
+      if (Object.keys(core.reader.info).length > 0) this.#events.emit("updated", { id, info: core.info });
+    });
+    core.events.on("updated", ({ info }) => {
+      if (core.exists) this.#events.emit("updated", { id, info });
+    });
     core.events.on("closed", () => {
       open.delete(core);
       if (open.size === 0 && this.#open.get(key) === open) this.#open.delete(key);

@@ -19,12 +19,20 @@ import type { ToolCallState, TurnContext } from "./turn.js";
 /** Options of {@link Session.append}. */
 export interface AppendOptions {
   /**
-   * When another writer came first. `reject`, the default: nothing is written, the append fails with CONCURRENT_WRITER,
-   * and the session has read what the other wrote. Entries of the other that are only labels, session_info or usage are
-   * no conflict. `rebase`: the entries go after the other's, while the tip stays on this session's own branch, and the
-   * next append that is no rebase is told of the other all the same; only for label, session_info and usage entries.
+   * What happens if another writer added entries to the conversation first; labels, session_info and usage are no conflict.
+   *
+   * - `reject`, the default: nothing is written, the append fails with CONCURRENT_WRITER, and the session has read what came.
+   * - `branch`: the entries stay under the parent that they were made for, behind the other's in the log. Both branches are
+   *   there, and this handle's tip goes on with its own.
+   * - `follow`: the entries go after the other's newest entry, and the tip with them, also if `refresh` or `follow` read that
+   *   entry since this handle's last append. CONCURRENT_WRITER with a `reason` if a tool call there waits for its result, or
+   *   a tool result or a reference among the entries would lose what it names. Not for leaf entries.
+   * - `rebase`, for label, session_info and usage entries alone: they go after the other's, and the tip stays on this
+   *   handle's own branch. The next append that is `reject` is told of the other all the same.
+   *
+   * Ids and timestamps stay. Appends that were called without waiting follow the one before, wherever that goes.
    */
-  readonly conflict?: "reject" | "rebase";
+  readonly conflict?: "reject" | "rebase" | "branch" | "follow";
   /**
    * The entry that this append is made for, and is to follow; null for before the first. Where the tip, counting appends
    * that wait and what is staged, is another one at the call, it fails with CONCURRENT_WRITER, and nothing is written.
@@ -62,7 +70,12 @@ export interface Session extends AsyncDisposable {
   /**
    * Writes entries after the tip, all or none, and moves the tip to the last. Once it resolves they last as the store
    * promises. The drafts are the session's from the call on: whoever changes them afterwards changes what this handle shows,
-   * and not the log. Staged entries go along, and are not among those it gives. Calls may be made without waiting for earlier ones: each follows the one before, and fails with it.
+   * and not the log. Staged entries go along, and are not among those it gives. Calls may be made without waiting for
+   * earlier ones: each follows the one before, and fails with it.
+   *
+   * Of a session that its store does not have yet, an append of settings alone (model_change, thinking_level_change, label,
+   * session_info, leaf, {@link turnSettings}) is staged: it resolves, and is written in front of the first entry of another
+   * type, or by {@link Session.flush}. Where neither comes, the session leaves nothing.
    *
    * @throws SessileError INVALID_ENTRY, ENTRY_NOT_FOUND, DUPLICATE_ID, LINE_TOO_LONG, BATCH_TOO_LARGE: the drafts;
    *   nothing was written
@@ -124,7 +137,10 @@ export interface Session extends AsyncDisposable {
   /** Records that a permission was granted for good; see {@link evaluatePermission}. */
   approveAlways(approval: Pick<PermissionRule, "permission" | "pattern">): Promise<SessionInfo>;
 
-  /** Reads what other writers added since, and gives its places. A writable session keeps its own tip. */
+  /**
+   * Reads what other writers added, and gives the places of all that came since the last call, also of what an append read
+   * that met a conflict. A writable session keeps its own tip.
+   */
   refresh(): Promise<readonly EntryNode[]>;
   /** Every entry from now on, by this handle or another writer, until the signal aborts or the session closes. */
   follow(options: {

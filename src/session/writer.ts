@@ -3,10 +3,8 @@ import { assertFollows } from "./after.js";
 import type { LogAppend, LogPosition } from "./backend.js";
 import {
   areInLog,
-  checkAppend,
   entriesToWrite,
-  inOneConversation,
-  isHarmless,
+  type MoveParent,
   type PlacedEntry,
   placedAtCall,
   type Request,
@@ -15,17 +13,21 @@ import {
   takeGroup,
   takeStored,
 } from "./batch.js";
+import { checkAppend, conflictError, inOneConversation, isHarmless } from "./conflict.js";
 import { headerLine } from "./copy.js";
 import type { SessionCore } from "./core.js";
 import { namesAny } from "./draft.js";
 import type { EntryDraft, SessionEntry } from "./entries.js";
+import { Following } from "./following.js";
 import { Placing } from "./placing.js";
 import { truncated } from "./recording.js";
+import { areSettings, Staged } from "./staged.js";
 import { noRow } from "./tree/rows.js";
 import { treeRows } from "./tree/tree.js";
 import type { AppendOptions } from "./types.js";
 
-const maxAttempts = 16;
+/** How often a batch is written again behind others' entries: with as many writers as half of it nearly none gives up. */
+const maxAttempts = { reject: 16, rebase: 16, branch: 64, follow: 64 } as const;
 
 /**
  * Writes entries in the order of the calls. Ids and parents are given at the call, so that calls need not wait for each
@@ -34,12 +36,13 @@ const maxAttempts = 16;
 export class Writer {
   readonly #core: SessionCore;
   readonly #placing: Placing;
+  readonly #following: Following;
   /** What the next entry follows: the tip, or the last entry that waits. */
   #tip: string | null;
   #waiting: Request[] = [];
   readonly #waitingIds = new Set<string>();
   #draining: Promise<void> | undefined;
-  #staged: PlacedEntry[] = [];
+  readonly #staged: Staged;
   #wrote = false;
   #poison: SessileError | undefined;
   /** A rebase went behind another writer's entries; the next append that is no rebase has to hear of them. */
@@ -48,6 +51,8 @@ export class Writer {
   constructor(core: SessionCore) {
     this.#core = core;
     this.#placing = new Placing(core, this.#waitingIds);
+    this.#following = new Following(core);
+    this.#staged = new Staged(core);
     this.#tip = core.leafId;
   }
 
@@ -61,8 +66,9 @@ export class Writer {
     return this.#wrote;
   }
 
+  /** Whether entries wait for the next write. */
   get staged(): boolean {
-    return this.#staged.length > 0;
+    return this.#staged.entries.length > 0;
   }
 
   append(
@@ -90,8 +96,7 @@ export class Writer {
   ): void {
     checkAppend(drafts, options);
     this.#assertWritable();
-    const { signal, after } = options;
-    const rebase = options.conflict === "rebase";
+    const { signal, after, conflict = "reject" } = options;
     const recorded = truncated(drafts, this.#core.settings.recording);
     const placed = this.#placing.place(recorded, this.#tipNow());
     const { entries, lines, tip } = placed;
@@ -106,7 +111,7 @@ export class Writer {
       entries,
       lines,
       preparing: undefined,
-      rebase,
+      conflict,
       revise,
       moves,
       reader,
@@ -147,9 +152,7 @@ export class Writer {
     placed.entries.forEach((entry, at) => {
       const line = placed.lines[at];
       if (entry === undefined || line === undefined) return;
-      const row = core.reader.own(entry, undefined);
-      core.bodies.hold(row, entry);
-      this.#staged.push({ entry, line });
+      this.#staged.add({ entry, line });
       entries.push(entry);
     });
     core.setLeaf(this.#tip);
@@ -217,6 +220,7 @@ export class Writer {
   /** Fails these, and whatever was to follow or names their entries. The tree has none of them. */
   #fail(requests: readonly Request[], error: unknown): void {
     if (SessileError.is(error, "WRITER_POISONED")) this.#poison = error;
+    this.#following.reset();
     const lost = new Set<string>();
     const lose = (request: Request) => {
       for (const entry of request.entries) {
@@ -231,7 +235,8 @@ export class Writer {
       const follows = request.entries.some(
         (entry) => entry !== undefined && entry.parentId !== null && lost.has(entry.parentId),
       );
-      const fails = (follows && !request.rebase) || request.drafts.some((draft) => namesAny(draft, lost));
+      const fails =
+        (follows && request.conflict !== "rebase") || request.drafts.some((draft) => namesAny(draft, lost));
       if (fails) lose(request);
       // It goes to another place now, where nothing that waits was to follow it.
       else if (follows) for (const entry of request.entries) if (entry !== undefined) lost.add(entry.id);
@@ -247,20 +252,28 @@ export class Writer {
     return isThere ? tip : this.#core.leafId;
   }
 
-  async #write(group: readonly Request[]): Promise<void> {
+  async #write(group: Request[]): Promise<void> {
     const core = this.#core;
     this.#assertWritable();
     if (core.migrate !== undefined) await core.migrate();
-    const rebase = group[0]?.rebase === true && this.#staged.length === 0;
-    if (this.#untold !== undefined && group[0]?.rebase !== true) {
+    const { conflict } = group[0] as Request;
+    const rebase = conflict === "rebase" && !this.staged;
+    if (this.#untold !== undefined && conflict !== "rebase") {
       const error = this.#untold;
       this.#untold = undefined;
-      throw error;
+      if (conflict === "reject") throw error;
     }
     if (group.some(({ entries }) => entries.includes(undefined)))
       await resolveExisting(group, core.reader.tree, core.bodies);
+    if (!core.exists && areSettings(group)) {
+      for (const placed of this.#toWrite(group, false)) this.#staged.defer(placed);
+      return;
+    }
     for (let attempt = 1; ; attempt++) {
-      const placed = this.#toWrite(group, attempt > 1 && rebase);
+      const move = await this.#following.parents(group, this.#staged.entries, (rest) => {
+        this.#waiting = [...rest, ...this.#waiting];
+      });
+      const placed = this.#toWrite(group, attempt > 1 && rebase, move, this.#staged.entries);
       if (placed.length === 0) break;
       const lines = placed.map(({ line }) => line);
       // Another program may have emptied the log since: without a header it is no session.
@@ -275,15 +288,18 @@ export class Writer {
       } catch (error) {
         if (!SessileError.is(error, "CONCURRENT_WRITER")) throw error;
         const news = await core.readNew();
-        if (!(await takeStored(group, core.reader.tree, core.bodies))) throw error;
+        const told = conflictError(error, news, core);
+        if (!(await takeStored(group, core.reader.tree, core.bodies))) throw told;
         if (!news.restarted && areInLog(placed, core.reader.tree)) {
-          this.#forgetStaged();
+          core.ownsRows(placed, news);
+          this.#staged.clear();
           break;
         }
         const harmless = isHarmless(news, core.reader.tree);
-        const retry = harmless || (rebase && !news.restarted);
-        if (!retry || attempt >= maxAttempts) throw error;
-        if (!harmless) this.#untold = error;
+        const goesOn = rebase || conflict === "branch" || conflict === "follow";
+        const retry = harmless || (goesOn && !news.restarted);
+        if (!retry || attempt >= maxAttempts[conflict]) throw told;
+        if (!harmless && rebase) this.#untold = told;
       }
     }
   }
@@ -294,8 +310,9 @@ export class Writer {
     const { log, reader, position } = core;
     if (log.appendNow === undefined || position === undefined || !core.exists || reader.header === undefined)
       return undefined;
-    if (core.migrate !== undefined || this.#untold !== undefined || this.#staged.length > 0) return undefined;
+    if (core.migrate !== undefined || this.#untold !== undefined || this.staged) return undefined;
     this.#assertWritable();
+    if (core.others !== undefined && group[0]?.conflict === "follow") return undefined;
     const placed = placedAtCall(group, reader);
     if (placed === undefined || placed.length === 0) return undefined;
     const lines = placed.map(({ line }) => line);
@@ -304,10 +321,15 @@ export class Writer {
     return result;
   }
 
-  /** What was staged, and the group's entries where they belong by now. */
-  #toWrite(group: readonly Request[], rebase: boolean): readonly PlacedEntry[] {
-    const placed = entriesToWrite(group, this.#core.reader, rebase, (entry) => this.#placing.encode(entry));
-    return this.#staged.length === 0 ? placed : [...this.#staged, ...placed];
+  /** The group's entries where they belong by now, behind what is staged. */
+  #toWrite(
+    group: readonly Request[],
+    rebase: boolean,
+    move?: MoveParent,
+    staged?: readonly PlacedEntry[],
+  ): readonly PlacedEntry[] {
+    const encode = (entry: SessionEntry) => this.#placing.encode(entry);
+    return entriesToWrite(group, this.#core.reader, rebase, encode, move, staged);
   }
 
   #written(placed: readonly PlacedEntry[], at: readonly number[], position: LogPosition): void {
@@ -318,43 +340,35 @@ export class Writer {
     core.position = position;
     this.#wrote = true;
     if (created) core.events.emit("created", { id: core.header.id });
-    const rows = treeRows(core.reader.tree);
     for (let i = 0; i < placed.length; i++) {
       const { entry, line } = placed[i] as PlacedEntry;
       const place = { at: at[i] as number, length: line.length - 1 };
-      let row = core.reader.own(entry, place);
-      if (row === noRow) {
-        // It was staged, and what it says of the session comes last now.
-        row = rows.row(entry.id);
-        rows.setLine(row, place.at, place.length);
-        core.reader.says(row, entry);
-      }
-      core.bodies.add(row, entry);
+      const row = core.reader.own(entry, place);
+      core.bodies.add(row === noRow ? this.#staged.written(entry, place) : row, entry);
     }
-    if (this.#staged.length > 0) this.#forgetStaged();
-    for (const { entry } of placed) core.announce(entry, "local");
-  }
-
-  /** What was staged is in the log. */
-  #forgetStaged(): void {
-    const rows = treeRows(this.#core.reader.tree);
-    for (const { entry } of this.#staged) this.#core.bodies.release(rows.row(entry.id));
-    this.#staged = [];
+    if (this.staged) this.#staged.clear();
+    for (const { entry } of placed) if (this.#staged.isNews(entry)) core.announce(entry, "local");
   }
 
   #settle(group: readonly Request[]): void {
     const core = this.#core;
+    const { tree } = core.reader;
     for (const request of group) {
       const entries = request.entries as readonly SessionEntry[];
       for (const entry of entries) this.#waitingIds.delete(entry.id);
       const last = entries.at(-1);
-      const stays = request.rebase && !inOneConversation(last?.id ?? null, core.leafId, core.reader.tree);
+      const isRebase = request.conflict === "rebase";
+      const stays = isRebase && !inOneConversation(last?.id ?? null, core.leafId, tree);
+      if (stays) this.#following.stray(entries);
       if (last !== undefined && request.moves === core.moves && !stays) {
         core.moved = false;
         core.setLeaf(last.type === "leaf" ? last.targetId : last.id);
+        if (core.others !== undefined && !isRebase && core.others.row < treeRows(tree).row(last.id))
+          core.others = undefined;
       }
       request.resolve(entries);
     }
+    this.#following.tell(group, this.#waiting);
     if (this.#waiting.length === 0) this.#tip = core.leafId;
   }
 

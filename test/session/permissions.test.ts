@@ -1,4 +1,5 @@
 import fc from "fast-check";
+import { userMessage } from "sessile/content";
 import { evaluatePermission, memorySessionStore, type PermissionRule } from "sessile/session";
 import { describe, expect, it } from "vitest";
 import { withApproval } from "../../src/session/permissions.js";
@@ -95,6 +96,7 @@ describe("approveAlways", () => {
   it("keeps an approval in the session, behind the rules that are there", async () => {
     const sessions = memorySessionStore();
     const session = await sessions.create({ cwd: "/work" });
+    await session.appendMessage(userMessage("start"));
     await session.updateInfo({ permission: [{ permission: "bash", pattern: "*", action: "deny" }] });
     const info = await session.approveAlways({ permission: "bash", pattern: "git *" });
     expect(info.permission).toEqual([

@@ -1,6 +1,10 @@
 import { userMessage } from "../../content/index.js";
 import { equal, refuses, rejects } from "../../internal/expect.js";
+import type { EntryDraft } from "../entries.js";
+import { turnSettings } from "../turn.js";
 import { collect, conformanceCase, cwd, pause, say, textsInContext } from "./trial.js";
+
+const usage = { input: 1, output: 2, cacheRead: 0, cacheWrite: 0 };
 
 /** Creating, opening and closing. */
 export const lifecycleCases = [
@@ -36,6 +40,71 @@ export const lifecycleCases = [
       await trial.reads(session.id, [...staged, ...appended], "after the append");
     },
   ),
+
+  conformanceCase(
+    "settings of a session without messages wait for the first message, or flush",
+    async (trial) => {
+      for (const first of ["message", "flush", "close"] as const) {
+        const store = await trial.store();
+        const session = await trial.create({ store });
+        const told: string[] = [];
+        store.on("created", ({ id }) => id === session.id && told.push("created"));
+        store.on("updated", ({ id, info }) => id === session.id && told.push(`updated ${info.title}`));
+        session.on("entry", ({ entry }) => told.push(entry.type));
+        const retried: EntryDraft = { type: "model_change", provider: "p", modelId: "m", id: "0000aaaa" };
+        equal((await session.append([retried], { after: null })).length, 1, "entries of the first append");
+        const [model, again] = await Promise.all([
+          session.append([retried], { after: null }),
+          session.append([
+            { type: "thinking_level_change", thinkingLevel: "high" },
+            turnSettings.draft({ tools: ["read"] }),
+          ]),
+        ]);
+        equal(again[0]?.parentId, "0000aaaa", "parent of the second");
+        await session.append([{ type: "label", targetId: "0000aaaa", label: "l" }]);
+        const info = await session.updateInfo({ title: "title" });
+        equal([info.title, session.tree.size], ["title", 5], "title and entries, of which none is stored");
+        equal((await session.turn()).tools, ["read"], "tools in force");
+        const types = ["model_change", "thinking_level_change", "custom", "label", "session_info"];
+        equal(told, types, "events before anything is stored");
+        const other = await trial.store();
+        await rejects(() => other.open(session.id), "SESSION_NOT_FOUND", "open");
+        equal(await collect(other.list()), [], "list");
+        if (first === "close") {
+          await session.close();
+          await rejects(() => other.open(session.id), "SESSION_NOT_FOUND", "open after close");
+          continue;
+        }
+        if (first === "message") await session.append([say("one")], { after: session.leafId });
+        else await session.flush();
+        const rest = first === "message" ? ["message"] : [];
+        equal(told, [...types, "created", "updated title", ...rest], "events once it is stored");
+        const back = await trial.readBack(session.id);
+        equal(back.entries.slice(0, 2), [...model, again[0]], "the first entries read back");
+        equal([back.ids.length, back.leafId], [5 + rest.length, session.leafId], "entries and tip read back");
+        equal(back.info.title, "title", "title read back");
+        const [late] = await session.append([{ type: "thinking_level_change", thinkingLevel: "low" }]);
+        equal((await trial.readBack(session.id)).leafId, late?.id, "tip after a setting of a stored session");
+        await session.close();
+        await store.delete(session.id);
+      }
+    },
+  ),
+
+  conformanceCase("what a user or an extension says is stored at once", async (trial) => {
+    const drafts: readonly EntryDraft[] = [
+      say("message"),
+      { type: "custom", customType: "acme.todo", data: [] },
+      { type: "custom_message", customType: "acme.note", content: "note", display: true },
+      { type: "usage", kind: "title", provider: "p", model: "m", usage },
+    ];
+    for (const draft of drafts) {
+      const session = await trial.create();
+      await session.updateInfo({ title: "title" });
+      const [entry] = await session.append([draft]);
+      equal((await trial.readBack(session.id)).leafId, entry?.id, `tip read back after a ${draft.type}`);
+    }
+  }),
 
   conformanceCase("flush stores what is staged", async (trial) => {
     const session = await trial.create();

@@ -108,6 +108,25 @@ export class TreeRows {
     this.#lineLength.set(row, length);
   }
 
+  /** Puts a row behind the last child of a parent: where its line was written, it had none before. */
+  move(row: number, parent: number): void {
+    const before = this.parent(row);
+    if (parent === before && this.nextSibling(row) === noRow) return;
+    const next = this.nextSibling(row);
+    let previous = noRow;
+    for (let at = this.firstChild(before); at !== row; at = this.nextSibling(at)) previous = at;
+    if (previous !== noRow) this.#nextSibling.set(previous, next);
+    else if (before === noRow) this.#firstRoot = next;
+    else this.#firstChild.set(before, next);
+    if (next === noRow) {
+      if (before === noRow) this.#lastRoot = previous;
+      else this.#lastChild.set(before, previous);
+    }
+    this.#nextSibling.set(row, noRow);
+    this.#parents.set(row, parent);
+    this.#link(row, parent);
+  }
+
   /** Adds an entry after all others; -1 where its id is taken. Call {@link settle} after the last of a batch. */
   add(head: EntryHead, line: LinePlace | undefined): number {
     const row = this.#index.add(head.id);

@@ -21,6 +21,7 @@ import { nodeDisk } from "../../../src/session/node/disk.js";
 import { fileSessionStoreOn, openSessionFile } from "../../../src/session/node/file-store.js";
 import { fileSessionStore } from "../../../src/session/node/index.js";
 import { FileLock } from "../../../src/session/node/lock.js";
+import { turnSettings } from "../../../src/session/turn.js";
 import type { Session, SessionStore, SessionSummary } from "../../../src/session/types.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 import { temporaryDirectory } from "./temporary-directory.js";
@@ -567,6 +568,25 @@ describe("list", () => {
 });
 
 describe("a session that is open", () => {
+  test("and has only settings leaves no file and no directory, until something is said", async () => {
+    const dir = temporaryDirectory();
+    const store = fileSessionStore({ dir });
+    const settings = async (session: Session) => {
+      await session.append([{ type: "model_change", provider: "p", modelId: "m" }]);
+      await session.append([turnSettings.draft({ tools: ["read"] })]);
+      await session.updateInfo({ title: "t" });
+    };
+    const unsaid = await store.create({ cwd: "/p" });
+    await settings(unsaid);
+    await unsaid.close();
+    const said = await store.create({ cwd: "/p" });
+    await settings(said);
+    expect(readdirSync(dir)).toEqual([]);
+    await said.appendMessage(userMessage("one"));
+    expect(readFileSync(said.location ?? "", "utf8").split("\n").length).toBe(6);
+    await said.close();
+  });
+
   test("hears of its deletion by another store when it appends next", async () => {
     const dir = temporaryDirectory();
     const session = await fileSessionStore({ dir }).create({ cwd: "/p", id: "a" });

@@ -1,0 +1,97 @@
+import type { Moved, MoveParent, PlacedEntry, Request } from "./batch.js";
+import { followError, followProblem, isOnPath } from "./conflict.js";
+import type { SessionCore } from "./core.js";
+import type { SessionEntry } from "./entries.js";
+import { noRow } from "./tree/rows.js";
+import { treeRows } from "./tree/tree.js";
+
+/** Places appends with `conflict: "follow"` behind other writers' entries, and checks what was chained to them. */
+export class Following {
+  readonly #core: SessionCore;
+  /** Where the batch that is being written was to go; undefined if it goes where it was placed. */
+  #moved: Moved | undefined;
+
+  /** Entries of rebases that went to another writer's branch, and the tip of this handle then. */
+  readonly #strayed = new Map<string, string | null>();
+
+  constructor(core: SessionCore) {
+    this.#core = core;
+  }
+
+  /** The batch was not written. */
+  reset(): void {
+    this.#moved = undefined;
+  }
+
+  /**
+   * Gives the parents of a group that goes elsewhere, or follows what went there; undefined if it stays where it was placed.
+   * Only the first append stays in such a group, so that one that cannot go there fails alone.
+   *
+   * @throws SessileError CONCURRENT_WRITER with a `reason`
+   */
+  async parents(
+    group: Request[],
+    staged: readonly PlacedEntry[],
+    putBack: (rest: readonly Request[]) => void,
+  ): Promise<MoveParent | undefined> {
+    const core = this.#core;
+    const { tree } = core.reader;
+    const { others } = core;
+    const [request] = group as [Request];
+    if (request.conflict === "branch") {
+      if (this.#strayed.size === 0) return undefined;
+      return (parentId) => (parentId === null ? null : (this.#strayed.get(parentId) ?? parentId));
+    }
+    const follows = request.conflict === "follow";
+    const isMoved = group.some(({ moved }) => moved !== undefined);
+    if (!isMoved && this.#moved === undefined && (others === undefined || !follows)) return undefined;
+    const rows = treeRows(tree);
+    const entries = [...staged.map(({ entry }) => entry), ...request.entries];
+    const isWritten = (row: number) => row !== noRow && rows.line(row) !== undefined;
+    const unwritten = entries.filter(
+      (entry): entry is SessionEntry => entry !== undefined && !isWritten(rows.row(entry.id)),
+    );
+    const parent = unwritten[0]?.parentId;
+    if (parent === undefined) return undefined;
+    const goes = others !== undefined && follows && !isOnPath(others.leafId, parent, tree);
+    if (!goes && !isMoved && this.#moved === undefined) return undefined;
+    if (group.length > 1) putBack(group.splice(1));
+    const made = this.#moved ?? request.moved ?? (goes ? { from: parent, between: [] } : undefined);
+    if (made === undefined) return undefined;
+    const to = goes ? others.leafId : parent;
+    const between = made.between.map((id) => rows.row(id)).filter((row) => row !== noRow);
+    const steps = followProblem(rows, { from: made.from, between, to }, unwritten);
+    const problem = await core.run(steps);
+    if (problem !== undefined) {
+      // What was read may be old by now: the result that was waited for may be there.
+      const news = goes ? await core.readNew() : undefined;
+      if (news === undefined || news.restarted || news.rows.length === 0)
+        throw followError(problem, made.from, to);
+      return this.parents(group, staged, putBack);
+    }
+    this.#moved = made;
+    return (parentId) => (parentId === parent ? to : parentId);
+  }
+
+  /** A rebase went to another writer's branch: what waits behind it and stays on this handle's own follows the tip. */
+  stray(entries: readonly SessionEntry[]): void {
+    for (const { id } of entries) this.#strayed.set(id, this.#core.leafId);
+  }
+
+  /** What waits behind a group that went elsewhere was made for another place too. */
+  tell(group: readonly Request[], waiting: readonly Request[]): void {
+    if (waiting.length === 0) this.#strayed.clear();
+    if (this.#moved === undefined) return;
+    const { from, between } = this.#moved;
+    this.#moved = undefined;
+    const own = group.flatMap(({ entries }) => entries.map((entry) => (entry as SessionEntry).id));
+    const ids = new Set(own);
+    const moved: Moved = { from, between: [...between, ...own] };
+    for (const request of waiting) {
+      const follows = request.entries.some(
+        (entry) => entry !== undefined && entry.parentId !== null && ids.has(entry.parentId),
+      );
+      if (follows) request.moved = moved;
+    }
+  }
+}
