@@ -2,7 +2,6 @@ import { readFileSync } from "node:fs";
 import { relative } from "node:path";
 import { pathToFileURL } from "node:url";
 import { root } from "./entries.mjs";
-import { close } from "./run.mjs";
 
 /**
  * Whether the tests that documents name were among those that passed: `node scripts/named-tests.mjs REPORT.json…`, with the
@@ -164,5 +163,7 @@ if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
   const { passed, problems, skipped } = checkEvidence(texts, reportedTests(reports, root));
   for (const line of skipped) console.log(`  ${line}; another test of the row passed`);
   for (const line of problems) console.log(`✗ ${line}`);
-  close(passed, problems.length);
+  // One stage, one count: these tests were counted as they ran.
+  console.log(`${passed} of the tests that documents name passed, ${problems.length} problems`);
+  process.exitCode = problems.length === 0 ? 0 : 1;
 }

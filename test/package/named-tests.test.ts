@@ -133,7 +133,7 @@ describe("checkEvidence", () => {
         encoding: "utf8",
       });
       expect(stdout).toMatch(/✗ test\/.+ is no file of tests that CI ran\n/);
-      expect(stdout).toMatch(/\n0 passed, [1-9]\d+ failed\n$/);
+      expect(stdout).toMatch(/\n0 of the tests that documents name passed, [1-9]\d+ problems\n$/);
       expect(status).toBe(1);
     } finally {
       rmSync(dir, { recursive: true, force: true });
