@@ -34,7 +34,8 @@ export function compactionDrafts(
   }
   const { usage, model, fromHook, text } = summary;
   const { systemMessage, strategy, tokensBefore, files, resources } = plan;
-  drafts.push(...plan.edits, {
+  for (const edit of plan.edits) drafts.push(edit);
+  drafts.push({
     type: "compaction",
     id,
     summary: text,

@@ -73,7 +73,9 @@ function pruned(
   // The summary is of the newest message as it is, with what names its attachments.
   const targets = editsByTarget(edits);
   const shown = items.flatMap((item) => editedItem(item, targets.get(item.entryId)) ?? []);
-  if (trigger === "overflow") edits.push(...textOnly(items[newestUserMessage(items)]));
+  if (trigger === "overflow") {
+    for (const edit of textOnly(items[newestUserMessage(items)])) edits.push(edit);
+  }
   return { keepFrom: items.length, edits, parts: [{ items: shown, prompt: continuationPrompt }] };
 }
 

@@ -25,8 +25,11 @@ export class BlockReader {
     const parts: ShownDraft[] = [];
     content.forEach((block, index) => {
       const at = { ...origin, block: index };
-      if (block.type === "image" || block.resource !== undefined) parts.push(this.attachment(at, place));
-      else parts.push(...this.text(block.text, at));
+      const shown =
+        block.type === "image" || block.resource !== undefined
+          ? [this.attachment(at, place)]
+          : this.text(block.text, at);
+      for (const part of shown) parts.push(part);
     });
     return parts;
   }

@@ -96,7 +96,9 @@ class LimitKeeper {
     const most = this.#limits.profile.rows.flatMap((row) => (row.rule === "bodyBytes" ? [row.value] : []));
     if (most.length === 0) return undefined;
     const shown = this.#live.reduce((sum, work) => sum + this.#shownBytes(work), 0);
-    const room = Math.min(...most) - (this.#bodyBytes(this.#live, reservedBytes) - shown);
+    const room =
+      most.reduce((least, value) => Math.min(least, value)) -
+      (this.#bodyBytes(this.#live, reservedBytes) - shown);
     // Documents that go as text are among the texts, and can be left out like all that is attached.
     return textBytes(room) - shown + reservedBytes;
   }

@@ -95,7 +95,9 @@ function explanation(
   const resource = isAttached(part) ? part.resource : undefined;
   // Another place of the same resource would send it in this one's stead.
   const places = [{ entryId, ...(index === undefined ? {} : { block: index }) }];
-  if (resource !== undefined) places.push(...placesOf(context, resource.resourceId));
+  if (resource !== undefined) {
+    for (const place of placesOf(context, resource.resourceId)) places.push(place);
+  }
   return {
     entryId,
     ...(index === undefined ? {} : { block: index }),

@@ -15,12 +15,13 @@ export function systemParts(items: Context["items"], reader: BlockReader): reado
     const origin = { entryId, item };
     parts.push([...reader.shown(message.content, origin, "textOnly")]);
     for (const [name, text] of Object.entries(message.sections ?? {})) {
-      const slot = sections.get(name);
-      const now = text === null ? [] : [...reader.text(text, origin)];
-      if (slot !== undefined) slot.splice(0, slot.length, ...now);
-      else {
-        sections.set(name, now);
-        parts.push(now);
+      const known = sections.get(name);
+      const slot = known ?? [];
+      slot.length = 0;
+      if (text !== null) for (const draft of reader.text(text, origin)) slot.push(draft);
+      if (known === undefined) {
+        sections.set(name, slot);
+        parts.push(slot);
       }
     }
   });

@@ -87,7 +87,7 @@ export async function* linesUpTo(
   }
 }
 
-const looksNeeded: ReadonlySet<string> = new Set(["BEFORE_HEADER", "EXTRA_HEADER", "LINE_TOO_LONG"]);
+const looksNeeded = ["BEFORE_HEADER", "EXTRA_HEADER", "LINE_TOO_LONG"] as const;
 
 /**
  * Makes a log of the bytes of a session up to and with an entry, below another header, where that is what
@@ -102,7 +102,7 @@ export async function copyBytes(
   const { source, diagnostics, header, tree } = session;
   // Older lines are migrated, a last line gets its line feed (one that is too long may lack it), and there is to be one header.
   if (versionOf(header) < formatVersion || source.endsOpen || source.position === undefined) return false;
-  if (diagnostics.some(({ code }) => looksNeeded.has(code))) return false;
+  if (looksNeeded.some((code) => diagnostics.counts[code] !== undefined)) return false;
   const rows = treeRows(tree);
   const last = upTo === undefined ? undefined : rows.line(rows.row(upTo));
   return (await log.copy?.(source.log, first, source.position, last)) ?? false;

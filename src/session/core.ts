@@ -6,7 +6,7 @@ import { versionOf } from "./codec/migrate.js";
 import { SessionReader } from "./codec/reader.js";
 import { leafOf, type OthersLeaf } from "./conflict.js";
 import type { BodySteps, BuiltContext } from "./context/steps.js";
-import type { Diagnostic } from "./diagnostics.js";
+import { DiagnosticList, type Diagnostics } from "./diagnostics.js";
 import { formatVersion, type SessionEntry, type SessionHeader, type UnknownEntry } from "./entries.js";
 import { Events, type SessionEventMap } from "./events.js";
 import { infoOf, type SessionInfo } from "./info.js";
@@ -63,7 +63,7 @@ export class SessionCore {
   endsOpen = false;
   /** Writes the log in the current version; set while that has to be done before anything else is written. */
   migrate: (() => Promise<void>) | undefined;
-  #diagnostics: Diagnostic[] = [];
+  readonly #diagnostics = new DiagnosticList();
   #tipIsDamaged = false;
   #fresh: { row: number; entry: SessionEntry | UnknownEntry }[] = [];
   /** Rows that were read since somebody took them. */
@@ -85,8 +85,8 @@ export class SessionCore {
     this.bodies = new Bodies(log, this.reader, settings.maxDepth);
   }
 
-  get diagnostics(): readonly Diagnostic[] {
-    return this.#diagnostics;
+  get diagnostics(): Diagnostics {
+    return this.#diagnostics.all;
   }
 
   get writable(): boolean {
@@ -337,10 +337,8 @@ export class SessionCore {
       onEntry: (row, entry) => {
         this.#fresh.push({ row, entry });
       },
-      onDiagnostic: (diagnostic) => {
-        this.#diagnostics.push(diagnostic);
-        this.events.emit("diagnostic", diagnostic);
-      },
+      diagnostics: this.#diagnostics,
+      onDiagnostic: (diagnostic) => this.events.emit("diagnostic", diagnostic),
     });
   }
 }

@@ -57,3 +57,49 @@ export interface Diagnostic {
   /** The entry, where the line is one. */
   readonly entryId?: string;
 }
+
+/** Problems in the order in which they were found: all, or the first thousand and the last thousand of more. */
+export interface Diagnostics extends ReadonlyArray<Diagnostic> {
+  /** How many were found, those that are not listed included. */
+  readonly total: number;
+  /** How many of each code were found. */
+  readonly counts: Readonly<Partial<Record<DiagnosticCode, number>>>;
+}
+
+const keptAtEachEnd = 1000;
+
+/** Collects {@link Diagnostics}. A file of short lines that are none has millions of problems, so most are only counted. */
+export class DiagnosticList {
+  readonly #first: Diagnostic[] = [];
+  /** The last ones, a ring once it is full. */
+  readonly #last: Diagnostic[] = [];
+  readonly #counts: Partial<Record<DiagnosticCode, number>> = {};
+  #total = 0;
+  #view: Diagnostics | undefined;
+
+  add(diagnostic: Diagnostic): void {
+    const { code } = diagnostic;
+    this.#counts[code] = (this.#counts[code] ?? 0) + 1;
+    const behind = this.#total++ - keptAtEachEnd;
+    if (behind < 0) this.#first.push(diagnostic);
+    else this.#last[behind % keptAtEachEnd] = diagnostic;
+    this.#view = undefined;
+  }
+
+  /** What was added so far; the same array until more is. */
+  get all(): Diagnostics {
+    this.#view ??= this.#print();
+    return this.#view;
+  }
+
+  #print(): Diagnostics {
+    const oldest = Math.max(0, this.#total - keptAtEachEnd) % keptAtEachEnd;
+    const isFull = this.#last.length === keptAtEachEnd;
+    const last = isFull ? [...this.#last.slice(oldest), ...this.#last.slice(0, oldest)] : this.#last;
+    // Not enumerable: to whoever compares or prints them they are an array as any other.
+    return Object.defineProperties([...this.#first, ...last], {
+      total: { value: this.#total },
+      counts: { value: { ...this.#counts } },
+    }) as unknown as Diagnostics;
+  }
+}

@@ -19,7 +19,7 @@ export { type EncodeOptions, encodeEntry } from "./codec/encode.js";
 export type { ReadLimits } from "./codec/limits.js";
 export { type ParsedSession, parseSession, type SessionSource } from "./codec/parse.js";
 export { buildSessionContext, type ContextSource } from "./context/build.js";
-export type { Diagnostic, DiagnosticCode } from "./diagnostics.js";
+export type { Diagnostic, DiagnosticCode, Diagnostics } from "./diagnostics.js";
 export {
   type CustomEntryType,
   customEntry,

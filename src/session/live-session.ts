@@ -4,7 +4,7 @@ import { integerOption } from "../internal/arguments.js";
 import { SessionReader } from "./codec/reader.js";
 import { extendedSteps } from "./context/extend.js";
 import type { SessionCore } from "./core.js";
-import type { Diagnostic } from "./diagnostics.js";
+import type { Diagnostics } from "./diagnostics.js";
 import type {
   EntryDraft,
   EntryMap,
@@ -72,7 +72,7 @@ export class LiveSession implements Session {
     return this.#core.info;
   }
 
-  get diagnostics(): readonly Diagnostic[] {
+  get diagnostics(): Diagnostics {
     return this.#core.diagnostics;
   }
 
@@ -244,11 +244,11 @@ export class LiveSession implements Session {
     }
   }
 
-  async diagnose(): Promise<readonly Diagnostic[]> {
+  async diagnose(): Promise<Diagnostics> {
     const core = this.#core;
     return core.exclusive(async () => {
       const reader = new SessionReader({ maxDepth: core.settings.maxDepth, full: true });
-      if (!core.exists) return [];
+      if (!core.exists) return reader.diagnostics;
       for await (const batch of core.log.read(undefined)) {
         eachLine(batch, reader);
         if (batch.tail !== undefined) reader.tail(batch.tail.bytes, batch.tail.at);

@@ -6,7 +6,7 @@ import { SessionReader } from "./codec/reader.js";
 import type { DiagnosticCode } from "./diagnostics.js";
 
 /** What may have taken a blob's name from a line, or hide one that this version does not know to look for. */
-const losing: ReadonlySet<DiagnosticCode> = new Set([
+const losing: readonly DiagnosticCode[] = [
   "EMPTY",
   "NO_HEADER",
   "NEWER_VERSION",
@@ -18,9 +18,11 @@ const losing: ReadonlySet<DiagnosticCode> = new Set([
   "INVALID_ENTRY",
   "MODIFIED",
   "TORN_TAIL",
-]);
+];
 
 const shownReasons = 3;
+/** `sha256:` and 64 digits, not one of them an escape. */
+const minRefBytes = 71;
 
 /**
  * What a session's log names, for a collection of garbage: every blob in any of its lines, and whether these are all. They
@@ -42,7 +44,8 @@ export async function sessionMark(
   const refs = new Set<BlobRef>();
   const decoder = new TextDecoder();
   const find = (bytes: Uint8Array) => {
-    for (const ref of blobRefsIn(decoder.decode(bytes))) refs.add(ref);
+    if (bytes.length < minRefBytes) return;
+    for (const text of searched(decoder.decode(bytes))) for (const ref of blobRefsIn(text)) refs.add(ref);
   };
   const reader = new SessionReader({ maxDepth: defaultLimits.maxDepth, full: true });
   const sink = {
@@ -61,11 +64,56 @@ export async function sessionMark(
     reader.tail(rest.bytes, rest.at);
   }
   reader.finish();
-  const found = reader.diagnostics.filter(({ code }) => losing.has(code));
-  if (found.length === 0) return { root, refs, complete: true };
-  const shown = found
+  const { diagnostics } = reader;
+  const found = losing.reduce((sum, code) => sum + (diagnostics.counts[code] ?? 0), 0);
+  if (found === 0) return { root, refs, complete: true };
+  const shown = diagnostics
+    .filter(({ code }) => losing.includes(code))
     .slice(0, shownReasons)
     .map(({ code, line }) => (line === 0 ? code : `${code} in line ${line}`));
-  const more = found.length > shown.length ? ` and ${found.length - shown.length} more` : "";
+  const more = found > shown.length ? ` and ${found - shown.length} more` : "";
   return { root, refs, complete: false, reason: `${shown.join(", ")}${more}` };
+}
+
+/** A character of a name, written as an escape: letters, digits and the colon are U+0030 to U+007A. */
+const escapedCharacter = /\\u00[3-7]/;
+
+/**
+ * The texts of a line to look for names in: the line as it is, or where a name may be written with escapes, its strings.
+ * Each literal by itself and not the value of the whole, which keeps the last only of members with one key.
+ */
+function* searched(line: string): Generator<string> {
+  if (!escapedCharacter.test(line)) {
+    yield line;
+    return;
+  }
+  for (let from = 0; ; ) {
+    const start = line.indexOf('"', from);
+    const end = start < 0 ? -1 : closingQuote(line, start);
+    if (end < 0) {
+      // No string: it can only be a damaged line, whose names are kept as they stand.
+      yield line.slice(from);
+      return;
+    }
+    const literal = line.slice(start, end + 1);
+    yield escapedCharacter.test(literal) ? stringOf(literal) : literal;
+    from = end + 1;
+  }
+}
+
+function closingQuote(line: string, start: number): number {
+  for (let at = start + 1; at < line.length; at++) {
+    const code = line.charCodeAt(at);
+    if (code === 0x22) return at;
+    if (code === 0x5c) at++;
+  }
+  return -1;
+}
+
+function stringOf(literal: string): string {
+  try {
+    return JSON.parse(literal) as string;
+  } catch {
+    return literal;
+  }
 }

@@ -1,6 +1,6 @@
 import type { Context, Message } from "../content/index.js";
 import type { SessileError } from "../errors/index.js";
-import type { Diagnostic } from "./diagnostics.js";
+import type { Diagnostics } from "./diagnostics.js";
 import type {
   EntryDraft,
   EntryMap,
@@ -64,8 +64,8 @@ export interface Session extends AsyncDisposable {
   readonly tree: SessionTree;
   /** Name, title, times, statistics, permissions. */
   readonly info: SessionInfo;
-  /** What was found wrong so far, oldest first. Content is checked as it is read; {@link Session.diagnose} checks all of it. */
-  readonly diagnostics: readonly Diagnostic[];
+  /** What was found wrong so far, oldest first; of very much the middle is only counted. Content is checked as it is read; {@link Session.diagnose} checks all of it. */
+  readonly diagnostics: Diagnostics;
 
   /**
    * Writes entries after the tip, all or none, and moves the tip to the last. Once it resolves they last as the store
@@ -148,7 +148,7 @@ export interface Session extends AsyncDisposable {
     readonly pollMs?: number;
   }): AsyncIterable<SessionEntry | UnknownEntry>;
   /** Reads every line in whole and gives all that is wrong. */
-  diagnose(): Promise<readonly Diagnostic[]>;
+  diagnose(): Promise<Diagnostics>;
 
   /** Calls the listener for each event of this name; the function that it returns ends that. */
   on<E extends SessionEventName>(event: E, listener: (payload: SessionEventMap[E]) => void): () => void;

@@ -57,6 +57,9 @@ describe("parseSession takes time in proportion to", () => {
     ["one id again and again", 4000, (size) => linesOf(size, () => encodeEntry(custom("a", null)))],
     ["lines that are none", 2000, (size) => linesOf(size, () => "{")],
     ["empty lines", 100_000, (size) => linesOf(size, () => "")],
+    ["lines of one letter", 50_000, (size) => linesOf(size, () => "x")],
+    ["objects that are no entries", 50_000, (size) => linesOf(size, () => "{}")],
+    ["headers without an id", 20_000, (size) => linesOf(size, () => '{"type":"session"}')],
     [
       "labels of one entry",
       4000,

@@ -170,7 +170,7 @@ const cachePoint = () => ({ cachePoint: { type: "default" as const } });
  */
 function put(content: BedrockBlock[], blocks: readonly BedrockBlock[], part: Part, tools: RenderTools): void {
   const at = content.length;
-  content.push(...blocks);
+  for (const block of blocks) content.push(block);
   if (!tools.endsCache(part)) return;
   const last = blocks.at(-1);
   const behindText = last !== undefined && "document" in last && last.document.format !== "pdf";

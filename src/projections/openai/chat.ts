@@ -75,7 +75,7 @@ class ChatWriter {
           const isFirst = turn === turns[0] && parts[0] === turn.parts[0];
           // What is not taken back can be all that there is.
           if (isFirst && said.length === 0) messages.push({ role: "user", content: openingText });
-          messages.push(...said);
+          for (const message of said) messages.push(message);
         }
       } else {
         for (const result of turn.results) messages.push(this.#result(result));

@@ -13,6 +13,7 @@ import { type EntryHead, sliceHead, timeOf } from "./head.js";
 import { type KnownOfLine, parseLine } from "./json.js";
 import { knownContent, knownMessage } from "./messages.js";
 import { migrated, versionOf } from "./migrate.js";
+import { maxShortLine, shortLine } from "./short-line.js";
 
 /** A problem of one line. */
 export interface LineNote {
@@ -98,6 +99,8 @@ export function decodeBody(
   known?: KnownOfLine,
 ): Exclude<Decoded, { kind: "entry" }> | DecodedBody {
   if (isBlank(bytes)) return { kind: "blank" };
+  const short = bytes.length > maxShortLine ? undefined : shortLine(bytes);
+  if (short !== undefined) return short;
   const parsed = parseLine(bytes, context.maxDepth, known);
   if (!parsed.ok)
     return { kind: "bad", parsed: false, notes: [{ code: parsed.code, message: parsed.message }] };

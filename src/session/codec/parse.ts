@@ -1,6 +1,6 @@
 import { describe, integerOption } from "../../internal/arguments.js";
 import { encodeUtf8 } from "../../internal/bytes.js";
-import type { Diagnostic } from "../diagnostics.js";
+import type { Diagnostics } from "../diagnostics.js";
 import type { SessionEntry, SessionHeader, SessionInfoFields, UnknownEntry } from "../entries.js";
 import { type SessionTree, treeRows } from "../tree/tree.js";
 import { defaultLimits, type ReadLimits } from "./limits.js";
@@ -18,7 +18,7 @@ export interface ParsedSession {
   readonly leafId: string | null;
   /** The latest session_info. */
   readonly info: SessionInfoFields;
-  readonly diagnostics: readonly Diagnostic[];
+  readonly diagnostics: Diagnostics;
   /** The entry with this id, unless its body was damaged. */
   entry(id: string): SessionEntry | UnknownEntry | undefined;
 }

@@ -1,5 +1,5 @@
 import type { LinePlace } from "../backend.js";
-import type { Diagnostic } from "../diagnostics.js";
+import { type Diagnostic, DiagnosticList, type Diagnostics } from "../diagnostics.js";
 import type { SessionEntry, SessionHeader, SessionInfoFields, UnknownEntry } from "../entries.js";
 import { type EntryKey, idOf, keyOf } from "../tree/entry-key.js";
 import { noRow } from "../tree/rows.js";
@@ -33,6 +33,8 @@ export interface SessionReaderOptions {
   /** Called for each entry whose body was read, with its row. */
   readonly onEntry?: (row: number, entry: SessionEntry | UnknownEntry) => void;
   readonly onDiagnostic?: (diagnostic: Diagnostic) => void;
+  /** Where problems are added. Default a list of its own. */
+  readonly diagnostics?: Pick<DiagnosticList, "add" | "all">;
 }
 
 /**
@@ -41,7 +43,6 @@ export interface SessionReaderOptions {
  */
 export class SessionReader {
   readonly tree = new SessionTree();
-  readonly diagnostics: Diagnostic[] = [];
   header: SessionHeader | undefined;
   info: SessionInfoFields = {};
   /** Lines seen, blank ones too. */
@@ -58,6 +59,7 @@ export class SessionReader {
   #own: { readonly id: string; readonly key: EntryKey } = { id: "", key: "" };
   #ownTime: { readonly timestamp: string; readonly time: number | string } = { timestamp: "", time: "" };
   readonly #options: SessionReaderOptions;
+  readonly #diagnostics: Pick<DiagnosticList, "add" | "all">;
   readonly #rows = treeRows(this.tree);
   /** Absent where every line is parsed in whole. It holds on to the bytes that it read last. */
   #heads: MessageHeads | undefined;
@@ -65,7 +67,12 @@ export class SessionReader {
 
   constructor(options: SessionReaderOptions) {
     this.#options = options;
+    this.#diagnostics = options.diagnostics ?? new DiagnosticList();
     if (!options.full) this.#heads = new MessageHeads();
+  }
+
+  get diagnostics(): Diagnostics {
+    return this.#diagnostics.all;
   }
 
   /** From here on every line is parsed in whole: what comes later is little, and its listeners want it. */
@@ -98,6 +105,7 @@ export class SessionReader {
   /** Takes the next line: the bytes from `start` up to `end`, without its line feed, which lies at `at` in the log. */
   line(bytes: Uint8Array, at: number, start = 0, end = bytes.length): void {
     const from = this.lines++ === 0 && hasByteOrderMark(bytes, start, end) ? start + 3 : start;
+    if (from === end) return;
     // The head of a torn line is no entry, so that its body has to be looked at.
     const heads = isEndedLate(bytes, end) ? undefined : this.#heads;
     if (heads !== undefined && this.#message(heads, bytes, at, from, end)) return;
@@ -344,7 +352,7 @@ export class SessionReader {
   }
 
   #note(diagnostic: Diagnostic): void {
-    this.diagnostics.push(diagnostic);
+    this.#diagnostics.add(diagnostic);
     this.#options.onDiagnostic?.(diagnostic);
   }
 }

@@ -60,7 +60,7 @@ export class Block {
     const at: number[] = [];
     const tooLong: LinePlace[] = [];
     let start = 0;
-    for (let end = bytes.indexOf(10, this.#carried); end >= 0; end = bytes.indexOf(10, start)) {
+    for (let end = nextFeed(bytes, this.#carried); end >= 0; end = nextFeed(bytes, start)) {
       if (this.#long !== undefined) {
         tooLong.push({ at: this.#long.at, length: this.#long.length + end });
         this.#long = undefined;
@@ -83,7 +83,8 @@ export class Block {
   follow(spare: Block | undefined, size: number): Block {
     const open = this.bytes.subarray(this.#open, this.#length);
     const wanted = Math.max(size, 2 * open.length);
-    const next = spare !== undefined && spare.bytes.length >= wanted ? spare : new Block(wanted, 0);
+    const fits = spare !== undefined && spare.bytes.length >= wanted && spare.bytes.length <= 4 * wanted;
+    const next = fits ? spare : new Block(wanted, 0);
     next.bytes.set(open);
     next.at = this.at + this.#open;
     next.#carried = open.length;
@@ -100,4 +101,13 @@ export class Block {
       ...(bytes.length === 0 ? {} : { tail: { bytes, at: this.at + this.#open } }),
     };
   }
+}
+
+const nearBytes = 16;
+
+/** A search costs more than a look at the few bytes of a short line. */
+function nextFeed(bytes: Uint8Array, from: number): number {
+  const near = Math.min(from + nearBytes, bytes.length);
+  for (let at = from; at < near; at++) if (bytes[at] === 10) return at;
+  return near === bytes.length ? -1 : bytes.indexOf(10, near);
 }

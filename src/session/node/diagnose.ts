@@ -13,7 +13,7 @@ import { type ScanProblem, SessionScan, withFile } from "./scan.js";
 export interface DiagnoseOptions {
   /** Says what became of a blob; asked once for each that a readable entry names, up to eight at a time. Default: not asked. */
   readonly blobs?: (ref: BlobRef) => Promise<BlobState> | BlobState;
-  /** How many findings to list; all are counted. Minimum 0, default 1000. */
+  /** How many findings to list, half of them the first and half of them the last; all are counted. Minimum 0, default 2000. */
   readonly maxFindings?: number;
   /** Bytes of one line; longer ones are not read. Minimum 1024, default 64 MiB. */
   readonly maxLineBytes?: number;
@@ -46,7 +46,7 @@ export interface SessionDiagnosis {
   readonly leafId: string | null;
   /** How many findings there are of each code that was found. */
   readonly counts: Readonly<Partial<Record<SessionFindingCode, number>>>;
-  /** The first `maxFindings`: those of lines in the order of the file, then those of the whole and of files beside it. */
+  /** All, or the first and the last of `maxFindings`: those of lines in the order of the file, then those of the whole and of files beside it. */
   readonly findings: readonly SessionFinding[];
   /** How many findings are not listed. */
   readonly omitted: number;
@@ -80,7 +80,7 @@ export async function diagnoseSessionOn(
 ): Promise<SessionDiagnosis> {
   const absolute = resolve(stringArgument("path", path));
   const maxLineBytes = integerOption("maxLineBytes", options.maxLineBytes, defaultLimits.maxLineBytes, 1024);
-  const findings = new Findings(integerOption("maxFindings", options.maxFindings, 1000, 0));
+  const findings = new Findings(integerOption("maxFindings", options.maxFindings, 2000, 0));
   const { signal } = options;
   return withFile(disk, absolute, "read", async (file, stat) => {
     // First, so that a line of a writer that ends in the meantime is not taken for torn.
@@ -138,19 +138,27 @@ export async function diagnoseSessionOn(
 
 const verdicts = { error: "damaged", warning: "usable", info: "sound" } as const;
 
+type Writable<T> = { -readonly [K in keyof T]: T[K] };
+
 /** A problem of a line as a finding. */
 export function findingOf(problem: ScanProblem, isLive = false): SessionFinding {
   const { code, line, offset, message, entryId, bytes, repeated, joined } = problem;
   // While another process writes, a last line without an end is on its way.
   const isNothing = repeated || (code === "TORN_TAIL" && isLive);
-  return {
-    code,
-    severity: isNothing ? "info" : severityOf(code),
-    message: `${message}${repeated ? "; it has the same bytes" : joined > 0 ? `; ${joined} bytes of it are whole lines` : ""}`,
-    ...(line === 0 ? {} : { line, offset }),
-    ...(bytes === undefined ? {} : { bytes }),
-    ...(entryId === undefined ? {} : { entryId }),
-  };
+  const more = repeated
+    ? "; it has the same bytes"
+    : joined > 0
+      ? `; ${joined} bytes of it are whole lines`
+      : "";
+  const severity = isNothing ? "info" : severityOf(code);
+  const finding: Writable<SessionFinding> = { code, severity, message: message + more };
+  if (line !== 0) {
+    finding.line = line;
+    finding.offset = offset;
+  }
+  if (bytes !== undefined) finding.bytes = bytes;
+  if (entryId !== undefined) finding.entryId = entryId;
+  return finding;
 }
 
 function summaryOf(

@@ -73,27 +73,45 @@ export function severityOf(code: SessionFindingCode): FindingSeverity {
   return infos.has(code) ? "info" : warnings.has(code) ? "warning" : "error";
 }
 
-/** The first findings, and how many there were of each code. */
+/** The first findings and the last ones, and how many there were of each code. */
 export class Findings {
-  readonly list: SessionFinding[] = [];
+  readonly #first: SessionFinding[] = [];
+  /** The last ones, a ring once it is full. */
+  readonly #last: SessionFinding[] = [];
+  readonly #keptFirst: number;
+  readonly #keptLast: number;
+  #total = 0;
   readonly counts: Partial<Record<SessionFindingCode, number>> = {};
   /** The worst so far. */
   worst: FindingSeverity = "info";
-  #left: number;
 
-  /** @param max how many to keep */
+  /** @param max how many to keep: half of them the first, half of them the last */
   constructor(max: number) {
-    this.#left = max;
+    this.#keptFirst = Math.ceil(max / 2);
+    this.#keptLast = Math.floor(max / 2);
+  }
+
+  /** Those that were kept, in order. */
+  get list(): readonly SessionFinding[] {
+    const oldest = Math.max(0, this.#total - this.#keptFirst) % Math.max(1, this.#keptLast);
+    const isFull = this.#last.length === this.#keptLast;
+    const last = isFull ? [...this.#last.slice(oldest), ...this.#last.slice(0, oldest)] : this.#last;
+    return [...this.#first, ...last];
   }
 
   /** How many were counted and not kept. */
-  omitted = 0;
+  get omitted(): number {
+    return this.#total - this.#first.length - this.#last.length;
+  }
 
   add(finding: Omit<SessionFinding, "severity"> & { readonly severity?: FindingSeverity }): void {
     const { code, severity = severityOf(code) } = finding;
     this.counts[code] = (this.counts[code] ?? 0) + 1;
     if (severity === "error" || (severity === "warning" && this.worst === "info")) this.worst = severity;
-    if (this.#left-- > 0) this.list.push({ ...finding, severity });
-    else this.omitted++;
+    const behind = this.#total++ - this.#keptFirst;
+    const isWhole = finding.severity !== undefined;
+    const kept = isWhole ? (finding as SessionFinding) : { ...finding, severity };
+    if (behind < 0) this.#first.push(kept);
+    else if (this.#keptLast > 0) this.#last[behind % this.#keptLast] = kept;
   }
 }

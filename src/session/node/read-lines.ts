@@ -4,6 +4,8 @@ import type { DiskFile, FileStat } from "./disk.js";
 import { markAt, markedBytes, markOf, offsetOf, parsePosition, printPosition } from "./position.js";
 
 const defaultChunkBytes = 1 << 20;
+/** The places of so many lines take more memory than the bytes of a chunk. */
+const manyLines = 1 << 16;
 
 /**
  * The lines of a file from a position on, a chunk at a time, up to the size that it has now. Starts over where the
@@ -45,7 +47,7 @@ export async function* readLines(
       yield { ...batch, ...block.rest(found.tooLong) };
       return;
     }
-    spare = block.follow(spare, chunkBytes);
+    spare = block.follow(spare, found.at.length > manyLines ? chunkBytes >> 4 : chunkBytes);
     [block, spare] = [spare, block];
     // The next chunk is read while the caller is at work on the lines of this one, which lie in the other block.
     pending = block.fill(file, stat.size);

@@ -32,7 +32,7 @@ export interface SalvageOptions {
   readonly id?: string;
   /** The project's directory in the header, where none can be read. Default `/unknown`. */
   readonly cwd?: string;
-  /** How many losses and places to list; all are counted. Minimum 0, default 1000 of each. */
+  /** How many losses and places to list; all are counted. Of the losses, half are the last ones. Minimum 0, default 2000 of each. */
   readonly maxFindings?: number;
   /** Bytes of one line; longer ones are lost. Minimum 1024, default 64 MiB. */
   readonly maxLineBytes?: number;
@@ -52,7 +52,7 @@ export interface SalvageReport {
   readonly kept: { readonly lines: number; readonly bytes: number };
   /** Lines that are not, and their bytes. Those that repeat another's bytes are not counted. */
   readonly lost: { readonly lines: number; readonly bytes: number };
-  /** The first of the lines that are not in the new file, each with why, where it lay and how long it was. */
+  /** The first and the last of the lines that are not in the new file, each with why, where it lay and how long it was. */
   readonly losses: readonly SessionFinding[];
   /** How many entries got a place though their own line or their parent's is lost, and the first of them. */
   readonly placed: number;
@@ -95,7 +95,7 @@ export async function salvageSessionOn(
   const to = resolve(stringArgument("to", options?.to));
   const orphans = oneOfOption("orphans", options.orphans, ["chain", "root"]);
   const maxLineBytes = integerOption("maxLineBytes", options.maxLineBytes, defaultLimits.maxLineBytes, 1024);
-  const maxFindings = integerOption("maxFindings", options.maxFindings, 1000, 0);
+  const maxFindings = integerOption("maxFindings", options.maxFindings, 2000, 0);
   if (options.id !== undefined) nameArgument("id", options.id);
   if (options.cwd !== undefined) stringArgument("cwd", options.cwd);
   const { signal } = options;

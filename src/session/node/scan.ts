@@ -179,7 +179,9 @@ export class SessionScan implements LineSink {
   }
 
   #look(line: Uint8Array, at: number): void {
-    if (this.#looksForJoined && this.joinedIn.size === 0) this.joined.push(...joinedLines(line, at));
+    if (!this.#looksForJoined || this.joinedIn.size > 0) return;
+    // Not spread: one line may have hundreds of thousands.
+    for (const joined of joinedLines(line, at)) this.joined.push(joined);
   }
 
   #isCopy(line: Uint8Array, at: number): boolean {
@@ -207,12 +209,20 @@ export class SessionScan implements LineSink {
 
   /** Tells of the problems of a line; the last of them is why it is lost, if it is. */
   #tell(bytes: number, lost: boolean, repeated: boolean, at = -1): void {
-    const joined = (this.joinedIn.get(at) ?? []).reduce((sum, { length }) => sum + length, 0);
     const problems = this.#problems ?? [];
     this.#problems = undefined;
-    for (const [index, problem] of problems.entries()) {
+    if (problems.length === 0) return;
+    const joined = (this.joinedIn.get(at) ?? []).reduce((sum, { length }) => sum + length, 0);
+    for (let index = 0; index < problems.length; index++) {
+      const { code, line, offset, message, entryId } = problems[index] as Diagnostic;
       const isCause = lost && index === problems.length - 1;
-      this.#listener.problem?.({ ...problem, bytes, lost: isCause, repeated: isCause && repeated, joined });
+      const how = isCause && repeated;
+      // By name: of millions of problems a spread is most of the time.
+      this.#listener.problem?.(
+        entryId === undefined
+          ? { code, line, offset, message, bytes, lost: isCause, repeated: how, joined }
+          : { code, line, offset, message, entryId, bytes, lost: isCause, repeated: how, joined },
+      );
     }
   }
 
@@ -232,8 +242,6 @@ export class SessionScan implements LineSink {
   }
 
   #onDiagnostic(diagnostic: Diagnostic): void {
-    // They would be as many as the lines of a file that is no session.
-    this.reader.diagnostics.length = 0;
     const { code, entryId } = diagnostic;
     if (this.#problems !== undefined) {
       this.#problems.push(diagnostic);

@@ -123,6 +123,16 @@ describe("salvageSession", () => {
     expect(report).toMatchObject({ placed: 0, lost: { lines: 1, bytes: bad.length } });
   });
 
+  test("reads any number of lines that were joined to one", { timeout: 60_000 }, async () => {
+    const count = 215_000;
+    const joined = Array.from(
+      { length: count },
+      (_, at) => `{"type":"custom","id":"i${at}","parentId":null,"timestamp":"","customType":"c"}`,
+    );
+    const { report } = await salvaged(`${header}\n${joined.join("")}\n`);
+    expect(report).toMatchObject({ kept: { lines: count + 1 }, lost: { lines: 0 } });
+  });
+
   test("reads lines that were joined, to another or to half of one", async () => {
     const whole = [line("a"), line("b", "a"), line("c", "b"), line("d", "c"), line("e", "d")];
     const [a = "", b = "", c = "", d = "", e = ""] = whole;
