@@ -118,14 +118,17 @@ class ChatAccumulator implements ReplyAccumulator<OpenaiChatChunk> {
 
   #delta(delta: Fields): readonly ReplyDelta[] {
     const deltas: ReplyDelta[] = [];
+    const add = (more: readonly ReplyDelta[]) => {
+      for (const each of more) deltas.push(each);
+    };
     const reasoning = reasoningMembers.find((name) => typeof delta[name] === "string" && delta[name] !== "");
     this.#reasoningMember ??= reasoning;
     for (const [name, value] of Object.entries(delta)) {
       if (value === null || value === undefined || name === "role" || name === "index") continue;
-      if (typeof value === "string" && textMembers.has(name)) deltas.push(...this.#text(name, value));
-      else if (name === "content") deltas.push(...this.#pieces(value));
-      else if (name === "tool_calls") deltas.push(...this.#callPieces(value));
-      else if (name === "audio") deltas.push(...this.#spoken(value));
+      if (typeof value === "string" && textMembers.has(name)) add(this.#text(name, value));
+      else if (name === "content") add(this.#pieces(value));
+      else if (name === "tool_calls") add(this.#callPieces(value));
+      else if (name === "audio") add(this.#spoken(value));
       else if (textMembers.has(name)) continue;
       else if (Array.isArray(value)) this.#message[name] = merged(this.#message[name], value);
       else this.#message[name] = value;
@@ -156,7 +159,9 @@ class ChatAccumulator implements ReplyAccumulator<OpenaiChatChunk> {
       const texts = pieceTexts(piece);
       if (last === undefined || last.type !== piece.type || texts === undefined) {
         this.#content.push(texts === undefined ? piece : { ...piece, pieces: [...texts] });
-      } else (last.pieces as string[]).push(...texts);
+      } else {
+        for (const text of texts) (last.pieces as string[]).push(text);
+      }
       const type = piece.type === "thinking" ? "thinking" : "text";
       return (texts ?? []).map((text) => this.#textDelta(type, `content ${String(piece.type)}`, text));
     });
