@@ -62,7 +62,8 @@ export const serializeBounds: SerializeBounds = {
 /**
  * Items as text for a summariser, with a blank line between them: who said it, and what. It can stand between the tags of
  * a request: nothing in it closes or opens one, and nobody in it can speak as somebody else. Attachments keep their
- * descriptors, and never show their bytes. Well-formed, bounded for each item, and linear in the items; the same text for the
+ * descriptors, and never show their bytes; no boundary is asked about these, so that where there is one it is `boundItems` of
+ * `sessile/attachments` that gives the items. Well-formed, bounded for each item, and linear in the items; the same text for the
  * same items.
  *
  * @throws RangeError for a bound that is no integer from 0 on.
