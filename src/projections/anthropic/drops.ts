@@ -61,7 +61,7 @@ function reasoningIn(turn: Turn): readonly (ReasoningPart | OpaquePart)[] {
 }
 
 /** Also what is kept whole, since it has fields that a session has no place for. */
-function isReasoning(part: SaidPart): part is ReasoningPart | OpaquePart {
+export function isReasoning(part: SaidPart): part is ReasoningPart | OpaquePart {
   if (part.type !== "opaque") return part.type === "reasoning";
   return isRecord(part.data) && (part.data.type === "thinking" || part.data.type === "redacted_thinking");
 }

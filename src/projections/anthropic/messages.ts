@@ -75,8 +75,14 @@ export function anthropicMessages(options: AnthropicMessagesOptions): Target<Ant
     embedsBase64: true,
     estimate: { image: seesFinely(model) ? "anthropicLarge" : "anthropic" },
     maxCacheMarkers: 4,
-    render: (request, tools) =>
-      renderAnthropic(request, { cacheTtl, currentReasoningOnly: reasoning === "current" }, tools),
+    render: (request, tools) => {
+      const currentReasoningOnly = reasoning === "current";
+      return renderAnthropic(
+        request,
+        { cacheTtl, currentReasoningOnly, trimsAssistant: takesPrefill(model) },
+        tools,
+      );
+    },
   };
 }
 

@@ -4,11 +4,12 @@ import {
   type ClaudeTextBlock,
   claudeShownBlock,
 } from "../claude-blocks.js";
+import { withoutSpaceAtEnd } from "../clean.js";
 import type { RenderTools } from "../target.js";
 import type { AssistantTurn, NeutralRequest, Part, ResultPart, ShownPart, UserTurn } from "../turns.js";
 import { nothingShownText } from "../words.js";
 import { type Drops, findDrops } from "./drops.js";
-import { saidBlock, toolsetOf, withCallsLast } from "./said.js";
+import { saidBlock, toolsetOf, withServerToolsFirst } from "./said.js";
 import type {
   AnthropicAssistantBlock,
   AnthropicRequest,
@@ -21,6 +22,8 @@ export interface RenderOptions {
   readonly cacheTtl: "5m" | "1h";
   /** Reasoning of turns that are over is left out. */
   readonly currentReasoningOnly: boolean;
+  /** The model refuses white space at the end of its own turn. */
+  readonly trimsAssistant: boolean;
 }
 
 /** Writes a request as Anthropic's Messages API takes it. */
@@ -75,17 +78,28 @@ class Writer {
 
   assistant({ parts }: AssistantTurn): AnthropicAssistantBlock[] {
     const kept = parts.filter((part) => !this.#drops.parts.has(part));
-    const blocks = withCallsLast(kept).flatMap((part) => {
+    const ordered = withServerToolsFirst(kept).flatMap((part) => {
       const block = saidBlock(part, this.#drops.serverCalls);
+      return block === undefined ? [] : [{ part, block }];
+    });
+    const blocks = ordered.map(({ part, block: whole }, index) => {
+      const block = index === ordered.length - 1 ? this.#withoutSpaceAtEnd(part, whole) : whole;
       if (part.type === "call") this.#noteToolset(part.id, toolsetOf(part));
-      if (block === undefined) return [];
-      return [
-        part.type === "text" || part.type === "call"
-          ? this.#said(block, part)
-          : this.#tools.mark(block, part),
-      ];
+      return part.type === "text" || part.type === "call"
+        ? this.#said(block, part)
+        : this.#tools.mark(block, part);
     });
     return blocks.length > 0 ? blocks : [{ type: "text", text: nothingShownText }];
+  }
+
+  /** Text without white space at its end, if it is the last part since the blocks behind it were dropped. */
+  #withoutSpaceAtEnd(part: Part, block: AnthropicAssistantBlock): AnthropicAssistantBlock {
+    if (!this.#options.trimsAssistant || block.type !== "text") return block;
+    const text = withoutSpaceAtEnd(block.text);
+    if (text === block.text) return block;
+    const reason = "the target takes no white space at the end";
+    this.#tools.lose(part, { code: "trailingSpace", by: "target", reason });
+    return { ...block, text };
   }
 
   #said(block: AnthropicAssistantBlock, part: Part): AnthropicAssistantBlock {

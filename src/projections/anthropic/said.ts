@@ -1,7 +1,7 @@
 import { copyJson } from "../../internal/copy-json.js";
 import { isRecord } from "../../internal/shape.js";
 import type { CallPart, SaidPart } from "../turns.js";
-import { isOpaqueBlock } from "./drops.js";
+import { isOpaqueBlock, isReasoning } from "./drops.js";
 import { parseLeftover } from "./leftover.js";
 import type { AnthropicAssistantBlock, AnthropicCallBlock } from "./types.js";
 
@@ -48,14 +48,26 @@ export function toolsetOf(part: CallPart): string | undefined {
 }
 
 /**
- * Parts with calls at their end, where text stands behind one: that would count as what comes between a call and its result.
+ * Parts in which no block of the provider's own tools stands behind a call of the client's: that is refused, though the model
+ * puts them so. The calls move behind these blocks. Reasoning keeps its place: if some stands between, nothing moves. Text
+ * behind a call is accepted.
  *
- * @see https://github.com/vercel/ai/issues/13013 (stored copy read 2026-11-21)
+ * @see https://github.com/vercel/ai/issues/13013 (stored copy read 2026-11-22)
  */
-export function withCallsLast(parts: readonly SaidPart[]): readonly SaidPart[] {
-  const last = parts.findLastIndex(isCall);
-  if (last === -1 || !parts.slice(last + 1).some(({ type }) => type === "text")) return parts;
-  return [...parts.filter((part) => !isCall(part)), ...parts.filter(isCall)];
+export function withServerToolsFirst(parts: readonly SaidPart[]): readonly SaidPart[] {
+  const first = parts.findIndex(isCall);
+  const last = parts.findLastIndex(isServerTool);
+  if (first === -1 || last < first) return parts;
+  const between = parts.slice(first, last + 1);
+  if (between.some(isReasoning)) return parts;
+  const calls = between.filter(isCall);
+  const others = between.filter((part) => !isCall(part));
+  return [...parts.slice(0, first), ...others, ...calls, ...parts.slice(last + 1)];
 }
 
 const isCall = ({ type }: SaidPart): boolean => type === "call";
+
+function isServerTool(part: SaidPart): boolean {
+  if (part.type !== "opaque" || !isRecord(part.data) || typeof part.data.type !== "string") return false;
+  return /^(?:server|mcp)_tool_use$|_tool_result$/.test(part.data.type);
+}

@@ -271,13 +271,27 @@ describe("anthropicMessages", () => {
       expect(codes(losses)).toEqual(["opaque"]);
     });
 
-    test("words behind a call go before it", async () => {
+    test("words behind a call stay there, as five models were seen to take them", async () => {
       const said = own(text, read, { type: "text", text: "Now." });
       const { value, losses } = await projected([ask, said, toolResult(read, "done")]);
       expect(losses).toEqual([]);
       expect(value.messages[1]?.content.map((block) => ("text" in block ? block.text : block.type))).toEqual([
         "Well.",
+        "tool_use",
         "Now.",
+      ]);
+    });
+
+    test("a search behind a call goes before it", async () => {
+      const search = { type: "server_tool_use", id: "srvtoolu_1", name: "web_search", input: { query: "a" } };
+      const found = { type: "web_search_tool_result", tool_use_id: "srvtoolu_1", content: [] };
+      const said = own(text, read, { type: "opaque", data: search }, { type: "opaque", data: found });
+      const { value, losses } = await projected([ask, said, toolResult(read, "done")]);
+      expect(losses).toEqual([]);
+      expect(value.messages[1]?.content.map(({ type }) => type)).toEqual([
+        "text",
+        "server_tool_use",
+        "web_search_tool_result",
         "tool_use",
       ]);
     });
@@ -353,6 +367,16 @@ describe("anthropicMessages", () => {
     expect(codes(older.losses)).toEqual(["trailingSpace"]);
     const later = await projected([ask, said, ask], { model: "claude-opus-4-6" });
     expect(later.value.messages[1]?.content).toEqual([{ type: "text", text: "The answer is \n" }]);
+  });
+
+  test("white space goes too if what stood behind it was left out", async () => {
+    const unknown = { type: "opaque" as const, data: { type: "text" } };
+    const { value, losses } = await projected([
+      ask,
+      own({ type: "text", text: "The answer is \n" }, unknown),
+    ]);
+    expect(value.messages[1]?.content).toEqual([{ type: "text", text: "The answer is" }]);
+    expect(codes(losses).toSorted()).toEqual(["opaque", "trailingSpace"]);
   });
 
   test("white space is what either side takes for it", async () => {

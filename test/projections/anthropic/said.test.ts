@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { saidBlock, withCallsLast } from "../../../src/projections/anthropic/said.js";
+import { saidBlock, withServerToolsFirst } from "../../../src/projections/anthropic/said.js";
 import type { CallPart, SaidPart } from "../../../src/projections/turns.js";
 
 const origin = { entryId: "e", item: 0 };
@@ -14,39 +14,68 @@ const call = (id: string): CallPart => ({
   first: false,
   origin,
 });
+const opaque = (data: object): SaidPart => ({ type: "opaque", data, origin });
 const kinds: Readonly<Record<string, (id: string) => SaidPart>> = {
   call,
   text: (text) => ({ type: "text", text, origin }),
   reasoning: (text) => ({ type: "reasoning", text, signature: "s", redacted: false, origin }),
-  opaque: (data) => ({ type: "opaque", data, origin }),
+  search: (id) => opaque({ type: "server_tool_use", id, name: "web_search", input: {} }),
+  found: (id) => opaque({ type: "web_search_tool_result", tool_use_id: id, content: [] }),
+  other: (id) => opaque({ type: "compaction", content: id }),
+};
+const isServerTool = (part: SaidPart) => kindOf(part) === "search" || kindOf(part) === "found";
+const kindOf = (part: SaidPart): string => {
+  const data = part.type === "opaque" ? (part.data as { type: string }).type : undefined;
+  if (data === undefined) return part.type;
+  return data === "server_tool_use" ? "search" : data === "web_search_tool_result" ? "found" : "other";
 };
 const parts = fc
   .array(fc.constantFrom(...Object.values(kinds)), { maxLength: 8 })
   .map((makers) => makers.map((make, at) => make(String(at))));
+const given = (...names: readonly string[]) =>
+  names.map((name, at) => kinds[name]?.(String(at))).filter((part) => part !== undefined);
+const names = (list: readonly SaidPart[]) => list.map(kindOf);
 
-describe("withCallsLast", () => {
-  test("loses nothing, keeps the order of each kind, and has no text behind a call", () => {
+describe("withServerToolsFirst", () => {
+  test("loses nothing, keeps the order of all that is no call, and never moves reasoning past a call", () => {
     fc.assert(
       fc.property(parts, (said) => {
-        const ordered = withCallsLast(said);
+        const ordered = withServerToolsFirst(said);
         expect(new Set(ordered)).toEqual(new Set(said));
         expect(ordered).toHaveLength(said.length);
-        for (const kind of Object.keys(kinds)) {
-          const ofKind = ({ type }: SaidPart) => type === kind;
-          expect(ordered.filter(ofKind)).toEqual(said.filter(ofKind));
-        }
-        const last = ordered.findLastIndex(({ type }) => type === "call");
-        expect(last === -1 ? [] : ordered.slice(last).filter(({ type }) => type === "text")).toEqual([]);
+        const isCall = ({ type }: SaidPart) => type === "call";
+        expect(ordered.filter(isCall)).toEqual(said.filter(isCall));
+        expect(ordered.filter((part) => !isCall(part))).toEqual(said.filter((part) => !isCall(part)));
+        const sequence = (list: readonly SaidPart[]) =>
+          list.filter(({ type }) => type === "call" || type === "reasoning");
+        expect(sequence(ordered)).toEqual(sequence(said));
+        const first = ordered.findIndex(isCall);
+        const behind = first === -1 ? [] : ordered.slice(first);
+        const between = behind.slice(0, behind.findLastIndex(isServerTool) + 1);
+        if (between.length > 0) expect(between.some(({ type }) => type === "reasoning")).toBe(true);
       }),
     );
   });
 
-  test("lets be what the model says by itself", () => {
-    const said = ["reasoning", "text", "call", "reasoning", "call", "opaque"].map((kind) =>
-      kinds[kind]?.(kind),
-    );
-    const given = said.filter((part) => part !== undefined);
-    expect(withCallsLast(given)).toBe(given);
+  test("puts the calls behind a search that the model made after them", () => {
+    expect(names(withServerToolsFirst(given("text", "call", "search", "found", "text")))).toEqual([
+      "text",
+      "search",
+      "found",
+      "call",
+      "text",
+    ]);
+  });
+
+  test.each([
+    [["reasoning", "call", "reasoning", "call", "text"]],
+    [["call", "text"]],
+    [["reasoning", "call", "reasoning", "search", "found"]],
+    [["search", "found", "call", "other"]],
+    [["text", "search", "found"]],
+  ])("changes nothing of %j", (list) => {
+    const said = given(...list);
+    expect(withServerToolsFirst(said)).toBe(said);
   });
 });
 

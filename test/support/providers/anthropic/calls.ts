@@ -86,20 +86,20 @@ export const callRules: readonly ProviderRule<AnthropicRequest>[] = [
       }),
   },
   {
-    id: "calls-end-their-turn",
-    source: sources.callsLast,
+    id: "server-tools-come-before-calls",
+    source: sources.serverToolsFirst,
     check: ({ turns }) =>
       turns.flatMap(({ path, blocks }) => {
-        const last = blocks.findLastIndex(isCall);
-        const behind = last === -1 ? undefined : blocks.slice(last + 1).find(({ type }) => type === "text");
-        return behind === undefined
-          ? []
-          : [
+        const first = blocks.findIndex(isCall);
+        const behind = first === -1 ? [] : blocks.slice(first + 1);
+        return behind.some(({ type }) => /^(?:server|mcp)_tool_use$|[a-z]_tool_result$/.test(type))
+          ? [
               {
                 path,
                 problem: `\`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${blocks.filter(isCall).map(callId).join(", ")}`,
               },
-            ];
+            ]
+          : [];
       }),
   },
   {

@@ -81,10 +81,14 @@ export const rejectedTurns: readonly Row[] = [
     turns(hi, said(call("a", { input: "{}" })), user(result("a"))),
   ],
   [
-    "calls-end-their-turn",
-    "words after a call",
+    "server-tools-come-before-calls",
+    "a search after a call",
     "messages.1",
-    turns(hi, said(call("a"), text("so")), user(result("a"))),
+    turns(
+      hi,
+      said(call("a"), search("srv_a"), { type: "web_search_tool_result", tool_use_id: "srv_a", content: [] }),
+      user(result("a")),
+    ),
   ],
   [
     "failed-results-are-text",

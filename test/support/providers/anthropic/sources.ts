@@ -21,7 +21,7 @@ export const sources = {
   cacheOrder: issue("cnighswonger/claude-code-cache-fix/issues/44"),
   cacheOnThinking: issue("Wei-Shaw/sub2api/issues/225"),
   emptyImage: issue("anthropics/claude-code/issues/12750"),
-  callsLast: issue("vercel/ai/issues/13013"),
+  serverToolsFirst: issue("vercel/ai/issues/13013"),
   emptyMessage: issue("tidyverse/ellmer/issues/709"),
   endsInThinking: issue("tailcallhq/forgecode/issues/2107"),
   errorResult: issue("can1357/oh-my-pi/issues/12809"),
