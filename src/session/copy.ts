@@ -13,11 +13,12 @@ import { ordinalOfId } from "./codec/reader.js";
 import { splicedJson } from "./codec/splice.js";
 import type { SessionCore, SessionSettings } from "./core.js";
 import { formatVersion, type SessionEntry, type SessionHeader } from "./entries.js";
+import { FreshResources } from "./fresh-resources.js";
 import type { LiveSession } from "./live-session.js";
 import { storedLines } from "./stored-lines.js";
 import { idOf } from "./tree/entry-key.js";
 import { type EntryNode, treeRows } from "./tree/tree.js";
-import type { RewriteEntry } from "./types.js";
+import type { ForkOptions, RewriteEntry } from "./types.js";
 
 /** A header's line with its line feed, and with room where its log is to be copied. */
 export function headerLine(header: SessionHeader, core?: Pick<SessionCore, "log" | "settings">): Uint8Array {
@@ -85,6 +86,20 @@ export async function* linesUpTo(
     }
     if (at === last) return;
   }
+}
+
+/** A rewrite that gives the resources of a copy fresh ids, behind the caller's own. */
+export async function freshResources(
+  session: LiveSession,
+  { upTo, rewrite = (entry) => entry }: ForkOptions,
+): Promise<RewriteEntry> {
+  const fresh = new FreshResources();
+  const lines = linesUpTo(session, upTo, (entry) => {
+    fresh.note(entry);
+    return entry;
+  });
+  for await (const _ of lines);
+  return async (entry) => fresh.rewrite(await rewrite(entry));
 }
 
 const looksNeeded = ["BEFORE_HEADER", "EXTRA_HEADER", "LINE_TOO_LONG"] as const;

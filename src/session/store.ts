@@ -5,7 +5,15 @@ import { nameArgument } from "../internal/names.js";
 import type { LogPosition, SessionBackend, SessionLog } from "./backend.js";
 import { defaultLimits } from "./codec/limits.js";
 import { versionOf } from "./codec/migrate.js";
-import { copyBytes, headerLine, linesOfLabels, linesUpTo, migrate, pathLines } from "./copy.js";
+import {
+  copyBytes,
+  freshResources,
+  headerLine,
+  linesOfLabels,
+  linesUpTo,
+  migrate,
+  pathLines,
+} from "./copy.js";
 import { SessionCore, type SessionSettings } from "./core.js";
 import { counted } from "./counted.js";
 import { extensionVersion, formatVersion, type SessionHeader, type SessionInfoFields } from "./entries.js";
@@ -195,7 +203,9 @@ class BackedStore implements SessionStore {
   }
 
   async fork(session: SessionRef, options: ForkOptions = {}): Promise<Session> {
-    const { upTo, rewrite, partition, toPartition = partition } = options;
+    const { upTo, partition, toPartition = partition, resources = "same" } = options;
+    if (resources !== "same" && resources !== "fresh")
+      throw new TypeError(`resources: expected "same" or "fresh", got ${String(resources)}`);
     partitionOf(toPartition, "toPartition");
     const source = await this.open(session, { mode: "read", partition: partitionOf(partition) });
     try {
@@ -204,6 +214,7 @@ class BackedStore implements SessionStore {
           details: { entryId: upTo },
         });
       }
+      const rewrite = resources === "fresh" ? await freshResources(source, options) : options.rewrite;
       const lines = linesUpTo(source, upTo, rewrite);
       const info = await this.#forkInfo(source);
       const to = { ...options, partition: toPartition };

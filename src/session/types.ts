@@ -244,6 +244,11 @@ export interface ForkOptions {
    * line is copied byte for byte; in another, each part that is the very same is.
    */
   readonly rewrite?: RewriteEntry;
+  /**
+   * `fresh`: the resources of the copy have ids of their own, wherever the old ones stood: blocks, views, observations,
+   * texts. What a provider signed keeps the old ones. Blobs and digests are the same. `same`, the default: all ids stay.
+   */
+  readonly resources?: "same" | "fresh";
 }
 
 /** Gives what stands in an entry's place in a copy; see {@link ForkOptions.rewrite}. */
