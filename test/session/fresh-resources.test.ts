@@ -72,8 +72,9 @@ test("a fork with fresh resources has new ids everywhere, and the same contents"
   // What the provider signed is as it was; the name of the fork comes last.
   expect(text).toContain(wanted.slice(1, -1).replace(`It is ${fresh}`, `It is ${old}`));
   expect(text).toContain(foreign);
-  const [user] = context.items.filter(({ message }) => message.role === "user");
-  expect((user?.message as UserMessage).content).toContainEqual(
+  const shown = context.items.map(({ message }) => message).filter(({ role }) => role === "user");
+  const [user] = shown as readonly UserMessage[];
+  expect(user?.content).toContainEqual(
     expect.objectContaining({
       resource: { ...image, resourceId: fresh },
       text: expect.stringContaining(fresh),
