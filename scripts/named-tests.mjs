@@ -9,7 +9,7 @@ import { root } from "./entries.mjs";
  */
 
 /** The documents that name tests as evidence. */
-export const documents = ["docs/requirements.md", "docs/durability.md", "SECURITY.md"];
+const documents = ["docs/requirements.md", "docs/durability.md", "SECURITY.md"];
 
 /**
  * A test that a document names: `` `path.test.ts` › title ``, or `` `path.test.ts` › describe › title `` if two tests of
