@@ -9,6 +9,8 @@ export interface Transfer {
   /** Why: it was attached in this turn, a view asks for it, or it is part of the history that is sent again. */
   readonly intent: "attach" | "view" | "replay";
   readonly place: ReplayPlace;
+  /** What was seen in it, which its descriptor tells; absent where nothing was recorded for this place. */
+  readonly observation?: string;
 }
 
 /** `allow` what is wanted, `describe` it and keep the bytes, or `refuse`: not even the descriptor leaves. */

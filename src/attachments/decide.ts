@@ -28,6 +28,8 @@ export interface DecidedAttachment {
   /** `full` says that the bytes may go: whether they are there is for whoever reads them to see. */
   readonly decision: ReplayDecision;
   readonly reason: AttachmentReason;
+  /** What was seen in it when it stood here; part of its descriptor. */
+  readonly observation?: string;
 }
 
 /** What is to become of a context's resources. */
@@ -43,7 +45,7 @@ export interface AttachmentDecisions {
  * decides, the boundary can lessen; links and bytes of unknown type are only ever described. Nothing is read.
  */
 export async function decideAttachments(
-  context: Pick<Context, "items" | "views">,
+  context: Pick<Context, "items" | "views" | "observations">,
   options: DecideAttachmentsOptions,
 ): Promise<AttachmentDecisions> {
   const target = stringArgument("target", options?.target);
@@ -53,7 +55,8 @@ export async function decideAttachments(
   for (const at of places) {
     const { resource, block, place } = at;
     const { entryId, item } = place;
-    attachments.push({ resource, entryId, item, block, ...(await decide(at, target, options)) });
+    const decided = await decide(at, target, options);
+    attachments.push({ resource, entryId, item, block, ...decided, ...observationOf(at) });
     options.signal?.throwIfAborted();
   }
   return { attachments, unplacedViews: unplacedViews(context, places) };
@@ -61,16 +64,22 @@ export async function decideAttachments(
 
 type Decided = Pick<DecidedAttachment, "decision" | "reason">;
 
+function observationOf({ observation }: Place): { readonly observation?: string } {
+  return observation === undefined ? {} : { observation };
+}
+
 async function decide(
-  { resource, place }: Place,
+  at: Place,
   target: string,
   { replay = replayCurrentTurn, boundary }: DecideAttachmentsOptions,
 ): Promise<Decided> {
+  const { resource, place } = at;
   const policy = isSendable(resource) ? byPolicy(replay(resource, place), place) : neverSent(resource);
   const { decision: wanted } = policy;
   if (boundary === undefined || wanted === "omit") return policy;
   const intent = place.viewed ? "view" : place.currentTurn ? "attach" : "replay";
-  const decision = bounded(wanted, await boundary(resource, { target, wanted, intent, place }));
+  const transfer = { target, wanted, intent, place, ...observationOf(at) } as const;
+  const decision = bounded(wanted, await boundary(resource, transfer));
   return decision === wanted ? policy : { decision, reason: "boundary" };
 }
 

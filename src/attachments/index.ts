@@ -56,7 +56,7 @@ export type {
   ResourceLinkSource,
   StoredSource,
 } from "./source.js";
-export { type AttachmentReason, attachmentText } from "./texts.js";
+export { type AttachmentReason, attachmentText, observationText } from "./texts.js";
 export { currentTurnStart } from "./turn.js";
 export {
   observationsIn,

@@ -17,7 +17,7 @@ export interface InlineImage {
 
 /** A context in which inline images are resources like any other, for policies to decide on. */
 export interface InlineContext {
-  readonly context: Pick<Context, "items" | "views">;
+  readonly context: Pick<Context, "items" | "views" | "observations">;
   /** By the resource that stands for it. */
   readonly images: ReadonlyMap<string, InlineImage>;
 }
@@ -27,7 +27,10 @@ export interface InlineContext {
  *
  * @param named whether somebody will look at the digest, which takes as long as all the rest
  */
-export function inlineAsResources(context: Pick<Context, "items" | "views">, named: boolean): InlineContext {
+export function inlineAsResources(
+  context: Pick<Context, "items" | "views" | "observations">,
+  named: boolean,
+): InlineContext {
   const images = new Map<string, InlineImage>();
   let isTaken: ((id: string) => boolean) | undefined;
   const items = context.items.map((entry, item) => {

@@ -8,6 +8,8 @@ export interface Place {
   readonly resource: Resource;
   readonly block: number;
   readonly place: ReplayPlace;
+  /** What was seen in the resource when it stood here. */
+  readonly observation: string | undefined;
 }
 
 /** Whether bytes could ever be sent for a resource: they are there, and it is known what they are. */
@@ -16,7 +18,7 @@ export function isSendable(resource: Resource): resource is StoredResource {
 }
 
 /** Every place of a resource in a context, in order. Linear in its blocks. */
-export function placesIn(context: Pick<Context, "items" | "views">): readonly Place[] {
+export function placesIn(context: Pick<Context, "items" | "views" | "observations">): readonly Place[] {
   const start = currentTurnStart(context);
   const found = context.items.flatMap(({ entryId, message }, item) =>
     resourceBlocks(message).map(({ resource, block }) => ({
@@ -27,6 +29,7 @@ export function placesIn(context: Pick<Context, "items" | "views">): readonly Pl
       shows: message.role !== "assistant" && message.role !== "system",
     })),
   );
+  const observed = observedAt(found, context.observations ?? []);
   const shown = new Set(found.flatMap(({ resource, shows }) => (shows ? [resource.resourceId] : [])));
   const wanted = new Set(
     context.views.flatMap(({ resourceId, item }) => (item >= start ? [resourceId] : [])),
@@ -37,7 +40,8 @@ export function placesIn(context: Pick<Context, "items" | "views">): readonly Pl
   let bytes = 0;
   return found
     .toReversed()
-    .map(({ resource, block, entryId, item, shows }) => {
+    .map((at) => {
+      const { resource, block, entryId, item, shows } = at;
       const { resourceId } = resource;
       const currentTurn = item >= start;
       const isLast = !seen.has(resourceId);
@@ -56,7 +60,39 @@ export function placesIn(context: Pick<Context, "items" | "views">): readonly Pl
           bytes += own;
         }
       }
-      return { resource, block, place: { entryId, item, currentTurn, viewed, newer } };
+      const place = { entryId, item, currentTurn, viewed, newer };
+      return { resource, block, place, observation: observed.get(at) };
     })
     .reverse();
+}
+
+/**
+ * The place of each observation: the latest of its resource before it was recorded, and else the first one. So it changes the
+ * words of no place that a request has described since, where the resource was shown again to be looked at. The latest wins.
+ */
+function observedAt<P extends { readonly resource: Resource; readonly item: number }>(
+  found: readonly P[],
+  observations: NonNullable<Context["observations"]>,
+): ReadonlyMap<P, string> {
+  const observed = new Map<P, string>();
+  if (observations.length === 0) return observed;
+  const byId = new Map<string, P[]>();
+  for (const place of found) {
+    const { resourceId } = place.resource;
+    const places = byId.get(resourceId);
+    if (places === undefined) byId.set(resourceId, [place]);
+    else places.push(place);
+  }
+  for (const { resourceId, item, text } of observations) {
+    const places = byId.get(resourceId);
+    if (places === undefined) continue;
+    let [low, high] = [0, places.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((places[middle] as P).item < item) low = middle + 1;
+      else high = middle;
+    }
+    observed.set(places[Math.max(0, low - 1)] as P, text);
+  }
+  return observed;
 }

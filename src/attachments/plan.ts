@@ -41,7 +41,7 @@ export interface AttachmentPlan {
  * ```
  */
 export async function planAttachments(
-  context: Pick<Context, "items" | "views">,
+  context: Pick<Context, "items" | "views" | "observations">,
   options: PlanAttachmentsOptions,
 ): Promise<AttachmentPlan> {
   const { attachments: decided, unplacedViews } = await decideAttachments(context, options);
@@ -64,7 +64,8 @@ export async function planAttachments(
         }
       }
     }
-    const planned = { ...attachment, decision, reason, text: attachmentText(resource, decision, reason) };
+    const text = attachmentText(resource, decision, reason, attachment.observation);
+    const planned = { ...attachment, decision, reason, text };
     attachments.push(bytes === undefined ? planned : { ...planned, bytes });
   }
   return { attachments, unplacedViews };

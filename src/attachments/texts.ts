@@ -18,18 +18,50 @@ export type AttachmentReason =
   | "missing"
   | "corrupt";
 
-/** What a model reads at the place of a resource: never that it was shown something that it was not. Empty where it is omitted. */
+/**
+ * What a model reads at the place of a resource: never that it was shown something that it was not. Empty where it is omitted.
+ *
+ * @param observation what was seen in the resource when it stood here; told where the resource is described
+ */
 export function attachmentText(
   resource: Resource,
   decision: ReplayDecision,
   reason: AttachmentReason,
+  observation?: string,
 ): string {
   if (decision === "omit") return "";
   if (decision === "full") return describeResource(resource);
-  const facts = [dimensions(resource), explanation(resource, reason)].filter((part) => part !== "");
+  const seen = reason === "sentAlready" ? "" : observationText(observation);
+  const facts = [dimensions(resource), explanation(resource, reason), seen].filter((part) => part !== "");
   return facts.length === 0
     ? describeResource(resource)
     : `${describeResource(resource)} (${facts.join("; ")})`;
+}
+
+const maxObservationLength = 500;
+
+/**
+ * An observation as descriptors and the notes of summaries tell it: one line of at most 500 characters, no brackets, quotes or
+ * control characters in it. Empty for one that says nothing.
+ *
+ * @example
+ * ```ts
+ * observationText("a [red] dialog\nwith two buttons"); // 'noted when it was seen: "a _red_ dialog with two buttons"'
+ * ```
+ */
+export function observationText(observation: string | undefined, maxLength = maxObservationLength): string {
+  // Twice as much is looked at, since what goes may be at the start.
+  const line = (observation ?? "")
+    .slice(0, 2 * maxLength)
+    .toWellFormed()
+    .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, " ")
+    .replace(/[[\]<>]/g, "_")
+    .replaceAll('"', "'")
+    .trim();
+  if (line === "") return "";
+  const isCut = line.length > maxLength || (observation?.length ?? 0) > 2 * maxLength;
+  const shown = isCut ? `${line.slice(0, maxLength - 1).replace(/[\ud800-\udbff]$/, "")}…` : line;
+  return `noted when it was seen: "${shown}"`;
 }
 
 function dimensions(resource: Resource): string {

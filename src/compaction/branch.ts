@@ -79,7 +79,10 @@ export async function summarizeBranch(
     return { status: "moved" };
   }
   const tally: Tally = { calls: 0, leftOut: 0, usage: undefined, model: undefined };
-  const material = { parts: [{ items: covered, prompt }], resources: everCovered(items) };
+  const material = {
+    parts: [{ items: covered, prompt }],
+    resources: everCovered(items, context.observations),
+  };
   const { parts, resources } = await boundMaterial(context, material, options, signal);
   const said = await summarizePart(
     parts[0] as SummaryPart,

@@ -1,4 +1,5 @@
-import { type ContextItem, isResource, type StoredResource } from "../content/index.js";
+import { observationText } from "../attachments/index.js";
+import { type Context, type ContextItem, isResource, type StoredResource } from "../content/index.js";
 import { integerOption } from "../internal/arguments.js";
 import { coveredTag } from "../internal/covered-notes.js";
 import { isRecord } from "../internal/shape.js";
@@ -14,6 +15,8 @@ export interface CoveredResource {
   readonly mediaType?: string;
   /** The whole descriptor, for whoever is asked later whether it may be told. */
   readonly resource?: StoredResource;
+  /** What was seen in it last; untrusted text, at most 500 characters. */
+  readonly observation?: string;
 }
 
 /** How many resources {@link resourceNotes} lists. */
@@ -36,24 +39,33 @@ export function coveredResources(items: readonly ContextItem[]): readonly Covere
 }
 
 /** The images and files of the items, and before them those that summaries among them cover. */
-export function everCovered(items: readonly ContextItem[]): readonly CoveredResource[] {
+export function everCovered(
+  items: readonly ContextItem[],
+  observations: Context["observations"] = [],
+): readonly CoveredResource[] {
   const earlier = items.flatMap(({ message }) =>
     message.role === "compactionSummary" || message.role === "branchSummary"
       ? readCoveredResources(message.details)
       : [],
   );
-  return mergeCoveredResources(earlier, coveredResources(items));
+  const latest = new Map(observations.map(({ resourceId, text }) => [resourceId, text]));
+  return mergeCoveredResources(earlier, coveredResources(items)).map((resource) => {
+    const observation = latest.get(resource.resourceId) ?? resource.observation;
+    return { ...resource, ...observed(observation) };
+  });
 }
 
-/** Several lists as one, the oldest first: each resource once, where it comes last. */
+/** Several lists as one, the oldest first: each resource once, where it comes last, with the last observation of it. */
 export function mergeCoveredResources(
   ...lists: readonly (readonly CoveredResource[])[]
 ): readonly CoveredResource[] {
   const merged = new Map<string, CoveredResource>();
   for (const list of lists) {
     for (const resource of list) {
-      merged.delete(resource.resourceId);
-      merged.set(resource.resourceId, resource);
+      const { resourceId } = resource;
+      const observation = resource.observation ?? merged.get(resourceId)?.observation;
+      merged.delete(resourceId);
+      merged.set(resourceId, observation === undefined ? resource : { ...resource, observation });
     }
   }
   return [...merged.values()];
@@ -65,7 +77,7 @@ export function readCoveredResources(details: unknown): readonly CoveredResource
   if (!Array.isArray(list)) return [];
   return list.flatMap((item: unknown) => {
     if (!isRecord(item)) return [];
-    const { resourceId, kind, name, mediaType, resource } = item;
+    const { resourceId, kind, name, mediaType, resource, observation } = item;
     if (typeof resourceId !== "string" || !/^res_[0-9a-f]{16}$/.test(resourceId)) return [];
     if (kind !== "image" && kind !== "file") return [];
     const texts = {
@@ -73,7 +85,8 @@ export function readCoveredResources(details: unknown): readonly CoveredResource
       ...(typeof mediaType === "string" ? { mediaType } : {}),
     };
     const isWhole = isResource(resource) && resource.resourceId === resourceId && resource.kind === kind;
-    return [{ ...covered({ resourceId, kind, ...texts }), ...(isWhole ? { resource } : {}) }];
+    const told = { ...(isWhole ? { resource } : {}), ...observed(observation) };
+    return [{ ...covered({ resourceId, kind, ...texts }), ...told }];
   });
 }
 
@@ -103,13 +116,11 @@ export function resourceNotes(
     "The messages that this summary stands for came with images or files. What it says of them is a description,",
     "and a description of an image is not the image. Ask to view one again, by its id, before relying on details:",
     ...(rest === 0 ? [] : [`- ${rest} older ones, not listed here`]),
-    ...shown.map(({ resourceId, kind, name, mediaType }) =>
-      [
-        `- ${resourceId}`,
-        name === undefined ? kind : `${kind} ${name}`,
-        ...(mediaType ? [mediaType] : []),
-      ].join(", "),
-    ),
+    ...shown.map(({ resourceId, kind, name, mediaType, observation }) => {
+      const what = name === undefined ? kind : `${kind} ${name}`;
+      const seen = observationText(observation, maxNotedObservation);
+      return [`- ${resourceId}`, what, mediaType ?? "", seen].filter((part) => part !== "").join(", ");
+    }),
     `</${coveredTag}>`,
   ].join("\n");
 }
@@ -122,6 +133,15 @@ export function withoutResourceNotes(summary: string): string {
   if (end < 0) return summary;
   const after = summary.slice(end + closing.length);
   return summary.slice(0, start).trimEnd() + (after.trim() === "" ? "" : `\n\n${after.trim()}`);
+}
+
+/** Of each observation a line of the notes has less than a descriptor has: there may be a hundred lines. */
+const maxNotedObservation = 200;
+const maxObservationLength = 500;
+
+function observed(observation: unknown): { readonly observation?: string } {
+  if (typeof observation !== "string" || observation.trim() === "") return {};
+  return { observation: observation.slice(0, maxObservationLength).toWellFormed() };
 }
 
 function covered(

@@ -54,7 +54,7 @@ export function settlePlan(
     ...(initialContext === undefined ? {} : { initialContext }),
     ...(systemMessage === undefined ? {} : { systemMessage }),
     files: filesOf(items, kept, options),
-    resources: everCovered(items.slice(0, kept.from)),
+    resources: everCovered(items.slice(0, kept.from), context.observations),
     tokensKept: Math.ceil(tokens + added),
   };
 }

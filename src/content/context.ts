@@ -22,11 +22,21 @@ export interface ContextView {
   readonly item: number;
 }
 
+/** What was seen in a resource, and where in a context that was recorded. */
+export interface ContextObservation extends ContextView {
+  readonly text: string;
+}
+
 /** What a model is to see next, in order; a plain value that every other module takes. */
 export interface Context {
   readonly items: readonly ContextItem[];
   /** Resource views on the path since the context begins, oldest first. */
   readonly views: readonly ContextView[];
+  /**
+   * What was seen in resources, on the whole path and oldest first: what a compaction covers too, at its place 0. Absent where
+   * nothing was.
+   */
+  readonly observations?: readonly ContextObservation[];
   /** Ids of entries that are pinned at the leaf, in path order; the next compaction keeps them. */
   readonly pins: readonly string[];
   /** The model in force at the leaf. */

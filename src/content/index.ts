@@ -11,7 +11,13 @@ export {
   toolResult,
   userMessage,
 } from "./build.js";
-export { type Context, type ContextItem, type ContextView, contextOf } from "./context.js";
+export {
+  type Context,
+  type ContextItem,
+  type ContextObservation,
+  type ContextView,
+  contextOf,
+} from "./context.js";
 export type {
   AssistantMessage,
   BashExecutionMessage,

@@ -17,7 +17,7 @@ export interface AttachmentWorks {
   readonly unplacedViews: readonly string[];
 }
 
-type Placed = Pick<Context, "items" | "views">;
+type Placed = Pick<Context, "items" | "views" | "observations">;
 
 /**
  * Decides on every attachment of a context, reads those that are to be sent and that the target takes, and gives each place
@@ -82,9 +82,9 @@ function isAttachment({ type, resource }: Block): boolean {
 /** The words of a place by its decision, and the loss where a policy is why there are no more than words. */
 function describeWork(work: AttachmentWork, losses: LossList): void {
   const { draft, decided, inline } = work;
-  const { resource, decision, reason } = decided;
+  const { resource, decision, reason, observation } = decided;
   const known = knownId(work);
-  if (inline === undefined) draft.text = attachmentText(resource, decision, reason);
+  if (inline === undefined) draft.text = attachmentText(resource, decision, reason, observation);
   else if (decision === "describe") draft.text = notShown(descriptor(work), "it was withheld");
   if (resource.kind === "link" && decision !== "omit") draft.link = resource;
   if (decision === "omit") {

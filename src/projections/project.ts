@@ -39,7 +39,7 @@ import { reportOf } from "./work.js";
  * ```
  */
 export async function project<V>(
-  context: Pick<Context, "items" | "views">,
+  context: Pick<Context, "items" | "views" | "observations">,
   target: Target<V>,
   options: ProjectOptions = {},
 ): Promise<Projection<V>> {

@@ -1,3 +1,4 @@
+import { observationText } from "../attachments/index.js";
 import type { Loss, LossList } from "./loss.js";
 import { notShown } from "./words.js";
 import { type AttachmentWork, descriptor, knownId, type SendReason } from "./work.js";
@@ -26,7 +27,8 @@ export function refuse(
   because?: string,
 ): void {
   const { draft } = work;
-  draft.text = notShown(descriptor(work), why);
+  const seen = observationText(work.decided.observation);
+  draft.text = notShown(descriptor(work), seen === "" ? why : `${why}; ${seen}`);
   if (work.asText === true || work.resized === true) losses.takeBack(draft.origin, ["asText", "resized"]);
   delete draft.media;
   delete work.asText;

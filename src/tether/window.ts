@@ -85,7 +85,7 @@ function charactersAt(items: readonly ContextItem[], at: number): number {
 
 /** The items from a place on, behind the newest user message, and of the rest what still concerns them. */
 function cutContext(context: Context, from: number, user: number): Context {
-  const { items, views, pins } = context;
+  const { items, views, observations, pins } = context;
   const kept = items.slice(from);
   const isApart = user >= 0 && user < from;
   if (isApart) kept.unshift(items[user] as ContextItem);
@@ -98,6 +98,12 @@ function cutContext(context: Context, from: number, user: number): Context {
     views: views.flatMap((view) => {
       if (view.item < first) return [];
       return [{ ...view, item: Math.max(view.item - from, 0) + (isApart ? 1 : 0) }];
+    }),
+    ...(observations && {
+      observations: observations.map((one) => {
+        const item = Math.max(one.item - from, 0) + (isApart && one.item > user ? 1 : 0);
+        return { ...one, item };
+      }),
     }),
     pins: pins.filter((pin) => !gone.has(pin)),
     usageSince: kept.length,

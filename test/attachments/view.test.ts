@@ -1,6 +1,8 @@
 import fc from "fast-check";
 import {
   observationsIn,
+  observationText,
+  type PlanAttachmentsOptions,
   planAttachments,
   type ResourceObservationDraft,
   type ResourceViewDraft,
@@ -9,7 +11,7 @@ import {
   resourceView,
   viewResource,
 } from "sessile/attachments";
-import { assistantMessage, toolResult, userMessage } from "sessile/content";
+import { assistantMessage, describeResource, toolResult, userMessage } from "sessile/content";
 import { type EntryDraft, memorySessionStore, type Session } from "sessile/session";
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { everyBlob, image } from "./samples.js";
@@ -175,5 +177,115 @@ describe("observationsIn", () => {
   test("reads over what is something else", () => {
     const entries = [{ type: "resource_observation" }, { type: "unknown", text: "x", resourceId: "r" }];
     expect(observationsIn(entries).size).toBe(0);
+  });
+});
+
+describe("what was seen", () => {
+  const id = image(1).resourceId;
+  async function texts(session: Session, options: Partial<PlanAttachmentsOptions> = {}) {
+    const plan = await planAttachments(await session.context(), { target: "t", blobs, ...options });
+    return plan.attachments.map(({ text }) => text);
+  }
+  const turn = async (session: Session) => {
+    await session.appendMessage(reply);
+    await session.appendMessage(userMessage("and now?"));
+  };
+
+  test("is part of the descriptor from the next turn on, of each branch and fork its own", async () => {
+    const sessions = memorySessionStore();
+    const session = await sessions.create({ cwd: "/work" });
+    await session.appendMessage(userMessage("look", image(1)));
+    await session.append([resourceObservation(id, 'a [red]\ndialog that says "no"')]);
+    const before = await texts(session);
+    expect(before).toEqual([describeResource(image(1))]);
+    await turn(session);
+    const [described = ""] = await texts(session);
+    expect(described).toContain(`not sent again, view ${id} to see it`);
+    expect(described).toContain(`; noted when it was seen: "a _red_ dialog that says 'no'")`);
+    const { leafId } = session;
+    await session.append([resourceObservation(id, "a red dialog with two buttons")]);
+    await turn(session);
+    expect(await texts(session)).toEqual([expect.stringContaining('"a red dialog with two buttons"')]);
+    session.branch(leafId);
+    expect(await texts(session)).toEqual([described]);
+    const fork = await sessions.fork(session.id, leafId === null ? {} : { upTo: leafId });
+    await fork.append([resourceObservation(id, "seen by the fork")]);
+    expect(await texts(fork)).toEqual([expect.stringContaining("seen by the fork")]);
+    expect(await texts(session)).toEqual([described]);
+  });
+
+  test("changes no words of an earlier place where the resource was shown again since", async () => {
+    const session = await memorySessionStore().create({ cwd: "/work" });
+    await session.appendMessage(userMessage("look", image(1)));
+    await session.append([resourceObservation(id, "a cat")]);
+    await turn(session);
+    const [first] = await texts(session);
+    const asked = { type: "toolCall", ...call, arguments: {} } as const;
+    await session.appendMessage(assistantMessage({ provider: "p", model: "m" }, asked));
+    const viewing = await viewResource(id, [image(1)], { blobs });
+    const message = toolResult(call, ...viewing.parts);
+    await session.append([...(viewing.draft ? [viewing.draft] : []), { type: "message", message }]);
+    expect((await texts(session))[0]).toBe(first);
+    await session.append([resourceObservation(id, "a cat on a mat")]);
+    expect((await texts(session))[0]).toBe(first);
+    await turn(session);
+    expect(await texts(session)).toEqual([first, expect.stringContaining('"a cat on a mat"')]);
+  });
+
+  test("is the boundary's to refuse with the descriptor, which hears of it", async () => {
+    const session = await memorySessionStore().create({ cwd: "/work" });
+    await session.appendMessage(userMessage("look", image(1)));
+    await session.append([resourceObservation(id, "a secret")]);
+    await turn(session);
+    const heard: unknown[] = [];
+    const under = (verdict: "allow" | "describe" | "refuse") =>
+      texts(session, {
+        boundary: (_resource, { observation }) => {
+          heard.push(observation);
+          return verdict;
+        },
+      });
+    expect(await under("refuse")).toEqual([""]);
+    expect(await under("describe")).toEqual([expect.stringContaining("a secret")]);
+    expect(heard).toEqual(["a secret", "a secret"]);
+    expect(await texts(session, { replay: () => "omit" })).toEqual([""]);
+  });
+
+  test("is shown once the context is built from the one before, as from the start", async () => {
+    const session = await memorySessionStore().create({ cwd: "/work" });
+    await session.appendMessage(userMessage("look", image(1)));
+    expect(await session.context()).not.toHaveProperty("observations");
+    const [entry] = await session.append([resourceObservation(id, "a cat")]);
+    expect((await session.context()).observations).toEqual([
+      { entryId: entry?.id, resourceId: id, item: 1, text: "a cat" },
+    ]);
+    await session.appendMessage(reply);
+    expect((await session.context()).observations).toHaveLength(1);
+  });
+});
+
+describe("observationText", () => {
+  test("is one line in quotes that nothing can leave, of bounded length", () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.string({ unit: "binary" }),
+          fc.constantFrom("x".repeat(499), "x".repeat(500), "\ud83d\ude00".repeat(400)),
+        ),
+        (text) => {
+          const told = observationText(text);
+          if (told === "") return;
+          const [, inner = ""] = /^noted when it was seen: "([^"]*)"$/s.exec(told) ?? [];
+          expect(inner).not.toBe("");
+          expect(inner.length).toBeLessThanOrEqual(500);
+          expect(inner).not.toMatch(/[[\]<>"\p{Cc}\p{Zl}\p{Zp}]/u);
+          expect(inner.isWellFormed()).toBe(true);
+        },
+      ),
+    );
+    const most = `noted when it was seen: "${"x".repeat(500)}"`;
+    expect(observationText("x".repeat(500))).toBe(most);
+    expect(observationText("x".repeat(501))).toBe(`noted when it was seen: "${"x".repeat(499)}…"`);
+    expect([observationText(undefined), observationText(" \n\u0000")]).toEqual(["", ""]);
   });
 });

@@ -1,5 +1,13 @@
-import { type CompactOptions, compact, summarizeBranch } from "sessile/compaction";
-import type { Message } from "sessile/content";
+import { planAttachments, resourceObservation } from "sessile/attachments";
+import {
+  type CompactOptions,
+  compact,
+  mergeCoveredResources,
+  readCoveredResources,
+  resourceNotes,
+  summarizeBranch,
+} from "sessile/compaction";
+import { type Message, userMessage } from "sessile/content";
 import type { EphemeralEvent, Session } from "sessile/session";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import {
@@ -303,5 +311,60 @@ describe("the waits between attempts", () => {
         signal: stop.signal,
       }),
     ).rejects.toThrow("enough");
+  });
+});
+
+describe("what was seen in an attachment", () => {
+  const note = `- ${attachment.resourceId}, image`;
+
+  test("survives a compaction and the next, in the summary's notes and its details, the latest of the branch", async () => {
+    const session = await sessionOf([]);
+    await session.appendMessage({ ...user(long), content: userMessage(attachment).content });
+    await session.append([resourceObservation(attachment.resourceId, "a first look")]);
+    await session.append([resourceObservation(attachment.resourceId, 'a "red"\ndialog')]);
+    for (const message of [told(long), user(long), told(long), user("now this")])
+      await session.appendMessage(message);
+    for (const round of [1, 2]) {
+      const result = await compactNow(session, scripted("S"));
+      if (result.status !== "compacted") throw new Error(`round ${round}: ${result.status}`);
+      expect(result.entry.summary).toContain(note);
+      expect(result.entry.summary).toContain(`noted when it was seen: "a 'red' dialog"`);
+      expect(result.entry.summary).not.toContain("a first look");
+      expect(result.entry.details).toMatchObject({
+        resources: [{ resourceId: attachment.resourceId, observation: 'a "red"\ndialog' }],
+      });
+      for (const message of [told(long), user(long), told(long), user("and this")])
+        await session.appendMessage(message);
+    }
+    await session.append([resourceObservation(attachment.resourceId, "a third look")]);
+    await session.appendMessage(told("t"));
+    const third = await compactNow(session, scripted("S"));
+    expect(third).toMatchObject({ entry: { summary: expect.stringContaining('"a third look"') } });
+  });
+
+  test("is told where the attachment is shown again after a compaction", async () => {
+    const session = await sessionOf([]);
+    await session.appendMessage({ ...user(long), content: userMessage(attachment).content });
+    await session.append([resourceObservation(attachment.resourceId, "a red dialog")]);
+    for (const message of [told(long), user("now this")]) await session.appendMessage(message);
+    await compactNow(session, scripted("S"));
+    await session.appendMessage(told("I look", ["v1"]));
+    const viewed = { ...gave("v1", ""), content: userMessage(attachment, "shown").content } as Message;
+    await session.appendMessage(viewed);
+    for (const message of [told("ok"), user("and now?")]) await session.appendMessage(message);
+    const { attachments } = await planAttachments(await session.context(), { target: "t" });
+    expect(attachments.map(({ text }) => text)).toEqual([expect.stringContaining('"a red dialog"')]);
+  });
+
+  test("is kept as bounded text, and what a foreign entry has in its place is none", () => {
+    const { resourceId, kind } = attachment;
+    const one = { resourceId, kind };
+    const read = (observation: unknown) => readCoveredResources({ resources: [{ ...one, observation }] });
+    expect(read("x".repeat(600))).toEqual([{ ...one, observation: "x".repeat(500) }]);
+    for (const none of [5, null, {}, " "]) expect(read(none)).toEqual([one]);
+    const notes = resourceNotes(read(`${"x".repeat(300)}`));
+    expect(notes).toContain(`noted when it was seen: "${"x".repeat(199)}…"`);
+    expect(mergeCoveredResources(read("old"), [one])).toEqual(read("old"));
+    expect(mergeCoveredResources(read("old"), read("new"))).toEqual(read("new"));
   });
 });

@@ -1,4 +1,10 @@
-import { type LeakageBoundary, replayAlways, replayCurrentTurn, replayNever } from "sessile/attachments";
+import {
+  type LeakageBoundary,
+  replayAlways,
+  replayCurrentTurn,
+  replayNever,
+  resourceObservation,
+} from "sessile/attachments";
 import {
   assistantMessage,
   type Context,
@@ -9,6 +15,9 @@ import {
   toolResult,
   userMessage,
 } from "sessile/content";
+import { project } from "sessile/projections";
+import { anthropicMessages } from "sessile/projections/anthropic";
+import { memorySessionStore } from "sessile/session";
 import { describe, expect, test } from "vitest";
 import { attach } from "../../src/projections/attach.js";
 import type { AttachmentDraft } from "../../src/projections/draft.js";
@@ -175,5 +184,57 @@ describe("attach", () => {
   test("is called off by its signal", async () => {
     const signal = AbortSignal.abort(new Error("enough"));
     await expect(attached(contextWith([userMessage(shot(1))]), { signal })).rejects.toThrow("enough");
+  });
+});
+
+describe("what was seen in an attachment", () => {
+  const seeing = (text: string, item: number) => ({
+    entryId: "o",
+    resourceId: shot(1).resourceId,
+    item,
+    text,
+  });
+
+  test("is told with its descriptor, where its bytes are gone or not taken too, and in no turn that shows it", async () => {
+    const context = { ...contextWith(history), observations: [seeing("a cat", 1)] };
+    const seen = 'noted when it was seen: "a cat"';
+    expect((await attached(context)).texts[0]).toContain(seen);
+    const gone = await attached(context, { replay: replayAlways, blobs: storeOf() });
+    expect(gone.texts[0]).toMatch(
+      /not shown: its bytes are no longer stored; noted when it was seen: "a cat"\)$/,
+    );
+    expect((await attached(context, { replay: replayAlways })).texts[0]).not.toContain("noted");
+    const boundary: LeakageBoundary = () => "refuse";
+    expect((await attached(context, { boundary })).texts).toEqual([""]);
+  });
+
+  test("changes the request from its own turn on, and leaves what stands before as it was", async () => {
+    const session = await memorySessionStore().create({ cwd: "/p" });
+    const blobs = storeOf(picture);
+    const requests: string[][] = [];
+    const ask = async () => {
+      const { value } = await project(
+        await session.context(),
+        anthropicMessages({ model: "claude-opus-5-5" }),
+        {
+          blobs,
+        },
+      );
+      requests.push(value.messages.map((one) => JSON.stringify(one)));
+    };
+    const say = async (...parts: readonly (string | StoredResource)[]) => {
+      await session.appendMessage(userMessage(...parts));
+      await ask();
+      await session.appendMessage(reply);
+    };
+    await say("first");
+    await say("look", shot(1));
+    await session.append([resourceObservation(shot(1).resourceId, "a cat")]);
+    await say("second");
+    await say("third");
+    const [, , , last = []] = requests;
+    expect(last[2]).toContain('noted when it was seen: \\"a cat\\"');
+    // The image's own turn is the only one that changes, and it does when its bytes go.
+    expect(requests.map((one) => one.findIndex((text, at) => text !== last[at]))).toEqual([-1, 2, -1, -1]);
   });
 });

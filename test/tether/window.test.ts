@@ -97,6 +97,10 @@ const anyContext: fc.Arbitrary<Context> = fc
         .map((item) => item % (length + 1))
         .sort((a, b) => a - b)
         .map((item, at) => ({ entryId: `v${at}`, resourceId: `res_${at}`, item })),
+      observations: views
+        .map((item) => item % (length + 1))
+        .sort((a, b) => a - b)
+        .map((item, at) => ({ entryId: `o${at}`, resourceId: `res_${at}`, item, text: "seen" })),
       pins: [...pins.map((pin) => `m${pin % (length + 1)}`), "of an entry before the context"],
       usageSince: usageSince % (length + 1),
     };
@@ -196,10 +200,11 @@ describe("windowContext", () => {
         if (window === context) return;
         const places = window.items.map((item) => context.items.indexOf(item));
         expect(window.usageSince).toBe(window.items.length);
-        expect({ ...window, items: [], views: [], pins: [], usageSince: 0 }).toEqual({
+        expect({ ...window, items: [], views: [], observations: [], pins: [], usageSince: 0 }).toEqual({
           ...context,
           items: [],
           views: [],
+          observations: [],
           pins: [],
           usageSince: 0,
         });
@@ -217,6 +222,12 @@ describe("windowContext", () => {
           const was = context.views.find((view) => view.entryId === entryId)?.item ?? 0;
           expect(item).toBe(places.filter((place) => place < was).length);
         }
+        expect(window.observations).toEqual(
+          context.observations?.map((one) => ({
+            ...one,
+            item: places.filter((place) => place < one.item).length,
+          })),
+        );
       }),
       { numRuns: 500 },
     );

@@ -43,6 +43,8 @@ export function* builtSteps(rows: TreeRows, leaf: number): BodySteps<BuiltContex
   const viewRows: number[] = [];
   /** For each view, how many needed rows stand before it. */
   const viewsAfter: number[] = [];
+  const observationRows: number[] = [];
+  const observationsAfter: number[] = [];
   const editRows: number[] = [];
   /** The same for each edit. */
   const editsAfter: number[] = [];
@@ -60,10 +62,13 @@ export function* builtSteps(rows: TreeRows, leaf: number): BodySteps<BuiltContex
     } else if (kind === kinds.view && i >= range.start) {
       viewRows.push(row);
       viewsAfter.push(needed.length);
+    } else if (kind === kinds.observation) {
+      observationRows.push(row);
+      observationsAfter.push(i < range.start ? -1 : needed.length);
     }
   }
   const settings = yield* foldSettings(rows, path);
-  const others = [...editRows, ...pinRows, ...viewRows];
+  const others = [...editRows, ...pinRows, ...viewRows, ...observationRows];
   const bodyOf = yield others.length === 0 ? needed : [...needed, ...others];
   const edits = editRows.map(bodyOf);
   const retained = new Set(range.retained.map((at) => rows.id(path[at] as number)));
@@ -76,8 +81,14 @@ export function* builtSteps(rows: TreeRows, leaf: number): BodySteps<BuiltContex
   const lastEdit = edits.findLastIndex((entry) => entry?.type === "context_edit");
   const changedAfter = Math.max(beforeCompaction, editsAfter[lastEdit] ?? 0);
   const isChanged = compaction !== undefined || lastEdit >= 0;
-  const placeOf =
-    isChanged || viewRows.length > 0 ? placesAfter(items, needed.map(rows.id, rows), retained) : undefined;
+  const isPlaced = isChanged || viewRows.length > 0 || observationRows.length > 0;
+  const placeOf = isPlaced ? placesAfter(items, needed.map(rows.id, rows), retained) : undefined;
+  const observations = observationRows.flatMap((row, at) => {
+    const entry = bodyOf(row);
+    if (entry?.type !== "resource_observation") return [];
+    const item = placeOf?.[observationsAfter[at] as number] ?? 0;
+    return [{ entryId: entry.id, resourceId: entry.resourceId, item, text: entry.text }];
+  });
   const context: Context = {
     items,
     views: viewRows.flatMap((row, at) => {
@@ -86,6 +97,7 @@ export function* builtSteps(rows: TreeRows, leaf: number): BodySteps<BuiltContex
       const item = placeOf?.[viewsAfter[at] as number] ?? 0;
       return [{ entryId: entry.id, resourceId: entry.resourceId, item }];
     }),
+    ...(observations.length === 0 ? {} : { observations }),
     pins: pinsOf(rows, path, pinRows.map(bodyOf)),
     ...settings,
     usageSince: isChanged ? (placeOf?.[changedAfter] ?? 0) : 0,
@@ -155,6 +167,7 @@ interface KindCodes {
   readonly pin: number;
   readonly edit: number;
   readonly view: number;
+  readonly observation: number;
   /** By kind code. */
   readonly shown: readonly boolean[];
 }
@@ -177,6 +190,7 @@ function kindCodes(rows: TreeRows): KindCodes {
     pin: rows.kindCode("context_pin"),
     edit: rows.kindCode("context_edit"),
     view: rows.kindCode("resource_view"),
+    observation: rows.kindCode("resource_observation"),
     shown,
   };
 }

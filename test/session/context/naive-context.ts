@@ -30,7 +30,14 @@ export function naiveContext(entries: readonly AnyEntry[], leafId: string | null
   const first = [...summary, ...retained];
   const changedAt = path.findLastIndex(({ type }) => type === "compaction" || type === "context_edit");
   const isBefore = (id: string, at: number) => path.findIndex((entry) => entry.id === id) < at;
+  const observations = path.flatMap((entry, at) => {
+    if (entry.type !== "resource_observation") return [];
+    const before = tail.filter(({ entryId }) => isBefore(entryId, at));
+    const item = at < start ? 0 : first.length + before.length;
+    return [{ entryId: entry.id, resourceId: entry.resourceId, item, text: entry.text }];
+  });
   return {
+    ...(observations.length === 0 ? {} : { observations }),
     items: [...first, ...tail],
     views: path.flatMap((entry, at) => {
       if (at < start || entry.type !== "resource_view") return [];
