@@ -342,6 +342,17 @@ describe("what was seen in an attachment", () => {
     expect(third).toMatchObject({ entry: { summary: expect.stringContaining('"a third look"') } });
   });
 
+  test("is in no note and no details where the boundary refuses the attachment", async () => {
+    const session = await sessionOf([]);
+    await session.appendMessage({ ...user(long), content: userMessage(attachment).content });
+    await session.append([resourceObservation(attachment.resourceId, "a secret dialog")]);
+    for (const message of [told(long), user("now this")]) await session.appendMessage(message);
+    const target = { name: "t", maker: { provider: "p", model: "m" } };
+    const model = scripted("S");
+    const result = await compactNow(session, { ...model, target, boundary: () => "refuse" });
+    expect(JSON.stringify([result, model.prompts])).not.toContain("secret");
+  });
+
   test("is told where the attachment is shown again after a compaction", async () => {
     const session = await sessionOf([]);
     await session.appendMessage({ ...user(long), content: userMessage(attachment).content });
