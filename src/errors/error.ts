@@ -8,6 +8,11 @@ export interface SessileErrorOptions<C extends ErrorCode> {
   readonly cause?: unknown;
 }
 
+/** C0, DEL, C1, the marks and controls of bidirectional text, line and paragraph separators, and halves of pairs. */
+const unprintable =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]|\p{Surrogate}/gu;
+
 /**
  * A failure with a stable `code` and JSON-safe `details`. The message is for people and may change.
  *
@@ -29,9 +34,29 @@ export class SessileError<C extends ErrorCode = ErrorCode> extends Error {
   readonly details: ErrorDetails[C];
 
   constructor(code: C, message: string, options: SessileErrorOptions<C>) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    super(
+      SessileError.printable(message),
+      options.cause === undefined ? undefined : { cause: options.cause },
+    );
     this.code = code;
     this.details = options.details;
+  }
+
+  /**
+   * Text from outside as a message shows it: control characters, line separators and bidirectional controls are escaped,
+   * so that no id, path or damaged line can move a terminal's cursor or forge a line of a log. `details` stay as they are.
+   *
+   * @example
+   * ```ts
+   * SessileError.printable("a\u001b[2J\nb"); // "a\\u001b[2J\\nb"
+   * ```
+   */
+  static printable(text: string): string {
+    return text.replace(unprintable, (character) => {
+      const short =
+        character === "\n" ? "\\n" : character === "\r" ? "\\r" : character === "\t" ? "\\t" : undefined;
+      return short ?? `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+    });
   }
 
   /**

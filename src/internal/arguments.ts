@@ -1,3 +1,5 @@
+import { SessileError } from "../errors/index.js";
+
 /** Checks of arguments that name the argument, what was expected and what came. */
 
 /** Returns `value` or `fallback`; a RangeError names `name` when it is no safe integer from `min` to `max`. */
@@ -20,7 +22,9 @@ export function integerArgument(
 ): number {
   if (!Number.isSafeInteger(value) || value < min || value > max) {
     const bound = max === Number.MAX_SAFE_INTEGER ? `>= ${min}` : `from ${min} to ${max}`;
-    throw new RangeError(`${name}: expected an integer ${bound}, got ${String(value)}`);
+    throw new RangeError(
+      `${name}: expected an integer ${bound}, got ${SessileError.printable(String(value))}`,
+    );
   }
   return value;
 }
@@ -49,7 +53,8 @@ export function oneOfOption<T extends string>(
 export function describe(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return `an array of ${value.length}`;
-  if (typeof value === "string") return value === "" ? "an empty string" : JSON.stringify(value.slice(0, 40));
+  if (typeof value === "string")
+    return value === "" ? "an empty string" : SessileError.printable(JSON.stringify(value.slice(0, 40)));
   if (typeof value === "object") return "an object";
   return typeof value === "function" || typeof value === "symbol" ? `a ${typeof value}` : String(value);
 }

@@ -1,4 +1,5 @@
 import { resourceOf } from "../content/index.js";
+import { SessileError } from "../errors/index.js";
 import type { StoredSession } from "./backend.js";
 import { decodeBody, decodeHead } from "./codec/decode.js";
 import { defaultLimits } from "./codec/limits.js";
@@ -47,7 +48,7 @@ export function printCursor(stored: Pick<StoredSession, "modifiedAt" | "id">): s
 export function parseCursor(cursor: string): { readonly modifiedAt: number; readonly id: string } {
   const [, time, id] = /^(-?\d+(?:\.\d+)?)_(.+)$/s.exec(cursor) ?? [];
   if (time === undefined || id === undefined)
-    throw new TypeError(`after: expected a cursor of a list, got ${cursor}`);
+    throw new TypeError(`after: expected a cursor of a list, got ${SessileError.printable(cursor)}`);
   return { modifiedAt: Number(time), id };
 }
 

@@ -1,5 +1,5 @@
 import { SessileError } from "../errors/index.js";
-import { integerOption, stringArgument } from "../internal/arguments.js";
+import { describe, integerOption, stringArgument } from "../internal/arguments.js";
 import { randomHex8, uuidv7 } from "../internal/ids.js";
 import { nameArgument } from "../internal/names.js";
 import type { LogPosition, SessionBackend, SessionLog } from "./backend.js";
@@ -109,7 +109,7 @@ class BackedStore implements SessionStore {
       readonly parentSession?: string;
     } & RecordingOptions,
   ): Promise<Session> {
-    return this.#create({ ...options, cwd: stringArgument("cwd", options.cwd) });
+    return this.#create({ ...options, cwd: cwdArgument(options.cwd) });
   }
 
   async open(
@@ -343,7 +343,7 @@ class BackedStore implements SessionStore {
   ): Promise<Session> {
     const { core, partition } = await this.#createCore({
       // That of the source, which another program wrote, may be none.
-      cwd: options.cwd === undefined ? source.header.cwd : stringArgument("cwd", options.cwd),
+      cwd: options.cwd === undefined ? source.header.cwd : cwdArgument(options.cwd),
       id: options.id,
       partition: options.partition,
       parentSession: source.location ?? source.id,
@@ -393,6 +393,13 @@ function refArgument(session: SessionRef): { readonly id: string; readonly locat
   const { id, location } = session;
   if (location !== undefined) stringArgument("location", location);
   return { id: stringArgument("id", id), location };
+}
+
+/** Half of a pair would be another character in the header, and in the directory's name. */
+function cwdArgument(cwd: unknown): string {
+  const text = stringArgument("cwd", cwd);
+  if (text.isWellFormed()) return text;
+  throw new TypeError(`cwd: expected text without lone surrogates, got ${describe(text)}`);
 }
 
 function keyOf(partition: string, id: string): string {

@@ -1,3 +1,4 @@
+import { SessileError } from "../../errors/index.js";
 import type { LinePlace } from "../backend.js";
 import { type Diagnostic, DiagnosticList, type Diagnostics } from "../diagnostics.js";
 import type { SessionEntry, SessionHeader, SessionInfoFields, UnknownEntry } from "../entries.js";
@@ -58,6 +59,7 @@ export class SessionReader {
   /** Of the entry that this program wrote last. */
   #own: { readonly id: string; readonly key: EntryKey } = { id: "", key: "" };
   #ownTime: { readonly timestamp: string; readonly time: number | string } = { timestamp: "", time: "" };
+  #printed = { from: "", to: "" };
   readonly #options: SessionReaderOptions;
   readonly #diagnostics: Pick<DiagnosticList, "add" | "all">;
   readonly #rows = treeRows(this.tree);
@@ -351,7 +353,12 @@ export class SessionReader {
     });
   }
 
-  #note(diagnostic: Diagnostic): void {
+  #note(found: Diagnostic): void {
+    // Millions of lines may have the same problem.
+    if (found.message !== this.#printed.from)
+      this.#printed = { from: found.message, to: SessileError.printable(found.message) };
+    const { to: message } = this.#printed;
+    const diagnostic = message === found.message ? found : { ...found, message };
     this.#diagnostics.add(diagnostic);
     this.#options.onDiagnostic?.(diagnostic);
   }

@@ -120,7 +120,12 @@ function pageOf(lines: readonly PageLine[], header: FirstHeader, size: number): 
 
 function told({ notes, entryId }: ReturnType<typeof notesOf>, offset: number): EntriesPage["diagnostics"] {
   const entry = entryId === undefined ? {} : { entryId };
-  return notes.map(({ code, message }) => ({ code, offset, message, ...entry }));
+  return notes.map(({ code, message }) => ({
+    code,
+    offset,
+    message: SessileError.printable(message),
+    ...entry,
+  }));
 }
 
 function cursorArgument(value: unknown): LogPosition {

@@ -1,4 +1,5 @@
 import type { BlobRef } from "../../content/index.js";
+import { SessileError } from "../../errors/index.js";
 import type { DiagnosticCode } from "../diagnostics.js";
 
 /** What can be found wrong with a session file, or beside it: a {@link DiagnosticCode}, or one of these. */
@@ -109,8 +110,9 @@ export class Findings {
     this.counts[code] = (this.counts[code] ?? 0) + 1;
     if (severity === "error" || (severity === "warning" && this.worst === "info")) this.worst = severity;
     const behind = this.#total++ - this.#keptFirst;
-    const isWhole = finding.severity !== undefined;
-    const kept = isWhole ? (finding as SessionFinding) : { ...finding, severity };
+    const message = SessileError.printable(finding.message);
+    const isWhole = finding.severity !== undefined && message === finding.message;
+    const kept = isWhole ? (finding as SessionFinding) : { ...finding, severity, message };
     if (behind < 0) this.#first.push(kept);
     else if (this.#keptLast > 0) this.#last[behind % this.#keptLast] = kept;
   }
