@@ -34,6 +34,12 @@ export interface UserMessage {
   readonly content: string | readonly (TextBlock | ImageBlock)[];
   /** Who said it, where several people speak. Untrusted text; a projection puts it before what was said. */
   readonly name?: string;
+  /** The model that was chosen for the answer. A record: the model in force is that of the latest model_change or reply. */
+  readonly model?: { readonly provider: string; readonly modelId: string };
+  /** A variant of that model, such as `high` or `fast`. */
+  readonly variant?: string;
+  /** Where the person was: the working directory, and the root of the project around it. */
+  readonly path?: { readonly cwd: string; readonly root?: string };
   /** Milliseconds since 1970. */
   readonly timestamp: number;
 }

@@ -15,7 +15,7 @@ export interface AsUserMessageOptions {
 /**
  * A user message from JSON that came from outside, such as a request's body: known fields only, in fresh objects.
  * Unless the source is trusted, resource descriptors are dropped, since whoever can name a blob could read it, while the
- * descriptor's text stays; and so is the name, since who is speaking is not for the request to say. Inline images stay: a
+ * descriptor's text stays; and so are the name, the model, its variant and the path, since who is speaking and where is not for the request to say. Inline images stay: a
  * session with `blobs` stores them when the message is appended, and one without refuses them over 1 KiB.
  *
  * @throws SessileError INVALID_MESSAGE with the path of the first wrong place.
@@ -40,8 +40,41 @@ export function asUserMessage(json: unknown, options: AsUserMessageOptions = {})
     content:
       typeof content === "string" ? content : content.map((block, index) => asBlock(block, index, options)),
     ...(name === undefined || options.trusted !== true ? {} : { name }),
+    ...(options.trusted === true ? asChoices(json) : {}),
     timestamp: timestamp ?? Date.now(),
   };
+}
+
+/** What the message was sent with. Of a client these are words only: what it asks for is the server's to decide. */
+function asChoices({
+  model,
+  variant,
+  path,
+}: Readonly<Record<string, unknown>>): Pick<UserMessage, "model" | "variant" | "path"> {
+  if (variant !== undefined && typeof variant !== "string")
+    throw invalid("message.variant", "a string", variant);
+  return {
+    ...(model === undefined
+      ? {}
+      : {
+          model: { provider: textIn("model", model, "provider"), modelId: textIn("model", model, "modelId") },
+        }),
+    ...(variant === undefined ? {} : { variant }),
+    ...(path === undefined
+      ? {}
+      : {
+          path: {
+            cwd: textIn("path", path, "cwd"),
+            ...(isRecord(path) && path.root !== undefined ? { root: textIn("path", path, "root") } : {}),
+          },
+        }),
+  };
+}
+
+function textIn(field: string, value: unknown, key: string): string {
+  const text = isRecord(value) ? value[key] : undefined;
+  if (typeof text !== "string") throw invalid(`message.${field}.${key}`, "a string", text);
+  return text;
 }
 
 function asBlock(block: unknown, index: number, options: AsUserMessageOptions): TextBlock | ImageBlock {

@@ -42,7 +42,7 @@ export interface SessionInfoFields {
   /** A display name, read by pi too. */
   readonly name?: string;
   readonly title?: string;
-  /** A short name for addresses. */
+  /** A short name for addresses, in the place of the one that is made of the id. */
   readonly slug?: string;
   /** ISO 8601; absent while the session is active. */
   readonly archivedAt?: string;

@@ -1,9 +1,12 @@
 import { copyJsonObject } from "../internal/copy-json.js";
 import type { SessionHeader, SessionInfoFields, SessionInfoPatch } from "./entries.js";
+import { slugOf } from "./names.js";
 
 /** A session as a list or a title bar shows it. */
 export interface SessionInfo extends Omit<SessionInfoFields, "archivedAt"> {
   readonly id: string;
+  /** A short name for addresses: the one that was given, or else words made of the id. */
+  readonly slug: string;
   /** The project's directory. */
   readonly cwd: string;
   /** The session that this one was forked from: a path or an id. */
@@ -37,6 +40,7 @@ export function infoOf(
   return {
     ...rest,
     id: header.id,
+    slug: fields.slug || slugOf(header.id),
     cwd: header.cwd,
     ...(header.parentSession === undefined ? {} : { parentSession: header.parentSession }),
     version: header.version ?? 1,

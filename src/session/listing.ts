@@ -5,6 +5,7 @@ import { decodeBody, decodeHead } from "./codec/decode.js";
 import { defaultLimits } from "./codec/limits.js";
 import { versionOf } from "./codec/migrate.js";
 import type { SessionEntry, SessionHeader, SessionInfoFields, UnknownEntry } from "./entries.js";
+import { slugOf } from "./names.js";
 import type { SessionQuery, SessionSummary } from "./types.js";
 
 const maxPreviewLength = 200;
@@ -21,7 +22,8 @@ export function summaryOf(stored: StoredSession): SessionSummary | undefined {
   return {
     id: header.id,
     cwd: header.cwd,
-    ...defined({ name: name || undefined, title, slug, archivedAt, stats, firstMessage }),
+    slug: slug || slugOf(header.id),
+    ...defined({ name: name || undefined, title, archivedAt, stats, firstMessage }),
     ...defined({ parentSession: header.parentSession, location: stored.location }),
     created: header.timestamp,
     modified: new Date(stored.modifiedAt).toISOString(),

@@ -9,7 +9,13 @@ export function isPlainMessage(value: unknown): boolean {
   const { content } = message;
   switch (message.role) {
     case "user":
-      return message.name === undefined && (typeof content === "string" || hasPlainBlocks(content, false));
+      return (
+        message.name === undefined &&
+        message.model === undefined &&
+        message.variant === undefined &&
+        message.path === undefined &&
+        (typeof content === "string" || hasPlainBlocks(content, false))
+      );
     case "toolResult":
       return (
         typeof message.toolCallId === "string" &&
@@ -54,6 +60,8 @@ type PlainFields = Readonly<
       | "mode"
       | "account"
       | "name"
+      | "variant"
+      | "path"
       | "usage",
       unknown
     >

@@ -116,7 +116,15 @@ const systemMessage = z.looseObject({
 }) satisfies z.ZodType<SystemMessage>;
 
 const message = z.discriminatedUnion("role", [
-  z.looseObject({ role: z.literal("user"), content: shown, name: optionalText, timestamp: finite }),
+  z.looseObject({
+    role: z.literal("user"),
+    content: shown,
+    name: optionalText,
+    model: z.exactOptional(z.looseObject({ provider: text, modelId: text })),
+    variant: optionalText,
+    path: z.exactOptional(z.looseObject({ cwd: text, root: optionalText })),
+    timestamp: finite,
+  }),
   z.looseObject({
     role: z.literal("assistant"),
     content: z.array(z.discriminatedUnion("type", [textBlock, thinkingBlock, toolCall, opaqueBlock])),

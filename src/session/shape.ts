@@ -68,7 +68,14 @@ const blockOf =
 const shown = either(text, listOf(blockOf("text", "image")));
 
 const messages: Readonly<Record<string, Check>> = {
-  user: fields({ content: shown, name: optional(text), timestamp: finite }),
+  user: fields({
+    content: shown,
+    name: optional(text),
+    model: optional(fields({ provider: text, modelId: text })),
+    variant: optional(text),
+    path: optional(fields({ cwd: text, root: optional(text) })),
+    timestamp: finite,
+  }),
   assistant: fields({
     content: listOf(blockOf("text", "thinking", "toolCall", "opaque")),
     provider: text,

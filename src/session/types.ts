@@ -168,7 +168,7 @@ export interface SessionSummary {
   readonly cwd: string;
   readonly name?: string;
   readonly title?: string;
-  readonly slug?: string;
+  readonly slug: string;
   /** ISO 8601. */
   readonly created: string;
   /** ISO 8601. */

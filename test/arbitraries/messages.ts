@@ -118,7 +118,15 @@ export const usage: fc.Arbitrary<Usage> = fc.record(
 );
 
 const userMessage: fc.Arbitrary<UserMessage> = fc.record(
-  { role: fc.constant("user" as const), content: shownContent, name: text, timestamp: number },
+  {
+    role: fc.constant("user" as const),
+    content: shownContent,
+    name: text,
+    model: fc.record({ provider: text, modelId: text }),
+    variant: text,
+    path: fc.record({ cwd: text, root: text }, { requiredKeys: ["cwd"] }),
+    timestamp: number,
+  },
   { requiredKeys: ["role", "content", "timestamp"] },
 );
 

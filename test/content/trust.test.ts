@@ -18,17 +18,40 @@ function outcome(json: unknown, trusted = false): unknown {
 describe("asUserMessage", () => {
   test("takes every user message, and drops its descriptors and its name unless trusted", () => {
     fc.assert(
-      fc.property(messagesByRole.user, ({ name, ...message }) => {
+      fc.property(messagesByRole.user, ({ name, model, variant, path, ...message }) => {
         const { content } = message;
         const bare =
           typeof content === "string"
             ? content
             : content.map((block) => (block.type === "text" ? { type: "text", text: block.text } : block));
-        const named = name === undefined ? message : { ...message, name };
+        const named = Object.fromEntries(
+          Object.entries({ ...message, name, model, variant, path }).filter(
+            ([, value]) => value !== undefined,
+          ),
+        );
         expect(asUserMessage(named)).toEqual({ ...message, content: bare });
-        expect(asUserMessage(named, { trusted: true }).name).toBe(name);
+        const { content: _, ...trusted } = asUserMessage(named, { trusted: true });
+        expect({ ...trusted, content }).toEqual(named);
       }),
     );
+  });
+
+  test.each([
+    [{ variant: 1 }, "message.variant"],
+    [{ model: "m" }, "message.model.provider"],
+    [{ model: { provider: "p" } }, "message.model.modelId"],
+    [{ path: "/p" }, "message.path.cwd"],
+    [{ path: { cwd: "/p", root: 1 } }, "message.path.root"],
+  ])("refuses %j of a trusted source, by its place", (fields, path) => {
+    const act = () => asUserMessage({ content: "x", ...fields }, { trusted: true });
+    expect(act).toThrow(
+      expect.objectContaining({ code: "INVALID_MESSAGE", details: expect.objectContaining({ path }) }),
+    );
+    expect(asUserMessage({ content: "x", timestamp: 1, ...fields })).toEqual({
+      role: "user",
+      content: "x",
+      timestamp: 1,
+    });
   });
 
   test("keeps descriptors from a trusted source", () => {

@@ -4,7 +4,15 @@ import { expect, test } from "vitest";
 import { counted } from "../../src/session/counted.js";
 import type { SessionSummary } from "../../src/session/types.js";
 
-const summary: SessionSummary = { id: "one", cwd: "/", created: "", modified: "", size: 0, cursor: "0_one" };
+const summary: SessionSummary = {
+  id: "one",
+  slug: "s",
+  cwd: "/",
+  created: "",
+  modified: "",
+  size: 0,
+  cursor: "0_one",
+};
 
 test("entries and messages are counted, and the session is closed", async () => {
   const store = memorySessionStore();

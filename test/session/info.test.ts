@@ -3,6 +3,7 @@ import { memorySessionStore, type SessionInfoFields, type SessionInfoPatch } fro
 import { describe, expect, it } from "vitest";
 import { checkEntry } from "../../src/session/codec/encode.js";
 import { infoOf, patchedInfo } from "../../src/session/info.js";
+import { slugOf } from "../../src/session/names.js";
 import { entryFields } from "../arbitraries/entries.js";
 
 const fields: fc.Arbitrary<SessionInfoFields> = entryFields.session_info;
@@ -86,6 +87,7 @@ describe("infoOf", () => {
     );
     expect(info).toEqual({
       id: "one",
+      slug: slugOf("one"),
       cwd: "/work",
       parentSession: "zero",
       version: 3,
@@ -104,6 +106,7 @@ describe("infoOf", () => {
   it("leaves out what is not known", () => {
     expect(infoOf(header, {}, header.timestamp)).toEqual({
       id: "one",
+      slug: slugOf("one"),
       cwd: "/work",
       version: 3,
       time: { created: header.timestamp, updated: header.timestamp },
@@ -143,7 +146,7 @@ describe("the info of a session", () => {
     now += 1000;
     const cleared = await session.updateInfo({ slug: null });
     expect(cleared.name).toBe("name");
-    expect(cleared).not.toHaveProperty("slug");
+    expect(cleared.slug).toBe(slugOf(session.id));
     session.publish({ type: "compacting", active: true });
     expect(session.info.time.compacting).toBe("2026-01-01T00:00:02.000Z");
     session.publish({ type: "compacting", active: false });

@@ -4,6 +4,7 @@ import { memorySessionStore, type SessionEntry, type SessionHeader } from "sessi
 import { describe, expect, it } from "vitest";
 import type { StoredSession } from "../../src/session/backend.js";
 import { firstText, fits, parseCursor, printCursor, summaryOf } from "../../src/session/listing.js";
+import { slugOf } from "../../src/session/names.js";
 import { plainHeader, sessionEntry, sessionOf } from "../arbitraries/entries.js";
 import { collectGarbage } from "../support/collect-garbage.js";
 
@@ -62,6 +63,7 @@ describe("summaryOf", () => {
       cwd: "/work",
       parentSession: "zero",
       name: "new",
+      slug: slugOf("one"),
       title: "t",
       created: header.timestamp,
       modified: "1970-01-01T00:00:01.500Z",

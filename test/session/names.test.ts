@@ -1,6 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { forkTitle } from "../../src/session/names.js";
+import { userMessage } from "../../src/content/index.js";
+import { uuidv7 } from "../../src/internal/ids.js";
+import { memorySessionStore } from "../../src/session/memory.js";
+import { forkTitle, slugOf } from "../../src/session/names.js";
 
 describe("forkTitle", () => {
   it("numbers a title's forks from 1", () => {
@@ -27,5 +30,36 @@ describe("forkTitle", () => {
     [" (fork #1)", " (fork #2)"],
   ])("makes of %j %j", (title, forked) => {
     expect(forkTitle(title)).toBe(forked);
+  });
+});
+
+describe("slugOf", () => {
+  it("is two words and four digits, the same for an id at any time", () => {
+    expect(slugOf("01a204df-d78c-767b-ad59-68d7b467f70f")).toBe(
+      slugOf("01a204df-d78c-767b-ad59-68d7b467f70f"),
+    );
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), (id) => {
+        expect(slugOf(id)).toMatch(/^[a-z]+-[a-z]+-[0-9a-f]{4}$/);
+      }),
+    );
+  });
+
+  it("is another one for nearly every session", () => {
+    const slugs = new Set(Array.from({ length: 10_000 }, () => slugOf(uuidv7(1_800_000_000_000))));
+    expect(slugs.size).toBeGreaterThan(9_980);
+  });
+
+  it("is there from the start, in info and lists, until one is given, and of each fork its own", async () => {
+    const store = memorySessionStore();
+    const session = await store.create({ cwd: "/p", id: "a" });
+    expect(session.info.slug).toBe(slugOf("a"));
+    await session.appendMessage(userMessage("x"));
+    expect(await store.latest()).toMatchObject({ slug: slugOf("a") });
+    await session.updateInfo({ slug: "given" });
+    expect([session.info.slug, (await store.latest())?.slug]).toEqual(["given", "given"]);
+    expect((await store.fork("a", { id: "b" })).info.slug).not.toBe(slugOf("a"));
+    await session.updateInfo({ slug: null });
+    expect(session.info.slug).toBe(slugOf("a"));
   });
 });

@@ -78,7 +78,8 @@ export const listCases = [
     await session.updateInfo({ slug: null, stats });
     const [summary] = await collect((await trial.store()).list());
     const { name, title, slug } = summary ?? {};
-    equal([name, title, slug], ["name", "title", undefined], "name, title and slug");
+    equal([name, title, slug], ["name", "title", session.info.slug], "name, title and slug");
+    equal(slug === "slug" || slug === undefined, false, "slug is cleared, and made of the id again");
     equal(summary?.stats, stats, "stats");
   }),
 
