@@ -1,4 +1,10 @@
-import { type ContextItem, isResource, type ReplayPlace, type Resource } from "../content/index.js";
+import {
+  type Context,
+  type ContextItem,
+  isResource,
+  type ReplayPlace,
+  type Resource,
+} from "../content/index.js";
 import { notedIds, withNotes } from "../internal/covered-notes.js";
 import { isRecord } from "../internal/shape.js";
 import { bounded, type LeakageBoundary } from "./boundary.js";
@@ -14,6 +20,8 @@ export interface BoundItemsOptions {
   readonly boundary: LeakageBoundary;
   /** The items among which these stand, for the places that the boundary is told. By default these. */
   readonly among?: readonly ContextItem[];
+  /** What the words tell of what was seen, at places of these items; a summary's notes tell what its details have. */
+  readonly observations?: Context["observations"];
   readonly signal?: AbortSignal;
 }
 
@@ -56,8 +64,10 @@ export async function boundSummaries(
     for (const resourceId of notedIds(message.summary)) {
       asker ??= new Asker(among, options);
       known ??= new Map(resourcesIn({ items: among }).map((one) => [one.resourceId, one]));
-      const resource = recorded.get(resourceId) ?? known.get(resourceId);
-      if (resource !== undefined && (await asker.mayDescribe(resource, entryId))) allowed.add(resourceId);
+      const note = recorded.get(resourceId);
+      const resource = note?.resource ?? known.get(resourceId);
+      const about = { entryId, observation: note?.observation };
+      if (resource !== undefined && (await asker.mayDescribe(resource, about))) allowed.add(resourceId);
       else refused.push({ entryId, resourceId });
     }
     const summary = withNotes(message.summary, (id) => allowed.has(id));
@@ -77,11 +87,13 @@ export async function boundItems(
   options: BoundItemsOptions,
 ): Promise<readonly ContextItem[]> {
   const summaries = await boundSummaries(items, { ...options, among: options.among ?? items });
-  const inlined = inlineAsResources({ items: summaries.items, views: [] }, true).context;
+  const placed = { items: summaries.items, views: [], observations: options.observations ?? [] };
+  const inlined = inlineAsResources(placed, true).context;
   const asker = new Asker(options.among ?? items, options);
   const refused = new Map<number, Set<number>>();
-  for (const { resource, block, place } of placesIn(inlined)) {
-    if (await asker.mayDescribe(resource, place.entryId, place.newer)) continue;
+  for (const { resource, block, place, observation } of placesIn(inlined)) {
+    const { entryId, newer } = place;
+    if (await asker.mayDescribe(resource, { entryId, newer, observation })) continue;
     refused.set(place.item, (refused.get(place.item) ?? new Set()).add(block));
   }
   return summaries.items.map((entry, item) => without(entry, refused.get(item)));
@@ -94,15 +106,30 @@ function without(entry: ContextItem, blocks: ReadonlySet<number> | undefined): C
   return { ...entry, message: { ...message, content } as ContextItem["message"] };
 }
 
-/** The whole descriptors that a compaction or a branch's summary recorded. */
-function recordedResources(details: unknown): ReadonlyMap<string, Resource> {
+/** What a summary's details have of an attachment that it notes. */
+interface Recorded {
+  readonly resource: Resource | undefined;
+  readonly observation: string | undefined;
+}
+
+function recordedResources(details: unknown): ReadonlyMap<string, Recorded> {
   const list = isRecord(details) && Array.isArray(details.resources) ? details.resources : [];
   return new Map(
     list.flatMap((item: unknown) => {
-      const resource = isRecord(item) ? item.resource : undefined;
-      return isResource(resource) ? [[resource.resourceId, resource] as const] : [];
+      const { resourceId, resource, observation } = isRecord(item) ? item : {};
+      if (typeof resourceId !== "string") return [];
+      const isWhole = isResource(resource) && resource.resourceId === resourceId;
+      const seen = typeof observation === "string" ? observation : undefined;
+      return [[resourceId, { resource: isWhole ? resource : undefined, observation: seen }] as const];
     }),
   );
+}
+
+/** Where a descriptor stands, and what it tells besides. */
+interface Described {
+  readonly entryId: string;
+  readonly newer?: ReplayPlace["newer"];
+  readonly observation: string | undefined;
 }
 
 /** Asks for descriptors in a history that is told again. */
@@ -125,7 +152,7 @@ class Asker {
     }
   }
 
-  async mayDescribe(resource: Resource, entryId: string, newer?: ReplayPlace["newer"]): Promise<boolean> {
+  async mayDescribe(resource: Resource, { entryId, newer, observation }: Described): Promise<boolean> {
     const { boundary, target, signal } = this.#options;
     signal?.throwIfAborted();
     const item = this.#items.get(entryId) ?? -1;
@@ -136,7 +163,9 @@ class Asker {
       viewed: false,
       newer: newer ?? this.#others(resource.resourceId),
     };
-    const verdict = await boundary(resource, { target, wanted: "describe", intent: "replay", place });
+    const told = observation === undefined ? {} : { observation };
+    const transfer = { target, wanted: "describe", intent: "replay", place, ...told } as const;
+    const verdict = await boundary(resource, transfer);
     signal?.throwIfAborted();
     return bounded("describe", verdict) === "describe";
   }

@@ -69,8 +69,11 @@ export async function boundMaterial<M extends SummaryMaterial>(
     };
   }
   const noted = noteItems(items, material.resources);
+  const observations = observationsOf(noted, material.resources);
   const allowed = new Set(
-    (await untilAborted(boundItems(noted, options), signal)).flatMap(({ message }) => idsOf(message)),
+    (await untilAborted(boundItems(noted, { ...options, observations }), signal)).flatMap(({ message }) =>
+      idsOf(message),
+    ),
   );
   const resources = material.resources.filter(({ resourceId }) => allowed.has(resourceId));
   return { ...material, parts, resources };
@@ -101,6 +104,20 @@ function noteItems(
   }
   return resources.flatMap(({ resourceId, resource }): readonly ContextItem[] =>
     resource === undefined ? [] : [noteItem(holders.get(resourceId) ?? summary, resource)],
+  );
+}
+
+/** What the notes tell of what was seen, each behind its own item. */
+function observationsOf(
+  noted: readonly ContextItem[],
+  resources: readonly CoveredResource[],
+): NonNullable<Context["observations"]> {
+  const texts = new Map(resources.map(({ resourceId, observation }) => [resourceId, observation]));
+  return noted.flatMap(({ entryId, message }, at) =>
+    idsOf(message).flatMap((resourceId) => {
+      const text = texts.get(resourceId);
+      return text === undefined ? [] : [{ entryId, resourceId, item: at + 1, text }];
+    }),
   );
 }
 

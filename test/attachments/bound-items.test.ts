@@ -7,7 +7,7 @@ const inline: ImageBlock = { type: "image", data: base64(png()), mimeType: "imag
 const summary = {
   role: "compactionSummary",
   summary: `Done.\n\n<covered-resources>\n- ${image(9).resourceId}, image\n</covered-resources>`,
-  details: { resources: [{ resource: image(9) }] },
+  details: { resources: [{ resourceId: image(9).resourceId, resource: image(9) }] },
   tokensBefore: 1,
   timestamp: 0,
 } as const;

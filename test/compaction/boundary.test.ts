@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import type { LeakageBoundary, LeakageVerdict } from "sessile/attachments";
+import { type LeakageBoundary, type LeakageVerdict, resourceObservation } from "sessile/attachments";
 import {
   type CompactionStrategy,
   compact,
@@ -280,6 +280,28 @@ describe("a boundary and a summary", () => {
     );
   });
 
+  test("is told what was seen in an attachment where the notes tell it", async () => {
+    const session = await sessionOf(messagesOf(rounds));
+    await session.append([resourceObservation(idOf(3), "a red dialog")]);
+    const seen = async (act: (boundary: LeakageBoundary) => Promise<unknown>) => {
+      const told: string[] = [];
+      await act((resource, { observation }) => {
+        if (observation !== undefined) told.push(`${resource.resourceId} ${observation}`);
+        return "allow";
+      });
+      return told;
+    };
+    const { generate } = listening();
+    const expected = [`${idOf(3)} a red dialog`];
+    expect(await seen((boundary) => compact(session, { ...rolling, generate, boundary, target }))).toEqual(
+      expected,
+    );
+    const { items } = await session.context();
+    const summary = { items: items.slice(0, 1), views: [] };
+    const plain = { name: "t", maker: target.maker, render: (of: unknown) => of };
+    expect(await seen((boundary) => project(summary, plain, { boundary }))).toEqual(expected);
+  });
+
   test("takes the notes out of a summary that a strategy hands on whole", async () => {
     const session = await sessionOf(messagesOf(rounds));
     const previous = `Earlier.\n\n<covered-resources>\nx\n- ${idOf(1)}, image CANARY1\n</covered-resources>`;
@@ -443,6 +465,11 @@ describe("in generated sessions", () => {
               })),
             );
           const session = await sessionOf(messages(before));
+          await session.append(
+            Array.from({ length: 12 }, (_, at) =>
+              resourceObservation(idOf(at + 1), `CANARY${at + 1} was seen`),
+            ),
+          );
           const { boundary } = asking((at) => (refused.has(at) ? "refuse" : "allow"));
           const check = async (shown: string, entry: unknown) => {
             const told = [shown, JSON.stringify(entry), await requestsOf(session, boundary)];
