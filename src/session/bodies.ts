@@ -1,7 +1,8 @@
 import { decodeUtf8 } from "../internal/bytes.js";
 import type { LinePlace, SessionLog } from "./backend.js";
 import { type DecodeContext, decodeBody } from "./codec/decode.js";
-import { ordinalOfId, type SessionReader } from "./codec/reader.js";
+import { ordinalOfId } from "./codec/migrate.js";
+import type { SessionReader } from "./codec/reader.js";
 import { StoredMessages, storedEntry } from "./codec/stored.js";
 import type { SessionEntry, UnknownEntry } from "./entries.js";
 import { keyOf } from "./tree/entry-key.js";

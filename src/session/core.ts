@@ -64,6 +64,7 @@ export class SessionCore {
   /** Writes the log in the current version; set while that has to be done before anything else is written. */
   migrate: (() => Promise<void>) | undefined;
   readonly #diagnostics = new DiagnosticList();
+  #readsHeads = false;
   #tipIsDamaged = false;
   #fresh: { row: number; entry: SessionEntry | UnknownEntry }[] = [];
   /** Rows that were read since somebody took them. */
@@ -132,7 +133,9 @@ export class SessionCore {
 
   /** Reads the log from its start. */
   async load(signal?: AbortSignal): Promise<void> {
+    this.#readsHeads = true;
     await this.#read(undefined, true, signal);
+    this.#readsHeads = false;
     this.reader.finish();
     if (this.#tipIsDamaged) await this.#stepBack();
     this.reader.readInFull();
@@ -299,7 +302,7 @@ export class SessionCore {
   #looksAtTip(batch: LogBatch): void {
     const { reader } = this;
     const { tipRow, version } = reader;
-    if (reader.isFull || tipRow === noRow) return;
+    if (!this.#readsHeads || tipRow === noRow) return;
     const place = treeRows(reader.tree).line(tipRow);
     const line = place && lineAt(batch, place.at);
     if (line === undefined) return;

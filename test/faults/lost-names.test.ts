@@ -19,7 +19,7 @@ beforeAll(() => {
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
 describe.each(["disk", "os"] as const)(
-  "row 26: a log that loses its name under a running writer, durability %s",
+  "a log that loses its name under a running writer, durability %s",
   (durability) => {
     test.each(["deleted", "replaced by a copy", "moved away"])(
       "and is %s: what is acknowledged later is not lost",

@@ -72,3 +72,9 @@ export function migratedLine(
   const fields = type === "message" ? { ...rest, message: knownMessage(rest.message) } : rest;
   return JSON.stringify({ type, id, parentId, timestamp, ...fields });
 }
+
+/** The number that a version 1 id stands for: the line's ordinal. */
+export function ordinalOfId(id: string): number {
+  const ordinal = Number.parseInt(id, 16);
+  return idOfOrdinal(ordinal) === id ? ordinal : 0;
+}

@@ -15,7 +15,7 @@ import {
 } from "./decode.js";
 import { sliceHead, timeOf } from "./head.js";
 import { MessageHeads } from "./message-head.js";
-import { idOfOrdinal, versionOf } from "./migrate.js";
+import { versionOf } from "./migrate.js";
 import {
   beforeHeaderNote,
   extraHeaderNote,
@@ -80,10 +80,6 @@ export class SessionReader {
   /** From here on every line is parsed in whole: what comes later is little, and its listeners want it. */
   readInFull(): void {
     this.#heads = undefined;
-  }
-
-  get isFull(): boolean {
-    return this.#heads === undefined;
   }
 
   /** The version of the base format; a log without a header reads as the current one. */
@@ -273,9 +269,7 @@ export class SessionReader {
   #follows(row: number, parentId: EntryKey | null, at: number, isTip = true): void {
     if (parentId !== null && this.#rows.parent(row) === noRow)
       this.#lineOf.set(row, { line: this.lines, at });
-    if (!isTip) return;
-    this.#tipRow = row;
-    this.#target = undefined;
+    if (isTip) this.tipIs(row, undefined);
   }
 
   /** The row of the entry that says where the tip is, or {@link noRow}. */
@@ -362,12 +356,6 @@ export class SessionReader {
     this.#diagnostics.add(diagnostic);
     this.#options.onDiagnostic?.(diagnostic);
   }
-}
-
-/** The number that a version 1 id stands for: the line's ordinal. */
-export function ordinalOfId(id: string): number {
-  const ordinal = Number.parseInt(id, 16);
-  return idOfOrdinal(ordinal) === id ? ordinal : 0;
 }
 
 /** Whether the first line of a log begins with one. */

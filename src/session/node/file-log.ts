@@ -10,8 +10,10 @@ import type { FileLock } from "./lock.js";
 import { LogEnd, type LogEndOptions, type Written } from "./log-end.js";
 import { gone, regular } from "./log-errors.js";
 import { LogWatch } from "./log-watch.js";
+import { type FileHolder, type OpenFiles, openFilesOf } from "./open-files.js";
+import { PlacesFile } from "./places-file.js";
 import { nodePlatform } from "./platform.js";
-import { absentPosition, isSameFile, offsetOf, parsePosition } from "./position.js";
+import { absentPosition, offsetOf } from "./position.js";
 import { readLines } from "./read-lines.js";
 import { readPlaces } from "./read-places.js";
 import { saveRange } from "./tail.js";
@@ -29,25 +31,22 @@ export interface FileLogOptions extends LogEndOptions {
  * A session in a file. A batch is one write behind the last line, under the lock, after a look whether the file still
  * ends where the caller thinks; then one sync. What was acknowledged is never rewritten. Reading takes no lock.
  */
-export class FileLog implements SessionLog {
+export class FileLog implements SessionLog, FileHolder {
   readonly platform = nodePlatform;
   readonly #options: FileLogOptions;
   readonly #end: LogEnd;
-  /**
-   * The file that the caller's places are places in: the one that was first read, or read again after it was replaced.
-   * It stays open, so that they mean the same after another file has taken the name.
-   */
-  #reading: DiskFile | undefined;
-  /** Files before that one. A read may still be under way in them. */
-  readonly #retired: DiskFile[] = [];
-  /** The file that was read to its end after another had taken its name away. */
-  #left: DiskFile | undefined;
+  readonly #places: PlacesFile;
+  readonly #files: OpenFiles;
+  /** Calls that use descriptors. */
+  #uses = 0;
   readonly #watch: LogWatch;
 
   constructor(options: FileLogOptions) {
     this.#options = options;
     this.#end = new LogEnd(options);
     this.#watch = new LogWatch(options.disk, options.path);
+    this.#places = new PlacesFile(options.disk, options.path);
+    this.#files = openFilesOf(options.disk);
   }
 
   get location(): string {
@@ -56,10 +55,11 @@ export class FileLog implements SessionLog {
 
   appendNow(lines: readonly Uint8Array[], expected: LogPosition): LogAppend | undefined {
     const { lock } = this.#options;
+    this.#files.used(this);
     try {
       return lock.ifHeld((now) => {
         const written = this.#end.next(expected, lock.holds, bytesOf(lines), now);
-        return written && appended(written, lines);
+        return written && this.#appended(written, lines);
       });
     } catch (error) {
       throw this.#failure("append to", error, expected);
@@ -68,23 +68,29 @@ export class FileLog implements SessionLog {
 
   async append(lines: readonly Uint8Array[], expected: LogPosition): Promise<LogAppend> {
     const { lock } = this.#options;
+    this.#use();
     try {
       if (expected === absentPosition) this.#end.makeDirectory();
       return await lock.with(() => this.#append(lines, expected));
     } catch (error) {
       if (SessileError.is(error, "CONCURRENT_WRITER")) lock.doubt();
       throw this.#failure("append to", error, expected);
+    } finally {
+      this.#unuse();
     }
   }
 
   async prepare(): Promise<void> {
     const { path, lock } = this.#options;
+    this.#use();
     try {
       if (!this.#end.isWhole()) await lock.with(() => this.#end.mend(), 0);
     } catch (error) {
       // Another writer is at work: then its next write mends the end, or ours.
       if (SessileError.is(error, "SESSION_LOCKED")) return;
       throw storageError("mend", path, error);
+    } finally {
+      this.#unuse();
     }
   }
 
@@ -94,16 +100,21 @@ export class FileLog implements SessionLog {
   ): AsyncGenerator<LogBatch, void, undefined> {
     const { disk, path, maxLineBytes } = this.#options;
     let handle: DiskFile | undefined;
+    this.#uses++;
     try {
       // Most polls find nothing new.
       if (from !== undefined && this.#end.isStill(from)) return;
-      handle = disk.open(path, "read") ?? this.#leaving(from);
+      this.#files.used(this);
+      handle = disk.open(path, "read") ?? this.#places.leaving(from);
       if (handle === undefined) throw gone(this.#options);
       const stat = regular(path, handle.stat());
-      if (this.#reading === undefined) this.#keepReading(handle);
+      let isOurs = this.#places.is(handle, stat);
+      if (isOurs) this.#places.adopt(handle);
       let last: LogBatch | undefined;
       for await (const batch of readLines(handle, stat, from, { maxLineBytes, ...options })) {
         if (batch.restarted) this.#keepReading(handle);
+        isOurs ||= batch.restarted === true;
+        if (isOurs) this.#places.reached(batch.next);
         last = batch;
         yield batch;
       }
@@ -111,18 +122,20 @@ export class FileLog implements SessionLog {
     } catch (error) {
       throw storageError("read", path, error);
     } finally {
-      if (handle !== undefined && this.#reading !== handle && !this.#retired.includes(handle)) handle.close();
+      if (handle !== undefined && !this.#places.keeps(handle)) handle.close();
+      this.#unuse();
     }
   }
 
   async readAt(places: readonly LinePlace[]): Promise<readonly (Uint8Array | undefined)[]> {
-    const { disk, path } = this.#options;
+    this.#use();
     try {
-      this.#reading ??= disk.open(path, "read");
-      if (this.#reading === undefined) return places.map(() => undefined);
-      return await readPlaces(this.#reading, places);
+      const file = this.#places.open();
+      return file === undefined ? places.map(() => undefined) : await readPlaces(file, places);
     } catch (error) {
-      throw storageError("read", path, error);
+      throw storageError("read", this.#options.path, error);
+    } finally {
+      this.#unuse();
     }
   }
 
@@ -131,6 +144,7 @@ export class FileLog implements SessionLog {
     expected: LogPosition,
   ): Promise<LogPosition> {
     const { disk, path, lock, now } = this.#options;
+    this.#use();
     try {
       return await lock.with(async () => {
         await this.#end.at(expected);
@@ -149,24 +163,30 @@ export class FileLog implements SessionLog {
         }
         await disk.syncDirectory(dirname(path));
         this.#keepReading(undefined);
-        return this.#end.position();
+        return this.#places.reached(this.#end.position());
       });
     } catch (error) {
       throw this.#failure("replace", error, expected);
+    } finally {
+      this.#unuse();
     }
   }
 
   async copy(from: SessionLog, first: Uint8Array, to: LogPosition, last?: LinePlace): Promise<boolean> {
-    const file = from instanceof FileLog ? from.#reading : undefined;
+    if (!(from instanceof FileLog)) return false;
+    from.#use();
     try {
+      const file = from.#places.open();
       const whole = file && offsetOf(file, file.stat(), to);
       const end = whole && last ? last.at + last.length + 1 : whole;
       if (file === undefined || end === undefined) return false;
-      const source = { file, path: from.location ?? "", end };
+      const source = { file, path: from.location, end };
       this.#end.makeDirectory();
       return await this.#options.lock.with(() => this.#copyLines(source, first));
     } catch (error) {
       throw this.#failure("copy to", error, absentPosition);
+    } finally {
+      from.#unuse();
     }
   }
 
@@ -178,8 +198,25 @@ export class FileLog implements SessionLog {
     this.#watch.close();
     this.#options.lock.release();
     this.#end.close();
-    this.#keepReading(undefined);
-    for (const handle of this.#retired.splice(0)) handle.close();
+    this.#places.close();
+    this.#files.remove(this);
+  }
+
+  rest(): boolean {
+    if (this.#uses > 0) return false;
+    this.#end.rest();
+    this.#places.close();
+    return true;
+  }
+
+  #use(): void {
+    this.#uses++;
+    this.#files.used(this);
+  }
+
+  #unuse(): void {
+    this.#uses--;
+    this.#files.trim();
   }
 
   async #append(lines: readonly Uint8Array[], expected: LogPosition): Promise<LogAppend> {
@@ -189,6 +226,11 @@ export class FileLog implements SessionLog {
     const handle = created ? this.#end.create() : await this.#end.at(expected, this.#options.lock.holds);
     const written = await this.#end.write(handle, bytes, created);
     if (created) await this.#staysAlone();
+    return this.#appended(written, lines);
+  }
+
+  #appended(written: Written, lines: readonly Uint8Array[]): LogAppend {
+    this.#places.reached(written.position);
     return appended(written, lines);
   }
 
@@ -266,25 +308,8 @@ export class FileLog implements SessionLog {
     return gone(this.#options);
   }
 
-  /**
-   * The file that a position is in, which has lost its name since: for one last read of what was acknowledged before it
-   * was moved away or deleted.
-   */
-  #leaving(from: LogPosition | undefined): DiskFile | undefined {
-    const position = from === undefined ? undefined : parsePosition(from);
-    const file = this.#reading;
-    if (position === undefined || file === undefined || file === this.#left) return undefined;
-    if (!isSameFile(position, file.stat())) return undefined;
-    this.#left = file;
-    return file;
-  }
-
   #keepReading(handle: DiskFile | undefined): void {
-    if (this.#reading !== undefined && this.#reading !== handle) {
-      this.#retired.push(this.#reading);
-      this.#watch.renew();
-    }
-    this.#reading = handle;
+    if (this.#places.become(handle)) this.#watch.renew();
   }
 }
 

@@ -40,10 +40,7 @@ interface OpenFile {
   readonly prefix: string;
 }
 
-/**
- * With durability "os" a batch is acknowledged if its file was seen under its name so many milliseconds ago, at most: other
- * programs rename and delete without taking locks, and a look takes as long as a write.
- */
+/** With durability "os" the name was seen so long before an acknowledgement at most: a look takes as long as a write. */
 const namedMs = 2;
 
 /** Appends that follow each other within two readings of a clock of milliseconds are a run from the so many-th on. */
@@ -171,10 +168,8 @@ export class LogEnd {
     if (length < runLength || !isWithin(now, at, runMs) || !isWithin(now, this.#named.at, namedMs))
       return undefined;
     const written = this.#write(this.#file.handle, bytes, false, now);
-    if (this.#isNamed()) return written;
-    // What was written is in no log. The look that is due says what became of the file.
-    this.close();
-    return undefined;
+    // Otherwise what was written is in no log, and the look that is due says why.
+    return this.#isNamed() ? written : undefined;
   }
 
   /** Writes a batch behind the last line, and makes it last. All of it, or none. */
@@ -258,9 +253,14 @@ export class LogEnd {
     return position;
   }
 
-  close(): void {
+  /** Closes the descriptor; what was seen of the file still holds if it is unchanged. */
+  rest(): void {
     this.#file?.handle.close();
     this.#file = undefined;
+  }
+
+  close(): void {
+    this.rest();
     this.#seen = undefined;
     this.#nameLasts = false;
   }

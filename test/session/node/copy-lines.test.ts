@@ -110,7 +110,7 @@ test("what cannot be cloned is copied, and nothing is left of the attempt", asyn
 });
 
 test.each([
-  ["takes nothing", () => 0, "nothing was written"],
+  ["takes nothing", () => 0, "a write took no bytes"],
   ["takes less than it says", (bytes: Uint8Array) => bytes.length, "were written"],
 ])("a disk that %s ends the copy", async (_, append, message) => {
   const disk = diskOf("header\none\n");
