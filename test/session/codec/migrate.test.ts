@@ -1,8 +1,13 @@
 import fc from "fast-check";
 import { type ParsedSession, parseSession } from "sessile/session";
 import { describe, expect, test } from "vitest";
-import { idOfOrdinal, migrated, migratedLine, versionOf } from "../../../src/session/codec/migrate.js";
-import { ordinalOfId } from "../../../src/session/codec/migrate.js";
+import {
+  idOfOrdinal,
+  migrated,
+  migratedLine,
+  ordinalOfId,
+  versionOf,
+} from "../../../src/session/codec/migrate.js";
 import { damage, damaged } from "../../arbitraries/bytes.js";
 import { message } from "../../arbitraries/messages.js";
 import { jsonValue } from "../../arbitraries/values.js";
