@@ -239,12 +239,14 @@ describe("a session whose file has another name", () => {
     copyFileSync(location, join(dir, "--p--", "deep", "x_a.jsonl"));
     copyFileSync(location, join(dir, "x_a.txt"));
     linkSync(location, join(root, "x_a.jsonl"));
+    copyFileSync(location, join(dir, "@tenant", "x_a.jsonl"));
     for (const path of [
       location,
       outside?.location ?? "",
       join(dir, "--p--", "deep", "x_a.jsonl"),
       join(dir, "x_a.txt"),
       join(dir, "..", "x_a.jsonl"),
+      join(dir, "@tenant", "x_a.jsonl"),
       join(dir, "--p--"),
       dir,
     ]) {
