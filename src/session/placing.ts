@@ -1,10 +1,13 @@
+import { SessileError } from "../errors/index.js";
 import { copyJsonObject } from "../internal/copy-json.js";
 import { encodeLine } from "./batch.js";
 import { checkEntry } from "./codec/encode.js";
+import { unsafeKeyMessage, withoutUnsafeKeys } from "./codec/json.js";
 import type { SessionCore } from "./core.js";
 import { checkDraft, entryOf } from "./draft.js";
 import type { EntryDraft, SessionEntry } from "./entries.js";
 import { assertInline, hasInline, withoutInline } from "./recording.js";
+import { unsafeKeyExpected } from "./shape.js";
 
 /** Drafts at the places that they take if all goes well. */
 export interface Placed {
@@ -54,8 +57,7 @@ export class Placing {
         continue;
       }
       const id = draft.id ?? this.#newId(known);
-      const entry = entryOf(draft, { id, parentId: next, timestamp }, reader.info);
-      checkEntry(entry, settings.maxDepth);
+      const entry = this.#checked(entryOf(draft, { id, parentId: next, timestamp }, reader.info));
       if (hasInline(entry)) {
         if (!stores || staging) assertInline(entry, at, recording, stores ? 0 : undefined);
         else inline = true;
@@ -70,6 +72,26 @@ export class Placing {
       lines.push(waits ? undefined : entry && this.encode(entry));
     }
     return { entries, lines, tip: next, inline };
+  }
+
+  /**
+   * Throws INVALID_ENTRY for an entry that cannot be written. A `__proto__` key, as a model may send in a call, is left out
+   * and reported, as it is on reading.
+   */
+  #checked(entry: SessionEntry): SessionEntry {
+    const { reader, settings } = this.#core;
+    try {
+      checkEntry(entry, settings.maxDepth);
+      return entry;
+    } catch (error) {
+      if (!SessileError.is(error, "INVALID_ENTRY") || error.details.expected !== unsafeKeyExpected)
+        throw error;
+      const clean = withoutUnsafeKeys(entry, settings.maxDepth);
+      checkEntry(clean, settings.maxDepth);
+      const { id: entryId } = entry;
+      reader.report({ code: "UNSAFE_KEY", line: 0, offset: 0, message: unsafeKeyMessage, entryId });
+      return clean;
+    }
   }
 
   /** Puts the images of placed drafts into the blob store, and completes the entries and their lines. */

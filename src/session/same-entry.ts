@@ -21,7 +21,8 @@ function sorted(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(
     Object.entries(value)
-      .filter(([, member]) => member !== undefined)
+      // An append leaves out `__proto__`.
+      .filter(([key, member]) => member !== undefined && key !== "__proto__")
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([key, member]) => [key, sorted(member)]),
   );

@@ -194,6 +194,9 @@ const header = fields({
   sessile: optional(finite),
 });
 
+/** What a problem expects in the place of a `__proto__` key. */
+export const unsafeKeyExpected = "no such key";
+
 /** Whether this version knows the type. */
 export function isEntryType(type: string): type is EntryType {
   return Object.hasOwn(entries, type);
@@ -269,7 +272,7 @@ function jsonProblemAt(value: unknown, depthLeft: number): Problem | undefined {
       if (typeof member === "number" && Number.isFinite(member)) continue;
     }
     const problem =
-      key === "__proto__" ? { path: "", expected: "no such key" } : jsonProblemAt(member, depthLeft - 1);
+      key === "__proto__" ? { path: "", expected: unsafeKeyExpected } : jsonProblemAt(member, depthLeft - 1);
     // Asked last, since it takes longer than all the rest: what somebody added to Object.prototype is not written.
     if (problem !== undefined && Object.hasOwn(value, key))
       return { path: joinPath(key, problem.path), expected: problem.expected };

@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from "vitest";
-import { userMessage } from "../../src/content/index.js";
+import { assistantMessage, userMessage } from "../../src/content/index.js";
 import { SessileError } from "../../src/errors/index.js";
 import type { LogAppend, LogPosition, SessionBackend } from "../../src/session/backend.js";
 import type { EntryDraft } from "../../src/session/entries.js";
@@ -119,6 +119,25 @@ describe("the queue", () => {
     const [d] = await second;
     expect(d?.parentId).toBe(a?.id);
     expect(batches).toEqual([3]);
+  });
+
+  test("a __proto__ key of a call's arguments is left out and reported, and the rest is written", async () => {
+    const { session } = await setting();
+    const args = JSON.parse('{"a":[{"__proto__":{"x":1},"b":2}],"__proto__":{"y":1}}');
+    const call = { type: "toolCall", id: "c", name: "read", arguments: args } as const;
+    const message = { ...assistantMessage({ provider: "p", model: "m" }, call), timestamp: 0 };
+    const draft: EntryDraft = { type: "message", id: "said", message };
+    const [entry] = await session.append([draft]);
+    expect(entry).toMatchObject({ message: { content: [{ arguments: { a: [{ b: 2 }] } }] } });
+    expect(new TextDecoder().decode(await session.raw("said"))).not.toContain("__proto__");
+    expect(session.diagnostics).toMatchObject([{ code: "UNSAFE_KEY", entryId: "said" }]);
+    expect(Object.hasOwn(args, "__proto__")).toBe(true);
+    // Made again, it is the same entry.
+    expect(await session.append([draft])).toEqual([entry]);
+    expect(session.tree.size).toBe(1);
+    await expect(
+      session.append([{ type: "message", message: { ...message, timestamp: Number.NaN } }]),
+    ).rejects.toMatchObject({ code: "INVALID_ENTRY" });
   });
 
   test("goes to a log at once where it can, and as ever where it cannot", async () => {

@@ -46,7 +46,7 @@ export function parseLine(bytes: Uint8Array, maxDepth: number, known: KnownOfLin
   }
   const notes: { code: DiagnosticCode; message: string }[] = [];
   if (mayBeUnsafe(text) && dropUnsafeKeys(value)) {
-    notes.push({ code: "UNSAFE_KEY", message: "a __proto__ key was left out" });
+    notes.push({ code: "UNSAFE_KEY", message: unsafeKeyMessage });
   }
   const sealedAt = known.unchecked === true ? -1 : checksumAt(bytes);
   const checksum = known.crc32 ?? crc32;
@@ -144,6 +144,20 @@ export function withoutChecksum(line: string): string {
   return checksumAt(encodeUtf8(line.slice(-checksumLength - 1))) < 0
     ? line
     : `${line.slice(0, -checksumLength)}}`;
+}
+
+/** Of an UNSAFE_KEY diagnostic, on reading and on append. */
+export const unsafeKeyMessage = "a __proto__ key was left out";
+
+/** A copy without `__proto__` keys, down to a depth. All but arrays and objects is the same value. */
+export function withoutUnsafeKeys<T>(value: T, depthLeft: number): T {
+  if (typeof value !== "object" || value === null || depthLeft === 0) return value;
+  if (Array.isArray(value)) return value.map((member) => withoutUnsafeKeys(member, depthLeft - 1)) as T;
+  const copy: Record<string, unknown> = Object.create(Object.getPrototypeOf(value));
+  for (const [key, member] of Object.entries(value)) {
+    if (key !== "__proto__") copy[key] = withoutUnsafeKeys<unknown>(member, depthLeft - 1);
+  }
+  return copy as T;
 }
 
 function dropUnsafeKeys(value: unknown): boolean {

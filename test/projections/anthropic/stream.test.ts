@@ -77,7 +77,7 @@ describe("anthropicStream", () => {
         const open = (source: AsyncIterable<Event>) => anthropicStream(source, options);
         expect(await checkCuts(events, open)).toEqual(readAnthropicReply(whole, options));
       }),
-      { numRuns: 60 },
+      { numRuns: 30 },
     );
   });
 

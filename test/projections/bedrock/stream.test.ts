@@ -102,7 +102,7 @@ describe("bedrockStream", () => {
           );
         },
       ),
-      { numRuns: 60 },
+      { numRuns: 30 },
     );
   });
 

@@ -91,7 +91,7 @@ describe("geminiStream", () => {
           );
         },
       ),
-      { numRuns: 60 },
+      { numRuns: 30 },
     );
   });
 

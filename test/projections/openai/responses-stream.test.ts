@@ -131,7 +131,7 @@ describe("openaiResponsesStream", () => {
           expect(await checkCuts(events, open)).toEqual(readOpenaiResponsesReply(whole, { model }));
         },
       ),
-      { numRuns: 60 },
+      { numRuns: 30 },
     );
   });
 
