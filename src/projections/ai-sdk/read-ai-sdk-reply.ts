@@ -1,7 +1,7 @@
 import { type AssistantMessage, assistantMessage, type StopReason, type Usage } from "../../content/index.js";
-import { describe } from "../../internal/arguments.js";
 import { copyJson, copyJsonObject } from "../../internal/copy-json.js";
-import { isRecord } from "../../internal/shape.js";
+import { fields, isRecord, joinPath, listOf, text } from "../../internal/shape.js";
+import { assertReply, countOf, countsIn, given } from "../reply-shape.js";
 import { makerNames } from "./maker-names.js";
 import { signatureOf } from "./provider-options.js";
 
@@ -36,6 +36,22 @@ export interface ReadAiSdkReplyOptions {
   readonly account?: string;
 }
 
+const stepFields = {
+  model: fields({ provider: text, modelId: text }),
+  content: listOf(fields({})),
+  finishReason: given(text),
+  response: fields({ messages: listOf(fields({})) }),
+};
+const stepShape = fields(stepFields);
+/** Only the last step is read. */
+const result = fields({
+  steps: (value) => {
+    if (!Array.isArray(value) || value.length === 0) return { path: "", expected: "an array with a step" };
+    const problem = stepShape(value.at(-1));
+    return problem && { path: joinPath(`[${value.length - 1}]`, problem.path), expected: problem.expected };
+  },
+});
+
 type Block = AssistantMessage["content"][number];
 
 /**
@@ -43,7 +59,7 @@ type Block = AssistantMessage["content"][number];
  * marked its parts with is kept as signatures, and what it ran itself as opaque blocks. Of a result the last step; where a call had
  * several, read each of `result.steps`, with the tools' results between them.
  *
- * @throws TypeError for a result without a step
+ * @throws SessileError INVALID_MESSAGE with the path of what is not as in a step; also for a result without a step
  * @example
  * ```ts
  * const reply = readAiSdkReply({
@@ -57,8 +73,11 @@ type Block = AssistantMessage["content"][number];
  * ```
  */
 export function readAiSdkReply(reply: AiSdkReply, options: ReadAiSdkReplyOptions = {}): AssistantMessage {
-  const step = "steps" in reply ? reply.steps.at(-1) : reply;
-  if (step === undefined) throw new TypeError(`reply.steps: expected a step, got ${describe([])}`);
+  const isResult = isRecord(reply) && "steps" in reply;
+  assertReply(reply, isResult ? result : stepShape);
+  const step = (
+    isResult ? (reply as { readonly steps: readonly AiSdkStep[] }).steps.at(-1) : reply
+  ) as AiSdkStep;
   const { provider, model, api } = makerNames(step.model.provider, step.model.modelId);
   const { finishReason } = step;
   const stopReason = stopReasons.get(finishReason) ?? "stop";
@@ -85,11 +104,14 @@ const stopReasons: ReadonlyMap<string, StopReason> = new Map([
 ]);
 
 function usageOf({ usage }: AiSdkStep): Usage {
-  const { inputTokens = 0, outputTokens: output = 0, inputTokenDetails: details } = usage;
-  const cacheRead = details?.cacheReadTokens ?? 0;
-  const cacheWrite = details?.cacheWriteTokens ?? 0;
-  const input = details?.noCacheTokens ?? Math.max(0, inputTokens - cacheRead - cacheWrite);
-  const totalTokens = usage.totalTokens ?? inputTokens + output;
+  const tokens = countsIn(usage);
+  const details = countsIn(tokens.inputTokenDetails);
+  const inputTokens = countOf(tokens.inputTokens) ?? 0;
+  const output = countOf(tokens.outputTokens) ?? 0;
+  const cacheRead = countOf(details.cacheReadTokens) ?? 0;
+  const cacheWrite = countOf(details.cacheWriteTokens) ?? 0;
+  const input = countOf(details.noCacheTokens) ?? Math.max(0, inputTokens - cacheRead - cacheWrite);
+  const totalTokens = countOf(tokens.totalTokens) ?? inputTokens + output;
   const cost = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 };
   return { input, output, cacheRead, cacheWrite, totalTokens, cost };
 }

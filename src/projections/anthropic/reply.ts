@@ -1,6 +1,6 @@
 import type { AssistantMessage, StopReason, Usage } from "../../content/index.js";
-import { describe } from "../../internal/arguments.js";
-import { isRecord } from "../../internal/shape.js";
+import { anything, fields, isRecord, listOf, text } from "../../internal/shape.js";
+import { assertReply, countOf, countsIn, given, givenFields } from "../reply-shape.js";
 import { leftoverOf } from "./leftover.js";
 
 /** What of a finished message is read; the official client's has more. */
@@ -32,6 +32,15 @@ export interface ReadAnthropicReplyOptions {
   readonly timestamp?: number;
 }
 
+/** What is read of a message; also of what a stream says of it. */
+export const messageFields = {
+  model: text,
+  content: listOf(anything),
+  stop_reason: given(text),
+  stop_details: givenFields({ explanation: given(text) }),
+};
+const finished = fields(messageFields);
+
 type Content = AssistantMessage["content"][number];
 
 /**
@@ -40,7 +49,7 @@ type Content = AssistantMessage["content"][number];
  * kept whole. A refusal is an error with the API's explanation. A message without a stop reason, as after an abort of the client's
  * stream, is aborted: a call at its end may be half built, and is left out as never begun.
  *
- * @throws TypeError when `reply` is no finished message.
+ * @throws SessileError INVALID_MESSAGE with the path of what is not as in a finished message.
  * @example
  * ```ts
  * const model = "claude-opus-5-5";
@@ -53,9 +62,7 @@ export function readAnthropicReply(
   reply: AnthropicReply,
   options: ReadAnthropicReplyOptions = {},
 ): AssistantMessage {
-  if (!isRecord(reply) || !Array.isArray(reply.content) || typeof reply.model !== "string") {
-    throw new TypeError(`reply: expected a finished message, got ${describe(reply)}`);
-  }
+  assertReply(reply, finished);
   const { provider = "anthropic", model = reply.model, account, timestamp = Date.now() } = options;
   const { content, stop_reason: reason, stop_details: details, usage } = reply;
   const isUnfinished = reason === null || reason === undefined;
@@ -99,7 +106,7 @@ function blockOf(block: AnthropicReply["content"][number]): Content {
       const { id, name, input } = fields;
       if (typeof id !== "string" || typeof name !== "string") break;
       const thoughtSignature = leftoverOf(fields, ["id", "name", "input"]);
-      const call = { type: "toolCall", id, name, arguments: structuredClone(input) } as const;
+      const call = { type: "toolCall", id, name, arguments: structuredClone(input ?? {}) } as const;
       return thoughtSignature === undefined ? call : { ...call, thoughtSignature };
     }
   }
@@ -122,11 +129,12 @@ function stopReasonOf(reason: string): StopReason {
 }
 
 /** Those who speak the protocol besides may tell less. */
-function usageOf(usage: Partial<AnthropicReply["usage"]> | null | undefined): Usage {
-  const input = usage?.input_tokens ?? 0;
-  const output = usage?.output_tokens ?? 0;
-  const cacheRead = usage?.cache_read_input_tokens ?? 0;
-  const cacheWrite = usage?.cache_creation_input_tokens ?? 0;
+function usageOf(usage: unknown): Usage {
+  const tokens = countsIn(usage);
+  const input = countOf(tokens.input_tokens) ?? 0;
+  const output = countOf(tokens.output_tokens) ?? 0;
+  const cacheRead = countOf(tokens.cache_read_input_tokens) ?? 0;
+  const cacheWrite = countOf(tokens.cache_creation_input_tokens) ?? 0;
   return {
     input,
     output,

@@ -1,6 +1,7 @@
 /** The Messages API's stream of events, accumulated into the message that {@link readAnthropicReply} gives of a whole reply. */
 import type { AssistantMessage } from "../../content/index.js";
 import { isRecord } from "../../internal/shape.js";
+import { passing } from "../reply-shape.js";
 import {
   type ReplyAccumulator,
   type ReplyDelta,
@@ -11,7 +12,12 @@ import {
   replyStream,
   type StreamEnd,
 } from "../reply-stream.js";
-import { type AnthropicReply, type ReadAnthropicReplyOptions, readAnthropicReply } from "./reply.js";
+import {
+  type AnthropicReply,
+  messageFields,
+  type ReadAnthropicReplyOptions,
+  readAnthropicReply,
+} from "./reply.js";
 
 /** An event of the stream. Events and fields that this library does not know are allowed. */
 export interface AnthropicStreamEvent {
@@ -111,7 +117,12 @@ class AnthropicAccumulator implements ReplyAccumulator<AnthropicStreamEvent> {
     const content = blocks
       .map(({ fields }) => fields)
       .filter((fields) => !isEmptyText(fields) && !(isCut && isHalfCall(fields)));
-    const reply = { model: "unknown", usage: {}, ...this.#message, content } as unknown as AnthropicReply;
+    const reply = {
+      model: "unknown",
+      usage: {},
+      ...passing(this.#message, messageFields),
+      content,
+    } as unknown as AnthropicReply;
     if (isOver) return readAnthropicReply(reply, this.#options);
     // The reader leaves out the calls at the end of an unfinished message; here it is known which are whole.
     const whole = readAnthropicReply({ ...reply, stop_reason: "end_turn" }, this.#options);

@@ -2,6 +2,8 @@ import { type AssistantMessage, assistantMessage, type StopReason, type Usage } 
 import { stringArgument } from "../../internal/arguments.js";
 import { copyJson } from "../../internal/copy-json.js";
 import { encodeBase64 } from "../../internal/encode-base64.js";
+import { fields, listOf, text } from "../../internal/shape.js";
+import { assertReply, countOf, countsIn, given, givenFields } from "../reply-shape.js";
 import { converseApi } from "./model.js";
 import { opaqueData } from "./opaque.js";
 
@@ -52,6 +54,7 @@ export interface ReadBedrockReplyOptions {
  * that `bedrockConverse` gives the model its own blocks back. Blocks of other kinds, and calls that Bedrock answers itself, are
  * kept as they came.
  *
+ * @throws SessileError INVALID_MESSAGE with the path of what is not as in a response.
  * @throws TypeError when no model is named.
  * @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html (stored copy, 2026-11-21)
  * @example
@@ -65,10 +68,13 @@ export interface ReadBedrockReplyOptions {
  */
 export function readBedrockReply(reply: BedrockReply, options: ReadBedrockReplyOptions): AssistantMessage {
   const model = stringArgument("model", options?.model);
+  assertReply(reply, response);
   const { provider = "amazon-bedrock", account } = options;
   const blocks = reply.output?.message?.content ?? [];
   const stopReason =
-    reply.stopReason === undefined ? "aborted" : (stopReasons.get(reply.stopReason) ?? "error");
+    (reply.stopReason ?? undefined) === undefined
+      ? "aborted"
+      : (stopReasons.get(reply.stopReason as string) ?? "error");
   const content = blocks.map(blockOf);
   const message = assistantMessage(
     {
@@ -84,21 +90,41 @@ export function readBedrockReply(reply: BedrockReply, options: ReadBedrockReplyO
   return account === undefined ? message : { ...message, account };
 }
 
+const block = fields({
+  text: given(text),
+  toolUse: givenFields({ toolUseId: given(text), name: given(text), type: given(text) }),
+  reasoningContent: givenFields({
+    reasoningText: givenFields({ text: given(text), signature: given(text) }),
+    redactedContent: given((value) =>
+      value instanceof Uint8Array ? undefined : { path: "", expected: "a Uint8Array" },
+    ),
+  }),
+});
+const response = fields({
+  output: givenFields({ message: givenFields({ content: given(listOf(block)) }) }),
+  stopReason: given(text),
+});
+
 /** Whether an abort or a limit cut the last call, which then is as if it had never begun. */
 function endsInHalfCall(last: AssistantMessage["content"][number] | undefined, reason: StopReason): boolean {
   if (last?.type !== "toolCall") return false;
   return reason === "aborted" || (reason === "length" && typeof last.arguments === "string");
 }
 
+/** Members that are null are not there. */
+function withoutNulls<T extends object>(value: T): T {
+  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null)) as T;
+}
+
 function blockOf(block: BedrockReplyBlock): AssistantMessage["content"][number] {
-  const { text, toolUse, reasoningContent } = block;
+  const { text, toolUse, reasoningContent } = withoutNulls(block);
   if (text !== undefined) return { type: "text", text };
   // The service says `tool_use` of a call of the client's, or nothing, and `server_tool_use` of its own.
-  if (toolUse !== undefined && (toolUse.type === undefined || toolUse.type === "tool_use")) {
-    const { toolUseId = "", name = "", input = {} } = toolUse;
-    return { type: "toolCall", id: toolUseId, name, arguments: copyJson(input) };
+  if (toolUse !== undefined && ((toolUse.type ?? undefined) === undefined || toolUse.type === "tool_use")) {
+    const { toolUseId, name, input } = toolUse;
+    return { type: "toolCall", id: toolUseId ?? "", name: name ?? "", arguments: copyJson(input ?? {}) };
   }
-  const { reasoningText, redactedContent } = reasoningContent ?? {};
+  const { reasoningText, redactedContent } = withoutNulls(reasoningContent ?? {});
   if (redactedContent !== undefined) {
     return {
       type: "thinking",
@@ -108,7 +134,7 @@ function blockOf(block: BedrockReplyBlock): AssistantMessage["content"][number] 
     };
   }
   if (reasoningText !== undefined) {
-    const { text: thinking = "", signature } = reasoningText;
+    const { text: thinking = "", signature } = withoutNulls(reasoningText);
     return {
       type: "thinking",
       thinking,
@@ -127,16 +153,17 @@ const stopReasons: ReadonlyMap<string, StopReason> = new Map([
 ]);
 
 function usageOf({ usage }: BedrockReply): Usage {
-  const input = usage?.inputTokens ?? 0;
-  const output = usage?.outputTokens ?? 0;
-  const cacheRead = usage?.cacheReadInputTokens ?? 0;
-  const cacheWrite = usage?.cacheWriteInputTokens ?? 0;
+  const tokens = countsIn(usage);
+  const input = countOf(tokens.inputTokens) ?? 0;
+  const output = countOf(tokens.outputTokens) ?? 0;
+  const cacheRead = countOf(tokens.cacheReadInputTokens) ?? 0;
+  const cacheWrite = countOf(tokens.cacheWriteInputTokens) ?? 0;
   return {
     input,
     output,
     cacheRead,
     cacheWrite,
-    totalTokens: usage?.totalTokens ?? input + output + cacheRead + cacheWrite,
+    totalTokens: countOf(tokens.totalTokens) ?? input + output + cacheRead + cacheWrite,
     cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 },
   };
 }

@@ -3,7 +3,8 @@ import { stringArgument } from "../../internal/arguments.js";
 import { encodeUtf8 } from "../../internal/bytes.js";
 import { copyJsonObject } from "../../internal/copy-json.js";
 import { crc32Hex } from "../../internal/crc32.js";
-import { isRecord } from "../../internal/shape.js";
+import { fields, isRecord, listOf, nonEmptyText, text } from "../../internal/shape.js";
+import { assertReply, countOf, countsIn, firstOf, given, givenFields } from "../reply-shape.js";
 import { madeCallId } from "./call-id.js";
 import { geminiApi } from "./model.js";
 
@@ -52,6 +53,25 @@ export interface ReadGeminiReplyOptions {
   readonly account?: string;
 }
 
+const part = fields({
+  text: given(text),
+  thoughtSignature: given(text),
+  functionCall: givenFields({ name: given(text), args: givenFields({}) }),
+});
+const response = {
+  candidates: given(
+    firstOf(
+      givenFields({
+        content: givenFields({ parts: given(listOf(part)) }),
+        finishReason: given(text),
+        finishMessage: given(text),
+      }),
+    ),
+  ),
+  promptFeedback: givenFields({ blockReason: given(text), blockReasonMessage: given(text) }),
+  responseId: given(text),
+};
+
 type Block = AssistantMessage["content"][number];
 
 /**
@@ -59,7 +79,9 @@ type Block = AssistantMessage["content"][number];
  * signature, so that `geminiContents` gives the model its own parts back. A call without an id gets one that is not sent back.
  * Only the first candidate is read.
  *
- * @throws TypeError when neither the options nor the response name a model.
+ * @throws SessileError INVALID_MESSAGE with the path of what is not as in a response; also of `modelVersion`, if the options
+ *   name no model.
+ * @throws TypeError for a model in the options that is none.
  * @see https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse (stored copy, 2026-11-21)
  * @example
  * ```ts
@@ -69,7 +91,9 @@ type Block = AssistantMessage["content"][number];
  * ```
  */
 export function readGeminiReply(reply: GeminiReply, options: ReadGeminiReplyOptions = {}): AssistantMessage {
-  const model = stringArgument("model", options.model ?? reply.modelVersion);
+  const { model: named } = options;
+  assertReply(reply, fields(named === undefined ? { modelVersion: nonEmptyText, ...response } : response));
+  const model = stringArgument("model", named ?? reply.modelVersion);
   const { provider = "google", account } = options;
   const [candidate] = reply.candidates ?? [];
   const sent = candidate?.content?.parts ?? [];
@@ -92,7 +116,7 @@ export function readGeminiReply(reply: GeminiReply, options: ReadGeminiReplyOpti
 }
 
 function blocksOf(parts: readonly GeminiReplyPart[], responseId: string | undefined): readonly Block[] {
-  let tag = responseId;
+  let tag = responseId ?? undefined;
   const known = new Set<string>();
   return parts.map((part, index): Block => {
     const { thought } = part;
@@ -101,7 +125,8 @@ function blocksOf(parts: readonly GeminiReplyPart[], responseId: string | undefi
     const thoughtSignature = part.thoughtSignature ?? undefined;
     const functionCall = part.functionCall ?? undefined;
     if (functionCall !== undefined) {
-      const { id, name = "" } = functionCall;
+      const { id } = functionCall;
+      const name = functionCall.name ?? "";
       const own = typeof id === "string" && id !== "" && !known.has(id) ? id : undefined;
       tag ??= crc32Hex(encodeUtf8(JSON.stringify(parts)));
       const callId = own ?? madeCallId(tag, index);
@@ -154,20 +179,21 @@ function ending(
       const { blockReason, blockReasonMessage } = promptFeedback ?? {};
       const reason = finishReason ?? blockReason ?? "no candidate";
       const words = finishMessage ?? blockReasonMessage;
-      return { stopReason: "error", errorMessage: words === undefined ? reason : `${reason}: ${words}` };
+      return {
+        stopReason: "error",
+        errorMessage: (words ?? undefined) === undefined ? reason : `${reason}: ${words}`,
+      };
     }
   }
 }
 
 function usageOf({ usageMetadata }: GeminiReply): Usage {
-  const {
-    promptTokenCount: prompt = 0,
-    cachedContentTokenCount: cacheRead = 0,
-    candidatesTokenCount: said = 0,
-    thoughtsTokenCount: thought = 0,
-    toolUsePromptTokenCount: tools = 0,
-    totalTokenCount,
-  } = usageMetadata ?? {};
+  const tokens = countsIn(usageMetadata);
+  const prompt = countOf(tokens.promptTokenCount) ?? 0;
+  const cacheRead = countOf(tokens.cachedContentTokenCount) ?? 0;
+  const said = countOf(tokens.candidatesTokenCount) ?? 0;
+  const thought = countOf(tokens.thoughtsTokenCount) ?? 0;
+  const tools = countOf(tokens.toolUsePromptTokenCount) ?? 0;
   const input = prompt + tools - cacheRead;
   const output = said + thought;
   return {
@@ -175,7 +201,7 @@ function usageOf({ usageMetadata }: GeminiReply): Usage {
     output,
     cacheRead,
     cacheWrite: 0,
-    totalTokens: totalTokenCount ?? input + cacheRead + output,
+    totalTokens: countOf(tokens.totalTokenCount) ?? input + cacheRead + output,
     cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 },
   };
 }

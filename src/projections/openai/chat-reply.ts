@@ -1,7 +1,7 @@
 import type { AssistantMessage, StopReason } from "../../content/index.js";
-import { describe } from "../../internal/arguments.js";
 import { copyJson } from "../../internal/copy-json.js";
-import { isRecord } from "../../internal/shape.js";
+import { anything, either, fields, isRecord, listOf, text } from "../../internal/shape.js";
+import { assertReply, countsIn, firstOf, given, givenFields } from "../reply-shape.js";
 import { chatApi } from "./chat.js";
 import { customMark, rawMark, refusalMark } from "./chat-marks.js";
 import { argumentsOf, rawArguments } from "./json.js";
@@ -37,7 +37,7 @@ export interface OpenaiChatReply {
  * they came; reasoning, where a provider adds it, for people to read; what was said aloud as its transcript.
  * What servers of this protocol leave out is made up for: a time, counts, ids of calls.
  *
- * @throws TypeError when `reply` is no completion.
+ * @throws SessileError INVALID_MESSAGE with the path of what is not as in a completion.
  * @example
  * ```ts
  * const { value } = await project(await session.context(), openaiChat({ model }));
@@ -49,12 +49,11 @@ export function readOpenaiChatReply(
   reply: OpenaiChatReply,
   options: OpenaiReplyOptions = {},
 ): AssistantMessage {
-  if (!isRecord(reply) || !Array.isArray(reply.choices)) {
-    throw new TypeError(`reply: expected a completion, got ${describe(reply)}`);
-  }
+  assertReply(reply, options.model === undefined ? completion : fields({ choices }));
   const [choice] = reply.choices;
   const { usage } = reply;
-  const details = usage?.prompt_tokens_details;
+  const tokens = countsIn(usage);
+  const details = countsIn(tokens.prompt_tokens_details);
   return replyMessage(
     {
       api: chatApi,
@@ -64,11 +63,11 @@ export function readOpenaiChatReply(
         usage === undefined || usage === null
           ? undefined
           : usageOf({
-              input: usage.prompt_tokens,
-              output: usage.completion_tokens,
-              cacheRead: details?.cached_tokens ?? undefined,
-              cacheWrite: details?.cache_write_tokens ?? undefined,
-              total: usage.total_tokens,
+              input: tokens.prompt_tokens,
+              output: tokens.completion_tokens,
+              cacheRead: details.cached_tokens,
+              cacheWrite: details.cache_write_tokens,
+              total: tokens.total_tokens,
             }),
       ...stopOf(choice?.finish_reason),
       createdAt: reply.created,
@@ -76,6 +75,19 @@ export function readOpenaiChatReply(
     options,
   );
 }
+
+const choices = firstOf(
+  fields({
+    finish_reason: given(text),
+    message: givenFields({
+      content: given(either(listOf(anything), text)),
+      refusal: given(text),
+      audio: givenFields({ transcript: given(text) }),
+      tool_calls: given(listOf(fields({}))),
+    }),
+  }),
+);
+const completion = fields({ model: text, choices });
 
 type Content = AssistantMessage["content"];
 type Message = OpenaiChatReply["choices"][number]["message"];

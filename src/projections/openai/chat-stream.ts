@@ -1,6 +1,7 @@
 /** The chunks of Chat Completions, accumulated into the message that {@link readOpenaiChatReply} gives of a whole completion. */
 import type { AssistantMessage } from "../../content/index.js";
-import { isRecord } from "../../internal/shape.js";
+import { isRecord, text } from "../../internal/shape.js";
+import { passing } from "../reply-shape.js";
 import {
   type ReplyAccumulator,
   type ReplyDelta,
@@ -109,7 +110,7 @@ class ChatAccumulator implements ReplyAccumulator<OpenaiChatChunk> {
     const reply = {
       model: "unknown",
       created: Number.NaN,
-      ...this.#reply,
+      ...passing(this.#reply, { model: text }),
       choices,
     } as unknown as OpenaiChatReply;
     const read = readOpenaiChatReply(reply, this.#options);

@@ -1,4 +1,5 @@
 import type { AssistantMessage, StopReason, ToolCall, Usage } from "../../content/index.js";
+import { countOf } from "../reply-shape.js";
 
 /** What a reply does not say of itself. */
 export interface OpenaiReplyOptions {
@@ -36,7 +37,7 @@ export function replyMessage(read: ReadReply, options: OpenaiReplyOptions): Assi
     // Some who speak the protocol say `stop` behind calls too.
     stopReason: stopReason === "stop" && content.some(isCall) ? "toolUse" : stopReason,
     ...(errorMessage === undefined ? {} : { errorMessage }),
-    timestamp: Number.isFinite(createdAt) ? createdAt * 1000 : Date.now(),
+    timestamp: countOf(createdAt) === undefined ? Date.now() : createdAt * 1000,
   };
 }
 
@@ -46,18 +47,21 @@ function isCall(block: AssistantMessage["content"][number]): block is ToolCall {
 
 /** Tokens as this library counts them: what came from the cache, or went into it, is no part of the input. */
 export function usageOf(tokens: {
-  readonly input: number | undefined;
-  readonly output: number | undefined;
-  readonly cacheRead: number | undefined;
-  readonly cacheWrite: number | undefined;
-  readonly total: number | undefined;
+  readonly input: unknown;
+  readonly output: unknown;
+  readonly cacheRead: unknown;
+  readonly cacheWrite: unknown;
+  readonly total: unknown;
 }): Usage {
-  const { input = 0, output = 0, cacheRead = 0, cacheWrite = 0 } = tokens;
+  const input = countOf(tokens.input) ?? 0;
+  const output = countOf(tokens.output) ?? 0;
+  const cacheRead = countOf(tokens.cacheRead) ?? 0;
+  const cacheWrite = countOf(tokens.cacheWrite) ?? 0;
   return {
     input: Math.max(0, input - cacheRead - cacheWrite),
     output,
     cacheRead,
     cacheWrite,
-    totalTokens: tokens.total ?? input + output,
+    totalTokens: countOf(tokens.total) ?? input + output,
   };
 }

@@ -1,7 +1,7 @@
 import type { AssistantMessage, StopReason, ToolCall } from "../../content/index.js";
-import { describe } from "../../internal/arguments.js";
 import { copyJsonObject } from "../../internal/copy-json.js";
-import { isRecord } from "../../internal/shape.js";
+import { fields, isRecord, listOf, text } from "../../internal/shape.js";
+import { assertReply, countsIn, given, givenFields } from "../reply-shape.js";
 import { argumentsOf, rawArguments } from "./json.js";
 import { type OpenaiReplyOptions, replyMessage, usageOf } from "./reply.js";
 import { responsesApi } from "./responses.js";
@@ -40,7 +40,7 @@ export interface OpenaiResponsesReply {
  * calls with the ids of their items, and what else the API did as it is; {@link openaiResponses} gives all of it back as it came.
  * Log probabilities are not kept.
  *
- * @throws TypeError when `reply` is no response.
+ * @throws SessileError INVALID_MESSAGE with the path of what is not as in a response.
  * @example
  * ```ts
  * const { value } = await project(await session.context(), openaiResponses({ model }));
@@ -52,13 +52,12 @@ export function readOpenaiResponsesReply(
   reply: OpenaiResponsesReply,
   options: OpenaiReplyOptions = {},
 ): AssistantMessage {
-  if (!isRecord(reply) || !Array.isArray(reply.output)) {
-    throw new TypeError(`reply: expected a response, got ${describe(reply)}`);
-  }
+  assertReply(reply, options.model === undefined ? response : unnamed);
   const { usage } = reply;
   const output = reply.output.filter((item) => !isHalfCall(item, reply.status));
   const alone = output.every(({ type }) => type !== "reasoning");
-  const details = usage?.input_tokens_details;
+  const tokens = countsIn(usage);
+  const details = countsIn(tokens.input_tokens_details);
   return replyMessage(
     {
       api: responsesApi,
@@ -68,11 +67,11 @@ export function readOpenaiResponsesReply(
         usage === undefined || usage === null
           ? undefined
           : usageOf({
-              input: usage.input_tokens,
-              output: usage.output_tokens,
-              cacheRead: details?.cached_tokens,
-              cacheWrite: details?.cache_write_tokens,
-              total: usage.total_tokens,
+              input: tokens.input_tokens,
+              output: tokens.output_tokens,
+              cacheRead: details.cached_tokens,
+              cacheWrite: details.cache_write_tokens,
+              total: tokens.total_tokens,
             }),
       ...stopOf(reply),
       createdAt: reply.created_at,
@@ -80,6 +79,18 @@ export function readOpenaiResponsesReply(
     options,
   );
 }
+
+/** What is read of a response; also of what a stream says of it. */
+export const responseFields = {
+  model: text,
+  status: given(text),
+  error: givenFields({ code: given(text), message: given(text) }),
+  incomplete_details: givenFields({ reason: given(text) }),
+  output: listOf(fields({})),
+};
+const { model: _model, ...unnamedFields } = responseFields;
+const response = fields(responseFields);
+const unnamed = fields(unnamedFields);
 
 type Content = AssistantMessage["content"];
 type Item = Readonly<Record<string, unknown>>;
@@ -178,14 +189,16 @@ function callBlocks(item: Item, alone: boolean, custom: boolean): Content {
   return [call];
 }
 
+const isText = (value: unknown): boolean => typeof value === "string";
+
 function stopOf({ status, error, incomplete_details }: OpenaiResponsesReply): {
   readonly stopReason: StopReason;
   readonly errorMessage?: string;
 } {
   if (error !== null && error !== undefined) {
-    return { stopReason: "error", errorMessage: `${error.code}: ${error.message}` };
+    return { stopReason: "error", errorMessage: [error.code, error.message].filter(isText).join(": ") };
   }
-  switch (status) {
+  switch (status ?? undefined) {
     case "completed":
     case undefined:
       return { stopReason: "stop" };

@@ -1,6 +1,7 @@
 /** The events of Responses, accumulated into the message that {@link readOpenaiResponsesReply} gives of a whole response. */
 import type { AssistantMessage } from "../../content/index.js";
 import { isRecord } from "../../internal/shape.js";
+import { passing } from "../reply-shape.js";
 import {
   type ReplyAccumulator,
   type ReplyDelta,
@@ -12,7 +13,7 @@ import {
   type StreamEnd,
 } from "../reply-stream.js";
 import type { OpenaiReplyOptions } from "./reply.js";
-import { type OpenaiResponsesReply, readOpenaiResponsesReply } from "./responses-reply.js";
+import { type OpenaiResponsesReply, readOpenaiResponsesReply, responseFields } from "./responses-reply.js";
 
 /** An event of the stream. Events and members that this library does not know are allowed. */
 export interface OpenaiResponsesEvent {
@@ -99,13 +100,13 @@ class ResponsesAccumulator implements ReplyAccumulator<OpenaiResponsesEvent> {
     const items = [...this.#items].sort(([a], [b]) => a - b).map(([, item]) => item);
     const { output } = this.#response;
     // Some servers leave the output of the last event empty.
-    const isWhole = isOver && Array.isArray(output) && output.length > 0;
+    const isWhole = isOver && Array.isArray(output) && output.length > 0 && output.every(isRecord);
     const reply = {
       model: "unknown",
       created_at: Number.NaN,
       error: null,
       incomplete_details: null,
-      ...this.#response,
+      ...passing(this.#response, responseFields),
       ...(isWhole ? {} : { output: items.flatMap(itemSoFar) }),
       ...(isOver ? {} : { status: "completed" }),
     } as unknown as OpenaiResponsesReply;

@@ -192,6 +192,7 @@ describe("readAiSdkReply", () => {
   });
 
   test("refuses a result without a step", () => {
-    expect(() => readAiSdkReply({ steps: [] })).toThrow(TypeError);
+    const refusal = { code: "INVALID_MESSAGE", details: { path: "steps", expected: "an array with a step" } };
+    expect(() => readAiSdkReply({ steps: [] })).toThrow(expect.objectContaining(refusal));
   });
 });

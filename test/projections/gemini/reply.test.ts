@@ -142,7 +142,10 @@ describe("readGeminiReply", () => {
       account: "a",
     });
     expect(() => readGeminiReply({})).toThrow(
-      new TypeError("model: expected a non-empty string, got undefined"),
+      expect.objectContaining({
+        code: "INVALID_MESSAGE",
+        details: { path: "modelVersion", expected: "a non-empty string" },
+      }),
     );
   });
 });

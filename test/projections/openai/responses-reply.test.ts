@@ -61,7 +61,7 @@ describe("readOpenaiResponsesReply", () => {
   const notReplies: readonly unknown[] = [undefined, null, "text", { error: { message: "No." } }];
   test.each(notReplies)("%j is no reply", (reply) => {
     expect(() => readOpenaiResponsesReply(reply as OpenaiResponsesReply)).toThrow(
-      /^reply: expected a response, got /,
+      expect.objectContaining({ code: "INVALID_MESSAGE" }),
     );
   });
 
