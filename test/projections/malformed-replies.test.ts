@@ -2,8 +2,8 @@ import fc from "fast-check";
 import type { AssistantMessage } from "sessile/content";
 import { type AiSdkReply, readAiSdkReply } from "sessile/projections/ai-sdk";
 import { type AnthropicReply, anthropicStream, readAnthropicReply } from "sessile/projections/anthropic";
-import { type BedrockReply, readBedrockReply } from "sessile/projections/bedrock";
-import { type GeminiReply, readGeminiReply } from "sessile/projections/gemini";
+import { type BedrockReply, bedrockStream, readBedrockReply } from "sessile/projections/bedrock";
+import { type GeminiReply, geminiStream, readGeminiReply } from "sessile/projections/gemini";
 import {
   type OpenaiChatReply,
   type OpenaiResponsesReply,
@@ -162,6 +162,44 @@ describe("a stream whose reply is malformed", () => {
       openaiResponsesStream(of({ type: "response.completed", response: { ...response, output: [value] } })),
       openaiChatStream(
         of({ model: value, usage: value, choices: [{ index: 0, delta, finish_reason: "stop" }] }),
+      ),
+      geminiStream(
+        of({
+          modelVersion: value,
+          responseId: value,
+          promptFeedback: value,
+          usageMetadata: value,
+          candidates: [
+            {
+              content: {
+                parts: [
+                  value,
+                  { text: value },
+                  { functionCall: value },
+                  { functionCall: { name: value, args: value } },
+                ],
+              },
+              finishReason: "STOP",
+            },
+          ],
+        }),
+      ),
+      bedrockStream(
+        of(
+          {
+            contentBlockStart: {
+              contentBlockIndex: 0,
+              start: { toolUse: { toolUseId: value, name: value } },
+            },
+          },
+          { contentBlockStart: { contentBlockIndex: 1, start: { text: value } } },
+          { contentBlockDelta: { contentBlockIndex: 2, delta: { reasoningContent: value } } },
+          { contentBlockDelta: { contentBlockIndex: 3, delta: { reasoningContent: { signature: value } } } },
+          { contentBlockStop: { contentBlockIndex: 0 } },
+          { messageStop: { stopReason: "end_turn" } },
+          { metadata: { usage: value } },
+        ),
+        { model: "m" },
       ),
     ];
     for (const stream of streams) expect(await isTaken(await stream.message())).toBe(true);

@@ -90,7 +90,8 @@ export function readBedrockReply(reply: BedrockReply, options: ReadBedrockReplyO
   return account === undefined ? message : { ...message, account };
 }
 
-const block = fields({
+/** What is read of a block; a stream leaves out blocks that are otherwise. */
+export const replyBlock = fields({
   text: given(text),
   toolUse: givenFields({ toolUseId: given(text), name: given(text), type: given(text) }),
   reasoningContent: givenFields({
@@ -101,7 +102,7 @@ const block = fields({
   }),
 });
 const response = fields({
-  output: givenFields({ message: givenFields({ content: given(listOf(block)) }) }),
+  output: givenFields({ message: givenFields({ content: given(listOf(replyBlock)) }) }),
   stopReason: given(text),
 });
 

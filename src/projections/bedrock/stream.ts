@@ -12,7 +12,7 @@ import {
   replyStream,
   type StreamEnd,
 } from "../reply-stream.js";
-import { type BedrockReply, type ReadBedrockReplyOptions, readBedrockReply } from "./reply.js";
+import { type BedrockReply, type ReadBedrockReplyOptions, readBedrockReply, replyBlock } from "./reply.js";
 
 /** An event of the stream. Members that this library does not know are allowed. */
 export type BedrockStreamEvent = object;
@@ -112,7 +112,7 @@ class BedrockAccumulator implements ReplyAccumulator<BedrockStreamEvent> {
       .sort(([a], [b]) => a - b)
       .map(([, block]) => block)
       .filter((block) => isOver || !block.isOpen || block.kind === "text" || block.kind === "reasoningText");
-    const content = blocks.flatMap(wholeBlock);
+    const content = blocks.flatMap(wholeBlock).filter((block) => replyBlock(block) === undefined);
     const stopReason = isOver ? this.#stopReason : "end_turn";
     const reply = {
       output: { message: { content } },

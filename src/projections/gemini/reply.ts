@@ -53,16 +53,18 @@ export interface ReadGeminiReplyOptions {
   readonly account?: string;
 }
 
-const part = fields({
+/** What is read of a part; a stream leaves out parts that are otherwise. */
+export const replyPart = fields({
   text: given(text),
   thoughtSignature: given(text),
   functionCall: givenFields({ name: given(text), args: givenFields({}) }),
 });
-const response = {
+/** What is read of a response; also of what a stream says of it. */
+export const responseFields = {
   candidates: given(
     firstOf(
       givenFields({
-        content: givenFields({ parts: given(listOf(part)) }),
+        content: givenFields({ parts: given(listOf(replyPart)) }),
         finishReason: given(text),
         finishMessage: given(text),
       }),
@@ -92,7 +94,10 @@ type Block = AssistantMessage["content"][number];
  */
 export function readGeminiReply(reply: GeminiReply, options: ReadGeminiReplyOptions = {}): AssistantMessage {
   const { model: named } = options;
-  assertReply(reply, fields(named === undefined ? { modelVersion: nonEmptyText, ...response } : response));
+  assertReply(
+    reply,
+    fields(named === undefined ? { modelVersion: nonEmptyText, ...responseFields } : responseFields),
+  );
   const model = stringArgument("model", named ?? reply.modelVersion);
   const { provider = "google", account } = options;
   const [candidate] = reply.candidates ?? [];

@@ -3,6 +3,7 @@ import type { AssistantMessage } from "../../content/index.js";
 import { encodeUtf8 } from "../../internal/bytes.js";
 import { crc32Hex } from "../../internal/crc32.js";
 import { isRecord } from "../../internal/shape.js";
+import { passing } from "../reply-shape.js";
 import {
   type ReplyAccumulator,
   type ReplyDelta,
@@ -14,7 +15,13 @@ import {
   type StreamEnd,
 } from "../reply-stream.js";
 import { madeCallId } from "./call-id.js";
-import { type GeminiReply, type ReadGeminiReplyOptions, readGeminiReply } from "./reply.js";
+import {
+  type GeminiReply,
+  type ReadGeminiReplyOptions,
+  readGeminiReply,
+  replyPart,
+  responseFields,
+} from "./reply.js";
 
 /** A chunk of the stream: a response with the parts that are new. */
 export interface GeminiStreamChunk {
@@ -94,11 +101,11 @@ class GeminiAccumulator implements ReplyAccumulator<GeminiStreamChunk> {
     const isOver = end.type === "complete";
     const isCut = !isOver || this.#ending.finishReason === "MAX_TOKENS";
     const open = this.#parts.filter(({ isOpen }) => !isOpen || !isCut);
-    const parts = open.map(({ fields, pieces }) =>
-      pieces.length === 0 ? fields : { ...fields, text: pieces.join("") },
-    );
+    const parts = open
+      .map(({ fields, pieces }) => (pieces.length === 0 ? fields : { ...fields, text: pieces.join("") }))
+      .filter((part) => replyPart(part) === undefined);
     const candidate = { content: { parts }, ...(isOver ? this.#ending : { finishReason: "STOP" }) };
-    const reply = { ...this.#reply, candidates: [candidate] } as GeminiReply;
+    const reply = { ...passing(this.#reply, responseFields), candidates: [candidate] } as GeminiReply;
     const model = this.#options.model ?? reply.modelVersion;
     const read = readGeminiReply(reply, {
       ...this.#options,
