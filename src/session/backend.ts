@@ -15,6 +15,12 @@ export interface LinePlace {
   readonly length: number;
 }
 
+/** A line over the size that a reader takes. */
+export interface LongLine extends LinePlace {
+  /** So many bytes stand before a run of NULs that reaches to its end, as a crash leaves them: copies leave these out. */
+  readonly bytesBeforeNuls?: number;
+}
+
 /** Lines that lie in one array of bytes. */
 export interface LineRanges {
   readonly bytes: Uint8Array;
@@ -32,7 +38,7 @@ export interface LogBatch {
   /** Where each line lies. */
   readonly at: readonly number[];
   /** Lines over the size that the reader takes, of which no byte is kept. */
-  readonly tooLong?: readonly LinePlace[];
+  readonly tooLong?: readonly LongLine[];
   /** What follows the last line feed at the end of the log: a line that lacks its own, or a torn one. */
   readonly tail?: { readonly bytes: Uint8Array; readonly at: number };
   /** The position after this batch, from which a later read goes on. A tail is not part of it. */

@@ -19,7 +19,7 @@ export function eachLine(batch: LogBatch, sink: LineSink): void {
 
   function tell(index: number): void {
     const place = tooLong[index];
-    if (place !== undefined) sink.tooLong(place.at, place.length);
+    if (place !== undefined) sink.tooLong(place.at, place.length, place.bytesBeforeNuls);
   }
 }
 

@@ -5,7 +5,7 @@ export interface LineSink {
   /** One line: the bytes from `start` up to `end`, without its line feed. They hold only during the call. */
   line(bytes: Uint8Array, at: number, start: number, end: number): void;
   /** A line over the limit, of which no byte was kept. */
-  tooLong(at: number, length: number): void;
+  tooLong(at: number, length: number, bytesBeforeNuls?: number): void;
 }
 
 /**

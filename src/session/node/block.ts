@@ -1,4 +1,4 @@
-import type { LinePlace, LogBatch } from "../backend.js";
+import type { LogBatch, LongLine } from "../backend.js";
 import type { DiskFile } from "./disk.js";
 
 /** What a {@link Block} has of lines. */
@@ -6,9 +6,29 @@ interface Found {
   /** Two numbers a line. */
   readonly bounds: number[];
   readonly at: number[];
-  readonly tooLong: LinePlace[];
+  readonly tooLong: LongLine[];
   /** Behind the last line feed; 0 where there is none. */
   readonly end: number;
+}
+
+interface Long {
+  readonly at: number;
+  length: number;
+  /** Bytes up to the last one that is no NUL. */
+  written: number;
+}
+
+/** Adds bytes to a long line. A tab may stand behind the NULs, where a writer ended it. */
+function lengthen(long: Long, bytes: Uint8Array, start: number, end: number): Long {
+  let last = end;
+  while (last > start && (bytes[last - 1] === 0 || bytes[last - 1] === 9)) last--;
+  if (last > start) long.written = long.length + last - start;
+  long.length += end - start;
+  return long;
+}
+
+function placeOf({ at, length, written }: Long): LongLine {
+  return written < length ? { at, length, bytesBeforeNuls: written } : { at, length };
 }
 
 /**
@@ -24,7 +44,7 @@ export class Block {
   /** Where the line without an end begins. */
   #open = 0;
   /** A line over the limit that has not ended: where it began, and its bytes so far. */
-  #long: { readonly at: number; length: number } | undefined;
+  #long: Long | undefined;
 
   constructor(size: number, at: number) {
     this.bytes = new Uint8Array(size);
@@ -58,14 +78,14 @@ export class Block {
     const bytes = Buffer.from(buffer, byteOffset, this.#length);
     const bounds: number[] = [];
     const at: number[] = [];
-    const tooLong: LinePlace[] = [];
+    const tooLong: LongLine[] = [];
     let start = 0;
     for (let end = nextFeed(bytes, this.#carried); end >= 0; end = nextFeed(bytes, start)) {
       if (this.#long !== undefined) {
-        tooLong.push({ at: this.#long.at, length: this.#long.length + end });
+        tooLong.push(placeOf(lengthen(this.#long, bytes, 0, end)));
         this.#long = undefined;
       } else if (end - start > maxLineBytes) {
-        tooLong.push({ at: this.at + start, length: end - start });
+        tooLong.push(placeOf(lengthen({ at: this.at + start, length: 0, written: 0 }, bytes, start, end)));
       } else {
         bounds.push(start, end);
         at.push(this.at + start);
@@ -73,8 +93,9 @@ export class Block {
       start = end + 1;
     }
     const open = bytes.length - start;
-    if (this.#long !== undefined) this.#long.length += open;
-    else if (open > maxLineBytes) this.#long = { at: this.at + start, length: open };
+    if (this.#long === undefined && open > maxLineBytes)
+      this.#long = { at: this.at + start, length: 0, written: 0 };
+    if (this.#long !== undefined) lengthen(this.#long, bytes, start, bytes.length);
     this.#open = this.#long === undefined ? start : bytes.length;
     return { bounds, at, tooLong, end: start };
   }
@@ -93,8 +114,8 @@ export class Block {
   }
 
   /** What the end of the log adds to the last batch. */
-  rest(tooLong: readonly LinePlace[]): Pick<LogBatch, "tail" | "tooLong"> {
-    const long = this.#long === undefined ? tooLong : [...tooLong, this.#long];
+  rest(tooLong: readonly LongLine[]): Pick<LogBatch, "tail" | "tooLong"> {
+    const long = this.#long === undefined ? tooLong : [...tooLong, placeOf(this.#long)];
     const bytes = this.bytes.slice(this.#open, this.#length);
     return {
       ...(long.length === 0 ? {} : { tooLong: long }),
