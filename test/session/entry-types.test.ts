@@ -112,6 +112,33 @@ describe("an entry of a type of pi", () => {
   );
 });
 
+describe("a message", () => {
+  it("of a user keeps model, variant and path, and one of a model its tokens, cost, model and end", async () => {
+    const cost = { input: 0.1, output: 0.2, cacheRead: 0, cacheWrite: 0, total: 0.3 };
+    const messages = [
+      {
+        ...userMessage("hi"),
+        model: { provider: "p", modelId: "m" },
+        variant: "high",
+        path: { cwd: "/work/a", root: "/work" },
+      },
+      {
+        ...assistantMessage({ provider: "p", model: "m" }, "ho"),
+        usage: { ...usage, totalTokens: 11, cost },
+        stopReason: "length",
+      },
+    ];
+    const store = fileSessionStore({ dir: temporaryDirectory(), durability: "os" });
+    const session = await store.create({ cwd: "/work" });
+    await session.append(messages.map((message) => ({ type: "message", message })));
+    await session.close();
+    expect(storedLines(session).map(({ message }) => message)).toEqual(messages);
+    const read = await store.open(session.id);
+    expect((await read.context()).items.map(({ message }) => message)).toEqual(messages);
+    await read.close();
+  });
+});
+
 describe("the tree of a session", () => {
   it("has ids of eight hexadecimal digits, each under the one before, and the last is the leaf", async () => {
     const store = fileSessionStore({ dir: temporaryDirectory(), durability: "os" });
