@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { type Claim, type Row, type Target, timesTable } from "./support/claim.js";
+import { pis } from "./support/runner.js";
 import { writeSession } from "./support/sessions.js";
 
 const maxTimes = 3;
@@ -9,12 +10,14 @@ const minPageTimes = 20;
 export const millionLines: Claim = {
   name: "million-lines",
   title:
-    "Open a session of a million lines, 560 MB: more than one string can hold, so that pi cannot open it",
+    "Open a session of a million lines, 560 MB: more than one string can hold, so that pi 0.73.1 cannot open it",
   async measure(runner) {
     return runner.inDirectory("million", async (dir) => {
       const path = join(dir, "session.jsonl");
       writeSession(path, { entries: 1_000_000, compactEvery: 1_000 });
-      const failure = await runner.failure("pi", "open", { path });
+      const [old, current] = pis;
+      if (old === undefined) throw new Error("expected a version of pi");
+      const failure = await runner.failure(old, "open", { path });
       if (!failure.includes("ERR_STRING_TOO_LONG"))
         throw new Error(`pi: expected another failure, got ${failure}`);
       const opened = await runner.alone("open", "openOnly", { path });
@@ -23,7 +26,16 @@ export const millionLines: Claim = {
       const newest = await runner.alone("the newest 100 entries, without opening it", "newest", { path });
       const rows = [opened, built].map((row): Row => ({ ...row, targets: ceilings(row, scanned) }));
       const page = { ...newest, targets: [sooner(newest, opened)] };
-      return timesTable(undefined, [{ ...scanned, targets: [] }, ...rows, page]);
+      const theirs =
+        current === undefined
+          ? []
+          : [await runner.alone(`open and build the context: ${current.label}`, "open", { path }, current)];
+      return timesTable(undefined, [
+        { ...scanned, targets: [] },
+        ...rows,
+        page,
+        ...theirs.map((row) => ({ ...row, targets: [] })),
+      ]);
     });
   },
 };

@@ -11,9 +11,11 @@ export const openCompacted: Claim = {
       await runner.inDirectory(`compacted-${entries}`, async (dir) => {
         const path = join(dir, "session.jsonl");
         writeSession(path, { entries, compactEvery: 1_000 });
-        const row = await runner.compare(`${entries.toLocaleString("en")} entries`, "open", () => ({ path }));
-        const targets = entries === 100_000 ? [fasterThan("pi", row, 10), lighterThan("pi", row, 3)] : [];
-        rows.push({ ...row, targets });
+        const what = `${entries.toLocaleString("en")} entries`;
+        for (const row of await runner.comparePis(what, "open", () => ({ path }))) {
+          const targets = entries === 100_000 ? [fasterThan("pi", row, 10), lighterThan("pi", row, 3)] : [];
+          rows.push({ ...row, targets });
+        }
       });
     }
     return timesTable("pi", rows);

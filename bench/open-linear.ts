@@ -7,13 +7,15 @@ export const openLinear: Claim = {
   title: "Open a session and build its context: one branch, no compaction, so that every entry is in context",
   async measure(runner) {
     const rows: Row[] = [];
-    for (const entries of [1_000, 10_000, 100_000]) {
+    for (const entries of [100, 1_000, 10_000, 100_000]) {
       await runner.inDirectory(`linear-${entries}`, async (dir) => {
         const path = join(dir, "session.jsonl");
         writeSession(path, { entries });
-        const row = await runner.compare(`${entries.toLocaleString("en")} entries`, "open", () => ({ path }));
-        const targets = entries === 100_000 ? [fasterThan("pi", row, 2.5), lighterThan("pi", row)] : [];
-        rows.push({ ...row, targets });
+        const what = `${entries.toLocaleString("en")} entries`;
+        for (const row of await runner.comparePis(what, "open", () => ({ path }))) {
+          const targets = entries === 100_000 ? [fasterThan("pi", row, 2.5), lighterThan("pi", row)] : [];
+          rows.push({ ...row, targets });
+        }
       });
     }
     return timesTable("pi", rows);

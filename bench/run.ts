@@ -11,6 +11,7 @@ import { estimateSpeed } from "./estimate-speed.js";
 import { frame } from "./frame.js";
 import { groupCommit } from "./group-commit.js";
 import { list } from "./list.js";
+import { loading } from "./loading.js";
 import { millionLines } from "./million-lines.js";
 import { openCompacted } from "./open-compacted.js";
 import { openLinear } from "./open-linear.js";
@@ -24,6 +25,7 @@ import { Runner } from "./support/runner.js";
 
 /** npm run bench [-- NAME…]: all claims, written to RESULTS.md and drawn in speed.svg, or the named ones, printed only. */
 const claims: readonly Claim[] = [
+  loading,
   openLinear,
   openCompacted,
   append,
@@ -44,7 +46,7 @@ const claims: readonly Claim[] = [
   ring,
   frame,
 ];
-const rounds = 7;
+const rounds = Number(process.env.BENCH_ROUNDS ?? 7);
 
 const named = process.argv.slice(2);
 const chosen = named.length === 0 ? claims : claims.filter(({ name }) => named.includes(name));

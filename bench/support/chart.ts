@@ -1,4 +1,4 @@
-import type { Claim, Table } from "./claim.js";
+import { type Claim, type Table, timesOf } from "./claim.js";
 
 /** A bar: what was measured, and how many times as fast as the peer it was. */
 interface Bar {
@@ -7,8 +7,8 @@ interface Bar {
   readonly times: number;
 }
 
-const width = 860;
-const labelWidth = 430;
+const width = 940;
+const labelWidth = 510;
 const rowHeight = 22;
 const top = 58;
 const fontSize = 12;
@@ -30,7 +30,7 @@ export function printChart(results: readonly { readonly claim: Claim; readonly t
     `text{font:${fontSize}px system-ui,sans-serif;fill:#24292f}.faster{fill:#1a7f5a}.slower{fill:#b35900}.line{stroke:#8c959f}`,
     "@media (prefers-color-scheme:dark){text{fill:#d0d7de}.faster{fill:#3fb68b}.slower{fill:#e0883a}.line{stroke:#6e7781}}",
     "</style>",
-    `<text x="8" y="20" font-weight="600">Times as fast as pi 0.73.1, median of pairs of runs; a logarithmic scale</text>`,
+    `<text x="8" y="20" font-weight="600">Times as fast as pi, median of pairs of runs; a logarithmic scale</text>`,
     ...ticks.map(
       (tick) =>
         `<line class="line" x1="${round(x(tick))}" x2="${round(x(tick))}" y1="${top - 12}" y2="${height - 12}" stroke-dasharray="${tick === 1 ? "none" : "2 3"}"/>` +
@@ -42,7 +42,7 @@ export function printChart(results: readonly { readonly claim: Claim; readonly t
       return [
         `<text x="8" y="${y + 13}">${escaped(`${bar.claim}: ${bar.row}`)}</text>`,
         `<rect class="${bar.times >= 1 ? "faster" : "slower"}" x="${round(from)}" y="${y + 3}" width="${round(Math.max(1, to - from))}" height="14" rx="2"/>`,
-        `<text x="${round(to + 4)}" y="${y + 14}">${bar.times.toFixed(1)}</text>`,
+        `<text x="${round(to + 4)}" y="${y + 14}">${timesOf(bar.times)}</text>`,
       ];
     }),
     "</svg>",

