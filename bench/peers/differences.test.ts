@@ -352,7 +352,7 @@ const shown: { readonly [name in DifferenceName]: (dir: string) => Promise<void>
     appendFileSync(path, '{"type":"message","id":"torn","parentId":');
     copyFileSync(path, copy);
     const opened = await openSessionFile(path, { mode: "write", durability: "os" });
-    expect(opened.diagnostics.map(({ code }) => code)).toContain("TORN_TAIL");
+    expect(opened.diagnostics.map(({ code }) => code)).toContain("TORN_LINE");
     await opened.appendMessage(user("c"));
     await opened.close();
     expect(said(await ourMessages(await openSessionFile(path)))).toEqual(["a", "b", "c"]);

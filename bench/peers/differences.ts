@@ -33,7 +33,8 @@ export const differences = {
   firstAssistant: "before the first assistant message: written at once here, kept in memory by pi",
   wholeFileAgain:
     "a file without an assistant message that pi opens: pi writes every line again with the first one, which reads here as one session",
-  tornTail: "appending behind a torn line: the torn bytes are put aside here, joined with the new line by pi",
+  tornTail:
+    "appending behind a torn line: ended where it lies here as in pi 1.5.2, joined with the new line by pi 0.73.1",
   twoWriters: "two handles on one file: the second writer is told here, pi forks the history",
   farInfo:
     "a name that lies far from the end of the file: written again when the session is closed here, so that a list finds it",
