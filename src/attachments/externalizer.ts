@@ -93,7 +93,7 @@ type Blocks = readonly (TextBlock | ImageBlock)[];
 /** The message that an entry has, or one made of the blocks that it has; undefined where there are none. */
 function holderOf(entry: { readonly type: string }): Holder | undefined {
   const { type, message, content, replacement } = entry as Readonly<Record<string, unknown>>;
-  if (type === "message" && isRecord(message))
+  if ((type === "message" || type === "message_update") && isRecord(message))
     return { message: message as unknown as Message, with: (message) => ({ ...entry, message }) };
   if (type === "custom_message" && Array.isArray(content))
     return holderOfBlocks(content, (content) => ({ ...entry, content }));

@@ -77,6 +77,8 @@ export function references(draft: EntryDraft): readonly (readonly [string, unkno
     case "label":
     case "context_edit":
     case "context_pin":
+    case "message_update":
+    case "part_update":
     case "revert":
     case "leaf":
       return [["targetId", draft.targetId]];

@@ -1,4 +1,11 @@
-import type { ImageBlock, Message, SystemMessage, TextBlock, Usage } from "../content/index.js";
+import type {
+  AssistantMessage,
+  ImageBlock,
+  Message,
+  SystemMessage,
+  TextBlock,
+  Usage,
+} from "../content/index.js";
 import type { PermissionRule } from "./permissions.js";
 
 /** The version of the base format that this library writes: pi's session format. */
@@ -51,6 +58,9 @@ export interface SessionInfoFields {
   readonly permission?: readonly PermissionRule[];
   readonly stats?: SessionStats;
 }
+
+/** A block of any message. */
+type MessageBlock = AssistantMessage["content"][number] | ImageBlock;
 
 /** The fields of every entry type besides `type`, `id`, `parentId` and `timestamp`. See docs/format.md. */
 export interface EntryMap {
@@ -111,6 +121,10 @@ export interface EntryMap {
       readonly content: string | readonly (TextBlock | ImageBlock)[] | readonly unknown[];
     };
   };
+  /** The target's message is this one now, of the same role. The latest on the path counts. */
+  message_update: { readonly targetId: string; readonly message: Message };
+  /** A block of the target's message is this one now; at the index behind the last it is added. */
+  part_update: { readonly targetId: string; readonly index: number; readonly part: MessageBlock };
   /** The tip was moved here: `parentId` and `targetId` are the new tip, null for before the first entry. */
   leaf: { readonly targetId: string | null; readonly name?: string };
   /** The next compaction keeps the target, or no longer does. The latest on the path wins. */

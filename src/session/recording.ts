@@ -118,13 +118,14 @@ const none: { readonly content?: readonly unknown[]; readonly path: string } = {
 
 /** The blocks that an entry shows, and where they stand in it. */
 function contentOf(entry: { readonly type: string }): typeof none {
-  const { type, message, content, replacement } = entry as Partial<
-    Record<"message" | "content" | "replacement", unknown>
+  const { type, message, content, replacement, part } = entry as Partial<
+    Record<"message" | "content" | "replacement" | "part", unknown>
   > & { readonly type: string };
-  if (type === "message") {
+  if (type === "message" || type === "message_update") {
     if (!isRecord(message) || message.role === "assistant") return none;
     return Array.isArray(message.content) ? { content: message.content, path: "message.content" } : none;
   }
+  if (type === "part_update") return { content: [part], path: "part" };
   if (type === "custom_message") return Array.isArray(content) ? { content, path: "content" } : none;
   if (type !== "context_edit" || !isRecord(replacement)) return none;
   const { content: replaced } = replacement;

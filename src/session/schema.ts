@@ -252,6 +252,14 @@ const entries = {
     targetId: text,
     replacement: z.nullable(z.looseObject({ content: z.union([text, z.array(z.unknown())]) })),
   }),
+  message_update: z.looseObject({ type: z.literal("message_update"), ...base, targetId: text, message }),
+  part_update: z.looseObject({
+    type: z.literal("part_update"),
+    ...base,
+    targetId: text,
+    index: finite,
+    part: z.discriminatedUnion("type", [textBlock, imageBlock, thinkingBlock, toolCall, opaqueBlock]),
+  }),
   leaf: z.looseObject({ type: z.literal("leaf"), ...base, targetId: z.nullable(text), name: optionalText }),
   context_pin: z.looseObject({ type: z.literal("context_pin"), ...base, targetId: text, pinned: flag }),
   revert: z.looseObject({
@@ -299,6 +307,8 @@ export const sessionEntrySchema: z.ZodType<SessionEntry> = z.discriminatedUnion(
   entries.session_info,
   entries.usage,
   entries.context_edit,
+  entries.message_update,
+  entries.part_update,
   entries.leaf,
   entries.context_pin,
   entries.revert,

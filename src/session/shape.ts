@@ -169,6 +169,12 @@ const entries: Readonly<Record<EntryType, Check>> = {
     targetId: text,
     replacement: nullable(fields({ content: either(text, listOf(anything)) })),
   }),
+  message_update: fields({ targetId: text, message }),
+  part_update: fields({
+    targetId: text,
+    index: finite,
+    part: blockOf("text", "image", "thinking", "toolCall", "opaque"),
+  }),
   leaf: fields({ targetId: nullable(text), name: optional(text) }),
   context_pin: fields({ targetId: text, pinned: flag }),
   revert: fields({

@@ -116,6 +116,34 @@ const contextEdit: fc.Arbitrary<Maker> = fc.record({ target: reference, replacem
       ({ type: "context_edit", targetId: target(spot), replacement }) as const,
 );
 
+/** Mostly of the target's own role. */
+const messageUpdate: fc.Arbitrary<Maker> = fc
+  .record({
+    target: reference,
+    byRole: fc.record(messagesByRole),
+    content: assistantContent,
+    other: fc.option(messagesByRole.user, { freq: 9 }),
+  })
+  .map(({ target, byRole, content, other }) => (spot: Spot) => {
+    const targetId = target(spot);
+    const entry = spot.all.find(({ id }) => id === targetId);
+    const { role } = entry?.type === "message" ? entry.message : byRole.user;
+    const message = role === "assistant" ? { ...byRole.assistant, content } : byRole[role];
+    return { type: "message_update", targetId, message: other ?? message } as const;
+  });
+
+const partUpdate: fc.Arbitrary<Maker> = fc
+  .record({
+    target: reference,
+    index: fc.integer({ min: 0, max: 3 }),
+    part: fc.oneof(textBlock, toolCall(callId), assistantBlock),
+  })
+  .map(
+    ({ target, index, part }) =>
+      (spot: Spot) =>
+        ({ type: "part_update", targetId: target(spot), index, part }) as const,
+  );
+
 const contextPin: fc.Arbitrary<Maker> = fc.record({ target: reference, pinned: fc.boolean() }).map(
   ({ target, pinned }) =>
     (spot: Spot) =>
@@ -145,6 +173,8 @@ const maker: fc.Arbitrary<Maker> = fc.oneof(
   { weight: 5, arbitrary: otherMessage },
   { weight: 3, arbitrary: compaction },
   { weight: 4, arbitrary: contextEdit },
+  { weight: 2, arbitrary: messageUpdate },
+  { weight: 2, arbitrary: partUpdate },
   { weight: 2, arbitrary: contextPin },
   { weight: 1, arbitrary: label },
   { weight: 1, arbitrary: leaf },

@@ -7,7 +7,7 @@ import {
   type SessionHeader,
   type UnknownEntry,
 } from "sessile/session";
-import { message, shownContent, systemMessage, usage } from "./messages.js";
+import { assistantBlock, imageBlock, message, shownContent, systemMessage, usage } from "./messages.js";
 import { entryId, jsonValue, number, text, timestamp } from "./values.js";
 
 /** An entry as a parse gives it. */
@@ -82,6 +82,12 @@ export const entryFields: { readonly [T in EntryType]: fc.Arbitrary<EntryMap[T]>
     replacement: fc.option(
       fc.record({ content: fc.oneof(shownContent, fc.array(jsonValue, { maxLength: 2 })) }),
     ),
+  }),
+  message_update: fc.record({ targetId: entryId, message }),
+  part_update: fc.record({
+    targetId: entryId,
+    index: fc.nat({ max: 3 }),
+    part: fc.oneof(assistantBlock, imageBlock),
   }),
   leaf: fc.record({ targetId: fc.option(entryId), name: text }, { requiredKeys: ["targetId"] }),
   context_pin: fc.record({ targetId: entryId, pinned: fc.boolean() }),

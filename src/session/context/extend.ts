@@ -7,7 +7,15 @@ import { type BodySteps, type BuiltContext, builtSteps } from "./steps.js";
 const maxTail = 256;
 
 /** Entries that change what stands before them, or are read with it. */
-const lookBack = ["compaction", "context_edit", "context_pin", "resource_view", "resource_observation"];
+const lookBack = [
+  "compaction",
+  "context_edit",
+  "message_update",
+  "part_update",
+  "context_pin",
+  "resource_view",
+  "resource_observation",
+];
 
 const nothingRetained: ReadonlySet<string> = new Set();
 

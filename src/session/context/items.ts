@@ -1,4 +1,4 @@
-import { type ContextItem, type ContextMessage, toolCalls } from "../../content/index.js";
+import { type ContextItem, type ContextMessage, type Message, toolCalls } from "../../content/index.js";
 import { knownContent } from "../codec/messages.js";
 import type { EntryMap, SessionEntry, UnknownEntry } from "../entries.js";
 import { messageProblem } from "../shape.js";
@@ -24,6 +24,46 @@ export function latestEdits(entries: ItemParts["edits"]): ReadonlyMap<string, Re
   for (const entry of entries)
     if (entry?.type === "context_edit") edits.set(entry.targetId, entry.replacement);
   return edits;
+}
+
+/** The updates of messages and of their blocks, in path order, by the entry that they are of. */
+export type MessageUpdates = ReadonlyMap<string, readonly Update[]>;
+
+type Update = SessionEntry & { readonly type: "message_update" | "part_update" };
+
+/** The updates among entries. */
+export function updatesOf(entries: ItemParts["edits"]): MessageUpdates {
+  const updates = new Map<string, Update[]>();
+  for (const entry of entries) {
+    if (entry?.type !== "message_update" && entry?.type !== "part_update") continue;
+    const known = updates.get(entry.targetId);
+    if (known === undefined) updates.set(entry.targetId, [entry]);
+    else known.push(entry);
+  }
+  return updates;
+}
+
+/** The entry as its updates leave it. One that makes no message of its role changes nothing. */
+export function updated(
+  entry: SessionEntry | UnknownEntry | undefined,
+  updates: MessageUpdates,
+): SessionEntry | UnknownEntry | undefined {
+  if (entry?.type !== "message" || updates.size === 0) return entry;
+  let { message } = entry;
+  for (const update of updates.get(entry.id) ?? []) {
+    const next = update.type === "message_update" ? update.message : withPart(message, update);
+    if (next.role === message.role && messageProblem(next) === undefined) message = next;
+  }
+  return message === entry.message ? entry : { ...entry, message };
+}
+
+function withPart(message: Message, { index, part }: Update & { readonly type: "part_update" }): Message {
+  if (!("content" in message) || message.role === "system") return message;
+  const { role, content } = message;
+  const blocks: unknown[] = typeof content === "string" ? [{ type: "text", text: content }] : [...content];
+  if (!Number.isInteger(index) || index < 0 || index > blocks.length) return message;
+  blocks[index] = part;
+  return { ...message, content: knownContent(role, blocks) } as Message;
 }
 
 /** Whether a result before the compaction answers a call that no shown message before it has. */

@@ -1,7 +1,15 @@
 import type { Context, ContextItem } from "../../content/index.js";
 import type { SessionEntry, UnknownEntry } from "../entries.js";
 import { noRow, type TreeRows } from "../tree/rows.js";
-import { assembleItems, hasLostCall, hasStrayResult, latestEdits, resultsLost } from "./items.js";
+import {
+  assembleItems,
+  hasLostCall,
+  hasStrayResult,
+  latestEdits,
+  resultsLost,
+  updated,
+  updatesOf,
+} from "./items.js";
 
 /** What a step asks for: the bodies of these rows. It is resumed with a look-up of them. */
 export type BodySteps<T> = Generator<
@@ -56,7 +64,7 @@ export function* builtSteps(rows: TreeRows, leaf: number): BodySteps<BuiltContex
       needed.push(row);
       if (i < compactionAt) beforeCompaction++;
     } else if (kind === kinds.pin) pinRows.push(row);
-    else if (kind === kinds.edit && i > range.earliest) {
+    else if (kinds.edits[kind] && i > range.earliest) {
       editRows.push(row);
       editsAfter.push(needed.length);
     } else if (kind === kinds.view && i >= range.start) {
@@ -72,13 +80,14 @@ export function* builtSteps(rows: TreeRows, leaf: number): BodySteps<BuiltContex
   const bodyOf = yield others.length === 0 ? needed : [...needed, ...others];
   const edits = editRows.map(bodyOf);
   const retained = new Set(range.retained.map((at) => rows.id(path[at] as number)));
-  const bodies = needed.map(bodyOf);
+  const updates = updatesOf(edits);
+  const bodies = needed.map((row) => updated(bodyOf(row), updates));
   const lost = hasStrayResult({ needed: bodies, beforeCompaction })
     ? yield* lostBefore(rows, path, needed.slice(0, beforeCompaction))
     : nothing;
   const items = assembleItems({ needed: bodies, beforeCompaction, retained, edits, compaction, lost });
   // One whose body cannot be read changes nothing. One from before the compaction has no more before it than that has.
-  const lastEdit = edits.findLastIndex((entry) => entry?.type === "context_edit");
+  const lastEdit = edits.findLastIndex((entry) => entry !== undefined && editTypes.has(entry.type));
   const changedAfter = Math.max(beforeCompaction, editsAfter[lastEdit] ?? 0);
   const isChanged = compaction !== undefined || lastEdit >= 0;
   const isPlaced = isChanged || viewRows.length > 0 || observationRows.length > 0;
@@ -120,10 +129,14 @@ function saysNothingOfLater(
   const onPath = new Set(path);
   return spoken.every(
     (entry) =>
-      (entry?.type !== "context_edit" && entry?.type !== "context_pin") ||
-      onPath.has(rows.row(entry.targetId)),
+      entry === undefined ||
+      !(editTypes.has(entry.type) || entry.type === "context_pin") ||
+      onPath.has(rows.row((entry as SessionEntry & { readonly type: "context_edit" }).targetId)),
   );
 }
+
+/** Entries that change what contexts show of another one. */
+const editTypes: ReadonlySet<string> = new Set(["context_edit", "message_update", "part_update"]);
 
 const nothing: ReadonlySet<string> = new Set();
 
@@ -136,16 +149,20 @@ function* lostBefore(
   path: Int32Array,
   kept: readonly number[],
 ): BodySteps<ReadonlySet<string>> {
-  const edit = rows.kindCode("context_edit");
+  const { edits: isEdit } = kindCodes(rows);
   const assistant = rows.kindCode("message/assistant");
-  const editRows = Array.from(path).filter((row) => rows.kindAt(row) === edit);
+  const editRows = Array.from(path).filter((row) => isEdit[rows.kindAt(row)]);
   if (editRows.length === 0) return nothing;
-  const edits = latestEdits(editRows.map(yield editRows));
+  const changes = editRows.map(yield editRows);
+  const edits = latestEdits(changes);
+  const updates = updatesOf(changes);
   const shown = new Set(kept);
   const asked = Array.from(path).filter(
     (row) => shown.has(row) || (rows.kindAt(row) === assistant && edits.has(rows.id(row))),
   );
-  return resultsLost(asked.map(yield asked), edits, (id) => shown.has(rows.row(id)));
+  const bodyOf = yield asked;
+  const bodies = asked.map((row) => updated(bodyOf(row), updates));
+  return resultsLost(bodies, edits, (id) => shown.has(rows.row(id)));
 }
 
 /**
@@ -165,7 +182,8 @@ function placesAfter(
 
 interface KindCodes {
   readonly pin: number;
-  readonly edit: number;
+  /** By kind code. */
+  readonly edits: readonly boolean[];
   readonly view: number;
   readonly observation: number;
   /** By kind code. */
@@ -184,14 +202,17 @@ const shownKinds = [
 ];
 
 function kindCodes(rows: TreeRows): KindCodes {
-  const shown: boolean[] = new Array(rows.kindCount).fill(false);
-  for (const code of shownKinds.map((kind) => rows.kindCode(kind))) if (code >= 0) shown[code] = true;
+  const codes = (kinds: Iterable<string>) => {
+    const among: boolean[] = new Array(rows.kindCount).fill(false);
+    for (const kind of kinds) if (rows.kindCode(kind) >= 0) among[rows.kindCode(kind)] = true;
+    return among;
+  };
   return {
     pin: rows.kindCode("context_pin"),
-    edit: rows.kindCode("context_edit"),
+    edits: codes(editTypes),
     view: rows.kindCode("resource_view"),
     observation: rows.kindCode("resource_observation"),
-    shown,
+    shown: codes(shownKinds),
   };
 }
 

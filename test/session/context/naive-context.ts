@@ -1,5 +1,6 @@
-import type { AssistantMessage, Context, ContextItem, ContextMessage } from "sessile/content";
+import type { AssistantMessage, Context, ContextItem, ContextMessage, Message } from "sessile/content";
 import type { EntryMap, SessionEntry } from "sessile/session";
+import { sessionEntrySchema } from "sessile/session/schema";
 import { pathTo } from "../../arbitraries/conversations.js";
 import type { AnyEntry } from "../../arbitraries/entries.js";
 
@@ -8,7 +9,8 @@ import type { AnyEntry } from "../../arbitraries/entries.js";
  * path again.
  */
 export function naiveContext(entries: readonly AnyEntry[], leafId: string | null): Context {
-  const path = pathTo(entries, leafId);
+  const stored = pathTo(entries, leafId);
+  const path = withUpdates(stored);
   const compaction = path.filter((entry) => entry.type === "compaction").at(-1);
   const compactionAt = compaction === undefined ? -1 : path.indexOf(compaction);
   const start = compaction === undefined ? 0 : firstKept(path, compaction, compactionAt);
@@ -28,7 +30,9 @@ export function naiveContext(entries: readonly AnyEntry[], leafId: string | null
     .flatMap((id) => inPathOrder.filter(({ entryId, origin }) => entryId === id && origin === "retained"));
   const tail = inPathOrder.filter(({ origin }) => origin !== "retained");
   const first = [...summary, ...retained];
-  const changedAt = path.findLastIndex(({ type }) => type === "compaction" || type === "context_edit");
+  const changedAt = path.findLastIndex(({ type }) =>
+    ["compaction", "context_edit", "message_update", "part_update"].includes(type),
+  );
   const isBefore = (id: string, at: number) => path.findIndex((entry) => entry.id === id) < at;
   const observations = path.flatMap((entry, at) => {
     if (entry.type !== "resource_observation") return [];
@@ -45,13 +49,41 @@ export function naiveContext(entries: readonly AnyEntry[], leafId: string | null
       return [{ entryId: entry.id, resourceId: entry.resourceId, item: first.length + before.length }];
     }),
     pins: path.filter((entry) => isPinned(path, entry.id)).map((entry) => entry.id),
-    model: path.reduce(modelAfter, null),
+    // Who replied is what the reply says as it is stored.
+    model: stored.reduce(modelAfter, null),
     thinkingLevel: path.reduce(
       (level, entry) => (entry.type === "thinking_level_change" ? entry.thinkingLevel : level),
       "off",
     ),
     usageSince: [...first, ...tail].filter(({ entryId }) => isBefore(entryId, changedAt + 1)).length,
   };
+}
+
+/** Each message as the updates on the path leave it, one after the other; one that makes no message of its role is passed over. */
+function withUpdates(path: readonly AnyEntry[]): readonly AnyEntry[] {
+  return path.map((entry) => {
+    let now = entry;
+    for (const update of path) {
+      if (now.type !== "message" || !("targetId" in update) || update.targetId !== entry.id) continue;
+      let { message } = now;
+      if (update.type === "message_update") message = update.message;
+      if (update.type === "part_update") message = withBlock(message, update.index, update.part);
+      const next: AnyEntry = { ...now, message };
+      if (message.role === now.message.role && sessionEntrySchema.safeParse(next).success) now = next;
+    }
+    return now;
+  });
+}
+
+function withBlock(message: Message, index: number, part: { readonly type: string }): Message {
+  if (!("content" in message)) return message;
+  const { content } = message;
+  const blocks: readonly unknown[] =
+    typeof content === "string" ? [{ type: "text", text: content }] : content;
+  if (index > blocks.length) return message;
+  const next = [...blocks.slice(0, index), part, ...blocks.slice(index + 1)];
+  const item = withContent({ entryId: "", origin: "message", message } as ContextItem, next);
+  return item.message as Message;
 }
 
 type Compaction = SessionEntry & { readonly type: "compaction" };
