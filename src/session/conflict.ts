@@ -23,11 +23,6 @@ const conflicts: ReadonlySet<unknown> = new Set([
 /** Entries that say nothing of the conversation: another writer's are no conflict, and ours may go after theirs. */
 const metadata: ReadonlySet<string> = new Set(["label", "session_info", "usage"]);
 
-/** Whether an entry of this kind is no part of the conversation. */
-export function isMetadata(kind: string): boolean {
-  return metadata.has(kind);
-}
-
 /** Throws for options of an append that make no sense, and for an abort. */
 export function checkAppend(drafts: readonly EntryDraft[], options: AppendOptions): void {
   const { conflict = "reject", signal, after } = options;
