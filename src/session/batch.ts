@@ -4,7 +4,7 @@ import type { Bodies } from "./bodies.js";
 import { encodeCheckedLine } from "./codec/encode.js";
 import type { SessionReader } from "./codec/reader.js";
 import type { Conflict } from "./conflict.js";
-import { entryOf } from "./draft.js";
+import { entryOf, namesAny } from "./draft.js";
 import type { EntryDraft, SessionEntry, SessionInfoFields, SessionInfoPatch } from "./entries.js";
 import { isSameEntry } from "./same-entry.js";
 import { noRow } from "./tree/rows.js";
@@ -201,6 +201,29 @@ export async function resolveExisting(
       entries[at] = entry;
     }
   }
+}
+
+/** What fails with these requests, them included: what waits and was to follow them, or names their entries. */
+export function failing(
+  requests: readonly Request[],
+  waiting: readonly Request[],
+): { readonly failed: readonly Request[]; readonly kept: Request[] } {
+  const lost = new Set<string>();
+  const lose = ({ entries }: Request) => {
+    for (const entry of entries) if (entry !== undefined) lost.add(entry.id);
+  };
+  requests.forEach(lose);
+  const failed = [...requests];
+  const kept = waiting.filter((request) => {
+    const { entries, conflict, drafts } = request;
+    const follows = entries.some((entry) => entry?.parentId != null && lost.has(entry.parentId));
+    const fails = (follows && conflict !== "rebase") || drafts.some((draft) => namesAny(draft, lost));
+    // A rebase goes to another place now, where nothing that waits was to follow it.
+    if (fails || follows) lose(request);
+    if (fails) failed.push(request);
+    return !fails;
+  });
+  return { failed, kept };
 }
 
 /** Whether all of these are in the log: an earlier attempt was written, and only its answer was lost. */

@@ -20,7 +20,7 @@ const conflicts: ReadonlySet<unknown> = new Set([
   "follow",
 ] satisfies Conflict[]);
 
-/** Entries that say nothing of the conversation: another writer's are no conflict, and ours may go after theirs. */
+/** Entries outside the conversation: another writer's are no conflict, and ours may go after theirs. */
 const metadata: ReadonlySet<string> = new Set(["label", "session_info", "usage"]);
 
 /** Throws for options of an append that make no sense, and for an abort. */
@@ -48,8 +48,8 @@ export function isHarmless(news: News, tree: SessionTree): boolean {
 }
 
 /**
- * Whether two leaves have the same conversation before them: nothing but labels, names and usage tells their paths apart. A
- * rebase that went behind another writer's messages must not take the leaf there.
+ * Whether two leaves have the same conversation before them: nothing but labels, names and usage tells their
+ * paths apart. A rebase that went behind another writer's messages must not take the leaf there.
  */
 export function inOneConversation(a: string | null, b: string | null, tree: SessionTree): boolean {
   const rows = treeRows(tree);
@@ -150,8 +150,8 @@ export interface Move {
 }
 
 /**
- * Why entries that were made for one place cannot stand at another; undefined if they can. A tool result needs the call that
- * it was made for, nothing but results may stand between calls and their results, and what is named has to be on the path.
+ * Why entries that were made for one place cannot stand at another; undefined if they can. A tool result needs the
+ * call that it was made for, only results may stand between calls and results, and targets have to be on the path.
  */
 export function* followProblem(
   rows: TreeRows,

@@ -5,7 +5,7 @@ import type { SessionEntry } from "./entries.js";
 import { noRow } from "./tree/rows.js";
 import { treeRows } from "./tree/tree.js";
 
-/** Places appends with `conflict: "follow"` behind other writers' entries, and checks what was chained to them. */
+/** Places appends with `conflict: "follow"` behind others' entries, and checks what was chained to them. */
 export class Following {
   readonly #core: SessionCore;
   /** Where the batch that is being written was to go; undefined if it goes where it was placed. */
@@ -24,8 +24,8 @@ export class Following {
   }
 
   /**
-   * Gives the parents of a group that goes elsewhere, or follows what went there; undefined if it stays where it was placed.
-   * Only the first append stays in such a group, so that one that cannot go there fails alone.
+   * Gives the parents of a group that goes elsewhere, or follows what went there; undefined if it stays where it was
+   * placed. Only the first append stays in such a group, so that one that cannot go there fails alone.
    *
    * @throws SessileError CONCURRENT_WRITER with a `reason`
    */
@@ -73,7 +73,7 @@ export class Following {
     return (parentId) => (parentId === parent ? to : parentId);
   }
 
-  /** A rebase went to another writer's branch: what waits behind it and stays on this handle's own follows the tip. */
+  /** A rebase went to another writer's branch: what waits behind it with `branch` follows this handle's tip. */
   stray(entries: readonly SessionEntry[]): void {
     for (const { id } of entries) this.#strayed.set(id, this.#core.leafId);
   }

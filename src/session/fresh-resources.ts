@@ -5,7 +5,7 @@ import type { SessionEntry } from "./entries.js";
 const resourceId = /\bres_[0-9a-f]{16}\b/g;
 const isResourceId = /^res_[0-9a-f]{16}$/;
 
-/** New ids for the resources of a copy: each is another one than in the source, and the same all over the copy. */
+/** New ids for the resources of a copy: each differs from the source's, and is the same all over the copy. */
 export class FreshResources {
   readonly #fresh = new Map<string, string>();
 

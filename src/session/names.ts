@@ -18,8 +18,8 @@ const nouns =
   );
 
 /**
- * The short name of a session that was given none, such as `brisk-otter-3f2a`: made of its id, so that it is there from the
- * start and stays. Of a million sessions some thousand pairs share one: it is for people, not a key.
+ * The short name of a session that was given none, such as `brisk-otter-3f2a`: made of its id, so that it is there
+ * from the start and stays. Of a million sessions some thousand pairs share one: it is for people, not a key.
  */
 export function slugOf(sessionId: string): string {
   const hash = crc32(encodeUtf8(sessionId));

@@ -27,7 +27,7 @@ export class Staged {
     this.#entries.push(placed);
   }
 
-  /** {@link add} for an entry that an append acknowledges now, and that waits for the session's first message. */
+  /** {@link add} for an entry that is acknowledged now, and waits for the session's first message. */
   defer(placed: PlacedEntry): void {
     this.add(placed);
     this.#announced.add(placed.entry.id);
@@ -70,7 +70,7 @@ const settings: ReadonlySet<string> = new Set([
   "leaf",
 ]);
 
-/** Whether appends have only settings in them, and some. Those of a session that its store does not have yet wait. */
+/** Whether appends have settings in them, and nothing else: before the session is stored, such ones wait. */
 export function areSettings(group: readonly Request[]): boolean {
   const isSetting = (draft: EntryDraft) =>
     settings.has(draft.type) || (draft.type === "custom" && draft.customType === turnSettings.customType);

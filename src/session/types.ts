@@ -19,14 +19,16 @@ import type { ToolCallState, TurnContext } from "./turn.js";
 /** Options of {@link Session.append}. */
 export interface AppendOptions {
   /**
-   * What happens if another writer added entries to the conversation first; labels, session_info and usage are no conflict.
+   * What happens if another writer added entries to the conversation first; labels, session_info and usage are no
+   * conflict.
    *
-   * - `reject`, the default: nothing is written, the append fails with CONCURRENT_WRITER, and the session has read what came.
-   * - `branch`: the entries stay under the parent that they were made for, behind the other's in the log. Both branches are
-   *   there, and this handle's tip goes on with its own.
-   * - `follow`: the entries go after the other's newest entry, and the tip with them, also if `refresh` or `follow` read that
-   *   entry since this handle's last append. CONCURRENT_WRITER with a `reason` if a tool call there waits for its result, or
-   *   a tool result or a reference among the entries would lose what it names. Not for leaf entries.
+   * - `reject`, the default: nothing is written, the append fails with CONCURRENT_WRITER, and the session has read
+   *   what came.
+   * - `branch`: the entries stay under the parent that they were made for, behind the other's in the log. Both
+   *   branches are there, and this handle's tip goes on with its own.
+   * - `follow`: the entries go after the other's newest entry, and the tip with them, also if `refresh` or `follow`
+   *   read that entry since this handle's last append. CONCURRENT_WRITER with a `reason` if a tool call there waits
+   *   for its result, or the entries would lose a call or a target that they name. Not for leaf entries.
    * - `rebase`, for label, session_info and usage entries alone: they go after the other's, and the tip stays on this
    *   handle's own branch. The next append that is `reject` is told of the other all the same.
    *

@@ -4,6 +4,7 @@ import type { LogAppend, LogPosition } from "./backend.js";
 import {
   areInLog,
   entriesToWrite,
+  failing,
   type MoveParent,
   type PlacedEntry,
   placedAtCall,
@@ -16,7 +17,6 @@ import {
 import { checkAppend, conflictError, inOneConversation, isHarmless } from "./conflict.js";
 import { headerLine } from "./copy.js";
 import type { SessionCore } from "./core.js";
-import { namesAny } from "./draft.js";
 import type { EntryDraft, SessionEntry } from "./entries.js";
 import { Following } from "./following.js";
 import { Placing } from "./placing.js";
@@ -221,27 +221,12 @@ export class Writer {
   #fail(requests: readonly Request[], error: unknown): void {
     if (SessileError.is(error, "WRITER_POISONED")) this.#poison = error;
     this.#following.reset();
-    const lost = new Set<string>();
-    const lose = (request: Request) => {
-      for (const entry of request.entries) {
-        if (entry === undefined) continue;
-        lost.add(entry.id);
-        this.#waitingIds.delete(entry.id);
-      }
-      request.reject(error);
-    };
-    requests.forEach(lose);
-    this.#waiting = this.#waiting.filter((request) => {
-      const follows = request.entries.some(
-        (entry) => entry !== undefined && entry.parentId !== null && lost.has(entry.parentId),
-      );
-      const fails =
-        (follows && request.conflict !== "rebase") || request.drafts.some((draft) => namesAny(draft, lost));
-      if (fails) lose(request);
-      // It goes to another place now, where nothing that waits was to follow it.
-      else if (follows) for (const entry of request.entries) if (entry !== undefined) lost.add(entry.id);
-      return !fails;
-    });
+    const { failed, kept } = failing(requests, this.#waiting);
+    this.#waiting = kept;
+    for (const { entries, reject } of failed) {
+      for (const entry of entries) if (entry !== undefined) this.#waitingIds.delete(entry.id);
+      reject(error);
+    }
     this.#tip = this.#tipNow();
   }
 

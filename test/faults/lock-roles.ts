@@ -54,6 +54,13 @@ export const lockRoles: Readonly<Record<string, (...args: string[]) => Promise<v
     await session.close();
     say(`again ${again}`);
   },
+  /** Appends messages that follow whatever another writer wrote first, never trying again, and says each id. */
+  async appendFollowing(dir = "", id = "", name = "", count = "0") {
+    const session = await fileSessionStore({ dir, lockWaitMs: 60_000 }).open(id, { mode: "write" });
+    for (let at = 0; at < Number(count); at++)
+      say((await session.appendMessage(userMessage(`${name} ${at}`), { conflict: "follow" })).id);
+    await session.close();
+  },
   /**
    * Appends without rest, where a host is given as a process there would, and says each id that was acknowledged, and
    * `conflict` where another writer came first.

@@ -45,3 +45,23 @@ describe("row 12: four processes that each append behind what is newest, and rea
     await read.close();
   });
 });
+
+describe("row 12: four processes that each append with conflict follow", () => {
+  test("write one history without trying again: every entry is there once, and nothing branches", {
+    timeout: 90_000,
+  }, async () => {
+    const session = await fileSessionStore({ dir }).create({ cwd: "/p", id: "follow" });
+    await session.appendMessage(userMessage("first"));
+    await session.close();
+    const children = ["a", "b", "c", "d"].map((name) =>
+      startChild("appendFollowing", dir, "follow", name, "40"),
+    );
+    for (const child of children) expect(await child.ended).toBe(0);
+    const acknowledged = children.flatMap(({ said }) => said);
+    const read = await openSessionFile(session.location ?? "");
+    const path = read.tree.path(read.leafId).map(({ id }) => id);
+    expect(path.slice(1).sort()).toEqual([...acknowledged].sort());
+    expect([path.length, read.tree.size, read.diagnostics]).toEqual([161, 161, []]);
+    await read.close();
+  });
+});
