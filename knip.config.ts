@@ -10,6 +10,7 @@ const config: KnipConfig = {
         "examples/*.ts",
         "scripts/{check,examples,named-tests}.mjs",
         "test/faults/fuzz.ts",
+        "test/consumer/use.ts",
       ],
       project: ["src/**/*.ts", "test/**/*.ts", "examples/**/*.ts", "scripts/**/*.mjs"],
       // Run by scripts/check.mjs.

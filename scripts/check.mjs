@@ -29,6 +29,11 @@ const steps = [
     command: ["attw", "--pack", ".", "--profile", "esm-only"],
     needs: "build",
   },
+  {
+    name: "types in a program without Node's",
+    command: ["tsc", "-p", "test/consumer"],
+    needs: "build",
+  },
   { name: "sizes", command: ["size-limit"], needs: "build" },
 ];
 

@@ -48,13 +48,21 @@ export interface AppendOptions {
 }
 
 /**
+ * `AsyncDisposable`, where the libraries of whoever compiles have it: those of TypeScript's ES2022 do not, and a declaration
+ * that names it would not compile there.
+ */
+type IfAsyncDisposable = SymbolConstructor extends { readonly asyncDispose: infer Key extends PropertyKey }
+  ? { readonly [key in Key]: () => Promise<void> }
+  : object;
+
+/**
  * A session that is open: a tree of entries in a store, and a tip. History is never rewritten; everything that changes
  * something is an entry. One handle may be used by any number of callers; appends are written in the order of the calls.
  *
  * Two handles, in one process or in several, may have a session open. Each sees its own tip; the one that writes second
  * is told so instead of forking the history by accident.
  */
-export interface Session extends AsyncDisposable {
+export interface Session extends IfAsyncDisposable {
   readonly id: string;
   readonly header: SessionHeader;
   /** Where the store keeps it, or will from the first append on, such as an absolute path; undefined where that means nothing. */

@@ -20,6 +20,10 @@ describe.each(entries)("$specifier", ({ subpath, specifier, source, output, name
     ]);
   });
 
+  it("is compiled without Node's types by `npm run check`", () => {
+    expect(read("test/consumer/use.ts")).toContain(` from "${specifier}";`);
+  });
+
   it("has a source", () => {
     expect(existsSync(join(root, source))).toBe(true);
   });
