@@ -6,7 +6,7 @@ import { unsafeKeyMessage, withoutUnsafeKeys } from "./codec/json.js";
 import type { SessionCore } from "./core.js";
 import { checkDraft, entryOf } from "./draft.js";
 import type { EntryDraft, SessionEntry } from "./entries.js";
-import { assertInline, hasInline, withoutInline } from "./recording.js";
+import { assertInline, hasInline } from "./recording.js";
 import { unsafeKeyExpected } from "./shape.js";
 
 /** Drafts at the places that they take if all goes well. */
@@ -106,6 +106,7 @@ export class Placing {
       hasInline(draft) ? (copyJsonObject(draft) as unknown as EntryDraft) : draft,
     );
     placed.drafts = drafts;
+    const { withoutInline } = await import("./inline-images.js");
     for (const [at, draft] of drafts.entries()) {
       if (!hasInline(draft)) continue;
       const entry = entries[at];

@@ -1,8 +1,6 @@
-import { externalizeEntry } from "../attachments/index.js";
-import { type BlobStore, digest } from "../blobs/index.js";
+import type { BlobStore } from "../blobs/index.js";
 import type { ToolResultMessage } from "../content/index.js";
 import { SessileError } from "../errors/index.js";
-import { encodeUtf8 } from "../internal/bytes.js";
 import { isRecord } from "../internal/shape.js";
 import type { EntryDraft } from "./entries.js";
 
@@ -80,38 +78,6 @@ export function assertInline(
       details: { path: place, bytes, maxBytes },
     });
   }
-}
-
-/**
- * The draft of an entry with its images in the blob store. The ids of resources follow from the entry's id, so that a
- * second append of the draft is the same entry.
- *
- * @throws SessileError BLOB_TOO_LARGE, and what the store throws; INLINE_BYTES for what is no base64
- */
-export async function withoutInline(
-  draft: EntryDraft,
-  { id, at }: { readonly id: string; readonly at: number },
-  recording: RecordingOptions,
-  signal: AbortSignal | undefined,
-): Promise<EntryDraft> {
-  const { blobs } = recording;
-  if (blobs === undefined || !hasInline(draft)) return draft;
-  let count = 0;
-  const { entry, kept } = await externalizeEntry(draft, {
-    blobs,
-    source: draft.type === "message" && draft.message.role === "toolResult" ? "tool" : "upload",
-    newId: () => resourceId(id, count++),
-    ...(signal === undefined ? {} : { signal }),
-  });
-  const tooLarge = kept.find(({ error }) => error.code === "BLOB_TOO_LARGE");
-  if (tooLarge !== undefined && recording.inline !== "allow") throw tooLarge.error;
-  assertInline(entry, at, recording);
-  return entry;
-}
-
-function resourceId(entryId: string, count: number): string {
-  const [, hex = ""] = digest(encodeUtf8(`${entryId}:${count}`)).split(":");
-  return `res_${hex.slice(0, 16)}`;
 }
 
 const none: { readonly content?: readonly unknown[]; readonly path: string } = { path: "" };
