@@ -13,6 +13,9 @@ export function addUsage(a: Usage, b: Usage): Usage {
     output: a.output + b.output,
     cacheRead: a.cacheRead + b.cacheRead,
     cacheWrite: a.cacheWrite + b.cacheWrite,
+    ...(a.cacheWrite1h === undefined && b.cacheWrite1h === undefined
+      ? {}
+      : { cacheWrite1h: (a.cacheWrite1h ?? 0) + (b.cacheWrite1h ?? 0) }),
     totalTokens: total(a) + total(b),
     ...cost,
   };

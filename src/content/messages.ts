@@ -1,11 +1,13 @@
 import type { ImageBlock, OpaqueBlock, TextBlock, ThinkingBlock, ToolCall } from "./blocks.js";
 
-/** Tokens of one provider call, and what they cost in the provider's currency. */
+/** Tokens of one provider call, and their cost in the provider's currency; `cost` is absent where it is not known. */
 export interface Usage {
   readonly input: number;
   readonly output: number;
   readonly cacheRead: number;
   readonly cacheWrite: number;
+  /** The part of `cacheWrite` that is kept for an hour, where the provider counts it. */
+  readonly cacheWrite1h?: number;
   readonly totalTokens?: number;
   readonly cost?: {
     readonly input: number;

@@ -116,6 +116,7 @@ interface PlainUsage {
   readonly output?: unknown;
   readonly cacheRead?: unknown;
   readonly cacheWrite?: unknown;
+  readonly cacheWrite1h?: unknown;
   readonly totalTokens?: unknown;
   readonly cost?: (PlainUsage & { readonly total?: unknown }) | null;
 }
@@ -123,11 +124,11 @@ interface PlainUsage {
 function isPlainUsage(value: unknown): boolean {
   if (typeof value !== "object" || value === null) return false;
   const usage = value as PlainUsage;
-  const { cost } = usage;
-  if (typeof cost !== "object" || cost === null) return false;
-  return (
-    hasCounts(usage) && Number.isFinite(usage.totalTokens) && hasCounts(cost) && Number.isFinite(cost.total)
-  );
+  const { cost, cacheWrite1h } = usage;
+  if (!hasCounts(usage) || !Number.isFinite(usage.totalTokens)) return false;
+  if (cacheWrite1h !== undefined && !Number.isFinite(cacheWrite1h)) return false;
+  if (cost === undefined) return true;
+  return typeof cost === "object" && cost !== null && hasCounts(cost) && Number.isFinite(cost.total);
 }
 
 function hasCounts({ input, output, cacheRead, cacheWrite }: PlainUsage): boolean {

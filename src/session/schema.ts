@@ -36,6 +36,7 @@ const usage = z.looseObject({
   output: finite,
   cacheRead: finite,
   cacheWrite: finite,
+  cacheWrite1h: optionalFinite,
   totalTokens: optionalFinite,
   cost: z.exactOptional(
     z.looseObject({ input: finite, output: finite, cacheRead: finite, cacheWrite: finite, total: finite }),

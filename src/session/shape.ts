@@ -25,6 +25,7 @@ const usage = fields({
   output: finite,
   cacheRead: finite,
   cacheWrite: finite,
+  cacheWrite1h: optional(finite),
   totalTokens: optional(finite),
   cost: optional(
     fields({ input: finite, output: finite, cacheRead: finite, cacheWrite: finite, total: finite }),

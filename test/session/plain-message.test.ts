@@ -6,12 +6,9 @@ import { messageProblem } from "../../src/session/shape.js";
 import { message } from "../arbitraries/messages.js";
 import { jsonValue } from "../arbitraries/values.js";
 
+const tokens = { input: 1, output: 2, cacheRead: 3, cacheWrite: 4, cacheWrite1h: 1, totalTokens: 10 };
 const usage = {
-  input: 1,
-  output: 2,
-  cacheRead: 3,
-  cacheWrite: 4,
-  totalTokens: 10,
+  ...tokens,
   cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 },
 };
 const made = { provider: "p", model: "m", api: "a", usage, stopReason: "stop", timestamp: 1 };
@@ -35,6 +32,7 @@ const plain: readonly Readonly<Record<string, unknown>>[] = [
     ],
     ...made,
   },
+  { role: "assistant", content: [], ...made, usage: tokens },
 ];
 
 const fits = (value: unknown) => messageProblem(value) === undefined && knownMessage(value) === value;

@@ -112,8 +112,7 @@ function usageOf({ usage }: AiSdkStep): Usage {
   const cacheWrite = countOf(details.cacheWriteTokens) ?? 0;
   const input = countOf(details.noCacheTokens) ?? Math.max(0, inputTokens - cacheRead - cacheWrite);
   const totalTokens = countOf(tokens.totalTokens) ?? inputTokens + output;
-  const cost = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 };
-  return { input, output, cacheRead, cacheWrite, totalTokens, cost };
+  return { input, output, cacheRead, cacheWrite, totalTokens };
 }
 
 function blocksOf({ content, response }: AiSdkStep): readonly Block[] {

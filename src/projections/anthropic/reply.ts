@@ -14,6 +14,7 @@ export interface AnthropicReply {
     readonly output_tokens: number;
     readonly cache_read_input_tokens?: number | null;
     readonly cache_creation_input_tokens?: number | null;
+    readonly cache_creation?: { readonly ephemeral_1h_input_tokens: number } | null;
   };
 }
 
@@ -135,13 +136,13 @@ function usageOf(usage: unknown): Usage {
   const output = countOf(tokens.output_tokens) ?? 0;
   const cacheRead = countOf(tokens.cache_read_input_tokens) ?? 0;
   const cacheWrite = countOf(tokens.cache_creation_input_tokens) ?? 0;
+  const cacheWrite1h = countOf(countsIn(tokens.cache_creation).ephemeral_1h_input_tokens) ?? 0;
   return {
     input,
     output,
     cacheRead,
     cacheWrite,
+    ...(cacheWrite1h > 0 ? { cacheWrite1h } : {}),
     totalTokens: input + output + cacheRead + cacheWrite,
-    // Not told by the API; other readers of the file expect it.
-    cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 },
   };
 }

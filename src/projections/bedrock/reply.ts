@@ -165,6 +165,5 @@ function usageOf({ usage }: BedrockReply): Usage {
     cacheRead,
     cacheWrite,
     totalTokens: countOf(tokens.totalTokens) ?? input + output + cacheRead + cacheWrite,
-    cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 },
   };
 }

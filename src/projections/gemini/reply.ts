@@ -207,6 +207,5 @@ function usageOf({ usageMetadata }: GeminiReply): Usage {
     cacheRead,
     cacheWrite: 0,
     totalTokens: countOf(tokens.totalTokenCount) ?? input + cacheRead + output,
-    cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 },
   };
 }

@@ -37,7 +37,6 @@ describe("readAiSdkReply", () => {
         cacheRead: 5,
         cacheWrite: 1,
         totalTokens: 13,
-        cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 },
       },
       stopReason: "stop",
     });

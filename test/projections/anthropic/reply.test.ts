@@ -41,11 +41,18 @@ describe("readAnthropicReply", () => {
         cacheRead: 300,
         cacheWrite: 900,
         totalTokens: 1360,
-        cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 },
       },
       stopReason: "toolUse",
       timestamp: 1,
     } satisfies AssistantMessage);
+  });
+
+  test("counts what is kept for an hour apart, and says nothing of a cost", () => {
+    const reply = messageOf(callingReply, "claude-opus-5-5", 0);
+    const kept = { ephemeral_1h_input_tokens: 700, ephemeral_5m_input_tokens: 200 };
+    const { usage } = readAnthropicReply({ ...reply, usage: { ...reply.usage, cache_creation: kept } });
+    expect(usage).toMatchObject({ cacheWrite: 900, cacheWrite1h: 700 });
+    expect(usage).not.toHaveProperty("cost");
   });
 
   test("names the provider, the model and the account of the target that asked", () => {
