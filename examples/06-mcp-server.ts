@@ -93,8 +93,7 @@ async function startInstances(dir: string): Promise<ReadonlyMap<string, TetherIn
     // What was shown lately is shown again, so that one can ask about it.
     replay: replayWithin({ maxCount: 20, maxBytes: tetherLimits.maxFrameBytes }),
     onLosses: (losses) => {
-      for (const { code, reason } of losses.filter(({ by }) => by !== "policy"))
-        console.error(`${code}: ${reason}`);
+      for (const { code, reason } of losses) console.error(`${code}: ${reason}`);
     },
   });
   const agent = tetherAgent({ dir, instance, model, tools });

@@ -79,30 +79,15 @@ function isAttachment({ type, resource }: Block): boolean {
   return type === "image" || (type === "text" && resource !== undefined);
 }
 
-/** The words of a place by its decision, and the loss where a policy is why there are no more than words. */
+/** The words of a place by its decision. A policy's decision is reported with the attachment and is no loss. */
 function describeWork(work: AttachmentWork, losses: LossList): void {
   const { draft, decided, inline } = work;
   const { resource, decision, reason, observation } = decided;
-  const known = knownId(work);
   if (inline === undefined) draft.text = attachmentText(resource, decision, reason, observation);
   else if (decision === "describe") draft.text = notShown(descriptor(work), "it was withheld");
   if (resource.kind === "link" && decision !== "omit") draft.link = resource;
-  if (decision === "omit") {
-    const why = reason === "boundary" ? "the boundary refuses it" : "the replay policy omits it";
-    losses.add(draft.origin, { code: "omitted", by: "policy", ...known, reason: why });
-  } else if (decision === "describe" && reason !== "link") {
-    const by = reason === "unknownType" ? "target" : "policy";
-    const why = {
-      earlierTurn: "an attachment of an earlier turn",
-      boundary: "the boundary keeps its bytes",
-      unknownType: "its type is unknown",
-    };
-    losses.add(draft.origin, {
-      code: by === "target" ? "unsupported" : "described",
-      by,
-      ...known,
-      reason: reason in why ? why[reason as keyof typeof why] : "the replay policy describes it",
-      instead: draft.text,
-    });
-  }
+  if (decision !== "describe" || reason !== "unknownType") return;
+  const why = "its type is unknown";
+  const known = knownId(work);
+  losses.add(draft.origin, { code: "unsupported", by: "target", ...known, reason: why, instead: draft.text });
 }

@@ -56,6 +56,19 @@ export class CallIds {
     return id;
   }
 
+  /** Why the id in this request is not the stored one: each reason that applies. */
+  whyNot(storedId: string, id: string): string {
+    const own = this.#own(storedId);
+    const reasons: string[] = [];
+    if (own === "") reasons.push("it is empty");
+    else if (!this.#valid.test(own) || !own.isWellFormed())
+      reasons.push("it has characters that the target does not take");
+    if (own.length > this.#maxLength)
+      reasons.push(`it is longer than the target's ${this.#maxLength} characters`);
+    if (id !== this.#fitting(own)) reasons.push("an earlier call of the request has it");
+    return reasons.join("; ");
+  }
+
   /** Whether an id is a part of the stored one that the target knows as the call's own. */
   isWithin(storedId: string, id: string): boolean {
     return this.#of !== undefined && this.#own(storedId) === id;

@@ -3,9 +3,9 @@ import type { Origin } from "./turns.js";
 /**
  * What became of a thing that is not in the request as it is in the context.
  *
- * Attachments: `described` (its descriptor stands for it), `omitted` (neither), `missing` and `corrupt` (its bytes are), `invalid`
- * (they are no picture of any known type), `unsupported` (the target takes no such thing there), `overLimit`, `resized`,
- * `retyped` (its type was not what it said), `asText` (a document's text stands for it), `moved` (from a tool's result to behind it).
+ * Attachments: `missing` and `corrupt` (its bytes are), `invalid` (they are no picture of any known type), `unsupported` (the
+ * target takes no such thing there), `overLimit`, `resized`, `retyped` (its type was not what it said), `asText` (a document's
+ * text stands for it), `moved` (from a tool's result to behind it). Those that a policy holds back are in the reports alone.
  *
  * Calls: `interrupted` (a made-up result stands for one that never came), `orphanResult`, `duplicateCall`, `duplicateResult`,
  * `callId`, `toolName`, `arguments` (rewritten as the target takes them).
@@ -15,8 +15,6 @@ import type { Origin } from "./turns.js";
  * of what the request does not hold).
  */
 export type LossCode =
-  | "described"
-  | "omitted"
   | "missing"
   | "corrupt"
   | "invalid"
@@ -44,8 +42,7 @@ export type LossCode =
 export interface Loss {
   readonly code: LossCode;
   /**
-   * Who is the cause. `policy`: what the caller chose, as by its replay policy or boundary. `target`: it takes no such
-   * thing. `limit`: a limit of the target. `history`: the context itself is damaged or incomplete.
+   * Who is the cause. `policy`: an option of the target, set or default. `target`: it takes no such thing. `limit`: a limit of the target. `history`: the context itself is damaged or incomplete.
    */
   readonly by: "policy" | "target" | "limit" | "history";
   readonly entryId: string;

@@ -82,7 +82,7 @@ function withId(call: CallPart, ids: CallIds, { rules, losses }: PairOptions): C
   const id = ids.idFor(call.storedId);
   const sent = call.own || rules.callId?.ownOnly !== true;
   if (sent && id !== call.storedId && !ids.isWithin(call.storedId, id)) {
-    const reason = "the target takes other characters, a shorter id, or each id once";
+    const reason = ids.whyNot(call.storedId, id);
     losses.add(call.origin, { code: "callId", by: "target", reason, instead: id });
   }
   return { ...call, id };

@@ -20,7 +20,7 @@ import type { RenderTools, Target } from "./target.js";
 import { textBytes } from "./text-bytes.js";
 import type { NeutralRequest, Part } from "./turns.js";
 import { type ProjectionUsage, usageOf } from "./usage.js";
-import { reportOf } from "./work.js";
+import { type AttachmentReport, reportOf } from "./work.js";
 
 /**
  * A context as a request for one target: valid by its rules, within its limits, with what had to be changed or left out
@@ -48,7 +48,7 @@ export async function project<V>(
   options.signal?.throwIfAborted();
   const { maker, rules = {} } = target;
   const losses = new LossList();
-  const items = await itemsToTell(context.items, target, options, losses);
+  const { items, refused } = await itemsToTell(context.items, target, options);
   const selected = selectMessages(items, { maker, rules, losses });
   const { system, messages } = rules.history === "latest" ? latestOnly(items, selected, losses) : selected;
   const turns = pairTurns(items, messages, { rules, losses });
@@ -67,15 +67,19 @@ export async function project<V>(
     if (part.origin.item >= 0) losses.add(part.origin, loss);
   });
   const found = losses.inOrder();
-  if (onLoss === "throw") refuseLossy(target, found);
+  const forced = found.filter(({ by }) => by !== "policy");
+  if (onLoss === "throw") refuseLossy(target, forced);
   let usage: ProjectionUsage | undefined;
   const projection: Projection<V> = {
     get value() {
       return drawn.value();
     },
-    losses: found,
+    losses: forced,
+    byPolicy: found.filter(({ by }) => by === "policy"),
     warnings: warningsOf(request, broken),
-    attachments: works.map(reportOf),
+    attachments: [...refused, ...works.map((work) => ({ item: work.decided.item, report: reportOf(work) }))]
+      .sort((a, b) => a.item - b.item)
+      .map(({ report }) => report),
     get usage() {
       usage ??= usageOf(request, target);
       return usage;
@@ -87,14 +91,19 @@ export async function project<V>(
   return Object.defineProperty(projection, outlineOf, { value: drawn.outline });
 }
 
+/** Items, and the reports of what the boundary refuses in their summaries. */
+interface ToldItems {
+  readonly items: Context["items"];
+  readonly refused: readonly { readonly item: number; readonly report: AttachmentReport }[];
+}
+
 /** The items with those notes of summaries that the boundary allows; it is not asked about a summary that is not sent. */
 async function itemsToTell(
   items: Context["items"],
   { name, maker, rules = {} }: Target<unknown>,
   { boundary, signal }: ProjectOptions,
-  losses: LossList,
-): Promise<Context["items"]> {
-  if (boundary === undefined || !items.some(isSummary)) return items;
+): Promise<ToldItems> {
+  if (boundary === undefined || !items.some(isSummary)) return { items, refused: [] };
   const unheard = new LossList();
   const selection = selectMessages(items, { maker, rules, losses: unheard });
   const { messages } = rules.history === "latest" ? latestOnly(items, selection, unheard) : selection;
@@ -111,12 +120,11 @@ async function itemsToTell(
     told[item] = entry;
     places.set(entry.entryId, item);
   }
-  for (const { entryId, resourceId } of refused) {
-    const reason = "the boundary refuses it in a summary";
-    const origin = { entryId, item: places.get(entryId) ?? 0 };
-    losses.add(origin, { code: "omitted", by: "policy", resourceId, reason });
-  }
-  return told;
+  const reports = refused.map(({ entryId, resourceId }) => ({
+    item: places.get(entryId) ?? 0,
+    report: { entryId, resourceId, sent: "nothing", reason: "boundary" } as const,
+  }));
+  return { items: told, refused: reports };
 }
 
 function isSummary({ message: { role } }: ContextItem): boolean {
@@ -210,8 +218,7 @@ function cachedParts(
   return cache === undefined || maxCacheMarkers === 0 ? none : markedParts(request, cache, maxCacheMarkers);
 }
 
-function refuseLossy(target: Target<unknown>, found: readonly Loss[]): void {
-  const forced = found.filter(({ by }) => by !== "policy");
+function refuseLossy(target: Target<unknown>, forced: readonly Loss[]): void {
   const [first] = forced;
   if (first === undefined) return;
   throw new SessileError(

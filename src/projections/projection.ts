@@ -27,7 +27,7 @@ export interface ProjectOptions {
   readonly resize?: ResizeImage;
   /** Where cache markers go, for targets that take some; by default none. */
   readonly cache?: CachePolicy;
-  /** `throw` for PROJECTION_LOSSY where anything but the caller's own policies cost something. Default `report`. */
+  /** `throw` for PROJECTION_LOSSY if there are losses. Default `report`. */
   readonly onLoss?: "report" | "throw";
   /** Milliseconds since 1970; default `Date.now`. Only references look at it. */
   readonly now?: () => number;
@@ -48,10 +48,18 @@ export interface ProjectionWarning {
 export interface Projection<V> {
   /** The target's own part of a request; fresh, and the caller's to change. */
   readonly value: V;
-  /** What was changed or left out, in the order of the context. */
+  /** What was changed or left out because it had to be, in the order of the context. None is by `policy`. */
   readonly losses: readonly Loss[];
+  /**
+   * What an option of the target leaves out, set or default: `notRepeated` by one that keeps its own history, and
+   * reasoning of turns that are over. All are by `policy`.
+   */
+  readonly byPolicy: readonly Loss[];
   readonly warnings: readonly ProjectionWarning[];
-  /** What became of each attachment, in the order of the context. */
+  /**
+   * What became of each attachment, in the order of the context. `reason` tells the decisions of the replay policy and
+   * the boundary, which are no losses.
+   */
   readonly attachments: readonly AttachmentReport[];
   /** What the request costs, estimated when it is first asked for. */
   readonly usage: ProjectionUsage;

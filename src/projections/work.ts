@@ -34,7 +34,8 @@ export type SendReason = AttachmentReason | "invalid" | "unsupported" | "overLim
 /** What became of one place of an attachment. */
 export interface AttachmentReport {
   readonly entryId: string;
-  readonly block: number;
+  /** Absent for one that a summary notes and the boundary refuses. */
+  readonly block?: number;
   /** Absent for an image that is inline in its message. */
   readonly resourceId?: string;
   /** What of it is in the request: `text` is a document's own text, `descriptor` words about it. */

@@ -263,19 +263,19 @@ describe("a boundary and a summary", () => {
     };
     const { items } = await session.context();
     const summary = items.slice(0, 1);
-    const { losses } = await project(
+    const { losses, attachments } = await project(
       { items: summary, views: [] },
       { name: "t", maker: target.maker, render: (of) => of },
       { boundary },
     );
     expect(seen).toEqual(expect.arrayContaining([canary(1), canary(3, "image")]));
-    expect(losses).toEqual(
+    expect(losses).toEqual([]);
+    expect(attachments).toEqual(
       seen.map(({ resourceId }) => ({
-        code: "omitted",
-        by: "policy",
         entryId: summary[0]?.entryId,
         resourceId,
-        reason: "the boundary refuses it in a summary",
+        sent: "nothing",
+        reason: "boundary",
       })),
     );
   });

@@ -24,13 +24,13 @@ const bash = (command: string, hidden = false): ContextMessage => ({
 const system: ContextMessage = { role: "system", content: "Be brief.", timestamp: 1 };
 
 async function latestOf(...messages: readonly ContextMessage[]) {
-  const { value, losses, warnings } = await project(contextOf(messages), target);
+  const { value, losses, byPolicy, warnings } = await project(contextOf(messages), target);
   const texts = value.turns.flatMap(({ parts }) => parts.map((part) => ("text" in part ? part.text : "")));
   return {
     system: value.system,
     turns: value.turns.length,
     texts,
-    lost: losses.map(({ code, entryId }) => `${code} ${entryId}`),
+    lost: [...losses, ...byPolicy].map(({ code, entryId }) => `${code} ${entryId}`),
     warnings: warnings.map(({ code }) => code),
   };
 }

@@ -38,6 +38,7 @@ function paired(messages: readonly ContextMessage[], rules: TargetRules = {}) {
     losses: losses
       .inOrder()
       .map(({ code, entryId, block }) => `${code} ${entryId}${block === undefined ? "" : ` ${block}`}`),
+    reasons: losses.inOrder().map(({ reason }) => reason),
     full: turns,
   };
 }
@@ -113,6 +114,30 @@ describe("pairTurns", () => {
       ["user", "a_2: second"],
     ]);
     expect(losses).toEqual(["callId m3 0"]);
+  });
+
+  test.each([
+    ["characters", ["c d"], "it has characters that the target does not take"],
+    ["a lone surrogate", ["c\ud83d"], "it has characters that the target does not take"],
+    ["nothing", [""], "it is empty"],
+    ["length", ["c".repeat(21)], "it is longer than the target's 20 characters"],
+    [
+      "characters and length",
+      [" ".repeat(21)],
+      "it has characters that the target does not take; it is longer than the target's 20 characters",
+    ],
+    ["an earlier call", ["c", "c"], "an earlier call of the request has it"],
+    [
+      "characters and an earlier call",
+      ["c d", "c d"],
+      "it has characters that the target does not take; an earlier call of the request has it",
+    ],
+  ])("a rewritten id says why: %s", (_, storedIds, reason) => {
+    const callId = { character: /\w/, maxLength: 20 };
+    const calls = storedIds.flatMap((id) => [said(call(id)), result(id, "r")]);
+    const { losses, reasons } = paired([userMessage("go"), ...calls], { callId });
+    expect(losses.at(-1)).toMatch(/^callId/);
+    expect(reasons.at(-1)).toBe(reason);
   });
 
   test("what the model said twice in a row is one turn, and what the user said", () => {

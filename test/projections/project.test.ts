@@ -146,7 +146,8 @@ describe("project", () => {
       details: { target: "plain", losses: [{ code: "missing", by: "history", entryId: "m0", block: 0 }] },
     });
     const chosen = await project(lossy, plainTarget(), { onLoss: "throw", replay: () => "omit" });
-    expect(chosen.losses).toMatchObject([{ code: "omitted", by: "policy" }]);
+    expect(chosen.losses).toEqual([]);
+    expect(chosen.attachments).toMatchObject([{ entryId: "m0", sent: "nothing", reason: "policy" }]);
   });
 
   test("a target's own losses count, but for what the projection itself put in", async () => {
@@ -205,7 +206,7 @@ describe("project, instructions with attachments", () => {
   });
   const texts = ({ system: parts }: NeutralRequest) => parts.map(({ text }) => text);
 
-  test("have them in words, with a loss", async () => {
+  test("have them in words, with a report", async () => {
     const { request, losses, attachments } = await project(
       contextOf([system(shot), userMessage("a")]),
       plainTarget(),
@@ -215,17 +216,22 @@ describe("project, instructions with attachments", () => {
       "be brief",
       expect.stringContaining(`not sent again, view ${shot.resourceId} to see it`),
     ]);
-    expect(losses).toMatchObject([{ code: "described", entryId: "m0", block: 1 }]);
-    expect(attachments).toMatchObject([{ entryId: "m0", sent: "descriptor" }]);
+    expect(losses).toEqual([]);
+    expect(attachments).toMatchObject([
+      { entryId: "m0", block: 1, sent: "descriptor", reason: "earlierTurn" },
+    ]);
   });
 
   test("have nothing of what is refused, and say so", async () => {
     const context = contextOf([system(shot), userMessage("a")]);
-    for (const options of [{ boundary: () => "refuse" as const }, { replay: () => "omit" as const }]) {
-      const { request, losses } = await project(context, plainTarget(), options);
+    const boundary = { boundary: () => "refuse" as const };
+    const policy = { replay: () => "omit" as const };
+    for (const [reason, options] of Object.entries({ boundary, policy })) {
+      const { request, losses, attachments } = await project(context, plainTarget(), options);
       expect(texts(request)).toEqual(["be brief"]);
-      expect(losses).toMatchObject([
-        { code: "omitted", by: "policy", entryId: "m0", block: 1, resourceId: shot.resourceId },
+      expect(losses).toEqual([]);
+      expect(attachments).toEqual([
+        { entryId: "m0", block: 1, resourceId: shot.resourceId, sent: "nothing", reason },
       ]);
       expect(JSON.stringify(request)).not.toContain(shot.resourceId);
     }

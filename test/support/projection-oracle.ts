@@ -1,5 +1,5 @@
 import type { Context, ContextMessage, Resource } from "sessile/content";
-import type { Loss, Projection } from "sessile/projections";
+import type { AttachmentReport, Loss, Projection } from "sessile/projections";
 import { interruptedText } from "../../src/projections/words.js";
 
 /** A value as the provider would read it: bytes as base64, and easy to search. */
@@ -10,7 +10,13 @@ export function written(value: unknown): string {
   });
 }
 
-type Facts = Pick<Projection<unknown>, "losses" | "attachments" | "value">;
+type Facts = Pick<Projection<unknown>, "losses" | "byPolicy" | "attachments" | "value">;
+
+/** Whether a policy is why an attachment is not in a value. */
+function isHeldBack({ sent, reason }: AttachmentReport): boolean {
+  const isPolicy = reason === "earlierTurn" || reason === "policy" || reason === "boundary";
+  return isPolicy && (sent === "descriptor" || sent === "nothing");
+}
 
 /** The words that a text has as a mark of its own. */
 const wordsIn = (text: string): readonly string[] => text.match(/w\d+w/g) ?? [];
@@ -87,8 +93,11 @@ export function silentlyAbsent(
 ): readonly string[] {
   const text = written(projection.value);
   const told = new Set<string>();
-  for (const { code, entryId, block } of projection.losses) {
+  for (const { code, entryId, block } of [...projection.losses, ...projection.byPolicy]) {
     if (!changes.has(code)) told.add(`${entryId} ${block}`);
+  }
+  for (const report of projection.attachments) {
+    if (isHeldBack(report)) told.add(`${report.entryId} ${report.block}`);
   }
   return context.items.flatMap(({ entryId, message }) =>
     heldBy(entryId, message).flatMap((held) => {
@@ -124,12 +133,12 @@ function hasText(value: string, base64: string): boolean {
   return words.length > 0 && words.every((word) => value.includes(word));
 }
 
-/** Losses of what is there all the same, as it was. */
+/** Losses, and attachments that a policy holds back, of which all is there as it was. */
 export function falseLosses(
   context: Context,
   projection: Facts,
   bytesOf: (resource: Resource) => string | undefined,
-): readonly Loss[] {
+): readonly (Loss | AttachmentReport)[] {
   const text = written(projection.value);
   const held = new Map<string, Held>();
   for (const { entryId, message } of context.items) {
@@ -139,26 +148,27 @@ export function falseLosses(
     [...held.values()]
       .filter((one) => one.entryId === loss.entryId && (loss.block === undefined || one.block === loss.block))
       .flatMap(({ words }) => words);
-  return projection.losses.filter((loss) => {
+  const isThere = ({ entryId, block }: { readonly entryId: string; readonly block?: number }) => {
+    const { resource, inline } = held.get(`${entryId} ${block}`) ?? {};
+    const elsewhere = projection.attachments.some(
+      (report) =>
+        report.sent === "bytes" && resource !== undefined && report.resourceId === resource.resourceId,
+    );
+    const bytes = inline ?? (resource && bytesOf(resource));
+    return bytes !== undefined && bytes !== "" && !elsewhere && text.includes(bytes);
+  };
+  const heldBack = projection.attachments.filter((report) => isHeldBack(report) && isThere(report));
+  const lost = [...projection.losses, ...projection.byPolicy].filter((loss) => {
     const one = held.get(`${loss.entryId} ${loss.block}`);
     switch (loss.code) {
-      case "described":
-      case "omitted":
       case "missing":
       case "corrupt":
       case "invalid":
       case "unsupported":
-      case "overLimit": {
-        const { resource, inline } = one ?? {};
-        const elsewhere = projection.attachments.some(
-          (report) =>
-            report.sent === "bytes" && resource !== undefined && report.resourceId === resource.resourceId,
-        );
-        const bytes = inline ?? (resource && bytesOf(resource));
+      case "overLimit":
         if (loss.instead !== undefined && !text.includes(JSON.stringify(loss.instead).slice(1, -1)))
           return true;
-        return bytes !== undefined && bytes !== "" && !elsewhere && text.includes(bytes);
-      }
+        return isThere(loss);
       case "reasoning":
       case "opaque":
       case "duplicateCall":
@@ -177,6 +187,7 @@ export function falseLosses(
         return false;
     }
   });
+  return [...lost, ...heldBack];
 }
 
 /** Whether a value goes on where another ends: all that was there is, but that the last of a list may have grown. */

@@ -21,13 +21,14 @@ describe("acpPrompt", () => {
   test("says the latest turn alone, and names all else as not repeated", async () => {
     const { context, blobs, latest } = await richSession();
     const target = acpPrompt({ capabilities: everything });
-    const { value, losses } = await project(context, target, { blobs, replay: replayAlways });
+    const { value, losses, byPolicy } = await project(context, target, { blobs, replay: replayAlways });
     expect(value.prompt).toEqual([
       text("And this?"),
       text(`[image latest.gif, image/gif, ${latest.size} B, ${latest.resourceId}]`),
       image(latestBytes, "image/gif"),
     ]);
-    expect(losses.map(({ code, by, entryId }) => `${code} by ${by}: ${entryId}`)).toEqual(
+    expect(losses).toEqual([]);
+    expect(byPolicy.map(({ code, by, entryId }) => `${code} by ${by}: ${entryId}`)).toEqual(
       ["m0", "m1", "m2", "m3", "m4", "m5"].map((entryId) => `notRepeated by policy: ${entryId}`),
     );
   });
