@@ -121,7 +121,7 @@ async function projectToAll(context: Context, blobs: Pick<BlobStore, "get">): Pr
       String(toBody(projection).size),
       String(usage.total),
       String(usage.imageCount),
-      counted(projection.losses),
+      counted([...projection.losses, ...projection.byPolicy]),
     ]);
   }
   const widths = [0, 1, 2, 3].map((at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
@@ -160,11 +160,16 @@ function counted(losses: readonly Loss[]): string {
 
 function checkLosses(projections: Projections): void {
   console.log("");
-  const codes = (name: string) => new Set(projections.get(name)?.losses.map(({ code }) => code));
+  const codes = (name: string) => {
+    const { losses = [], byPolicy = [] } = projections.get(name) ?? {};
+    return new Set([...losses, ...byPolicy].map(({ code }) => code));
+  };
   const whole = ["anthropicMessages", "openaiChat", "openaiResponses", "geminiContents", "bedrockConverse"];
   for (const name of whole) {
     check(`${name}: the call without a result has one that says so`, codes(name).has("interrupted"));
-    check(`${name}: the picture of an earlier turn is described`, codes(name).has("described"));
+    const reports = projections.get(name)?.attachments ?? [];
+    const described = reports.some(({ sent, reason }) => sent === "descriptor" && reason === "earlierTurn");
+    check(`${name}: the picture of an earlier turn is described, and no loss`, described);
   }
   const tooWide = whole.filter((name) => codes(name).has("overLimit"));
   check("the wide picture is described where it would be refused", tooWide, [

@@ -110,7 +110,6 @@ describe("project", () => {
     expect(losses.map(({ code, entryId }) => `${entryId} ${code}`)).toEqual([
       "m0 orphanResult",
       "m1 malformed",
-      "m1 described",
       "m2 reasoning",
       "m2 toolName",
       "m2 interrupted",

@@ -335,7 +335,7 @@ describe("anthropicMessages", () => {
         message.role === "assistant" ? { ...message, model } : message,
       );
       expect((await projected(other)).losses).toEqual([]);
-      expect(codes((await projected(other, { reasoning: "current" })).losses)).toEqual(["reasoning"]);
+      expect(codes((await projected(other, { reasoning: "current" })).byPolicy)).toEqual(["reasoning"]);
     });
   });
 
