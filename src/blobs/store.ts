@@ -20,7 +20,10 @@ export interface BlobStoreOptions {
   readonly hashes?: readonly HashFunction[];
   /** The most bytes of one blob. Minimum 0, default no limit. */
   readonly maxBytes?: number;
-  /** The most bytes of all blobs of a partition, the trash not counted. Minimum 0, default no limit. */
+  /**
+   * The most bytes of all blobs of a partition, the trash not counted. Stores of one process on one storage count together;
+   * several processes can pass it by what they put in a minute. Minimum 0, default no limit.
+   */
   readonly quota?: number;
   /** A tenant, whose blobs no other sees. Default one without a name. */
   readonly partition?: string;
@@ -38,16 +41,13 @@ export interface BlobStoreOptions {
  * ```
  */
 export function blobStore(backend: BlobBackend, options: BlobStoreOptions = {}): BlobStore {
-  return partitionOf(backend, options, new Map());
+  return partitionOf(backend, options);
 }
 
-/** The quotas of a store's partitions by their names: two that are opened by one name count together. */
-type Quotas = Map<string | undefined, Quota>;
-
-function partitionOf(whole: BlobBackend, options: BlobStoreOptions, quotas: Quotas): BlobStore {
+function partitionOf(whole: BlobBackend, options: BlobStoreOptions): BlobStore {
   const { partition } = options;
   const backend = partition === undefined ? whole : whole.partition(nameArgument("partition", partition));
-  return new BackedBlobStore(backend, whole, options, quotas);
+  return new BackedBlobStore(backend, whole, options);
 }
 
 class BackedBlobStore implements BlobStore {
@@ -55,14 +55,12 @@ class BackedBlobStore implements BlobStore {
   /** The backend of all partitions. */
   readonly #whole: BlobBackend;
   readonly #options: BlobStoreOptions;
-  readonly #quotas: Quotas;
   readonly #target: PutTarget;
 
-  constructor(backend: BlobBackend, whole: BlobBackend, options: BlobStoreOptions, quotas: Quotas) {
+  constructor(backend: BlobBackend, whole: BlobBackend, options: BlobStoreOptions) {
     this.backend = backend;
     this.#whole = whole;
     this.#options = options;
-    this.#quotas = quotas;
     const hashes = hashTable(options.hashes);
     const { digest = "sha256", maxBytes, quota } = options;
     this.#target = {
@@ -70,15 +68,8 @@ class BackedBlobStore implements BlobStore {
       hashes,
       hash: hashes[digestArgument("digest", digest)],
       maxBytes: integerOption("maxBytes", maxBytes, Number.MAX_SAFE_INTEGER, 0),
-      quota: quota === undefined ? undefined : this.#quota(integerOption("quota", quota, 0, 0)),
+      quota: quota === undefined ? undefined : new Quota(backend, integerOption("quota", quota, 0, 0)),
     };
-  }
-
-  #quota(maxBytes: number): Quota {
-    const { partition } = this.#options;
-    const quota = this.#quotas.get(partition) ?? new Quota(this.backend, maxBytes);
-    this.#quotas.set(partition, quota);
-    return quota;
   }
 
   async put(source: Uint8Array | AsyncIterable<Uint8Array>, options: PutOptions = {}): Promise<BlobStat> {
@@ -155,7 +146,7 @@ class BackedBlobStore implements BlobStore {
   }
 
   partition(name: string): BlobStore {
-    return partitionOf(this.#whole, { ...this.#options, partition: name }, this.#quotas);
+    return partitionOf(this.#whole, { ...this.#options, partition: name });
   }
 
   /**

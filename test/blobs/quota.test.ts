@@ -1,7 +1,88 @@
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import type { BlobBackend } from "../../src/blobs/backend.js";
+import { digest } from "../../src/blobs/hash.js";
 import { memoryBlobBackend } from "../../src/blobs/memory.js";
+import { fileBlobStoreOn } from "../../src/blobs/node/file-store.js";
 import { Quota } from "../../src/blobs/quota.js";
+import { blobStore } from "../../src/blobs/store.js";
+import { temporaryDirectory } from "../session/node/temporary-directory.js";
+import { hookedDisk } from "./node/hooked-disk.js";
+
+/** A backend that counts its listings. */
+function counted(): { readonly backend: BlobBackend; readonly listings: () => number } {
+  const sound = memoryBlobBackend();
+  let listings = 0;
+  const list = (options?: { readonly signal?: AbortSignal }) => {
+    listings++;
+    return sound.list(options);
+  };
+  const backend: BlobBackend = Object.assign(Object.create(sound), { list });
+  return { backend, listings: () => listings };
+}
+
+const bytesOf = (seed: number) => new Uint8Array(10).fill(seed);
+
+afterEach(() => void vi.useRealTimers());
+
+describe("stores that are opened for one put each", () => {
+  test("list the storage once, and keep to the quota together", async () => {
+    const { backend, listings } = counted();
+    for (let seed = 0; seed < 30; seed++) await blobStore(backend, { quota: 300 }).put(bytesOf(seed));
+    expect(listings()).toBe(1);
+    const refused = blobStore(backend, { quota: 300 }).put(bytesOf(30));
+    await expect(refused).rejects.toMatchObject({
+      code: "QUOTA_EXCEEDED",
+      details: { used: 300, quota: 300 },
+    });
+    // Before that it looks again.
+    expect(listings()).toBe(2);
+    await blobStore(backend, { quota: 310 }).put(bytesOf(30));
+  });
+
+  test("count, though the first put finds its bytes there", async () => {
+    const { backend } = counted();
+    for (let seed = 0; seed < 5; seed++) await blobStore(backend).put(bytesOf(seed));
+    await blobStore(backend, { quota: 50 }).put(bytesOf(0));
+    await expect(blobStore(backend, { quota: 50 }).put(bytesOf(5))).rejects.toMatchObject({
+      code: "QUOTA_EXCEEDED",
+    });
+  });
+
+  test("share what a directory holds", async () => {
+    const dir = temporaryDirectory();
+    const listed: string[] = [];
+    const disk = hookedDisk(({ name, args }) => void (name === "list" && listed.push(String(args[0]))));
+    const open = (partition?: string) =>
+      fileBlobStoreOn(disk, { dir, quota: 100, ...(partition === undefined ? {} : { partition }) });
+    await open().put(bytesOf(0));
+    const before = listed.length;
+    for (let seed = 1; seed < 10; seed++) await open().put(bytesOf(seed));
+    expect(listed.length).toBe(before);
+    await expect(open().put(bytesOf(10))).rejects.toMatchObject({ code: "QUOTA_EXCEEDED" });
+    // A partition has a quota of its own.
+    await open("acme").put(bytesOf(0));
+  });
+
+  test("see what other processes put a minute later, without waiting for it", async () => {
+    vi.useFakeTimers({ toFake: ["performance"] });
+    const { backend, listings } = counted();
+    await blobStore(backend, { quota: 100 }).put(bytesOf(0));
+    // By another process, past this one's count.
+    await backend.write(digest(bytesOf(1)), bytesOf(1), {});
+    vi.advanceTimersByTime(60_000);
+    await blobStore(backend, { quota: 100 }).put(bytesOf(2));
+    expect(listings()).toBe(1);
+    vi.advanceTimersByTime(1);
+    await blobStore(backend, { quota: 100 }).put(bytesOf(3));
+    expect(listings()).toBe(2);
+    for (let seed = 4; seed < 10; seed++) await blobStore(backend, { quota: 100 }).put(bytesOf(seed));
+    expect(listings()).toBe(2);
+    await expect(blobStore(backend, { quota: 100 }).put(bytesOf(10))).rejects.toMatchObject({
+      details: { used: 100 },
+    });
+  });
+});
 
 describe("a quota", () => {
   test("is never passed by what is set aside and kept, in any order", async () => {

@@ -3,6 +3,7 @@ import type { BlobRef } from "../../content/index.js";
 import { partitionFolder } from "../../internal/names.js";
 import { errnoOf, storageError } from "../../internal/storage-error.js";
 import type { BlobBackend, BlobHints, BlobLeftovers, BlobReading, BlobStat, BlobWriter } from "../backend.js";
+import { shareUsage, Usage } from "../quota.js";
 import { corruptError } from "../reading.js";
 import { type Durability, StoreDirectory } from "./directory.js";
 import type { BlobDisk, FileStat } from "./disk.js";
@@ -30,6 +31,21 @@ const putsAtATime = 32;
 /** How long these others may all wait for their sources before one more is let in, in milliseconds. */
 const patienceMs = 100;
 
+/** What the directories hold that this process has stores on; the one that was opened longest ago is forgotten. */
+const usages = new Map<string, Usage>();
+const maxUsages = 1000;
+
+function usageAt(path: string): Usage {
+  const known = usages.get(path) ?? new Usage();
+  usages.delete(path);
+  usages.set(path, known);
+  for (const [oldest] of usages) {
+    if (usages.size <= maxUsages) break;
+    usages.delete(oldest);
+  }
+  return known;
+}
+
 /** Blobs as files below a directory. See `layout.ts` for where, and docs of `fileBlobStore` for the order of writes. */
 export class FileBlobBackend implements BlobBackend {
   readonly trash: FileTrash;
@@ -45,6 +61,7 @@ export class FileBlobBackend implements BlobBackend {
     this.#whole = whole ?? this;
     this.#directory = new StoreDirectory(dir, disk, layout, durability);
     this.trash = new FileTrash(this.#directory);
+    shareUsage(this, usageAt(this.#directory.path));
   }
 
   get location(): string {
