@@ -15,6 +15,7 @@ const lettersAndDigits = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQR
  */
 export class CallIds {
   readonly #maxLength: number;
+  readonly #minLength: number;
   readonly #of: ((storedId: string) => string) | undefined;
   readonly #character: RegExp;
   readonly #valid: RegExp;
@@ -28,7 +29,7 @@ export class CallIds {
   readonly #next = new Map<string, number>();
 
   /** @throws RangeError for a rule by which ids cannot be told apart */
-  constructor({ character, maxLength, of }: CallIdRule = defaultRule) {
+  constructor({ character, maxLength, minLength = 1, of }: CallIdRule = defaultRule) {
     // A pattern that remembers where it stopped would not see the next character.
     const flags = character.flags.replace(/[gy]/g, "");
     this.#of = of;
@@ -43,6 +44,10 @@ export class CallIds {
     this.#digits = allowed.slice(0, 16).join("");
     this.#sumLength = Math.ceil(32 / Math.log2(this.#digits.length));
     this.#maxLength = integerArgument("target.rules.callId.maxLength", maxLength, this.#sumLength + 1);
+    this.#minLength = integerArgument("target.rules.callId.minLength", minLength, 1);
+    if (this.#minLength > this.#maxLength) {
+      throw new RangeError(`target.rules.callId.minLength: expected at most ${maxLength}, got ${minLength}`);
+    }
   }
 
   /** The id in this request of the next call, by its stored id. */
@@ -79,11 +84,14 @@ export class CallIds {
   }
 
   #fitting(id: string): string {
-    if (id.length <= this.#maxLength && this.#valid.test(id) && id.isWellFormed()) return id;
+    const { length } = id;
+    if (length >= this.#minLength && length <= this.#maxLength && this.#valid.test(id) && id.isWellFormed())
+      return id;
     const formed = id.toWellFormed();
     const kept = Array.from(formed, (c) => (this.#character.test(c) ? c : this.#filler)).join("");
     const sum = this.#written(crc32(encodeUtf8(formed))).padStart(this.#sumLength, this.#digits[0]);
-    return this.#ending(kept, sum);
+    const fitting = this.#ending(kept, sum);
+    return fitting.padEnd(this.#minLength, this.#digits[0]);
   }
 
   /** As much of a text as there is room for before its end. */

@@ -99,6 +99,8 @@ export interface CallIdRule {
   readonly character: RegExp;
   /** UTF-16 units: at least 9, and more for few letters and digits. */
   readonly maxLength: number;
+  /** UTF-16 units, at most `maxLength`; default 1. */
+  readonly minLength?: number;
   /** The part of a stored id that is the call's own, such as what stands before `|`; the whole by default. */
   readonly of?: (storedId: string) => string;
   /** Ids of calls that other models made are not sent at all, so that none is lost; false by default. */

@@ -60,5 +60,8 @@ export const nothingShownText = "[a message with nothing that can be shown]";
 /** Before a history that begins with what the model said. */
 export const openingText = "[The conversation goes on from here.]";
 
+/** Between a tool's result and the user's words, for a server that refuses these two in a row. */
+export const resultsReadText = "[The results are read.]";
+
 /** A request of which nothing is left. */
 export const emptyText = "[There is nothing to show yet.]";

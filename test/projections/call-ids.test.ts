@@ -9,6 +9,7 @@ const rules: readonly (readonly [string, CallIdRule | undefined])[] = [
   ["the default", undefined],
   ["OpenAI's", { character: /[A-Za-z0-9_-]/, maxLength: 64, of: (id) => id.split("|")[0] ?? "" }],
   ["Mistral's, letters and digits alone", { character: /[A-Za-z0-9]/, maxLength: 9 }],
+  ["Mistral's API's, exactly nine", { character: /[A-Za-z0-9]/, minLength: 9, maxLength: 9 }],
   ["digits alone", { character: /\d/g, maxLength: 12 }],
   ["capitals alone, by a sticky pattern", { character: /[A-Z]/y, maxLength: 10 }],
   ["two letters alone", { character: /[ab]/i, maxLength: 40 }],
@@ -38,7 +39,7 @@ const idsFor = (rule: CallIdRule | undefined, all: readonly string[]) => {
 };
 
 describe.each(rules)("CallIds by %s rule", (_, rule) => {
-  const { character = /[A-Za-z0-9_-]/, maxLength = 64, of = (id: string) => id } = rule ?? {};
+  const { character = /[A-Za-z0-9_-]/, maxLength = 64, minLength = 1, of = (id: string) => id } = rule ?? {};
   const allowed = new RegExp(`^(?:${character.source})+$`, character.flags.replace(/[gy]/g, ""));
 
   test("gives ids that are allowed, each once, and by what stands before alone", () => {
@@ -48,6 +49,7 @@ describe.each(rules)("CallIds by %s rule", (_, rule) => {
         for (const id of ids) {
           expect(id).toMatch(allowed);
           expect(id.length).toBeLessThanOrEqual(maxLength);
+          expect(id.length).toBeGreaterThanOrEqual(minLength);
           expect(id.isWellFormed()).toBe(true);
         }
         expect(new Set(ids).size).toBe(ids.length);
@@ -62,7 +64,8 @@ describe.each(rules)("CallIds by %s rule", (_, rule) => {
       fc.property(stored, (id) => {
         const own = of(id);
         const [first] = idsFor(rule, [id]);
-        if (allowed.test(own) && own.length <= maxLength && own.isWellFormed()) expect(first).toBe(own);
+        if (allowed.test(own) && own.length <= maxLength && own.length >= minLength && own.isWellFormed())
+          expect(first).toBe(own);
         expect(idsFor(rule, [id])).toEqual([first]);
       }),
     );
@@ -104,6 +107,12 @@ describe("CallIds", () => {
     expect(() => new CallIds({ character: /\w/, maxLength })).toThrow(RangeError);
     expect(() => new CallIds({ character: /\w/, maxLength })).toThrow(
       /callId\.maxLength: expected an integer >= 9/,
+    );
+  });
+
+  test("takes no rule whose shortest id is longer than its longest", () => {
+    expect(() => new CallIds({ character: /\w/, minLength: 10, maxLength: 9 })).toThrow(
+      /callId\.minLength: expected at most 9, got 10/,
     );
   });
 

@@ -88,6 +88,17 @@ export function recordedStreams(folder: string): readonly {
     });
 }
 
+/** Recorded whole replies of a provider. */
+export function recordedReplies(
+  folder: string,
+): readonly { readonly name: string; readonly reply: unknown }[] {
+  const { path, absent } = fixture(join("replies", folder));
+  if (absent !== undefined) return [];
+  return readdirSync(path)
+    .filter((name) => name.endsWith(".json"))
+    .map((name) => ({ name, reply: parsed(readFileSync(join(path, name), "utf8")) }));
+}
+
 function parsed(line: string): unknown {
   try {
     return JSON.parse(line);

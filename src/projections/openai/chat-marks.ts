@@ -1,7 +1,10 @@
 /**
- * What is kept beside a text or a call of Chat Completions so that it goes back as it came. None of it is JSON: pi reads JSON
- * there as something to send along.
+ * What is kept beside the blocks of Chat Completions so that they go back as they came. No mark of a call is JSON: pi reads
+ * JSON there as something to send along.
  */
+import { copyJson, type JsonObject } from "../../internal/copy-json.js";
+import { isRecord } from "../../internal/shape.js";
+import { parsed } from "./json.js";
 
 /** On a text: it is a refusal. */
 export const refusalMark = "refusal";
@@ -10,13 +13,73 @@ export const refusalMark = "refusal";
 export const customMark = "custom";
 
 const rawPrefix = "arguments:";
+const membersPrefix = "members:";
 
 /** On a call: its arguments as the model wrote them. */
 export function rawMark(text: string): string {
   return rawPrefix + text;
 }
 
-/** The arguments that a mark holds. */
-export function rawIn(mark: string | undefined): string | undefined {
-  return mark?.startsWith(rawPrefix) === true ? mark.slice(rawPrefix.length) : undefined;
+/** A call's members that the protocol does not have, before its other mark. */
+export function membersMark(members: JsonObject, mark: string | undefined): string | undefined {
+  if (Object.keys(members).length === 0) return mark;
+  const text = membersPrefix + JSON.stringify(members);
+  return mark === undefined ? text : `${text}\n${mark}`;
+}
+
+/** What a call's mark holds. */
+export interface CallMark {
+  readonly isCustom: boolean;
+  /** Its arguments as the model wrote them. */
+  readonly raw: string | undefined;
+  readonly members: Readonly<Record<string, unknown>>;
+  /** A piece of reasoning that pi keeps there, for `reasoning_details`. */
+  readonly detail: unknown;
+}
+
+/** The inverse of {@link rawMark} and {@link membersMark}; nothing in any other text. */
+export function callMark(mark: string | undefined): CallMark {
+  const text = mark ?? "";
+  const hasMembers = text.startsWith(membersPrefix);
+  const end = hasMembers && text.includes("\n") ? text.indexOf("\n") : text.length;
+  const members = hasMembers ? parsed(text.slice(membersPrefix.length, end)) : undefined;
+  const rest = hasMembers ? text.slice(end + 1) : text;
+  const detail = rest.startsWith("{") ? parsed(rest) : undefined;
+  const isDetail =
+    isRecord(detail) && typeof detail.type === "string" && detail.type.startsWith("reasoning.");
+  return {
+    isCustom: rest === customMark,
+    raw: rest.startsWith(rawPrefix) ? rest.slice(rawPrefix.length) : undefined,
+    members: isRecord(members) ? members : {},
+    detail: isDetail ? detail : undefined,
+  };
+}
+
+/** Members that are not known, as far as they say anything. */
+export function unknownMembers(
+  fields: Readonly<Record<string, unknown>>,
+  isKnown: (name: string) => boolean,
+): JsonObject {
+  const members: JsonObject = {};
+  for (const [name, value] of Object.entries(fields)) {
+    if (!isKnown(name) && name !== "__proto__" && !isEmpty(value)) members[name] = copyJson(value);
+  }
+  return members;
+}
+
+function isEmpty(value: unknown): boolean {
+  if (value === null || value === undefined || value === "") return true;
+  return typeof value === "object" && Object.keys(value).length === 0;
+}
+
+/** The data of the opaque block that keeps a message's members. */
+export function messageData(members: JsonObject): JsonObject {
+  return { message: members };
+}
+
+/** The inverse of {@link messageData}; undefined for any other data. */
+export function membersOfMessage(data: unknown): Readonly<Record<string, unknown>> | undefined {
+  return isRecord(data) && isRecord(data.message) && Object.keys(data).length === 1
+    ? data.message
+    : undefined;
 }

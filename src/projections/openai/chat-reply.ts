@@ -3,7 +3,16 @@ import { copyJson } from "../../internal/copy-json.js";
 import { anything, either, fields, isRecord, listOf, text } from "../../internal/shape.js";
 import { assertReply, countsIn, firstOf, given, givenFields } from "../reply-shape.js";
 import { chatApi } from "./chat.js";
-import { customMark, rawMark, refusalMark } from "./chat-marks.js";
+import {
+  callMembers,
+  dialectOf,
+  messageMembers,
+  type OpenaiChatDialect,
+  type OpenaiChatDialectOption,
+  providerOf,
+  reasoningMembersOf,
+} from "./chat-dialects.js";
+import { customMark, membersMark, messageData, rawMark, refusalMark, unknownMembers } from "./chat-marks.js";
 import { argumentsOf, rawArguments } from "./json.js";
 import { type OpenaiReplyOptions, replyMessage, usageOf } from "./reply.js";
 
@@ -32,12 +41,20 @@ export interface OpenaiChatReply {
   } | null;
 }
 
+/** What a completion does not say of itself. */
+export interface OpenaiChatReplyOptions extends OpenaiReplyOptions {
+  /** As for the target that asked; default `openai`. A name is the default of `provider` too. */
+  readonly dialect?: OpenaiChatDialectOption;
+}
+
 /**
  * The first choice of a completion as an assistant message: text, refusals and calls, which {@link openaiChat} gives back as
- * they came; reasoning, where a provider adds it, for people to read; what was said aloud as its transcript.
+ * they came; reasoning, and members that the protocol does not have, which go back by the dialects that take them; what was
+ * said aloud as its transcript.
  * What servers of this protocol leave out is made up for: a time, counts, ids of calls.
  *
- * @throws SessileError INVALID_MESSAGE with the path of what is not as in a completion.
+ * @throws SessileError INVALID_MESSAGE with the path of what is not as in a completion; RangeError for a dialect that is not
+ *   known.
  * @example
  * ```ts
  * const { value } = await project(await session.context(), openaiChat({ model }));
@@ -47,9 +64,10 @@ export interface OpenaiChatReply {
  */
 export function readOpenaiChatReply(
   reply: OpenaiChatReply,
-  options: OpenaiReplyOptions = {},
+  options: OpenaiChatReplyOptions = {},
 ): AssistantMessage {
   assertReply(reply, options.model === undefined ? completion : fields({ choices }));
+  const dialect = dialectOf(options.dialect);
   const [choice] = reply.choices;
   const { usage } = reply;
   const tokens = countsIn(usage);
@@ -58,7 +76,7 @@ export function readOpenaiChatReply(
     {
       api: chatApi,
       model: reply.model,
-      content: isRecord(choice?.message) ? contentOf(choice.message, choice.finish_reason) : [],
+      content: isRecord(choice?.message) ? contentOf(choice.message, choice.finish_reason, dialect) : [],
       usage:
         usage === undefined || usage === null
           ? undefined
@@ -72,7 +90,7 @@ export function readOpenaiChatReply(
       ...stopOf(choice?.finish_reason),
       createdAt: reply.created,
     },
-    options,
+    { ...options, provider: options.provider ?? providerOf(options.dialect) },
   );
 }
 
@@ -92,34 +110,46 @@ const completion = fields({ model: text, choices });
 type Content = AssistantMessage["content"];
 type Message = OpenaiChatReply["choices"][number]["message"];
 
-/** The members in which providers send reasoning; pi records the member's name too. */
-export const reasoningMembers: readonly string[] = ["reasoning_content", "reasoning", "reasoning_text"];
-
-function contentOf(message: Message, reason: string | null | undefined): Content {
+function contentOf(message: Message, reason: string | null | undefined, dialect: OpenaiChatDialect): Content {
   const { content, refusal, audio, tool_calls } = message;
   const calls = (tool_calls ?? []).flatMap(callBlock);
   // The last call of a reply that an abort or a limit cut may be half built: it is as if it had never begun.
   const last = calls.at(-1);
   const isHalf =
     last?.type === "toolCall" && (reason === null || (reason === "length" && !isRecord(last.arguments)));
+  const reasoning = reasoningIn(message, dialect);
   return [
-    ...reasoningIn(message),
+    ...reasoning,
     ...(Array.isArray(content) ? content.flatMap(pieceBlock) : textBlock(content)),
     ...textBlock(audio?.transcript),
     ...textBlock(refusal).map((block) => ({ ...block, textSignature: refusalMark })),
     ...(isHalf ? calls.slice(0, -1) : calls),
+    ...otherMembers(message, reasoning, dialect),
   ];
 }
 
-function reasoningIn(message: object): Content {
+function reasoningIn(message: object, dialect: OpenaiChatDialect): Content {
   if (!isRecord(message)) return [];
-  for (const member of reasoningMembers) {
+  for (const member of reasoningMembersOf(dialect)) {
     const thinking = message[member];
     if (typeof thinking === "string" && thinking !== "") {
       return [{ type: "thinking", thinking, thinkingSignature: member }];
     }
   }
   return [];
+}
+
+/** What the protocol does not have, in one block behind all else; reasoning that is there twice only once. */
+function otherMembers(message: object, reasoning: Content, dialect: OpenaiChatDialect): Content {
+  if (!isRecord(message)) return [];
+  const [block] = reasoning;
+  const thinking = block?.type === "thinking" ? block.thinking : undefined;
+  const names = reasoningMembersOf(dialect);
+  const members = unknownMembers(
+    message,
+    (name) => messageMembers.has(name) || (names.includes(name) && message[name] === thinking),
+  );
+  return Object.keys(members).length === 0 ? [] : [{ type: "opaque", data: messageData(members) }];
 }
 
 function textBlock(text: string | null | undefined) {
@@ -146,26 +176,25 @@ function pieceTexts(pieces: unknown): string | undefined {
 function callBlock(call: { readonly id: string; readonly type: string }, index: number): Content {
   // Calls with one id would be taken for one call.
   const id = typeof call.id === "string" && call.id !== "" ? call.id : `made_call_${index}`;
+  const members = unknownMembers({ ...call }, (name) => callMembers.has(name));
+  const marked = (own?: string) => {
+    const mark = membersMark(members, own);
+    return mark === undefined ? {} : { thoughtSignature: mark };
+  };
   if ("function" in call && isRecord(call.function)) {
     const { name, arguments: text } = call.function;
     if (typeof name !== "string") return [{ type: "opaque", data: copyJson(call) }];
-    if (typeof text !== "string") return [{ type: "toolCall", id, name, arguments: copyJson(text) ?? {} }];
+    if (typeof text !== "string")
+      return [{ type: "toolCall", id, name, arguments: copyJson(text) ?? {}, ...marked() }];
     const raw = rawArguments(text);
-    return [
-      {
-        type: "toolCall",
-        id,
-        name,
-        arguments: argumentsOf(text),
-        ...(raw === undefined ? {} : { thoughtSignature: rawMark(raw) }),
-      },
-    ];
+    const own = raw === undefined ? undefined : rawMark(raw);
+    return [{ type: "toolCall", id, name, arguments: argumentsOf(text), ...marked(own) }];
   }
   if (!("custom" in call) || !isRecord(call.custom)) return [{ type: "opaque", data: copyJson(call) }];
   const { name, input } = call.custom;
   if (typeof name !== "string" || typeof input !== "string")
     return [{ type: "opaque", data: copyJson(call) }];
-  return [{ type: "toolCall", id, name, arguments: { input }, thoughtSignature: customMark }];
+  return [{ type: "toolCall", id, name, arguments: { input }, ...marked(customMark) }];
 }
 
 function stopOf(reason: string | null | undefined): {

@@ -12,9 +12,9 @@ import {
   replyStream,
   type StreamEnd,
 } from "../reply-stream.js";
-import { type OpenaiChatReply, readOpenaiChatReply, reasoningMembers } from "./chat-reply.js";
+import { dialectOf, reasoningMembersOf } from "./chat-dialects.js";
+import { type OpenaiChatReply, type OpenaiChatReplyOptions, readOpenaiChatReply } from "./chat-reply.js";
 import { parsed } from "./json.js";
-import type { OpenaiReplyOptions } from "./reply.js";
 
 /** A chunk of the stream. Members that this library does not know are allowed. */
 export interface OpenaiChatChunk {
@@ -38,7 +38,7 @@ export interface OpenaiChatChunk {
  */
 export function openaiChatStream(
   source: ReplySource<OpenaiChatChunk>,
-  options: OpenaiReplyOptions & ReplyStreamOptions = {},
+  options: OpenaiChatReplyOptions & ReplyStreamOptions = {},
 ): ReplyStream {
   return replyStream(source, new ChatAccumulator(options), options);
 }
@@ -54,11 +54,11 @@ interface OpenCall {
   readonly pieces: string[];
 }
 
-/** Members of a message that are text of their own; other strings of a delta replace the one before. */
-const textMembers: ReadonlySet<string> = new Set(["content", "refusal", ...reasoningMembers]);
-
 class ChatAccumulator implements ReplyAccumulator<OpenaiChatChunk> {
-  readonly #options: OpenaiReplyOptions;
+  readonly #options: OpenaiChatReplyOptions;
+  readonly #reasoningMembers: readonly string[];
+  /** Members of a message that are text of their own; other strings of a delta replace the one before. */
+  readonly #textMembers: ReadonlySet<string>;
   readonly #reply: Fields = {};
   readonly #message: Fields = {};
   readonly #texts = new Map<string, string[]>();
@@ -71,8 +71,10 @@ class ChatAccumulator implements ReplyAccumulator<OpenaiChatChunk> {
   #blocks = 0;
   #block: { readonly kind: string; readonly index: number } | undefined;
 
-  constructor(options: OpenaiReplyOptions) {
+  constructor(options: OpenaiChatReplyOptions) {
     this.#options = options;
+    this.#reasoningMembers = reasoningMembersOf(dialectOf(options.dialect));
+    this.#textMembers = new Set(["content", "refusal", ...this.#reasoningMembers]);
   }
 
   get isComplete(): boolean {
@@ -122,15 +124,17 @@ class ChatAccumulator implements ReplyAccumulator<OpenaiChatChunk> {
     const add = (more: readonly ReplyDelta[]) => {
       for (const each of more) deltas.push(each);
     };
-    const reasoning = reasoningMembers.find((name) => typeof delta[name] === "string" && delta[name] !== "");
+    const reasoning = this.#reasoningMembers.find(
+      (name) => typeof delta[name] === "string" && delta[name] !== "",
+    );
     this.#reasoningMember ??= reasoning;
     for (const [name, value] of Object.entries(delta)) {
       if (value === null || value === undefined || name === "role" || name === "index") continue;
-      if (typeof value === "string" && textMembers.has(name)) add(this.#text(name, value));
+      if (typeof value === "string" && this.#textMembers.has(name)) add(this.#text(name, value));
       else if (name === "content") add(this.#pieces(value));
       else if (name === "tool_calls") add(this.#callPieces(value));
       else if (name === "audio") add(this.#spoken(value));
-      else if (textMembers.has(name)) continue;
+      else if (this.#textMembers.has(name)) continue;
       else if (Array.isArray(value)) this.#message[name] = merged(this.#message[name], value);
       else this.#message[name] = value;
     }
@@ -142,8 +146,7 @@ class ChatAccumulator implements ReplyAccumulator<OpenaiChatChunk> {
     const pieces = this.#texts.get(name);
     if (pieces === undefined) this.#texts.set(name, [piece]);
     else pieces.push(piece);
-    if (!(reasoningMembers as readonly string[]).includes(name))
-      return [this.#textDelta("text", name, piece)];
+    if (!this.#reasoningMembers.includes(name)) return [this.#textDelta("text", name, piece)];
     return name === this.#reasoningMember ? [this.#textDelta("thinking", name, piece)] : [];
   }
 

@@ -29,7 +29,10 @@ export type OpenaiChatCall =
   | { id: string; type: "function"; function: { name: string; arguments: string } }
   | { id: string; type: "custom"; custom: { name: string; input: string } };
 
-/** A message of Chat Completions. */
+/**
+ * A message of Chat Completions. By a dialect other than `openai` an assistant message also has the dialect's member of
+ * reasoning and the members that its server takes back, and for Mistral's reasoning a list of its pieces as content.
+ */
 export type OpenaiChatMessage =
   | { role: "system"; content: string | OpenaiChatText[] }
   | { role: "developer"; content: string | OpenaiChatText[] }

@@ -1,36 +1,43 @@
-import { isRecord } from "../../internal/shape.js";
 import { unreachable } from "../../internal/unreachable.js";
 import type { RenderTools, Target } from "../target.js";
-import type { CallPart, NeutralRequest, Part, ResultPart, SaidPart, ShownPart, TextPart } from "../turns.js";
-import { openingText } from "../words.js";
+import type { NeutralRequest, Part, ResultPart, ShownPart, TextPart } from "../turns.js";
+import { openingText, resultsReadText } from "../words.js";
 import { breakpointBehind } from "./breakpoint.js";
-import { customMark, rawIn, refusalMark } from "./chat-marks.js";
+import {
+  dialectOf,
+  type OpenaiChatDialect,
+  type OpenaiChatDialectOption,
+  providerOf,
+} from "./chat-dialects.js";
+import { ChatSaidWriter, joined } from "./chat-said.js";
 import type {
-  OpenaiChatCall,
   OpenaiChatFile,
   OpenaiChatImage,
   OpenaiChatMessage,
-  OpenaiChatRefusal,
   OpenaiChatText,
   OpenaiChatValue,
 } from "./chat-value.js";
 import { fileName } from "./file-name.js";
-import { argumentsText } from "./json.js";
 import { messagesIn } from "./messages.js";
-import { callIdOf, imageTypes, type OpenaiOptions, openaiTarget } from "./options.js";
+import { imageTypes, type OpenaiOptions, openaiTarget } from "./options.js";
 
 /** Options of {@link openaiChat}. */
 export interface OpenaiChatOptions extends OpenaiOptions {
   /** How closely images are looked at; by default the API decides. */
   readonly detail?: "auto" | "low" | "high";
+  /**
+   * How the server speaks the protocol; default `openai`. A name is the default of `provider` too: tell the reader of the reply
+   * the same.
+   */
+  readonly dialect?: OpenaiChatDialectOption;
 }
 
 /**
  * Chat Completions of OpenAI, and of those that speak its protocol. The value has `messages`: instructions come first as
- * a message of the system, images of tools stand in a message of the user behind the results, and reasoning never goes
- * back, since the protocol has no place for it. Only PDFs are files; other documents go as text.
+ * a message of the system, images of tools stand in a message of the user behind the results, and reasoning goes back to the
+ * model that made it if the dialect has a place for it. Only PDFs are files; other documents go as text.
  *
- * @throws TypeError without a model
+ * @throws TypeError without a model, RangeError for a dialect that is not known
  * @example
  * ```ts
  * const { value } = await project(contextOf([userMessage("hi")]), openaiChat({ model: "gpt-5.4" }));
@@ -40,60 +47,86 @@ export interface OpenaiChatOptions extends OpenaiOptions {
  *   https://developers.openai.com/api/docs/guides/file-inputs (stored copy, 2026-11-21)
  */
 export function openaiChat(options: OpenaiChatOptions): Target<OpenaiChatValue> {
+  const dialect = dialectOf(options.dialect);
   return {
     name: "openai-chat",
-    ...openaiTarget(options, chatApi),
+    ...openaiTarget({ ...options, provider: options.provider ?? providerOf(options.dialect) }, chatApi),
     // References differ by what they are to here, images by address and files by id, which a target cannot say.
-    accepts: { user: [...imageTypes, "application/pdf"], toolResult: [] },
-    rules: {
-      // Any name is taken, and 40 characters: https://github.com/vercel/ai/issues/5171 (stored copy, 2026-11-21).
-      callId: { character: /[!-~]/, maxLength: 40, of: callIdOf },
-      userFirst: false,
+    accepts: {
+      user: [...imageTypes, "application/pdf"],
+      toolResult: dialect.toolResultImages ? imageTypes : [],
     },
-    render: (request, tools) => new ChatWriter(options, tools).value(request),
+    rules: { callId: dialect.callId, userFirst: false },
+    render: (request, tools) => new ChatWriter(options, dialect, tools).value(request),
   };
 }
 
 /** What messages of this protocol are marked with; pi's name for it, so that either continues the other's sessions. */
 export const chatApi = "openai-completions";
 
+const opening: TextPart = { type: "text", text: openingText, origin: { entryId: "", item: -1 } };
+
 class ChatWriter {
   readonly #options: OpenaiChatOptions;
+  readonly #dialect: OpenaiChatDialect;
   readonly #tools: RenderTools;
+  readonly #said: ChatSaidWriter;
+  readonly #messages: OpenaiChatMessage[] = [];
+  /** What the user's side shows and no message has yet: it goes on if what stands behind it is not sent. */
+  #shownParts: ShownPart[] = [];
 
-  constructor(options: OpenaiChatOptions, tools: RenderTools) {
+  constructor(options: OpenaiChatOptions, dialect: OpenaiChatDialect, tools: RenderTools) {
     this.#options = options;
+    this.#dialect = dialect;
     this.#tools = tools;
+    this.#said = new ChatSaidWriter(dialect, tools);
   }
 
   value({ system, turns }: NeutralRequest): OpenaiChatValue {
-    const messages: OpenaiChatMessage[] = system.length === 0 ? [] : [this.#instructions(system)];
+    this.#instructions(system);
     for (const turn of turns) {
       if (turn.role === "assistant") {
-        for (const parts of messagesIn(turn.parts)) {
-          const said = this.#said(parts);
+        for (const parts of this.#messagesOf(turn.parts)) {
+          const said = this.#said.message(parts);
           const isFirst = turn === turns[0] && parts[0] === turn.parts[0];
-          // What is not taken back can be all that there is.
-          if (isFirst && said.length === 0) messages.push({ role: "user", content: openingText });
-          for (const message of said) messages.push(message);
+          if (said !== undefined) {
+            this.#endShown();
+            this.#messages.push(said);
+            // What is not taken back can be all that there is.
+          } else if (isFirst) this.#shownParts.push(opening);
         }
       } else {
-        for (const result of turn.results) messages.push(this.#result(result));
-        for (const parts of messagesIn(turn.parts)) messages.push(this.#shown(parts));
+        if (turn.results.length > 0) this.#endShown();
+        for (const result of turn.results) this.#messages.push(this.#result(result));
+        for (const part of turn.parts) this.#shownParts.push(part);
       }
     }
-    return { messages };
+    this.#endShown();
+    return { messages: this.#messages };
   }
 
-  #instructions(system: readonly TextPart[]): OpenaiChatMessage {
-    const content = this.#texts(system);
-    const role = this.#options.instructions ?? "system";
-    return this.#marked({ role, content }, system);
+  #messagesOf<P extends Part>(parts: readonly P[]): readonly (readonly P[])[] {
+    return this.#dialect.merges ? [parts] : messagesIn(parts);
+  }
+
+  #instructions(system: readonly TextPart[]): void {
+    if (system.length === 0) return;
+    const role = this.#options.instructions ?? this.#dialect.systemRole;
+    if (role === "user") this.#shownParts.push(...system);
+    else this.#messages.push(this.#marked({ role, content: this.#texts(system) }, system));
+  }
+
+  #endShown(): void {
+    const shown = this.#shownParts;
+    if (shown.length === 0) return;
+    this.#shownParts = [];
+    if (this.#dialect.bridgesTools && this.#messages.at(-1)?.role === "tool")
+      this.#messages.push({ role: "assistant", content: resultsReadText });
+    for (const parts of this.#messagesOf(shown)) this.#messages.push(this.#shown(parts));
   }
 
   #shown(parts: readonly ShownPart[]): OpenaiChatMessage {
-    const isText = parts.every((part) => part.type === "text");
-    const content = isText ? this.#texts(parts) : parts.map((part) => this.#block(part));
+    const content = isTexts(parts) ? this.#texts(parts) : parts.map((part) => this.#block(part));
     return this.#marked({ role: "user", content }, parts);
   }
 
@@ -133,45 +166,12 @@ class ChatWriter {
   }
 
   #result(result: ResultPart): OpenaiChatMessage {
-    const texts = result.parts.filter((part) => part.type === "text");
-    const content = this.#texts(texts, result);
-    return this.#tools.mark({ role: "tool", tool_call_id: result.callId, content }, result);
-  }
-
-  /** None of a message that has nothing but what is not taken back. */
-  #said(parts: readonly SaidPart[]): readonly OpenaiChatMessage[] {
-    const texts: OpenaiChatText[] = [];
-    const refusals: OpenaiChatRefusal[] = [];
-    const calls: OpenaiChatCall[] = [];
-    for (const part of parts) {
-      if (part.type === "text") {
-        const { text } = part;
-        if (part.signature === refusalMark)
-          refusals.push(this.#tools.mark({ type: "refusal", refusal: text }, part));
-        else texts.push(this.#tools.mark({ type: "text", text }, part));
-      } else if (part.type === "call") calls.push(this.#call(part));
-      else {
-        const reason = "Chat Completions takes back text, calls and refusals only";
-        this.#tools.lose(part, { code: part.type, by: "target", reason });
-      }
-    }
-    if (texts.length + refusals.length + calls.length === 0) return [];
-    const called = calls.length === 0 ? {} : { tool_calls: calls };
-    return [this.#marked({ role: "assistant", ...spokenOf(texts, refusals), ...called }, parts)];
-  }
-
-  #call(part: CallPart): OpenaiChatCall {
-    const { id, name, signature } = part;
-    const input = isRecord(part.arguments) ? part.arguments.input : undefined;
-    const call: OpenaiChatCall =
-      signature === customMark && typeof input === "string"
-        ? { id, type: "custom", custom: { name, input } }
-        : {
-            id,
-            type: "function",
-            function: { name, arguments: argumentsText(part.arguments, rawIn(signature)) },
-          };
-    return this.#tools.mark(call, part);
+    const { parts, callId: tool_call_id } = result;
+    // Images are there only if the dialect takes them, which the official client's types do not know.
+    const content = isTexts(parts)
+      ? this.#texts(parts, result)
+      : (parts.map((part) => this.#block(part)) as OpenaiChatText[]);
+    return this.#tools.mark({ role: "tool", tool_call_id, content }, result);
   }
 
   /** One text is a string, as those who speak the protocol half know it best. */
@@ -182,6 +182,8 @@ class ChatWriter {
       return this.#tools.mark<OpenaiChatText>({ type: "text", text: part.text, ...end }, part);
     });
     const [only] = blocks;
+    const isPlain = blocks.every(({ prompt_cache_breakpoint: end }) => end === undefined);
+    if (this.#dialect.merges && isPlain) return joined(blocks);
     return blocks.length === 1 && only !== undefined && only.prompt_cache_breakpoint === undefined
       ? only.text
       : blocks;
@@ -193,17 +195,6 @@ class ChatWriter {
   }
 }
 
-/** A list has texts or one refusal: where a model said both, the refusal stands beside the content, as it came. */
-function spokenOf(
-  texts: OpenaiChatText[],
-  refusals: readonly OpenaiChatRefusal[],
-): { content: string | OpenaiChatText[] | [OpenaiChatRefusal] | null; refusal?: string } {
-  const [text] = texts;
-  const [first, ...more] = refusals;
-  if (first !== undefined && more.length > 0) {
-    return spokenOf(texts, [{ type: "refusal", refusal: refusals.map(({ refusal }) => refusal).join("\n") }]);
-  }
-  if (text === undefined) return { content: first === undefined ? null : [first] };
-  const content = texts.length === 1 ? text.text : texts;
-  return first === undefined ? { content } : { content, refusal: first.refusal };
+function isTexts(parts: readonly ShownPart[]): parts is readonly TextPart[] {
+  return parts.every(({ type }) => type === "text");
 }

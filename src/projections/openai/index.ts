@@ -5,7 +5,13 @@
  */
 export type { OpenaiBreakpoint } from "./breakpoint.js";
 export { type OpenaiChatOptions, openaiChat } from "./chat.js";
-export { type OpenaiChatReply, readOpenaiChatReply } from "./chat-reply.js";
+export {
+  type OpenaiChatDialect,
+  type OpenaiChatDialectName,
+  type OpenaiChatDialectOption,
+  openaiChatDialects,
+} from "./chat-dialects.js";
+export { type OpenaiChatReply, type OpenaiChatReplyOptions, readOpenaiChatReply } from "./chat-reply.js";
 export { type OpenaiChatChunk, openaiChatStream } from "./chat-stream.js";
 export type {
   OpenaiChatCall,

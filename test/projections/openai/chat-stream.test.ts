@@ -138,7 +138,10 @@ describe("openaiChatStream", () => {
       { type: "thinking", text: "a" },
       { type: "thinking", text: "b" },
     ]);
-    expect((await stream.message()).content).toMatchObject([{ type: "thinking", thinking: "ab" }]);
+    expect((await stream.message()).content).toMatchObject([
+      { type: "thinking", thinking: "ab" },
+      { type: "opaque", data: { message: { reasoning_details: [{ text: "ab" }] } } },
+    ]);
   });
 
   it("ends as an error if a chunk has one", async () => {

@@ -1,4 +1,4 @@
-import { openaiChat, openaiResponses } from "sessile/projections/openai";
+import { openaiChat, openaiChatDialects, openaiResponses } from "sessile/projections/openai";
 import type { HazardMaker } from "../../../arbitraries/hazards.js";
 import { type CheckedTarget, foreign } from "../../checked-target.js";
 import { chatBreaches } from "./chat/rules.js";
@@ -40,6 +40,22 @@ const bare: HazardMaker = {
 /** Every id is that of an item that is stored. */
 const allStored = { ...emptyLedger, stored: Object.assign(new Set<string>(), { has: () => true }) };
 
+const { mistral } = openaiChatDialects;
+const strict = { ...mistral, reasoning: "reasoning_content", missingReasoning: " " };
+type Messages = { readonly messages: readonly Readonly<Record<string, unknown>>[] };
+const withoutReasoning = (value: object) => ({
+  messages: (value as Messages).messages.map(({ reasoning_content: _, ...message }) => message),
+});
+/** Roles that do not alternate, and ids that are not nine letters and digits. */
+const unordered = (value: object): readonly string[] => {
+  const { messages } = value as Messages;
+  return messages.flatMap(({ role, tool_call_id: id = "call12345" }, at) => {
+    const before = messages[at - 1]?.role;
+    const isOut = (role === before && role !== "tool") || (role === "user" && before === "tool");
+    return isOut || !/^[A-Za-z0-9]{9}$/.test(String(id)) ? [`messages[${at}]: ${role} behind ${before}`] : [];
+  });
+};
+
 /** OpenAI's targets, held against its rules. */
 export const checkedOpenai: readonly CheckedTarget[] = [
   {
@@ -48,6 +64,15 @@ export const checkedOpenai: readonly CheckedTarget[] = [
     breaches: (value) => chatBreaches({ model, ...value }),
     makers: [chat, responses, foreign],
     keepsPrefix: true,
+    tellsInstructions: true,
+  },
+  {
+    name: "openai-chat of a strict server",
+    target: openaiChat({ model, dialect: strict }),
+    breaches: (value) => [...chatBreaches({ model, ...withoutReasoning(value) }), ...unordered(value)],
+    makers: [chat, responses, foreign],
+    // Two messages of the user become one.
+    keepsPrefix: false,
     tellsInstructions: true,
   },
   {

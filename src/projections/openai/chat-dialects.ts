@@ -1,0 +1,161 @@
+import { describe, oneOfOption } from "../../internal/arguments.js";
+import { isRecord } from "../../internal/shape.js";
+import type { CallIdRule } from "../target.js";
+import { callIdOf } from "./options.js";
+
+/** How a server speaks Chat Completions. Start from a row of {@link openaiChatDialects} for one of your own. */
+export interface OpenaiChatDialect {
+  /**
+   * The member of a message that has the reasoning: read first, and sent back. `content` if the reasoning stands in a list of
+   * pieces there. Null if the server takes none back.
+   */
+  readonly reasoning: string | null;
+  /** The reasoning of assistant messages that have none to send, if the server refuses a message without. */
+  readonly missingReasoning?: string;
+  /** Other members of messages and calls that the server takes back as it sent them. */
+  readonly members: "all" | readonly string[];
+  /** What ids of calls look like. */
+  readonly callId: CallIdRule;
+  /** Whether messages of one role that follow each other become one, for templates that raise "roles must alternate". */
+  readonly merges: boolean;
+  /** Whether a user message behind a tool's result is refused: then a short assistant message stands between. */
+  readonly bridgesTools: boolean;
+  /** Who says the instructions. `user` for templates without a system role. */
+  readonly systemRole: "system" | "developer" | "user";
+  /** The name of the request's limit of tokens, for the caller who sets one. */
+  readonly maxTokens: "max_tokens" | "max_completion_tokens";
+  /** Whether images stay in a tool's result; else they move behind the results. */
+  readonly toolResultImages: boolean;
+}
+
+/** The names of the dialects that are known. */
+export type OpenaiChatDialectName =
+  | "openai"
+  | "deepseek"
+  | "moonshotai"
+  | "zai"
+  | "openrouter"
+  | "gemini"
+  | "mistral"
+  | "groq"
+  | "cerebras"
+  | "vllm"
+  | "ollama";
+
+const openai: OpenaiChatDialect = {
+  reasoning: null,
+  members: [],
+  // Any name is taken, and 40 characters: https://github.com/vercel/ai/issues/5171 (stored copy, 2026-11-21).
+  callId: { character: /[!-~]/, maxLength: 40, of: callIdOf },
+  merges: false,
+  bridgesTools: false,
+  systemRole: "system",
+  maxTokens: "max_completion_tokens",
+  // Tool messages are text only: https://github.com/MoonshotAI/kimi-code/pull/626 (stored copy, 2026-11-22).
+  toolResultImages: false,
+};
+
+/** `developer` and `max_completion_tokens` are OpenAI's own: https://github.com/earendil-works/pi/issues/1048. */
+const compatible: OpenaiChatDialect = { ...openai, members: "all", maxTokens: "max_tokens" };
+
+/**
+ * The dialects that are known, a row each. All sources are stored copies, read 2026-11-22.
+ *
+ * @example
+ * ```ts
+ * import { openaiChatDialects } from "sessile/projections/openai";
+ *
+ * openaiChatDialects.deepseek.maxTokens; // "max_tokens"
+ * // vLLM with a Mistral model, whose template asks for the ids of Mistral:
+ * const dialect = { ...openaiChatDialects.vllm, callId: openaiChatDialects.mistral.callId };
+ * ```
+ */
+export const openaiChatDialects: Readonly<Record<OpenaiChatDialectName, OpenaiChatDialect>> = {
+  openai,
+  // 400 without reasoning_content: https://github.com/continuedev/continue/issues/10193 and
+  // https://api-docs.deepseek.com/guides/thinking_mode. The text for a missing one is as in Moonshot's row.
+  deepseek: { ...compatible, reasoning: "reasoning_content", missingReasoning: " ", merges: true },
+  // An absent or empty reasoning_content is refused, a space is taken: https://github.com/charmbracelet/crush/issues/2696,
+  // https://github.com/bytedance/deer-flow/issues/3043.
+  moonshotai: { ...compatible, reasoning: "reasoning_content", missingReasoning: " " },
+  // Preserved thinking: https://docs.z.ai/guides/capabilities/thinking-mode, by
+  // https://github.com/adolfousier/opencrabs/issues/1348.
+  zai: { ...compatible, reasoning: "reasoning_content" },
+  // reasoning_details go back as they came: https://openrouter.ai/docs/use-cases/reasoning-tokens.
+  openrouter: { ...compatible, reasoning: "reasoning" },
+  // Signatures of calls are in extra_content: https://ai.google.dev/gemini-api/docs/thought-signatures,
+  // https://github.com/continuedev/continue/pull/8865.
+  gemini: { ...compatible, members: ["extra_content"] },
+  // Ids: https://github.com/anomalyco/opencode/issues/1680. No user behind a tool's result:
+  // https://github.com/mistralai/mistral-common/issues/169. Alternating roles: https://github.com/vllm-project/vllm/issues/6862.
+  // max_tokens: https://github.com/yazinsai/OpenOats/pull/319.
+  mistral: {
+    ...compatible,
+    reasoning: "content",
+    members: [],
+    callId: { character: /[A-Za-z0-9]/, minLength: 9, maxLength: 9 },
+    merges: true,
+    bridgesTools: true,
+  },
+  // Refuses members that it does not know: https://github.com/tashfeenahmed/freellmapi/issues/1070. `reasoning` goes back to a
+  // model that reasons: https://github.com/vercel/ai/pull/8057.
+  groq: { ...compatible, reasoning: "reasoning", members: [], maxTokens: "max_completion_tokens" },
+  // The same, measured: https://github.com/proxysoul/Empryo/pull/209.
+  cerebras: { ...compatible, reasoning: "reasoning", members: [], maxTokens: "max_completion_tokens" },
+  // https://docs.vllm.ai/en/v0.26.0/features/reasoning_outputs/ (`reasoning_content` before 0.11.2). Templates that raise:
+  // https://github.com/vllm-project/vllm/issues/6862.
+  vllm: { ...compatible, reasoning: "reasoning", merges: true },
+  // `reasoning`, and never `reasoning_content`: https://github.com/anomalyco/opencode/issues/34798. Templates as with vLLM.
+  ollama: { ...compatible, reasoning: "reasoning", merges: true },
+};
+
+/** What a target and a reader are told of a dialect: a name, or all of it. */
+export type OpenaiChatDialectOption = OpenaiChatDialectName | OpenaiChatDialect;
+
+/** @throws RangeError for a name that is not known, TypeError for what is no dialect */
+export function dialectOf(option: OpenaiChatDialectOption | undefined): OpenaiChatDialect {
+  if (isRecord(option)) return option as OpenaiChatDialect;
+  if (option !== undefined && typeof option !== "string")
+    throw new TypeError(`dialect: expected a name or a dialect, got ${describe(option)}`);
+  const names = Object.keys(openaiChatDialects) as [OpenaiChatDialectName, ...OpenaiChatDialectName[]];
+  return openaiChatDialects[oneOfOption("dialect", option, names)];
+}
+
+/** The provider of a dialect that has a name. */
+export function providerOf(option: OpenaiChatDialectOption | undefined): string {
+  return typeof option === "string" ? option : "openai";
+}
+
+/** The members in which providers send reasoning; pi records the member's name too. */
+const reasoningMembers: readonly string[] = ["reasoning_content", "reasoning", "reasoning_text"];
+
+/** The members of a reply that are reasoning, the dialect's own first. */
+export function reasoningMembersOf({ reasoning }: OpenaiChatDialect): readonly string[] {
+  const isOther = reasoning === null || reasoning === "content" || reasoningMembers[0] === reasoning;
+  return isOther ? reasoningMembers : [reasoning, ...reasoningMembers.filter((name) => name !== reasoning)];
+}
+
+/** Members of an assistant message that this protocol has everywhere. */
+export const messageMembers: ReadonlySet<string> = new Set([
+  "role",
+  "content",
+  "refusal",
+  "audio",
+  "tool_calls",
+  "function_call",
+]);
+
+/** The same of a call; a number that some add to calls is of the stream alone. */
+export const callMembers: ReadonlySet<string> = new Set(["id", "type", "function", "custom", "index"]);
+
+/** What of some members a server takes back, and the names of the rest. */
+export function takenBack(
+  members: Readonly<Record<string, unknown>>,
+  dialect: OpenaiChatDialect,
+  known: ReadonlySet<string>,
+): { readonly taken: Readonly<Record<string, unknown>>; readonly left: readonly string[] } {
+  const names = Object.keys(members).filter((name) => !known.has(name));
+  const isTaken = (name: string) => dialect.members === "all" || dialect.members.includes(name);
+  const taken = Object.fromEntries(names.filter(isTaken).map((name) => [name, members[name]]));
+  return { taken, left: names.filter((name) => !isTaken(name)) };
+}

@@ -1,0 +1,146 @@
+import { copyJson } from "../../internal/copy-json.js";
+import { isRecord } from "../../internal/shape.js";
+import type { RenderTools } from "../target.js";
+import type { CallPart, OpaquePart, ReasoningPart, SaidPart } from "../turns.js";
+import {
+  callMembers,
+  messageMembers,
+  type OpenaiChatDialect,
+  reasoningMembersOf,
+  takenBack,
+} from "./chat-dialects.js";
+import { callMark, membersOfMessage, refusalMark } from "./chat-marks.js";
+import type { OpenaiChatCall, OpenaiChatMessage, OpenaiChatRefusal, OpenaiChatText } from "./chat-value.js";
+import { argumentsText } from "./json.js";
+
+type Assistant = Extract<OpenaiChatMessage, { role: "assistant" }>;
+
+/** What the model said, as messages of one dialect of Chat Completions. */
+export class ChatSaidWriter {
+  readonly #dialect: OpenaiChatDialect;
+  readonly #tools: RenderTools;
+  /** Signatures of reasoning that this protocol has. */
+  readonly #signatures: ReadonlySet<string>;
+
+  constructor(dialect: OpenaiChatDialect, tools: RenderTools) {
+    this.#dialect = dialect;
+    this.#tools = tools;
+    this.#signatures = new Set([...reasoningMembersOf(dialect), "content"]);
+  }
+
+  /** Undefined for a message that has nothing but what is not taken back. */
+  message(parts: readonly SaidPart[]): Assistant | undefined {
+    const [first] = parts;
+    const texts: OpenaiChatText[] = [];
+    const refusals: OpenaiChatRefusal[] = [];
+    const calls: OpenaiChatCall[] = [];
+    const reasoning: ReasoningPart[] = [];
+    const members: Record<string, unknown> = {};
+    const details: unknown[] = [];
+    const isAlone = !parts.some(({ type }) => type === "text" || type === "call");
+    for (const part of parts) {
+      if (part.type === "text") {
+        const { text } = part;
+        if (part.signature === refusalMark)
+          refusals.push(this.#tools.mark({ type: "refusal", refusal: text }, part));
+        else texts.push(this.#tools.mark({ type: "text", text }, part));
+      } else if (part.type === "call") calls.push(this.#call(part, details));
+      else if (part.type === "opaque") Object.assign(members, this.#members(part, isAlone));
+      else if (isAlone) this.#lose(part, "a message without text and calls");
+      else if (this.#dialect.reasoning === null || !this.#signatures.has(part.signature))
+        this.#lose(part, "Chat Completions takes back text, calls and refusals only");
+      else reasoning.push(part);
+    }
+    if (isAlone || first === undefined) return undefined;
+    const known = members.reasoning_details;
+    if (details.length > 0)
+      members.reasoning_details = [...(Array.isArray(known) ? (known as unknown[]) : []), ...details];
+    const message: Assistant = {
+      role: "assistant",
+      ...spokenOf(texts, refusals, this.#dialect.merges),
+      ...this.#reasoning(reasoning),
+      ...members,
+      ...(calls.length === 0 ? {} : { tool_calls: calls }),
+    };
+    if (this.#dialect.reasoning === "content" && reasoning.length > 0)
+      message.content = this.#pieces(parts) as OpenaiChatText[];
+    return this.#tools.mark(message, first);
+  }
+
+  #reasoning(parts: readonly ReasoningPart[]): { readonly [member: string]: string } {
+    const { reasoning, missingReasoning } = this.#dialect;
+    if (reasoning === null || reasoning === "content") return {};
+    const text = parts.length === 0 ? missingReasoning : parts.map((part) => part.text).join("\n\n");
+    return text === undefined ? {} : { [reasoning]: text };
+  }
+
+  /** The content as Mistral has it, reasoning among the texts; the official client's types do not know these pieces. */
+  #pieces(parts: readonly SaidPart[]): readonly object[] {
+    return parts.flatMap((part): readonly object[] => {
+      if (part.type === "text") return [this.#tools.mark({ type: "text", text: part.text }, part)];
+      if (part.type !== "reasoning" || !this.#signatures.has(part.signature)) return [];
+      const thinking = [{ type: "text", text: part.text }];
+      return [this.#tools.mark({ type: "thinking", thinking }, part)];
+    });
+  }
+
+  #call(part: CallPart, details: unknown[]): OpenaiChatCall {
+    const { id, name, signature } = part;
+    const { isCustom, raw, members, detail } = callMark(signature);
+    const input = isRecord(part.arguments) ? part.arguments.input : undefined;
+    const { taken, left } = takenBack(members, this.#dialect, callMembers);
+    if (left.length > 0) this.#lose(part, `the dialect takes back no ${left.join(", ")}`);
+    if (detail !== undefined && this.#dialect.members === "all") details.push(detail);
+    const call: OpenaiChatCall =
+      isCustom && typeof input === "string"
+        ? { id, type: "custom", custom: { name, input }, ...copied(taken) }
+        : {
+            id,
+            type: "function",
+            function: { name, arguments: argumentsText(part.arguments, raw) },
+            ...copied(taken),
+          };
+    return this.#tools.mark(call, part);
+  }
+
+  #members(part: OpaquePart, isAlone: boolean): Readonly<Record<string, unknown>> {
+    const members = membersOfMessage(part.data);
+    if (members === undefined || isAlone) {
+      this.#lose(part, "Chat Completions takes back text, calls and refusals only");
+      return {};
+    }
+    const { taken, left } = takenBack(members, this.#dialect, messageMembers);
+    if (left.length > 0) this.#lose(part, `the dialect takes back no ${left.join(", ")}`);
+    return copied(taken);
+  }
+
+  #lose(part: ReasoningPart | OpaquePart | CallPart, reason: string): void {
+    const code = part.type === "reasoning" ? "reasoning" : "opaque";
+    this.#tools.lose(part, { code, by: "target", reason });
+  }
+}
+
+const copied = (members: Readonly<Record<string, unknown>>) => copyJson(members) as Record<string, unknown>;
+
+/** A list has texts or one refusal: where a model said both, the refusal stands beside the content, as it came. */
+function spokenOf(
+  texts: OpenaiChatText[],
+  refusals: readonly OpenaiChatRefusal[],
+  joins: boolean,
+): { content: string | OpenaiChatText[] | [OpenaiChatRefusal] | null; refusal?: string } {
+  const [text] = texts;
+  const [first, ...more] = refusals;
+  if (first !== undefined && more.length > 0) {
+    const refusal = refusals.map((one) => one.refusal).join("\n");
+    return spokenOf(texts, [{ type: "refusal", refusal }], joins);
+  }
+  if (text === undefined) return { content: first === undefined ? null : [first] };
+  const all = joins ? joined(texts) : texts;
+  const content = texts.length === 1 ? text.text : all;
+  return first === undefined ? { content } : { content, refusal: first.refusal };
+}
+
+/** Texts as one string, for servers whose templates take no lists. */
+export function joined(texts: readonly OpenaiChatText[]): string {
+  return texts.map(({ text }) => text).join("\n\n");
+}

@@ -1,0 +1,297 @@
+import fc from "fast-check";
+import { type AssistantMessage, contextOf, toolCalls, toolResult, userMessage } from "sessile/content";
+import { project } from "sessile/projections";
+import {
+  type OpenaiChatDialectName,
+  type OpenaiChatDialectOption,
+  type OpenaiChatReply,
+  openaiChat,
+  openaiChatDialects,
+  openaiChatStream,
+  readOpenaiChatReply,
+} from "sessile/projections/openai";
+import { describe, expect, test } from "vitest";
+import { fixture } from "../../support/fixtures.js";
+import { eventsFrom, recordedReplies } from "../../support/reply-streams.js";
+import { blobs, otherShot } from "./samples.js";
+
+const model = "m-1";
+const names = Object.keys(openaiChatDialects) as OpenaiChatDialectName[];
+
+type Fields = Record<string, unknown>;
+
+const completion = (message: object): OpenaiChatReply =>
+  ({
+    model,
+    created: 1,
+    choices: [{ index: 0, finish_reason: "stop", message }],
+  }) as unknown as OpenaiChatReply;
+const read = (message: object, dialect: OpenaiChatDialectOption, of = model) =>
+  readOpenaiChatReply(completion(message), { model: of, dialect });
+const sent = async (
+  messages: Parameters<typeof contextOf>[0],
+  dialect: OpenaiChatDialectOption,
+  extra: object = {},
+) => {
+  const target = openaiChat({ model, dialect, ...extra });
+  const { value, losses } = await project(contextOf(messages), target, { blobs });
+  return { messages: value.messages as unknown as Fields[], codes: losses.map(({ code }) => code) };
+};
+/** A reply that went into a session and out again, with its loss codes. */
+const roundTrip = async (message: object, dialect: OpenaiChatDialectOption) => {
+  const reply = read(message, dialect);
+  const results = toolCalls(reply).map((call) => toolResult(call, "ok"));
+  const { messages, codes } = await sent([userMessage("Go"), reply, ...results], dialect);
+  return { said: messages.find(({ role }) => role === "assistant"), codes, reply, messages };
+};
+const call = (more: object = {}, id = "call_1") => ({
+  id,
+  type: "function",
+  function: { name: "read", arguments: '{"path":"a"}' },
+  ...more,
+});
+
+describe("dialects of Chat Completions", () => {
+  test.each(["deepseek", "moonshotai", "zai"] as const)(
+    "%s gets its reasoning back with its calls",
+    async (name) => {
+      const message = { role: "assistant", content: null, reasoning_content: "Hm.", tool_calls: [call()] };
+      expect(await roundTrip(message, name)).toMatchObject({ said: message, codes: [] });
+    },
+  );
+
+  test.each(["groq", "cerebras", "vllm", "ollama", "openrouter"] as const)(
+    "%s gets its reasoning back under its own name",
+    async (name) => {
+      const message = { role: "assistant", content: "Yes.", reasoning: "Hm." };
+      expect((await roundTrip(message, name)).said).toEqual(message);
+    },
+  );
+
+  test("OpenAI and Gemini take no reasoning back, which is reported", async () => {
+    for (const name of ["openai", "gemini"] as const) {
+      const { said, codes } = await roundTrip({ content: "Yes.", reasoning_content: "Hm." }, name);
+      expect(said).toEqual({ role: "assistant", content: "Yes." });
+      expect(codes).toEqual(["reasoning"]);
+    }
+  });
+
+  test("Mistral gets its reasoning back inside the content, and one call id of nine characters each", async () => {
+    const content = [
+      { type: "thinking", thinking: [{ type: "text", text: "Hm." }] },
+      { type: "text", text: "Yes." },
+    ];
+    const message = { role: "assistant", content, tool_calls: [call({}, "gSIMJiOkT")] };
+    const { said, codes } = await roundTrip(message, "mistral");
+    expect([said, codes]).toEqual([message, []]);
+    await fc.assert(
+      fc.asyncProperty(fc.uniqueArray(fc.string(), { minLength: 1, maxLength: 8 }), async (ids) => {
+        const foreign: AssistantMessage = {
+          role: "assistant",
+          provider: "p",
+          model: "m",
+          timestamp: 1,
+          content: ids.map((id) => ({ type: "toolCall", id, name: "read", arguments: {} })),
+        };
+        const { messages } = await sent([userMessage("Go"), foreign], "mistral");
+        const made = ((messages[1]?.tool_calls ?? []) as Fields[]).map(({ id }) => id as string);
+        for (const id of made) expect(id).toMatch(/^[A-Za-z0-9]{9}$/);
+        expect(new Set(made).size).toBe(ids.length);
+        expect(messages.slice(2).map(({ tool_call_id }) => tool_call_id)).toEqual(made);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  test("OpenRouter gets its reasoning details back as they came, and those that pi keeps on calls", async () => {
+    const reasoning_details = [
+      { type: "reasoning.text", text: "Hm.", signature: "s", index: 0 },
+      { type: "reasoning.encrypted", data: "gAAA", id: "call_1", index: 1 },
+    ];
+    const message = {
+      role: "assistant",
+      content: null,
+      reasoning: "Hm.",
+      reasoning_details,
+      tool_calls: [call()],
+    };
+    expect(await roundTrip(message, "openrouter")).toMatchObject({ said: message, codes: [] });
+    const detail = { type: "reasoning.encrypted", data: "gAAA", id: "call_1" };
+    const block = { type: "toolCall", id: "call_1", name: "read", arguments: {} } as const;
+    const byPi: AssistantMessage = {
+      ...read({ content: "x" }, "openrouter"),
+      content: [{ ...block, thoughtSignature: JSON.stringify(detail) }],
+    };
+    const { messages } = await sent([userMessage("Go"), byPi], "openrouter");
+    expect(messages[1]).toMatchObject({ reasoning_details: [detail] });
+  });
+
+  test("Gemini gets the signatures of its calls back beside arguments as it wrote them", async () => {
+    const extra_content = { google: { thought_signature: "c2ln" } };
+    const spaced = { function: { name: "read", arguments: '{ "path": "a" }' } };
+    for (const one of [call({ extra_content }), call({ extra_content, ...spaced })]) {
+      const message = { role: "assistant", content: null, tool_calls: [one] };
+      const { said, codes, reply } = await roundTrip(message, "gemini");
+      expect([said, codes]).toEqual([message, []]);
+      // pi sends marks that are JSON along.
+      for (const { thoughtSignature = "" } of toolCalls(reply))
+        expect(() => JSON.parse(thoughtSignature)).toThrow();
+    }
+    const said = { role: "assistant", content: "Yes.", extra_content };
+    expect((await roundTrip(said, "gemini")).said).toEqual(said);
+  });
+
+  test("members that the protocol does not have go back to the same maker only", async () => {
+    const message = {
+      role: "assistant",
+      content: "Yes.",
+      notes: { a: [1] },
+      tool_calls: [call({ seen: true })],
+    };
+    expect(await roundTrip(message, "vllm")).toMatchObject({ said: message, codes: [] });
+    for (const [dialect, of] of [
+      ["vllm", "other"],
+      ["openai", model],
+      ["groq", model],
+    ] as const) {
+      const reply = read(message, dialect, of);
+      const { messages, codes } = await sent([userMessage("Go"), reply], dialect);
+      expect(messages[1]).toEqual({ role: "assistant", content: "Yes.", tool_calls: [call()] });
+      expect(codes).toContain("opaque");
+    }
+  });
+
+  test("a server that refuses messages without reasoning gets a space for what is missing", async () => {
+    const foreign = { ...read({ content: "Yes." }, "openai"), provider: "other" };
+    for (const name of ["deepseek", "moonshotai"] as const) {
+      const { messages } = await sent([userMessage("Go"), foreign], name);
+      expect(messages[1]).toEqual({ role: "assistant", content: "Yes.", reasoning_content: " " });
+    }
+  });
+
+  test("messages of one role become one if the dialect merges, instructions among them if the user says these", async () => {
+    const system = { role: "system", content: "Be brief.", timestamp: 1 } as const;
+    const lost = read({ content: "", reasoning_content: "Hm." }, "openai");
+    const history = [
+      system,
+      userMessage("one"),
+      userMessage("two"),
+      { ...lost, provider: "other" },
+      userMessage("three"),
+    ];
+    expect((await sent(history, "vllm")).messages).toEqual([
+      { role: "system", content: "Be brief." },
+      { role: "user", content: "one\n\ntwo\n\nthree" },
+    ]);
+    expect((await sent(history, { ...openaiChatDialects.vllm, systemRole: "user" })).messages).toEqual([
+      { role: "user", content: "Be brief.\n\none\n\ntwo\n\nthree" },
+    ]);
+    expect((await sent(history, "openai")).messages).toHaveLength(4);
+    const twice = [userMessage("one"), read({ content: "a" }, "vllm"), read({ content: "b" }, "vllm")];
+    expect((await sent(twice, "vllm")).messages[1]).toEqual({ role: "assistant", content: "a\n\nb" });
+  });
+
+  test.each(names.filter((name) => openaiChatDialects[name].merges))(
+    "roles alternate for %s",
+    async (name) => {
+      const user = fc.constant(userMessage("u"));
+      const said = fc.constantFrom(
+        read({ content: "a" }, name),
+        read({ content: null, reasoning_content: "Hm.", reasoning: "Hm." }, "openai"),
+        read({ content: "b", tool_calls: [call()] }, name),
+      );
+      await fc.assert(
+        fc.asyncProperty(fc.array(fc.oneof(user, said), { maxLength: 8 }), async (history) => {
+          const roles = (await sent(history, name)).messages.map(({ role }) => role);
+          const spoken = roles.filter((role, at) => role !== "tool" || roles[at - 1] !== "tool");
+          for (const [at, role] of spoken.entries()) expect(role).not.toBe(spoken[at + 1]);
+          if (name === "mistral") expect(roles.join()).not.toContain("tool,user");
+        }),
+        { numRuns: 60 },
+      );
+    },
+  );
+
+  test("an image of a tool stays in its result if the dialect takes it there", async () => {
+    const reply = read({ content: null, tool_calls: [call()] }, "openai");
+    const history = [
+      userMessage("Go"),
+      reply,
+      ...toolCalls(reply).map((one) => toolResult(one, "see", otherShot)),
+    ];
+    const dialect = { ...openaiChatDialects.openai, toolResultImages: true };
+    const { messages, codes } = await sent(history, dialect);
+    expect(codes).toEqual([]);
+    expect(messages.at(-1)).toMatchObject({ role: "tool" });
+    expect(JSON.stringify(messages.at(-1))).toContain("image_url");
+    expect((await sent(history, "openai")).codes).toEqual(["moved"]);
+  });
+
+  test("a dialect of one's own names its member of reasoning, in replies and streams", async () => {
+    const dialect = { ...openaiChatDialects.vllm, reasoning: "thoughts" };
+    const message = { role: "assistant", content: "Yes.", thoughts: "Hm." };
+    expect((await roundTrip(message, dialect)).said).toEqual(message);
+    const chunk = (delta: object, finish_reason: string | null = null) => ({
+      model,
+      created: 1,
+      choices: [{ index: 0, delta, finish_reason }],
+    });
+    const chunks = [
+      chunk({ thoughts: "H" }),
+      chunk({ thoughts: "m." }),
+      chunk({ content: "Yes." }),
+      chunk({}, "stop"),
+    ];
+    const streamed = await openaiChatStream(eventsFrom(chunks), { model, dialect }).message();
+    expect(streamed).toEqual(read(message, dialect));
+  });
+
+  test("a dialect's name is the provider unless one is told, and only known names are taken", async () => {
+    expect(read({ content: "x" }, "zai").provider).toBe("zai");
+    expect(openaiChat({ model, dialect: "zai" }).maker.provider).toBe("zai");
+    expect(openaiChat({ model, dialect: "zai", provider: "proxy" }).maker.provider).toBe("proxy");
+    expect(() => openaiChat({ model, dialect: "klingon" as "zai" })).toThrow(
+      /^dialect: expected "openai" or .*, got "klingon"$/,
+    );
+    expect(() => read({}, 7 as never)).toThrow(/^dialect: expected a name or a dialect, got 7/);
+  });
+});
+
+const alike = { ...openaiChatDialects.vllm, reasoning: "reasoning_content" };
+const recorded: readonly (readonly [string, OpenaiChatDialectOption])[] = [
+  ["deepseek", "deepseek"],
+  ["moonshotai", "moonshotai"],
+  ["groq", "groq"],
+  ["mistral", "mistral"],
+  ["xai", alike],
+  ["alibaba", "deepseek"],
+  ["openai-compatible", alike],
+];
+
+describe.skipIf(fixture("replies").absent !== undefined)("recorded replies", () => {
+  test.each(recorded)("of %s go back as they came", async (folder, dialect) => {
+    let count = 0;
+    for (const { name, reply } of recordedReplies(folder)) {
+      const [choice] = (reply as OpenaiChatReply).choices ?? [];
+      if (choice === undefined) continue;
+      count++;
+      const message = read(choice.message, dialect);
+      const results = toolCalls(message).map((one) => toolResult(one, "ok"));
+      const { messages, codes } = await sent([userMessage("Go"), message, ...results], dialect);
+      const said = messages.find(({ role }) => role === "assistant");
+      expect(codes, name).toEqual([]);
+      expect(saidBy(said ?? {}), name).toEqual(saidBy(choice.message));
+    }
+    expect(count).toBeGreaterThan(0);
+  });
+});
+
+/** What a message says, whatever is written for what it does not say. */
+function saidBy({ role: _, tool_calls, ...members }: Fields): Fields {
+  const calls = ((tool_calls ?? []) as Fields[]).map(({ index: __, type: ___, ...one }) => one);
+  const said = Object.entries(members).filter(([name, value]) => {
+    if (name === "reasoning_content" && value === " ") return false;
+    return value !== null && value !== "";
+  });
+  return { ...Object.fromEntries(said), calls };
+}
