@@ -120,7 +120,8 @@ function tightest(rows: readonly LimitRow[]): readonly LimitRow[] {
   const kept = new Map<string, LimitRow>();
   rows.forEach((row, index) => {
     const numeric = typeof row.value === "number";
-    const key = numeric ? `${row.rule} ${row.scope} ${row.unit}` : String(index);
+    const place = row.when?.inToolResult === true ? " inToolResult" : "";
+    const key = numeric ? `${row.rule} ${row.scope} ${row.unit}${place}` : String(index);
     const known = kept.get(key);
     if (known === undefined || row.value < known.value) kept.set(key, row);
   });
@@ -128,8 +129,9 @@ function tightest(rows: readonly LimitRow[]): readonly LimitRow[] {
 }
 
 function brokenByItems(row: LimitRow, items: readonly LimitItem[]): readonly LimitViolation[] {
+  const resultsOnly = row.when?.inToolResult === true;
   return items.flatMap((item, index) => {
-    const actual = broken(row, item);
+    const actual = resultsOnly && item.inToolResult !== true ? undefined : broken(row, item);
     return actual === undefined ? [] : [violation(row, actual, [index], items, item.message ?? 0)];
   });
 }

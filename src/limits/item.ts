@@ -27,6 +27,8 @@ export interface LimitItem {
   readonly characters?: number;
   /** Which message of the request it stands in; 0 by default. */
   readonly message?: number;
+  /** It stands in what a tool gave back. */
+  readonly inToolResult?: boolean;
   readonly resourceId?: string;
 }
 

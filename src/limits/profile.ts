@@ -54,6 +54,8 @@ export interface LimitCondition {
   readonly imagesOver?: number;
   /** Documents count among the images of `imagesOver`. */
   readonly withDocuments?: true;
+  /** The item stands in what a tool gave back; for rows of single items. */
+  readonly inToolResult?: true;
 }
 
 /** What every row says of its limit besides the value. */

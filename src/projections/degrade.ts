@@ -111,7 +111,9 @@ class LimitKeeper {
 
   #check(live: readonly AttachmentWork[], text?: number): readonly LimitViolation[] {
     const body = text === undefined ? {} : { bodyBytes: this.#bodyBytes(live, text) };
-    return checkLimits(live.map(limitItem), this.#limits.profile, { ...this.#situation, ...body });
+    const { accepts } = this.#attaching.target;
+    const items = live.map((work) => limitItem(work, accepts));
+    return checkLimits(items, this.#limits.profile, { ...this.#situation, ...body });
   }
 
   #bodyBytes(live: readonly AttachmentWork[], text: number): number {

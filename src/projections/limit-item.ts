@@ -1,14 +1,18 @@
 import { encodeUtf8 } from "../internal/bytes.js";
 import type { LimitItem } from "../limits/index.js";
 import type { AttachmentDraft } from "./draft.js";
-import { isTextual } from "./media-types.js";
+import { isTaken, isTextual } from "./media-types.js";
+import type { TargetMedia } from "./target.js";
 import type { AttachmentWork } from "./work.js";
 
 /**
  * What limits have to know of what is sent at a place. What the provider has already takes no bytes of the request, and a
  * document that goes as text none but those of the text.
  */
-export function limitItem({ draft: { media, origin }, asText }: AttachmentWork): LimitItem {
+export function limitItem(
+  { draft: { media, origin, place }, asText }: AttachmentWork,
+  accepts: TargetMedia | undefined,
+): LimitItem {
   if (asText === true) return { kind: "text", mediaType: "text/plain", size: 0, message: origin.item };
   const { kind = "document", mediaType = "application/octet-stream" } = media ?? {};
   const { width, height } = (media?.type === "reference" ? media.resource : media) ?? {};
@@ -18,6 +22,9 @@ export function limitItem({ draft: { media, origin }, asText }: AttachmentWork):
     mediaType,
     size: media?.type === "media" ? media.bytes.length : 0,
     message: origin.item,
+    ...(place === "toolResult" && isTaken(accepts?.toolResult ?? [], mediaType)
+      ? { inToolResult: true }
+      : {}),
     ...(width === undefined ? {} : { width }),
     ...(height === undefined ? {} : { height }),
     ...(animated === undefined ? {} : { animated }),

@@ -318,13 +318,13 @@ const numericRows = Object.values<LimitProfile>(limitProfiles).flatMap((profile)
 );
 
 /** Items that come to so much of what a row measures, with any amount that its unit can be. */
-function amounting({ rule, unit }: LimitRow, amount: number): readonly LimitItem[] {
+function amounting({ rule, unit, when }: LimitRow, amount: number): readonly LimitItem[] {
   // Base64 grows by four characters: the size below is the largest that has no more than the amount.
   const size = unit === "base64Bytes" ? Math.floor(amount / 4) * 3 : amount;
   switch (rule) {
     case "imageBytes":
     case "fileBytes":
-      return [png({ size })];
+      return [png({ size, ...(when?.inToolResult === true ? { inToolResult: true } : {}) })];
     case "documentBytes":
       return [pdf({ size })];
     case "imageSide":

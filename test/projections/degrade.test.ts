@@ -349,7 +349,11 @@ function naively(all: readonly Sent[], rows: readonly LimitRow[], text: number):
   const profile = { name: "test", transports: ["only"] as const, rows };
   const check = (live: readonly AttachmentWork[]): readonly LimitViolation[] => {
     const bodyBytes = live.reduce((sum, { draft }) => sum + sentBytes(draft.media), text + reserve);
-    return checkLimits(live.map(limitItem), profile, { bodyBytes });
+    return checkLimits(
+      live.map((work) => limitItem(work, undefined)),
+      profile,
+      { bodyBytes },
+    );
   };
   const lastPlace = (one: AttachmentWork) =>
     works.findLastIndex((other) => other === one || other.carrier === one);
@@ -433,7 +437,11 @@ describe("keepLimits, of anything", () => {
         const live = works.filter(({ draft }) => draft.media !== undefined);
         const bodyBytes = live.reduce((sum, { draft }) => sum + sentBytes(draft.media), text + reserve);
         const profile = { name: "test", transports: ["only"] as const, rows };
-        const found = checkLimits(live.map(limitItem), profile, { bodyBytes });
+        const found = checkLimits(
+          live.map((work) => limitItem(work, undefined)),
+          profile,
+          { bodyBytes },
+        );
         expect(found.map(({ rule }) => rule)).toEqual(broken);
         // Each place says what became of it, and only of what went.
         const gone = works.flatMap(({ draft, carrier }, at) =>

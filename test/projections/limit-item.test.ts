@@ -21,7 +21,7 @@ describe("limitItem", () => {
       height: 20,
       animated: true,
     });
-    expect(limitItem(one)).toEqual({
+    expect(limitItem(one, undefined)).toEqual({
       kind: "image",
       mediaType: "image/gif",
       size: 5,
@@ -44,7 +44,7 @@ describe("limitItem", () => {
       resource,
       origin,
     };
-    expect(limitItem(one)).toEqual({
+    expect(limitItem(one, undefined)).toEqual({
       kind: "image",
       mediaType: "image/png",
       size: 0,

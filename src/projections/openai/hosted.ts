@@ -1,3 +1,4 @@
+import { isRecord } from "../../internal/shape.js";
 import { hasMembers, type Members } from "./members.js";
 
 /** A search of the web that the API did. */
@@ -76,6 +77,54 @@ export interface OpenaiCompaction {
   encrypted_content: string;
 }
 
+/** A search for tools: by the API if `execution` is `server`, and answered by the client if it is `client`. */
+export interface OpenaiToolSearch {
+  type: "tool_search_call";
+  id?: string | null;
+  call_id?: string | null;
+  execution?: "server" | "client";
+  arguments: unknown;
+  status?: "in_progress" | "completed" | "incomplete" | null;
+}
+
+/** A tool that a search found. */
+export interface OpenaiFoundTool {
+  type: "function";
+  name: string;
+  description?: string | null;
+  parameters: Record<string, unknown> | null;
+  strict: boolean | null;
+  defer_loading?: boolean;
+}
+
+/** The tools that a search found, for the rest of the conversation. Tools of other types are sent as they are. */
+export interface OpenaiFoundTools {
+  type: "tool_search_output";
+  id?: string | null;
+  call_id?: string | null;
+  execution?: "server" | "client";
+  tools: OpenaiFoundTool[];
+  status?: "in_progress" | "completed" | "incomplete" | null;
+}
+
+/** A program that the model wrote, which calls tools. */
+export interface OpenaiProgram {
+  type: "program";
+  id: string;
+  call_id: string;
+  code: string;
+  fingerprint: string;
+}
+
+/** The result of a program. */
+export interface OpenaiProgramOutput {
+  type: "program_output";
+  id: string;
+  call_id: string;
+  result: string;
+  status: "completed" | "incomplete";
+}
+
 /** What the API did on its own, which wants no answer and goes back as it came. */
 export type OpenaiHostedItem =
   | OpenaiWebSearch
@@ -84,7 +133,11 @@ export type OpenaiHostedItem =
   | OpenaiImageGeneration
   | OpenaiMcpTools
   | OpenaiMcpCall
-  | OpenaiCompaction;
+  | OpenaiCompaction
+  | OpenaiToolSearch
+  | OpenaiFoundTools
+  | OpenaiProgram
+  | OpenaiProgramOutput;
 
 /** What has to be there, by type. What else there is is the API's own. */
 const members = {
@@ -95,11 +148,22 @@ const members = {
   mcp_list_tools: { id: "string", server_label: "string", tools: "object" },
   mcp_call: { id: "string", server_label: "string", name: "string", arguments: "string" },
   compaction: { encrypted_content: "string" },
+  tool_search_call: { arguments: "object" },
+  tool_search_output: { tools: "object" },
+  program: { id: "string", call_id: "string", code: "string", fingerprint: "string" },
+  program_output: { id: "string", call_id: "string", result: "string" },
 } satisfies Record<OpenaiHostedItem["type"], Members>;
 
-/** Whether a stored block is an item that can go back by itself. */
-export function isHostedItem(data: unknown): data is OpenaiHostedItem {
-  return hasMembers(data, members);
+/** Types of items that other providers make. */
+const otherTypes: ReadonlySet<unknown> = new Set([...Object.keys(members), "x_search_call"]);
+
+/**
+ * Whether a stored block is an item that can go back by itself. Other providers than OpenAI leave members out or have their
+ * own: xAI's searches have `arguments` in place of `action`.
+ */
+export function isHostedItem(data: unknown, isOpenai: boolean): data is OpenaiHostedItem {
+  if (hasMembers(data, members)) return true;
+  return !isOpenai && isRecord(data) && otherTypes.has(data.type) && typeof data.id === "string";
 }
 
 /**
@@ -108,7 +172,7 @@ export function isHostedItem(data: unknown): data is OpenaiHostedItem {
  */
 export function hostedCopy(item: OpenaiHostedItem): OpenaiHostedItem {
   const copy = structuredClone(item);
-  if (copy.type === "web_search_call" && copy.action.type === "search") {
+  if (copy.type === "web_search_call" && copy.action?.type === "search") {
     copy.action.query ??= copy.action.queries?.[0] ?? "";
   }
   return copy;

@@ -26,10 +26,15 @@ export type {
   OpenaiCodeInterpreter,
   OpenaiCompaction,
   OpenaiFileSearch,
+  OpenaiFoundTool,
+  OpenaiFoundTools,
   OpenaiHostedItem,
   OpenaiImageGeneration,
   OpenaiMcpCall,
   OpenaiMcpTools,
+  OpenaiProgram,
+  OpenaiProgramOutput,
+  OpenaiToolSearch,
   OpenaiWebSearch,
 } from "./hosted.js";
 export type { OpenaiOptions } from "./options.js";

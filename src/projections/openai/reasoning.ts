@@ -12,37 +12,61 @@ export type SentReasoning = OpenaiReasoningItem | { readonly type: "item_referen
 /** Ids of items: https://github.com/Wei-Shaw/sub2api/issues/954 and https://github.com/can1357/oh-my-pi/issues/284 (stored copies, 2026-11-21). */
 const itemId = /^[A-Za-z0-9_-]{1,64}$/;
 
-/** Whether an id is one that the API takes back for an item of this kind. */
-export function isItemId(id: unknown, prefix: string): id is string {
-  return typeof id === "string" && itemId.test(id) && id.startsWith(prefix);
+/** What decides which items go back. */
+export interface ItemRules {
+  /** The API keeps this conversation's responses. */
+  readonly stored: boolean;
+  /** OpenAI itself or Azure, which check ids; other servers of the protocol take back the ids that they gave. */
+  readonly isOpenai: boolean;
 }
 
 /**
- * The item that a signature holds, as pi and this library store it, or a reference to it where it is not encrypted and
+ * The rules of a provider, by its name in messages.
+ *
+ * @see https://github.com/anomalyco/opencode/pull/45094 and https://github.com/openai/codex/issues/38855 (stored copies,
+ *   2026-11-22)
+ */
+export function itemRules(provider: string, stored: boolean): ItemRules {
+  return { stored, isOpenai: /^(?:openai|azure)/i.test(provider) };
+}
+
+/** Whether an id is one that the API takes back for an item of this kind. */
+export function isItemId(id: unknown, prefix: string, { isOpenai }: ItemRules): id is string {
+  if (typeof id !== "string" || id === "") return false;
+  return !isOpenai || (itemId.test(id) && id.startsWith(prefix));
+}
+
+/**
+ * The item that a signature holds, as pi and this library store it, without an id if it came without one; or a reference to it where it is not encrypted and
  * responses are stored; otherwise why it cannot go back.
  */
-export function reasoningItem(signature: string, stored: boolean): SentReasoning | string {
+export function reasoningItem(signature: string, rules: ItemRules): SentReasoning | string {
   const data = parsed(signature);
   if (!isRecord(data) || data.type !== "reasoning") return "reasoning without its item";
-  const { id, encrypted_content, summary } = data;
-  if (!isItemId(id, "rs")) return "reasoning whose item has an id that the API does not take";
+  const { id, encrypted_content, summary, content } = data;
+  const isNamed = isItemId(id, "rs", rules);
+  if (!isNamed && typeof id === "string" && id !== "") {
+    return "reasoning whose item has an id that the API does not take";
+  }
   if (typeof encrypted_content !== "string" || encrypted_content === "") {
-    return stored
-      ? { type: "item_reference", id }
-      : "reasoning that is not encrypted, of a response that is not stored";
+    // Servers of open models encrypt nothing and take the text back.
+    const isOpen = !rules.isOpenai && Array.isArray(content) && content.length > 0;
+    if (isNamed && rules.stored && !isOpen) return { type: "item_reference", id };
+    if (!isOpen) return "reasoning that is not encrypted, of a response that is not stored";
   }
   // Members that are null are refused: https://github.com/BerriAI/litellm/issues/13420 (stored copy, 2026-11-21).
-  const item = Object.fromEntries(Object.entries(data).filter(([, value]) => value !== null));
+  const item = Object.fromEntries(
+    Object.entries(data).filter(([key, value]) => value !== null && (key !== "id" || isNamed)),
+  );
   if (!Array.isArray(summary) || !isReasoningItem(item)) return "reasoning whose item is not whole";
   return cleanJson(item, false) === item ? item : "reasoning with text that is not well-formed";
 }
 
 function isReasoningItem(item: unknown): item is OpenaiReasoningItem {
   if (!isRecord(item)) return false;
-  const { id, summary, content, encrypted_content, status } = item;
+  const { summary, content, encrypted_content, status } = item;
   return (
-    typeof id === "string" &&
-    typeof encrypted_content === "string" &&
+    (encrypted_content === undefined || typeof encrypted_content === "string") &&
     areTexts(summary, "summary_text") &&
     (content === undefined || areTexts(content, "reasoning_text")) &&
     (status === undefined || isStatus(status))
@@ -70,9 +94,9 @@ export interface RefusedPart {
  * @see https://github.com/UKGovernmentBEIS/inspect_ai/pull/1990 and https://github.com/mastra-ai/mastra/issues/8738 (stored
  *   copies, 2026-11-21)
  */
-export function refusedParts(said: readonly SaidPart[], stored: boolean): readonly RefusedPart[] {
+export function refusedParts(said: readonly SaidPart[], rules: ItemRules): readonly RefusedPart[] {
   const own = said.filter((part) => part.type === "reasoning" || part.type === "opaque");
-  const problems = own.map((part) => problemOf(part, stored));
+  const problems = own.map((part) => problemOf(part, rules));
   const [first] = problems.filter((problem) => problem !== undefined);
   if (first !== undefined) {
     return own.map((part, at) => ({ part, reason: problems[at] ?? `part of a reply with ${first}` }));
@@ -84,11 +108,11 @@ export function refusedParts(said: readonly SaidPart[], stored: boolean): readon
   });
 }
 
-function problemOf(part: ReasoningPart | OpaquePart, stored: boolean): string | undefined {
+function problemOf(part: ReasoningPart | OpaquePart, rules: ItemRules): string | undefined {
   if (part.type === "reasoning") {
-    const item = reasoningItem(part.signature, stored);
+    const item = reasoningItem(part.signature, rules);
     return typeof item === "string" ? item : undefined;
   }
-  if (!isHostedItem(part.data)) return "an item that cannot go back by itself";
+  if (!isHostedItem(part.data, rules.isOpenai)) return "an item that cannot go back by itself";
   return cleanJson(part.data, false) === part.data ? undefined : "an item with text that is not well-formed";
 }

@@ -15,6 +15,7 @@ import type {
  * `v`, `id` and `phase` or the bare id, so that either continues the other's sessions; what pi does not know is in `sessile`.
  */
 export interface TextMark {
+  /** Empty if the message came without one. */
   readonly id: string;
   readonly phase?: OpenaiPhase;
   readonly status: OpenaiStatus;
@@ -36,6 +37,8 @@ export interface CallMark {
    * stored id of the call, for one of a function.
    */
   readonly custom?: string;
+  /** It is a search for tools that the client answers: the id of its item, or an empty text. */
+  readonly search?: string;
   /** The arguments as the model wrote them. */
   readonly arguments?: string;
   readonly namespace?: string;
@@ -43,8 +46,11 @@ export interface CallMark {
   readonly status: OpenaiStatus;
 }
 
-/** The mark of a message of the model. */
-export function printTextMark({ id, phase, status, content }: OpenaiOutputMessage, alone: boolean): string {
+/** The mark of a message of the model; none if it has no id and there is nothing else to keep. */
+export function printTextMark(
+  { id, phase, status, content }: OpenaiOutputMessage,
+  alone: boolean,
+): string | undefined {
   const [only] = content;
   const isPlain = content.length === 1 && only?.type === "output_text" && only.annotations.length === 0;
   const more = {
@@ -52,6 +58,7 @@ export function printTextMark({ id, phase, status, content }: OpenaiOutputMessag
     ...(status === "completed" ? {} : { status }),
     ...(isPlain ? {} : { parts: content.map(partMark) }),
   };
+  if (id === "" && phase === undefined && Object.keys(more).length === 0) return undefined;
   const known = { v: 1, id, ...(phase === undefined ? {} : { phase }) };
   return JSON.stringify(Object.keys(more).length === 0 ? known : { ...known, sessile: more });
 }
@@ -96,10 +103,11 @@ export function partsOf(text: string, { parts }: Pick<TextMark, "parts">): Opena
 
 /** The mark of a call; none where there is nothing to say. */
 export function printCallMark(mark: CallMark): string | undefined {
-  const { alone, custom, status, arguments: text, namespace, caller } = mark;
+  const { alone, custom, search, status, arguments: text, namespace, caller } = mark;
   const said = {
     ...(alone ? { alone } : {}),
     ...(custom === undefined ? {} : { custom }),
+    ...(search === undefined ? {} : { search }),
     ...(text === undefined ? {} : { arguments: text }),
     ...(namespace === undefined ? {} : { namespace }),
     ...(caller === undefined ? {} : { caller }),
@@ -115,6 +123,7 @@ export function readCallMark(mark: string | undefined): CallMark {
   return {
     alone: data.alone === true,
     ...(typeof data.custom === "string" ? { custom: data.custom } : {}),
+    ...(typeof data.search === "string" ? { search: data.search } : {}),
     ...(typeof data.arguments === "string" ? { arguments: data.arguments } : {}),
     ...(typeof data.namespace === "string" ? { namespace: data.namespace } : {}),
     ...(isCaller(data.caller) ? { caller: data.caller } : {}),

@@ -55,14 +55,15 @@ export function readOpenaiResponsesReply(
   assertReply(reply, options.model === undefined ? response : unnamed);
   const { usage } = reply;
   const output = reply.output.filter((item) => !isHalfCall(item, reply.status));
-  const alone = output.every(({ type }) => type !== "reasoning");
+  const alone = output.every(({ type }) => type !== "reasoning") && output.some(hasId);
+  const isTold = output.some((item) => hasId(item) && spokenTypes.has(item.type));
   const tokens = countsIn(usage);
   const details = countsIn(tokens.input_tokens_details);
   return replyMessage(
     {
       api: responsesApi,
       model: reply.model,
-      content: output.flatMap((item) => blocksOf(copyJsonObject(item), alone)),
+      content: output.flatMap((item) => blocksOf(copyJsonObject(item), alone && (hasId(item) || !isTold))),
       usage:
         usage === undefined || usage === null
           ? undefined
@@ -99,9 +100,17 @@ type Item = Readonly<Record<string, unknown>>;
 function isHalfCall(item: { readonly type: string }, status: string | undefined): boolean {
   if (!isRecord(item) || status === undefined || status === "completed") return false;
   const { type, status: reached, arguments: text } = item as Item;
-  if (type !== "function_call" && type !== "custom_tool_call") return false;
+  if (type !== "function_call" && type !== "custom_tool_call" && type !== "tool_search_call") return false;
   if (reached === "in_progress" || reached === "incomplete") return true;
   return type === "function_call" && !isRecord(argumentsOf(typeof text === "string" ? text : ""));
+}
+
+/** Items that are kept with a mark. */
+const spokenTypes: ReadonlySet<string> = new Set(["message", "function_call", "custom_tool_call"]);
+
+/** Codex stores and sends items without their ids. */
+function hasId(item: { readonly type: string; readonly id?: unknown }): boolean {
+  return typeof item.id === "string" && item.id !== "";
 }
 
 /** An item that is not as it should be is kept as it is. */
@@ -115,6 +124,8 @@ function blocksOf(item: Item, alone: boolean): Content {
       return callBlocks(item, alone, false);
     case "custom_tool_call":
       return callBlocks(item, alone, true);
+    case "tool_search_call":
+      return item.execution === "client" ? searchBlocks(item, alone) : [{ type: "opaque", data: item }];
     default:
       return [{ type: "opaque", data: item }];
   }
@@ -131,19 +142,20 @@ function reasoningText({ summary, content }: Item): string {
 
 function messageBlocks(item: Item, alone: boolean): Content {
   const { id, phase, status, content } = item;
-  if (typeof id !== "string" || !Array.isArray(content)) return [{ type: "opaque", data: item }];
+  if (!Array.isArray(content)) return [{ type: "opaque", data: item }];
   const parts = content.flatMap(outputPart);
   const text = parts.map((part) => (part.type === "refusal" ? part.refusal : part.text)).join("");
   if (text === "") return [];
   const message = {
     type: "message" as const,
-    id,
+    id: typeof id === "string" ? id : "",
     role: "assistant" as const,
     status: isStatus(status) ? status : "completed",
     ...(isPhase(phase) ? { phase } : {}),
     content: parts,
   };
-  return [{ type: "text", text, textSignature: printTextMark(message, alone) }];
+  const textSignature = printTextMark(message, alone);
+  return [{ type: "text", text, ...(textSignature === undefined ? {} : { textSignature }) }];
 }
 
 function outputPart(part: unknown): readonly OpenaiOutputPart[] {
@@ -169,10 +181,10 @@ function callBlocks(item: Item, alone: boolean, custom: boolean): Content {
     return [{ type: "opaque", data: item }];
   }
   const raw = custom ? undefined : rawArguments(text);
-  const hasId = typeof id === "string" && id !== "";
+  const itemId = typeof id === "string" && id !== "" ? id : undefined;
   const mark = printCallMark({
-    alone: alone && hasId,
-    ...(custom ? { custom: hasId ? id : "" } : {}),
+    alone,
+    ...(custom ? { custom: itemId ?? "" } : {}),
     ...(raw === undefined ? {} : { arguments: raw }),
     ...(typeof namespace === "string" ? { namespace } : {}),
     ...(isCaller(caller) ? { caller } : {}),
@@ -181,7 +193,7 @@ function callBlocks(item: Item, alone: boolean, custom: boolean): Content {
   const call: ToolCall = {
     type: "toolCall",
     // As pi has it: the call's own id, and that of its item.
-    id: hasId && !custom ? `${call_id}|${id}` : call_id,
+    id: itemId !== undefined && !custom ? `${call_id}|${itemId}` : call_id,
     name,
     arguments: custom ? { input: text } : argumentsOf(text),
     ...(mark === undefined ? {} : { thoughtSignature: mark }),
@@ -190,6 +202,24 @@ function callBlocks(item: Item, alone: boolean, custom: boolean): Content {
 }
 
 const isText = (value: unknown): boolean => typeof value === "string";
+
+/** A search that the client does: a call like any other, whose result is the list of tools. */
+function searchBlocks(item: Item, alone: boolean): Content {
+  const { call_id, id, arguments: sought, status } = item;
+  if (typeof call_id !== "string") return [{ type: "opaque", data: item }];
+  const search = typeof id === "string" ? id : "";
+  const thoughtSignature = printCallMark({
+    alone,
+    search,
+    status: isStatus(status) ? status : "completed",
+  });
+  const name = toolSearchName;
+  const call: ToolCall = { type: "toolCall", id: call_id, name, arguments: sought ?? {} };
+  return [thoughtSignature === undefined ? call : { ...call, thoughtSignature }];
+}
+
+/** The name under which a search for tools is a call. */
+const toolSearchName = "tool_search";
 
 function stopOf({ status, error, incomplete_details }: OpenaiResponsesReply): {
   readonly stopReason: StopReason;

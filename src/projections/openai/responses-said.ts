@@ -2,37 +2,40 @@ import { isRecord } from "../../internal/shape.js";
 import { unreachable } from "../../internal/unreachable.js";
 import type { RenderTools } from "../target.js";
 import type { CallPart, SaidPart, TextPart } from "../turns.js";
-import { hostedCopy, isHostedItem } from "./hosted.js";
+import { hostedCopy, isHostedItem, type OpenaiToolSearch } from "./hosted.js";
 import { argumentsText } from "./json.js";
 import { itemIdOf } from "./options.js";
-import { isItemId, reasoningItem, refusedParts } from "./reasoning.js";
+import { type ItemRules, isItemId, reasoningItem, refusedParts } from "./reasoning.js";
 import { partsOf, readCallMark, readTextMark } from "./responses-marks.js";
 import type { OpenaiCustomCall, OpenaiFunctionCall, OpenaiResponsesItem } from "./responses-value.js";
 
 /** Writes what the model said as items of the input. Ids of items go once, and only beside the reasoning that led to them. */
 export class SaidWriter {
   readonly #tools: RenderTools;
-  readonly #stored: boolean;
+  readonly #rules: ItemRules;
   readonly #used = new Set<string>();
-  /** Calls of custom tools, by their id: their results are of another type. */
-  readonly #custom = new Set<string>();
+  /** Calls other than those of functions, by their id: their results are of another type. */
+  readonly #kinds = new Map<string, "custom" | "search">();
 
-  constructor(tools: RenderTools, stored: boolean) {
+  constructor(tools: RenderTools, rules: ItemRules) {
     this.#tools = tools;
-    this.#stored = stored;
+    this.#rules = rules;
   }
 
-  /** Whether a call of this id was one of a custom tool. */
-  isCustom(callId: string): boolean {
-    return this.#custom.has(callId);
+  /** Which kind of call has this id. */
+  kindOf(callId: string): "function" | "custom" | "search" {
+    return this.#kinds.get(callId) ?? "function";
   }
 
   /** The items of one message of the model. */
   items(parts: readonly SaidPart[]): readonly OpenaiResponsesItem[] {
     const refused = new Map<SaidPart, string>();
-    for (const { part, reason } of refusedParts(parts, this.#stored)) refused.set(part, reason);
+    for (const { part, reason } of refusedParts(parts, this.#rules)) refused.set(part, reason);
     // The ids of a message's items need its reasoning, where it had some.
-    const identified = parts.some((part) => !refused.has(part) && isIdentifying(part));
+    const identified =
+      parts.some((part) => !refused.has(part) && isIdentifying(part)) ||
+      // The reader keeps all reasoning: a reply of hosted items alone had none.
+      parts.every((part) => part.type === "opaque");
     const sent: { readonly part: SaidPart; readonly item: OpenaiResponsesItem }[] = [];
     for (const part of parts) {
       const reason =
@@ -67,13 +70,13 @@ export class SaidWriter {
       case "call":
         return this.#call(part, identified);
       case "reasoning": {
-        const item = reasoningItem(part.signature, this.#stored);
+        const item = reasoningItem(part.signature, this.#rules);
         return typeof item === "string" || !this.#take(item.id) ? undefined : item;
       }
       case "opaque": {
-        if (!isHostedItem(part.data)) return undefined;
+        if (!isHostedItem(part.data, this.#rules.isOpenai)) return undefined;
         const { id } = part.data;
-        return typeof id === "string" && !this.#take(id) ? undefined : hostedCopy(part.data);
+        return !this.#take(id ?? undefined) ? undefined : hostedCopy(part.data);
       }
       default:
         return unreachable(part);
@@ -85,16 +88,16 @@ export class SaidWriter {
     const mark = readTextMark(signature);
     const { id, status } = mark;
     const phase = mark.phase === undefined ? {} : { phase: mark.phase };
-    if (!(identified && isItemId(id, "msg") && this.#take(id))) {
+    if (!(identified && isItemId(id, "msg", this.#rules) && this.#take(id))) {
       return { role: "assistant", content: text, ...phase };
     }
     return { type: "message", id, role: "assistant", status, ...phase, content: partsOf(text, mark) };
   }
 
-  #call(part: CallPart, identified: boolean): OpenaiFunctionCall | OpenaiCustomCall {
+  #call(part: CallPart, identified: boolean): OpenaiFunctionCall | OpenaiCustomCall | OpenaiToolSearch {
     const { id: call_id, name, storedId, own } = part;
     const mark = readCallMark(part.signature);
-    const { custom, arguments: raw, status, caller, namespace = part.namespace } = mark;
+    const { custom, search, arguments: raw, status, caller, namespace = part.namespace } = mark;
     const item = own && identified ? itemIdOf(storedId) : undefined;
     const more = {
       ...(namespace === undefined ? {} : { namespace }),
@@ -102,17 +105,27 @@ export class SaidWriter {
     };
     const input = isRecord(part.arguments) ? part.arguments.input : undefined;
     if (custom !== undefined && typeof input === "string") {
-      this.#custom.add(call_id);
-      const id = identified && isItemId(custom, "ctc") && this.#take(custom) ? { id: custom } : {};
+      this.#kinds.set(call_id, "custom");
+      const id =
+        identified && isItemId(custom, "ctc", this.#rules) && this.#take(custom) ? { id: custom } : {};
       return { type: "custom_tool_call", ...id, call_id, name, input, ...more };
     }
-    const id = isItemId(item, "fc") && this.#take(item) ? { id: item, status } : {};
+    if (search !== undefined) {
+      this.#kinds.set(call_id, "search");
+      const id =
+        identified && isItemId(search, "tsc", this.#rules) && this.#take(search) ? { id: search } : {};
+      const sought = part.arguments;
+      return { type: "tool_search_call", ...id, call_id, execution: "client", arguments: sought, status };
+    }
+    const isOwn = item !== "undefined" && isItemId(item, "fc", this.#rules);
+    const id = isOwn && this.#take(item) ? { id: item, status } : {};
     const text = argumentsText(part.arguments, raw);
     return { type: "function_call", ...id, call_id, name, arguments: text, ...more };
   }
 
-  /** Whether an item's id was free until now. */
-  #take(id: string): boolean {
+  /** Whether an item's id was free until now, or it has none. */
+  #take(id: string | undefined): boolean {
+    if (id === undefined) return true;
     if (this.#used.has(id)) return false;
     this.#used.add(id);
     return true;

@@ -58,13 +58,16 @@ export interface OpenaiOutputMessage {
   content: OpenaiOutputPart[];
 }
 
-/** The model's reasoning, encrypted. */
+/**
+ * The model's reasoning, encrypted. An item that came without an id goes back without one, and that of a server that encrypts
+ * nothing without `encrypted_content`, though the official client's type demands an id.
+ */
 export interface OpenaiReasoningItem {
   type: "reasoning";
   id: string;
   summary: { type: "summary_text"; text: string }[];
   content?: { type: "reasoning_text"; text: string }[];
-  encrypted_content: string;
+  encrypted_content?: string;
   status?: OpenaiStatus;
 }
 

@@ -1,11 +1,16 @@
+import { isRecord } from "../../internal/shape.js";
 import { unreachable } from "../../internal/unreachable.js";
+import { limitProfiles } from "../../limits/index.js";
 import type { RenderTools, Target } from "../target.js";
 import type { NeutralRequest, Part, ResultPart, ShownPart } from "../turns.js";
 import { openingText } from "../words.js";
 import { breakpointBehind } from "./breakpoint.js";
 import { fileName } from "./file-name.js";
+import type { OpenaiFoundTool } from "./hosted.js";
+import { parsed } from "./json.js";
 import { messagesIn } from "./messages.js";
 import { callIdOf, imageTypes, type OpenaiOptions, openaiTarget } from "./options.js";
+import { itemRules } from "./reasoning.js";
 import { SaidWriter } from "./responses-said.js";
 import type { OpenaiInputPart, OpenaiResponsesItem, OpenaiResponsesValue } from "./responses-value.js";
 
@@ -65,11 +70,16 @@ class ResponsesWriter {
   readonly #options: OpenaiResponsesOptions;
   readonly #tools: RenderTools;
   readonly #said: SaidWriter;
+  /** Characters of one text. */
+  readonly #maxText: number;
 
   constructor(options: OpenaiResponsesOptions, tools: RenderTools) {
     this.#options = options;
     this.#tools = tools;
-    this.#said = new SaidWriter(tools, options.stored ?? false);
+    const { profile = limitProfiles.openai } = options;
+    const limits = profile.rows.flatMap((row) => (row.rule === "textCharacters" ? [row.value] : []));
+    this.#maxText = Math.min(Number.POSITIVE_INFINITY, ...limits);
+    this.#said = new SaidWriter(tools, itemRules(options.provider ?? "openai", options.stored ?? false));
   }
 
   value({ system, turns }: NeutralRequest): OpenaiResponsesValue {
@@ -93,27 +103,54 @@ class ResponsesWriter {
   }
 
   #message(role: "system" | "developer" | "user", parts: readonly ShownPart[]): OpenaiResponsesItem {
-    const item = { role, content: parts.map((part) => this.#block(part)) };
+    const item = { role, content: parts.flatMap((part) => this.#blocks(part)) };
     const [first] = parts;
     return first === undefined ? item : this.#tools.mark(item, first);
   }
 
   #result(result: ResultPart): OpenaiResponsesItem {
     const { callId: call_id, parts } = result;
+    const kind = this.#said.kindOf(call_id);
+    if (kind === "search") return this.#found(result);
     const [only] = parts;
     const last = parts.at(-1);
-    const blocks = parts.map((part) => (part === last ? this.#block(part, result) : this.#block(part)));
+    const blocks = parts.flatMap((part) => (part === last ? this.#blocks(part, result) : this.#blocks(part)));
     const [block] = blocks;
     const isText =
-      parts.length === 1 && only?.type === "text" && block?.prompt_cache_breakpoint === undefined;
+      blocks.length === 1 && only?.type === "text" && block?.prompt_cache_breakpoint === undefined;
     const output = isText ? only.text : blocks;
-    const type = this.#said.isCustom(call_id) ? "custom_tool_call_output" : "function_call_output";
+    const type = kind === "custom" ? "custom_tool_call_output" : "function_call_output";
     return this.#tools.mark<OpenaiResponsesItem>({ type, call_id, output }, result);
   }
 
-  #block(part: ShownPart, ...around: readonly Part[]): OpenaiInputPart {
+  /** The result of a search for tools that the client did: a JSON array of tools, or an object with such `tools`. */
+  #found(result: ResultPart): OpenaiResponsesItem {
+    const [only, ...others] = result.parts;
+    const value = only?.type === "text" && others.length === 0 ? parsed(only.text) : undefined;
+    const found = isRecord(value) ? value.tools : value;
+    const isList = Array.isArray(found) && found.every((tool) => isRecord(tool));
+    if (!isList) {
+      const reason = "the target takes a JSON array of tools as the result of a search for tools";
+      for (const part of result.parts) this.#tools.lose(part, { code: "unsupported", by: "target", reason });
+    }
+    const tools = isList ? (found as unknown as OpenaiFoundTool[]) : [];
+    const item = { type: "tool_search_output", call_id: result.callId, execution: "client" } as const;
+    return this.#tools.mark<OpenaiResponsesItem>({ ...item, status: "completed", tools }, result);
+  }
+
+  /** A part as its block, and a long text as several. */
+  #blocks(part: ShownPart, ...around: readonly Part[]): OpenaiInputPart[] {
     const end = breakpointBehind(this.#tools, part, ...around);
-    return this.#tools.mark({ ...this.#content(part), ...end }, part);
+    if (part.type !== "text" || part.text.length <= this.#maxText) {
+      return [this.#tools.mark({ ...this.#content(part), ...end }, part)];
+    }
+    const texts = cutText(part.text, this.#maxText);
+    return texts.map((text, at) =>
+      this.#tools.mark(
+        { type: "input_text", text, ...(at === texts.length - 1 ? end : {}) } as OpenaiInputPart,
+        part,
+      ),
+    );
   }
 
   #content(part: ShownPart): OpenaiInputPart {
@@ -144,6 +181,18 @@ class ResponsesWriter {
         return unreachable(part);
     }
   }
+}
+
+/** A text in pieces of at most so many UTF-16 units, without a surrogate pair cut in two. */
+function cutText(text: string, most: number): readonly string[] {
+  const pieces: string[] = [];
+  for (let at = 0; at < text.length; ) {
+    const isPair = /[\ud800-\udbff]/.test(text.charAt(at + most - 1)) && at + most < text.length;
+    const end = at + (isPair && most > 1 ? most - 1 : most);
+    pieces.push(text.slice(at, end));
+    at = end;
+  }
+  return pieces;
 }
 
 const opening = (): OpenaiResponsesItem => ({

@@ -52,7 +52,7 @@ describe("marks of texts", () => {
           const { id, status, phase, content } = item;
           const known = { ...(phase === undefined || phase === null ? {} : { phase }), id, status };
           const mark = readTextMark(
-            printTextMark({ type: "message", role: "assistant", ...known, content }, alone),
+            printTextMark({ type: "message", role: "assistant", ...known, content }, alone) ?? "",
           );
           expect(mark).toMatchObject({ ...known, alone });
           const words = content.map((part) => (part.type === "refusal" ? part.refusal : part.text)).join("");

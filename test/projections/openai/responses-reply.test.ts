@@ -139,6 +139,182 @@ describe("readOpenaiResponsesReply", () => {
   });
 });
 
+describe("items that name no id, as Codex stores and sends them,", () => {
+  const bare = (...output: object[]) => readOpenaiResponsesReply(responsesReply(output as Output));
+  const content = [{ type: "output_text", text: "Yes.", annotations: [] }];
+
+  test("are read as what they are, and go back without one", async () => {
+    const output = [
+      { type: "reasoning", summary: [], encrypted_content: "gAAAone" },
+      { type: "message", role: "assistant", phase: "commentary", content },
+      { type: "function_call", call_id: "call_1", name: "read", arguments: "{}" },
+    ];
+    const reply = bare(...output);
+    expect(reply.content.map(({ type }) => type)).toEqual(["thinking", "text", "toolCall"]);
+    expect(reply.stopReason).toBe("toolUse");
+    const results = toolCalls(reply).map((call) => toolResult(call, "ok"));
+    const context = contextOf([userMessage("Go"), reply, ...results]);
+    const { value, losses } = await project(context, openaiResponses({ model }));
+    expect(losses).toEqual([]);
+    expect(value.input.slice(1, 4)).toEqual([
+      output[0],
+      { role: "assistant", content: "Yes.", phase: "commentary" },
+      output[2],
+    ]);
+    expect(responsesBreaches({ model, store: false, ...value })).toEqual([]);
+  });
+
+  test("keep the ids of hosted items beside them", async () => {
+    const search = {
+      type: "web_search_call",
+      id: "ws_1",
+      status: "completed",
+      action: { type: "search", query: "x" },
+    };
+    for (const said of [
+      { type: "message", role: "assistant", content },
+      { type: "function_call", call_id: "call_1", name: "read", arguments: "{}" },
+    ]) {
+      const reply = bare(search, said);
+      const results = toolCalls(reply).map((call) => toolResult(call, "ok"));
+      const context = contextOf([userMessage("Go"), reply, ...results]);
+      const { value, losses } = await project(context, openaiResponses({ model }));
+      expect(losses).toEqual([]);
+      expect(value.input[1]).toEqual(search);
+    }
+    expect(bare({ type: "message", role: "assistant", content }).content).toEqual([
+      { type: "text", text: "Yes." },
+    ]);
+  });
+});
+
+describe("a search for tools", () => {
+  const found = { type: "function", name: "weather", parameters: {}, strict: true };
+  const sent = async (output: object[], result: string) => {
+    const reply = readOpenaiResponsesReply(responsesReply(output as Output));
+    const results = toolCalls(reply).map((call) => toolResult(call, result));
+    const context = contextOf([userMessage("Go"), reply, ...results]);
+    const { value, losses } = await project(context, openaiResponses({ model }));
+    return { reply, input: value.input.slice(1), losses };
+  };
+
+  test("by the API goes back with what it found", async () => {
+    const output = [
+      {
+        type: "tool_search_call",
+        id: "tsc_1",
+        execution: "server",
+        call_id: null,
+        status: "completed",
+        arguments: { paths: ["a"] },
+      },
+      {
+        type: "tool_search_output",
+        id: "tso_1",
+        execution: "server",
+        call_id: null,
+        status: "completed",
+        tools: [found],
+      },
+    ];
+    for (const more of [
+      [],
+      [
+        {
+          type: "function_call",
+          id: "fc_1",
+          call_id: "call_1",
+          name: "weather",
+          arguments: "{}",
+          status: "completed",
+        },
+      ],
+    ]) {
+      const { reply, input, losses } = await sent([...output, ...more], "ok");
+      expect(reply.content.slice(0, 2)).toEqual(output.map((data) => ({ type: "opaque", data })));
+      expect(input.slice(0, 2 + more.length)).toEqual([...output, ...more]);
+      expect(losses).toEqual([]);
+    }
+  });
+
+  test("by the client is a call, whose result is the list of tools", async () => {
+    const item = {
+      type: "tool_search_call",
+      id: "tsc_1",
+      execution: "client",
+      call_id: "call_1",
+      status: "completed",
+      arguments: { goal: "x" },
+    };
+    for (const result of [JSON.stringify([found]), JSON.stringify({ tools: [found] })]) {
+      const { reply, input, losses } = await sent([item], result);
+      expect(reply.stopReason).toBe("toolUse");
+      expect(toolCalls(reply)).toMatchObject([
+        { id: "call_1", name: "tool_search", arguments: { goal: "x" } },
+      ]);
+      const output = {
+        type: "tool_search_output",
+        call_id: "call_1",
+        execution: "client",
+        status: "completed",
+      };
+      expect(input).toEqual([item, { ...output, tools: [found] }]);
+      expect(losses).toEqual([]);
+    }
+    const failed = await sent([item], "no such tool");
+    expect(failed.input[1]).toMatchObject({ type: "tool_search_output", tools: [] });
+    expect(failed.losses).toMatchObject([{ code: "unsupported", by: "target" }]);
+    expect((await sent([{ ...item, id: undefined }], "[]")).input[0]).toEqual({ ...item, id: undefined });
+    const cut = responsesReply([{ ...item, status: "in_progress" }] as Output, { status: "incomplete" });
+    expect(readOpenaiResponsesReply(cut).content).toEqual([]);
+  });
+});
+
+test("items of other providers go back with the ids that they gave", async () => {
+  const output = [
+    { type: "reasoning", id: "4ffa2f22-7283", summary: [], encrypted_content: "x" },
+    {
+      type: "message",
+      id: "6d66799f-6b2b",
+      role: "assistant",
+      status: "completed",
+      content: [{ type: "output_text", text: "So.", annotations: [] }],
+    },
+    {
+      type: "x_search_call",
+      id: "fc_1",
+      call_id: "",
+      name: "x_search",
+      arguments: "{}",
+      status: "completed",
+    },
+    { type: "reasoning", id: "msg_95d4", summary: [], content: [{ type: "reasoning_text", text: "Hm." }] },
+    {
+      type: "function_call",
+      id: "item_1",
+      call_id: "call_1",
+      name: "read",
+      arguments: "{}",
+      status: "completed",
+    },
+  ];
+  const back = async (provider: string) => {
+    const reply = readOpenaiResponsesReply(responsesReply(output as Output), { provider, model });
+    const context = contextOf([
+      userMessage("Go"),
+      reply,
+      ...toolCalls(reply).map((call) => toolResult(call, "ok")),
+    ]);
+    return await project(context, openaiResponses({ model, provider }));
+  };
+  const own = await back("xai");
+  expect(own.value.input.slice(1, 6)).toEqual(output);
+  expect(own.losses).toEqual([]);
+  const strict = await back("openai");
+  expect(strict.losses.map(({ code }) => code)).toEqual(["reasoning", "opaque", "reasoning"]);
+  expect(JSON.stringify(strict.value)).not.toMatch(/4ffa2f22|6d66799f|item_1/);
+});
+
 test("whatever a model of OpenAI puts out goes back as it came", async () => {
   await fc.assert(
     fc.asyncProperty(responsesOutput, async (output) => {

@@ -1,4 +1,5 @@
 import { contextOf, toolResult, userMessage } from "sessile/content";
+import { type LimitProfile, limitProfiles } from "sessile/limits";
 import { cacheConversation, memoryReferenceCache, project } from "sessile/projections";
 import { openaiResponses } from "sessile/projections/openai";
 import { describe, expect, test } from "vitest";
@@ -159,5 +160,46 @@ describe("openaiResponses", () => {
     } as const;
     const input = await inputOf([{ role: "user", content: [inline], timestamp: 1 }]);
     expect(JSON.stringify(input)).toContain(url("image/jpeg", jpegBytes));
+  });
+});
+
+describe("sizes in the outputs of tools", () => {
+  const row = (rule: string, value: number) => {
+    const rows = limitProfiles.openai.rows.map((one) => (one.rule === rule ? { ...one, value } : one));
+    return { ...limitProfiles.openai, rows } as LimitProfile;
+  };
+  const use = { type: "toolCall", id: "call_1", name: "read", arguments: {} } as const;
+  const called = said("openai-responses", use);
+  const input = async (messages: Parameters<typeof contextOf>[0], profile: LimitProfile) =>
+    await project(contextOf(messages), openaiResponses({ model, profile }), { blobs });
+
+  test("divide a text that is too long, and cut no character in two", async () => {
+    const profile = row("textCharacters", 4);
+    const { value, losses } = await input(
+      [called, toolResult(use, "abc😀def"), userMessage("abcde")],
+      profile,
+    );
+    const texts = (...parts: string[]) => parts.map((text) => ({ type: "input_text", text }));
+    expect(value.input.slice(-2)).toEqual([
+      { type: "function_call_output", call_id: "call_1", output: texts("abc", "😀de", "f") },
+      { role: "user", content: texts("abcd", "e") },
+    ]);
+    expect(losses).toEqual([]);
+  });
+
+  test("leave out an image that is too large there, and no other", async () => {
+    const profile = row("imageBytes", 8);
+    const inResult = await input([called, toolResult(use, shot)], profile);
+    expect(inResult.losses).toMatchObject([{ code: "overLimit" }]);
+    const inMessage = await input([userMessage(shot)], profile);
+    expect(inMessage.losses).toEqual([]);
+    expect(inMessage.value.input).toMatchObject([{ content: [{}, { type: "input_image" }] }]);
+  });
+
+  test("are those of the published schema", () => {
+    const values = limitProfiles.openai.rows.flatMap(({ rule, value }) =>
+      rule === "imageBytes" || rule === "textCharacters" ? [value] : [],
+    );
+    expect(values).toEqual([Math.floor((20_971_520 - "data:image/jpeg;base64,".length) / 4) * 4, 10_485_760]);
   });
 });

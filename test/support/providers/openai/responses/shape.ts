@@ -65,7 +65,8 @@ const functionCallOutput = z.strictObject({
 });
 const reasoning = z.strictObject({
   type: z.literal("reasoning"),
-  id: z.string(),
+  // Codex sends none: https://github.com/paradigmxyz/centaur/pull/951 (stored copy, 2026-11-22).
+  id: z.string().optional(),
   summary: z.array(z.strictObject({ type: z.literal("summary_text"), text: z.string() })),
   content: z.array(z.strictObject({ type: z.literal("reasoning_text"), text: z.string() })).optional(),
   encrypted_content: z.string().nullable().optional(),
@@ -85,6 +86,10 @@ const hosted = z.looseObject({
     "custom_tool_call",
     "custom_tool_call_output",
     "compaction",
+    "tool_search_call",
+    "tool_search_output",
+    "program",
+    "program_output",
   ]),
   id: z.string().optional(),
 });
