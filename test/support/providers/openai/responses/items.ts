@@ -131,7 +131,8 @@ export function responsesItemRules(ledger: ResponsesLedger): readonly OpenaiRule
         itemsOf(body).flatMap((item, at) => {
           if (item.type !== "reasoning" || !item.encrypted_content) return [];
           const content = item.encrypted_content;
-          if (content.startsWith("gAAA") && (ledger.encrypted.get(item.id ?? "") ?? content) === content) return [];
+          if (content.startsWith("gAAA") && (ledger.encrypted.get(item.id ?? "") ?? content) === content)
+            return [];
           const problem = `The encrypted content for item ${item.id} could not be verified. Reason: Encrypted content could not be decrypted or parsed.`;
           return [{ path: `input[${at}].encrypted_content`, problem }];
         }),
