@@ -15,6 +15,7 @@ export const layers: Readonly<Record<string, number>> = {
   attachments: 4,
   session: 5,
   compaction: 6,
+  cost: 6,
   projections: 6,
   tether: 7,
   postgres: 8,

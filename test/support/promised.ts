@@ -54,6 +54,7 @@ export const promisedNames: Readonly<Record<string, readonly string[]>> = {
     "recentUserMessages",
     "pruneThenSummarize",
   ],
+  "sessile/cost": ["costOf", "priceOf", "modelPrices", "sessionCost"],
   "sessile/projections": ["project", "toBody", "quarantine"],
   "sessile/projections/anthropic": ["anthropicMessages", "readAnthropicReply"],
   "sessile/projections/openai": [

@@ -1,0 +1,14 @@
+/**
+ * What calls of models cost in US dollars: published prices as data with their sources, and sums over a session.
+ *
+ * @module cost
+ */
+export { type Cost, type CostOptions, costOf, type PricedModel, priceOf } from "./cost.js";
+export { type ModelPrice, modelPrices, type TokenRates } from "./prices.js";
+export {
+  type CostedSession,
+  type ModelCost,
+  type SessionCost,
+  type SessionCostOptions,
+  sessionCost,
+} from "./session-cost.js";

@@ -1,0 +1,105 @@
+import { assistantMessage, toolResult, type Usage, userMessage } from "sessile/content";
+import { costOf, type ModelPrice, sessionCost } from "sessile/cost";
+import { memorySessionStore, type Session } from "sessile/session";
+import { expect, test } from "vitest";
+
+const tokens: Usage = { input: 1_000, output: 200, cacheRead: 5_000, cacheWrite: 300 };
+const model = "claude-opus-5-5";
+const reply = (usage: Usage, name = model) =>
+  assistantMessage({ provider: "anthropic", model: name, usage }, "ok");
+const price = costOf(tokens, model)?.total ?? Number.NaN;
+
+async function opened(): Promise<Session> {
+  return memorySessionStore().create({ cwd: "/p" });
+}
+
+test("sums assistant messages, usage entries and what a compaction's model cost", async () => {
+  await using session = await opened();
+  const first = await session.appendMessage(userMessage("a"));
+  await session.appendMessage(reply(tokens));
+  await session.append([{ type: "usage", kind: "title", provider: "anthropic", model, usage: tokens }]);
+  await session.append([
+    { type: "compaction", summary: "s", firstKeptEntryId: first.id, tokensBefore: 1, usage: tokens },
+  ]);
+  await session.append([
+    {
+      type: "compaction",
+      ...{ summary: "s", firstKeptEntryId: first.id, tokensBefore: 1, usage: tokens },
+      model: { provider: "anthropic", modelId: "claude-haiku-4-5" },
+    },
+  ]);
+  const { cost, summaries, models, unknown } = await sessionCost(session);
+  const small = costOf(tokens, "claude-haiku-4-5")?.total ?? Number.NaN;
+  expect(cost.total).toBeCloseTo(3 * price + small, 12);
+  expect(summaries.total).toBeCloseTo(price + small, 12);
+  expect(models.map(({ model: name, calls, tokens: all }) => [name, calls, all])).toEqual([
+    [model, 3, 3 * 6_500],
+    ["claude-haiku-4-5", 1, 6_500],
+  ]);
+  expect(unknown).toEqual([]);
+});
+
+test("counts all branches, or one path; a branch's summary by the model in force there", async () => {
+  await using session = await opened();
+  const root = await session.appendMessage(userMessage("a"));
+  await session.append([{ type: "model_change", provider: "anthropic", modelId: model }]);
+  const left = await session.appendMessage(reply(tokens));
+  session.branch(root.id);
+  const right = await session.appendMessage(reply(tokens));
+  const summary = await session.branchWithSummary(left.id, "s", { usage: tokens });
+  expect((await sessionCost(session)).cost.total).toBeCloseTo(3 * price, 12);
+  expect((await sessionCost(session, { leafId: right.id })).cost.total).toBeCloseTo(price, 12);
+  const path = await sessionCost(session, { leafId: summary.id });
+  expect(path.cost.total).toBeCloseTo(2 * price, 12);
+  expect(path.summaries.total).toBeCloseTo(price, 12);
+  expect((await sessionCost(session, { leafId: null })).models).toEqual([]);
+  await expect(sessionCost(session, { leafId: "none" })).rejects.toMatchObject({ code: "ENTRY_NOT_FOUND" });
+});
+
+test("lists models without a price, and gives what is known", async () => {
+  await using session = await opened();
+  await session.appendMessage(userMessage("a"));
+  await session.appendMessage(reply(tokens));
+  await session.appendMessage(reply(tokens, "secret-1"));
+  // Made by hand: no tokens, so no call.
+  await session.appendMessage(assistantMessage({ provider: "p", model: "m" }, "x"));
+  const { cost, unknown } = await sessionCost(session);
+  expect(cost.total).toBeCloseTo(price, 12);
+  expect(unknown).toMatchObject([
+    { provider: "anthropic", model: "secret-1", calls: 1, unpriced: 1, tokens: 6_500 },
+  ]);
+  const own: ModelPrice = {
+    model: "secret-1",
+    ...{ input: 1, cacheRead: 1, cacheWrite: 1, output: 1, source: "contract", asOf: "2026-11-22" },
+  };
+  const told = await sessionCost(session, { prices: [own] });
+  expect(told.unknown).toEqual([]);
+  expect(told.cost.total).toBeCloseTo(price + 0.0065, 12);
+});
+
+test("a recorded cost goes before the table and behind the caller's; zeros for tokens are none", async () => {
+  await using session = await opened();
+  const recorded = { input: 1, output: 2, cacheRead: 3, cacheWrite: 4, total: 10 };
+  const zeros = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 };
+  await session.appendMessage(userMessage("a"));
+  await session.appendMessage(reply({ ...tokens, cost: recorded }));
+  await session.appendMessage(reply({ ...tokens, cost: zeros }));
+  expect((await sessionCost(session)).cost.total).toBeCloseTo(10 + price, 12);
+  const own: ModelPrice = {
+    model,
+    ...{ input: 1, cacheRead: 1, cacheWrite: 1, output: 1, source: "contract", asOf: "2026-11-22" },
+  };
+  expect((await sessionCost(session, { prices: [own] })).cost.total).toBeCloseTo(0.013, 12);
+});
+
+test("a message that was updated is one call", async () => {
+  await using session = await opened();
+  await session.appendMessage(userMessage("a"));
+  const half = { input: 1_000, output: 1, cacheRead: 5_000, cacheWrite: 300 };
+  const { id } = await session.appendMessage(reply(half));
+  await session.append([{ type: "message_update", targetId: id, message: reply(tokens) }]);
+  await session.appendMessage(toolResult({ id: "c", name: "t" }, "x"));
+  const { cost, models } = await sessionCost(session);
+  expect(cost.total).toBeCloseTo(price, 12);
+  expect(models[0]?.calls).toBe(1);
+});
