@@ -24,7 +24,6 @@ const given: Readonly<Record<string, string>> = {
   message: 'import("sessile/content").UserMessage',
   screenshot: 'import("sessile/content").StoredResource',
   request: "Request",
-  client: "any",
   model: "string",
   bytes: "Uint8Array",
   body: "Uint8Array",
@@ -35,6 +34,16 @@ const given: Readonly<Record<string, string>> = {
   json: "unknown",
   runTool: '(call: import("sessile/content").ToolCall) => Promise<string>',
 };
+
+/** The official client that an example speaks to, by what it asks of it. */
+const clients: readonly (readonly [asked: RegExp, type: string])[] = [
+  [/\bclient\.messages\b/, 'import("@anthropic-ai/sdk").default'],
+  [/\bclient\.(?:chat|responses)\b/, 'import("openai").default'],
+  [/\bclient\.models\b/, 'import("@google/genai").GoogleGenAI'],
+  [/\bclient\.send\b/, 'import("@aws-sdk/client-bedrock-runtime").BedrockRuntimeClient'],
+];
+
+const clientOf = (code: string) => clients.find(([asked]) => asked.test(code))?.[1] ?? "unknown";
 
 const modules = await Promise.all(
   entries
@@ -80,10 +89,12 @@ function moduleOf(code: string): string {
   const imports = [
     ...modules.flatMap(({ specifier, names }) => names.map((name) => ({ name, specifier }))),
     { name: "readFile", specifier: "node:fs/promises" },
+    { name: "ConverseCommand", specifier: "@aws-sdk/client-bedrock-runtime" },
+    { name: "ConverseStreamCommand", specifier: "@aws-sdk/client-bedrock-runtime" },
   ]
     .filter(({ name }) => wanted(name))
     .map(({ name, specifier }) => `import { ${name} } from "${specifier}";`);
-  const declarations = Object.entries(given)
+  const declarations = Object.entries({ ...given, client: clientOf(code) })
     .filter(([name]) => wanted(name))
     .map(([name, type]) => `declare const ${name}: ${type};`);
   const zod = wanted("z") ? ['import * as z from "zod";'] : [];
