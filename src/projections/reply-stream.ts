@@ -38,7 +38,9 @@ export interface ReplyStreamOptions {
  *
  * @example
  * ```ts
- * const stream = anthropicStream(await client.messages.create({ ...request, stream: true }), { model });
+ * const { value } = await project(await session.context(), anthropicMessages({ model }));
+ * const events = await client.messages.create({ model, max_tokens: 4096, stream: true, ...value });
+ * const stream = anthropicStream(events, { model });
  * for await (const delta of stream) if (delta.type === "text") process.stdout.write(delta.text);
  * await session.appendMessage(await stream.message());
  * ```

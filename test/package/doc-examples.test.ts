@@ -32,6 +32,8 @@ const given: Readonly<Record<string, string>> = {
   error: "unknown",
   generate: 'import("sessile/compaction").Generate',
   json: "unknown",
+  stop: "AbortController",
+  tools: 'import("@anthropic-ai/sdk").default.Tool[]',
   runTool: '(call: import("sessile/content").ToolCall) => Promise<string>',
 };
 
