@@ -10,6 +10,7 @@ export * as blobsNode from "sessile/blobs/node";
 export * as compaction from "sessile/compaction";
 export * as content from "sessile/content";
 export * as contextTokens from "sessile/context-tokens";
+export * as cost from "sessile/cost";
 export * as errors from "sessile/errors";
 export * as estimate from "sessile/estimate";
 export * as limits from "sessile/limits";
