@@ -29,9 +29,10 @@ export function claude({ client, model, blobs, tools, replay, onLosses }: Claude
       const { value, losses } = await project(context, target, options);
       if (losses.length > 0) onLosses?.(losses);
       const request = { model, max_tokens: maxTokens, tools: [...tools], ...value };
-      if (onText === undefined) return readAnthropicReply(await client.messages.create(request, { signal }));
+      if (onText === undefined)
+        return readAnthropicReply(await client.messages.create(request, { signal }), { model });
       const stream = client.messages.stream(request, { signal }).on("text", (text) => onText(text));
-      return readAnthropicReply(await stream.finalMessage());
+      return readAnthropicReply(await stream.finalMessage(), { model });
     },
   };
 }

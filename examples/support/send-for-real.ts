@@ -22,14 +22,14 @@ export async function sendForReal(
     const model = models.anthropic;
     const { value } = await project(context, anthropicMessages({ model }), { blobs });
     const reply = await new Anthropic().messages.create({ model, max_tokens: maxTokens, ...value });
-    answers.push(readAnthropicReply(reply));
+    answers.push(readAnthropicReply(reply, { model }));
   }
   if (OPENAI_API_KEY !== undefined) {
     const model = models.openai;
     const { value } = await project(context, openaiResponses({ model }), { blobs });
     const include = ["reasoning.encrypted_content" as const];
     const reply = await new OpenAI().responses.create({ model, store: false, include, ...value });
-    answers.push(readOpenaiResponsesReply(reply));
+    answers.push(readOpenaiResponsesReply(reply, { model }));
   }
   if (GEMINI_API_KEY !== undefined) {
     const model = models.gemini;
@@ -37,7 +37,7 @@ export async function sendForReal(
     const { contents, ...config } = value;
     const client = new GoogleGenAI({ apiKey: GEMINI_API_KEY });
     const reply = await client.models.generateContent({ model, contents, config });
-    answers.push(readGeminiReply(reply));
+    answers.push(readGeminiReply(reply, { model }));
   }
   return answers;
 }

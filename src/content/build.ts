@@ -26,6 +26,7 @@ export function userMessage(...parts: readonly MessagePart[]): UserMessage {
 export interface AssistantMessageInit {
   readonly provider: string;
   readonly model: string;
+  readonly responseModel?: string;
   readonly api?: string;
   readonly usage?: Usage;
   readonly stopReason?: StopReason;
@@ -59,6 +60,7 @@ export function assistantMessage(
     api: init.api ?? "unknown",
     provider: init.provider,
     model: init.model,
+    ...(init.responseModel === undefined ? {} : { responseModel: init.responseModel }),
     usage: init.usage ?? noUsage,
     stopReason: init.stopReason ?? (content.some((block) => block.type === "toolCall") ? "toolUse" : "stop"),
     ...(init.errorMessage === undefined ? {} : { errorMessage: init.errorMessage }),

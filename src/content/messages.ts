@@ -51,7 +51,10 @@ export interface AssistantMessage {
   readonly role: "assistant";
   readonly content: readonly (TextBlock | ThinkingBlock | ToolCall | OpaqueBlock)[];
   readonly provider: string;
+  /** The model that was asked, if the writer knows it: reasoning goes back to this one. Else the one that answered. */
   readonly model: string;
+  /** The model that answered, if it names itself otherwise: a snapshot of an alias, a router's choice. A record. */
+  readonly responseModel?: string;
   /** The provider's wire protocol, such as `anthropic-messages`. */
   readonly api?: string;
   readonly usage?: Usage;

@@ -27,6 +27,7 @@ export function isPlainMessage(value: unknown): boolean {
       return (
         typeof message.provider === "string" &&
         typeof message.model === "string" &&
+        (message.responseModel === undefined || typeof message.responseModel === "string") &&
         typeof message.api === "string" &&
         typeof message.stopReason === "string" &&
         message.errorMessage === undefined &&
@@ -53,6 +54,7 @@ type PlainFields = Readonly<
       | "isError"
       | "provider"
       | "model"
+      | "responseModel"
       | "api"
       | "stopReason"
       | "errorMessage"

@@ -131,6 +131,7 @@ const message = z.discriminatedUnion("role", [
     content: z.array(z.discriminatedUnion("type", [textBlock, thinkingBlock, toolCall, opaqueBlock])),
     provider: text,
     model: text,
+    responseModel: optionalText,
     api: optionalText,
     usage: z.exactOptional(usage),
     stopReason: optionalText,

@@ -81,6 +81,7 @@ const messages: Readonly<Record<string, Check>> = {
     content: listOf(blockOf("text", "thinking", "toolCall", "opaque")),
     provider: text,
     model: text,
+    responseModel: optional(text),
     api: optional(text),
     usage: optional(usage),
     stopReason: optional(text),

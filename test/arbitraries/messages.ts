@@ -143,6 +143,7 @@ const assistantMessage: fc.Arbitrary<AssistantMessage> = fc.record(
     summary: fc.boolean(),
     mode: text,
     account: text,
+    responseModel: text,
     timestamp: number,
   },
   { requiredKeys: ["role", "content", "provider", "model", "timestamp"] },

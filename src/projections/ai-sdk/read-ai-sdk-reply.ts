@@ -1,6 +1,7 @@
 import { type AssistantMessage, assistantMessage, type StopReason, type Usage } from "../../content/index.js";
 import { copyJson, copyJsonObject } from "../../internal/copy-json.js";
 import { fields, isRecord, joinPath, listOf, text } from "../../internal/shape.js";
+import { modelNames } from "../maker.js";
 import { assertReply, countOf, countsIn, given } from "../reply-shape.js";
 import { makerNames } from "./maker-names.js";
 import { signatureOf } from "./provider-options.js";
@@ -22,6 +23,8 @@ export interface AiSdkStep {
     readonly totalTokens: number | undefined;
   };
   readonly response: {
+    /** The model that answered. */
+    readonly modelId?: string;
     /** Of this step and those before it. */
     readonly messages: readonly { readonly role: string; readonly content: unknown }[];
   };
@@ -78,13 +81,13 @@ export function readAiSdkReply(reply: AiSdkReply, options: ReadAiSdkReplyOptions
   const step = (
     isResult ? (reply as { readonly steps: readonly AiSdkStep[] }).steps.at(-1) : reply
   ) as AiSdkStep;
-  const { provider, model, api } = makerNames(step.model.provider, step.model.modelId);
+  const { provider, model: asked, api } = makerNames(step.model.provider, step.model.modelId);
   const { finishReason } = step;
   const stopReason = stopReasons.get(finishReason) ?? "stop";
   const message = assistantMessage(
     {
       provider,
-      model,
+      ...modelNames(asked, step.response.modelId),
       api,
       usage: usageOf(step),
       stopReason,

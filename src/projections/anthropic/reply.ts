@@ -1,5 +1,6 @@
 import type { AssistantMessage, StopReason, Usage } from "../../content/index.js";
 import { anything, fields, isRecord, listOf, text } from "../../internal/shape.js";
+import { modelNames } from "../maker.js";
 import { assertReply, countOf, countsIn, given, givenFields } from "../reply-shape.js";
 import { leftoverOf } from "./leftover.js";
 
@@ -23,8 +24,8 @@ export interface ReadAnthropicReplyOptions {
   /** As the target that asked has it. Default `anthropic`. */
   readonly provider?: string;
   /**
-   * As the target that asked has it; by default what the reply names. Reasoning goes back to this model alone, so give it where the
-   * request named it otherwise, as behind Bedrock or a proxy.
+   * As the target that asked has it; by default what the reply names. Reasoning goes back to this model alone, and a reply may name
+   * another, so give it: only a date, a version and `latest` at the end of a name are known to be the same model's.
    */
   readonly model?: string;
   /** As the target that asked has it. */
@@ -56,7 +57,7 @@ type Content = AssistantMessage["content"][number];
  * const model = "claude-opus-5-5";
  * const { value } = await project(await session.context(), anthropicMessages({ model }));
  * const reply = await client.messages.stream({ model, max_tokens: 4096, ...value }).finalMessage();
- * await session.appendMessage(readAnthropicReply(reply));
+ * await session.appendMessage(readAnthropicReply(reply, { model }));
  * ```
  */
 export function readAnthropicReply(
@@ -64,7 +65,7 @@ export function readAnthropicReply(
   options: ReadAnthropicReplyOptions = {},
 ): AssistantMessage {
   assertReply(reply, finished);
-  const { provider = "anthropic", model = reply.model, account, timestamp = Date.now() } = options;
+  const { provider = "anthropic", account, timestamp = Date.now() } = options;
   const { content, stop_reason: reason, stop_details: details, usage } = reply;
   const isUnfinished = reason === null || reason === undefined;
   const stopReason = isUnfinished ? "aborted" : stopReasonOf(reason);
@@ -74,7 +75,7 @@ export function readAnthropicReply(
     content: (isHalf ? content.slice(0, -1) : content).map(blockOf),
     api: "anthropic-messages",
     provider,
-    model,
+    ...modelNames(options.model, reply.model),
     usage: usageOf(usage),
     stopReason,
     ...(stopReason === "error" ? { errorMessage: details?.explanation ?? `stopped: ${reason}` } : {}),

@@ -4,6 +4,7 @@ import { encodeUtf8 } from "../../internal/bytes.js";
 import { copyJsonObject } from "../../internal/copy-json.js";
 import { crc32Hex } from "../../internal/crc32.js";
 import { fields, isRecord, listOf, nonEmptyText, text } from "../../internal/shape.js";
+import { modelNames } from "../maker.js";
 import { assertReply, countOf, countsIn, firstOf, given, givenFields } from "../reply-shape.js";
 import { madeCallId } from "./call-id.js";
 import { geminiApi } from "./model.js";
@@ -98,7 +99,7 @@ export function readGeminiReply(reply: GeminiReply, options: ReadGeminiReplyOpti
     reply,
     fields(named === undefined ? { modelVersion: nonEmptyText, ...responseFields } : responseFields),
   );
-  const model = stringArgument("model", named ?? reply.modelVersion);
+  const asked = named === undefined ? undefined : stringArgument("model", named);
   const { provider = "google", account } = options;
   const [candidate] = reply.candidates ?? [];
   const sent = candidate?.content?.parts ?? [];
@@ -109,7 +110,7 @@ export function readGeminiReply(reply: GeminiReply, options: ReadGeminiReplyOpti
   const message = assistantMessage(
     {
       provider,
-      model,
+      ...modelNames(asked, reply.modelVersion),
       api: geminiApi(provider),
       usage: usageOf(reply),
       stopReason,

@@ -59,7 +59,7 @@ export interface OpenaiChatReplyOptions extends OpenaiReplyOptions {
  * ```ts
  * const { value } = await project(await session.context(), openaiChat({ model }));
  * const reply = await client.chat.completions.create({ model, ...value });
- * await session.appendMessage(readOpenaiChatReply(reply));
+ * await session.appendMessage(readOpenaiChatReply(reply, { model }));
  * ```
  */
 export function readOpenaiChatReply(

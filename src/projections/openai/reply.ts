@@ -1,11 +1,15 @@
 import type { AssistantMessage, StopReason, ToolCall, Usage } from "../../content/index.js";
+import { modelNames } from "../maker.js";
 import { countOf } from "../reply-shape.js";
 
 /** What a reply does not say of itself. */
 export interface OpenaiReplyOptions {
   /** As for the target that asked; default `openai`. */
   readonly provider?: string;
-  /** As in the request; by default what the reply names, which may be a dated snapshot of it. */
+  /**
+   * As in the request; by default what the reply names. Reasoning goes back to this model alone, and a reply may name another, so
+   * give it: only a date, a version and `latest` at the end of a name are known to be the same model's.
+   */
   readonly model?: string;
   /** As for the target that asked. */
   readonly account?: string;
@@ -31,7 +35,7 @@ export function replyMessage(read: ReadReply, options: OpenaiReplyOptions): Assi
     content,
     api,
     provider: options.provider ?? "openai",
-    model: options.model ?? model,
+    ...modelNames(options.model, model),
     ...(options.account === undefined ? {} : { account: options.account }),
     ...(usage === undefined ? {} : { usage }),
     // Some who speak the protocol say `stop` behind calls too.

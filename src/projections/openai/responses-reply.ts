@@ -45,7 +45,7 @@ export interface OpenaiResponsesReply {
  * ```ts
  * const { value } = await project(await session.context(), openaiResponses({ model }));
  * const reply = await client.responses.create({ model, store: false, ...value });
- * await session.appendMessage(readOpenaiResponsesReply(reply));
+ * await session.appendMessage(readOpenaiResponsesReply(reply, { model }));
  * ```
  */
 export function readOpenaiResponsesReply(
