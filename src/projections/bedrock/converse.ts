@@ -10,15 +10,22 @@ import type {
   ReasoningPart,
   ResultPart,
   SaidPart,
+  ShownPart,
   TextPart,
   UserTurn,
 } from "../turns.js";
 import { noOutputText, nothingShownText } from "../words.js";
 import { claudeLimits } from "./limits.js";
-import { DocumentNames, shownBlocks, takenTypes } from "./media.js";
-import { converseApi, modelFacts } from "./model.js";
+import { DocumentNames, resultTypes, shownBlocks, takenTypes } from "./media.js";
+import { type BedrockFamily, converseApi, modelFacts } from "./model.js";
 import { opaqueBlock } from "./opaque.js";
-import type { BedrockBlock, BedrockMessage, BedrockRequest, BedrockSystemBlock } from "./shapes.js";
+import type {
+  BedrockBlock,
+  BedrockMessage,
+  BedrockRequest,
+  BedrockSystemBlock,
+  BedrockText,
+} from "./shapes.js";
 
 /** Options of {@link bedrockConverse}. */
 export interface BedrockConverseOptions {
@@ -37,8 +44,8 @@ export interface BedrockConverseOptions {
 /**
  * Projects to Amazon Bedrock's `Converse`: `messages`, and `system` where there are instructions.
  *
- * Results come first in their message, each with its status; images and documents stand within them for Claude and Nova, and behind
- * them for other models. Bytes go as they are. Documents have neutral names. Reasoning goes back with its signature, withheld
+ * Results come first in their message, each with its status; images and documents stand within them or behind them, as the model's
+ * family takes them, and in a message of their own behind a short one of the model if it takes them beside no result. Bytes go as they are. Documents have neutral names. Reasoning goes back with its signature, withheld
  * reasoning as it was. Cache points are for Claude. References are addresses in S3.
  *
  * A request with calls wants `toolConfig` beside the projection, even where no tool is to be called any more.
@@ -59,20 +66,22 @@ export interface BedrockConverseOptions {
 export function bedrockConverse(options: BedrockConverseOptions): Target<BedrockRequest> {
   const model = stringArgument("model", options?.model);
   const { baseModel = model, provider = "amazon-bedrock", account } = options;
-  const { mediaInResults, caches, isClaude } = modelFacts(baseModel);
+  const { family, caches, isClaude } = modelFacts(baseModel);
   const { profile = isClaude ? claudeLimits : limitProfiles.bedrockConverse } = options;
   return {
     name: "bedrock-converse",
     maker: { provider, model, api: converseApi, ...(account === undefined ? {} : { account }) },
-    accepts: { user: takenTypes, toolResult: mediaInResults ? takenTypes : [], references: ["file", "url"] },
-    rules: { trimsAssistant: true },
+    accepts: { user: takenTypes, toolResult: resultTypes(family.inResults), references: ["file", "url"] },
+    rules: { trimsAssistant: true, ...(isClaude ? {} : { callId }) },
     limits: { profile },
     estimate: { image: "anthropic", pdf: "anthropic" },
     ...(caches ? { maxCacheMarkers: 4 } : {}),
     render({ system, turns }, tools) {
       const names = new DocumentNames();
-      const messages = turns.map((turn) =>
-        turn.role === "user" ? userMessage(turn, names, tools) : assistantMessage(turn, isClaude, tools),
+      const messages = turns.flatMap((turn) =>
+        turn.role === "user"
+          ? userMessages(turn, names, family, tools)
+          : [assistantMessage(turn, isClaude, tools)],
       );
       return system.length === 0 ? { messages } : { messages, system: systemBlocks(system, tools) };
     },
@@ -86,18 +95,85 @@ function systemBlocks(system: readonly TextPart[], tools: RenderTools): BedrockS
   });
 }
 
-function userMessage(turn: UserTurn, names: DocumentNames, tools: RenderTools): BedrockMessage {
-  const content: BedrockBlock[] = [];
-  for (const result of turn.results) put(content, [toolResult(result, names, tools)], result, tools);
-  for (const part of turn.parts) put(content, shownBlocks(part, names, tools), part, tools);
+/**
+ * Ids of Kimi's calls, such as `functions.read:0`, go as they are. Claude behind the API takes Anthropic's own pattern.
+ *
+ * @see https://github.com/run-llama/llama_index/pull/22775 (stored copy, 2026-11-22): `[a-zA-Z0-9_.:-]+`, at most 64
+ */
+const callId = { character: /[A-Za-z0-9_.:-]/, maxLength: 64 };
+
+/** The messages of a turn: one, or the results, a word of the model, and what its family takes beside no result. */
+function userMessages(
+  turn: UserTurn,
+  names: DocumentNames,
+  family: BedrockFamily,
+  tools: RenderTools,
+): BedrockMessage[] {
+  const { results } = turn;
+  const moved: ShownPart[] = [];
+  const answers: BedrockBlock[] = [];
+  for (const result of results) {
+    put(answers, [toolResult(result, moved, names, family, tools)], result, tools);
+  }
+  const parts = [...moved, ...turn.parts];
+  const refused = results.length === 0 ? -1 : parts.findIndex((part) => !isTakenBeside(part, family));
+  if (refused === -1) return [userMessage(answers, parts, names, tools)];
+  const [before, part] = [parts[refused - 1], parts[refused]];
+  // The words about an attachment go with it.
+  const at = before?.type === "text" && isOfOneBlock(before, part) ? refused - 1 : refused;
+  const rest = userMessage([], parts.slice(at), names, tools);
+  // As it will be when a text is said behind it.
+  if (parts[at]?.type !== "text" && !isAttachedText(rest.content[0])) rest.content.unshift(attachedText());
+  return [
+    userMessage(answers, parts.slice(0, at), names, tools),
+    { role: "assistant", content: [{ text: "[results received]" }] },
+    rest,
+  ];
+}
+
+function isOfOneBlock(a: ShownPart, b: ShownPart | undefined): boolean {
+  return a.origin.item === b?.origin.item && a.origin.block === b.origin.block;
+}
+
+const attachedText = (): BedrockText => ({ text: "[attached:]" });
+const isAttachedText = (block: BedrockBlock | undefined) =>
+  block !== undefined && "text" in block && block.text === "[attached:]";
+
+function isTakenBeside(part: ShownPart, { besideResults }: BedrockFamily): boolean {
+  if (besideResults !== "noTextDocuments") return besideResults === "all";
+  return part.type === "text" || part.kind === "image" || part.mediaType === "application/pdf";
+}
+
+function userMessage(
+  answers: readonly BedrockBlock[],
+  parts: readonly ShownPart[],
+  names: DocumentNames,
+  tools: RenderTools,
+): BedrockMessage {
+  const content: BedrockBlock[] = [...answers];
+  for (const part of parts) put(content, shownBlocks(part, names, tools), part, tools);
   // A document is refused where no text stands in its message.
   const bare = content.some((block) => "document" in block) && !content.some((block) => "text" in block);
-  if (bare) content.splice(turn.results.length, 0, { text: "[attached:]" });
+  if (bare) content.splice(answers.length, 0, attachedText());
   return { role: "user", content: content.length > 0 ? content : [{ text: nothingShownText }] };
 }
 
-function toolResult(result: ResultPart, names: DocumentNames, tools: RenderTools): BedrockBlock {
-  const content = result.parts.flatMap((part) => shownBlocks(part, names, tools));
+function toolResult(
+  result: ResultPart,
+  moved: ShownPart[],
+  names: DocumentNames,
+  { failedAsText }: BedrockFamily,
+  tools: RenderTools,
+): BedrockBlock {
+  const isText = failedAsText && result.isError;
+  const content = result.parts.flatMap((part) => {
+    if (!isText || part.type === "text") return shownBlocks(part, names, tools);
+    const text = "[shown after the results]";
+    const reason = "the target takes text only in the result of a call that failed";
+    tools.lose(part, { code: "moved", by: "target", reason, instead: text });
+    moved.push({ type: "text", text: `[of the failed call of ${result.name}]`, origin: part.origin }, part);
+    return [{ text }];
+  });
   return tools.mark(
     {
       toolResult: {

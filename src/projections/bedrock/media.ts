@@ -2,6 +2,7 @@ import { describe } from "../../internal/arguments.js";
 import { unreachable } from "../../internal/unreachable.js";
 import type { RenderTools } from "../target.js";
 import type { MediaPart, ReferencePart, ShownPart } from "../turns.js";
+import type { BedrockFamily } from "./model.js";
 import type { BedrockDocument, BedrockImage, BedrockSource, BedrockText } from "./shapes.js";
 
 type ImageFormat = BedrockImage["image"]["format"];
@@ -30,6 +31,14 @@ const documentFormats: Readonly<Record<string, DocumentFormat>> = {
 
 /** The media types that Converse takes. */
 export const takenTypes: readonly string[] = [...Object.keys(imageFormats), ...Object.keys(documentFormats)];
+
+/** The media types that a family takes in results. */
+export function resultTypes({ images, pdf, texts }: BedrockFamily["inResults"]): readonly string[] {
+  return takenTypes.filter((type) => {
+    if (type in imageFormats) return images;
+    return type === "application/pdf" ? pdf : texts;
+  });
+}
 
 /** A part of a message or a result as its block; none for a file of no bytes, which is refused. */
 export function shownBlocks(

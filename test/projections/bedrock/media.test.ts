@@ -78,13 +78,18 @@ describe("media", () => {
     expect(name(2)).toMatch(/^[A-Za-z0-9 ()[\]-]{1,200}$/);
   });
 
-  test("of a tool's result are in it for Claude and Nova, and behind it for others", async () => {
+  test("of a tool's result are in it if the family takes them there, and behind it if not", async () => {
     const messages: readonly ContextMessage[] = [
       userMessage("x"),
       called,
       { ...toolResult({ id: "a", name: "read" }), content: [{ type: "text", text: "here" }, picture] },
     ];
-    for (const model of [claude, nova, "arn:aws:bedrock:us-east-1:1:application-inference-profile/x"]) {
+    for (const model of [
+      claude,
+      nova,
+      llama,
+      "arn:aws:bedrock:us-east-1:1:application-inference-profile/x",
+    ]) {
       const { value, losses } = await projected(messages, model);
       const [, , last] = value.messages;
       expect(losses).toEqual([]);
@@ -92,9 +97,61 @@ describe("media", () => {
         { toolResult: { content: [{ text: "here" }, { image: { format: "png" } }], status: "success" } },
       ]);
     }
-    const { value, losses } = await projected(messages, llama);
+    const { value, losses } = await projected(messages, "qwen.qwen3-vl-235b-a22b");
     expect(kinds(value.messages[2]?.content)).toEqual(["toolResult", "text", "image"]);
     expect(losses.map(({ code }) => code)).toEqual(["moved"]);
+    const alone = await projected(messages, "us.mistral.pixtral-large-2502-v1:0");
+    expect(alone.value.messages.slice(2).map(({ role, content }) => [role, kinds(content)])).toEqual([
+      ["user", ["toolResult"]],
+      ["assistant", ["text"]],
+      ["user", ["text", "image"]],
+    ]);
+    expect(alone.losses.map(({ code }) => code)).toEqual(["moved"]);
+  });
+
+  test("of a failed result stand behind the results for Claude", async () => {
+    const failed = {
+      ...toolResult({ id: "a", name: "read" }),
+      content: [{ type: "text" as const, text: "here" }, picture],
+      isError: true,
+    };
+    const { value, losses } = await projected([userMessage("x"), called, failed], claude);
+    expect(value.messages[2]?.content).toMatchObject([
+      { toolResult: { content: [{ text: "here" }, { text: "[shown after the results]" }], status: "error" } },
+      { text: "[of the failed call of read]" },
+      { image: { format: "png" } },
+    ]);
+    expect(losses).toMatchObject([{ code: "moved", by: "target" }]);
+    expect((await projected([userMessage("x"), called, failed], nova)).losses).toEqual([]);
+  });
+
+  test("that are text do not stand beside a result for Claude, and what the user says next behind them", async () => {
+    const blobs = memoryBlobStore();
+    const table = await ingest({ bytes: bytesOf("a,b"), name: "t.csv" }, { blobs });
+    const report = await ingest({ bytes: pdf, name: "a.pdf" }, { blobs });
+    const done = toolResult({ id: "a", name: "read" }, "done");
+    const before = [userMessage("x"), called, done];
+    const [asked, shown] = [userMessage("Look.", report, table), userMessage("And?")];
+    const first = await projected([...before, asked], claude, { blobs });
+    expect(first.value.messages.slice(2).map(({ role, content }) => [role, kinds(content)])).toEqual([
+      ["user", ["toolResult", "text", "text", "document"]],
+      ["assistant", ["text"]],
+      ["user", ["text", "document"]],
+    ]);
+    const grown = await projected([...before, asked, shown], claude, { blobs });
+    expect(grown.value.messages.at(-1)?.content.slice(0, 2)).toEqual(first.value.messages.at(-1)?.content);
+    const elsewhere = await projected([...before, asked], nova, { blobs });
+    expect(elsewhere.value.messages).toHaveLength(3);
+  });
+
+  test("of Kimi keep the ids of its calls", async () => {
+    const own = { type: "toolCall", id: "functions.read:0", name: "read", arguments: {} } as const;
+    const said = assistantMessage({ provider: "amazon-bedrock", model: "moonshotai.kimi-k2.5" }, own);
+    const messages = [userMessage("x"), said, toolResult(own, "done")];
+    const { value, losses } = await projected(messages, "moonshotai.kimi-k2.5");
+    expect(value.messages[1]?.content).toMatchObject([{ toolUse: { toolUseId: "functions.read:0" } }]);
+    expect(losses).toEqual([]);
+    expect((await projected(messages, claude)).losses).toMatchObject([{ code: "callId" }]);
   });
 
   test("of no bytes are left out, and missed", async () => {

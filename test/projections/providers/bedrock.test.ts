@@ -24,7 +24,7 @@ describe("the rules of Bedrock's Converse", () => {
   test("have each a source, a name of its own and a request that breaks it", () => {
     const ids = bedrockRules.map(({ id }) => id);
     expect(new Set(ids).size).toBe(ids.length);
-    for (const { source } of bedrockRules) expect(source).toMatch(/https:\/\/.*2026-11-21/);
+    for (const { source } of bedrockRules) expect(source).toMatch(/https:\/\/.*2026-11-2[12]/);
     expect(new Set(rejectedRequests.map(({ rule }) => rule))).toEqual(new Set(ids));
   });
 });

@@ -6,6 +6,7 @@ import {
   type BedrockRequest,
   blocksOf,
   constraint,
+  isClaude,
   messagesOf,
   record,
   type WireBlock,
@@ -88,13 +89,18 @@ function blank(kind: string, path: string): Fault {
 const pattern = "Member must satisfy regular expression pattern: [a-zA-Z0-9_-]+";
 const isName = (value: unknown) => typeof value === "string" && /^[a-zA-Z0-9_-]{1,64}$/.test(value);
 
-/** A newer page takes `.` and `:` in ids too; the narrower is what every region takes. */
+/** Claude behind the API takes the narrower pattern of Anthropic's own. */
 const ids: Rule = {
   id: "tool-ids",
-  source: `${reference}/API_runtime_ToolUseBlock.html and ${reference}/API_runtime_ToolResultBlock.html ${read}`,
+  source: `${reference}/API_runtime_ToolUseBlock.html and ${reference}/API_runtime_ToolResultBlock.html; with dots and colons https://github.com/run-llama/llama_index/pull/22775 ${read}`,
   check: (request) =>
     allBlocks(request).flatMap(({ path, kind, value }) =>
-      (kind === "toolUse" || kind === "toolResult") && !isName(record(value).toolUseId)
+      (kind === "toolUse" || kind === "toolResult") &&
+      !isName(
+        isClaude(request.model)
+          ? record(value).toolUseId
+          : String(record(value).toolUseId).replace(/[.:]/g, "_"),
+      )
         ? [constraint(`${path}.${kind}.toolUseId`, pattern)]
         : [],
     ),

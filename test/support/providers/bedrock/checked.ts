@@ -4,7 +4,7 @@ import { type CheckedTarget, foreign } from "../../checked-target.js";
 import { written } from "../../projection-oracle.js";
 import { breaches } from "../rule.js";
 import { bedrockRules } from "./rules.js";
-import { asking, claude, nova } from "./sample.js";
+import { asking, claude, llama, nova, pixtral, writer } from "./sample.js";
 import { signatureOf } from "./state.js";
 
 const maker = (model: string): HazardMaker => ({
@@ -27,8 +27,11 @@ function checked(model: string, others: readonly HazardMaker[]): CheckedTarget {
   };
 }
 
-/** Bedrock's Converse, for a model that signs its reasoning and one that does not. */
+/** Bedrock's Converse, for a model of each family that differs. */
 export const checkedBedrock: readonly CheckedTarget[] = [
   checked(claude, [maker(nova), foreign]),
   checked(nova, [maker(claude), foreign]),
+  checked(llama, [maker(claude), foreign]),
+  checked(pixtral, [maker(claude), foreign]),
+  checked(writer, [maker(claude), foreign]),
 ];

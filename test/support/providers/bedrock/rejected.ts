@@ -5,13 +5,16 @@ import {
   call,
   document,
   image,
+  llama,
   newClaude,
   nova,
+  pixtral,
   reasoning,
   result,
   samples,
   text,
   user,
+  writer,
 } from "./sample.js";
 import { signatureOf } from "./state.js";
 import type { BedrockRequest } from "./wire.js";
@@ -75,6 +78,31 @@ const turns: readonly RejectedRequest[] = [
   reject("tools-are-declared-where-they-are-used", "none are", after(result("c1")), {
     toolConfig: undefined,
   }),
+  reject("results-stand-alone", "a text", after(result("c1"), text("x")), { to: llama }),
+  reject("results-stand-alone", "an image", after(result("c1"), image("png", samples.png)), { to: pixtral }),
+  reject("results-stand-alone", "a text to Writer", after(result("c1"), text("x")), { to: writer }),
+  reject("text-documents-are-not-beside-results", "a table", [
+    hello,
+    assistant(call("c1")),
+    user(result("c1"), text("x"), document("A", "csv", samples.csv)),
+  ]),
+  reject(
+    "results-hold-what-the-model-takes",
+    "PDF to Nova",
+    after(result("c1", { content: [text("x"), document("A")] }), text("x")),
+    { to: nova },
+  ),
+  reject(
+    "results-hold-what-the-model-takes",
+    "an image to Mistral",
+    after(result("c1", { content: [image("png", samples.png)] })),
+    { to: pixtral },
+  ),
+  reject(
+    "failed-results-are-text",
+    "an image",
+    after(result("c1", { content: [text("x"), image("png", samples.png)], status: "error" })),
+  ),
   reject("failed-results-say-something", "nothing", after(result("c1", { content: [], status: "error" }))),
 ];
 

@@ -5,6 +5,9 @@ import type { BedrockRequest } from "./wire.js";
 export const claude = "us.anthropic.claude-sonnet-4-5-20250929-v1:0";
 export const newClaude = "us.anthropic.claude-sonnet-5-v1:0";
 export const nova = "amazon.nova-pro-v1:0";
+export const llama = "us.meta.llama4-maverick-17b-instruct-v1:0";
+export const pixtral = "us.mistral.pixtral-large-2502-v1:0";
+export const writer = "us.writer.palmyra-x5-v1:0";
 
 const encoded = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64");
 const size = { width: 4, height: 3 };

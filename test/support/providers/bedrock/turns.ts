@@ -220,6 +220,79 @@ const failuresSayWhy: Rule = {
     ),
 };
 
+/** Live checks of what may stand in and beside results. */
+const familyChecks = "https://github.com/pydantic/pydantic-ai/pull";
+const isAlone = (model: string) => /\b(?:meta|llama|mistral|pixtral|writer|palmyra)/.test(model);
+
+const resultsAlone: Rule = {
+  id: "results-stand-alone",
+  source: `${familyChecks}/6098, and of Writer ${familyChecks}/6318 (read 2026-11-22)`,
+  check: (request) =>
+    messagesOf(request).flatMap((message) => {
+      const given = results(message).length;
+      if (!isAlone(request.model) || given === 0 || given === message.content.length) return [];
+      const path = `${message.path}.content`;
+      const problem = `The model returned the following errors: ${path}: tool results have to be alone in their message`;
+      return [{ path, problem }];
+    }),
+};
+
+const textDocumentsApart: Rule = {
+  id: "text-documents-are-not-beside-results",
+  source: `${familyChecks}/6098 and https://github.com/pydantic/pydantic-ai/issues/6081 (read 2026-11-22)`,
+  check: (request) =>
+    messagesOf(request).flatMap((message) => {
+      if (!isClaude(request.model) || results(message).length === 0) return [];
+      return ofKind(message, "document")
+        .filter(({ value }) => record(value).format !== "pdf")
+        .map(({ path }) => ({
+          path,
+          problem: `The model returned the following errors: ${message.path}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after`,
+        }));
+    }),
+};
+
+/** What a result takes by the model: images, PDF, text documents. */
+const inResults: readonly (readonly [RegExp, string])[] = [
+  [/anthropic|claude|meta\.|llama/, "image pdf text"],
+  [/\bnova\b/, "image text"],
+  [/mistral|pixtral|writer|palmyra/, "pdf text"],
+];
+
+const mediaInResults: Rule = {
+  id: "results-hold-what-the-model-takes",
+  source: `${familyChecks}/6254 (read 2026-11-22)`,
+  check: (request) => {
+    const taken = inResults.find(([pattern]) => pattern.test(request.model))?.[1] ?? "";
+    return messagesOf(request).flatMap((message) =>
+      results(message).flatMap((result) =>
+        within(result).flatMap(({ kind, value, path }) => {
+          const type = kind === "document" ? (record(value).format === "pdf" ? "pdf" : "text") : kind;
+          if ((kind !== "image" && kind !== "document") || taken.includes(type)) return [];
+          return [{ path, problem: `This model doesn't support the ${kind} field for tool results.` }];
+        }),
+      ),
+    );
+  },
+};
+
+const failuresAreText: Rule = {
+  id: "failed-results-are-text",
+  source: `https://github.com/can1357/oh-my-pi/issues/12809 and https://github.com/pydantic/pydantic-ai/issues/6081 (read 2026-11-22)`,
+  check: (request) =>
+    messagesOf(request).flatMap((message) =>
+      results(message).flatMap((result) => {
+        if (!isClaude(request.model) || record(result.value).status !== "error") return [];
+        return within(result)
+          .filter(({ kind }) => kind === "image" || kind === "document")
+          .map(({ path }) => ({
+            path,
+            problem: `The model returned the following errors: ${path}: all content must be type "text" if "is_error" is true`,
+          }));
+      }),
+    ),
+};
+
 /** Who speaks when, and calls with their results. */
 export const turnRules: readonly Rule[] = [
   roles,
@@ -233,4 +306,8 @@ export const turnRules: readonly Rule[] = [
   noPrefill,
   toolsDeclared,
   failuresSayWhy,
+  resultsAlone,
+  textDocumentsApart,
+  mediaInResults,
+  failuresAreText,
 ];
