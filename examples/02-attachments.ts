@@ -18,7 +18,8 @@ import {
   planAttachments,
   resourceObservation,
   resourcesIn,
-  viewResource,
+  runViewTool,
+  viewToolName,
 } from "sessile/attachments";
 import { readLocalFile } from "sessile/attachments/node";
 import { type BlobStore, blobRefsIn, collectGarbage } from "sessile/blobs";
@@ -31,7 +32,6 @@ import {
   type MessagePart,
   type Resource,
   type StoredResource,
-  toolResult,
   userMessage,
 } from "sessile/content";
 import { SessileError } from "sessile/errors";
@@ -212,17 +212,14 @@ async function look(session: Session, resourceId: string): Promise<string | unde
   const call = {
     type: "toolCall",
     id: `look-${session.tree.size}`,
-    name: "view_resource",
-    arguments: { resourceId },
+    name: viewToolName,
+    arguments: { resourceId, reason: "to look closer" },
   } as const;
   await session.appendMessage(assistantMessage(model, call));
-  const viewing = await viewResource(resourceId, resourcesIn(await session.context()), {
-    blobs,
-    reason: "to look closer",
-  });
-  const message = { ...toolResult(call, ...viewing.parts), isError: !viewing.ok };
-  await session.append([...(viewing.draft ? [viewing.draft] : []), { type: "message", message }]);
-  return viewing.ok ? undefined : viewing.code;
+  const message = await runViewTool(session, call, { blobs });
+  await session.appendMessage(message);
+  const [block] = message.content;
+  return message.isError && block?.type === "text" ? /^\[(\w+)/.exec(block.text)?.[1] : undefined;
 }
 
 async function collect(session: Session, fork: Session, shot: StoredResource): Promise<void> {

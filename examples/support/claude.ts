@@ -1,4 +1,5 @@
 import type Anthropic from "@anthropic-ai/sdk";
+import { viewToolName } from "sessile/attachments";
 import type { BlobStore } from "sessile/blobs";
 import type { ReplayPolicy } from "sessile/content";
 import { cacheConversation, type Loss, project } from "sessile/projections";
@@ -23,9 +24,16 @@ const maxTokens = 4096;
 /** A model behind the official client: the context to a request, and the reply to a message. */
 export function claude({ client, model, blobs, tools, replay, onLosses }: ClaudeOptions): Model {
   const target = anthropicMessages({ model });
+  const invites = tools.some(({ name }) => name === viewToolName);
   return {
     async generate(context, { signal, onText }) {
-      const options = { blobs, cache: cacheConversation, signal, ...(replay && { replay }) };
+      const options = {
+        blobs,
+        cache: cacheConversation,
+        signal,
+        viewTool: invites,
+        ...(replay && { replay }),
+      };
       const { value, losses } = await project(context, target, options);
       if (losses.length > 0) onLosses?.(losses);
       const request = { model, max_tokens: maxTokens, tools: [...tools], ...value };

@@ -107,12 +107,12 @@ function without(entry: ContextItem, blocks: ReadonlySet<number> | undefined): C
 }
 
 /** What a summary's details have of an attachment that it notes. */
-interface Recorded {
+export interface Recorded {
   readonly resource: Resource | undefined;
   readonly observation: string | undefined;
 }
 
-function recordedResources(details: unknown): ReadonlyMap<string, Recorded> {
+export function recordedResources(details: unknown): ReadonlyMap<string, Recorded> {
   const list = isRecord(details) && Array.isArray(details.resources) ? details.resources : [];
   return new Map(
     list.flatMap((item: unknown) => {

@@ -35,6 +35,7 @@ export { grantResources } from "./grants.js";
 export type { MismatchPolicy } from "./identify.js";
 export { type IngestOptions, ingest, ingestAll } from "./ingest.js";
 export { type InlineContext, type InlineImage, inlineAsResources } from "./inline.js";
+export type { ResourcePath } from "./on-path.js";
 export {
   type AttachmentPlan,
   type PlanAttachmentsOptions,
@@ -69,3 +70,11 @@ export {
   type ViewResourceOptions,
   viewResource,
 } from "./view.js";
+export {
+  runViewTool,
+  type ViewableSession,
+  type ViewToolSchema,
+  type ViewToolShapes,
+  viewTool,
+  viewToolName,
+} from "./view-tool.js";

@@ -8,6 +8,8 @@ import { attachmentText } from "./texts.js";
 export interface PlanAttachmentsOptions extends DecideAttachmentsOptions {
   /** Where the bytes are. Without it none are sent, and each place says that they are missing. */
   readonly blobs?: Pick<BlobStore, "get">;
+  /** Whether the model has the tool that `viewTool` declares, and descriptors tell it to use that. Default false. */
+  readonly viewTool?: boolean;
 }
 
 /** What one request makes of a resource at one place. */
@@ -64,7 +66,7 @@ export async function planAttachments(
         }
       }
     }
-    const text = attachmentText(resource, decision, reason, attachment.observation);
+    const text = attachmentText(resource, decision, reason, attachment.observation, options);
     const planned = { ...attachment, decision, reason, text };
     attachments.push(bytes === undefined ? planned : { ...planned, bytes });
   }

@@ -22,17 +22,21 @@ export type AttachmentReason =
  * What a model reads at the place of a resource: never that it was shown something that it was not. Empty where it is omitted.
  *
  * @param observation what was seen in the resource when it stood here; told where the resource is described
+ * @param options.viewTool whether the model has a tool to view it, and is told to; default false
  */
 export function attachmentText(
   resource: Resource,
   decision: ReplayDecision,
   reason: AttachmentReason,
   observation?: string,
+  { viewTool = false }: { readonly viewTool?: boolean } = {},
 ): string {
   if (decision === "omit") return "";
   if (decision === "full") return describeResource(resource);
   const seen = reason === "sentAlready" ? "" : observationText(observation);
-  const facts = [dimensions(resource), explanation(resource, reason), seen].filter((part) => part !== "");
+  const facts = [dimensions(resource), explanation(resource, reason, viewTool), seen].filter(
+    (part) => part !== "",
+  );
   return facts.length === 0
     ? describeResource(resource)
     : `${describeResource(resource)} (${facts.join("; ")})`;
@@ -69,11 +73,13 @@ function dimensions(resource: Resource): string {
   return `${resource.width} x ${resource.height} pixels`;
 }
 
-function explanation({ resourceId }: Resource, reason: AttachmentReason): string {
+function explanation({ resourceId }: Resource, reason: AttachmentReason, viewTool: boolean): string {
   switch (reason) {
     case "earlierTurn":
       // An id of ours is one word; what a foreign history calls one is shown in brackets only, where it is made safe.
-      return /^\w+$/.test(resourceId) ? `not sent again, view ${resourceId} to see it` : "not sent again";
+      return viewTool && /^\w+$/.test(resourceId)
+        ? `not sent again, view ${resourceId} to see it`
+        : "not sent again";
     case "sentAlready":
       return "shown elsewhere in this request";
     case "link":

@@ -1,6 +1,7 @@
 import type { BlobStore } from "../blobs/index.js";
 import type { Resource, StoredResource } from "../content/index.js";
 import { stringArgument } from "../internal/arguments.js";
+import { type ResourcePath, resourceOnPath } from "./on-path.js";
 import { isSendable } from "./places.js";
 import { readPayload } from "./plan.js";
 
@@ -107,23 +108,27 @@ export interface ViewResourceOptions {
  * Carries out a view for a tool that a model called: finds the resource, makes sure that its bytes are there and whole, and
  * gives what the tool answers and what is to be recorded. A failure is an answer too, in words, and no exception.
  *
- * @param resources what may be viewed, such as `resourcesIn` gives
+ * @param resources what may be viewed: a list, such as `resourcesIn` gives, or a session, whose whole path is looked through,
+ *   before a compaction too
  * @throws SessileError what the blob store throws, besides BLOB_CORRUPT
  * @example
  * ```ts
  * const blobs = memoryBlobStore();
  * const call = { id: "c1", name: "view_resource" };
- * const viewing = await viewResource("res_0123456789abcdef", resourcesIn(await session.context()), { blobs });
+ * const viewing = await viewResource("res_0123456789abcdef", session, { blobs });
  * const message = toolResult(call, ...viewing.parts);
  * await session.append([...(viewing.draft ? [viewing.draft] : []), { type: "message", message }]);
  * ```
  */
 export async function viewResource(
   resourceId: string,
-  resources: readonly Resource[],
+  resources: readonly Resource[] | ResourcePath,
   { blobs, reason, signal }: ViewResourceOptions,
 ): Promise<ResourceViewing> {
-  const resource = resources.find((known) => known.resourceId === resourceId);
+  const resource =
+    "tree" in resources
+      ? await resourceOnPath(resources, resourceId)
+      : resources.find((known) => known.resourceId === resourceId);
   if (resource === undefined) return failed("NOT_FOUND", resourceId);
   const draft = resourceView(resourceId, reason);
   if (!isSendable(resource)) return failed("NOT_REHYDRATABLE", resourceId, draft);

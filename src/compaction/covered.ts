@@ -114,7 +114,7 @@ export function resourceNotes(
   return [
     `<${coveredTag}>`,
     "The messages that this summary stands for came with images or files. What it says of them is a description,",
-    "and a description of an image is not the image. Ask to view one again, by its id, before relying on details:",
+    "and a description of an image is not the image. These are their ids:",
     ...(rest === 0 ? [] : [`- ${rest} older ones, not listed here`]),
     ...shown.map(({ resourceId, kind, name, mediaType, observation }) => {
       const what = name === undefined ? kind : `${kind} ${name}`;

@@ -7,7 +7,6 @@ import {
 import type { Context, ContextMessage, ReplayPolicy } from "../content/index.js";
 import type { AttachmentDraft } from "./draft.js";
 import { hydrate } from "./hydrate.js";
-import type { LossList } from "./loss.js";
 import { notShown } from "./words.js";
 import { type Attaching, type AttachmentWork, descriptor, knownId } from "./work.js";
 
@@ -28,7 +27,7 @@ export async function attach(
   drafts: readonly AttachmentDraft[],
   attaching: Attaching,
 ): Promise<AttachmentWorks> {
-  const { target, losses, replay, boundary, references, signal } = attaching;
+  const { target, replay, boundary, references, signal } = attaching;
   if (drafts.length === 0 && context.views.length === 0) return { works: [], unplacedViews: [] };
   const byPlace = new Map(drafts.map((draft) => [placeKey(draft.origin.item, draft.origin.block), draft]));
   const named = replay !== undefined || boundary !== undefined || references !== undefined;
@@ -48,7 +47,7 @@ export async function attach(
     const inline = images.get(decided.resource.resourceId);
     return draft === undefined ? [] : [{ draft, decided, inline, reason: decided.reason }];
   });
-  for (const work of works) describeWork(work, losses);
+  for (const work of works) describeWork(work, attaching);
   await hydrate(works, attaching);
   return { works, unplacedViews };
 }
@@ -80,11 +79,12 @@ function isAttachment({ type, resource }: Block): boolean {
 }
 
 /** The words of a place by its decision. A policy's decision is reported with the attachment and is no loss. */
-function describeWork(work: AttachmentWork, losses: LossList): void {
+function describeWork(work: AttachmentWork, { losses, viewTool = false }: Attaching): void {
   const { draft, decided, inline } = work;
   const { resource, decision, reason, observation } = decided;
-  if (inline === undefined) draft.text = attachmentText(resource, decision, reason, observation);
-  else if (decision === "describe") draft.text = notShown(descriptor(work), "it was withheld");
+  if (inline === undefined) {
+    draft.text = attachmentText(resource, decision, reason, observation, { viewTool });
+  } else if (decision === "describe") draft.text = notShown(descriptor(work), "it was withheld");
   if (resource.kind === "link" && decision !== "omit") draft.link = resource;
   if (decision !== "describe" || reason !== "unknownType") return;
   const why = "its type is unknown";

@@ -19,6 +19,8 @@ export interface ProjectOptions {
    * their messages always, since no view could bring them back. A policy that is given here decides on these too.
    */
   readonly replay?: ReplayPolicy;
+  /** Whether the request declares the tool of `viewTool` (`sessile/attachments`): descriptors then tell to use it. Default false. */
+  readonly viewTool?: boolean;
   /** What may leave at all; by default everything. */
   readonly boundary?: LeakageBoundary;
   /** What the provider has already. */

@@ -20,6 +20,7 @@ export interface Attaching {
   readonly losses: LossList;
   readonly blobs?: Pick<BlobStore, "get">;
   readonly replay?: ReplayPolicy;
+  readonly viewTool?: boolean;
   readonly boundary?: LeakageBoundary;
   readonly references?: ReferenceCache;
   readonly resize?: ResizeImage;

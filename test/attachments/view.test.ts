@@ -183,7 +183,12 @@ describe("observationsIn", () => {
 describe("what was seen", () => {
   const id = image(1).resourceId;
   async function texts(session: Session, options: Partial<PlanAttachmentsOptions> = {}) {
-    const plan = await planAttachments(await session.context(), { target: "t", blobs, ...options });
+    const plan = await planAttachments(await session.context(), {
+      target: "t",
+      blobs,
+      viewTool: true,
+      ...options,
+    });
     return plan.attachments.map(({ text }) => text);
   }
   const turn = async (session: Session) => {

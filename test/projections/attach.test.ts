@@ -66,7 +66,9 @@ describe("attach", () => {
   test("user(image) assistant user: the first has no image but its id", async () => {
     const { sent, texts, losses } = await attached(contextWith(history));
     expect(sent).toEqual(["m0 descriptor earlierTurn"]);
-    expect(texts[0]).toContain("not sent again, view res_0000000000000001 to see it");
+    expect(texts[0]).toMatch(/not sent again\)$/);
+    const invited = await attached(contextWith(history), { viewTool: true });
+    expect(invited.texts[0]).toContain("not sent again, view res_0000000000000001 to see it");
     expect(losses).toEqual([]);
   });
 

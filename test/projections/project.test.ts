@@ -209,7 +209,7 @@ describe("project, instructions with attachments", () => {
     const { request, losses, attachments } = await project(
       contextOf([system(shot), userMessage("a")]),
       plainTarget(),
-      { blobs: storeOf(picture) },
+      { blobs: storeOf(picture), viewTool: true },
     );
     expect(texts(request)).toEqual([
       "be brief",

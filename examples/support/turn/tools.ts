@@ -1,7 +1,7 @@
 import type Anthropic from "@anthropic-ai/sdk";
-import { resourcesIn, viewResource } from "sessile/attachments";
+import { runViewTool, viewTool, viewToolName } from "sessile/attachments";
 import type { BlobStore } from "sessile/blobs";
-import { type ToolCall, toolResult } from "sessile/content";
+import type { ToolCall } from "sessile/content";
 import type { EntryDraft, Session } from "sessile/session";
 import { failedResult } from "../tools.js";
 
@@ -18,31 +18,18 @@ export type TurnTool = (call: ToolCall, places: TurnToolPlaces) => Promise<reado
 /** Tools by name. */
 export type TurnTools = ReadonlyMap<string, TurnTool>;
 
-/** The one tool that a model needs where attachments are sent once: to look at one again. */
-export const viewingTools: TurnTools = new Map([["view_resource", view]]);
+/** The one tool that a model needs if attachments are sent once: to view one again. */
+export const viewingTools: TurnTools = new Map([[viewToolName, view]]);
 
 /** The tools as a model is told of them. */
-export const viewingToolDeclarations: readonly Anthropic.Tool[] = [
-  {
-    name: "view_resource",
-    description: "Shows an attachment of this session again, by its id.",
-    input_schema: {
-      type: "object",
-      properties: { resourceId: { type: "string" } },
-      required: ["resourceId"],
-    },
-  },
-];
+export const viewingToolDeclarations: readonly Anthropic.Tool[] = [viewTool("anthropic")];
 
 async function view(
   call: ToolCall,
   { session, blobs, signal }: TurnToolPlaces,
 ): Promise<readonly EntryDraft[]> {
-  const { resourceId } = (call.arguments ?? {}) as { readonly resourceId?: unknown };
-  const known = resourcesIn(await session.context());
-  const { ok, parts, draft } = await viewResource(String(resourceId), known, { blobs, signal });
-  const message = { ...toolResult(call, ...parts), isError: !ok };
-  return [...(draft === undefined ? [] : [draft]), { type: "message", message }];
+  const message = await runViewTool(session, call, { blobs, signal });
+  return [{ type: "message", message }];
 }
 
 /** Runs a call. What goes wrong is a result too: the model is to see it. */
