@@ -112,7 +112,7 @@ class ChatWriter {
   #instructions(system: readonly TextPart[]): void {
     if (system.length === 0) return;
     const role = this.#options.instructions ?? this.#dialect.systemRole;
-    if (role === "user") this.#shownParts.push(...system);
+    if (role === "user") for (const part of system) this.#shownParts.push(part);
     else this.#messages.push(this.#marked({ role, content: this.#texts(system) }, system));
   }
 

@@ -78,7 +78,7 @@ class ResponsesWriter {
     this.#tools = tools;
     const { profile = limitProfiles.openai } = options;
     const limits = profile.rows.flatMap((row) => (row.rule === "textCharacters" ? [row.value] : []));
-    this.#maxText = Math.min(Number.POSITIVE_INFINITY, ...limits);
+    this.#maxText = limits.reduce((least, limit) => Math.min(least, limit), Number.POSITIVE_INFINITY);
     this.#said = new SaidWriter(tools, itemRules(options.provider ?? "openai", options.stored ?? false));
   }
 

@@ -46,6 +46,8 @@ class Run {
   readonly moments: Moment[] = [];
   readonly acknowledged: (SessionEntry | UnknownEntry)[] = [];
   session: Session | undefined;
+  /** Settings of a session that is not stored yet: they are written with its first other entry, or by `flush`. */
+  #waiting: (SessionEntry | UnknownEntry)[] = [];
   #history: Uint8Array[] = [];
 
   constructor(
@@ -83,9 +85,15 @@ class Run {
     for (const entry of entries) expect(ids).toContain(entry.id);
   }
 
+  async flush(): Promise<void> {
+    await this.session?.flush();
+    this.acknowledged.push(...this.#waiting.splice(0));
+  }
+
   async close(): Promise<void> {
     await this.session?.close();
     this.session = undefined;
+    this.#waiting = [];
     this.look();
   }
 
@@ -94,10 +102,15 @@ class Run {
     // The event comes before the call resolves: a promise made earlier still.
     session.on("entry", ({ entry, origin }) => {
       expect(origin).toBe("local");
-      this.acknowledged.push(entry);
+      if (logOf(this.disk) === "" && isSetting(entry)) this.#waiting.push(entry);
+      else this.acknowledged.push(...this.#waiting.splice(0), entry);
     });
     return session;
   }
+}
+
+function isSetting({ type }: SessionEntry | UnknownEntry): boolean {
+  return ["session_info", "model_change", "thinking_level_change", "label", "leaf"].includes(type);
 }
 
 function logOf(disk: SimulatedDisk): string {
@@ -647,7 +660,7 @@ async function runProgram(steps: readonly Step[]): Promise<Run> {
         run.disk.maxWriteBytes = next.bytes;
         break;
       case "flush":
-        await session.flush();
+        await run.flush();
         staged = false;
         break;
       case "reopen": {
