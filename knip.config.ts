@@ -21,6 +21,12 @@ const config: KnipConfig = {
         ...["strace", "prlimit", "chattr"],
       ],
     },
+    "test/runtimes": {
+      entry: ["*.mjs"],
+      project: ["*.mjs"],
+      // Programs, run by their paths.
+      ignoreDependencies: [/^@deno\//, /^@oven\//, /^node\d+-/],
+    },
     "test/agent-sdk": { entry: ["*.ts"], project: ["*.ts"] },
     bench: {
       entry: ["*.ts", "peers/**/*.test.ts", "peers/*.mjs", "tasks/*.mjs"],

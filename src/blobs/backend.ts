@@ -12,7 +12,7 @@ export interface BlobStat {
   readonly size: number;
   /**
    * When it was last put or touched, in milliseconds since 1970 by the backend's clock: from then on its lease runs, in
-   * which no collection takes it.
+   * which no collection takes it. Each put and touch makes it later than it was, in whatever steps the clock has.
    */
   readonly touchedAt: number;
 }

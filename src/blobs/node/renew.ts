@@ -65,7 +65,13 @@ const agreementMs = 100;
 export function setTimeToNow(disk: BlobDisk, fd: number, before: FileStat): void {
   const later = before.mtimeMs + 0.01;
   disk.setTime(fd, Math.max(Date.now() + Math.random(), later));
-  const { ctimeMs } = disk.stat(fd);
-  if (ctimeMs <= before.ctimeMs || Math.abs(ctimeMs - Date.now()) < agreementMs) return;
-  disk.setTime(fd, Math.max(ctimeMs + Math.random(), later));
+  const { ctimeMs, mtimeMs } = disk.stat(fd);
+  const agrees = ctimeMs <= before.ctimeMs || Math.abs(ctimeMs - Date.now()) < agreementMs;
+  if (agrees && mtimeMs > before.mtimeMs) return;
+  if (!agrees) disk.setTime(fd, Math.max(ctimeMs + Math.random(), later));
+  // Deno sets whole milliseconds, and others may round to less: then by as little as shows.
+  for (const step of [1, 1000, 2000]) {
+    if (disk.stat(fd).mtimeMs > before.mtimeMs) return;
+    disk.setTime(fd, Math.floor(before.mtimeMs) + step);
+  }
 }

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { BlobStat } from "../../../src/blobs/backend.js";
 import { StoreDirectory } from "../../../src/blobs/node/directory.js";
-import { nodeBlobDisk } from "../../../src/blobs/node/disk.js";
+import { type BlobDisk, nodeBlobDisk } from "../../../src/blobs/node/disk.js";
 import { fileBlobStore, fileBlobStoreOn } from "../../../src/blobs/node/file-store.js";
 import { takeFile } from "../../../src/blobs/node/file-trash.js";
 import { sharded } from "../../../src/blobs/node/layout.js";
@@ -171,6 +171,25 @@ describe("renew", () => {
     });
     const directory = new StoreDirectory(old.dir, disk, sharded, "os");
     expect(await renew(directory, old.path)).toBeUndefined();
+  });
+
+  const roundings: Readonly<Record<string, (ms: number) => number>> = {
+    "to whole milliseconds": Math.floor,
+    "to whole seconds": (ms) => Math.floor(ms / 1000) * 1000,
+    "to the second before": (ms) => (ms % 1 === 0 ? ms : ms - 1000),
+  };
+
+  test.each(Object.entries(roundings))("shows where the runtime rounds times %s", async (_, rounded) => {
+    const old = await withOldBlob();
+    const sound = nodeBlobDisk();
+    const disk: BlobDisk = { ...sound, setTime: (fd, ms) => sound.setTime(fd, rounded(ms)) };
+    const directory = new StoreDirectory(old.dir, disk, sharded, "os");
+    let last = (await renew(directory, old.path))?.touchedAt ?? 0;
+    for (let i = 0; i < 20; i++) {
+      const touchedAt = (await renew(directory, old.path))?.touchedAt ?? 0;
+      expect(touchedAt).toBeGreaterThan(last);
+      last = touchedAt;
+    }
   });
 
   test("shows although the clock stands still, or is behind", async () => {

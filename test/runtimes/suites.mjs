@@ -1,0 +1,149 @@
+// The conformance suites and a small program, in whatever runtime this is: suites.mjs BUILT-PACKAGE
+import {
+  appendFileSync,
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { pathToFileURL } from "node:url";
+
+const [built = ""] = process.argv.slice(2);
+/** @param {string} name */
+const load = (name) => import(pathToFileURL(join(built, name)).href);
+
+/** @type {typeof import("sessile")} */
+const { blobStore, memoryBlobStore, project, userMessage } = await load("index.js");
+/** @type {typeof import("sessile/blobs/conformance")} */
+const { blobStoreConformance } = await load("blobs/conformance.js");
+/** @type {typeof import("sessile/blobs/node")} */
+const { fileBlobStore } = await load("blobs/node/index.js");
+/** @type {typeof import("sessile/session/conformance")} */
+const { sessionStoreConformance } = await load("session/conformance.js");
+/** @type {typeof import("sessile/session/node")} */
+const { fileSessionStore } = await load("session/node/index.js");
+/** @type {typeof import("sessile/attachments")} */
+const { ingest } = await load("attachments/index.js");
+/** @type {typeof import("sessile/attachments/node")} */
+const { readLocalFile } = await load("attachments/node/index.js");
+/** @type {typeof import("sessile/projections/anthropic")} */
+const { anthropicMessages } = await load("projections/anthropic/index.js");
+
+const base = mkdtempSync(join(tmpdir(), "sessile-runtime-"));
+const newDirectory = () => mkdtempSync(join(base, "store-"));
+
+/** @param {{ layout?: "flat", durability: "disk" | "os" }} how */
+function blobsInFiles(how) {
+  const dir = newDirectory();
+  return {
+    /** @param {import("sessile/blobs").BlobStoreOptions} [options] */
+    open: (options = {}) => fileBlobStore({ ...how, ...options, dir }),
+    ...(how.layout === "flat" ? { digests: /** @type {const} */ (["sha256"]) } : {}),
+    /** @param {string} ref @param {Uint8Array} bytes */
+    damage(ref, bytes) {
+      const paths = readdirSync(join(dir, "blobs"), { recursive: true, encoding: "utf8" });
+      const path = join(dir, "blobs", paths.find((name) => name.includes(ref.slice(7))) ?? "");
+      chmodSync(path, 0o600);
+      writeFileSync(path, bytes);
+    },
+  };
+}
+
+const maxLineBytes = 2 * 1024 * 1024;
+
+/** @param {"disk" | "os"} durability */
+function sessionsInFiles(durability) {
+  const dir = newDirectory();
+  const open = () => fileSessionStore({ dir, durability, maxLineBytes });
+  return {
+    open,
+    maxLineBytes,
+    /** @param {string} id */
+    async tear(id) {
+      const session = await open().open(id);
+      appendFileSync(session.location ?? "", '{"type":"message","id":"torn0001","parentId":"e00');
+      await session.close();
+    },
+    /** @param {string} id @param {readonly string[]} lines */
+    async put(id, lines) {
+      const project = join(dir, "--work--");
+      mkdirSync(project, { recursive: true });
+      const path = join(project, `2026-01-01T00-00-00-000Z_${id}.jsonl`);
+      writeFileSync(path, lines.map((line) => `${line}\n`).join(""));
+    },
+  };
+}
+
+/** A message with an image, stored, opened again, forked and projected. */
+async function smoke() {
+  const dir = newDirectory();
+  const png = Uint8Array.from(
+    atob("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="),
+    (letter) => letter.charCodeAt(0),
+  );
+  writeFileSync(join(dir, "a.png"), png);
+  const blobs = fileBlobStore({ dir: join(dir, "blobs") });
+  const sessions = fileSessionStore({ dir: join(dir, "sessions") });
+  const session = await sessions.create({ cwd: "/work", id: "one" });
+  const file = await readLocalFile(join(dir, "a.png"));
+  await session.appendMessage(userMessage("What is this?", await ingest(file, { blobs })));
+  await session.close();
+  const copy = await sessions.fork("one", { id: "two" });
+  const { value } = await project(await copy.context(), anthropicMessages({ model: "m" }), { blobs });
+  await copy.close();
+  if (!JSON.stringify(value).includes("iVBORw0KGgo")) throw new Error("the request has no image");
+  let listed = 0;
+  for await (const _ of sessions.list()) listed++;
+  if (listed !== 2) throw new Error(`expected 2 sessions, got ${listed}`);
+}
+
+/** Blobs in memory, a store on the same ones each time that it is opened. */
+function blobsInMemory() {
+  const { backend } = memoryBlobStore();
+  return {
+    /** @param {import("sessile/blobs").BlobStoreOptions} [options] */
+    open: (options = {}) => blobStore(backend, options),
+    /** @param {`sha256:${string}`} ref @param {Uint8Array} bytes */
+    async damage(ref, bytes) {
+      await backend.delete(ref);
+      await backend.write(ref, bytes, {});
+    },
+  };
+}
+
+/** @type {readonly (readonly [string, readonly { name: string, run(subject: never): Promise<unknown> }[], () => unknown])[]} */
+const suites = [
+  [
+    "a program",
+    [{ name: "stores an image with a session, forks and projects it", run: smoke }],
+    () => undefined,
+  ],
+  ["blobs in memory", blobStoreConformance, blobsInMemory],
+  ["blobs in files", blobStoreConformance, () => blobsInFiles({ durability: "disk" })],
+  ["blobs in a flat folder", blobStoreConformance, () => blobsInFiles({ layout: "flat", durability: "os" })],
+  ["sessions in files", sessionStoreConformance, () => sessionsInFiles("disk")],
+];
+
+let passed = 0;
+let failed = 0;
+for (const [suite, cases, subject] of suites) {
+  for (const { name, run } of cases) {
+    try {
+      const result = await run(/** @type {never} */ (subject()));
+      if (result !== undefined) throw new Error(`not shown: ${JSON.stringify(result)}`);
+      passed++;
+    } catch (error) {
+      failed++;
+      console.log(
+        `${suite}: ${name}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`,
+      );
+    }
+  }
+}
+rmSync(base, { recursive: true, force: true });
+console.log(JSON.stringify({ passed, failed }));
