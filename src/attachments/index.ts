@@ -44,7 +44,13 @@ export {
   type ResourcePayload,
   readPayload,
 } from "./plan.js";
-export { replayAlways, replayCurrentTurn, replayNever, replayWithin } from "./replay.js";
+export {
+  type ReplayBudget,
+  replayAlways,
+  replayCurrentTurn,
+  replayNever,
+  replayWithin,
+} from "./replay.js";
 export { listResources, resourcesIn } from "./resources.js";
 export type {
   BytesSource,

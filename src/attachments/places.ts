@@ -1,7 +1,8 @@
-import type { Context, ReplayPlace, Resource, StoredResource } from "../content/index.js";
+import type { Context, ReplayAmount, ReplayPlace, Resource, StoredResource } from "../content/index.js";
+import { estimateMessageTokens } from "../estimate/index.js";
 import { unknownMediaType } from "./identify.js";
 import { resourceBlocks } from "./resources.js";
-import { currentTurnStart } from "./turn.js";
+import { currentTurnStart, turnsOf } from "./turn.js";
 
 /** A place of a resource in a context, and what a policy has to know of it. */
 export interface Place {
@@ -30,6 +31,7 @@ export function placesIn(context: Pick<Context, "items" | "views" | "observation
     })),
   );
   const observed = observedAt(found, context.observations ?? []);
+  const { before, all } = amountsOf(context, found);
   const shown = new Set(found.flatMap(({ resource, shows }) => (shows ? [resource.resourceId] : [])));
   const wanted = new Set(
     context.views.flatMap(({ resourceId, item }) => (item >= start ? [resourceId] : [])),
@@ -40,8 +42,9 @@ export function placesIn(context: Pick<Context, "items" | "views" | "observation
   let bytes = 0;
   return found
     .toReversed()
-    .map((at) => {
+    .map((at, fromEnd) => {
       const { resource, block, entryId, item, shows } = at;
+      const history = { before: before[found.length - 1 - fromEnd] ?? all, all };
       const { resourceId } = resource;
       const currentTurn = item >= start;
       const isLast = !seen.has(resourceId);
@@ -60,10 +63,32 @@ export function placesIn(context: Pick<Context, "items" | "views" | "observation
           bytes += own;
         }
       }
-      const place = { entryId, item, currentTurn, viewed, newer };
+      const place = { entryId, item, currentTurn, viewed, newer, history };
       return { resource, block, place, observation: observed.get(at) };
     })
     .reverse();
+}
+
+function amountsOf(
+  context: Pick<Context, "items">,
+  found: readonly { readonly resource: Resource; readonly item: number }[],
+): { readonly before: readonly ReplayAmount[]; readonly all: ReplayAmount } {
+  const turnOf = turnsOf(context);
+  let [tokens, images] = [0, 0];
+  const before = found.map(({ resource, item }): ReplayAmount => {
+    const amount = { tokens, images, turns: Math.max(0, (turnOf[item] ?? 0) - 1) };
+    if (isSendable(resource)) {
+      tokens += tokensOf(resource);
+      if (resource.kind === "image") images++;
+    }
+    return amount;
+  });
+  return { before, all: { tokens, images, turns: turnOf.at(-1) ?? 0 } };
+}
+
+function tokensOf(resource: StoredResource): number {
+  const content = [{ type: "text", text: "", resource } as const];
+  return estimateMessageTokens({ role: "user", content, timestamp: 0 }, { replay: () => "full" });
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { ReplayPolicy } from "../content/index.js";
+import type { ReplayAmount, ReplayPolicy, StoredResource } from "../content/index.js";
 import { integerOption } from "../internal/arguments.js";
 
 /**
@@ -14,27 +14,65 @@ export const replayAlways: ReplayPolicy = () => "full";
 /** Descriptors only: no bytes leave, not even those of the current turn. */
 export const replayNever: ReplayPolicy = () => "describe";
 
+/** Budgets of {@link replayWithin}; what is absent is unbounded. */
+export interface ReplayBudget {
+  /** Estimated tokens of attachments, at least 0. */
+  readonly tokens?: number;
+  /** Images, at least 0. */
+  readonly images?: number;
+  /** Turns, the current one included, at least 1. */
+  readonly turns?: number;
+  /** Bytes as stored, at least 0. A bound that moves with each new attachment. */
+  readonly maxBytes?: number;
+  /** Attachments, at least 0. A bound that moves with each new attachment. */
+  readonly maxCount?: number;
+}
+
 /**
- * {@link replayCurrentTurn}, and of earlier attachments the newest as long as they fit into a budget together with all that
- * is newer.
+ * {@link replayCurrentTurn}, and of earlier attachments the newest within budgets. So a model sees them for longer, from the
+ * provider's cache; what is paid for is the larger prompt.
  *
- * @param budget.maxBytes bytes as stored, at least 0; default no bound
- * @param budget.maxCount attachments, at least 0; default no bound
+ * Prefix: if a budget of tokens, images or turns is exceeded, the oldest go until no more than half to all of it is left, and
+ * none goes until it is exceeded again. The prompt's prefix breaks at the oldest attachment that goes then, and at no other
+ * request. It also breaks after a compaction, and if a view or a new place shows an earlier attachment again. `maxBytes` and
+ * `maxCount` are exact: once they are reached, each new attachment breaks the prefix at the oldest one.
+ *
+ * @throws RangeError for a budget that is no integer or too small
  * @example
  * ```ts
- * const replay = replayWithin({ maxBytes: 10_000_000, maxCount: 20 });
+ * const replay = replayWithin({ tokens: 20_000, images: 12, turns: 20 });
  * const { attachments } = await planAttachments(await session.context(), { target: "anthropic", replay });
  * ```
  */
-export function replayWithin(budget: {
-  readonly maxBytes?: number;
-  readonly maxCount?: number;
-}): ReplayPolicy {
-  const maxBytes = integerOption("maxBytes", budget.maxBytes, Number.MAX_SAFE_INTEGER, 0);
-  const maxCount = integerOption("maxCount", budget.maxCount, Number.MAX_SAFE_INTEGER, 0);
+export function replayWithin(budget: ReplayBudget): ReplayPolicy {
+  const most = Number.MAX_SAFE_INTEGER;
+  const maxBytes = integerOption("maxBytes", budget.maxBytes, most, 0);
+  const maxCount = integerOption("maxCount", budget.maxCount, most, 0);
+  const bounds = {
+    tokens: integerOption("tokens", budget.tokens, most, 0),
+    images: integerOption("images", budget.images, most, 0),
+    turns: integerOption("turns", budget.turns, most, 1),
+  };
+  const kinds = ["tokens", "images", "turns"] as const;
   return (resource, place) => {
     if (replayCurrentTurn(resource, place) === "full") return "full";
-    const { newer } = place;
-    return newer.count + 1 <= maxCount && newer.bytes + resource.size <= maxBytes ? "full" : "describe";
+    const { newer, history } = place;
+    if (newer.count + 1 > maxCount || newer.bytes + resource.size > maxBytes) return "describe";
+    if (history === undefined) return "full";
+    const { before, all } = history;
+    return kinds.every((kind) => isKept(kind, resource) || before[kind] >= cutAt(all[kind], bounds[kind]))
+      ? "full"
+      : "describe";
   };
+}
+
+/** Whether a budget does not apply to a resource: that of images to a document. */
+function isKept(kind: keyof ReplayAmount, { kind: of }: StoredResource): boolean {
+  return kind === "images" && of !== "image";
+}
+
+/** How much of the start goes: in steps of half a budget, so that the cut seldom moves. */
+function cutAt(all: number, bound: number): number {
+  const step = Math.max(1, Math.floor(bound / 2));
+  return all <= bound ? 0 : Math.ceil((all - bound) / step) * step;
 }

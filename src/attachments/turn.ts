@@ -24,3 +24,19 @@ export function currentTurnStart({ items }: Pick<Context, "items">): number {
   }
   return start;
 }
+
+/** The turn of each item, from 1 on; 0 before the first user message. The last one is the current turn. */
+export function turnsOf({ items }: Pick<Context, "items">): readonly number[] {
+  let turn = 0;
+  let isOpen = false;
+  return items.map(({ origin, message: { role } }) => {
+    const isJoined = origin === "message" || origin === "custom";
+    if (role === "user") {
+      if (!isOpen) turn++;
+      isOpen = isJoined;
+    } else {
+      isOpen &&= isJoined && (role === "custom" || role === "bashExecution");
+    }
+    return turn;
+  });
+}

@@ -32,7 +32,7 @@ export type {
   Usage,
   UserMessage,
 } from "./messages.js";
-export type { ReplayDecision, ReplayPlace, ReplayPolicy } from "./replay.js";
+export type { ReplayAmount, ReplayDecision, ReplayPlace, ReplayPolicy } from "./replay.js";
 export {
   type BlobRef,
   describeImage,

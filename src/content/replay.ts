@@ -24,6 +24,19 @@ export interface ReplayPlace {
     /** Bytes. */
     readonly bytes: number;
   };
+  /**
+   * What stands before it, and in the whole context, counted from the start: `before` stays what it is while the context
+   * grows. Each place counts. Absent for a resource that only a summary names.
+   */
+  readonly history?: { readonly before: ReplayAmount; readonly all: ReplayAmount };
+}
+
+/** Attachments that could be sent, and turns. */
+export interface ReplayAmount {
+  /** Estimated as for the `anthropic` family, whatever the target. */
+  readonly tokens: number;
+  readonly images: number;
+  readonly turns: number;
 }
 
 /** Decides, for each attachment of each request, what is sent. Pure: the order of its calls has no meaning. */

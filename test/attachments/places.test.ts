@@ -1,4 +1,5 @@
 import { assistantMessage, userMessage } from "sessile/content";
+import { estimateMessageTokens } from "sessile/estimate";
 import { describe, expect, test } from "vitest";
 import { isSendable, placesIn } from "../../src/attachments/places.js";
 import { contextWith, image } from "./samples.js";
@@ -18,7 +19,21 @@ describe("placesIn", () => {
       reply,
       userMessage(link, image(1, { size: 10 })),
     ]);
-    expect(placesIn(context).map(({ block, place }) => ({ block, ...place }))).toEqual([
+    const places = placesIn(context);
+    const [one, two] = [image(1, { size: 10 }), image(2, { size: 20 })].map((resource) =>
+      estimateMessageTokens(
+        { role: "user", content: [{ type: "text", text: "", resource }], timestamp: 1 },
+        { replay: () => "full" },
+      ),
+    ) as [number, number];
+    const all = { tokens: 2 * one + two, images: 3, turns: 2 };
+    expect(places.map(({ place }) => place.history)).toEqual([
+      { before: { tokens: 0, images: 0, turns: 0 }, all },
+      { before: { tokens: one, images: 1, turns: 0 }, all },
+      { before: { tokens: one + two, images: 2, turns: 1 }, all },
+      { before: { tokens: one + two, images: 2, turns: 1 }, all },
+    ]);
+    expect(places.map(({ block, place: { history: _, ...place } }) => ({ block, ...place }))).toEqual([
       { block: 1, entryId: "m0", item: 0, currentTurn: false, viewed: false, newer: { count: 1, bytes: 20 } },
       { block: 2, entryId: "m0", item: 0, currentTurn: false, viewed: false, newer: { count: 1, bytes: 10 } },
       { block: 0, entryId: "m2", item: 2, currentTurn: true, viewed: false, newer: { count: 1, bytes: 10 } },

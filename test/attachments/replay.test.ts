@@ -1,7 +1,20 @@
-import { replayAlways, replayCurrentTurn, replayNever, replayWithin } from "sessile/attachments";
-import type { ReplayPlace } from "sessile/content";
+import fc from "fast-check";
+import {
+  currentTurnStart,
+  decideAttachments,
+  type ReplayBudget,
+  replayAlways,
+  replayCurrentTurn,
+  replayNever,
+  replayWithin,
+} from "sessile/attachments";
+import { assistantMessage, type ContextMessage, type ReplayPlace, userMessage } from "sessile/content";
+import { estimateImageTokens } from "sessile/estimate";
 import { describe, expect, test } from "vitest";
-import { image } from "./samples.js";
+import { turnsOf } from "../../src/attachments/turn.js";
+import { contextWith, image } from "./samples.js";
+
+const reply = assistantMessage({ provider: "p", model: "m" }, "ok");
 
 const place = (more: Partial<ReplayPlace> = {}): ReplayPlace => ({
   entryId: "e",
@@ -35,5 +48,83 @@ describe("replay policies", () => {
     expect(replayWithin({ maxCount: 0 })(image(1), place())).toBe("describe");
     expect(() => replayWithin({ maxBytes: -1 })).toThrow(RangeError);
     expect(() => replayWithin({ maxCount: 0.5 })).toThrow(RangeError);
+  });
+
+  const window = { tokens: 5_000, images: 6, turns: 7 };
+
+  test.each([
+    ["tokens", { tokens: -1 }],
+    ["images", { images: 0.5 }],
+    ["turns", { turns: 0 }],
+  ])("a budget of %s that cannot be is refused by its name", (name, budget) => {
+    expect(() => replayWithin(budget)).toThrow(new RegExp(`^${name}: `));
+  });
+
+  test.each(["tokens", "images", "turns"] as const)(
+    "of a budget of %s never more is sent, at least half of it if there is as much, and a cut seldom moves",
+    async (kind) => {
+      const bound = window[kind];
+      const replay = replayWithin({ [kind]: bound });
+      const messages: ContextMessage[] = [];
+      let cuts = 0;
+      let earlier: readonly string[] = [];
+      for (let turn = 1; turn <= 60; turn++) {
+        messages.push(userMessage("look", image(turn, { width: 700, height: 700 })), reply);
+        messages.push(userMessage("and now?"));
+        const plan = await decideAttachments(contextWith(messages), { target: "t", replay });
+        messages.pop();
+        const decisions = plan.attachments.map(({ decision }) => decision);
+        const full = decisions.filter((decision) => decision === "full").length;
+        const one = kind === "tokens" ? estimateImageTokens({ width: 700, height: 700 }, "anthropic") : 1;
+        // The question is a turn of its own.
+        const own = kind === "turns" ? 1 : 0;
+        expect(full * one + own).toBeLessThanOrEqual(bound);
+        if (turn * one >= bound) expect((full + 1) * one + own).toBeGreaterThanOrEqual(bound / 2);
+        expect(decisions.lastIndexOf("describe")).toBe(turn - full - 1);
+        if (earlier.some((decision, at) => decision !== decisions[at])) cuts++;
+        earlier = decisions;
+      }
+      const perCut = Math.floor(bound / 2) / (kind === "tokens" ? 625 : 1);
+      expect(cuts).toBeLessThanOrEqual(60 / perCut + 1);
+      expect(cuts).toBeGreaterThan(60 / (2 * perCut) - 5);
+    },
+  );
+
+  test("a document counts by its tokens and turn, not among the images", async () => {
+    const paper = image(9, { kind: "file", mediaType: "application/pdf", size: 500_000 });
+    const context = contextWith([
+      userMessage("read", paper, image(1)),
+      reply,
+      userMessage("look", image(2)),
+      reply,
+      userMessage("and now?"),
+    ]);
+    const decided = async (budget: ReplayBudget) =>
+      (await decideAttachments(context, { target: "t", replay: replayWithin(budget) })).attachments.map(
+        ({ decision }) => decision,
+      );
+    expect(await decided({ images: 1 })).toEqual(["full", "describe", "full"]);
+    expect(await decided({ images: 0 })).toEqual(["full", "describe", "describe"]);
+    expect(await decided({ tokens: 10_000 })).toEqual(["describe", "full", "full"]);
+    expect(await decided({ turns: 2 })).toEqual(["describe", "describe", "full"]);
+    expect(await decided({ turns: 3 })).toEqual(["full", "full", "full"]);
+  });
+
+  test("turns are counted as the current one is found", () => {
+    const roles = fc.array(fc.constantFrom("user", "assistant", "custom"), { maxLength: 12 });
+    fc.assert(
+      fc.property(roles, (of) => {
+        const context = contextWith(
+          of.map((role): ContextMessage => {
+            if (role === "user") return userMessage("a");
+            if (role === "assistant") return reply;
+            return { role: "custom", customType: "x", content: "c", display: true, timestamp: 1 };
+          }),
+        );
+        const turns = turnsOf(context);
+        if (of.includes("user")) expect(turns.indexOf(turns.at(-1) ?? 0)).toBe(currentTurnStart(context));
+        else expect(new Set(turns)).toEqual(new Set(of.length === 0 ? [] : [0]));
+      }),
+    );
   });
 });
