@@ -71,3 +71,25 @@ function plainBytes(bytes: Uint8Array): Uint8Array {
 export function documentText(bytes: Uint8Array, refusesNul: boolean): string {
   return cleanText(decodeUtf8(bytes) ?? "", refusesNul);
 }
+
+/**
+ * Names of documents for Bedrock: by the resource, so that a document keeps its name in a longer history, and neutral, since a model may take
+ * a name for an instruction. The file's own name is in the words before the document.
+ *
+ * Letters, digits, single spaces, hyphens, parentheses and brackets, at most 200; each once in a request.
+ *
+ * @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_DocumentBlock.html and
+ *   https://github.com/ag-ui-protocol/ag-ui/issues/2425 (stored copies, 2026-11-21)
+ */
+export class DocumentNames {
+  readonly #used = new Set<string>();
+
+  nameFor({ resource }: Pick<MediaPart, "resource">): string {
+    const base =
+      resource === undefined ? "document" : resource.resourceId.replace(/[^A-Za-z0-9]+/g, "-").slice(0, 100);
+    let name = base;
+    for (let n = 2; this.#used.has(name); n++) name = `${base} (${n})`;
+    this.#used.add(name);
+    return name;
+  }
+}

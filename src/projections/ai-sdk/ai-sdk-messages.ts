@@ -54,13 +54,16 @@ export function aiSdkMessages(options: AiSdkMessagesOptions): Target<AiSdkMessag
     name: "ai-sdk-messages",
     maker: { ...makerNames(provider, modelId), ...(account === undefined ? {} : { account }) },
     accepts,
-    ...(family.callId === undefined ? {} : { rules: { callId: family.callId } }),
+    rules: {
+      ...(family.callId === undefined ? {} : { callId: family.callId }),
+      ...(family.toolName === undefined ? {} : { toolName: family.toolName }),
+    },
     ...(limits === undefined
       ? {}
       : { limits: { ...limits, ...(contextWindow === undefined ? {} : { contextWindow }) } }),
     ...(family.estimate === undefined ? {} : { estimate: family.estimate }),
     ...(family.cacheKey === undefined ? {} : { maxCacheMarkers: 4 }),
     embedsBase64: true,
-    render: (request, tools) => renderMessages(request, tools, family.cacheKey),
+    render: (request, tools) => renderMessages(request, tools, family),
   };
 }

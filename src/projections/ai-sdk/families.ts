@@ -7,6 +7,9 @@ export interface Family {
   readonly limits?: Pick<TargetLimits, "profile" | "transport">;
   readonly estimate?: NonNullable<Target<unknown>["estimate"]>;
   readonly callId?: NonNullable<TargetRules["callId"]>;
+  readonly toolName?: NonNullable<TargetRules["toolName"]>;
+  /** The converter sends a document's file name as its name, of which Bedrock takes few characters, and each once. */
+  readonly namesDocuments?: true;
   /** The name of its options, where they can hold a cache marker on a part. */
   readonly cacheKey?: "anthropic";
 }
@@ -15,8 +18,22 @@ const images = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 const stills = ["image/png", "image/jpeg", "image/webp"];
 const pdf = "application/pdf";
 
-/** Of a provider that nobody knows: images, since all converters write these, and nothing in a tool's result. */
-const unknown: Family = { accepts: { user: images, toolResult: [] } };
+type CallId = NonNullable<Family["callId"]>;
+
+/** Chat Completions: https://github.com/vercel/ai/issues/5171 (stored copy, 2026-11-21). */
+const chatIds: CallId = { character: /[A-Za-z0-9_-]/, maxLength: 40 };
+
+/** https://github.com/anomalyco/opencode/issues/1680 (stored copy, 2026-11-22). */
+const mistralIds: CallId = { character: /[A-Za-z0-9]/, minLength: 9, maxLength: 9 };
+
+/** https://ai.google.dev/api/caching#FunctionDeclaration, as for `geminiContents`. */
+const googleNames: Family["toolName"] = { character: /[\w.:-]/, first: /[A-Za-z_]/ };
+
+/**
+ * Of a provider that nobody knows: images, since all converters write these, and nothing in a tool's result. Most speak Chat
+ * Completions.
+ */
+const unknown: Family = { accepts: { user: images, toolResult: [] }, callId: chatIds };
 
 const anthropic: Family = {
   accepts: { user: [...images, pdf, "text/*"], toolResult: [...images, pdf] },
@@ -48,6 +65,8 @@ const families: readonly (readonly [RegExp, Family])[] = [
       accepts: { user: [...images, pdf], toolResult: images },
       limits: { profile: limitProfiles.bedrockConverse },
       estimate: { image: "anthropic" },
+      // https://github.com/vercel/ai/issues/20365 (stored copy, 2026-11-22).
+      namesDocuments: true,
     },
   ],
   [
@@ -60,7 +79,11 @@ const families: readonly (readonly [RegExp, Family])[] = [
   // Chat completions have the images of a tool's result written out as text.
   [
     /^(?:openai|azure|azure-openai)\.chat$/,
-    { accepts: { user: [...images, pdf], toolResult: [] }, limits: { profile: limitProfiles.openai } },
+    {
+      accepts: { user: [...images, pdf], toolResult: [] },
+      limits: { profile: limitProfiles.openai },
+      callId: chatIds,
+    },
   ],
   [
     /^google\./,
@@ -68,6 +91,7 @@ const families: readonly (readonly [RegExp, Family])[] = [
       accepts: { user: [...stills, pdf], toolResult: [] },
       limits: { profile: limitProfiles.gemini },
       estimate: { image: "gemini3", pdf: "gemini" },
+      toolName: googleNames,
     },
   ],
   [
@@ -75,7 +99,7 @@ const families: readonly (readonly [RegExp, Family])[] = [
     {
       accepts: { user: [...images, pdf], toolResult: [] },
       limits: { profile: limitProfiles.mistral },
-      callId: { character: /[A-Za-z0-9]/, maxLength: 9 },
+      callId: mistralIds,
     },
   ],
   [
@@ -83,14 +107,29 @@ const families: readonly (readonly [RegExp, Family])[] = [
     {
       accepts: { user: ["image/png", "image/jpeg"], toolResult: [] },
       limits: { profile: limitProfiles.xai },
+      callId: chatIds,
     },
   ],
-  [/^groq\./, { accepts: { user: images, toolResult: [] }, limits: { profile: limitProfiles.groq } }],
+  [
+    /^groq\./,
+    {
+      accepts: { user: images, toolResult: [] },
+      limits: { profile: limitProfiles.groq },
+      callId: chatIds,
+    },
+  ],
+];
+
+/** What a model behind a gateway asks of ids and names, by the maker that its id begins with. */
+const routed: readonly (readonly [RegExp, Pick<Family, "callId" | "toolName">])[] = [
+  [/^mistral(?:ai)?\//, { callId: mistralIds }],
+  [/^(?:google|vertex)\//, { toolName: googleNames }],
 ];
 
 /** What is known of a provider, by the name that its models say. Only models from Gemini 3 on see what is in a tool's result. */
 export function familyOf(provider: string, modelId: string): Family {
-  const family = families.find(([name]) => name.test(provider))?.[1] ?? unknown;
+  const known = families.find(([name]) => name.test(provider))?.[1];
+  const family = known ?? { ...unknown, ...routed.find(([name]) => name.test(modelId))?.[1] };
   if (family.limits?.profile !== limitProfiles.gemini || !/gemini-(?:[3-9]|\d\d)/.test(modelId))
     return family;
   return { ...family, accepts: { ...family.accepts, toolResult: family.accepts.user } };

@@ -1,6 +1,8 @@
 import { copyJson } from "../../internal/copy-json.js";
+import { DocumentNames } from "../media-part.js";
 import type { RenderTools } from "../target.js";
 import type { AssistantTurn, NeutralRequest, Part, SaidPart, UserTurn } from "../turns.js";
+import type { Family } from "./families.js";
 import type { AiSdkMessage, AiSdkMessages, AiSdkProviderOptions, AiSdkToolResultPart } from "./messages.js";
 import { type AssistantPart, isOwnPart } from "./own-part.js";
 import { optionsOf } from "./provider-options.js";
@@ -13,9 +15,9 @@ import { outputOf, userPart } from "./shown.js";
 export function renderMessages(
   { system, turns }: NeutralRequest,
   tools: RenderTools,
-  cacheKey: string | undefined,
+  family: Pick<Family, "cacheKey" | "namesDocuments">,
 ): AiSdkMessages {
-  const writer = new MessageWriter(tools, cacheKey);
+  const writer = new MessageWriter(tools, family);
   const messages = turns.flatMap((turn) =>
     turn.role === "user" ? writer.userSide(turn) : writer.assistantSide(turn),
   );
@@ -31,10 +33,13 @@ export function renderMessages(
 class MessageWriter {
   readonly #tools: RenderTools;
   readonly #cacheKey: string | undefined;
+  /** Where the provider has a rule for these. */
+  readonly #names: DocumentNames | undefined;
 
-  constructor(tools: RenderTools, cacheKey: string | undefined) {
+  constructor(tools: RenderTools, { cacheKey, namesDocuments }: Pick<Family, "cacheKey" | "namesDocuments">) {
     this.#tools = tools;
     this.#cacheKey = cacheKey;
+    this.#names = namesDocuments === true ? new DocumentNames() : undefined;
   }
 
   userSide({ results, parts }: UserTurn): AiSdkMessage[] {
@@ -42,14 +47,17 @@ class MessageWriter {
     if (results.length > 0) {
       const content = results.map((result): AiSdkToolResultPart => {
         const { callId: toolCallId, name: toolName } = result;
-        const output = outputOf(result, this.#tools);
+        const output = outputOf(result, this.#tools, this.#names);
         const part = { type: "tool-result" as const, toolCallId, toolName, output };
         return { ...part, ...this.options(result) };
       });
       messages.push({ role: "tool", content });
     }
     if (parts.length > 0) {
-      const content = parts.map((part) => ({ ...userPart(part, this.#tools), ...this.options(part) }));
+      const content = parts.map((part) => ({
+        ...userPart(part, this.#tools, this.#names),
+        ...this.options(part),
+      }));
       messages.push({ role: "user", content });
     }
     return messages;

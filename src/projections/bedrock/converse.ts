@@ -3,6 +3,7 @@ import { decodeBase64 } from "../../internal/base64.js";
 import { copyJson } from "../../internal/copy-json.js";
 import { unreachable } from "../../internal/unreachable.js";
 import { type LimitProfile, limitProfiles } from "../../limits/index.js";
+import { DocumentNames } from "../media-part.js";
 import type { RenderTools, Target } from "../target.js";
 import type {
   AssistantTurn,
@@ -16,7 +17,7 @@ import type {
 } from "../turns.js";
 import { noOutputText, nothingShownText } from "../words.js";
 import { claudeLimits } from "./limits.js";
-import { DocumentNames, resultTypes, shownBlocks, takenTypes } from "./media.js";
+import { resultTypes, shownBlocks, takenTypes } from "./media.js";
 import { type BedrockFamily, converseApi, modelFacts } from "./model.js";
 import { opaqueBlock } from "./opaque.js";
 import type {

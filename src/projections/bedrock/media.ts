@@ -1,5 +1,6 @@
 import { describe } from "../../internal/arguments.js";
 import { unreachable } from "../../internal/unreachable.js";
+import type { DocumentNames } from "../media-part.js";
 import type { RenderTools } from "../target.js";
 import type { MediaPart, ReferencePart, ShownPart } from "../turns.js";
 import type { BedrockFamily } from "./model.js";
@@ -80,26 +81,4 @@ function s3Address({ reference }: ReferencePart): string {
   const address = reference.kind === "file" ? reference.id : reference.url;
   if (address.startsWith("s3://")) return address;
   throw new TypeError(`references: expected an address that begins with s3://, got ${describe(address)}`);
-}
-
-/**
- * Names of documents: by the resource, so that a document keeps its name in a longer history, and neutral, since a model may take
- * a name for an instruction. The file's own name is in the words before the document.
- *
- * Letters, digits, single spaces, hyphens, parentheses and brackets, at most 200; each once in a request.
- *
- * @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_DocumentBlock.html and
- *   https://github.com/ag-ui-protocol/ag-ui/issues/2425 (stored copies, 2026-11-21)
- */
-export class DocumentNames {
-  readonly #used = new Set<string>();
-
-  nameFor({ resource }: MediaPart | ReferencePart): string {
-    const base =
-      resource === undefined ? "document" : resource.resourceId.replace(/[^A-Za-z0-9]+/g, "-").slice(0, 100);
-    let name = base;
-    for (let n = 2; this.#used.has(name); n++) name = `${base} (${n})`;
-    this.#used.add(name);
-    return name;
-  }
 }

@@ -16,6 +16,64 @@ const chat = { provider: "openai.chat", modelId: "gpt-5" };
 const foreign = { provider: "elsewhere", model: "other-1", api: "other-api" };
 
 describe("aiSdkMessages", () => {
+  test("gives Mistral ids of exactly nine letters and digits, and Chat Completions at most 40 characters", async () => {
+    const idsOf = async (provider: string, ids: readonly string[]) => {
+      const calls = ids.map((id) => ({ type: "toolCall" as const, id, name: "read", arguments: {} }));
+      const said = assistantMessage({ provider: "elsewhere", model: "m" }, ...calls);
+      const target = aiSdkMessages({ model: { provider, modelId: "m" } });
+      const { value } = await project(contextOf([userMessage("Go"), said]), target);
+      const [, called, answered] = value.messages.map(({ content }) => content as { toolCallId?: string }[]);
+      expect(answered?.map(({ toolCallId }) => toolCallId)).toEqual(
+        called?.map(({ toolCallId }) => toolCallId),
+      );
+      return called?.map(({ toolCallId = "" }) => toolCallId) ?? [];
+    };
+    await fc.assert(
+      fc.asyncProperty(fc.uniqueArray(fc.string(), { minLength: 1, maxLength: 6 }), async (ids) => {
+        for (const id of await idsOf("mistral.chat", ids)) expect(id).toMatch(/^[A-Za-z0-9]{9}$/);
+        for (const id of await idsOf("deepseek.chat", ids)) expect(id).toMatch(/^[\w-]{1,40}$/);
+      }),
+      { numRuns: 30 },
+    );
+    expect((await idsOf("openai.chat", ["x".repeat(60)]))[0]).toHaveLength(40);
+    expect(await idsOf("mistral.chat", ["gSIMJiOkT"])).toEqual(["gSIMJiOkT"]);
+  });
+
+  test("names documents as Bedrock takes names, each once, and tools as Google does", async () => {
+    const { blobs, report } = await richSession();
+    const named = (resourceId: string) => ({ ...report, resourceId, name: "John's  résumé #1.pdf" });
+    const both = [named("res_00000000000000a1"), named("res_00000000000000a2")];
+    const model = { provider: "amazon-bedrock", modelId: "m" };
+    const { value } = await project(contextOf([userMessage(...both)]), aiSdkMessages({ model }), {
+      blobs,
+      replay: replayAlways,
+    });
+    const files = value.messages.flatMap(({ content }) =>
+      (content as { type: string; mediaType?: string; filename?: string }[]).filter(
+        ({ type, mediaType }) => type === "file" && mediaType === "application/pdf",
+      ),
+    );
+    const names = files.map(({ filename }) => filename);
+    expect(names).toHaveLength(2);
+    for (const name of names) expect(name).toMatch(/^(?!.*\s\s)[A-Za-z0-9\s()[\]-]{1,200}$/);
+    expect(new Set(names).size).toBe(names.length);
+
+    const calls = ["2fa", "-x", "ok.v1"].map((name) => ({
+      type: "toolCall" as const,
+      id: name,
+      name,
+      arguments: {},
+    }));
+    const said = assistantMessage({ provider: "elsewhere", model: "m" }, ...calls);
+    const google = aiSdkMessages({ model: { provider: "google.generative-ai", modelId: "gemini-3-pro" } });
+    const made = await project(contextOf([userMessage("Go"), said]), google);
+    const [, called, answered] = made.value.messages.map(({ content }) => content as { toolName?: string }[]);
+    const expected = ["_2fa", "_-x", "ok.v1"];
+    expect(called?.map(({ toolName }) => toolName)).toEqual(expected);
+    expect(answered?.map(({ toolName }) => toolName)).toEqual(expected);
+    expect(made.losses.filter(({ code }) => code === "toolName")).toHaveLength(2);
+  });
+
   test("gives instructions apart, results a message of tools, and files a media type", async () => {
     const { context, blobs, shot, report, notes, seen } = await richSession();
     const target = aiSdkMessages({ model: anthropic });

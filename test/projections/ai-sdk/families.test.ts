@@ -32,6 +32,20 @@ describe("familyOf", () => {
     expect(family.limits?.profile.name).toBe(limits);
   });
 
+  test.each([
+    ["mistral.chat", "m", 9, 9],
+    ["gateway", "mistral/mistral-large", 9, 9],
+    ["openai.chat", "m", 40, undefined],
+    ["groq.chat", "m", 40, undefined],
+    ["xai.chat", "m", 40, undefined],
+    ["deepseek.chat", "m", 40, undefined],
+    ["openai.responses", "m", undefined, undefined],
+    ["anthropic.messages", "m", undefined, undefined],
+  ])("%s, %s: ids of at most %s characters", (provider, modelId, maxLength, minLength) => {
+    const { callId } = familyOf(provider, modelId);
+    expect([callId?.maxLength, callId?.minLength]).toEqual([maxLength, minLength]);
+  });
+
   test("tells the ways to Claude apart", () => {
     expect(familyOf("bedrock.anthropic.messages", "m").limits).toEqual({
       profile: limitProfiles.anthropic,

@@ -24,9 +24,11 @@ function aiSdk(provider: string, modelId: string): CheckedTarget {
   };
 }
 
-/** The AI SDK, for three providers behind it. */
+/** The AI SDK, for some providers behind it. */
 export const checkedAiSdk: readonly CheckedTarget[] = [
   aiSdk("anthropic.messages", "claude-sonnet-4-5"),
   aiSdk("openai.chat", "gpt-5"),
   aiSdk("google.generative-ai", "gemini-3-pro"),
+  aiSdk("mistral.chat", "mistral-large"),
+  aiSdk("amazon-bedrock", "meta.llama"),
 ];
