@@ -3,7 +3,8 @@ import { isRecord } from "../internal/shape.js";
 import type { EntryDraft } from "../session/index.js";
 import { pathsIn } from "./error-paths.js";
 import { type Attached, isAttached, isNewer, markedValue, partAt, partWithId } from "./marked.js";
-import { quarantine } from "./quarantine.js";
+import { type QuarantinePlace, quarantine, quarantineNamed } from "./quarantine.js";
+import { HalvingSearch, type RefusalSearch, type Suspect } from "./refusal-search.js";
 import { isAboutMedia, isAboutSize, isAboutTokens, type Rejection, rejectionOf } from "./rejection.js";
 import type { Target } from "./target.js";
 import type { NeutralRequest, Part } from "./turns.js";
@@ -31,32 +32,81 @@ export interface Explained {
   readonly target: Target<unknown>;
   /** Parts with a cache marker behind them. */
   readonly cached: ReadonlySet<Part>;
+  /** No boundary was given: what is left out may be named in the words that stand for it. */
+  readonly named: boolean;
 }
 
 /**
  * From a provider's refusal to the entry at fault. By the path that it names, as in `messages.41.content.31` or
  * `input[2].content[0]`, or by the id of a call or an item; where it names none and speaks of an image or a document, or of too
  * many bytes, the newest of those, or the largest: what was sent before was taken before. A refusal for too many tokens is
- * about none of them.
+ * about none of them. A search takes the newer half of what can be meant in place of the newest.
  */
-export function explainRejection(error: unknown, explained: Explained): Explanation | undefined {
+export function explainRejection(
+  error: unknown,
+  explained: Explained,
+  search?: RefusalSearch,
+): Explanation | undefined {
   const rejection = rejectionOf(error);
   const { message, status } = rejection;
   if (status !== undefined && ![400, 404, 413, 422].includes(status)) return undefined;
-  const { context, request, target, cached } = explained;
+  const { request, target, cached } = explained;
   const marked = markedValue(request, target, cached);
   const roots = isRecord(marked.value) ? Object.keys(marked.value) : [];
   for (const { path, keys } of pathsIn(error, roots)) {
     const part = partAt(marked, keys, isAboutMedia(rejection));
-    if (part !== undefined) return explanation(part, message, context, path);
+    if (part !== undefined) return explanation(part, message, explained, path);
   }
   const named = partWithId(marked, message);
-  if (named !== undefined) return explanation(named.part, message, context, named.id);
-  const guess = likeliest(rejection, request);
-  return guess && explanation(guess, message, context);
+  if (named !== undefined) return explanation(named.part, message, explained, named.id);
+  const suspected = likeliest(rejection, request);
+  if (suspected === undefined) return undefined;
+  if (search instanceof HalvingSearch && !isAboutSize(rejection)) {
+    return halved(suspected.among, message, explained, search);
+  }
+  return explanation(suspected.part, message, explained);
 }
 
-function likeliest(rejection: Rejection, request: NeutralRequest): Part | undefined {
+/** The newer half of what can be meant, as a search has it, each with all of its places. */
+function halved(
+  among: readonly Attached[],
+  message: string,
+  explained: Explained,
+  search: HalvingSearch,
+): Explanation | undefined {
+  const { context, named } = explained;
+  const suspects = new Map<string, Suspect>();
+  const parts = new Map<string, Attached>();
+  for (const part of among.toSorted((a, b) => (isNewer(a, b) ? 1 : -1))) {
+    const { entryId, item, block } = part.origin;
+    if (item < 0 || block === undefined) continue;
+    const key = part.resource?.resourceId ?? `${entryId} ${block}`;
+    const places = part.resource === undefined ? [] : placesOf(context, part.resource.resourceId);
+    const isPlaced = places.some((place) => place.entryId === entryId && place.block === block);
+    suspects.set(key, { key, places: isPlaced ? places : [{ entryId, block }, ...places] });
+    parts.set(key, part);
+  }
+  const out = search.refused([...suspects.values()]);
+  search.keep(context, out);
+  const newest = parts.get(out.at(-1)?.key ?? "");
+  const found = newest && explanation(newest, message, explained);
+  const places = out.flatMap((suspect) => suspect.places);
+  return found && { ...found, drafts: quarantined(context, places, named) };
+}
+
+function quarantined(
+  context: Explained["context"],
+  places: readonly QuarantinePlace[],
+  named: boolean,
+): readonly EntryDraft[] {
+  return named ? quarantineNamed(context, places) : quarantine(context, places);
+}
+
+/** What can be meant, and the likeliest of it. */
+function likeliest(
+  rejection: Rejection,
+  request: NeutralRequest,
+): { readonly part: Attached; readonly among: readonly Attached[] } | undefined {
   const { message, status } = rejection;
   const [ofSize, ofMedia] = [isAboutSize(rejection), isAboutMedia(rejection)];
   if (status === 404 || (!ofSize && !ofMedia) || (!ofMedia && isAboutTokens(rejection))) return undefined;
@@ -69,8 +119,10 @@ function likeliest(rejection: Rejection, request: NeutralRequest): Part | undefi
   const named = attached.filter((part) => part.kind === kind);
   const from = named.length > 0 ? named : attached;
   if (from.length === 0) return undefined;
-  if (!ofSize) return from.reduce((newest, part) => (isNewer(part, newest) ? part : newest));
-  return from.reduce((largest, part) => (sizeOf(part) > sizeOf(largest) ? part : largest));
+  const part = ofSize
+    ? from.reduce((largest, one) => (sizeOf(one) > sizeOf(largest) ? one : largest))
+    : from.reduce((newest, one) => (isNewer(one, newest) ? one : newest));
+  return { part, among: from };
 }
 
 function sizeOf(part: Attached): number {
@@ -87,7 +139,7 @@ function attachedIn({ turns }: NeutralRequest): readonly Attached[] {
 function explanation(
   part: Part,
   message: string,
-  context: Explained["context"],
+  { context, named }: Explained,
   path?: string,
 ): Explanation | undefined {
   const { entryId, item, block: index } = part.origin;
@@ -105,7 +157,7 @@ function explanation(
     certainty: path === undefined ? "guess" : "path",
     ...(path === undefined ? {} : { path }),
     message,
-    drafts: quarantine(context, places),
+    drafts: quarantined(context, places, named),
   };
 }
 

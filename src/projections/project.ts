@@ -86,7 +86,10 @@ export async function project<V>(
     },
     request,
     target: target.name,
-    explain: (error) => explainRejection(error, { context, request, target, cached }),
+    explain: (error, search) => {
+      const named = options.boundary === undefined;
+      return explainRejection(error, { context, request, target, cached, named }, search);
+    },
   };
   return Object.defineProperty(projection, outlineOf, { value: drawn.outline });
 }

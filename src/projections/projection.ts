@@ -5,6 +5,7 @@ import type { CachePolicy } from "./cache.js";
 import type { Explanation } from "./explain.js";
 import type { Loss } from "./loss.js";
 import type { ReferenceCache } from "./references.js";
+import type { RefusalSearch } from "./refusal-search.js";
 import type { ResizeImage } from "./resize.js";
 import type { NeutralRequest } from "./turns.js";
 import type { ProjectionUsage } from "./usage.js";
@@ -71,7 +72,8 @@ export interface Projection<V> {
   readonly target: string;
   /**
    * Which entry a provider's refusal is about, and the drafts that take the cause out of the context, so that the next
-   * projection passes. Undefined where the refusal is not about what was sent, or does not tell.
+   * projection passes. Undefined where the refusal is not about what was sent, or does not tell. With a search, what several
+   * attachments can be the cause of is found by halves, and the others are put back.
    */
-  explain(error: unknown): Explanation | undefined;
+  explain(error: unknown, search?: RefusalSearch): Explanation | undefined;
 }

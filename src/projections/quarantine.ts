@@ -1,4 +1,4 @@
-import type { Context, ContextMessage } from "../content/index.js";
+import { type Context, type ContextMessage, describeResource, type Resource } from "../content/index.js";
 import type { EntryDraft } from "../session/index.js";
 
 /** A place that is to leave the context. */
@@ -25,7 +25,26 @@ export interface QuarantinePlace {
 export function quarantine(
   context: Pick<Context, "items">,
   places: readonly QuarantinePlace[],
-  reason = "the provider refused it",
+  reason = refusedReason,
+): readonly EntryDraft[] {
+  return editsWithout(context, places, reason, false);
+}
+
+/** The same with the names and ids of attachments in the words that stand for them, which no boundary is asked about later. */
+export function quarantineNamed(
+  context: Pick<Context, "items">,
+  places: readonly QuarantinePlace[],
+): readonly EntryDraft[] {
+  return editsWithout(context, places, refusedReason, true);
+}
+
+const refusedReason = "the provider refused it";
+
+function editsWithout(
+  context: Pick<Context, "items">,
+  places: readonly QuarantinePlace[],
+  reason: string,
+  named: boolean,
 ): readonly EntryDraft[] {
   const blocks = new Map<string, Set<number | undefined>>();
   for (const { entryId, block } of places) {
@@ -36,7 +55,7 @@ export function quarantine(
     const wanted = blocks.get(entryId);
     if (wanted === undefined || edited.has(entryId)) return [];
     edited.add(entryId);
-    const content = wanted.has(undefined) ? undefined : contentWithout(message, wanted, reason);
+    const content = wanted.has(undefined) ? undefined : contentWithout(message, wanted, reason, named);
     return [
       {
         type: "context_edit",
@@ -52,6 +71,7 @@ function contentWithout(
   message: ContextMessage,
   wanted: ReadonlySet<number | undefined>,
   reason: string,
+  named: boolean,
 ): readonly unknown[] | undefined {
   switch (message.role) {
     case "user":
@@ -62,7 +82,7 @@ function contentWithout(
       // What stands for a block was refused as well: once more would change nothing.
       if (message.content.some((block, index) => wanted.has(index) && isLeftOut(block))) return undefined;
       return message.content.map((block, index) =>
-        wanted.has(index) ? { type: "text", text: leftOut(block, reason) } : block,
+        wanted.has(index) ? { type: "text", text: leftOut(block, reason, named) } : block,
       );
     }
     default:
@@ -73,14 +93,15 @@ function contentWithout(
 interface AnyBlock {
   readonly type: string;
   readonly text?: string;
-  readonly resource?: { readonly kind: string };
+  readonly resource?: Resource;
 }
 
-/** Without name and id of an attachment, since these words are text from now on: no boundary is asked about them. */
-function leftOut({ type, resource }: AnyBlock, reason: string): string {
+/** Without name and id of an attachment but where the caller has no boundary: none is asked about these words from now on. */
+function leftOut({ type, resource }: AnyBlock, reason: string, named: boolean): string {
+  if (named && resource !== undefined) return `${describeResource(resource)} (left out: ${reason})`;
   return `[${resource?.kind ?? type}] (left out: ${reason})`;
 }
 
 function isLeftOut({ type, text = "", resource }: AnyBlock): boolean {
-  return type === "text" && resource === undefined && /^\[\w+\] \(left out: .*\)$/s.test(text);
+  return type === "text" && resource === undefined && /^\[\w.*\] \(left out: .*\)$/s.test(text);
 }

@@ -1,6 +1,7 @@
+import fc from "fast-check";
 import { replayAlways } from "sessile/attachments";
 import { contextOf, toolResult, userMessage } from "sessile/content";
-import { type Explanation, project, quarantine } from "sessile/projections";
+import { type Explanation, project, quarantine, refusalSearch } from "sessile/projections";
 import { anthropicMessages } from "sessile/projections/anthropic";
 import { memorySessionStore, type Session } from "sessile/session";
 import { describe, expect, test } from "vitest";
@@ -137,5 +138,92 @@ describe("a refusal", () => {
     expect(await explain({ error: { code: 429, message } })).toBeUndefined();
     expect(await explain({ error: message })).toBe("guess");
     expect(await explain({})).toBeUndefined();
+  });
+});
+
+describe("a search for what is refused", () => {
+  const marks = (count: number) =>
+    Array.from({ length: count }, (_, at) => pngOf({ width: 2, height: 2 }, at + 100));
+
+  test("leaves out the guilty ones alone, and has all others back", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer({ min: 1, max: 18 }),
+        fc.array(fc.nat(), { minLength: 1, maxLength: 2 }),
+        async (count, picks) => {
+          const files = marks(count);
+          const guilty = [...new Set(picks.map((pick) => pick % count))];
+          const images = files.map((one, at) =>
+            stored(one, { resourceId: `res_${String(at).padStart(16, "0")}`, name: `${at}.png` }),
+          );
+          const session = await memorySessionStore().create({ cwd: "/" });
+          // Two in a message, so that one of a message can go and the other stay.
+          for (let at = 0; at < count; at += 2) {
+            await session.appendMessage(userMessage(`${at}`, ...images.slice(at, at + 2)));
+          }
+          const before = JSON.stringify((await session.context()).items.map(({ message }) => message));
+          const search = refusalSearch();
+          const options = { blobs: storeOf(...files), replay: replayAlways };
+          const sent = async () => {
+            const projection = await project(await session.context(), target, options);
+            return { projection, value: JSON.stringify(projection.value) };
+          };
+          let rounds = 0;
+          for (let quiet = false; !quiet; rounds++) {
+            const { projection, value } = await sent();
+            const isRefused = guilty.some((at) => value.includes(base64(files[at] as Uint8Array)));
+            const drafts = isRefused
+              ? projection.explain(refusal("Could not process image"), search)?.drafts
+              : search.accepted(await session.context());
+            await session.append(drafts ?? []);
+            quiet = !isRefused && drafts?.length === 0;
+            if (rounds > 40) throw new Error("no end");
+          }
+          expect(rounds).toBeLessThanOrEqual(
+            guilty.length * Math.ceil(Math.log2(count)) + 2 * guilty.length + 2,
+          );
+          const { value } = await sent();
+          files.forEach((file, at) => {
+            expect(value.includes(base64(file))).toBe(!guilty.includes(at));
+          });
+          for (const at of guilty) expect(value).toContain(`${images[at]?.resourceId}`);
+          const after = (await session.context()).items.map(({ message }) => message);
+          const edited = new Set(guilty.map((at) => at >> 1));
+          const same = (all: readonly unknown[]) => all.filter((_, at) => !edited.has(at));
+          expect(JSON.parse(JSON.stringify(same(after)))).toEqual(same(JSON.parse(before)));
+        },
+      ),
+      { numRuns: 60 },
+    );
+  }, 60_000);
+
+  test("names what it left out, but if there is a boundary", async () => {
+    const draftsWith = async (options: object) => {
+      const context = contextOf([userMessage("Look.", first)]);
+      const projection = await project(context, target, { blobs, ...options });
+      return JSON.stringify(projection.explain(refusal("Could not process image"), refusalSearch())?.drafts);
+    };
+    expect(await draftsWith({})).toMatch(
+      /salaries\.png.*res_0000000000000000.*left out: the provider refused it/,
+    );
+    const bounded = await draftsWith({ boundary: () => "allow" });
+    expect(bounded).toContain("[image] (left out: the provider refused it)");
+    expect(bounded).not.toMatch(/salaries|res_/);
+  });
+
+  test("begins anew if what was accepted is refused, and takes the largest for a size", async () => {
+    const files = marks(2);
+    const images = files.map((one, at) => stored(one, { resourceId: `res_000000000000001${at}` }));
+    const context = contextOf(images.map((image) => userMessage(image)));
+    const search = refusalSearch();
+    const projection = await project(context, target, { blobs: storeOf(...files), replay: replayAlways });
+    expect(search.accepted(context)).toEqual([]);
+    const ids = (error: unknown) => projection.explain(error, search)?.resourceId;
+    expect(ids(refusal("Could not process image"))).toBe(images[1]?.resourceId);
+    search.accepted(context);
+    expect(ids(refusal("image exceeds 5 MB maximum"))).toBeDefined();
+    expect(ids(refusal("Could not process image"))).toBe(images[1]?.resourceId);
+    search.accepted(context);
+    expect(ids(refusal("Could not process image"))).toBeDefined();
   });
 });
