@@ -26,6 +26,7 @@ const readme = readFileSync(join(root, "README.md"), "utf8");
 /** A piece of each block that no other has. The first block and the strategy are run by readme.test.ts. */
 const blocks = {
   attachments: "planAttachments",
+  view: "runViewTool(",
   blobs: "collectGarbage",
   media: "checkLimits",
   tokens: "planPaste",
@@ -100,6 +101,35 @@ describe("the blocks of README.md", () => {
     expect(printed).toEqual([
       expect.stringMatching(/^full currentTurn .*paper\.pdf/),
       expect.stringMatching(/^describe link .*https:\/\/example\.com\/a/),
+    ]);
+  });
+
+  it("declare a tool to view an attachment again, and answer its call", async () => {
+    const [session, blobs] = [await newSession(), memoryBlobStore()];
+    const shot = await ingest({ bytes: makePng(4, 4) }, { blobs });
+    await session.appendMessage(userMessage("Why?", shot));
+    await session.appendMessage(assistantMessage({ provider: "anthropic", model }, "An answer."));
+    await session.appendMessage(userMessage("Look again."));
+    const { resourceId } = shot;
+    const looks = {
+      type: "tool_use",
+      id: "toolu_1",
+      name: "view_resource",
+      input: { resourceId },
+      caller: { type: "direct" },
+    } as const;
+    await using server = await startAnthropic([{ content: [looks], stop_reason: "tool_use" }, said("Seen.")]);
+    const given = { session, blobs, model, client: claudeOf(server) };
+    await run(blocks.view, given);
+    await run(blocks.view, given);
+    const [first, second] = server.requests.map(({ body }) => body as Anthropic.MessageCreateParams);
+    expect(first?.tools).toMatchObject([{ name: "view_resource" }]);
+    expect(JSON.stringify(first?.messages)).toContain(`view ${resourceId} to see it`);
+    expect(JSON.stringify(first?.messages)).not.toContain('"type":"image"');
+    expect(JSON.stringify(second?.messages.at(-1))).toContain('"type":"image"');
+    expect(await rolesOf(session)).toEqual([
+      ...["user", "assistant", "user"],
+      ...["assistant", "toolResult", "assistant"],
     ]);
   });
 
