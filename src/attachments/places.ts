@@ -1,5 +1,5 @@
 import type { Context, ReplayAmount, ReplayPlace, Resource, StoredResource } from "../content/index.js";
-import { estimateMessageTokens } from "../estimate/index.js";
+import { estimateResourceTokens } from "../estimate/index.js";
 import { unknownMediaType } from "./identify.js";
 import { resourceBlocks } from "./resources.js";
 import { currentTurnStart, turnsOf } from "./turn.js";
@@ -78,17 +78,12 @@ function amountsOf(
   const before = found.map(({ resource, item }): ReplayAmount => {
     const amount = { tokens, images, turns: Math.max(0, (turnOf[item] ?? 0) - 1) };
     if (isSendable(resource)) {
-      tokens += tokensOf(resource);
+      tokens += estimateResourceTokens(resource);
       if (resource.kind === "image") images++;
     }
     return amount;
   });
   return { before, all: { tokens, images, turns: turnOf.at(-1) ?? 0 } };
-}
-
-function tokensOf(resource: StoredResource): number {
-  const content = [{ type: "text", text: "", resource } as const];
-  return estimateMessageTokens({ role: "user", content, timestamp: 0 }, { replay: () => "full" });
 }
 
 /**

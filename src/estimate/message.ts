@@ -11,9 +11,10 @@ import type {
 import { describe } from "../internal/arguments.js";
 import { jsonPieces } from "../internal/json-pieces.js";
 import { unreachable } from "../internal/unreachable.js";
-import { estimatePdfTokens, type PdfFamily } from "./document.js";
-import { estimateImageTokens, mostImageTokens } from "./image.js";
+import type { PdfFamily } from "./document.js";
+import { mostImageTokens } from "./image.js";
 import type { ImageFamily, ImageTokenRule } from "./image-rules.js";
+import { estimateResourceTokens } from "./resource.js";
 import { byRuns, type TextEstimator } from "./text.js";
 
 /** How {@link estimateMessageTokens} counts. */
@@ -30,11 +31,6 @@ export interface MessageTokenOptions {
    */
   readonly replay?: (resource: StoredResource) => ReplayDecision;
 }
-
-/** A guess, where the pages of a PDF are not known. */
-const bytesPerPage = 50_000;
-/** Between prose and compact JSON. */
-const bytesPerToken = 3;
 
 /**
  * About how many tokens a message costs, a whole number: its text, thinking, calls with their arguments, images and
@@ -116,22 +112,8 @@ function resourceTokens(
 ): number {
   const decision = replay?.(resource) ?? "describe";
   if (decision === "omit") return 0;
-  if (decision === "describe") return text(description);
-  const { mediaType, size, width, height } = resource;
-  if (mediaType.startsWith("image/")) {
-    const known = isSide(width) && isSide(height);
-    return (
-      text(description) + (known ? estimateImageTokens({ width, height }, image) : mostImageTokens(image))
-    );
-  }
-  if (mediaType === "application/pdf") {
-    return text(description) + estimatePdfTokens(Math.max(1, Math.ceil(size / bytesPerPage)), pdf);
-  }
-  return text(description) + (mediaType.startsWith("text/") ? size / bytesPerToken : 0);
-}
-
-function isSide(side: number | undefined): side is number {
-  return Number.isSafeInteger(side) && (side as number) >= 1;
+  const described = text(description);
+  return decision === "describe" ? described : described + estimateResourceTokens(resource, { image, pdf });
 }
 
 function jsonTokens(value: unknown, text: TextEstimator): number {

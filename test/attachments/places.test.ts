@@ -1,5 +1,5 @@
 import { assistantMessage, userMessage } from "sessile/content";
-import { estimateMessageTokens } from "sessile/estimate";
+import { estimateResourceTokens } from "sessile/estimate";
 import { describe, expect, test } from "vitest";
 import { isSendable, placesIn } from "../../src/attachments/places.js";
 import { contextWith, image } from "./samples.js";
@@ -20,18 +20,14 @@ describe("placesIn", () => {
       userMessage(link, image(1, { size: 10 })),
     ]);
     const places = placesIn(context);
-    const [one, two] = [image(1, { size: 10 }), image(2, { size: 20 })].map((resource) =>
-      estimateMessageTokens(
-        { role: "user", content: [{ type: "text", text: "", resource }], timestamp: 1 },
-        { replay: () => "full" },
-      ),
-    ) as [number, number];
-    const all = { tokens: 2 * one + two, images: 3, turns: 2 };
+    const one = estimateResourceTokens(image(1));
+    expect(one).toBe(414);
+    const all = { tokens: 3 * one, images: 3, turns: 2 };
     expect(places.map(({ place }) => place.history)).toEqual([
       { before: { tokens: 0, images: 0, turns: 0 }, all },
       { before: { tokens: one, images: 1, turns: 0 }, all },
-      { before: { tokens: one + two, images: 2, turns: 1 }, all },
-      { before: { tokens: one + two, images: 2, turns: 1 }, all },
+      { before: { tokens: 2 * one, images: 2, turns: 1 }, all },
+      { before: { tokens: 2 * one, images: 2, turns: 1 }, all },
     ]);
     expect(places.map(({ block, place: { history: _, ...place } }) => ({ block, ...place }))).toEqual([
       { block: 1, entryId: "m0", item: 0, currentTurn: false, viewed: false, newer: { count: 1, bytes: 20 } },
