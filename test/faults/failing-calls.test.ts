@@ -172,6 +172,8 @@ describe("row 10: a write that reports success and lost bytes", () => {
     for (const lie of ["retval=3", "retval=1000000"]) {
       const dir = mkdtempSync(join(base, "store-"));
       const actor = await startActor(dir);
+      // With its first line the process wakes its own loop by a write, which is not to be the one that lies.
+      await actor.act("wait 50");
       await trace(actor.pid, { threads: "main", calls: ["write"], inject: `write:${lie}:when=1` });
       expect(await actor.act("put new", "put new")).toEqual([
         "failed put STORAGE_FAILED EIO",
