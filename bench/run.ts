@@ -6,6 +6,7 @@ import { blobsPut } from "./blobs-put.js";
 import { bodyBesideBase64, bodyBesideStringify, bodyMemory } from "./body.js";
 import { compactionPlan } from "./compaction-plan.js";
 import { contextTokens } from "./context-tokens.js";
+import { economics } from "./economics.js";
 import { estimateError } from "./estimate-error.js";
 import { estimateSpeed } from "./estimate-speed.js";
 import { frame } from "./frame.js";
@@ -45,6 +46,7 @@ const claims: readonly Claim[] = [
   projection,
   ring,
   frame,
+  economics,
 ];
 const rounds = Number(process.env.BENCH_ROUNDS ?? 7);
 

@@ -1,0 +1,304 @@
+import { replayAlways, replayCurrentTurn, replayWithin } from "sessile/attachments";
+import { memoryBlobStore } from "sessile/blobs";
+import {
+  type CompactionStrategy,
+  compact,
+  contextTokens,
+  planPrune,
+  rollingSummary,
+} from "sessile/compaction";
+import type { ReplayPolicy, Usage } from "sessile/content";
+import { costOf, sessionCost } from "sessile/cost";
+import { byRuns, estimateImageTokens, estimatePdfTokens, type ImageFamily } from "sessile/estimate";
+import { project } from "sessile/projections";
+import { anthropicMessages } from "sessile/projections/anthropic";
+import { geminiContents } from "sessile/projections/gemini";
+import { openaiResponses } from "sessile/projections/openai";
+import { memorySessionStore, type Session } from "sessile/session";
+import { type Claim, printTarget, type Target } from "./support/claim.js";
+import { codingSession, pdfPages, pictureSize, prose, type Round } from "./support/coding-session.js";
+import { type CachingRules, PromptCache, type Unit } from "./support/prompt-cache.js";
+
+const turns = 200;
+/** Where a context is compacted, and what its summary comes to. */
+const window = 200_000;
+const summaryCharacters = 6_000;
+const system = prose(1, 12_000);
+
+/** A model with the rules of its provider's cache; docs/economics.md has their sources. */
+interface Provider {
+  readonly name: string;
+  readonly model: string;
+  readonly provider: string;
+  /** By what a row says of them. */
+  readonly rules: Readonly<Record<string, CachingRules>>;
+  readonly image: ImageFamily;
+  readonly pdf: "anthropic" | "gemini";
+  units(
+    session: Session,
+    replay: ReplayPolicy,
+    blobs: ReturnType<typeof memoryBlobStore>,
+  ): Promise<readonly unknown[]>;
+}
+
+const claudeRules = { minimumTokens: 1024, granularity: "ends", lookback: 20, countsWrites: true } as const;
+
+const providers: readonly Provider[] = [
+  {
+    name: "Claude Opus 5.5",
+    provider: "anthropic",
+    model: "claude-opus-5-5",
+    image: "anthropicLarge",
+    pdf: "anthropic",
+    rules: {
+      "5 min": { ...claudeRules, lifetimeSeconds: 300 },
+      "1 h": { ...claudeRules, lifetimeSeconds: 3600, hour: true },
+    },
+    async units(session, replay, blobs) {
+      const target = anthropicMessages({ model: "claude-opus-5-5" });
+      return (await project(await session.context(), target, { blobs, replay })).value.messages;
+    },
+  },
+  {
+    name: "GPT-6.2 Sol",
+    provider: "openai",
+    model: "gpt-6.2-sol",
+    image: "openaiHigh",
+    pdf: "anthropic",
+    rules: {
+      "30 min": { lifetimeSeconds: 1800, minimumTokens: 1024, granularity: "ends", countsWrites: true },
+    },
+    async units(session, replay, blobs) {
+      const target = openaiResponses({ model: "gpt-6.2-sol" });
+      return (await project(await session.context(), target, { blobs, replay })).value.input;
+    },
+  },
+  {
+    name: "Gemini 2.5 Pro",
+    provider: "google",
+    model: "gemini-2.5-pro",
+    image: "gemini2",
+    pdf: "gemini",
+    rules: {
+      implicit: { lifetimeSeconds: 300, minimumTokens: 2048, granularity: "anywhere", countsWrites: false },
+    },
+    async units(session, replay, blobs) {
+      const target = geminiContents({ model: "gemini-2.5-pro" });
+      return (await project(await session.context(), target, { blobs, replay })).value.contents;
+    },
+  },
+];
+
+/** What a harness can choose. */
+interface Setting {
+  readonly name: string;
+  readonly replay: ReplayPolicy;
+  readonly prunes?: boolean;
+  readonly strategy?: CompactionStrategy;
+}
+
+const within = replayWithin({ tokens: 20_000, images: 12, turns: 20 });
+const policies = [
+  ["replayAlways", replayAlways],
+  ["replayCurrentTurn", replayCurrentTurn],
+  ["replayWithin", within],
+] as const;
+const settings: readonly Setting[] = [
+  ...policies.map(([name, replay]) => ({ name, replay })),
+  ...policies.map(([name, replay]) => ({ name: `${name}, pruned`, replay, prunes: true })),
+  ...policies.map(([name, replay]) => ({ name: `${name}, compacted`, replay, strategy: rollingSummary() })),
+];
+const recommended = "replayCurrentTurn, compacted";
+
+/** What one session came to. */
+interface Outcome {
+  /** By the rules of the cache: dollars, and bytes that were read from it. */
+  readonly cached: ReadonlyMap<string, { readonly dollars: number; readonly readBytes: number }>;
+  /** The same requests with no cache. */
+  readonly uncached: number;
+  readonly bytes: number;
+  /** Bytes of each request that the one before it began with too. */
+  readonly prefixBytes: number;
+  readonly breaks: ReadonlyMap<string, readonly number[]>;
+}
+
+export const economics: Claim = {
+  name: "economics",
+  title: `Cost of a generated coding session of ${turns} turns, at published prices`,
+  async measure() {
+    const blobs = memoryBlobStore();
+    const rounds = await codingSession(turns, blobs);
+    const lines: string[][] = [];
+    const targets: Target[] = [];
+    for (const provider of providers) {
+      const measured = new Map<string, Outcome>();
+      for (const setting of settings) measured.set(setting.name, await run(rounds, provider, setting, blobs));
+      const dearest = measured.get("replayAlways")?.uncached ?? Number.NaN;
+      for (const [name, outcome] of measured) {
+        for (const [lifetime, { dollars, readBytes }] of outcome.cached) {
+          const own = name === recommended ? targetsOf(outcome, dollars, dearest) : [];
+          targets.push(...own);
+          lines.push([
+            `${provider.name}, ${lifetime}: ${name}`,
+            `$${dollars.toFixed(2)}`,
+            `1/${(dearest / dollars).toFixed(1)}`,
+            percent(readBytes / outcome.bytes),
+            percent(outcome.prefixBytes / outcome.bytes),
+            [...printBreaks(outcome), ...own.map(printTarget)].join("; ") || "none",
+          ]);
+        }
+      }
+    }
+    const head = [
+      "",
+      "cost",
+      "of replayAlways uncached",
+      "bytes read from cache",
+      "bytes of the previous prefix",
+    ];
+    return { head: [...head, "breaks of the prefix, targets"], lines, targets };
+  },
+};
+
+function targetsOf({ prefixBytes, bytes }: Outcome, dollars: number, dearest: number): readonly Target[] {
+  return [
+    { text: "at most a fifth of replayAlways uncached", met: dollars <= dearest / 5 },
+    { text: "95 % of bytes are the previous prefix", met: prefixBytes >= 0.95 * bytes },
+  ];
+}
+
+function printBreaks({ breaks }: Outcome): readonly string[] {
+  return [...breaks].map(([why, at]) => {
+    const shown = at.slice(0, 4).join(", ");
+    return `${at.length} by ${why} (turn ${shown}${at.length > 4 ? " …" : ""})`;
+  });
+}
+
+async function run(
+  rounds: readonly Round[],
+  provider: Provider,
+  { replay, strategy, prunes }: Setting,
+  blobs: ReturnType<typeof memoryBlobStore>,
+): Promise<Outcome> {
+  await using session = await memorySessionStore().create({ cwd: "/project" });
+  const caches = Object.entries(provider.rules).map(([name, rules]) => ({
+    ...{ name, cache: new PromptCache(rules) },
+    ...{ dollars: 0, readBytes: 0 },
+  }));
+  const unitOf = units(provider);
+  const breaks = new Map<string, number[]>();
+  const sums = { uncached: 0, bytes: 0, prefixBytes: 0 };
+  let previous: readonly Unit[] = [];
+  let changed: string | undefined;
+  for (const { turn, at, before, answer } of rounds) {
+    for (const message of before) await session.appendMessage(message);
+    const now = [system, ...(await provider.units(session, replay, blobs))].map(unitOf);
+    const shared = sharedUnits(previous, now);
+    if (shared < previous.length) {
+      const why = changed ?? "an attachment's turn ending";
+      breaks.set(why, [...(breaks.get(why) ?? []), turn]);
+    }
+    changed = undefined;
+    previous = now;
+    const output = outputTokens(answer.content);
+    const usages = caches.map((each) => {
+      const { prompt, readBytes } = each.cache.send(now, at);
+      const usage: Usage = { ...prompt, output };
+      each.dollars += costOf(usage, provider)?.total ?? Number.NaN;
+      each.readBytes += readBytes;
+      return usage;
+    });
+    const input = now.reduce((sum, { tokens }) => sum + tokens, 0);
+    sums.uncached += costOf({ input, output, cacheRead: 0, cacheWrite: 0 }, provider)?.total ?? Number.NaN;
+    sums.bytes += bytesOf(now);
+    sums.prefixBytes += bytesOf(now.slice(0, shared));
+    const { provider: name, model } = provider;
+    const [usage] = usages as [Usage];
+    const totalTokens = input + output;
+    await session.appendMessage({ ...answer, provider: name, model, usage: { ...usage, totalTokens } });
+    if (answer.stopReason === "toolUse") continue;
+    if (prunes === true) {
+      const plan = planPrune(await session.context());
+      if (plan !== undefined) {
+        await session.append(plan.drafts);
+        changed = "pruning";
+      }
+    }
+    if (strategy !== undefined && (await compacted(session, strategy))) changed = "compaction";
+  }
+  const { cost, summaries, unknown } = await sessionCost(session);
+  const cached = new Map(
+    caches.map(({ name, dollars, readBytes }) => [name, { dollars: dollars + summaries.total, readBytes }]),
+  );
+  const [first] = cached.values();
+  if (unknown.length > 0 || Math.abs(cost.total - (first?.dollars ?? 0)) > 0.001)
+    throw new Error(`the session costs ${cost.total}, its calls ${first?.dollars}`);
+  return { ...sums, cached, breaks };
+}
+
+async function compacted(session: Session, strategy: CompactionStrategy): Promise<boolean> {
+  const context = await session.context();
+  if (!strategy.shouldCompact(context, { window, tokens: contextTokens(context) })) return false;
+  const text = prose(context.items.length, summaryCharacters);
+  const { status } = await compact(session, {
+    strategy,
+    window,
+    async generate(prompt) {
+      const input = Math.ceil(byRuns(prompt.system) + byRuns(prompt.text));
+      return { text, usage: { input, output: Math.ceil(byRuns(text)), cacheRead: 0, cacheWrite: 0 } };
+    },
+  });
+  return status === "compacted";
+}
+
+function sharedUnits(before: readonly Unit[], now: readonly Unit[]): number {
+  const at = before.findIndex(({ id }, place) => now[place]?.id !== id);
+  return at === -1 ? before.length : at;
+}
+
+/** Units by their text, each counted once. */
+function units(provider: Provider): (value: unknown) => Unit {
+  const known = new Map<string, Unit>();
+  return (value) => {
+    const text = JSON.stringify(value);
+    const unit = known.get(text);
+    if (unit !== undefined) return unit;
+    const made = {
+      id: known.size,
+      tokens: Math.ceil(tokensIn(value, provider)),
+      bytes: text.length,
+      blocks: blocksIn(value),
+    };
+    known.set(text, made);
+    return made;
+  };
+}
+
+function blocksIn(value: unknown): number {
+  const content = (value as { readonly content?: unknown }).content;
+  return Array.isArray(content) ? content.length : 1;
+}
+
+/** Text by its runs, pictures and PDFs by the provider's rule: their base64 is known by how it begins. */
+function tokensIn(value: unknown, provider: Provider): number {
+  if (typeof value === "string") {
+    const payload = value.startsWith("data:") ? value.slice(value.indexOf(",") + 1) : value;
+    if (payload.startsWith("iVBORw0KGgo")) return estimateImageTokens(pictureSize, provider.image);
+    if (payload.startsWith("JVBERi0")) return estimatePdfTokens(pdfPages, provider.pdf);
+    return byRuns(value);
+  }
+  if (typeof value !== "object" || value === null) return 1;
+  return Object.values(value).reduce<number>((sum, member) => sum + tokensIn(member, provider), 0);
+}
+
+function outputTokens(content: unknown): number {
+  return Math.ceil(byRuns(JSON.stringify(content)));
+}
+
+function bytesOf(list: readonly Unit[]): number {
+  return list.reduce((sum, { bytes }) => sum + bytes, 0);
+}
+
+function percent(share: number): string {
+  return `${(share * 100).toFixed(1)} %`;
+}
