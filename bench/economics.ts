@@ -20,7 +20,7 @@ import { codingSession, pdfPages, pictureSize, prose, type Round } from "./suppo
 import { type CachingRules, PromptCache, type Unit } from "./support/prompt-cache.js";
 
 const turns = 200;
-/** Where a context is compacted, and what its summary comes to. */
+/** The window by which a context is compacted, and the length of a summary. */
 const window = 200_000;
 const summaryCharacters = 6_000;
 const system = prose(1, 12_000);
@@ -30,7 +30,7 @@ interface Provider {
   readonly name: string;
   readonly model: string;
   readonly provider: string;
-  /** By what a row says of them. */
+  /** By the name in the rows of the table. */
   readonly rules: Readonly<Record<string, CachingRules>>;
   readonly image: ImageFamily;
   readonly pdf: "anthropic" | "gemini";
@@ -89,7 +89,7 @@ const providers: readonly Provider[] = [
   },
 ];
 
-/** What a harness can choose. */
+/** A choice of a harness. */
 interface Setting {
   readonly name: string;
   readonly replay: ReplayPolicy;
@@ -110,7 +110,7 @@ const settings: readonly Setting[] = [
 ];
 const recommended = "replayCurrentTurn, compacted";
 
-/** What one session came to. */
+/** The figures of one session. */
 interface Outcome {
   /** By the rules of the cache: dollars, and bytes that were read from it. */
   readonly cached: ReadonlyMap<string, { readonly dollars: number; readonly readBytes: number }>;
@@ -195,7 +195,7 @@ async function run(
     const now = [system, ...(await provider.units(session, replay, blobs))].map(unitOf);
     const shared = sharedUnits(previous, now);
     if (shared < previous.length) {
-      const why = changed ?? "an attachment's turn ending";
+      const why = changed ?? "the policy leaving attachments out";
       breaks.set(why, [...(breaks.get(why) ?? []), turn]);
     }
     changed = undefined;

@@ -18,16 +18,16 @@ export interface Round {
   readonly answer: AssistantMessage;
 }
 
-/** Every eighth turn begins with a screenshot, every fortieth with a PDF of three pages; the model looks at pictures too. */
+/** A screenshot every eighth turn, a PDF of three pages every fortieth, a tool's screenshot every tenth. */
 const imageEvery = 8;
 const pdfEvery = 40;
 const shotEvery = 10;
-/** A person thinks for one to four minutes, is away for twelve minutes every tenth turn and for two hours every fiftieth. */
+/** Seconds: one to four minutes, twelve minutes every tenth turn, two hours every fiftieth. */
 const pauseAfter = (turn: number) => (turn % 50 === 0 ? 7200 : turn % 10 === 0 ? 720 : 60 + (turn % 4) * 60);
 
 /**
- * A generated coding session: each turn is a question, a call of a tool with its output, and an answer. Outputs have 2 to 8 KB,
- * every ninth 40 KB. The same at every call.
+ * A generated coding session: each turn is a question, a call of a tool with its output, and an answer.
+ * Outputs have 2 to 8 KB, every ninth 40 KB. The same at every call.
  */
 export async function codingSession(turns: number, blobs: BlobStore): Promise<readonly Round[]> {
   const rounds: Round[] = [];

@@ -12,11 +12,11 @@ export interface Unit {
 /** How a provider caches the beginnings of prompts. */
 export interface CachingRules {
   readonly lifetimeSeconds: number;
-  /** Shorter beginnings are not kept. */
+  /** Shorter prefixes are not kept. */
   readonly minimumTokens: number;
-  /** `anywhere`: any beginning that two requests share. `ends`: only that of a whole request before, or of the system's text. */
+  /** `anywhere`: any prefix that two requests share. `ends`: only one that ends at a breakpoint. */
   readonly granularity: "anywhere" | "ends";
-  /** How many blocks before a breakpoint are looked at for a beginning that is kept. Default all. */
+  /** How many blocks before a breakpoint are looked at for a kept prefix. Default all. */
   readonly lookback?: number;
   /** Whether writes are counted as such. */
   readonly countsWrites: boolean;
@@ -25,8 +25,8 @@ export interface CachingRules {
 }
 
 /**
- * What a provider would count for requests in their order: a trie of all beginnings that were sent, with the time at which each was last
- * written or read. A read renews what it reads.
+ * The counts of a provider for requests in their order. A trie of all prefixes that were sent holds the time
+ * at which each was last written or read. A read renews a prefix.
  */
 export class PromptCache {
   readonly #rules: CachingRules;
@@ -55,13 +55,11 @@ export class PromptCache {
         ? units.map((_, place) => place)
         : breakpoints.flatMap((from) => placesBefore(units, from, lookback));
     const readTo = candidates.filter(alive).reduce((most, place) => Math.max(most, place + 1), 0);
-    const sums = (from: number, to: number) =>
-      units
-        .slice(from, to)
-        .reduce((sum, { tokens, bytes }) => [sum[0] + tokens, sum[1] + bytes] as const, [0, 0] as const);
-    const [read, readBytes] = sums(0, readTo);
+    const total = (part: readonly Unit[], of: "tokens" | "bytes") =>
+      part.reduce((sum, unit) => sum + unit[of], 0);
+    const read = total(units.slice(0, readTo), "tokens");
     const hit = read >= minimumTokens;
-    const [all] = sums(0, units.length);
+    const all = total(units, "tokens");
     const cacheRead = hit ? read : 0;
     const kept = granularity === "anywhere" ? units.map((_, place) => place) : breakpoints;
     if (all >= minimumTokens) for (const place of kept) this.#usedAt.set(path[place] as number, at);
@@ -75,7 +73,7 @@ export class PromptCache {
         cacheWrite,
         ...(hour ? { cacheWrite1h: cacheWrite } : {}),
       },
-      readBytes: hit ? readBytes : 0,
+      readBytes: hit ? total(units.slice(0, readTo), "bytes") : 0,
     };
   }
 

@@ -45,8 +45,9 @@ function find(rows: readonly ModelPrice[], asked: string | PricedModel): ModelPr
 }
 
 /**
- * The cost of one call of a model, in US dollars. Of a usage with long prompts the rates of long prompts hold, as providers have it. Counts
- * that are no numbers from 0 on count nothing. Batches, priority, data residency and tools of the provider's are not counted.
+ * The cost of one call of a model, in US dollars. A long prompt is charged in whole at the rates of `long`.
+ * Counts that are no numbers from 0 on count nothing. Standard processing: no batches, priority, regional
+ * surcharges or fees for a provider's tools.
  *
  * @param usage as a message has it; a cost in it is not looked at
  * @param model a name, or a message

@@ -4,7 +4,7 @@ export interface TokenRates {
   readonly input: number;
   /** Input that was read from a cache. */
   readonly cacheRead: number;
-  /** Input that was written to a cache of the shortest lifetime that the provider has: 5 minutes at Anthropic. */
+  /** Input that was written to a cache of the provider's shortest lifetime: 5 minutes at Anthropic. */
   readonly cacheWrite: number;
   /** Input that was written to a cache of an hour. By default `cacheWrite`. */
   readonly cacheWrite1h?: number;
@@ -12,7 +12,7 @@ export interface TokenRates {
   readonly output: number;
 }
 
-/** What a model costs, by one source. Tokens of images and documents cost as those of text do, in all rows. */
+/** The price of a model by one source. Tokens of images and documents cost as those of text, in all rows. */
 export interface ModelPrice extends TokenRates {
   /** As messages have it; absent: any. A reseller has prices of its own. */
   readonly provider?: string;
@@ -42,7 +42,7 @@ const openaiWrites = "a write of 30 minutes; one of 12 hours costs more, and usa
 const gpt56 = {
   ...openai,
   source: "https://docs.laozhang.ai/en/announcements/gpt-5-6-pricing-2026-07.md",
-  note: "a reseller's record of OpenAI's list; writes at 1.25 of the input by OpenAI's guide to prompt caching",
+  note: "a reseller's record of OpenAI's list; writes at 1.25 of the input by OpenAI's guide",
 } as const;
 const gpt56Sol = {
   ...gpt56,
@@ -61,10 +61,10 @@ const gemini = {
   provider: "google",
   source: "https://deploybase.ai/articles/gemini-api-pricing",
   asOf,
-  note: "Google's list of March 2026, by others; an implicit cache has no fee, and storage of an explicit one is not counted",
+  note: "Google's list of March 2026, by others; storage of an explicit cache is not counted",
 } as const;
 
-/** The published prices that were found, each with its source; a model without one is not in it. Standard tier. */
+/** The published prices of standard processing, each with its source; a model without a source has no row. */
 export const modelPrices: readonly ModelPrice[] = [
   {
     ...claude,

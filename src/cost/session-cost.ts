@@ -2,7 +2,7 @@ import type { Usage } from "../content/index.js";
 import type { Session, SessionEntry, UnknownEntry } from "../session/index.js";
 import { addCost, type Cost, type CostOptions, costOf, hasOwnPrice, noCost, usageTokens } from "./cost.js";
 
-/** What {@link sessionCost} needs of a session. */
+/** The part of a session that {@link sessionCost} reads. */
 export type CostedSession = Pick<Session, "tree" | "entry">;
 
 /** Options of {@link sessionCost}. */
@@ -11,7 +11,7 @@ export interface SessionCostOptions extends CostOptions {
   readonly leafId?: string | null;
 }
 
-/** What one model was asked for. */
+/** The calls of one model. */
 export interface ModelCost {
   readonly provider: string;
   readonly model: string;
@@ -23,7 +23,7 @@ export interface ModelCost {
   readonly unpriced: number;
 }
 
-/** What a session cost so far, in US dollars. */
+/** The cost of a session so far, in US dollars. */
 export interface SessionCost {
   /** All that is known: a lower bound where `unknown` is not empty. */
   readonly cost: Cost;
@@ -43,10 +43,10 @@ interface Call {
 const unnamed = { provider: "unknown", model: "unknown" };
 
 /**
- * What the calls of a session cost: assistant messages, usage entries, compactions and summaries of branches. A row of `prices` goes before the
- * cost that an entry recorded, and that before {@link modelPrices}; a recorded cost of zeros for tokens is none, as pi writes it for a
- * model without a price. A summary that names no model is priced as the model in force where it stands. Calls without tokens are not counted, and
- * neither is usage in results of tools.
+ * The cost of a session's calls: assistant messages, usage entries, compactions and summaries of branches.
+ * A row of `prices` goes before a recorded cost, and that before {@link modelPrices}. A recorded cost of zeros
+ * for tokens is none: pi writes it for a model without a price. A summary without a model is priced as the
+ * model in force there. Calls without tokens and usage in results of tools are not counted.
  *
  * @throws SessileError ENTRY_NOT_FOUND for `leafId`; what `entry` throws
  * @example
