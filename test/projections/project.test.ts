@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { ingest, resourceView } from "sessile/attachments";
+import { ingest, replayWithin, resourceView } from "sessile/attachments";
 import { memoryBlobStore } from "sessile/blobs";
 import { assistantMessage, type ContextMessage, contextOf, toolResult, userMessage } from "sessile/content";
 import { cacheConversation, type NeutralRequest, project, type Target } from "sessile/projections";
@@ -191,6 +191,27 @@ describe("project", () => {
     });
     expect(asked).toBe(0);
     expect([projection.usage.imageCount, projection.usage.imageCount, asked]).toEqual([1, 1, 1]);
+  });
+});
+
+describe("project, attachments within a budget", () => {
+  test("each request is a prefix of the next, but for one in half a budget of images", async () => {
+    const messages: ContextMessage[] = [];
+    const breaks: number[] = [];
+    let before = "";
+    for (let turn = 0; turn < 24; turn++) {
+      messages.push(userMessage(`look ${turn}`, { ...shot, resourceId: image(turn + 1).resourceId }));
+      const { request } = await project(contextOf(messages), plainTarget(), {
+        blobs: storeOf(picture),
+        replay: replayWithin({ images: 8 }),
+      });
+      const whole = told(request);
+      if (!whole.startsWith(before)) breaks.push(turn);
+      // Without the bracket at its end.
+      before = whole.slice(0, -1);
+      messages.push(reply);
+    }
+    expect(breaks).toEqual([8, 12, 16, 20]);
   });
 });
 
