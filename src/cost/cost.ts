@@ -85,7 +85,7 @@ function priced(usage: Usage, rates: TokenRates): Cost {
 }
 
 /** What the provider was sent, from a cache or not. */
-export function promptTokens({ input, cacheRead, cacheWrite }: Usage): number {
+function promptTokens({ input, cacheRead, cacheWrite }: Usage): number {
   return count(input) + count(cacheRead) + count(cacheWrite);
 }
 
