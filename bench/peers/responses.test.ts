@@ -59,7 +59,9 @@ test("each goes on with what the other stored of a conversation by Responses, id
 
   const client = new OpenAI({ apiKey: "none", baseURL: `${server.url}/v1`, maxRetries: 0 });
   const { value, losses } = await project(contextOf(messages), openaiResponses({ model: id }));
-  const reply = await client.responses.create({ model: id, store: false, ...value });
+  // The client that pi brings is older than some items of this value.
+  const input = value.input as unknown as OpenAI.Responses.ResponseInput;
+  const reply = await client.responses.create({ model: id, store: false, input });
   expect(losses).toEqual([]);
   // pi does not keep searches of the API's own.
   expect(value.input.slice(1, 5)).toEqual([reasoning, ...rest]);
