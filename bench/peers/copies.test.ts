@@ -62,6 +62,8 @@ test("fork takes every entry that forkFrom takes, ids and branches included", {
         const session = await store.create({ cwd: "/work/project" });
         const ids = await carryOut(ourHand(session), steps);
         if (ids.length === 0) return;
+        // Settings alone make no file until they are flushed.
+        await session.flush();
         await session.close();
         const source = session.location as string;
         const ofPi = SessionManager.forkFrom(source, "/work/other", join(dir, "pi"));
