@@ -6,7 +6,12 @@ import { resourceBlocks } from "./resources.js";
 /** What a session has to be for a resource to be found on its path: a `Session` is one. */
 export interface ResourcePath {
   readonly leafId: string | null;
-  readonly tree: { path(id: string | null): readonly { readonly id: string }[] };
+  /** Gives the entries from the root to an entry. */
+  readonly tree: {
+    /** From the root to an entry. */
+    readonly path: (id: string | null) => readonly { readonly id: string }[];
+  };
+  /** One entry; undefined if there is none. */
   entry(id: string): Promise<{ readonly type: string } | undefined>;
 }
 

@@ -20,9 +20,9 @@ export type AttachmentReason =
 
 /**
  * What a model reads at the place of a resource: never that it was shown something that it was not. Empty where it is omitted.
+ * With `viewTool` the text tells the model of the tool to view it again; by default it does not.
  *
  * @param observation what was seen in the resource when it stood here; told where the resource is described
- * @param options.viewTool whether the model has a tool to view it, and is told to; default false
  */
 export function attachmentText(
   resource: Resource,

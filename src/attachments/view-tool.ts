@@ -99,6 +99,7 @@ export function viewTool<S extends keyof ViewToolShapes>(shape: S): ViewToolShap
 
 /** A session that {@link runViewTool} reads and appends to: a `Session` is one. */
 export interface ViewableSession extends ResourcePath {
+  /** Writes the entry of a view after the leaf. */
   append(drafts: readonly ResourceViewDraft[]): Promise<unknown>;
 }
 

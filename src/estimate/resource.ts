@@ -11,9 +11,8 @@ const bytesPerToken = 3;
 /**
  * About how many tokens an attachment costs whose bytes are sent, beside its description. An image whose size is not known
  * costs the most that one can; a file that is neither PDF nor text costs nothing.
+ * The rule for images is a family's name or a rule, and that for PDF a family's; both are `anthropic` by default.
  *
- * @param rules.image a family's name, or a rule; default `anthropic`
- * @param rules.pdf whose price for a page; default `anthropic`
  * @example
  * ```ts
  * const tokens = estimateResourceTokens(screenshot, { image: "gemini3" });

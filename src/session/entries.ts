@@ -59,9 +59,6 @@ export interface SessionInfoFields {
   readonly stats?: SessionStats;
 }
 
-/** A block of any message. */
-type MessageBlock = AssistantMessage["content"][number] | ImageBlock;
-
 /** The fields of every entry type besides `type`, `id`, `parentId` and `timestamp`. See docs/format.md. */
 export interface EntryMap {
   message: { readonly message: Message };
@@ -124,7 +121,11 @@ export interface EntryMap {
   /** The target's message is this one now, of the same role. The latest on the path counts. */
   message_update: { readonly targetId: string; readonly message: Message };
   /** A block of the target's message is this one now; at the index behind the last it is added. */
-  part_update: { readonly targetId: string; readonly index: number; readonly part: MessageBlock };
+  part_update: {
+    readonly targetId: string;
+    readonly index: number;
+    readonly part: AssistantMessage["content"][number] | ImageBlock;
+  };
   /** The tip was moved here: `parentId` and `targetId` are the new tip, null for before the first entry. */
   leaf: { readonly targetId: string | null; readonly name?: string };
   /** The next compaction keeps the target, or no longer does. The latest on the path wins. */

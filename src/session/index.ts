@@ -10,6 +10,7 @@ export type {
   LogBatch,
   LogPlatform,
   LogPosition,
+  LongLine,
   SessionBackend,
   SessionLog,
   StoredSession,

@@ -52,7 +52,10 @@ export interface AppendOptions {
  * that names it would not compile there.
  */
 type IfAsyncDisposable = SymbolConstructor extends { readonly asyncDispose: infer Key extends PropertyKey }
-  ? { readonly [key in Key]: () => Promise<void> }
+  ? {
+      /** Closes the session, as `close` does. */
+      readonly [key in Key]: () => Promise<void>;
+    }
   : object;
 
 /**
