@@ -247,3 +247,15 @@ describe.each(Object.entries(readers))("%s", (name, { replies, read, wrong }) =>
     }
   });
 });
+
+test("a reply of more blocks than a call takes arguments is read", () => {
+  const count = 200_000;
+  const many = <T>(block: T): T[] => Array.from({ length: count }, () => block);
+  const options = { model: "m" };
+  const gemini = { candidates: [{ content: { parts: many({ text: "a" }) }, finishReason: "STOP" }] };
+  expect(readGeminiReply(gemini, options).content).toHaveLength(count);
+  const bedrock = { output: { message: { content: many({ text: "a" }) } }, stopReason: "end_turn" };
+  expect(readBedrockReply(bedrock, options).content).toHaveLength(count);
+  const messages = [{ role: "assistant", content: many({ type: "text", text: "a" }) }];
+  expect(readAiSdkReply({ ...step, response: { messages } } as AiSdkReply).content).toHaveLength(count);
+});

@@ -84,17 +84,18 @@ export function readAiSdkReply(reply: AiSdkReply, options: ReadAiSdkReplyOptions
   const { provider, model: asked, api } = makerNames(step.model.provider, step.model.modelId);
   const { finishReason } = step;
   const stopReason = stopReasons.get(finishReason) ?? "stop";
-  const message = assistantMessage(
-    {
+  // Not as arguments: a reply may have more blocks than a call takes.
+  const message = {
+    ...assistantMessage({
       provider,
       ...modelNames(asked, step.response.modelId),
       api,
       usage: usageOf(step),
       stopReason,
       ...(stopReason === "error" ? { errorMessage: finishReason } : {}),
-    },
-    ...blocksOf(step),
-  );
+    }),
+    content: blocksOf(step),
+  };
   return options.account === undefined ? message : { ...message, account: options.account };
 }
 

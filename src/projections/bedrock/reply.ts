@@ -76,17 +76,18 @@ export function readBedrockReply(reply: BedrockReply, options: ReadBedrockReplyO
       ? "aborted"
       : (stopReasons.get(reply.stopReason as string) ?? "error");
   const content = blocks.map(blockOf);
-  const message = assistantMessage(
-    {
+  // Not as arguments: a reply may have more blocks than a call takes.
+  const message = {
+    ...assistantMessage({
       provider,
       model,
       api: converseApi,
       usage: usageOf(reply),
       stopReason,
       ...(stopReason === "error" ? { errorMessage: reply.stopReason as string } : {}),
-    },
-    ...(endsInHalfCall(content.at(-1), stopReason) ? content.slice(0, -1) : content),
-  );
+    }),
+    content: endsInHalfCall(content.at(-1), stopReason) ? content.slice(0, -1) : content,
+  };
   return account === undefined ? message : { ...message, account };
 }
 

@@ -107,17 +107,18 @@ export function readGeminiReply(reply: GeminiReply, options: ReadGeminiReplyOpti
   const parts = sent.filter((part) => !isUnfinishedCall(part));
   const content = blocksOf(parts, reply.responseId);
   const { stopReason, errorMessage } = ending(reply, content);
-  const message = assistantMessage(
-    {
+  // Not as arguments: a reply may have more blocks than a call takes.
+  const message = {
+    ...assistantMessage({
       provider,
       ...modelNames(asked, reply.modelVersion),
       api: geminiApi(provider),
       usage: usageOf(reply),
       stopReason,
       ...(errorMessage === undefined ? {} : { errorMessage }),
-    },
-    ...content,
-  );
+    }),
+    content,
+  };
   return account === undefined ? message : { ...message, account };
 }
 
