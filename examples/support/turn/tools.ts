@@ -1,5 +1,5 @@
 import type Anthropic from "@anthropic-ai/sdk";
-import { runViewTool, viewTool, viewToolName } from "sessile/attachments";
+import { runViewTool, type ViewableSession, viewTool, viewToolName } from "sessile/attachments";
 import type { BlobStore } from "sessile/blobs";
 import type { ToolCall } from "sessile/content";
 import type { EntryDraft, Session } from "sessile/session";
@@ -28,8 +28,16 @@ async function view(
   call: ToolCall,
   { session, blobs, signal }: TurnToolPlaces,
 ): Promise<readonly EntryDraft[]> {
-  const message = await runViewTool(session, call, { blobs, signal });
-  return [{ type: "message", message }];
+  const drafts: EntryDraft[] = [];
+  // The view is written with the result in one append, and the page is told of both.
+  const viewed: ViewableSession = {
+    leafId: session.leafId,
+    tree: session.tree,
+    entry: (id) => session.entry(id),
+    append: async (views) => void drafts.push(...views),
+  };
+  const message = await runViewTool(viewed, call, { blobs, signal });
+  return [...drafts, { type: "message", message }];
 }
 
 /** Runs a call. What goes wrong is a result too: the model is to see it. */
