@@ -170,17 +170,23 @@ describe("row 10: a write that reports success and lost bytes", () => {
 
   test("of the file that says how blobs are laid out is noticed: nothing is stored", async () => {
     for (const lie of ["retval=3", "retval=1000000"]) {
-      const dir = mkdtempSync(join(base, "store-"));
-      const actor = await startActor(dir);
-      // With its first line the process wakes its own loop by a write, which is not to be the one that lies.
-      await actor.act("wait 50");
-      await trace(actor.pid, { threads: "main", calls: ["write"], inject: `write:${lie}:when=1` });
-      expect(await actor.act("put new", "put new")).toEqual([
-        "failed put STORAGE_FAILED EIO",
-        expect.stringMatching(/^did put/),
-      ]);
-      expect(await actor.end()).toBe(0);
-      await blobsAreKept(dir, actor.blobs);
+      let said: readonly string[] | undefined;
+      for (let tries = 0; said === undefined && tries < 10; tries++) {
+        const dir = mkdtempSync(join(base, "store-"));
+        const actor = await startActor(dir);
+        await actor.act("wait 50");
+        const inject = `write:${lie}:when=1`;
+        const traced = await trace(actor.pid, { threads: "main", calls: ["write"], inject });
+        const answers = await actor.act("put new", "put new");
+        await traced.stop();
+        const [first = ""] = await traced.calls;
+        // The process also wakes its own loop by a write. A lie about that one says nothing of the store.
+        if (!first.includes("format")) continue;
+        said = answers;
+        expect(await actor.end()).toBe(0);
+        await blobsAreKept(dir, actor.blobs);
+      }
+      expect(said).toEqual(["failed put STORAGE_FAILED EIO", expect.stringMatching(/^did put/)]);
     }
   });
 });

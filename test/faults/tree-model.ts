@@ -207,7 +207,8 @@ const open = number.map((which) =>
     async (model, real) => {
       const log = at(model.logs, which);
       const session = await real.storeOn(real.disk).open(log.id, { mode: "write" });
-      expect(session.diagnostics).toEqual([]);
+      // What a crash tore was ended by the next writer, and stays in the file.
+      expect(session.diagnostics.filter(({ code }) => code !== "TORN_LINE")).toEqual([]);
       for (const entry of log.entries) expect(await session.entry(entry.id)).toEqual(entry);
       model.handles.push({ log, tip: tipOf(log.entries), staged: [], seen: log.entries.length });
       real.sessions.push(session);
