@@ -34,12 +34,20 @@ function escapedUnit(unit: string): string {
 
 /** What no reader sees before a bracket. Line breaks are none of it, so that a search takes linear time. */
 const unseen = String.raw`[\t\x00-\x08\x0e-\x1b\x1f\x7f\p{Zs}\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]`;
-const headingWords = "user|assistant|system|tool|instructions|call|result|error|what follows";
 
-/** Where a line begins, by any convention, that reads like a heading, with or without backslashes before it. */
+/** Words of headings in either case, and with the long s, which reads as one. */
+const headingWords = "user|assistant|system|tool|instructions|call|result|error|what follows".replace(
+  /[a-z]/g,
+  (letter) => `[${letter}${letter.toUpperCase()}${letter === "s" ? "\u017f" : ""}]`,
+);
+
+/**
+ * Where a line begins, by any convention, that reads like a heading, with or without backslashes before it. Without the flag
+ * `i`: with `u` it takes the long s for a letter of a word, so that `[userſ` would be no heading.
+ */
 const imitations = new RegExp(
   String.raw`(?:^|(?<=[\v\f\x1c-\x1e\x85]))(${unseen}*\\*)(?=\[${unseen}{0,8}(?:${headingWords})\b)`,
-  "gimu",
+  "gmu",
 );
 
 /**
