@@ -55,7 +55,10 @@ const openai: OpenaiChatDialect = {
   toolResultImages: false,
 };
 
-/** `developer` and `max_completion_tokens` are OpenAI's own: https://github.com/earendil-works/pi/issues/1048. */
+/**
+ * `developer` and `max_completion_tokens` are OpenAI's own: https://github.com/earendil-works/pi/issues/1048. DeepSeek,
+ * Moonshot and Z.AI take `max_tokens`: `detectCompat` of the npm package @earendil-works/pi-ai 1.5.2.
+ */
 const compatible: OpenaiChatDialect = { ...openai, members: "all", maxTokens: "max_tokens" };
 
 /**
@@ -73,13 +76,16 @@ const compatible: OpenaiChatDialect = { ...openai, members: "all", maxTokens: "m
 export const openaiChatDialects: Readonly<Record<OpenaiChatDialectName, OpenaiChatDialect>> = {
   openai,
   // 400 without reasoning_content: https://github.com/continuedev/continue/issues/10193 and
-  // https://api-docs.deepseek.com/guides/thinking_mode. The text for a missing one is as in Moonshot's row.
+  // https://api-docs.deepseek.com/guides/thinking_mode. V4 Pro refuses an empty one and takes a space, as older models do:
+  // https://github.com/NousResearch/hermes-agent/pull/18263. "does not support successive user or assistant messages":
+  // https://github.com/deepseek-ai/DeepSeek-R1/issues/21.
   deepseek: { ...compatible, reasoning: "reasoning_content", missingReasoning: " ", merges: true },
   // An absent or empty reasoning_content is refused, a space is taken: https://github.com/charmbracelet/crush/issues/2696,
   // https://github.com/bytedance/deer-flow/issues/3043.
   moonshotai: { ...compatible, reasoning: "reasoning_content", missingReasoning: " " },
-  // Preserved thinking: https://docs.z.ai/guides/capabilities/thinking-mode, by
-  // https://github.com/adolfousier/opencrabs/issues/1348.
+  // Reasoning goes back unmodified, and each turn may think or not, so that messages without are regular:
+  // https://docs.z.ai/guides/capabilities/thinking-mode. So there is no text for a missing one, as in @earendil-works/pi-ai
+  // 1.5.2. One report asks for an empty string, untried: https://github.com/shiaho777/web-to-app/pull/452.
   zai: { ...compatible, reasoning: "reasoning_content" },
   // reasoning_details go back as they came: https://openrouter.ai/docs/use-cases/reasoning-tokens.
   openrouter: { ...compatible, reasoning: "reasoning" },
@@ -88,7 +94,8 @@ export const openaiChatDialects: Readonly<Record<OpenaiChatDialectName, OpenaiCh
   gemini: { ...compatible, members: ["extra_content"] },
   // Ids: https://github.com/anomalyco/opencode/issues/1680. No user behind a tool's result:
   // https://github.com/mistralai/mistral-common/issues/169. Alternating roles: https://github.com/vllm-project/vllm/issues/6862.
-  // max_tokens: https://github.com/yazinsai/OpenOats/pull/319.
+  // max_tokens, and refuses the other name: https://github.com/editor-code-assistant/eca/issues/231. Reasoning in the content:
+  // https://docs.mistral.ai/capabilities/reasoning/. Refuses unknown members: https://github.com/BerriAI/litellm/issues/30835.
   mistral: {
     ...compatible,
     reasoning: "content",
@@ -98,14 +105,16 @@ export const openaiChatDialects: Readonly<Record<OpenaiChatDialectName, OpenaiCh
     bridgesTools: true,
   },
   // Refuses members that it does not know: https://github.com/tashfeenahmed/freellmapi/issues/1070. `reasoning` goes back to a
-  // model that reasons: https://github.com/vercel/ai/pull/8057.
+  // model that reasons: https://github.com/vercel/ai/pull/8057. It deprecates `max_tokens`: types of groq-sdk 1.6.0 on npm.
   groq: { ...compatible, reasoning: "reasoning", members: [], maxTokens: "max_completion_tokens" },
-  // The same, measured: https://github.com/proxysoul/Empryo/pull/209.
+  // The same, measured: https://github.com/proxysoul/Empryo/pull/209. `max_tokens` too: types of
+  // @cerebras/cerebras_cloud_sdk 1.91.0 on npm.
   cerebras: { ...compatible, reasoning: "reasoning", members: [], maxTokens: "max_completion_tokens" },
   // https://docs.vllm.ai/en/v0.26.0/features/reasoning_outputs/ (`reasoning_content` before 0.11.2). Templates that raise:
   // https://github.com/vllm-project/vllm/issues/6862.
   vllm: { ...compatible, reasoning: "reasoning", merges: true },
   // `reasoning`, and never `reasoning_content`: https://github.com/anomalyco/opencode/issues/34798. Templates as with vLLM.
+  // `max_tokens`: https://docs.ollama.com/api/openai-compatibility.
   ollama: { ...compatible, reasoning: "reasoning", merges: true },
 };
 

@@ -169,6 +169,22 @@ describe("dialects of Chat Completions", () => {
     }
   });
 
+  test("GLM gets its own reasoning back, and none made up for a turn that did not think or another model", async () => {
+    const thought = { role: "assistant", content: "Yes.", reasoning_content: "Hm." };
+    const quick = { role: "assistant", content: "No." };
+    const foreign = { ...read({ content: "Other.", reasoning_content: "Hm." }, "openai"), provider: "other" };
+    const history = [thought, quick].flatMap((one) => [userMessage("Go"), read(one, "zai")]);
+    const { messages } = await sent([...history, userMessage("Go"), foreign], "zai");
+    const said = messages.filter(({ role }) => role === "assistant");
+    expect(said).toEqual([thought, quick, { role: "assistant", content: "Other." }]);
+  });
+
+  test("the limit of tokens has the name that each server takes", () => {
+    const named = (of: string) => names.filter((name) => openaiChatDialects[name].maxTokens === of);
+    expect(named("max_completion_tokens")).toEqual(["openai", "groq", "cerebras"]);
+    expect(named("max_tokens")).toHaveLength(names.length - 3);
+  });
+
   test("messages of one role become one if the dialect merges, instructions among them if the user says these", async () => {
     const system = { role: "system", content: "Be brief.", timestamp: 1 } as const;
     const lost = read({ content: "", reasoning_content: "Hm." }, "openai");
