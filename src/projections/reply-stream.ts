@@ -72,19 +72,26 @@ export interface ReplyAccumulator<E> {
   message(end: StreamEnd): AssistantMessage;
 }
 
-/** A reply stream over an accumulator. */
+/** Decodes the bytes of a body into events, chunk by chunk. */
+export interface EventDecoder<E> {
+  push(chunk: Uint8Array): Iterable<E>;
+}
+
+/** A reply stream over an accumulator. Bytes are server-sent events unless the provider has a decoder of its own. */
 export function replyStream<E>(
   source: ReplySource<E>,
   accumulator: ReplyAccumulator<E>,
   { signal }: ReplyStreamOptions = {},
+  binary?: EventDecoder<E>,
 ): ReplyStream {
-  return new AccumulatedReply(source, accumulator, signal);
+  return new AccumulatedReply(source, accumulator, signal, binary);
 }
 
 class AccumulatedReply<E> implements ReplyStream {
   readonly #source: ReplySource<E>;
   readonly #accumulator: ReplyAccumulator<E>;
   readonly #signal: AbortSignal | undefined;
+  readonly #binary: EventDecoder<E> | undefined;
   #message: AssistantMessage | undefined;
   #reading = false;
   #error: unknown;
@@ -93,12 +100,18 @@ class AccumulatedReply<E> implements ReplyStream {
     this.#ended = resolve;
   });
 
-  constructor(source: ReplySource<E>, accumulator: ReplyAccumulator<E>, signal: AbortSignal | undefined) {
+  constructor(
+    source: ReplySource<E>,
+    accumulator: ReplyAccumulator<E>,
+    signal: AbortSignal | undefined,
+    binary: EventDecoder<E> | undefined,
+  ) {
     if (!isSource(source))
       throw new TypeError("source: expected an iterable of events, a stream or a Response");
     this.#source = source;
     this.#accumulator = accumulator;
     this.#signal = signal;
+    this.#binary = binary;
   }
 
   get error(): unknown {
@@ -135,7 +148,7 @@ class AccumulatedReply<E> implements ReplyStream {
   async *#deltas(): AsyncGenerator<ReplyDelta, void, undefined> {
     let end = stopped;
     try {
-      for await (const event of abortable(eventsOf(this.#source), this.#signal)) {
+      for await (const event of abortable(eventsOf(this.#source, this.#binary), this.#signal)) {
         for (const delta of this.#accumulator.push(event)) yield delta;
       }
       end = this.#accumulator.isComplete
@@ -187,10 +200,13 @@ export function replyFailed(message: string, body: unknown, status?: number): Se
 
 const maxErrorCharacters = 64 * 1024;
 
-async function* eventsOf<E>(source: ReplySource<E>): AsyncGenerator<E, void, undefined> {
+async function* eventsOf<E>(
+  source: ReplySource<E>,
+  binary: EventDecoder<E> | undefined,
+): AsyncGenerator<E, void, undefined> {
   if ("body" in source && "ok" in source) {
     if (!source.ok) throw await errorOf(source);
-    if (source.body !== null) yield* eventsOf<E>(source.body);
+    if (source.body !== null) yield* eventsOf<E>(source.body, binary);
     return;
   }
   const decoder = new ServerSentEvents();
@@ -198,6 +214,10 @@ async function* eventsOf<E>(source: ReplySource<E>): AsyncGenerator<E, void, und
   for await (const item of items) {
     if (typeof item !== "string" && !(item instanceof Uint8Array)) {
       yield item;
+      continue;
+    }
+    if (binary !== undefined && typeof item !== "string") {
+      yield* binary.push(item);
       continue;
     }
     for (const data of decoder.push(item)) {

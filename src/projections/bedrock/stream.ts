@@ -1,8 +1,11 @@
 /** The events of ConverseStream, accumulated into the message that {@link readBedrockReply} gives of a whole response. */
 import type { AssistantMessage } from "../../content/index.js";
-import { joinBytes } from "../../internal/bytes.js";
+import { decodeBase64 } from "../../internal/base64.js";
+import { decodeUtf8, joinBytes } from "../../internal/bytes.js";
+import { EventStreamFrames, type EventStreamMessage } from "../../internal/event-stream.js";
 import { isRecord } from "../../internal/shape.js";
 import {
+  type EventDecoder,
   type ReplyAccumulator,
   type ReplyDelta,
   type ReplySource,
@@ -24,7 +27,8 @@ export interface BedrockStreamReply {
 
 /**
  * A streamed response of Converse: deltas while it arrives, then the message that {@link readBedrockReply} gives of the same
- * response. Takes the official client's response, or its `stream`; the client decodes the binary frames of the HTTP body.
+ * response. Takes the official client's response, or its `stream`; of a fetch, such as one with an API key as bearer token, the
+ * `Response` or its body, whose binary frames are decoded here.
  *
  * @throws TypeError when no model is named.
  * @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html (stored copy, 2026-11-22)
@@ -44,7 +48,31 @@ export function bedrockStream(
 ): ReplyStream {
   const accumulator = new BedrockAccumulator(options);
   const events = "stream" in source && !(Symbol.asyncIterator in source) ? source.stream : source;
-  return replyStream(events as ReplySource<BedrockStreamEvent>, accumulator, options);
+  return replyStream(events as ReplySource<BedrockStreamEvent>, accumulator, options, frameDecoder());
+}
+
+/** Events of the frames of an HTTP body, as the official client decodes them. */
+function frameDecoder(): EventDecoder<BedrockStreamEvent> {
+  const frames = new EventStreamFrames();
+  return { push: (chunk) => frames.push(chunk).map(frameEvent) };
+}
+
+function frameEvent({ headers, payload }: EventStreamMessage): BedrockStreamEvent {
+  const type = headers.get(":message-type");
+  if (type === "error") {
+    const code = headers.get(":error-code") ?? "error";
+    const message = headers.get(":error-message") ?? "";
+    throw replyFailed(message === "" ? code : `${code}: ${message}`, { code, message });
+  }
+  const value: unknown = JSON.parse(decodeUtf8(payload) || "{}");
+  const name = headers.get(type === "exception" ? ":exception-type" : ":event-type") ?? "unknown";
+  if (type === "exception") throw exception(name, value);
+  return { [name]: value };
+}
+
+function exception(name: string, error: unknown): Error {
+  const message = isRecord(error) && typeof error.message === "string" ? error.message : "";
+  return replyFailed(message === "" ? name : `${name}: ${message}`, error);
 }
 
 type Fields = Record<string, unknown>;
@@ -90,10 +118,7 @@ class BedrockAccumulator implements ReplyAccumulator<BedrockStreamEvent> {
     const { contentBlockStart, contentBlockDelta, contentBlockStop, messageStop, metadata } = event as Fields;
     for (const name of exceptions) {
       const error = (event as Fields)[name];
-      if (error !== undefined && error !== null) {
-        const message = isRecord(error) && typeof error.message === "string" ? error.message : "";
-        throw replyFailed(message === "" ? name : `${name}: ${message}`, error);
-      }
+      if (error !== undefined && error !== null) throw exception(name, error);
     }
     // Usage stands behind the stop reason, or before it.
     if (isRecord(metadata)) this.#usage = metadata.usage;
@@ -151,8 +176,10 @@ class BedrockAccumulator implements ReplyAccumulator<BedrockStreamEvent> {
   }
 
   #reasoning(index: number, { text, signature, redactedContent }: Fields): readonly ReplyDelta[] {
-    if (redactedContent instanceof Uint8Array) {
-      this.#block(index, "redactedContent")?.bytes.push(redactedContent);
+    // JSON that no client decoded has base64.
+    const redacted = typeof redactedContent === "string" ? decodeBase64(redactedContent) : redactedContent;
+    if (redacted instanceof Uint8Array) {
+      this.#block(index, "redactedContent")?.bytes.push(redacted);
       return [];
     }
     const block = this.#block(index, "reasoningText");

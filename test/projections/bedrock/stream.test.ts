@@ -134,6 +134,107 @@ describe("bedrockStream", () => {
     expect(throttled.error).toBeDefined();
   });
 
+  describe("of the bytes of an HTTP body", () => {
+    const usage = { inputTokens: 3, outputTokens: 4, totalTokens: 7 };
+    const base64 = (value: unknown): unknown =>
+      JSON.parse(
+        JSON.stringify(value, (_, one) =>
+          one instanceof Uint8Array ? Buffer.from(one).toString("base64") : one,
+        ),
+      );
+    const eventsIn = (content: readonly BedrockReplyBlock[], size: number) =>
+      [
+        { messageStart: { role: "assistant" } },
+        ...content.flatMap((one, index) => eventsOf(one, index, size)),
+        { messageStop: { stopReason: "tool_use" } },
+        { metadata: { usage, p: "abc" } },
+      ].map(base64) as readonly Readonly<Record<string, unknown>>[];
+    async function* chunksOf(bytes: Uint8Array, size: number) {
+      for (let at = 0; at < bytes.length; at += size) yield bytes.slice(at, at + size);
+    }
+    const normal = (message: object) => ({ ...message, timestamp: 0 });
+
+    it("gives what the reader of the whole response gives, however the bytes are cut", async () => {
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(block, { maxLength: 5 }),
+          fc.integer({ min: 1, max: 8 }),
+          fc.integer({ min: 1, max: 300 }),
+          async (content, size, chunk) => {
+            const whole: BedrockReply = { output: { message: { content } }, stopReason: "tool_use", usage };
+            const frames = eventStreamFrames(eventsIn(content, size));
+            const read = normal(readBedrockReply(whole, { model }));
+            const body = new Response(chunksOf(frames, chunk) as unknown as BodyInit);
+            expect(normal(await bedrockStream(chunksOf(frames, chunk), { model }).message())).toEqual(read);
+            expect(normal(await bedrockStream(body, { model }).message())).toEqual(read);
+          },
+        ),
+        { numRuns: 30 },
+      );
+    });
+
+    it("is aborted by any cut, and failed by any changed byte", async () => {
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(block, { maxLength: 3 }),
+          fc.nat(),
+          fc.boolean(),
+          async (content, place, cut) => {
+            const events = eventsIn(content, 3).slice(0, -1);
+            const frames = eventStreamFrames(events);
+            const at = place % frames.length;
+            const bytes = cut ? frames.slice(0, at) : Uint8Array.from(frames);
+            if (!cut) bytes[at] = (bytes[at] as number) ^ 0x10;
+            const stream = bedrockStream(chunksOf(bytes, 64), { model });
+            const { stopReason } = await stream.message();
+            expect(stopReason).toBe(cut ? "aborted" : "error");
+            if (!cut) expect(stream.error).toMatchObject({ code: "REPLY_FAILED" });
+          },
+        ),
+        { numRuns: 60 },
+      );
+    });
+
+    it("is streamed by a fetch with a bearer token", async () => {
+      const scripts = [
+        eventStreamFrames(eventsIn([{ text: "Hello" }], 2)),
+        eventStreamFrames([
+          { messageStart: { role: "assistant" } },
+          { accessDeniedException: { message: "no" } },
+        ]),
+      ];
+      const asked: unknown[] = [];
+      const server = createServer((incoming, outgoing) => {
+        asked.push(incoming.headers.authorization);
+        const frames = scripts.shift();
+        if (frames === undefined) {
+          outgoing.writeHead(403, { "content-type": "application/json" });
+          outgoing.end(JSON.stringify({ message: "the key has expired" }));
+          return;
+        }
+        outgoing.writeHead(200, { "content-type": "application/vnd.amazon.eventstream" });
+        outgoing.write(frames.subarray(0, 100));
+        setTimeout(() => outgoing.end(frames.subarray(100)), 5);
+      });
+      server.listen(0, "127.0.0.1");
+      await once(server, "listening");
+      onTestFinished(() => void server.close());
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/model/${model}/converse-stream`;
+      const { value } = await project(contextOf([userMessage("hi")]), bedrockConverse({ model }));
+      const ask = () =>
+        fetch(url, { method: "POST", headers: { authorization: "Bearer key" }, body: JSON.stringify(value) });
+      expect(await bedrockStream(await ask(), { model }).message()).toMatchObject({
+        content: [{ type: "text", text: "Hello" }],
+      });
+      const denied = bedrockStream(await ask(), { model });
+      expect(await denied.message()).toMatchObject({ errorMessage: "accessDeniedException: no" });
+      const expired = bedrockStream(await ask(), { model });
+      expect(await expired.message()).toMatchObject({ errorMessage: "403: the key has expired" });
+      expect(expired.error).toMatchObject({ code: "REPLY_FAILED", details: { status: 403 } });
+      expect(asked).toEqual(["Bearer key", "Bearer key", "Bearer key"]);
+    });
+  });
+
   it("leaves out a call that the limit of tokens cut", async () => {
     const events = [
       { contentBlockStart: { contentBlockIndex: 0, start: { toolUse: { toolUseId: "a", name: "write" } } } },
