@@ -68,7 +68,7 @@ async function tellStory(given: readonly string[]): Promise<void> {
   const held = resourcesIn(await session.context());
   const [shot] = held;
   if (shot?.kind !== "image") throw new Error("the first attachment is the image");
-  for (const line of listResources(held).split("\n")) say(line);
+  for (const line of listResources(held, { viewTool: true }).split("\n")) say(line);
   for (const part of parts) if (typeof part === "string") say(part);
   const isRefused = (part: MessagePart) => typeof part === "string";
   check("what cannot be attached is said in words", made.filter(isRefused).length, 3);

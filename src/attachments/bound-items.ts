@@ -9,8 +9,8 @@ import { notedIds, withNotes } from "../internal/covered-notes.js";
 import { isRecord } from "../internal/shape.js";
 import { bounded, type LeakageBoundary } from "./boundary.js";
 import { inlineAsResources } from "./inline.js";
-import { isSendable, placesIn } from "./places.js";
-import { resourcesIn } from "./resources.js";
+import { placesIn } from "./places.js";
+import { isSendable, resourcesIn } from "./resources.js";
 import { currentTurnStart } from "./turn.js";
 
 /** Options of {@link boundSummaries} and {@link boundItems}. */

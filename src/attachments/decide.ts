@@ -1,8 +1,9 @@
 import type { Context, ReplayDecision, ReplayPolicy, Resource } from "../content/index.js";
 import { stringArgument } from "../internal/arguments.js";
 import { bounded, type LeakageBoundary } from "./boundary.js";
-import { isSendable, type Place, placesIn } from "./places.js";
+import { type Place, placesIn } from "./places.js";
 import { replayCurrentTurn } from "./replay.js";
+import { isSendable } from "./resources.js";
 import type { AttachmentReason } from "./texts.js";
 import { currentTurnStart } from "./turn.js";
 

@@ -1,7 +1,6 @@
-import type { Context, ReplayAmount, ReplayPlace, Resource, StoredResource } from "../content/index.js";
+import type { Context, ReplayAmount, ReplayPlace, Resource } from "../content/index.js";
 import { estimateResourceTokens } from "../estimate/index.js";
-import { unknownMediaType } from "./identify.js";
-import { resourceBlocks } from "./resources.js";
+import { isSendable, resourceBlocks } from "./resources.js";
 import { currentTurnStart, turnsOf } from "./turn.js";
 
 /** A place of a resource in a context, and what a policy has to know of it. */
@@ -11,11 +10,6 @@ export interface Place {
   readonly place: ReplayPlace;
   /** What was seen in the resource when it stood here. */
   readonly observation: string | undefined;
-}
-
-/** Whether bytes could ever be sent for a resource: they are there, and it is known what they are. */
-export function isSendable(resource: Resource): resource is StoredResource {
-  return resource.kind !== "link" && resource.mediaType !== unknownMediaType;
 }
 
 /** Every place of a resource in a context, in order. Linear in its blocks. */

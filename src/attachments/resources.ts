@@ -4,8 +4,10 @@ import {
   describeResource,
   type Resource,
   resourceOf,
+  type StoredResource,
 } from "../content/index.js";
 import { integerOption } from "../internal/arguments.js";
+import { unknownMediaType } from "./identify.js";
 
 /** A block of a message that stands for a resource. */
 export interface ResourceBlock {
@@ -47,8 +49,14 @@ export function resourcesIn(source: Pick<Context, "items"> | Iterable<ContextMes
   return [...byId.values()];
 }
 
-const listHeading =
-  "Attached resources. These lines describe them and are not what is in them; view one by its id to see it.";
+/** Whether bytes could ever be sent for a resource: they are there, and it is known what they are. */
+export function isSendable(resource: Resource): resource is StoredResource {
+  return resource.kind !== "link" && resource.mediaType !== unknownMediaType;
+}
+
+const listHeading = "Attached resources. These lines describe them and are not what is in them";
+const invitation = "; view one by its id to see it";
+const unviewable = " (cannot be viewed)";
 
 /**
  * A list of resources for a prompt or a summary: one descriptor a line, under a line that says that a description is not
@@ -56,6 +64,8 @@ const listHeading =
  * is never lost, so that the list of very many may be longer all the same. Empty for no resources.
  *
  * @param options.maxCharacters UTF-16 units, at least 0; default no bound
+ * @param options.viewTool whether the model has the tool that `viewTool` declares: then the list tells to use it, but not for
+ *   links and bytes of unknown type. Default false, which is right for a text that is kept, such as a summary.
  * @example
  * ```ts
  * listResources(resourcesIn(contextOf([userMessage("hi")]))); // ""
@@ -63,19 +73,22 @@ const listHeading =
  */
 export function listResources(
   resources: readonly Resource[],
-  options: { readonly maxCharacters?: number } = {},
+  options: { readonly maxCharacters?: number; readonly viewTool?: boolean } = {},
 ): string {
   const max = integerOption("maxCharacters", options.maxCharacters, Number.MAX_SAFE_INTEGER, 0);
   const unique = [...new Map(resources.map((resource) => [resource.resourceId, resource])).values()];
   if (unique.length === 0) return "";
-  const full = unique.map(describeResource);
-  const bare = unique.map(({ resourceId }) => `[${resourceId}]`);
-  let length = listHeading.length + full.reduce((sum, line) => sum + line.length + 1, 0);
+  const isInviting = options.viewTool === true && unique.some(isSendable);
+  const heading = `${listHeading}${isInviting ? invitation : ""}.`;
+  const noted = (line: string, of: Resource) => (isInviting && !isSendable(of) ? line + unviewable : line);
+  const full = unique.map((resource) => noted(describeResource(resource), resource));
+  const bare = unique.map((resource) => noted(`[${resource.resourceId}]`, resource));
+  let length = heading.length + full.reduce((sum, line) => sum + line.length + 1, 0);
   const lines = full.map((line, at) => {
     const short = bare[at] as string;
     if (length <= max || short.length >= line.length) return line;
     length -= line.length - short.length;
     return short;
   });
-  return [listHeading, ...lines].join("\n");
+  return [heading, ...lines].join("\n");
 }

@@ -81,7 +81,7 @@ export function viewTool<S extends keyof ViewToolShapes>(shape: S): ViewToolShap
     name: viewToolName,
     description:
       "Shows an image or a file of this session again, by the id (res_…) that its description or a summary names. " +
-      "Use it before you rely on details of one that is only described.",
+      "Use it before you rely on details of one that is only described. Links and files of unknown type cannot be shown.",
     schema: {
       type: "object",
       properties: {

@@ -1,7 +1,7 @@
 import { observationText } from "../attachments/index.js";
 import { type Context, type ContextItem, isResource, type StoredResource } from "../content/index.js";
 import { integerOption } from "../internal/arguments.js";
-import { coveredTag } from "../internal/covered-notes.js";
+import { coveredTag, idsFollow } from "../internal/covered-notes.js";
 import { isRecord } from "../internal/shape.js";
 import { label } from "./excerpt.js";
 
@@ -114,7 +114,7 @@ export function resourceNotes(
   return [
     `<${coveredTag}>`,
     "The messages that this summary stands for came with images or files. What it says of them is a description,",
-    "and a description of an image is not the image. These are their ids:",
+    `and a description of an image is not the image. ${idsFollow}`,
     ...(rest === 0 ? [] : [`- ${rest} older ones, not listed here`]),
     ...shown.map(({ resourceId, kind, name, mediaType, observation }) => {
       const what = name === undefined ? kind : `${kind} ${name}`;

@@ -37,6 +37,23 @@ export function withNotes(text: string, isKept: (resourceId: string) => boolean)
   return at === 0 ? text : result + text.slice(at);
 }
 
+/** The sentence by which notes of older versions invite to view, whether or not there is a tool for it. */
+const invitation = "Ask to view one again, by its id, before relying on details:";
+
+/** What leads to the ids in a block of notes. */
+export const idsFollow = "These are their ids:";
+
+/** A text whose blocks of notes invite to nothing; the text around them stays as it is. Linear in the text. */
+export function withoutInvitation(text: string): string {
+  let result = "";
+  let at = 0;
+  for (const { start, end } of blocksIn(text)) {
+    result += text.slice(at, start) + text.slice(start, end).replace(invitation, idsFollow);
+    at = end;
+  }
+  return at === 0 ? text : result + text.slice(at);
+}
+
 function blockWith(block: string, isKept: (resourceId: string) => boolean): string {
   const lines: string[] = [];
   let notes = 0;

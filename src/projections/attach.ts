@@ -7,6 +7,7 @@ import {
 import type { Context, ContextMessage, ReplayPolicy } from "../content/index.js";
 import type { AttachmentDraft } from "./draft.js";
 import { hydrate } from "./hydrate.js";
+import { mayGo } from "./ways.js";
 import { notShown } from "./words.js";
 import { type Attaching, type AttachmentWork, descriptor, knownId } from "./work.js";
 
@@ -78,11 +79,19 @@ function isAttachment({ type, resource }: Block): boolean {
   return type === "image" || (type === "text" && resource !== undefined);
 }
 
+/** Whether a view of a resource would show it: the target takes it in a tool's result, or behind. */
+function isViewable(work: AttachmentWork, attaching: Attaching): boolean {
+  if (work.decided.resource.kind === "link") return false;
+  return mayGo({ ...work, draft: { ...work.draft, place: "toolResult" } }, attaching);
+}
+
 /** The words of a place by its decision. A policy's decision is reported with the attachment and is no loss. */
-function describeWork(work: AttachmentWork, { losses, viewTool = false }: Attaching): void {
+function describeWork(work: AttachmentWork, attaching: Attaching): void {
+  const { losses } = attaching;
   const { draft, decided, inline } = work;
   const { resource, decision, reason, observation } = decided;
   if (inline === undefined) {
+    const viewTool = attaching.viewTool === true && isViewable(work, attaching);
     draft.text = attachmentText(resource, decision, reason, observation, { viewTool });
   } else if (decision === "describe") draft.text = notShown(descriptor(work), "it was withheld");
   if (resource.kind === "link" && decision !== "omit") draft.link = resource;

@@ -70,6 +70,8 @@ export class CallIds {
       reasons.push("it has characters that the target does not take");
     if (own.length > this.#maxLength)
       reasons.push(`it is longer than the target's ${this.#maxLength} characters`);
+    else if (own !== "" && own.length < this.#minLength)
+      reasons.push(`it is shorter than the target's ${this.#minLength} characters`);
     if (id !== this.#fitting(own)) reasons.push("an earlier call of the request has it");
     return reasons.join("; ");
   }

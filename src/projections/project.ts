@@ -1,4 +1,4 @@
-import { boundSummaries } from "../attachments/index.js";
+import { boundSummaries, resourcesIn } from "../attachments/index.js";
 import type { Context, ContextItem } from "../content/index.js";
 import { SessileError } from "../errors/index.js";
 import { describe, oneOfOption, stringArgument } from "../internal/arguments.js";
@@ -54,7 +54,7 @@ export async function project<V>(
   const turns = pairTurns(items, messages, { rules, losses });
   const attaching = { ...options, now: options.now ?? Date.now, target, losses };
   const { works, unplacedViews } = await attach(context, attachmentsIn(system, turns), attaching);
-  noteUnplaced(context, unplacedViews, losses);
+  noteUnplaced(context, unplacedViews, losses, rules.history === "latest");
   const bytes = (room: number) => textBytes(system, turns, room);
   const broken = await keepLimits(works, bytes, attaching);
   options.signal?.throwIfAborted();
@@ -194,19 +194,24 @@ function attachmentsIn(
 }
 
 function noteUnplaced(
-  { views }: Pick<Context, "views">,
+  { items, views }: Pick<Context, "items" | "views">,
   unplaced: readonly string[],
   losses: LossList,
+  isLatest: boolean,
 ): void {
   if (unplaced.length === 0) return;
+  const told = new Set(isLatest ? resourcesIn({ items }).map(({ resourceId }) => resourceId) : []);
   const latest = new Map(views.map((view) => [view.resourceId, view]));
   for (const resourceId of unplaced) {
     const view = latest.get(resourceId);
     if (view === undefined) continue;
-    const reason = "a view of a resource that the request does not hold";
+    const isTold = told.has(resourceId);
+    const reason = isTold
+      ? "a view of a resource in the history that the target keeps itself"
+      : "a view of a resource that the request does not hold";
     losses.add(
       { entryId: view.entryId, item: view.item },
-      { code: "unplaced", by: "history", resourceId, reason },
+      { code: "unplaced", by: isTold ? "policy" : "history", resourceId, reason },
     );
   }
 }

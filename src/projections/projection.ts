@@ -20,7 +20,10 @@ export interface ProjectOptions {
    * their messages always, since no view could bring them back. A policy that is given here decides on these too.
    */
   readonly replay?: ReplayPolicy;
-  /** Whether the request declares the tool of `viewTool` (`sessile/attachments`): descriptors then tell to use it. Default false. */
+  /**
+   * Whether the request declares the tool of `viewTool` (`sessile/attachments`): descriptors of what the target can show then
+   * tell to use it. Default false.
+   */
   readonly viewTool?: boolean;
   /** What may leave at all; by default everything. */
   readonly boundary?: LeakageBoundary;
@@ -54,8 +57,8 @@ export interface Projection<V> {
   /** What was changed or left out because it had to be, in the order of the context. None is by `policy`. */
   readonly losses: readonly Loss[];
   /**
-   * What an option of the target leaves out, set or default: `notRepeated` by one that keeps its own history, and
-   * reasoning of turns that are over. All are by `policy`.
+   * What an option of the target leaves out, set or default: `notRepeated` by one that keeps its own history, `unplaced`
+   * views of what that history holds, and reasoning of turns that are over. All are by `policy`.
    */
   readonly byPolicy: readonly Loss[];
   readonly warnings: readonly ProjectionWarning[];

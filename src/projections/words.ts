@@ -3,17 +3,18 @@ import type {
   BranchSummaryMessage,
   CompactionSummaryMessage,
 } from "../content/index.js";
+import { withoutInvitation } from "../internal/covered-notes.js";
 
 /** What a projection says in its own words. Prompt caches live on these bytes: a change here is a change of every request. */
 
 /** A compaction's summary, in a marked block. */
 export function summaryText({ summary }: CompactionSummaryMessage): string {
-  return `What came before in this conversation, as a summary of it:\n\n<summary>\n${summary}\n</summary>`;
+  return `What came before in this conversation, as a summary of it:\n\n<summary>\n${withoutInvitation(summary)}\n</summary>`;
 }
 
 /** A left branch's summary, in a marked block. */
 export function branchSummaryText({ summary }: BranchSummaryMessage): string {
-  return `A line of work that was tried and left, as a summary of it:\n\n<branch_summary>\n${summary}\n</branch_summary>`;
+  return `A line of work that was tried and left, as a summary of it:\n\n<branch_summary>\n${withoutInvitation(summary)}\n</branch_summary>`;
 }
 
 /** A command that the user ran, with its output. */

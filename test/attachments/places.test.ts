@@ -1,7 +1,8 @@
 import { assistantMessage, userMessage } from "sessile/content";
 import { estimateResourceTokens } from "sessile/estimate";
 import { describe, expect, test } from "vitest";
-import { isSendable, placesIn } from "../../src/attachments/places.js";
+import { placesIn } from "../../src/attachments/places.js";
+import { isSendable } from "../../src/attachments/resources.js";
 import { contextWith, image } from "./samples.js";
 
 const reply = assistantMessage({ provider: "p", model: "m" }, "ok");

@@ -1,6 +1,13 @@
 import fc from "fast-check";
 import { listResources, resourcesIn } from "sessile/attachments";
-import { assistantMessage, contextOf, type Resource, toolResult, userMessage } from "sessile/content";
+import {
+  assistantMessage,
+  contextOf,
+  type LinkResource,
+  type Resource,
+  toolResult,
+  userMessage,
+} from "sessile/content";
 import { memorySessionStore } from "sessile/session";
 import { describe, expect, test } from "vitest";
 import { resourceBlocks } from "../../src/attachments/resources.js";
@@ -64,14 +71,35 @@ describe("resourcesIn", () => {
 
 describe("listResources", () => {
   test("says that a description is not the thing, and how to see it", () => {
-    expect(listResources([image(1)])).toBe(
-      "Attached resources. These lines describe them and are not what is in them; view one by its id to see it.\n" +
-        "[image shot-1.png, image/png, 100 B, res_0000000000000001]",
+    const line = "\n[image shot-1.png, image/png, 100 B, res_0000000000000001]";
+    const heading = "Attached resources. These lines describe them and are not what is in them";
+    expect(listResources([image(1)])).toBe(`${heading}.${line}`);
+    expect(listResources([image(1)], { viewTool: true })).toBe(
+      `${heading}; view one by its id to see it.${line}`,
     );
   });
 
+  test("invites to view nothing that cannot be shown", () => {
+    const link = {
+      resourceId: "res_00000000000000a1",
+      kind: "link",
+      source: "link",
+      uri: "https://a.example/",
+    };
+    const unknown = image(2, { kind: "file", mediaType: "application/octet-stream" });
+    const unviewable = [link as LinkResource, unknown];
+    expect(listResources(unviewable, { viewTool: true })).toBe(listResources(unviewable));
+    const mixed = [...unviewable, image(1)];
+    for (const maxCharacters of [undefined, 0]) {
+      const options = { viewTool: true, ...(maxCharacters === undefined ? {} : { maxCharacters }) };
+      const [heading, ...lines] = listResources(mixed, options).split("\n");
+      expect(heading).toContain("view one by its id");
+      expect(lines.map((line) => line.endsWith(" (cannot be viewed)"))).toEqual([true, true, false]);
+    }
+  });
+
   test("shortens the oldest to their ids", () => {
-    const [, first, second] = listResources([image(1), image(2)], { maxCharacters: 200 }).split("\n");
+    const [, first, second] = listResources([image(1), image(2)], { maxCharacters: 170 }).split("\n");
     expect(first).toBe("[res_0000000000000001]");
     expect(second).toContain("shot-2.png");
   });

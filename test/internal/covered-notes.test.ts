@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { resourceNotes } from "sessile/compaction";
 import { describe, expect, test } from "vitest";
-import { coveredTag, notedIds, withNotes } from "../../src/internal/covered-notes.js";
+import { coveredTag, notedIds, withNotes, withoutInvitation } from "../../src/internal/covered-notes.js";
 
 const idOf = (number: number) => `res_${String(number).padStart(16, "0")}`;
 const note = (number: number) =>
@@ -28,6 +28,22 @@ describe("notes in a summary", () => {
         const bare = (of: string) => of.replace(/\s+/g, " ").trim();
         expect(bare(shown)).toBe(bare(text(left(first), left(second))));
         expect(withNotes(whole, () => true)).toBe(whole);
+      }),
+    );
+  });
+
+  test("invite to nothing in an older summary either, and no word outside of their block changes", () => {
+    const older = "Ask to view one again, by its id, before relying on details:";
+    const newer = "These are their ids:";
+    fc.assert(
+      fc.property(prose, numbers, prose, numbers, (before, first, between, second) => {
+        const texts = [first, second].map((list) => resourceNotes(list.map(note)));
+        const said = `${before} ${older}\n\n`;
+        const whole = `${said}${texts[0]}\n\n${between} ${older}\n\n${texts[1]}\n${older}`;
+        const old = texts.map((text) => text.replace(newer, older));
+        const stored = `${said}${old[0]}\n\n${between} ${older}\n\n${old[1]}\n${older}`;
+        expect(withoutInvitation(stored)).toBe(whole);
+        expect(withoutInvitation(whole)).toBe(whole);
       }),
     );
   });

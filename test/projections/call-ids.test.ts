@@ -71,6 +71,29 @@ describe.each(rules)("CallIds by %s rule", (_, rule) => {
     );
   });
 
+  test("has each reason why an id is another, and none that does not apply", () => {
+    fc.assert(
+      fc.property(fc.array(stored, { maxLength: 12 }), (all) => {
+        const ids = new CallIds(rule);
+        for (const id of all) {
+          const made = ids.idFor(id);
+          if (made === id || ids.isWithin(id, made)) continue;
+          const own = of(id);
+          const why = ids.whyNot(id, made);
+          const isSpelt = own === "" || (allowed.test(own) && own.isWellFormed());
+          const fits = isSpelt && own.length <= maxLength && own.length >= minLength && own !== "";
+          expect(why).not.toBe("");
+          expect(why.includes("characters that the target does not take")).toBe(!isSpelt);
+          expect(why.includes("longer than the target's")).toBe(own.length > maxLength);
+          expect(why.includes("shorter than the target's")).toBe(own !== "" && own.length < minLength);
+          expect(why.includes("it is empty")).toBe(own === "");
+          if (fits) expect(why).toBe("an earlier call of the request has it");
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
   test("finds a free one among very many", () => {
     const ids = idsFor(
       rule,

@@ -1,6 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { bashText, namePrefix, notShown } from "../../src/projections/words.js";
+import {
+  bashText,
+  branchSummaryText,
+  namePrefix,
+  notShown,
+  summaryText,
+} from "../../src/projections/words.js";
 import { text } from "../arbitraries/values.js";
 
 describe("namePrefix", () => {
@@ -46,6 +52,22 @@ describe("bashText", () => {
     [{ exitCode: 1, truncated: true }, "$ ls\na\n[output cut short; exit code 1]\n</command>"],
   ])("%j", (more, expected) => {
     expect(bashText({ ...ran, ...more })).toBe(`The user ran a command:\n\n<command>\n${expected}`);
+  });
+});
+
+describe("summaries", () => {
+  const notes = (words: string) =>
+    `Done.\n\n<covered-resources>\n${words}\n- res_0123456789abcdef, image\n</covered-resources>`;
+  const summary = notes(
+    "image is not the image. Ask to view one again, by its id, before relying on details:",
+  );
+
+  test("of older versions lose the invitation to view, which stands in their notes", () => {
+    const shown = notes("image is not the image. These are their ids:");
+    expect(summaryText({ role: "compactionSummary", summary, tokensBefore: 1, timestamp: 1 })).toContain(
+      shown,
+    );
+    expect(branchSummaryText({ role: "branchSummary", summary, fromId: "a", timestamp: 1 })).toContain(shown);
   });
 });
 
