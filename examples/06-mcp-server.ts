@@ -17,7 +17,7 @@ import Anthropic from "@anthropic-ai/sdk";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
-import { replayWithin } from "sessile/attachments";
+import { replayWithin, viewTool } from "sessile/attachments";
 import { FrameRing, tetherImage, tetherLimits } from "sessile/tether";
 import { agentHome } from "./support/agent-home.js";
 import { check } from "./support/check.js";
@@ -89,8 +89,8 @@ async function startInstances(dir: string): Promise<ReadonlyMap<string, TetherIn
     client: await startClient(),
     model: modelName,
     blobs,
-    tools: declarations,
-    // What was shown lately is shown again, so that one can ask about it.
+    tools: [...declarations, viewTool("anthropic")],
+    // What was shown lately is shown again, so that one can ask about it; the tool brings back what is older.
     replay: replayWithin({ maxCount: 20, maxBytes: tetherLimits.maxFrameBytes }),
     onLosses: (losses) => {
       for (const { code, reason } of losses) console.error(`${code}: ${reason}`);

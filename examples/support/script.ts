@@ -16,6 +16,7 @@ export function followScript({ messages }: Anthropic.MessageCreateParams): reado
   if (/attached/.test(view.task)) return [attached(view)];
   if (/as a chart/.test(view.task)) return chart(view);
   if (/shown so far/.test(view.task)) return [shownSoFar(view)];
+  if (/look again/i.test(view.task)) return lookAgain(view);
   return ["That is not in my script."];
 }
 
@@ -185,6 +186,17 @@ function chart({ task, results, allImages, call }: View): readonly ScriptPart[] 
 
 function shownSoFar({ allImages }: View): string {
   return allImages.length === 0 ? "Nothing." : allImages.map(sizeOf).join(", ");
+}
+
+/** By the first id that a descriptor invites to view. */
+function lookAgain({ texts, results, allImages, call }: View): readonly ScriptPart[] {
+  const [seen] = results("view_resource");
+  const [, resourceId] = /view (res_[0-9a-f]{16}) to see it/.exec(texts.join("\n")) ?? [];
+  if (resourceId === undefined && seen === undefined) return ["All that there was is shown."];
+  if (seen === undefined) return ["I look again.", call("view_resource", { resourceId: resourceId ?? "" })];
+  const shown = allImages.at(-1);
+  if (seen.isError || shown === undefined) return [`I cannot see it: ${seen.text}`];
+  return [`It is an image of ${sizeOf(shown)} pixels.`];
 }
 
 function sizeOf(bytes: Uint8Array): string {

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { resolve } from "node:path";
+import { runViewTool, viewToolName } from "sessile/attachments";
 import { assistantMessage, type Message, type ToolCall, toolCalls } from "sessile/content";
 import { SessileError } from "sessile/errors";
 import { type EntryDraft, type Session, type SessionStore, toolStarted } from "sessile/session";
@@ -31,7 +32,7 @@ export interface TetherAgentOptions {
   /** The agent's own name: the same conversation with two agents is two sessions. */
   readonly instance: string;
   readonly model: Model;
-  /** Default none. An image that one makes goes out with the answer. */
+  /** Default none. An image that one makes goes out with the answer. The tool to view an attachment again is its own. */
   readonly tools?: Tools;
   /** What of a conversation the model is given, the newest part of it. Default 400 000. */
   readonly maxCharacters?: number;
@@ -91,7 +92,7 @@ export function tetherAgent(options: TetherAgentOptions): TetherAgent {
           const said = await receiveMessage(message, { blobs: home.blobs, signal: stop });
           const { id } = await session.appendMessage(said);
           onKept?.(id);
-          await rounds(session, options, pieces, stop);
+          await rounds(session, { ...options, blobs: home.blobs }, pieces, stop);
           push(await doneFrame(session, message, home, msgId));
         } catch (error) {
           const text = late.aborted || signal?.aborted === true ? stopped : failure(error);
@@ -138,7 +139,7 @@ const stopped = "Stopped before the answer was whole.";
 /** The model and its tools, until the model calls none. */
 async function rounds(
   session: Session,
-  { model, tools = new Map(), maxCharacters = 400_000 }: TetherAgentOptions,
+  { model, tools = new Map(), maxCharacters = 400_000, blobs }: TetherAgentOptions & Pick<AgentHome, "blobs">,
   pieces: TextPieces,
   signal: AbortSignal,
 ): Promise<void> {
@@ -160,7 +161,11 @@ async function rounds(
     pieces.flush();
     if (calls.length === 0 || message.stopReason === "error" || message.stopReason === "aborted") return;
     await session.append(calls.map(({ id }) => toolStarted.draft({ toolCallId: id })));
-    const results = await Promise.all(calls.map((call) => runTool(tools, call, { signal })));
+    const resultOf = (call: ToolCall) =>
+      call.name === viewToolName
+        ? runViewTool(session, call, { blobs, signal })
+        : runTool(tools, call, { signal });
+    const results = await Promise.all(calls.map(resultOf));
     await session.append(results.map(said));
   }
   await session.appendMessage(failedMessage(`I still call tools after ${maxRounds} rounds.`, signal));

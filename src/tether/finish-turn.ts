@@ -15,20 +15,30 @@ import { wireBytes } from "./wire-bytes.js";
 
 /**
  * The images that tools and the model made in the current turn, oldest first: what an agent sends along with its answer. Those
- * that a tool gave inline are among them. What a tool merely names, by a path or a link, is not.
+ * that a tool gave inline are among them. What a tool merely names, by a path or a link, is not, nor is what a view of this turn
+ * shows the model again.
  *
  * @example
  * ```ts
  * producedImages(contextOf([userMessage("hi")])); // []
  * ```
  */
-export function producedImages(context: Pick<Context, "items">): readonly (StoredResource | ImageBlock)[] {
-  return context.items.slice(currentTurnStart(context)).flatMap(({ message }) => {
+export function producedImages(
+  context: Pick<Context, "items"> & Partial<Pick<Context, "views">>,
+): readonly (StoredResource | ImageBlock)[] {
+  const { items, views = [] } = context;
+  const start = currentTurnStart(context);
+  const viewedAt = new Map<string, number>();
+  for (const { resourceId, item } of views) {
+    if (item >= start && !viewedAt.has(resourceId)) viewedAt.set(resourceId, item);
+  }
+  return items.slice(start).flatMap(({ message }, at) => {
     if (message.role !== "toolResult" && message.role !== "assistant") return [];
     return message.content.flatMap((block: Block): readonly (StoredResource | ImageBlock)[] => {
       if (block.type === "image") return [block];
       const resource = resourceOf(block);
-      return resource?.kind === "image" ? [resource] : [];
+      if (resource?.kind !== "image") return [];
+      return start + at >= (viewedAt.get(resource.resourceId) ?? items.length) ? [] : [resource];
     });
   });
 }
@@ -60,7 +70,7 @@ export interface FinishedTurn extends Pick<OutgoingImages, "left"> {
  */
 export async function finishTurn(
   session: TetherSession,
-  context: Pick<Context, "items">,
+  context: Pick<Context, "items"> & Partial<Pick<Context, "views">>,
   options: FinishTurnOptions,
 ): Promise<FinishedTurn> {
   const text = answerOf(context);

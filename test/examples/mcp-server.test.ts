@@ -217,6 +217,29 @@ describe.each<Over>(["stdio", "http"])("an MCP host over %s", (over) => {
     expect(new Set([0, 1, 2].map(sizeAt)).size).toBe(3);
   });
 
+  it("an image that is no longer shown is looked at again, and does not go out with the answer", {
+    timeout,
+  }, async () => {
+    const session = { session_id: "again" };
+    const shots = Array.from({ length: 21 }, (_, at) => png(30 + at, 20));
+    for (let at = 0; at < shots.length; at += 4) {
+      const images = shots.slice(at, at + 4).map((one) => wire(one));
+      await ask(host.client, { text: "What is attached?", images }, session);
+    }
+    await ask(host.client, { text: "What was shown so far?" }, session);
+    expect(imagesSent()).toEqual(shots.slice(1).map((one) => wire(one).data));
+    const [, id] = /not sent again, view (res_\w+) to see it/.exec(textSent()) ?? [];
+    const { tools = [] } = provider.requests.at(-1) as Anthropic.MessageCreateParams;
+    expect(tools.map((tool) => "name" in tool && tool.name)).toContain("view_resource");
+    const { done, result } = await ask(host.client, { text: "Look again at the first." }, session);
+    expect(done.payload).toEqual({ text: "It is an image of 30 x 20 pixels." });
+    expect(imagesOf(result)).toEqual([]);
+    expect(JSON.stringify(provider.requests.at(-1))).toContain(wire(shots[0] as Uint8Array).data);
+    const lines = logsIn(dir).flatMap((log) => log.split("\n"));
+    const views = lines.filter((line) => line.includes('"type":"resource_view"'));
+    expect(views).toEqual([expect.stringContaining(`"resourceId":"${id}"`)]);
+  });
+
   it("20. Size validation: a whole frame at its limits goes through, and a byte more does not", {
     timeout,
   }, async () => {

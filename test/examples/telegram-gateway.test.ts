@@ -134,6 +134,20 @@ describe("the gateway tests of the seed", { timeout }, () => {
     expect(everythingIn(join(dir, "sessions")) === before).toBe(true);
   });
 
+  it("look again at a photo that is no longer sent, and do not send it back", async () => {
+    const photos = Array.from({ length: 21 }, (_, at) => makePng(40 + at, 30));
+    for (const photo of photos) {
+      await gateway.finished(gateway.telegram.post(8, { photo, text: "What is attached?" }));
+    }
+    await gateway.finished(gateway.telegram.post(8, { text: "Look again at the first." }));
+    const said = gateway.telegram.messages(8).at(-1);
+    expect(said?.text).toMatch(/It is an image of 40 x 30 pixels\.$/);
+    expect(gateway.telegram.messages(8).some(({ photo }) => photo !== undefined)).toBe(false);
+    const asked = JSON.stringify(provider.requests.at(-1));
+    expect(asked).toContain('"name":"view_resource"');
+    expect(asked.includes(Buffer.from(photos[0] ?? "").toString("base64"))).toBe(true);
+  });
+
   it("keep the token out of every file, and base64 out of the session", () => {
     const everything = everythingIn(dir);
     expect(everything).toContain("What is attached?");

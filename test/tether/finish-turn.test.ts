@@ -52,6 +52,25 @@ describe("producedImages", () => {
     expect(producedImages(context)).toEqual([chart]);
   });
 
+  test("are not what a view of the turn shows again, unless a tool made it before in the turn", () => {
+    const old = [userMessage("look", image(7)), assistantMessage(model, "Seen.")];
+    const messages = [...old, userMessage("again"), asked("c1"), gave("c1", chart)];
+    const context = contextOf([
+      ...messages,
+      asked("c2"),
+      gave("c2", image(7)),
+      asked("c3"),
+      gave("c3", chart),
+    ]);
+    const { resourceId } = image(7);
+    const viewOf = (id: string, item: number) => ({ entryId: `v${item}`, resourceId: id, item });
+    expect(producedImages(context)).toEqual([chart, image(7), chart]);
+    const views = [viewOf(resourceId, 6), viewOf(chart.resourceId, 8)];
+    expect(producedImages({ ...context, views })).toEqual([chart]);
+    // Of an earlier turn, as a program may ask for it.
+    expect(producedImages({ ...context, views: [viewOf(resourceId, 1)] })).toEqual([chart, image(7), chart]);
+  });
+
   test("are no files and no links", async () => {
     const file = await ingest({ bytes: pdf }, { blobs });
     const link = ingest({ link: "https://example.com/a.png" });

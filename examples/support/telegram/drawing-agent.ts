@@ -1,6 +1,6 @@
 import { mkdir } from "node:fs/promises";
 import type Anthropic from "@anthropic-ai/sdk";
-import { replayWithin } from "sessile/attachments";
+import { replayWithin, viewTool } from "sessile/attachments";
 import { tetherLimits } from "sessile/limits";
 import { agentHome } from "../agent-home.js";
 import { claude } from "../claude.js";
@@ -17,8 +17,8 @@ export async function drawingAgent(dir: string, client: Anthropic): Promise<Teth
     client,
     model: "claude-opus-5-5",
     blobs,
-    tools: imageToolDeclarations.filter(({ name }) => tools.has(name)),
-    // What was shown lately is shown again, so that one can ask about it.
+    tools: [...imageToolDeclarations.filter(({ name }) => tools.has(name)), viewTool("anthropic")],
+    // What was shown lately is shown again, so that one can ask about it; the tool brings back what is older.
     replay: replayWithin({ maxCount: 20, maxBytes: tetherLimits.maxFrameBytes }),
   });
   return tetherAgent({ dir, instance: "telegram", model, tools });
