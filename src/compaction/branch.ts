@@ -4,12 +4,12 @@ import type { Session, SessionEntry, SessionTree } from "../session/index.js";
 import { boundMaterial, checkTarget, type SummaryBoundary } from "./boundary.js";
 import { closed, closingText } from "./closing.js";
 import { everCovered } from "./covered.js";
-import { type Generate, type RetryOptions, spacing, summarizePart, type Tally } from "./generate.js";
+import { type FileToolTable, fileLedger, ledgerDetails } from "./file-ledger/index.js";
 import { isInitialContext, isModelSwitch } from "./initial-context.js";
-import { type FileToolTable, fileLedger, ledgerDetails } from "./ledger/index.js";
 import { isContextOverflow } from "./overflow.js";
 import { branchPrompt } from "./prompts.js";
 import type { SummaryPart, SummaryPrompt } from "./strategy.js";
+import { type Generate, type RetryOptions, spacing, summarizePart, type Tally } from "./summarize.js";
 import { truncateText } from "./truncate.js";
 
 /** What {@link summarizeBranch} needs of a session. */

@@ -1,6 +1,6 @@
 import { estimateTextTokens } from "../estimate/index.js";
 import { type CoveredResource, resourceNotes, withoutResourceNotes } from "./covered.js";
-import { type FileLedger, ledgerText, stripLedgerText } from "./ledger/index.js";
+import { type FileLedger, ledgerText, stripLedgerText } from "./file-ledger/index.js";
 
 /** The blocks that close a summary: attachments that it covers, and files. */
 export interface Closing {

@@ -3,12 +3,10 @@ import { estimateMessageTokens } from "../estimate/index.js";
 import { integerOption } from "../internal/arguments.js";
 import { untilAborted } from "./abort.js";
 import { boundMaterial, checkTarget } from "./boundary.js";
-import type { CompactionPlan } from "./compaction-plan.js";
-import { type Generation, spacing } from "./generate.js";
-import { irreducible } from "./irreducible.js";
 import { makeSummary } from "./make-summary.js";
 import type {
   CompactableSession,
+  CompactionPlan,
   CompactionResult,
   CompactOptions,
   PlanAnswer,
@@ -16,9 +14,9 @@ import type {
 } from "./options.js";
 import { isContextOverflow } from "./overflow.js";
 import { choosePlan, triggerOf } from "./plan.js";
-import { remembering } from "./remembering.js";
-import { leastSummary, limitOf } from "./room.js";
-import { contextTokens } from "./tokens.js";
+import { type Generation, spacing } from "./summarize.js";
+import { contextTokens, leastSummary, limitOf, remembering } from "./triggers.js";
+import { irreducible } from "./verify.js";
 import { writeCompaction } from "./write.js";
 
 /**

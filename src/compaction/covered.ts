@@ -3,7 +3,7 @@ import { type Context, type ContextItem, isResource, type StoredResource } from 
 import { integerOption } from "../internal/arguments.js";
 import { coveredTag, idsFollow } from "../internal/covered-notes.js";
 import { isRecord } from "../internal/shape.js";
-import { label } from "./excerpt.js";
+import { label } from "./truncate.js";
 
 /** An image or a file that a summary covers, as a compaction entry keeps it in `details.resources`. */
 export interface CoveredResource {

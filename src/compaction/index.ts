@@ -12,7 +12,6 @@ export {
   summarizeBranch,
 } from "./branch.js";
 export { compact } from "./compact.js";
-export type { CompactionPlan, PlanOptions, Reinjection } from "./compaction-plan.js";
 export {
   type CoveredResource,
   coveredResources,
@@ -23,14 +22,6 @@ export {
   withoutResourceNotes,
 } from "./covered.js";
 export { type CutPoint, type CutPointOptions, findCutPoint } from "./cut-point.js";
-export type { Generate, Generated, GenerateOptions, GeneratePrompt, RetryOptions } from "./generate.js";
-export {
-  type CustomMessageDraft,
-  hasInitialContext,
-  initialContext,
-  initialContextType,
-  modelSwitchType,
-} from "./initial-context.js";
 export {
   type FileDeed,
   type FileLedger,
@@ -50,8 +41,23 @@ export {
   type StaleFilesOptions,
   staleFiles,
   stripLedgerText,
-} from "./ledger/index.js";
-export type { CompactableSession, CompactionResult, CompactOptions, PlanAnswer } from "./options.js";
+} from "./file-ledger/index.js";
+export {
+  type CustomMessageDraft,
+  hasInitialContext,
+  initialContext,
+  initialContextType,
+  modelSwitchType,
+} from "./initial-context.js";
+export type {
+  CompactableSession,
+  CompactionPlan,
+  CompactionResult,
+  CompactOptions,
+  PlanAnswer,
+  PlanOptions,
+  Reinjection,
+} from "./options.js";
 export { isContextOverflow } from "./overflow.js";
 export { planCompaction } from "./plan.js";
 export {
@@ -59,17 +65,26 @@ export {
   checkpointPrompt,
   continuationPrompt,
   handoffPrompt,
+  type SummaryRequest,
+  type SummaryRequestParts,
+  summaryRequest,
   turnPrefixPrompt,
 } from "./prompts.js";
-export { type PruneOptions, type PrunePlan, planPrune, pruneDefaults, prunedOutput } from "./prune.js";
-export { type PruneThenSummarizeOptions, pruneThenSummarize } from "./prune-then-summarize.js";
+export {
+  type PruneOptions,
+  type PrunePlan,
+  type PruneThenSummarizeOptions,
+  planPrune,
+  pruneDefaults,
+  prunedOutput,
+  pruneThenSummarize,
+} from "./prune-then-summarize.js";
 export {
   handoffPreface,
   type RecentUserMessagesOptions,
   recentUserMessages,
   recentUserMessagesDefaults,
 } from "./recent-user-messages.js";
-export { type SummaryRequest, type SummaryRequestParts, summaryRequest } from "./request.js";
 export { type RollingSummaryOptions, rollingSummary, rollingSummaryDefaults } from "./rolling-summary.js";
 export { type SerializeBounds, serializeBounds, serializeItem, serializeItems } from "./serialize.js";
 export type {
@@ -82,11 +97,13 @@ export type {
   SummaryPart,
   SummaryPrompt,
 } from "./strategy.js";
-export { type ContextTokensOptions, contextTokens } from "./tokens.js";
+export type { Generate, Generated, GenerateOptions, GeneratePrompt, RetryOptions } from "./summarize.js";
 export {
   type CompactWhen,
   type ContextGauge,
+  type ContextTokensOptions,
   contextGauge,
+  contextTokens,
   defaultAnswerTokens,
   defaultBufferTokens,
   defaultGaugeThresholds,

@@ -3,14 +3,12 @@ import { estimateTextTokens } from "../estimate/index.js";
 import { stringArgument } from "../internal/arguments.js";
 import { untilAborted } from "./abort.js";
 import { closed, closingText } from "./closing.js";
-import type { CompactionPlan } from "./compaction-plan.js";
-import type { WrittenSummary } from "./drafts.js";
-import { type Generation, shortenSummary, summarizePart } from "./generate.js";
-import { irreducible } from "./irreducible.js";
-import type { PlanAnswer, SettledCompactOptions } from "./options.js";
-import { leastSummary } from "./room.js";
+import type { CompactionPlan, PlanAnswer, SettledCompactOptions } from "./options.js";
 import type { SummaryPart } from "./strategy.js";
-import { verify } from "./verify.js";
+import { type Generation, shortenSummary, summarizePart } from "./summarize.js";
+import { leastSummary } from "./triggers.js";
+import { irreducible, verify } from "./verify.js";
+import type { WrittenSummary } from "./write.js";
 
 /** A summary that may be written; none where the plan is edits alone. */
 export interface MadeSummary {

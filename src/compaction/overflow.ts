@@ -1,5 +1,3 @@
-import { overflowWords, rateWords } from "./overflow-words.js";
-
 /**
  * Where clients keep what a provider said: `fetch`, the official clients of OpenAI, Anthropic, Google, AWS and Mistral, the
  * AI SDK, LangChain, axios. Nothing else is looked at, since requests hang on errors too, and a prompt may say anything.
@@ -108,3 +106,136 @@ function read(value: object, name: string): unknown {
     return undefined;
   }
 }
+
+/** What a provider says when a prompt is too long. */
+export interface OverflowWords {
+  readonly provider: string;
+  /** Linear in the text. */
+  readonly words: RegExp;
+  /** Where such a refusal can be read; each was on 2026-11-22. */
+  readonly source: string;
+}
+
+const issue = (path: string): string => `https://github.com/${path}`;
+const pi = issue(
+  "earendil-works/pi/blob/17c253c5d6a9364b392a0fd3ee68333026d94255/packages/ai/src/utils/overflow.ts",
+);
+
+/** Codes come first, since they are all that stays the same where a gateway rewrites the words. */
+export const overflowWords: readonly OverflowWords[] = [
+  {
+    provider: "OpenAI, Azure, Groq and most that speak their protocol",
+    words: /context[_ ]length[_ ]exceeded/i,
+    source: issue("dyad-sh/dyad/issues/1672"),
+  },
+  {
+    provider: "GitHub Copilot",
+    words: /model_max_prompt_tokens_exceeded|prompt token count of \d+ exceeds the limit/i,
+    source: issue("microsoft/vscode/issues/289219"),
+  },
+  {
+    provider: "llama.cpp",
+    words: /exceed_context_size_error|exceeds the available context size/i,
+    source: issue("continuedev/continue/issues/12735"),
+  },
+  {
+    provider: "Z.ai, and Anthropic as a stop reason",
+    words: /model_context_window_exceeded/i,
+    source: issue("can1357/oh-my-pi/pull/683"),
+  },
+  {
+    provider: "LiteLLM",
+    words: /ContextWindowExceededError/,
+    source: issue("entropy-research/Devon/issues/88"),
+  },
+  {
+    provider: "Anthropic, Vertex AI",
+    words: /prompt is too long/i,
+    source: issue("earendil-works/pi/issues/129"),
+  },
+  {
+    provider: "Anthropic, of prompt and answer together",
+    words: /exceed context limit: ?\d+ ?\+ ?\d+/i,
+    source: issue("docker/docker-agent/issues/569"),
+  },
+  {
+    // Bytes, not tokens; a request has to shrink all the same.
+    provider: "Anthropic, of more than 32 MB",
+    words: /request_too_large|request exceeds the maximum size/i,
+    source: "https://platform.claude.com/docs/en/api/errors",
+  },
+  {
+    provider: "OpenAI",
+    words: /exceeds the context window/i,
+    source: issue("dyad-sh/dyad/issues/1672"),
+  },
+  {
+    provider: "OpenAI of old, OpenRouter, DeepSeek, vLLM, LiteLLM",
+    words: /maximum context length (?:is|of) [\d,]+|exceeds (?:the )?(?:model'?s )?maximum context length/i,
+    source: issue("vllm-project/vllm/issues/20409"),
+  },
+  {
+    provider: "vLLM since 0.16",
+    words: /context length is only \d+ tokens/i,
+    source: issue("harbor-framework/harbor/pull/996"),
+  },
+  {
+    provider: "vLLM, of a prompt alone",
+    words: /is too long to fit into the model/i,
+    source: issue("vllm-project/vllm/issues/12165"),
+  },
+  {
+    provider: "Gemini",
+    words: /input token count[ \d(),]{0,40}exceeds the maximum/i,
+    source: issue("google-gemini/gemini-cli/issues/6678"),
+  },
+  {
+    provider: "Bedrock",
+    words: /input is too long for requested model/i,
+    source: issue("aws-samples/bedrock-chat/issues/95"),
+  },
+  {
+    provider: "xAI",
+    words: /maximum prompt length is \d+/i,
+    source: issue("cline/cline/issues/3120"),
+  },
+  {
+    provider: "Groq, Cerebras",
+    words: /reduce the length of the (?:messages|input prompt)/i,
+    source: issue("cline/cline/issues/5140"),
+  },
+  {
+    provider: "LM Studio",
+    words:
+      /greater than the context length|cannot truncate prompt with n_keep|trying to keep the first \d+ tokens/i,
+    source: issue("Gitlawb/openclaude/issues/353"),
+  },
+  {
+    provider: "MiniMax",
+    words: /context window exceeds limit/i,
+    source: issue("MiniMax-AI/MiniMax-M2/issues/119"),
+  },
+  {
+    provider: "Alibaba",
+    words: /range of input length should be/i,
+    source: issue("QwenLM/qwen-code/issues/98"),
+  },
+  {
+    provider: "Z.ai",
+    words: /tokens in request more than max tokens allowed/i,
+    source: issue("anomalyco/opencode/issues/35918"),
+  },
+  { provider: "Kimi", words: /exceeded model token limit/i, source: pi },
+  { provider: "Mistral", words: /too large for model with \d+ maximum context length/i, source: pi },
+  { provider: "Together AI", words: /is longer than the model'?s context length/i, source: pi },
+  { provider: "Poolside", words: /exceeds (?:the )?maximum allowed input length/i, source: pi },
+  { provider: "Ollama", words: /prompt too long; exceeded (?:max )?context length/i, source: pi },
+];
+
+/**
+ * What a provider says when it is asked too much at once. Some of it names tokens too: Groq answers 413 "Request too large
+ * … on tokens per minute" (https://github.com/elizaOS/eliza/issues/4040), Bedrock 429 "Too many tokens, please wait before
+ * trying again" (https://github.com/anthropics/claude-code/issues/236). Read 2026-11-22.
+ */
+export const rateWords =
+  /rate[_ -]?limit|too[_ ]many[_ ]requests|tokens per (?:min|day|hour)|throttl|resource[_ ]exhausted|quota|wait before trying again|(?:^|(?:code|status|http)["']?[ :]{1,3})429\b/i;

@@ -1,5 +1,14 @@
+import { integerArgument, integerOption } from "../internal/arguments.js";
+import { coveredTag } from "../internal/covered-notes.js";
 import type { SummaryPrompt } from "./strategy.js";
-import { requestTags } from "./tags.js";
+
+/** The tags between which a request for a summary puts what is data. */
+export const requestTags = {
+  conversation: "conversation",
+  previous: "previous-summary",
+  focus: "additional-focus",
+  context: "injected-context",
+} as const;
 
 const { conversation, previous } = requestTags;
 
@@ -159,3 +168,96 @@ export const branchPrompt: SummaryPrompt = promptOf({
   sections: [goal, constraints, progress, decisions, nextSteps],
   maxTokens: shorterTokens,
 });
+
+/** What {@link summaryRequest} lays out. */
+export interface SummaryRequestParts {
+  readonly prompt: SummaryPrompt;
+  /** As {@link serializeItems} gives it; what else would open or close a tag here is defused. */
+  readonly conversation: string;
+  /** An earlier summary to bring up to date. */
+  readonly previous?: string;
+  /** What the summary is to dwell on, as the user says it. */
+  readonly focus?: string;
+  /** Texts that the caller adds, such as a plan. */
+  readonly context?: readonly string[];
+  /** How many older messages had no room in `conversation`. By default none. */
+  readonly leftOut?: number;
+  /** The length to ask for, in tokens; at least 1. By default the prompt's. */
+  readonly maxTokens?: number;
+}
+
+/** What to ask a model for. */
+export interface SummaryRequest {
+  /** The system prompt. */
+  readonly system: string;
+  /** The one message of a user. */
+  readonly text: string;
+}
+
+/** A word is more than a token. */
+const wordsPerToken = 0.7;
+
+/**
+ * What to ask a model for a summary: material first, each in its tags, then what to write. `update` instead of
+ * `instructions` where there is an earlier summary. Nothing in the material can close its tag or open another one.
+ *
+ * @throws RangeError when `leftOut` or `maxTokens` is out of range.
+ * @example
+ * ```ts
+ * const { text } = summaryRequest({ prompt: checkpointPrompt, conversation: "[User]: Hello" });
+ * text.startsWith("<conversation>\n[User]: Hello\n</conversation>"); // true
+ * ```
+ */
+export function summaryRequest(parts: SummaryRequestParts): SummaryRequest {
+  const { prompt, previous, focus = "", context = [] } = parts;
+  const leftOut = integerOption("leftOut", parts.leftOut, 0, 0);
+  const maxTokens = integerArgument("maxTokens", parts.maxTokens ?? prompt.maxTokens, 1);
+  const hasPrevious = previous !== undefined && previous.trim() !== "";
+  const gap =
+    leftOut === 0
+      ? ""
+      : `(${leftOut} older messages had no room here. Say in the summary that they are missing.)\n\n`;
+  const pieces = [
+    hasPrevious ? between(requestTags.previous, withoutTags(previous)) : "",
+    between(requestTags.conversation, gap + withoutTags(parts.conversation)),
+    ...context
+      .filter((text) => text.trim() !== "")
+      .map((text) => between(requestTags.context, withoutTags(text))),
+    hasPrevious ? prompt.update : prompt.instructions,
+    focus.trim() === ""
+      ? ""
+      : `The person asks you to dwell on this, below the same headings:\n${between(requestTags.focus, withoutTags(focus))}`,
+    `Write at most ${Math.max(1, Math.floor(maxTokens * wordsPerToken))} words.`,
+  ];
+  return { system: prompt.system, text: pieces.filter((piece) => piece !== "").join("\n\n") };
+}
+
+function between(tag: string, text: string): string {
+  return `<${tag}>\n${text}\n</${tag}>`;
+}
+
+/** Tags that close a summary, and are found there again. */
+const summaryTags = ["read-files", "modified-files", coveredTag];
+/** What a line of a serialised conversation begins with. */
+const roles = ["User", "Assistant", "Tool", "Earlier summary", "Summary of", "Message of"];
+
+/** Looks like the one that it replaces, and is none. */
+const bracket = "‹";
+/** Some characters may stand between the bracket and the name, and a model still reads a tag. */
+const tagStart = (names: readonly string[]) => new RegExp(`<(?=[^a-z<>]{0,8}(?:${names.join("|")}))`, "gi");
+const requestTag = tagStart(Object.values(requestTags));
+const anyTag = tagStart([...Object.values(requestTags), ...summaryTags]);
+const roleMark = new RegExp(`^\\[(?=(?:${roles.join("|")})\\b)`, "gm");
+
+/**
+ * A text that can stand between the tags of a request: its brackets that would open or close one are replaced by a sign that
+ * looks like them, and lone surrogates by U+FFFD. As long as it was.
+ */
+export function withoutTags(text: string): string {
+  return text.toWellFormed().replace(requestTag, bracket);
+}
+
+/** {@link withoutTags} for what somebody said: it cannot speak in another's role either, or add to the lists of files. */
+export function asSaid(text: string): string {
+  return text.toWellFormed().replace(anyTag, bracket).replace(roleMark, bracket);
+}

@@ -1,11 +1,10 @@
 import type { Context, ContextItem, TextBlock, UserMessage } from "../content/index.js";
 import { integerArgument, integerOption } from "../internal/arguments.js";
-import { contentEdit } from "./edited.js";
-import { leftOutText } from "./image-text.js";
-import { approximateTokens } from "./middle-cut.js";
+import { contentEdit } from "./context-edits.js";
 import { handoffPrompt } from "./prompts.js";
+import { leftOutText } from "./serialize.js";
 import type { CompactionBudget, CompactionChoice, CompactionStrategy, ContextEditDraft } from "./strategy.js";
-import { truncateText } from "./truncate.js";
+import { approximateTokens, truncateText } from "./truncate.js";
 
 /** How {@link recentUserMessages} works. */
 export interface RecentUserMessagesOptions {

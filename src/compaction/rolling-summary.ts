@@ -1,11 +1,10 @@
 import type { Context } from "../content/index.js";
 import { integerOption } from "../internal/arguments.js";
 import { withoutClosing } from "./closing.js";
-import { findCutPoint } from "./cut-point.js";
+import { findCutPoint, headLength } from "./cut-point.js";
 import { checkpointPrompt, turnPrefixPrompt } from "./prompts.js";
 import type { CompactionBudget, CompactionChoice, CompactionStrategy, SummaryPart } from "./strategy.js";
 import { defaultReserveTokens, shouldCompact } from "./triggers.js";
-import { headLength } from "./turns.js";
 
 /** How {@link rollingSummary} works. */
 export interface RollingSummaryOptions {

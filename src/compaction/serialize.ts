@@ -2,18 +2,19 @@ import {
   type AssistantMessage,
   type BashExecutionMessage,
   type ContextItem,
+  describeImage,
   describeResource,
   type ImageBlock,
   isResource,
   type TextBlock,
+  type ToolCall,
   toolCalls,
 } from "../content/index.js";
 import { integerOption } from "../internal/arguments.js";
+import { isRecord } from "../internal/shape.js";
 import { unreachable } from "../internal/unreachable.js";
-import { callsText } from "./call-text.js";
-import { excerpt, label } from "./excerpt.js";
-import { imageText } from "./image-text.js";
-import { asSaid } from "./tags.js";
+import { asSaid } from "./prompts.js";
+import { excerpt, jsonExcerpt, label } from "./truncate.js";
 
 /** How much a summariser is shown of what, in UTF-16 code units, each at least 0. What is over one is counted in its place. */
 export interface SerializeBounds {
@@ -199,4 +200,50 @@ function descriptorOf(block: TextBlock | ImageBlock): string | undefined {
   if (block.type === "image") return imageText(block);
   // The block's own text may be anything; only its descriptor is short and says what it is.
   return isResource(block.resource) ? describeResource(block.resource) : undefined;
+}
+
+/** Tool calls as `name(key=value, …)`, the values as JSON; what is over the bounds is counted. */
+export function callsText(calls: readonly ToolCall[], bounds: { argument: number; calls: number }): string {
+  const texts: string[] = [];
+  let room = bounds.calls;
+  for (const call of calls) {
+    if (room <= 0) break;
+    const text = callText(call, { argument: bounds.argument, all: room });
+    texts.push(text);
+    room -= text.length;
+  }
+  if (texts.length < calls.length) texts.push(`[… ${calls.length - texts.length} calls left out …]`);
+  return texts.join("; ");
+}
+
+function callText(call: ToolCall, bounds: { argument: number; all: number }): string {
+  const { arguments: given } = call;
+  const name = label(call.name);
+  if (!isRecord(given)) {
+    return `${name}(${given === undefined ? "" : jsonExcerpt(given, Math.min(bounds.argument, bounds.all))})`;
+  }
+  const keys = Object.keys(given);
+  const shown: string[] = [];
+  let room = bounds.all;
+  for (const key of keys) {
+    if (room <= 0) break;
+    const text = `${label(key)}=${jsonExcerpt(given[key], Math.min(bounds.argument, room))}`;
+    shown.push(text);
+    room -= text.length;
+  }
+  if (shown.length < keys.length) shown.push(`[… ${keys.length - shown.length} arguments left out …]`);
+  return `${name}(${shown.join(", ")})`;
+}
+
+/** Base64 takes four characters for three bytes. */
+const bytesPerCharacter = 3 / 4;
+
+/** What stands for an image that is inline in its message, where only words can. */
+export function imageText({ data, mimeType }: ImageBlock): string {
+  return describeImage({ mediaType: mimeType, size: Math.floor(data.length * bytesPerCharacter) });
+}
+
+/** What stands for an image or a file from now on. Without name, type and size, since no boundary is asked about plain text. */
+export function leftOutText(kind: string, reason: string): string {
+  return `[${kind}] (left out: ${reason})`;
 }

@@ -1,8 +1,10 @@
 import { type Context, type ContextItem, toolPairs } from "../content/index.js";
+import { SessileError } from "../errors/index.js";
 import { estimateMessageTokens } from "../estimate/index.js";
-import type { CompactionPlan, PlanOptions } from "./compaction-plan.js";
-import { itemsAfter } from "./preview.js";
-import { newestUserMessage } from "./turns.js";
+import { editedItem, editsByTarget } from "./context-edits.js";
+import { newestUserMessage } from "./cut-point.js";
+import { asCustomMessage } from "./initial-context.js";
+import type { CompactionPlan, PlanOptions } from "./options.js";
 
 /** What is wrong with a result: it is no smaller, or still too large. */
 export type Shortfall = "longer" | "over-limit";
@@ -65,4 +67,52 @@ function assertWhole(before: readonly ContextItem[], after: readonly ContextItem
 function brokenPairs(items: readonly ContextItem[]): number {
   const { pairs, orphans } = toolPairs(items.map(({ message }) => message));
   return orphans.length + pairs.filter(({ result }) => result === undefined).length;
+}
+
+/** Why a context cannot be made small enough. */
+const reasons = {
+  "nothing-to-summarize": "there is nothing left to summarise",
+  kept: "what has to stay does not fit",
+  longer: "no summary was smaller than what it replaces",
+  "over-limit": "what a summary left was still too large",
+} as const;
+
+/** The error of a context that cannot be made small enough. */
+export function irreducible(
+  reason: keyof typeof reasons,
+  { tokensBefore, limit }: { readonly tokensBefore: number; readonly limit: number },
+  tokens: number,
+): SessileError<"IRREDUCIBLE"> {
+  const what = `${reasons[reason]} (${tokens} tokens, at most ${limit}); nothing was written`;
+  return new SessileError("IRREDUCIBLE", what, { details: { reason, tokensBefore, tokens, limit } });
+}
+
+/**
+ * The items of the context that a plan leaves, with this summary. Ids of what is not written yet are empty. The session's own
+ * context after the compaction has the same messages in the same order.
+ */
+export function itemsAfter(
+  { items }: Context,
+  plan: CompactionPlan,
+  summary: string | undefined,
+): readonly ContextItem[] {
+  const edits = editsByTarget(plan.edits);
+  const edited = (item: ContextItem) => editedItem(item, edits.get(item.entryId)) ?? [];
+  if (summary === undefined) return items.flatMap(edited);
+  const { systemMessage, tokensBefore, retain, keepFrom, initialContext } = plan;
+  const head: ContextItem[] = [];
+  if (systemMessage !== undefined) head.push({ entryId: "", origin: "system", message: systemMessage });
+  const message = { role: "compactionSummary", summary, tokensBefore, timestamp: 0 } as const;
+  head.push({ entryId: "", origin: "summary", message });
+  const byId = new Map(items.slice(0, keepFrom).map((item) => [item.entryId, item]));
+  const retained = retain.flatMap((id): readonly ContextItem[] => {
+    const item = byId.get(id);
+    return item === undefined ? [] : [{ ...item, origin: "retained" }];
+  });
+  if (initialContext !== undefined) {
+    const { content, at } = initialContext;
+    retained.splice(at, 0, { entryId: "", origin: "retained", message: asCustomMessage(content) });
+  }
+  const tail = items.slice(keepFrom).filter(({ message }) => message.role !== "system");
+  return [...head, ...[...retained, ...tail].flatMap(edited)];
 }

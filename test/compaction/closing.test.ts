@@ -5,7 +5,7 @@ import { estimateTextTokens } from "sessile/estimate";
 import { memorySessionStore } from "sessile/session";
 import { expect, test } from "vitest";
 import { closed, closingText, withoutClosing } from "../../src/compaction/closing.js";
-import type { FileLedger } from "../../src/compaction/ledger/index.js";
+import type { FileLedger } from "../../src/compaction/file-ledger/index.js";
 
 const resources: fc.Arbitrary<readonly CoveredResource[]> = fc.array(
   fc.record({ resourceId: fc.uuid().map((id) => `res_${id}`), kind: fc.constant("image" as const) }),

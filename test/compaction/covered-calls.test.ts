@@ -1,6 +1,6 @@
 import { contextOf, toolCalls } from "sessile/content";
 import { expect, test } from "vitest";
-import { coveredCalls } from "../../src/compaction/covered-calls.js";
+import { coveredCalls } from "../../src/compaction/retention.js";
 import { gave, told, user } from "./scripted.js";
 
 const { items } = contextOf([

@@ -1,8 +1,8 @@
 import { type PlanOptions, planCompaction } from "sessile/compaction";
 import { type Context, contextOf } from "sessile/content";
 import { expect, test } from "vitest";
-import type { CompactionPlan } from "../../src/compaction/compaction-plan.js";
-import { compactionDrafts } from "../../src/compaction/drafts.js";
+import type { CompactionPlan } from "../../src/compaction/options.js";
+import { compactionDrafts } from "../../src/compaction/write.js";
 import { gave, keepLast, lengthOf, told, usage, user } from "./scripted.js";
 
 const long = "x".repeat(400);

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { excerpt, jsonExcerpt, label } from "../../src/compaction/excerpt.js";
+import { excerpt, jsonExcerpt, label } from "../../src/compaction/truncate.js";
 import { jsonValue, text } from "../arbitraries/values.js";
 
 const note = /\[… (\d+) characters left out …\]/;

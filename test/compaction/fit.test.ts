@@ -1,6 +1,6 @@
 import { type ContextMessage, contextOf } from "sessile/content";
 import { describe, expect, test } from "vitest";
-import { fittingEdits, keptTextTokens } from "../../src/compaction/fit.js";
+import { fittingEdits, keptTextTokens } from "../../src/compaction/context-edits.js";
 import { attachment, gave, lengthOf, told, user } from "./scripted.js";
 
 const long = "line of text\n".repeat(5000);

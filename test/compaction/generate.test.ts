@@ -1,8 +1,8 @@
 import { type ContextMessage, contextOf } from "sessile/content";
 import type { SessileError } from "sessile/errors";
 import { describe, expect, test } from "vitest";
-import { defaultDelayMs, type Generation, summarizePart } from "../../src/compaction/generate.js";
 import type { SummaryPart } from "../../src/compaction/strategy.js";
+import { defaultDelayMs, type Generation, summarizePart } from "../../src/compaction/summarize.js";
 import { gave, scripted, shortPrompt, told, tooLong, usage, user } from "./scripted.js";
 
 const down = new Error("the service is down");

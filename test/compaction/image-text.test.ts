@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { imageText } from "../../src/compaction/image-text.js";
+import { imageText } from "../../src/compaction/serialize.js";
 
 test("says what an image was and how large, and no id", () => {
   const text = imageText({ type: "image", data: "a".repeat(4096), mimeType: "image/png" });

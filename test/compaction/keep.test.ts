@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { initialContextType } from "sessile/compaction";
 import { type Context, type ContextMessage, contextOf, toolPairs } from "sessile/content";
 import { describe, expect, test } from "vitest";
-import { keptItems } from "../../src/compaction/keep.js";
+import { keptItems } from "../../src/compaction/retention.js";
 import { gave, told, user } from "./scripted.js";
 
 const summary: ContextMessage = { role: "compactionSummary", summary: "s", tokensBefore: 1, timestamp: 1 };

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { isContextOverflow } from "sessile/compaction";
 import { describe, expect, test } from "vitest";
-import { overflowWords } from "../../src/compaction/overflow-words.js";
+import { overflowWords } from "../../src/compaction/overflow.js";
 import { text } from "../arbitraries/values.js";
 
 /** What providers said, from the sources of the table; each is told by one row at least, and each row by one of these. */

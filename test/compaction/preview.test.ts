@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { type CompactionPlan, initialContext } from "sessile/compaction";
 import type { Context, ContextItem } from "sessile/content";
 import { expect, test } from "vitest";
-import { itemsAfter } from "../../src/compaction/preview.js";
+import { itemsAfter } from "../../src/compaction/verify.js";
 import { compactNow, gave, keepLast, scripted, sessionOf, textOf, told, user } from "./scripted.js";
 
 const long = "line of text\n".repeat(2000);

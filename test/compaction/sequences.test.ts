@@ -5,7 +5,7 @@ import { type Context, type Message, toolCalls, toolPairs } from "sessile/conten
 import { SessileError } from "sessile/errors";
 import { memorySessionStore, type Session } from "sessile/session";
 import { describe, expect, test } from "vitest";
-import { itemsAfter } from "../../src/compaction/preview.js";
+import { itemsAfter } from "../../src/compaction/verify.js";
 import { brokenPairs, type Compacted, estimateOf, newestUser, play } from "./play.js";
 import { callStep, step } from "./sequences.js";
 

@@ -1,6 +1,6 @@
 import { type ContextMessage, contextOf, type SystemMessage } from "sessile/content";
 import { expect, test } from "vitest";
-import { foldSystemMessages } from "../../src/compaction/system-message.js";
+import { foldSystemMessages } from "../../src/compaction/initial-context.js";
 import { user } from "./scripted.js";
 
 const system = (more: Partial<SystemMessage>, timestamp = 1): SystemMessage => ({

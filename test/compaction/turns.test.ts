@@ -1,6 +1,6 @@
 import { type ContextItem, type ContextMessage, contextOf } from "sessile/content";
 import { expect, test } from "vitest";
-import { headLength, isCutPoint, newestUserMessage, startsTurn } from "../../src/compaction/turns.js";
+import { headLength, isCutPoint, newestUserMessage, startsTurn } from "../../src/compaction/cut-point.js";
 import { gave, told, user } from "./scripted.js";
 
 const bash: ContextMessage = {

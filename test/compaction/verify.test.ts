@@ -1,7 +1,7 @@
 import { planCompaction } from "sessile/compaction";
 import { type ContextMessage, contextOf } from "sessile/content";
 import { expect, test } from "vitest";
-import type { CompactionPlan } from "../../src/compaction/compaction-plan.js";
+import type { CompactionPlan } from "../../src/compaction/options.js";
 import { verify } from "../../src/compaction/verify.js";
 import { gave, keepLast, lengthOf, told, user } from "./scripted.js";
 

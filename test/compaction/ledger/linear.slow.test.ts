@@ -1,7 +1,7 @@
 import { fileLedger, ledgerDetails, ledgerText, stripLedgerText } from "sessile/compaction";
 import { contextOf } from "sessile/content";
 import { describe, expect, test } from "vitest";
-import { operationsOfPatch } from "../../../src/compaction/ledger/patch.js";
+import { operationsOfPatch } from "../../../src/compaction/file-ledger/operations.js";
 import { exponentOf, growing, maxExponent } from "../../support/growth.js";
 import { actTools, messagesOf, summaryItem } from "./arbitraries.js";
 import type { Act } from "./naive.js";

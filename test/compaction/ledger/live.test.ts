@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { LiveSet } from "../../../src/compaction/ledger/live.js";
+import { LiveSet } from "../../../src/compaction/file-ledger/ledger-builder.js";
 
 test("the next number of a set is that of a plain set", () => {
   const change = fc.record({ index: fc.nat(40), inside: fc.boolean() });

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { operationsOfPatch } from "../../../src/compaction/ledger/patch.js";
+import { operationsOfPatch } from "../../../src/compaction/file-ledger/operations.js";
 
 test("every header of a patch is an operation, and what stands in it is none", () => {
   const file = fc.constantFrom("a.ts", "src/b c.ts", "ä", "d/File: x");

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { pathsFrom } from "../../../src/compaction/ledger/paths.js";
+import { pathsFrom } from "../../../src/compaction/file-ledger/paths.js";
 
 const directories = [
   undefined,

@@ -2,11 +2,10 @@ import type { ContextItem, Usage } from "../content/index.js";
 import { SessileError } from "../errors/index.js";
 import { estimateTextTokens } from "../estimate/index.js";
 import { pause, untilAborted } from "./abort.js";
-import { summaryRequest } from "./request.js";
+import { summaryRequest } from "./prompts.js";
 import { serializeItem } from "./serialize.js";
 import type { SummaryPart } from "./strategy.js";
 import { truncateText } from "./truncate.js";
-import { addUsage } from "./usage.js";
 
 /** What a model is asked. */
 export interface GeneratePrompt {
@@ -283,4 +282,39 @@ function count(tally: Tally, { usage, model }: Generated): void {
   tally.model = model ?? tally.model;
   if (usage === undefined) return;
   tally.usage = tally.usage === undefined ? usage : addUsage(tally.usage, usage);
+}
+
+/** What two calls of a model took together. */
+export function addUsage(a: Usage, b: Usage): Usage {
+  const total = (usage: Usage) =>
+    usage.totalTokens ?? usage.input + usage.output + usage.cacheRead + usage.cacheWrite;
+  const cost =
+    a.cost === undefined && b.cost === undefined
+      ? {}
+      : { cost: addCost(a.cost ?? freeOfCost, b.cost ?? freeOfCost) };
+  return {
+    input: a.input + b.input,
+    output: a.output + b.output,
+    cacheRead: a.cacheRead + b.cacheRead,
+    cacheWrite: a.cacheWrite + b.cacheWrite,
+    ...(a.cacheWrite1h === undefined && b.cacheWrite1h === undefined
+      ? {}
+      : { cacheWrite1h: (a.cacheWrite1h ?? 0) + (b.cacheWrite1h ?? 0) }),
+    totalTokens: total(a) + total(b),
+    ...cost,
+  };
+}
+
+type Cost = NonNullable<Usage["cost"]>;
+
+const freeOfCost: Cost = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 };
+
+function addCost(a: Cost, b: Cost): Cost {
+  return {
+    input: a.input + b.input,
+    output: a.output + b.output,
+    cacheRead: a.cacheRead + b.cacheRead,
+    cacheWrite: a.cacheWrite + b.cacheWrite,
+    total: a.total + b.total,
+  };
 }

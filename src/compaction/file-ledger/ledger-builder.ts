@@ -1,7 +1,68 @@
-import { LiveSet } from "./live.js";
-import type { FileOperation } from "./operations.js";
-import type { Paths, Place } from "./paths.js";
-import type { FileDeed, FileLedger, FileRecord } from "./records.js";
+import { type Context, type ContextItem, toolPairs } from "../../content/index.js";
+import { carriedStep, type FileDeed, type FileLedger, type FileRecord } from "./details.js";
+import { nestedSteps, stepsOfCall } from "./operations.js";
+import { type Paths, type Place, pathsFrom } from "./paths.js";
+import { type FileOperation, type FileToolTable, fileTools } from "./tool-table.js";
+
+/** How calls are read. */
+export interface FileLedgerOptions {
+  /**
+   * The absolute directory that relative paths start from; on Windows with its drive or share. Without it paths are only
+   * tidied, and a relative one and an absolute one never meet.
+   */
+  readonly cwd?: string;
+  /** By default {@link fileTools}. */
+  readonly tools?: FileToolTable;
+}
+
+/**
+ * What the calls of a context did to which files, in their order, on top of what its summaries carry in `details`. A call
+ * that failed did nothing; one without a result is `unconfirmed`. Calls that a tool made while it ran, which pi records in
+ * the `nestedCalls` of its result, count as calls of their own. A deleted or moved directory takes the files below it
+ * along. The ledger sees what the model sees: a message that a context edit took out is not in it, so its paths reach no
+ * summary. Retained messages are skipped, since the summary before them has them already.
+ *
+ * Paths are one however they are spelled: `a`, `./a`, `/cwd/a`, `b/../a` and `file:///cwd/a`. What no file can be called
+ * is skipped: an empty path, one with a NUL, or of more than 4096 characters. Arguments of any JSON shape are taken; only
+ * a reader of your own `tools` can throw.
+ *
+ * @example
+ * ```ts
+ * const call = { type: "toolCall", id: "c1", name: "save", arguments: { target: "/repo/src/a.ts" } } as const;
+ * const asked = assistantMessage({ provider: "p", model: "m" }, call);
+ * const ledger = fileLedger(contextOf([asked, toolResult(call, "saved")]), {
+ *   cwd: "/repo",
+ *   tools: { ...fileTools, save: { operation: "write", path: "target" } },
+ * });
+ * ledger.files; // [{ path: "src/a.ts", operations: ["modified"], step: 1 }]
+ * ```
+ */
+export function fileLedger(context: Pick<Context, "items">, options: FileLedgerOptions = {}): FileLedger {
+  const { items } = context;
+  const tools = options.tools ?? fileTools;
+  const paths = pathsFrom(options.cwd);
+  const steps: LedgerStep[] = [];
+  const { pairs, orphans } = toolPairs(items.map(({ message }) => message));
+  const orphaned = new Set(orphans);
+  let next = 0;
+  for (let at = 0; at < items.length; at++) {
+    const { message, origin } = items[at] as ContextItem;
+    if (message.role === "compactionSummary" || message.role === "branchSummary") {
+      if (origin !== "retained") {
+        steps.push(carriedStep(message.details, paths));
+      }
+    }
+    if (message.role === "toolResult" && orphaned.has(at) && origin !== "retained") {
+      for (const step of nestedSteps(message, tools, paths)) steps.push(step);
+    }
+    for (let pair = pairs[next]; pair?.callAt === at; pair = pairs[++next]) {
+      // What a compaction retained it has in its details, but for calls that had no result there yet.
+      if (pair.resultAt !== undefined && items[pair.resultAt]?.origin === "retained") continue;
+      for (const step of stepsOfCall(pair.call, pair.result, tools, paths)) steps.push(step);
+    }
+  }
+  return playSteps(steps, paths);
+}
 
 /** One thing done to one file, its places found. */
 export interface DoneStep {
@@ -203,4 +264,42 @@ class Book {
 
 function note(draft: Draft, deed: FileDeed): void {
   if (!draft.operations.includes(deed)) draft.operations.push(deed);
+}
+
+/** A set of the numbers below `size`, which finds the next one in it in a logarithmic number of steps. */
+export class LiveSet {
+  readonly #leaves: number;
+  /** A binary tree in an array: whether anything below a node is in the set; the leaves are its second half. */
+  readonly #any: Uint8Array;
+
+  constructor(size: number) {
+    this.#leaves = 2 ** Math.ceil(Math.log2(Math.max(1, size)));
+    this.#any = new Uint8Array(2 * this.#leaves);
+  }
+
+  set(index: number, inside: boolean): void {
+    let node = this.#leaves + index;
+    if (this.#any[node] === (inside ? 1 : 0)) return;
+    this.#any[node] = inside ? 1 : 0;
+    for (node >>= 1; node >= 1; node >>= 1) {
+      this.#any[node] = (this.#any[2 * node] ?? 0) | (this.#any[2 * node + 1] ?? 0);
+    }
+  }
+
+  /** The least number of the set from `from` on; undefined where there is none. */
+  next(from: number): number | undefined {
+    if (from >= this.#leaves) return undefined;
+    let node = this.#leaves + from;
+    while (this.#any[node] === 0) {
+      // Up until there is a right neighbour, then on there.
+      while ((node & 1) === 1) node >>= 1;
+      if (node === 0) return undefined;
+      node += 1;
+    }
+    while (node < this.#leaves) {
+      node *= 2;
+      if (this.#any[node] === 0) node += 1;
+    }
+    return node - this.#leaves;
+  }
 }

@@ -1,6 +1,6 @@
 import { integerOption } from "../../internal/arguments.js";
 import { untilAborted } from "../abort.js";
-import type { FileLedger, FileRecord } from "./records.js";
+import type { FileLedger, FileRecord } from "./details.js";
 
 /** Probes of {@link staleFiles} that run at a time. */
 const defaultConcurrency = 8;
