@@ -24,7 +24,7 @@ export {
   type ReferenceCache,
   type ReferenceKey,
 } from "./references.js";
-export { type RefusalSearch, refusalSearch } from "./refusal-search.js";
+export { type RefusalSearch, refusalSearch, resumeRefusalSearch } from "./refusal-search.js";
 export type { ReplyDelta, ReplySource, ReplyStream, ReplyStreamOptions } from "./reply-stream.js";
 export type { ImageBounds, ImageToResize, ResizeImage } from "./resize.js";
 export type {

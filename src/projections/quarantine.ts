@@ -40,6 +40,12 @@ export function quarantineNamed(
 
 const refusedReason = "the provider refused it";
 
+/** Whether a block stands for an attachment that a provider refused, whether or not its words have a name. */
+export function isRefused(block: unknown): boolean {
+  const { type, text = "", resource } = block as AnyBlock;
+  return type === "text" && resource === undefined && text.endsWith(` (left out: ${refusedReason})`);
+}
+
 function editsWithout(
   context: Pick<Context, "items">,
   places: readonly QuarantinePlace[],

@@ -1,6 +1,8 @@
 /** Which of several attachments a provider refuses, if it does not say: found by halves, over requests refused and accepted. */
 import type { Context } from "../content/index.js";
-import type { EntryDraft } from "../session/index.js";
+import { isRecord } from "../internal/shape.js";
+import type { EntryDraft, Session } from "../session/index.js";
+import { isRefused } from "./quarantine.js";
 
 /** A block that a search leaves out or puts back. */
 interface SearchedPlace {
@@ -18,7 +20,8 @@ export interface Suspect {
 
 /**
  * The search for what a provider refuses without naming it. Give the same one to each `explain` of a conversation, and append
- * the drafts of `accepted` after each request that was accepted. It lives in memory: after a restart, what is out stays out.
+ * the drafts of `accepted` after each request that was accepted. It lives in memory: after a restart, {@link resumeRefusalSearch}
+ * reads from the session what is out; with a new search that stays out.
  *
  * @see {@link refusalSearch}
  */
@@ -54,17 +57,133 @@ export function refusalSearch(): RefusalSearch {
   return new HalvingSearch();
 }
 
+/**
+ * The search that a session is in the middle of, from the context edits and the replies on its path. What `explain` left out
+ * and no acceptance proved refused is put back in time. What was proven innocent is not in the session: a refusal after a
+ * restart searches all that is sent, which costs a few requests more.
+ *
+ * @example
+ * ```ts
+ * const search = await resumeRefusalSearch(session); // a new one if nothing is left out
+ * await session.append(search.accepted(await session.context()));
+ * ```
+ */
+export async function resumeRefusalSearch(
+  session: Pick<Session, "leafId" | "tree" | "entry" | "context">,
+): Promise<RefusalSearch> {
+  const history = new SearchHistory();
+  const path = session.tree.path(session.leafId);
+  const order = new Map(path.map(({ id }, at) => [id, at]));
+  const first = path.findIndex(({ type }) => type === "context_edit");
+  const rest = first < 0 ? [] : path.slice(first);
+  for (const [at, { id, type }] of rest.entries()) {
+    if (type !== "context_edit" && type !== "message") continue;
+    const { targetId, replacement, message } = ((await session.entry(id)) ?? {}) as EditOrMessage;
+    if (isAnswer(message)) history.answered();
+    const content = isRecord(replacement) ? replacement.content : undefined;
+    if (typeof targetId !== "string" || !Array.isArray(content)) continue;
+    history.putBack(targetId, content);
+    if (!content.some(isRefused)) continue;
+    const { items } = await session.context(path[first + at - 1]?.id ?? null);
+    const before = items.find(({ entryId }) => entryId === targetId)?.message;
+    history.leftOut(targetId, order.get(targetId) ?? 0, contentOf(before ?? {}) ?? [], content);
+  }
+  return history.search();
+}
+
+interface EditOrMessage {
+  readonly targetId?: unknown;
+  readonly replacement?: unknown;
+  readonly message?: unknown;
+}
+
+function isAnswer(message: unknown): boolean {
+  if (!isRecord(message) || message.role !== "assistant") return false;
+  return message.stopReason !== "error" && message.stopReason !== "aborted";
+}
+
+/** A suspect that is out, with what was left out. */
+interface OutSuspect extends Suspect {
+  readonly order: number;
+  readonly originals: ReadonlyMap<string, unknown>;
+}
+
+/** What is out, by the edits of a session. Two refusals in a row count as one, whose group holds that of the second. */
+class SearchHistory {
+  #sibling = new Map<string, OutSuspect>();
+  #unknown = new Map<string, OutSuspect>();
+  #last: "out" | "back" | "answer" = "answer";
+
+  leftOut(entryId: string, order: number, before: readonly unknown[], after: readonly unknown[]): void {
+    for (const [block, original] of before.entries()) {
+      if (!isRefused(after[block]) || isRefused(original)) continue;
+      if (this.#last !== "out") {
+        this.#unknown = new Map([...this.#unknown, ...this.#sibling]);
+        this.#sibling = new Map();
+      }
+      this.#last = "out";
+      const resource = isRecord(original) && isRecord(original.resource) ? original.resource : {};
+      const key = typeof resource.resourceId === "string" ? resource.resourceId : placeKey(entryId, block);
+      const known = this.#sibling.get(key) ?? { key, order, places: [], originals: new Map() };
+      const places = [...known.places, { entryId, block }];
+      const originals = new Map([...known.originals, [placeKey(entryId, block), original]]);
+      this.#sibling.set(key, { ...known, places, originals });
+    }
+  }
+
+  putBack(entryId: string, content: readonly unknown[]): void {
+    for (const group of [this.#sibling, this.#unknown]) {
+      for (const [key, { places }] of group) {
+        if (!places.some((place) => place.entryId === entryId && !isRefused(content[place.block]))) continue;
+        group.delete(key);
+        // The unknown ones go back once all that was tested is accepted: what is out beside them is refused.
+        if (group === this.#unknown) this.#sibling.clear();
+        this.#last = "back";
+      }
+    }
+  }
+
+  /** A reply beside what it puts back is the same acceptance. */
+  answered(): void {
+    if (this.#last !== "back" && this.#sibling.size === 1) this.#sibling.clear();
+    this.#last = "answer";
+  }
+
+  search(): HalvingSearch {
+    const [sibling, unknown] = [this.#sibling, this.#unknown].map((group) =>
+      [...group.values()].sort((a, b) => a.order - b.order),
+    ) as [OutSuspect[], OutSuspect[]];
+    const originals = [...sibling, ...unknown].flatMap((one) => [...one.originals]);
+    return new HalvingSearch({ sibling, unknown, originals: new Map(originals) });
+  }
+}
+
+/** What a search knows of what is out. */
+interface SearchState {
+  readonly sibling: readonly Suspect[];
+  readonly unknown: readonly Suspect[];
+  readonly originals: Map<string, unknown>;
+}
+
 /** Binary splitting of groups, of which each holds one that is refused at least, or may hold one. */
 export class HalvingSearch implements RefusalSearch {
   /** In the request, and not known to be accepted. */
   #tested: readonly Suspect[] = [];
   /** Out, and holds one that is refused if all of `#tested` are accepted. */
-  #sibling: readonly Suspect[] = [];
+  #sibling: readonly Suspect[];
   /** Out, of which nothing is known. */
-  #unknown: readonly Suspect[] = [];
+  #unknown: readonly Suspect[];
   readonly #innocent = new Set<string>();
   /** Blocks that were left out, by entry and index. */
-  readonly #originals = new Map<string, unknown>();
+  readonly #originals: Map<string, unknown>;
+
+  constructor(
+    { sibling, unknown, originals }: SearchState = { sibling: [], unknown: [], originals: new Map() },
+  ) {
+    this.#sibling = sibling;
+    this.#unknown = unknown;
+    this.#originals = originals;
+  }
 
   /**
    * Which of the attachments of a refused request go out.

@@ -1,10 +1,20 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import fc from "fast-check";
 import { replayAlways } from "sessile/attachments";
-import { contextOf, toolResult, userMessage } from "sessile/content";
-import { type Explanation, project, quarantine, refusalSearch } from "sessile/projections";
+import { assistantMessage, contextOf, toolResult, userMessage } from "sessile/content";
+import {
+  type Explanation,
+  project,
+  quarantine,
+  refusalSearch,
+  resumeRefusalSearch,
+} from "sessile/projections";
 import { anthropicMessages } from "sessile/projections/anthropic";
 import { memorySessionStore, type Session } from "sessile/session";
-import { describe, expect, test } from "vitest";
+import { fileSessionStore } from "sessile/session/node";
+import { afterAll, describe, expect, test } from "vitest";
 import { base64 } from "../attachments/samples.js";
 import { pngOf, stored, storeOf } from "./samples.js";
 
@@ -142,6 +152,8 @@ describe("a refusal", () => {
 });
 
 describe("a search for what is refused", () => {
+  const scratch = mkdtempSync(join(tmpdir(), "sessile-refusals-"));
+  afterAll(() => rmSync(scratch, { recursive: true, force: true }));
   const marks = (count: number) =>
     Array.from({ length: count }, (_, at) => pngOf({ width: 2, height: 2 }, at + 100));
 
@@ -196,6 +208,124 @@ describe("a search for what is refused", () => {
       { numRuns: 60 },
     );
   }, 60_000);
+
+  test("goes on after restarts, from a session file, whatever was in the middle", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer({ min: 1, max: 14 }),
+        fc.array(fc.nat(), { minLength: 1, maxLength: 2 }),
+        fc.oneof(fc.constant([true]), fc.array(fc.boolean(), { minLength: 20, maxLength: 60 })),
+        fc.boolean(),
+        fc.boolean(),
+        async (count, picks, restarts, repliesFirst, isInline) => {
+          const files = marks(count);
+          const guilty = [...new Set(picks.map((pick) => pick % count))];
+          const images = files.map((one, at) =>
+            stored(one, { resourceId: `res_${String(at).padStart(16, "0")}` }),
+          );
+          const store = fileSessionStore({ dir: mkdtempSync(join(scratch, "search-")) });
+          let session = await store.create({ cwd: "/" });
+          for (let at = 0; at < count; at += 2) {
+            const shown = images.slice(at, at + 2);
+            await session.appendMessage(
+              isInline
+                ? {
+                    role: "user",
+                    content: files
+                      .slice(at, at + 2)
+                      .map((one) => ({ type: "image", data: base64(one), mimeType: "image/png" }) as const),
+                    timestamp: at,
+                  }
+                : userMessage(`${at}`, ...shown, ...(at === 0 ? shown.slice(0, 1) : [])),
+            );
+          }
+          const options = { blobs: storeOf(...files), replay: replayAlways };
+          const sent = async () => {
+            const projection = await project(await session.context(), target, options);
+            return { projection, value: JSON.stringify(projection.value) };
+          };
+          const reply = assistantMessage({ provider: "anthropic", model: "claude-opus-5-5" }, "ok");
+          let search = refusalSearch();
+          for (let quiet = 0, rounds = 0; quiet < 2; rounds++) {
+            if (restarts[rounds % restarts.length] === true) {
+              const { id } = session;
+              await session.close();
+              session = await store.open(id, { mode: "write" });
+              search = await resumeRefusalSearch(session);
+            }
+            const { projection, value } = await sent();
+            const isRefused = guilty.some((at) => value.includes(base64(files[at] as Uint8Array)));
+            if (isRefused) {
+              quiet = 0;
+              const fault = projection.explain(refusal("Could not process image"), search);
+              await session.append(fault?.drafts ?? []);
+            } else {
+              if (repliesFirst) await session.appendMessage(reply);
+              const drafts = search.accepted(await session.context());
+              await session.append(drafts);
+              if (!repliesFirst) await session.appendMessage(reply);
+              await session.appendMessage(userMessage("and now?"));
+              quiet = drafts.length === 0 ? quiet + 1 : 0;
+            }
+            if (rounds > 60) throw new Error("no end");
+          }
+          const { value } = await sent();
+          await session.close();
+          files.forEach((file, at) => {
+            expect(value.includes(base64(file))).toBe(!guilty.includes(at));
+          });
+        },
+      ),
+      { numRuns: 60 },
+    );
+  }, 60_000);
+
+  test("does not try again after a restart what an acceptance proved refused", async () => {
+    const files = marks(3);
+    const [a, b, c] = files.map((one, at) => stored(one, { resourceId: `res_000000000000002${at}` }));
+    const session = await memorySessionStore().create({ cwd: "/" });
+    const reply = assistantMessage({ provider: "anthropic", model: "claude-opus-5-5" }, "ok");
+    const options = { blobs: storeOf(...files), replay: replayAlways };
+    /** One refusal, after a restart, and what the acceptance behind it puts back, after another. */
+    const round = async () => {
+      const projection = await project(await session.context(), target, options);
+      const fault = projection.explain(
+        refusal("Could not process image"),
+        await resumeRefusalSearch(session),
+      );
+      await session.append(fault?.drafts ?? []);
+      const drafts = (await resumeRefusalSearch(session)).accepted(await session.context());
+      await session.append(drafts);
+      await session.appendMessage(reply);
+      return [fault?.resourceId, drafts.length];
+    };
+    await session.appendMessage(userMessage("look", a as typeof first, b as typeof first));
+    expect(await round()).toEqual([b?.resourceId, 0]);
+    await session.appendMessage(userMessage("and this", c as typeof first));
+    expect(await round()).toEqual([c?.resourceId, 0]);
+  });
+
+  test("resumes nothing where nothing was left out, or by another's reason", async () => {
+    const session = await memorySessionStore().create({ cwd: "/" });
+    const { id: entryId } = await session.appendMessage(userMessage("One.", first, second));
+    const accepted = async () => (await resumeRefusalSearch(session)).accepted(await session.context());
+    expect(await accepted()).toEqual([]);
+    const context = await session.context();
+    await session.append(
+      quarantine(
+        context,
+        [
+          { entryId, block: 1 },
+          { entryId, block: 2 },
+        ],
+        "a person asked for it",
+      ),
+    );
+    expect(await accepted()).toEqual([]);
+    // Words of a user that look like it are in no edit.
+    await session.appendMessage(userMessage("[image] (left out: the provider refused it)"));
+    expect(await accepted()).toEqual([]);
+  });
 
   test("names what it left out, but if there is a boundary", async () => {
     const draftsWith = async (options: object) => {
