@@ -75,7 +75,7 @@ async function decide(
   { replay = replayCurrentTurn, boundary }: DecideAttachmentsOptions,
 ): Promise<Decided> {
   const { resource, place } = at;
-  const policy = isSendable(resource) ? byPolicy(replay(resource, place), place) : neverSent(resource);
+  const policy = isSendable(resource) ? byPolicy(replay(resource, place), place) : neverSent(at, replay);
   const { decision: wanted } = policy;
   if (boundary === undefined || wanted === "omit") return policy;
   const intent = place.viewed ? "view" : place.currentTurn ? "attach" : "replay";
@@ -96,8 +96,11 @@ function byPolicy(decision: ReplayDecision, { viewed, currentTurn }: Place["plac
   }
 }
 
-function neverSent(resource: Resource): Decided {
-  return { decision: "describe", reason: resource.kind === "link" ? "link" : "unknownType" };
+/** What is described in any case. Of unknown bytes of an earlier turn the policy tells whether it wanted them. */
+function neverSent({ resource, place }: Place, replay: ReplayPolicy): Decided {
+  if (resource.kind === "link") return { decision: "describe", reason: "link" };
+  const isHeldBack = !place.currentTurn && !place.viewed && replay(resource, place) === "describe";
+  return { decision: "describe", reason: isHeldBack ? "earlierTurn" : "unknownType" };
 }
 
 function unplacedViews(

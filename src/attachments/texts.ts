@@ -1,4 +1,5 @@
 import { describeResource, type ReplayDecision, type Resource } from "../content/index.js";
+import { isSendable } from "./resources.js";
 
 /**
  * Why a resource is sent in full, described or omitted. In full: it belongs to the `currentTurn`, it was `viewed`, or the
@@ -73,9 +74,14 @@ function dimensions(resource: Resource): string {
   return `${resource.width} x ${resource.height} pixels`;
 }
 
-function explanation({ resourceId }: Resource, reason: AttachmentReason, viewTool: boolean): string {
+const unknownWords = "kept, and not sent, since its type is unknown";
+
+function explanation(resource: Resource, reason: AttachmentReason, viewTool: boolean): string {
+  const { resourceId } = resource;
   switch (reason) {
     case "earlierTurn":
+      // The words of its own turn, so that the prompt's prefix stays.
+      if (!isSendable(resource)) return unknownWords;
       // An id of ours is one word; what a foreign history calls one is shown in brackets only, where it is made safe.
       return viewTool && /^\w+$/.test(resourceId)
         ? `not sent again, view ${resourceId} to see it`
@@ -85,7 +91,7 @@ function explanation({ resourceId }: Resource, reason: AttachmentReason, viewToo
     case "link":
       return "a link, never fetched";
     case "unknownType":
-      return "kept, and not sent, since its type is unknown";
+      return unknownWords;
     case "missing":
       return "not shown: its bytes are no longer stored";
     case "corrupt":

@@ -34,6 +34,14 @@ describe("attachmentText", () => {
     );
   });
 
+  test("of unknown bytes: the same words in every turn, and no invitation", () => {
+    const unknown = image(1, { kind: "file", name: "core", mediaType: "application/octet-stream" });
+    const text = attachmentText(unknown, "describe", "unknownType");
+    expect(text).toContain("kept, and not sent, since its type is unknown");
+    const viewTool = { viewTool: true };
+    expect(attachmentText(unknown, "describe", "earlierTurn", undefined, viewTool)).toBe(text);
+  });
+
   test("of a link: that nobody fetched it", () => {
     const link = {
       resourceId: "res_0000000000000001",

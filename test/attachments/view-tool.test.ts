@@ -107,6 +107,24 @@ describe("runViewTool", () => {
     expect(JSON.stringify(uninvited.value)).not.toMatch(/to see it|ask to view/i);
   });
 
+  test("finds a link and unknown bytes from before a compaction, and says that there is nothing to show", async () => {
+    const unknown = await stored(1, bytesOf("ID3\u0004 sound"), "application/octet-stream");
+    const session = await sessionWith(unknown);
+    const link = {
+      resourceId: "res_00000000000000aa",
+      kind: "link",
+      source: "link",
+      uri: "https://a.example/",
+    } as const;
+    await session.appendMessage(userMessage("and", link));
+    await compacted(session);
+    for (const { resourceId } of [unknown, link]) {
+      const message = await runViewTool(session, callOf({ resourceId }), { blobs });
+      const text = `[NOT_REHYDRATABLE ${resourceId}: only its description is kept, there is nothing to show]`;
+      expect(message).toMatchObject({ isError: true, content: [{ text }] });
+    }
+  });
+
   test("finds nothing that an edit or an update took out, and what one put in", async () => {
     const [first, second] = [
       await stored(1, png(2, 2), "image/png"),

@@ -117,7 +117,7 @@ describe.each(checkedTargets)("$name", { timeout: 60_000 }, ({ target, breaches,
   });
 
   test("has no loss of attachments of earlier turns, which the default policy describes", async () => {
-    const attached = fc.array(fc.constantFrom(...kinds, link), { minLength: 1, maxLength: 3 });
+    const attached = fc.array(fc.constantFrom(...kinds, link, unknown), { minLength: 1, maxLength: 3 });
     const turn = fc.record({ attached, byTool: fc.boolean() });
     await fc.assert(
       fc.asyncProperty(
