@@ -9,15 +9,20 @@ import {
 } from "sessile/compaction";
 import type { ReplayPolicy, Usage } from "sessile/content";
 import { costOf, sessionCost } from "sessile/cost";
-import { byRuns, estimateImageTokens, estimatePdfTokens, type ImageFamily } from "sessile/estimate";
+import { estimateImageTokens, estimateResourceTokens, type ImageFamily } from "sessile/estimate";
 import { project } from "sessile/projections";
 import { anthropicMessages } from "sessile/projections/anthropic";
 import { geminiContents } from "sessile/projections/gemini";
 import { openaiResponses } from "sessile/projections/openai";
 import { memorySessionStore, type Session } from "sessile/session";
+import { textEstimators } from "../src/estimate/text.js";
 import { type Claim, printTarget, type Target } from "./support/claim.js";
 import { codingSession, pdfPages, pictureSize, prose, type Round } from "./support/coding-session.js";
 import { type CachingRules, PromptCache, type Unit } from "./support/prompt-cache.js";
+
+const fitted = textEstimators.fitted;
+/** A PDF of so many pages, by the size that the estimate gives a page. */
+const pdf = { mediaType: "application/pdf", size: pdfPages * 50_000 };
 
 const turns = 200;
 /** The window by which a context is compacted, and the length of a summary. */
@@ -244,8 +249,8 @@ async function compacted(session: Session, strategy: CompactionStrategy): Promis
     strategy,
     window,
     async generate(prompt) {
-      const input = Math.ceil(byRuns(prompt.system) + byRuns(prompt.text));
-      return { text, usage: { input, output: Math.ceil(byRuns(text)), cacheRead: 0, cacheWrite: 0 } };
+      const input = Math.ceil(fitted(prompt.system) + fitted(prompt.text));
+      return { text, usage: { input, output: Math.ceil(fitted(text)), cacheRead: 0, cacheWrite: 0 } };
     },
   });
   return status === "compacted";
@@ -284,15 +289,15 @@ function tokensIn(value: unknown, provider: Provider): number {
   if (typeof value === "string") {
     const payload = value.startsWith("data:") ? value.slice(value.indexOf(",") + 1) : value;
     if (payload.startsWith("iVBORw0KGgo")) return estimateImageTokens(pictureSize, provider.image);
-    if (payload.startsWith("JVBERi0")) return estimatePdfTokens(pdfPages, provider.pdf);
-    return byRuns(value);
+    if (payload.startsWith("JVBERi0")) return estimateResourceTokens(pdf, { pdf: provider.pdf });
+    return fitted(value);
   }
   if (typeof value !== "object" || value === null) return 1;
   return Object.values(value).reduce<number>((sum, member) => sum + tokensIn(member, provider), 0);
 }
 
 function outputTokens(content: unknown): number {
-  return Math.ceil(byRuns(JSON.stringify(content)));
+  return Math.ceil(fitted(JSON.stringify(content)));
 }
 
 function bytesOf(list: readonly Unit[]): number {

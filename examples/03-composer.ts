@@ -11,7 +11,7 @@ import {
   extractImagePaths,
   parseContextTokens,
   type SegmentView,
-  viewSegments,
+  renderSegments,
 } from "sessile/context-tokens";
 import { fileSessionStore } from "sessile/session/node";
 import { check } from "./support/check.js";
@@ -173,7 +173,7 @@ function imagesOf(message: string): readonly string[] {
 }
 
 function viewsOf(source: string): readonly SegmentView[] {
-  return viewSegments(parseContextTokens(source, { contextDirectory: context.path }), context.factsOf);
+  return renderSegments(parseContextTokens(source, { contextDirectory: context.path }), context.factsOf);
 }
 
 function typesOf(source: string): readonly string[] {

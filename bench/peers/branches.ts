@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import type { Context } from "sessile/content";
-import { byLength, estimateMessageTokens } from "sessile/estimate";
+import { estimateMessageTokens } from "sessile/estimate";
 import { buildSessionContext, parseSession } from "sessile/session";
 import { type PiEntry, plain, SessionManager } from "./pi.js";
 import type { Step } from "./scripts.js";
@@ -32,7 +32,7 @@ export function branchAt(entries: readonly object[], leafId: string | null): Bra
 
 /** Estimates as pi makes them. */
 export const estimateAsPi = (message: Parameters<typeof estimateMessageTokens>[0]): number =>
-  estimateMessageTokens(message, { text: byLength, image: { kind: "flat", tokens: 1200 } });
+  estimateMessageTokens(message, { text: "chars/4", image: { kind: "flat", tokens: 1200 } });
 
 const length = fc.nat(200);
 const text = length.map((count) => "x".repeat(count));

@@ -7,7 +7,7 @@ import {
   insertSteps,
   planDrop,
   planPaste,
-  settleImport,
+  completeImport,
 } from "sessile/context-tokens";
 import { SessileError } from "sessile/errors";
 import { type ContextDirectory, maxImportBytes } from "./context-directory.js";
@@ -59,9 +59,9 @@ export class Composer {
   async #import(step: ImportStep<Pasted>): Promise<void> {
     try {
       const path = await this.#context.store(await bytesOf(step.entry), step.mediaType);
-      this.draft = settleImport(this.draft, step.id, { path });
+      this.draft = completeImport(this.draft, step.id, { path });
     } catch (error) {
-      this.draft = settleImport(this.draft, step.id, { failed: `${nameOf(step.entry)}: ${reasonOf(error)}` });
+      this.draft = completeImport(this.draft, step.id, { failed: `${nameOf(step.entry)}: ${reasonOf(error)}` });
     }
   }
 }

@@ -175,7 +175,7 @@ export function roomForSummary(parts: readonly SummaryPart[], limit: number): nu
 
 /** How {@link contextTokens} counts what no usage tells. */
 export interface ContextTokensOptions {
-  /** By default `estimateMessageTokens` of `sessile/estimate`; for pi's own, `{ text: byLength }` there. */
+  /** By default `estimateMessageTokens` of `sessile/estimate`; for pi's own, `{ text: "chars/4" }` there. */
   readonly estimate?: MessageEstimator;
 }
 

@@ -1,16 +1,16 @@
 /**
- * Attachments as tokens in a message's text: parsed and printed, planned from a paste or a drop, shown. Pure functions.
+ * Attachments as tokens in a message's text: parse, print, plan a paste or a drop, render. Pure functions.
  *
  * @module context-tokens
  */
-export { type ImportOutcome, insertSteps, settleImport } from "./compose.js";
-export { escapeContextTokens, unescapeContextTokens } from "./escape.js";
-export { extractImagePaths } from "./images.js";
+export { completeImport, type ImportOutcome, insertSteps } from "./draft.js";
 export {
   type BrokenReason,
   type BrokenSegment,
   type ContextTokenKind,
-  type ContextTokenOptions,
+  escapeContextTokens,
+  extractImagePaths,
+  type InlineTokenOptions,
   parseContextTokens,
   type Segment,
   type TextSegment,
@@ -26,4 +26,4 @@ export {
   type RefusalReason,
 } from "./plan.js";
 export { printContextToken } from "./print.js";
-export { type FileFacts, type SegmentView, viewSegments } from "./view.js";
+export { type FileFacts, renderSegments, type SegmentView } from "./render.js";

@@ -1,41 +1,40 @@
 import { describe } from "../internal/arguments.js";
-import { closer, opener, unescapeContextTokens } from "./escape.js";
 import { insideOf, isAbsolutePath } from "./paths.js";
 
-/** What a token stands for. `file` is reserved: parsed and shown, planned by nothing here. */
+/** The kind of a token's file. `file` is reserved: the parser accepts it, the planners never write it. */
 export type ContextTokenKind = "image" | "text" | "file";
 
-/** Text between tokens; never empty, never beside another. */
+/** Text between tokens. Never empty, and never adjacent to another text segment. */
 export interface TextSegment {
   readonly type: "text";
   /** As in the source. */
   readonly raw: string;
-  /** What to show: {@link escapeContextTokens} undone. */
+  /** The text to show: unescaped by {@link unescapeContextTokens}. */
   readonly text: string;
 }
 
-/** A context token whose path can be used. */
+/** A context token with a usable path. */
 export interface TokenSegment {
   readonly type: "token";
   readonly kind: ContextTokenKind;
-  /** Absolute, and inside the context directory where one was given. */
+  /** Absolute, and inside the context directory if the options name one. */
   readonly path: string;
   /** As in the source. */
   readonly raw: string;
 }
 
 /**
- * Why a token cannot be used: its path is `empty`, is `relative`, or is `outside` the context directory; or it stands for an
- * import that is `pending` or has `failed` (see {@link settleImport}).
+ * The reason why a token is unusable: its path is `empty`, `relative` or `outside` the context directory, or
+ * its import is `pending` or has `failed` (see {@link completeImport}).
  */
 export type BrokenReason = "empty" | "relative" | "outside" | "pending" | "failed";
 
-/** What is written as a token, and names no file to use. */
+/** A token without a usable path. */
 export interface BrokenSegment {
   readonly type: "broken";
   readonly kind: ContextTokenKind;
   readonly reason: BrokenReason;
-  /** What stands where the path belongs, trimmed. */
+  /** The text in place of the path, trimmed. */
   readonly path: string;
   /** As in the source. */
   readonly raw: string;
@@ -45,37 +44,38 @@ export interface BrokenSegment {
 export type Segment = TextSegment | TokenSegment | BrokenSegment;
 
 /** Options of {@link parseContextTokens} and {@link extractImagePaths}. */
-export interface ContextTokenOptions {
+export interface InlineTokenOptions {
   /**
-   * Where the files of tokens lie, as an absolute path of POSIX, of a drive or of a UNC share. A token that leads elsewhere is
-   * broken. Default: any absolute path is taken, so give one wherever a message can come from somebody else.
+   * The directory of the tokens' files: an absolute POSIX, drive or UNC path. A token with a path outside it
+   * is broken. By default every absolute path is valid, so set it for messages from untrusted senders.
    */
   readonly contextDirectory?: string;
 }
 
-/** What stands in the place of a path while an import runs, and after one that failed. Neither is absolute. */
+/** The prefix in place of a path while an import runs. Not absolute, so that no file has such a path. */
 export const pendingMark = "pending:";
-/** See {@link pendingMark}. */
+/** The prefix in place of a path after an import failed. */
 export const failedMark = "failed:";
 
 /**
- * Splits a message into text and context tokens, `<<context:<kind>:<absolute path>>>`. The `raw`s, joined, are the source.
- * Takes time in proportion to the source, and never throws for any string.
+ * Splits a message into text and context tokens, `<<context:<kind>:<absolute path>>>`. The `raw`s, joined,
+ * are the source. Runs in linear time, and never throws for any string.
  *
- * The opener is lower case; the kind is `image`, `text` or `file` in any case; the path is the shortest run up to `>>>`; both
- * are trimmed. What has another kind, no `>>>`, or a line feed, a NUL or another opener before its `>>>` is text, and a
- * token inside it is found. A known kind without a usable path is broken. The path is compared as text: whoever opens it has
- * to look at links.
+ * The opener is lower case; the kind is `image`, `text` or `file` in any case; the path ends at the first
+ * `>>>`. Kind and path are trimmed. Text with another kind, without `>>>`, or with a line feed, a NUL or
+ * another opener before its `>>>` is plain text, and the parser finds a token inside it. A known kind without
+ * a usable path is a broken segment. Paths are compared as text: check for links when you open the file.
  *
- * @throws TypeError for a `source` that is no string or a `contextDirectory` that is not absolute.
+ * @throws TypeError if `source` is not a string or `contextDirectory` is not absolute
  * @example
  * ```ts
- * const segments = parseContextTokens("see <<context:image:/ctx/blobs/a.png>>>", { contextDirectory: "/ctx" });
+ * const options = { contextDirectory: "/ctx" };
+ * const segments = parseContextTokens("see <<context:image:/ctx/blobs/a.png>>>", options);
  * segments.map(({ type }) => type); // ["text", "token"]
  * segments.map(({ raw }) => raw).join(""); // "see <<context:image:/ctx/blobs/a.png>>>"
  * ```
  */
-export function parseContextTokens(source: string, options: ContextTokenOptions = {}): readonly Segment[] {
+export function parseContextTokens(source: string, options: InlineTokenOptions = {}): readonly Segment[] {
   if (typeof source !== "string") throw new TypeError(`source: expected a string, got ${describe(source)}`);
   const { contextDirectory } = options;
   const inside = contextDirectory === undefined ? isAbsolutePath : insideOf(contextDirectory);
@@ -92,7 +92,7 @@ export function parseContextTokens(source: string, options: ContextTokenOptions 
   let close = 0;
   while (open !== -1) {
     const start = open + opener.length;
-    // Looked for again only once it is passed: looking at every opener would be quadratic.
+    // Searched again only behind the last closer: a search per opener would be quadratic.
     if (close < start) close = source.indexOf(closer, start);
     if (close === -1) break;
     const next = source.indexOf(opener, start);
@@ -115,7 +115,7 @@ interface Written {
   readonly path: string;
 }
 
-/** What stands between an opener and a closer, or undefined where that is no token. */
+/** Parses the text between an opener and a closer; undefined if it is not a token. */
 function writtenToken(inner: string): Written | undefined {
   const colon = inner.indexOf(":");
   if (colon === -1 || inner.includes("\n") || inner.includes("\0")) return undefined;
@@ -136,4 +136,64 @@ function brokenReason(path: string, inside: (path: string) => boolean): BrokenRe
   if (path.startsWith(pendingMark)) return "pending";
   if (path.startsWith(failedMark)) return "failed";
   return path === "" ? "empty" : "relative";
+}
+
+/** The start of every context token. */
+export const opener = "<<context:";
+/** The end of every context token. */
+export const closer = ">>>";
+
+/** An opener, escaped any number of times. */
+export const anyOpener = /<<(\\*)context:/g;
+const escapedOpeners = /<<\\(\\*)context:/g;
+/** Part of every escaped opener and rare elsewhere, so that most texts need no replacement. */
+const escapedEnd = "\\context:";
+
+/**
+ * Makes text inert: the parser finds no context token in the result. Adds a backslash to each opener,
+ * `<<\context:`, also to an escaped one, so that {@link unescapeContextTokens} restores any string exactly.
+ * Not idempotent: unescape as often as you escape. Linear.
+ *
+ * {@link parseContextTokens} unescapes the `text` of a segment and keeps the backslash in its `raw`.
+ *
+ * @example
+ * ```ts
+ * escapeContextTokens("<<context:image:/etc/x>>>").length; // 26
+ * extractImagePaths(escapeContextTokens("<<context:image:/etc/x>>>")); // []
+ * ```
+ */
+export function escapeContextTokens(text: string): string {
+  return text.replace(anyOpener, "<<\\$1context:");
+}
+
+/**
+ * Reverses {@link escapeContextTokens}: removes one backslash from each escaped opener. Leaves other text
+ * unchanged, including bare openers. Linear.
+ *
+ * @example
+ * ```ts
+ * unescapeContextTokens(escapeContextTokens("a <<context: b")); // "a <<context: b"
+ * ```
+ */
+export function unescapeContextTokens(text: string): string {
+  return text.includes(escapedEnd) ? text.replace(escapedOpeners, "<<$1context:") : text;
+}
+
+/**
+ * Returns the paths of a message's image tokens, one per token, in their order. `codex exec` takes each path
+ * after an `--image` of its own. Pass the prompt on standard input: that flag takes all values up to the next
+ * flag.
+ *
+ * @throws TypeError if `source` is not a string or `contextDirectory` is not absolute
+ * @example
+ * ```ts
+ * const images = extractImagePaths("<<context:image:/a.png>>> and <<context:image:/b.png>>>");
+ * images.flatMap((path) => ["--image", path]); // ["--image", "/a.png", "--image", "/b.png"]
+ * ```
+ * @see https://github.com/openai/codex/issues/30106 (read 2026-11-21)
+ */
+export function extractImagePaths(source: string, options: InlineTokenOptions = {}): readonly string[] {
+  return parseContextTokens(source, options).flatMap((segment) =>
+    segment.type === "token" && segment.kind === "image" ? [segment.path] : [],
+  );
 }

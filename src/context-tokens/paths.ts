@@ -1,29 +1,31 @@
 /**
- * Absolute paths as text: nothing here asks a file system, so links are not known and a Windows path means the same
- * everywhere.
+ * Absolute paths as text. This file never asks a file system: it does not resolve links, and reads a Windows
+ * path in the same way on every system.
  *
  * @see https://learn.microsoft.com/en-us/windows/win32/fileio/naming-a-file (read 2026-11-21)
  */
 
-/** A path taken apart: what it starts from, and the names below that, `.` and `..` resolved. */
+/** A parsed path: its root and the names below it, with `.` and `..` resolved. */
 interface Absolute {
   readonly root: string;
   readonly names: readonly string[];
 }
 
 const drive = /^[A-Za-z]:[\\/]/;
-/** `\\server\share`; with slashes, as Windows takes it too, and POSIX leaves its meaning to the system. */
+/**
+ * `\\server\share`, also with slashes: Windows accepts both, and POSIX leaves a leading `//` to the system.
+ */
 const share = /^(?:\\\\|\/\/)([^\\/]+)[\\/]+([^\\/]+)/;
 
-/** Whether the path is absolute in POSIX, begins with a drive and its separator, or names a UNC share. */
+/** Whether a path is absolute: POSIX, a drive with its separator, or a UNC share. */
 export function isAbsolutePath(path: string): boolean {
   return path.startsWith("/") || drive.test(path) || share.test(path);
 }
 
 /**
- * A test for paths that lie below `directory`, which is not below itself; undefined where it cannot hold any: it is not
- * absolute, or a device path. Both have to be of one kind, POSIX, drive or UNC. Names are compared exactly, but the letter
- * of a drive and the server and share of UNC in any case.
+ * Returns a test for paths below `directory`, which is not below itself. Returns undefined if `directory` is
+ * relative or a device path. Both paths must have the same kind: POSIX, drive or UNC. The test compares names
+ * exactly, and drive letters, servers and shares without regard to case.
  */
 export function insideOf(directory: string): ((path: string) => boolean) | undefined {
   const outer = absolute(directory);
@@ -43,7 +45,7 @@ function absolute(path: string): Absolute | undefined {
   const unc = share.exec(path);
   if (unc !== null) {
     const [all, server, name] = unc;
-    // `\\?\` and `\\.\` lead to devices, and past the rules for names.
+    // `\\?\` and `\\.\` address devices and bypass the rules for names.
     if (server === "?" || server === ".") return undefined;
     return onWindows(`\\\\${server}\\${name}`, path.slice(all.length));
   }
@@ -51,7 +53,10 @@ function absolute(path: string): Absolute | undefined {
   return path.startsWith("/") ? { root: "/", names: resolved(path.split("/")) } : undefined;
 }
 
-/** Windows strips dots and spaces at the end of a name, and takes a colon for a stream: such names can mean others. */
+/**
+ * Refuses names that Windows reads differently: it strips trailing dots and spaces, and a colon names a
+ * stream.
+ */
 function onWindows(root: string, rest: string): Absolute | undefined {
   const names = rest.split(/[\\/]/);
   const plain = names.every((name) => name === "." || name === ".." || !/[. ]$|:/.test(name));
@@ -65,4 +70,16 @@ function resolved(names: readonly string[]): readonly string[] {
     else if (name !== "" && name !== ".") out.push(name);
   }
   return out;
+}
+
+/** The extension of a path in lower case, or "" if its name has none or begins with its only dot. */
+export function extensionOf(path: string): string {
+  const name = baseName(path);
+  const dot = name.lastIndexOf(".");
+  return dot > 0 ? name.slice(dot + 1).toLowerCase() : "";
+}
+
+/** The last name of a path, with either separator. */
+export function baseName(path: string): string {
+  return path.slice(Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")) + 1);
 }

@@ -1,19 +1,18 @@
 import { describe, integerOption } from "../internal/arguments.js";
 import { encodeUtf8 } from "../internal/bytes.js";
-import { extensionOf, type FileType, imageType, textExtensions, textType } from "./allowed.js";
-import { escapeContextTokens } from "./escape.js";
-import { pendingMark } from "./parse.js";
-import { isAbsolutePath } from "./paths.js";
+import { typeOf, typeOfExtension } from "../internal/media-types.js";
+import { escapeContextTokens, pendingMark } from "./parse.js";
+import { extensionOf, isAbsolutePath } from "./paths.js";
 import { writeToken } from "./print.js";
 
 /**
- * One thing on a clipboard or in a drop, described: an image as bytes, the path of a file, or text. Fields beyond these, such
- * as the bytes or a handle, are carried into the step.
+ * One item of a clipboard or a drop: an image as bytes, the path of a file, or text. The planned step carries
+ * the entry with all its other fields, such as the bytes or a handle.
  */
 export type ClipboardEntry =
   | {
       readonly type: "image";
-      /** As the clipboard says, such as `image/png`; whoever imports it sniffs. */
+      /** The clipboard's claim, such as `image/png`. The import sniffs the bytes. */
       readonly mediaType: string;
       /** Bytes. */
       readonly size: number;
@@ -22,65 +21,74 @@ export type ClipboardEntry =
       readonly type: "path";
       /** Absolute. */
       readonly path: string;
-      /** Bytes, where known. */
+      /** Bytes, if known. */
       readonly size?: number;
     }
   | { readonly type: "text"; readonly text: string };
 
 /**
- * Why an entry is not taken: it has no bytes, has more than `maxBytes`, is an image that is not PNG, JPEG, GIF or WebP, or is
- * the path of a file whose extension is not allowed, or a path that is not absolute.
+ * The reason for a refusal. `empty`: no bytes. `too-large`: more than `maxBytes`. `media-type`: an image
+ * other than PNG, JPEG, GIF or WebP. `extension`: the extension is not allowed. `relative`: the path is not
+ * absolute.
  */
 export type RefusalReason = "empty" | "too-large" | "media-type" | "extension" | "relative";
 
-/** An entry to store in the context directory; {@link settleImport} says how that went. */
+/** An entry to store in the context directory. {@link completeImport} records the outcome. */
 export interface ImportStep<E extends ClipboardEntry = ClipboardEntry> {
   readonly type: "import";
   /** Also a name for its temporary file. */
   readonly id: string;
   readonly kind: "image" | "text";
-  /** As the clipboard says, or of text by its extension; not sniffed. */
+  /** The clipboard's claim, or the type of a text file's extension; not sniffed. */
   readonly mediaType: string;
   /**
-   * Of what was pasted, in lower case: of a file that of its path, of an image that of its type, `txt` for text. A store
+   * In lower case: the extension of the path, the extension of an image's type, or `txt` for text. A store
    * may name its file by the media type instead.
    */
   readonly extension: string;
-  /** Stands in the text until the import is settled, and parses as broken, `pending`. */
+  /**
+   * The text in the draft until the import completes. It parses as a broken segment with the reason
+   * `pending`.
+   */
   readonly placeholder: string;
   readonly entry: E;
 }
 
-/** What to do, in order, with what was pasted or dropped. Nothing is left out without a word. */
+/** One step of a plan. Every entry except empty text has a step. */
 export type ComposeStep<E extends ClipboardEntry = ClipboardEntry> =
-  /** Text to insert, escaped already: tokens in it are inert. */
+  /** Text to insert, escaped: tokens in it are inert. */
   | { readonly type: "text"; readonly text: string }
   | ImportStep<E>
   | { readonly type: "refused"; readonly reason: RefusalReason; readonly entry: E };
 
 /** Options of {@link planPaste} and {@link planDrop}. */
 export interface ComposeOptions {
-  /** Longer text, in code points, becomes a file. At least 0; 8000 by default. */
+  /** Longer text, in code points, becomes a file. Minimum: 0. @default 8000 */
   readonly maxInlineCharacters?: number;
-  /** Text with more lines becomes a file; a line feed at the very end begins none. At least 1; 200 by default. */
+  /** Text with more lines becomes a file. A final line feed starts no line. Minimum: 1. @default 200 */
   readonly maxInlineLines?: number;
-  /** The largest image, file of known size or text (as UTF-8) to import, in bytes. At least 1; 10 MiB by default. */
+  /**
+   * Maximum size of an import in bytes: an image, a file of known size, or text as UTF-8. Minimum: 1.
+   * @default 10 MiB
+   */
   readonly maxBytes?: number;
-  /** The allowlist of file extensions, in lower case without a dot; by default those of text and source files. */
+  /**
+   * The allowlist of file extensions, in lower case without a dot. @default extensions of text and source
+   * files
+   */
   readonly extensions?: readonly string[];
-  /** Gives ids of letters, digits, `-` and `_`, each once. Random UUIDs by default; with this given, planning is pure. */
+  /** Returns unique ids of letters, digits, `-` and `_`. Planning is pure with it. @default random UUIDs */
   readonly newId?: () => string;
 }
 
 const order = { image: 0, path: 1, text: 2 } as const satisfies Record<ClipboardEntry["type"], number>;
 
 /**
- * Decides what becomes of a paste: images first, then files whose extension is allowed, then text, inline where it is short
- * and as a `txt` file where it is long. It imports nothing: {@link insertSteps} puts the text and a placeholder for each
+ * Plans a paste: images first, then files with an allowed extension, then text. Short text is inline, long
+ * text becomes a `txt` file. Imports nothing: {@link insertSteps} inserts the text and a placeholder per
  * import into the draft.
  *
- * @throws RangeError for a limit out of range, TypeError for an id with other characters or an entry of
- *   another type.
+ * @throws RangeError for a limit out of range; TypeError for an invalid id or an unknown type of entry
  * @example
  * ```ts
  * const steps = planPaste([
@@ -96,7 +104,7 @@ export function planPaste<E extends ClipboardEntry>(
   options: ComposeOptions = {},
 ): readonly ComposeStep<E>[] {
   checkEntries(entries);
-  // The sort is stable: within a type the order of the clipboard stays.
+  // The sort is stable: it keeps the clipboard's order within a type.
   return planDrop(
     [...entries].sort((a, b) => order[a.type] - order[b.type]),
     options,
@@ -104,16 +112,16 @@ export function planPaste<E extends ClipboardEntry>(
 }
 
 /**
- * Decides what becomes of a drop: as {@link planPaste}, in the order of the entries. A file is taken by its path only when it
- * is text; a dropped image file is described as an image.
+ * Plans a drop as {@link planPaste} does, in the order of the entries. Accepts only text files by path; pass
+ * a dropped image file as an image entry.
  *
- * @throws RangeError for a limit out of range, TypeError for an id with other characters or an entry of
- *   another type.
+ * @throws RangeError for a limit out of range; TypeError for an invalid id or an unknown type of entry
  * @example
  * ```ts
  * const paths = ["/notes/b.md", "/notes/a.md"];
  * const steps = planDrop(paths.map((path) => ({ type: "path" as const, path })));
- * steps.flatMap((step) => (step.type === "import" ? [step.entry.path] : [])); // ["/notes/b.md", "/notes/a.md"]
+ * steps.flatMap((step) => (step.type === "import" ? [step.entry.path] : []));
+ * // ["/notes/b.md", "/notes/a.md"]
  * ```
  */
 export function planDrop<E extends ClipboardEntry>(
@@ -160,12 +168,58 @@ interface Limits {
   readonly extensions: readonly string[];
 }
 
+/** Extensions of the files that a pasted or dropped path imports as text. */
+const textExtensions: readonly string[] = [
+  "txt",
+  "md",
+  "json",
+  "toml",
+  "yaml",
+  "yml",
+  "rs",
+  "go",
+  "py",
+  "js",
+  "ts",
+  "jsx",
+  "tsx",
+  "html",
+  "css",
+  "log",
+  "csv",
+];
+
+/** The image types that models accept. */
+const imageTypes: readonly string[] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+
+/** A media type and its file extension. */
+interface FileType {
+  readonly mediaType: string;
+  readonly extension: string;
+}
+
+/**
+ * The image type of a clipboard's claim, without parameters and case; undefined if models do not accept it.
+ */
+function imageType(mediaType: string): FileType | undefined {
+  const type = typeOf(mediaType);
+  if (type === undefined || !imageTypes.includes(type.mediaType)) return undefined;
+  return { mediaType: type.mediaType, extension: type.extensions[0] };
+}
+
+/** The text type of an extension; `text/plain` if its own type is not text, or is an image such as SVG. */
+function textType(extension: string): FileType {
+  const type = typeOfExtension(extension);
+  const text = type?.text === true && !type.mediaType.startsWith("image/");
+  return { mediaType: text ? type.mediaType : "text/plain", extension };
+}
+
 type Verdict =
   | { readonly reason: RefusalReason }
   | { readonly text: string }
   | ({ readonly kind: ImportStep["kind"] } & FileType);
 
-/** What becomes of one entry; undefined for text without a character. */
+/** The verdict on one entry; undefined for empty text. */
 function judge(entry: ClipboardEntry, limits: Limits): Verdict | undefined {
   switch (entry.type) {
     case "image": {
@@ -193,7 +247,7 @@ function refusalOf(size: number, { bytes }: Limits): { readonly reason: RefusalR
 }
 
 function isInline(text: string, { characters, lines }: Limits): boolean {
-  // A code point has one or two code units: most texts need no counting.
+  // A code point has one or two code units, so most texts need no count.
   if (text.length > 2 * characters) return false;
   if (text.length > characters && Array.from(text).length > characters) return false;
   let seen = 1;
@@ -203,7 +257,7 @@ function isInline(text: string, { characters, lines }: Limits): boolean {
   return seen <= lines;
 }
 
-/** Bytes as UTF-8; where the code units alone are too many, their count will do. */
+/** Bytes as UTF-8, or the number of code units if that already exceeds `max`. */
 function utf8Size(text: string, max: number): number {
   return text.length > max ? text.length : encodeUtf8(text).length;
 }

@@ -1,19 +1,17 @@
 import { type ErrorDetails, SessileError } from "../errors/index.js";
-import { closer, opener } from "./escape.js";
-import { type ContextTokenKind, parseContextTokens } from "./parse.js";
+import { type ContextTokenKind, closer, opener, parseContextTokens } from "./parse.js";
 import { isAbsolutePath } from "./paths.js";
 
-/** What is written with no check of its own: placeholders and notes are made here and known to be plain. */
+/** Writes a token without a check, for placeholders and notes of this module. */
 export function writeToken(kind: ContextTokenKind, path: string): string {
   return `${opener}${kind}:${path}${closer}`;
 }
 
 /**
- * The text of a context token. The inverse of {@link parseContextTokens}: what it prints parses to this kind and path, and
- * what would not is refused.
+ * Prints a context token. The result parses to the same kind and path, or the call throws.
  *
- * @throws SessileError INVALID_CONTEXT_TOKEN for a path that is empty, relative, begins or ends with white space, or
- *   holds what ends a token: a line feed, NUL, `<<context:`, `>>>` or a `>` at its end.
+ * @throws SessileError INVALID_CONTEXT_TOKEN for a path that is empty or relative, begins or ends with white
+ *   space, or contains a delimiter: a line feed, NUL, `<<context:`, `>>>` or a final `>`
  * @example
  * ```ts
  * printContextToken({ kind: "image", path: "/ctx/blobs/a.png" }); // "<<context:image:/ctx/blobs/a.png>>>"

@@ -1,6 +1,6 @@
 /**
- * What a UTF-16 code unit is to the estimator: a letter of a word, or its script. The order matters: words are made of
- * what is at most `digit`, and what is at least `symbol` costs by the character.
+ * The class of a UTF-16 code unit for the estimator: letter, digit, mark or script. The order matters: words
+ * consist of classes up to `digit`, and classes from `symbol` on cost by the character.
  */
 export const kinds = {
   lower: 1,
@@ -20,7 +20,7 @@ export const kinds = {
   han: 14,
   kana: 15,
   hangul: 16,
-  /** Punctuation and letters of full width. */
+  /** Full-width punctuation and letters. */
   wide: 17,
   /** Either half of a surrogate pair. */
   surrogate: 18,
@@ -30,7 +30,10 @@ export const kinds = {
 /** The name of a kind of character. */
 export type Kind = keyof typeof kinds;
 
-/** First and last code unit; later ranges go over earlier ones. Latin letters with diacritics count as lower case. */
+/**
+ * First and last code unit; later ranges override earlier ones. Latin letters with diacritics count as lower
+ * case.
+ */
 const ranges: readonly (readonly [number, number, Kind])[] = [
   [0x00, 0x7f, "mark"],
   [0x09, 0x09, "space"],
@@ -62,7 +65,7 @@ const ranges: readonly (readonly [number, number, Kind])[] = [
   [0xff00, 0xffff, "wide"],
 ];
 
-/** The kind of each code unit. A table, since this is asked for every character. */
+/** The kind of each code unit, as a table because it is read once per character. */
 export const kindOf: Uint8Array = ranges.reduce(
   (table, [first, last, kind]) => table.fill(kinds[kind], first, last + 1),
   new Uint8Array(2 ** 16).fill(kinds.other),

@@ -1,22 +1,78 @@
 import { describe, integerArgument } from "../internal/arguments.js";
 import { unreachable } from "../internal/unreachable.js";
-import { type ImageFamily, type ImageTokenRule, imageTokenRules } from "./image-rules.js";
 
-/** An image's pixels. */
+/**
+ * How a family of models counts an image.
+ *
+ * - `grid`: 28-px cells of the image, scaled down to a longest side and a number of cells.
+ * - `patches`: 32-px patches, shrunk to a budget, times the model's multiplier.
+ * - `tiles`: a base, and 512-px tiles of the image with a short side of at most 768. Low detail is the base
+ *   alone.
+ * - `crops`: tiles as large as the shorter side allows.
+ * - `flat`: a constant.
+ */
+export type ImageTokenRule =
+  | { readonly kind: "grid"; readonly maxSide: number; readonly maxTokens: number }
+  | {
+      readonly kind: "patches";
+      readonly budget: number;
+      readonly multiplier: number;
+      readonly maxSide?: number;
+    }
+  | { readonly kind: "tiles"; readonly base: number; readonly tile: number; readonly detail?: "low" }
+  | { readonly kind: "crops"; readonly tile: number }
+  | { readonly kind: "flat"; readonly tokens: number };
+
+/**
+ * The known families of models, by name.
+ *
+ * @see https://platform.claude.com/docs/en/build-with-claude/vision (stored copy, 2026-11-21): `anthropic`,
+ *   and `anthropicLarge` for models from 4.7
+ * @see https://developers.openai.com/api/docs/guides/images-vision (stored copy, 2026-11-21). `openaiPatches`
+ *   is 5.2, `openaiHigh` and `openaiOriginal` the details of that name on 5.4 and 5.5. Users measured 1.2
+ *   instead of 1.62 for `openaiMini` in June 2026; this table keeps the larger figure of the guide.
+ * @see https://ai.google.dev/gemini-api/docs/media-resolution (stored copy, 2026-11-21): `gemini3` is its
+ *   default, high
+ */
+export const imageTokenRules = {
+  anthropic: { kind: "grid", maxSide: 1568, maxTokens: 1568 },
+  anthropicLarge: { kind: "grid", maxSide: 2576, maxTokens: 4784 },
+  openaiPatches: { kind: "patches", budget: 1536, multiplier: 1 },
+  openaiMini: { kind: "patches", budget: 1536, multiplier: 1.62 },
+  openaiNano: { kind: "patches", budget: 1536, multiplier: 2.46 },
+  openaiO4Mini: { kind: "patches", budget: 1536, multiplier: 1.72 },
+  openaiHigh: { kind: "patches", budget: 2500, multiplier: 1 },
+  openaiOriginal: { kind: "patches", budget: 10_000, multiplier: 1, maxSide: 6000 },
+  openai4o: { kind: "tiles", base: 85, tile: 170 },
+  openai5: { kind: "tiles", base: 70, tile: 140 },
+  openai4oMini: { kind: "tiles", base: 2833, tile: 5667 },
+  openaiO: { kind: "tiles", base: 75, tile: 150 },
+  gemini2: { kind: "crops", tile: 258 },
+  gemini3Low: { kind: "flat", tokens: 280 },
+  gemini3Medium: { kind: "flat", tokens: 560 },
+  gemini3: { kind: "flat", tokens: 1120 },
+  gemini3Ultra: { kind: "flat", tokens: 2240 },
+} as const satisfies Readonly<Record<string, ImageTokenRule>>;
+
+/** The name of a family of {@link imageTokenRules}. */
+export type ImageFamily = keyof typeof imageTokenRules;
+
+/** The size of an image in pixels. */
 export interface ImageSize {
   readonly width: number;
   readonly height: number;
 }
 
-/** A computed side may miss a whole number by this much. */
+/** The tolerance for a computed side that should be whole. */
 const roundingError = 1e-9;
 const cells = (side: number, cell: number): number => Math.max(1, Math.ceil(side / cell - roundingError));
 
 /**
- * The tokens that an image costs, by its size alone, a whole number.
+ * The tokens of an image by its size, a whole number.
  *
  * @param rule a family's name, or a rule of your own
- * @throws RangeError when a side is no integer >= 1; TypeError for a family that is not known, or no size.
+ * @throws RangeError if a side is not an integer >= 1; TypeError for an unknown family, or if `size` is not
+ *   an object
  * @example
  * ```ts
  * estimateImageTokens({ width: 1920, height: 1080 }, "anthropic"); // 1560
@@ -49,7 +105,7 @@ export function estimateImageTokens(size: ImageSize, rule: ImageFamily | ImageTo
   }
 }
 
-/** The most that any image costs by a rule, for one whose size is not known; crops have no bound, so 16 of them. */
+/** The maximum cost of an image by a rule, for an image of unknown size. Crops are unbounded: counts 16. */
 export function mostImageTokens(rule: ImageFamily | ImageTokenRule): number {
   const known = imageRule(rule);
   switch (known.kind) {
@@ -82,7 +138,7 @@ function imageRule(rule: ImageFamily | ImageTokenRule): ImageTokenRule {
   return imageTokenRules[rule];
 }
 
-/** Cells of the image, or of the largest smaller one of its shape that fits. The short side rounds half to even. */
+/** Cells of the image, scaled down to fit if necessary. The short side rounds half to even. */
 function gridTokens(width: number, height: number, maxSide: number, maxTokens: number): number {
   const cell = 28;
   const [long, short] = width > height ? [width, height] : [height, width];
@@ -105,7 +161,7 @@ function roundHalfEven(value: number): number {
   return floor % 2 === 0 ? floor : floor + 1;
 }
 
-/** Patches of the image, shrunk by the square root of what it is over, then so that one side is whole patches. */
+/** Patches of the image, shrunk by the square root of its excess, then until one side is whole patches. */
 function patchCount(
   width: number,
   height: number,
@@ -119,7 +175,7 @@ function patchCount(
   if (count <= budget) return count;
   const shrink = Math.min(1, Math.sqrt((patch * patch * budget) / (w * h)));
   const [across, down] = [(w * shrink) / patch, (h * shrink) / patch];
-  // A side under one patch stays one.
+  // A side below one patch counts as one.
   const whole = Math.min(Math.max(1, Math.floor(across)) / across, Math.max(1, Math.floor(down)) / down, 1);
   return Math.min(budget, cells(across * whole, 1) * cells(down * whole, 1));
 }

@@ -8,48 +8,44 @@ import type {
   ThinkingBlock,
   ToolCall,
 } from "../content/index.js";
-import { describe } from "../internal/arguments.js";
+import { describe, integerArgument } from "../internal/arguments.js";
 import { jsonPieces } from "../internal/json-pieces.js";
 import { unreachable } from "../internal/unreachable.js";
-import type { PdfFamily } from "./document.js";
-import { mostImageTokens } from "./image.js";
-import type { ImageFamily, ImageTokenRule } from "./image-rules.js";
-import { estimateResourceTokens } from "./resource.js";
-import { byRuns, type TextEstimator } from "./text.js";
+import { estimateImageTokens, type ImageFamily, type ImageTokenRule, mostImageTokens } from "./image.js";
+import { type TextEstimator, textEstimator } from "./text.js";
 
-/** How {@link estimateMessageTokens} counts. */
+/** Options of {@link estimateMessageTokens}. */
 export interface MessageTokenOptions {
-  /** By default {@link byRuns}. */
-  readonly text?: TextEstimator;
-  /** What an image costs: a family's name, or a rule. By default `anthropic`. */
-  readonly image?: ImageFamily | ImageTokenRule;
-  /** What a page of PDF costs. By default `anthropic`. */
-  readonly pdf?: PdfFamily;
+  /** @default "fitted" */
+  readonly text?: TextEstimator | undefined;
+  /** The cost of an image: a family's name, or a rule. @default "anthropic" */
+  readonly image?: ImageFamily | ImageTokenRule | undefined;
+  /** The cost of a PDF page. @default "anthropic" */
+  readonly pdf?: PdfFamily | undefined;
   /**
-   * What of an attachment is sent. By default its description alone: pass what the projection will decide. `full` counts
-   * the description too, since it stands beside the bytes.
+   * The part of an attachment that is sent: pass the decision of the projection. `full` also counts the
+   * description, which is sent beside the bytes. By default the description alone.
    */
   readonly replay?: (resource: StoredResource) => ReplayDecision;
 }
 
 /**
- * About how many tokens a message costs, a whole number: its text, thinking, calls with their arguments, images and
- * attachments. Signatures, details for programs and what is excluded from context cost nothing, and neither do the few
- * tokens that a provider puts around a message. An image whose size is not known costs the most that one can. With
- * `{ text: byLength, image: { kind: "flat", tokens: 1200 } }` it is what pi 0.73.1 counts, which gives nothing for images
- * of users.
+ * Estimates the tokens of a message, rounded up: its text, thinking, tool calls with their arguments, images
+ * and attachments. Signatures, `details`, messages excluded from context and the provider's framing tokens
+ * count 0. An image of unknown size counts as the largest one. `{ text: "chars/4", image: { kind: "flat",
+ * tokens: 1200 } }` counts as pi 0.73.1 does, except that pi counts 0 for images of users.
  *
- * @throws TypeError when `message` is none.
+ * @throws TypeError if `message` is not a message
  * @example
  * ```ts
  * estimateMessageTokens(userMessage("What is wrong here?")); // 5
- * estimateMessageTokens(userMessage("What is wrong here?"), { text: byLength }); // 5
+ * estimateMessageTokens(userMessage("What is wrong here?"), { text: "chars/4" }); // 5
  * ```
  */
 export function estimateMessageTokens(message: ContextMessage, options: MessageTokenOptions = {}): number {
   const role: unknown = (message as { readonly role?: unknown } | null | undefined)?.role;
   if (typeof role !== "string") throw new TypeError(`message.role: expected a string, got ${describe(role)}`);
-  const text = options.text ?? byRuns;
+  const text = textEstimator(options.text);
   const content = (blocks: Content) => contentTokens(blocks, text, options);
   switch (message.role) {
     case "user":
@@ -77,15 +73,16 @@ export function estimateMessageTokens(message: ContextMessage, options: MessageT
   }
 }
 
+type CountText = (text: string) => number;
 type Block = TextBlock | ImageBlock | ThinkingBlock | ToolCall | OpaqueBlock;
 type Content = string | readonly Block[];
 
-function contentTokens(content: Content, text: TextEstimator, options: MessageTokenOptions): number {
+function contentTokens(content: Content, text: CountText, options: MessageTokenOptions): number {
   if (typeof content === "string") return text(content);
   return content.reduce((sum, block) => sum + blockTokens(block, text, options), 0);
 }
 
-function blockTokens(block: Block, text: TextEstimator, options: MessageTokenOptions): number {
+function blockTokens(block: Block, text: CountText, options: MessageTokenOptions): number {
   switch (block.type) {
     case "text":
       return block.resource?.kind === "image" || block.resource?.kind === "file"
@@ -107,7 +104,7 @@ function blockTokens(block: Block, text: TextEstimator, options: MessageTokenOpt
 function resourceTokens(
   description: string,
   resource: StoredResource,
-  text: TextEstimator,
+  text: CountText,
   { image = "anthropic", pdf = "anthropic", replay }: MessageTokenOptions,
 ): number {
   const decision = replay?.(resource) ?? "describe";
@@ -116,8 +113,72 @@ function resourceTokens(
   return decision === "describe" ? described : described + estimateResourceTokens(resource, { image, pdf });
 }
 
-function jsonTokens(value: unknown, text: TextEstimator): number {
+function jsonTokens(value: unknown, text: CountText): number {
   let tokens = 0;
   for (const piece of jsonPieces(value)) tokens += text(piece);
   return tokens;
+}
+
+/**
+ * The maximum tokens of a PDF page: its text, and on Claude its picture.
+ *
+ * @see https://platform.claude.com/docs/en/build-with-claude/pdf-support (stored copy, 2026-11-21): 1500 to
+ *   3000 for the text of a page, and the cost of an image; users measured 2750 to 3150 for both together
+ * @see https://ai.google.dev/gemini-api/docs/document-processing (stored copy, 2026-11-21)
+ */
+const pageTokens: Readonly<Record<PdfFamily, number>> = { anthropic: 3000 + 1568, gemini: 258 };
+
+/** A provider with a known price for a PDF page. */
+export type PdfFamily = "anthropic" | "gemini";
+
+/** A guess, because the number of pages is unknown. */
+const bytesPerPage = 50_000;
+/** Between prose and compact JSON. */
+const bytesPerToken = 3;
+
+/** Properties of an attachment that its cost depends on. */
+interface Attached {
+  readonly mediaType: string;
+  readonly size: number;
+  readonly width?: number | undefined;
+  readonly height?: number | undefined;
+}
+
+/**
+ * Estimates the tokens of an attachment's bytes in a request. An image of unknown size counts as the largest
+ * one. A file that is neither PDF nor text counts 0.
+ *
+ * @param rules for images a family's name or a rule, for PDF a family's name; both are `anthropic` by default
+ * @throws RangeError for a PDF whose `size` is not an integer >= 0; TypeError for an unknown family
+ * @example
+ * ```ts
+ * const tokens = estimateResourceTokens(screenshot, { image: "gemini3" });
+ * ```
+ */
+export function estimateResourceTokens(
+  { mediaType, size, width, height }: Attached,
+  rules: {
+    readonly image?: ImageFamily | ImageTokenRule | undefined;
+    readonly pdf?: PdfFamily | undefined;
+  } = {},
+): number {
+  const { image = "anthropic", pdf = "anthropic" } = rules;
+  if (mediaType.startsWith("image/")) {
+    const isKnown = isSide(width) && isSide(height);
+    return isKnown ? estimateImageTokens({ width, height }, image) : mostImageTokens(image);
+  }
+  if (mediaType === "application/pdf") return pdfTokens(size, pdf);
+  return mediaType.startsWith("text/") ? Math.ceil(size / bytesPerToken) : 0;
+}
+
+function isSide(side: number | undefined): side is number {
+  return Number.isSafeInteger(side) && (side as number) >= 1;
+}
+
+function pdfTokens(size: number, family: PdfFamily): number {
+  if (!Object.hasOwn(pageTokens, family)) {
+    const names = Object.keys(pageTokens).join(", ");
+    throw new TypeError(`pdf: expected one of ${names}, got ${describe(family)}`);
+  }
+  return Math.max(1, Math.ceil(integerArgument("size", size, 0) / bytesPerPage)) * pageTokens[family];
 }

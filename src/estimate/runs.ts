@@ -1,55 +1,55 @@
 import { type Kind, kindOf, kinds } from "./characters.js";
 
-/** Tokens of a character, by its script. */
+/** Tokens per character, by script. */
 type ScriptWeights = Readonly<
   Record<Exclude<Kind, "lower" | "upper" | "digit" | "space" | "lineEnd" | "mark">, number>
 >;
 
 /**
- * What runs of characters cost. Fitted by least squares of the relative error against o200k_base, on source code,
- * documents and noise of this project's and this machine's own; bench/estimate-error.ts measures it on other text.
+ * The cost of runs of characters. Fitted to o200k_base by least squares of the relative error, on source
+ * code, documents and noise. bench/estimate-error.ts measures the error on text outside the fit.
  */
 export interface RunWeights {
-  /** A piece of a word, by its length (up to 4, 8, more), after a space or a single mark, which its token takes in. */
+  /** A piece of a word by length (up to 4, 8, more), if its token includes the space or mark before it. */
   readonly attached: readonly [number, number, number];
-  /** The same after anything else. */
+  /** A piece of a word after anything else. */
   readonly bare: readonly [number, number, number];
   /** Each letter of a piece beyond the 13th. */
   readonly tail: number;
-  /** Two capitals or more: the piece, and each letter beyond the second. */
+  /** A run of capitals: the piece, and each letter beyond the second. */
   readonly capitals: readonly [number, number];
   /** Three digits. */
   readonly digits: number;
-  /** A letter with a diacritic, on top. */
+  /** A letter with a diacritic, in addition. */
   readonly diacritic: number;
-  /** Each character of a run that is no word, such as base64 and digests: of letters in both cases, or in one. */
+  /** Each character of a run that is not a word, such as base64 or a digest: in mixed case, in one case. */
   readonly noise: readonly [number, number];
-  /** White space before a digit, on top: digits take none in. */
+  /** White space before a digit, in addition: tokens of digits never include it. */
   readonly spaceBeforeDigit: number;
-  /** Two spaces or more before something in the line. */
+  /** Two spaces or more within a line. */
   readonly spaces: number;
-  /** A line's end, after a mark, which may take it in, and after anything else. */
+  /** A line end: after a mark, whose token may include it, and after anything else. */
   readonly lineEnd: readonly [number, number];
-  /** One mark, before a letter that takes it in, and alone. */
+  /** One mark: before a letter whose token includes it, and alone. */
   readonly mark: readonly [number, number];
-  /** Several marks: the first two, each other, each that repeats the one before. */
+  /** Several marks: the first two, each further one, each repeated one. */
   readonly marks: readonly [number, number, number];
-  /** A word of Cyrillic, on top of its letters. */
+  /** A Cyrillic word, in addition to its letters. */
   readonly cyrillicWord: number;
   /** A symbol that repeats the one before. */
   readonly repeatedSymbol: number;
   readonly scripts: ScriptWeights;
 }
 
-/** The most characters of one kind that o200k_base has a token for. */
+/** The longest run of one character with a token of its own in o200k_base. */
 const longestSpaces = 128;
 const longestLineEnds = 16;
 
 const { lower, upper, digit, lineEnd, mark, symbol, cyrillic } = kinds;
 const spaceCode = 0x20;
 
-/** Gives the tokens of a text, not rounded, in one pass and constant memory. */
-export function runCounter(weights: RunWeights): (text: string) => number {
+/** Returns an estimator: the tokens of a text, not rounded, in one pass and constant memory. */
+export function runEstimator(weights: RunWeights): (text: string) => number {
   const scripts = Float64Array.from({ length: kinds.other + 1 });
   for (const [name, tokens] of Object.entries(weights.scripts)) scripts[kinds[name as Kind]] = tokens;
 
@@ -57,7 +57,7 @@ export function runCounter(weights: RunWeights): (text: string) => number {
     const { length } = text;
     const word: Word = { end: 0, tokens: 0 };
     let tokens = 0;
-    /** A space or single mark has just been read that a word would take in. */
+    /** The previous character is a space or single mark that the token of a word would include. */
     let attachable = false;
     let previous = 0;
     let at = 0;
@@ -113,13 +113,13 @@ function marksTokens(more: number, repeated: number, { marks }: RunWeights): num
   return marks[0] + marks[1] * (more - repeated) + marks[2] * repeated;
 }
 
-/** A word as far as it was read. */
+/** The word read so far. */
 interface Word {
   end: number;
   tokens: number;
 }
 
-/** Reads letters and digits up to what is neither, piece by piece: `fileSize12` has three. */
+/** Reads letters and digits piece by piece: `fileSize12` has three pieces. */
 function readWord(text: string, start: number, attachable: boolean, weights: RunWeights, word: Word): void {
   const { length } = text;
   let tokens = 0;
@@ -143,7 +143,7 @@ function readWord(text: string, start: number, attachable: boolean, weights: Run
     if (previous === 0) {
       isCapital = kind === upper;
     } else if (kind === lower && previous === upper) {
-      // A capital that begins a word is no change; several that go over into lower case are.
+      // A capital at the start of a word is not a change; a run of capitals before lower case is.
       if (at - piece > 1) changes++;
       isCapital = false;
     } else {
@@ -162,7 +162,7 @@ function readWord(text: string, start: number, attachable: boolean, weights: Run
     : tokens + pieceTokens(at - piece, previous, isCapital, attached, weights);
 }
 
-/** Whether a run changes so often between cases and digits that it is no word. */
+/** Whether a run changes between cases and digits too often for a word. */
 function isNoise(size: number, digits: number, changes: number): boolean {
   if (size < 8 || changes < 3 || size === digits) return false;
   return digits > 0 || (size >= 24 && changes * 5 >= size);

@@ -1,18 +1,19 @@
-import { maxParts } from "./image.js";
-import type { Orientation } from "./media.js";
-import { u16be, u16le, u32be, u32le } from "./read.js";
+import { u16be, u16le, u32be, u32le } from "./byte-reader.js";
+import type { Orientation } from "./types.js";
+import { maxParts } from "./types.js";
 
 const orientationTag = 0x0112;
 const shortType = 3;
 
-/** Whether `Exif`, 0, 0 stands at `at`. */
+/** Whether the JPEG prefix of EXIF (`Exif`, 0, 0) is at `at`. */
 export function hasExifPrefix(bytes: Uint8Array, at: number): boolean {
   return u32be(bytes, at) === 0x45786966 && at + 6 <= bytes.length && u16be(bytes, at + 4) === 0;
 }
 
 /**
- * The orientation in the first directory of the TIFF structure from `start` up to `end`. The prefix that JPEG has before
- * it may be there: some writers put it into the other formats too. Values that are no orientation count as none.
+ * Reads the orientation from the first directory of the TIFF structure between `start` and `end`. Skips the
+ * prefix of JPEG, which some writers put into other formats too. Returns undefined for a value outside 1 to
+ * 8.
  *
  * @see https://www.digicamsoft.com/exif22/exif22/html/exif22_24.htm Exif 2.2, page 18 (read 2026-11-21)
  */
@@ -24,7 +25,7 @@ export function exifOrientation(bytes: Uint8Array, start: number, end: number): 
   if (u16(bytes, tiff + 2) !== 42) return undefined;
   const directory = tiff + u32(bytes, tiff + 4);
   const count = Math.min(u16(bytes, directory), maxParts);
-  // Entries should be in the order of their tags, and are not always.
+  // The standard sorts entries by tag; some writers do not.
   for (let index = 0; index < count; index++) {
     const entry = directory + 2 + 12 * index;
     if (entry + 12 > end) return undefined;

@@ -1,17 +1,17 @@
-import { image, invalid } from "./image.js";
-import type { ImageMedia, InvalidMedia } from "./media.js";
-import { u16le, u32be } from "./read.js";
+import { u16le, u32be } from "./byte-reader.js";
+import type { ImageMedia, InvalidMedia } from "./types.js";
+import { image, invalid } from "./types.js";
 
 const mediaType = "image/gif";
 
 export function isGif(bytes: Uint8Array): boolean {
-  // GIF8, then 7a or 9a.
+  // GIF87a or GIF89a.
   if (bytes.length < 6 || u32be(bytes, 0) !== 0x47494638) return false;
   return (bytes[4] === 0x37 || bytes[4] === 0x39) && bytes[5] === 0x61;
 }
 
 /**
- * Reads a GIF to its end, to count its frames: they say nothing of themselves beforehand.
+ * Reads a GIF to its end, because its header has no count of frames.
  *
  * @see https://256stuff.com/gray/docs/gifspecs/data.html GIF89a, sections 15 and 16 (read 2026-11-21)
  */
@@ -22,7 +22,7 @@ export function readGif(bytes: Uint8Array): ImageMedia | InvalidMedia {
   return image(mediaType, u16le(bytes, 6), u16le(bytes, 8), extras);
 }
 
-/** Each step takes at least one byte. What is no block ends the file, as it does for browsers. */
+/** Each step consumes at least one byte. An unknown block ends the file, as in browsers. */
 function countFrames(bytes: Uint8Array): number {
   let frames = 0;
   let at = 13 + colorTableLength(bytes[10]);
@@ -32,7 +32,7 @@ function countFrames(bytes: Uint8Array): number {
       at = afterSubBlocks(bytes, at + 2);
     } else if (block === 0x2c && at + 10 <= bytes.length) {
       frames++;
-      // The descriptor, its colors, and the byte that says how wide codes are at first.
+      // The descriptor, its color table, and the byte with the minimum code size.
       at = afterSubBlocks(bytes, at + 11 + colorTableLength(bytes[at + 9]));
     } else {
       break;

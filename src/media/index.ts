@@ -1,8 +1,11 @@
 /**
- * What bytes are, by the bytes: images with their size, PDF, text. And what names claim.
+ * Media types from bytes and from file names: images with their size, PDF, text.
  *
  * @module media
  */
+
+export { agreesWith, extensionOf, mediaTypeOfName } from "./media-type-of-name.js";
+export { sniff } from "./sniff.js";
 export type {
   ImageMedia,
   ImageMediaType,
@@ -12,6 +15,4 @@ export type {
   Orientation,
   PdfMedia,
   TextMedia,
-} from "./media.js";
-export { agreesWith, extensionOf, mediaTypeOfName } from "./names.js";
-export { sniff } from "./sniff.js";
+} from "./types.js";

@@ -1,7 +1,7 @@
+import { u16be } from "./byte-reader.js";
 import { exifOrientation, hasExifPrefix } from "./exif.js";
-import { image, invalid, maxParts } from "./image.js";
-import type { ImageMedia, InvalidMedia, Orientation } from "./media.js";
-import { u16be } from "./read.js";
+import type { ImageMedia, InvalidMedia, Orientation } from "./types.js";
+import { image, invalid, maxParts } from "./types.js";
 
 const mediaType = "image/jpeg";
 
@@ -10,8 +10,8 @@ export function isJpeg(bytes: Uint8Array): boolean {
 }
 
 /**
- * Reads a JPEG up to its frame header, which can lie hundreds of kilobytes behind the start. Bytes between segments that
- * are no marker are skipped, as decoders do.
+ * Reads a JPEG up to its frame header, which can be hundreds of kilobytes behind the start. Skips bytes
+ * between segments that are not a marker, as decoders do.
  *
  * @see https://www.w3.org/Graphics/JPEG/itu-t81.pdf table B.1 (read 2026-11-21)
  */
@@ -30,7 +30,7 @@ export function readJpeg(bytes: Uint8Array): ImageMedia | InvalidMedia {
     const length = u16be(bytes, segment);
     if (length < 2) return invalid(mediaType, "malformed");
     if (isFrameHeader(marker)) {
-      // Less than a frame header's own fields: what would be read belongs to something else.
+      // Too short for the fields of a frame header.
       if (length < 8) return invalid(mediaType, "malformed");
       if (segment + 7 > bytes.length) return invalid(mediaType, "truncated");
       return image(mediaType, u16be(bytes, segment + 5), u16be(bytes, segment + 3), { orientation });
@@ -47,7 +47,7 @@ const startOfScan = 0xda;
 const endOfImage = 0xd9;
 const app1 = 0xe1;
 
-/** Where the code of the next marker is: after at least one FF, neither FF itself nor the 0 that makes an FF data. */
+/** Offset of the next marker code: the byte behind one or more FF that is not 0, which escapes FF in data. */
 function markerFrom(bytes: Uint8Array, from: number): number {
   let at = from;
   while (at < bytes.length) {
@@ -61,12 +61,12 @@ function markerFrom(bytes: Uint8Array, from: number): number {
   return at;
 }
 
-/** TEM, the restart markers and a start of image have no length. */
+/** TEM, the restart markers and SOI have no length field. */
 function standsAlone(marker: number): boolean {
   return marker === 0x01 || (marker >= 0xd0 && marker <= 0xd8);
 }
 
-/** Of the markers C0 to CF all but the tables of Huffman (C4) and arithmetic coding (CC), and one that is reserved (C8). */
+/** SOF markers are C0 to CF except DHT (C4), DAC (CC) and the reserved JPG (C8). */
 function isFrameHeader(marker: number): boolean {
   return marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc;
 }

@@ -1,7 +1,7 @@
+import { fourCC, u32be } from "./byte-reader.js";
 import { exifOrientation } from "./exif.js";
-import { image, invalid, maxParts } from "./image.js";
-import type { ImageMedia, InvalidMedia, Orientation } from "./media.js";
-import { fourCC, u32be } from "./read.js";
+import type { ImageMedia, InvalidMedia, Orientation } from "./types.js";
+import { image, invalid, maxParts } from "./types.js";
 
 const mediaType = "image/png";
 const ihdr = /* @__PURE__ */ fourCC("IHDR");
@@ -15,13 +15,14 @@ export function isPng(bytes: Uint8Array): boolean {
 }
 
 /**
- * Reads a PNG up to its image data: animation control and EXIF have to come before.
+ * Reads a PNG up to its image data: the standard requires animation control and EXIF before it.
  *
- * @see https://www.w3.org/TR/png-3/#5ChunkOrdering and https://www.w3.org/TR/png-3/#acTL-chunk (read 2026-11-21)
+ * @see https://www.w3.org/TR/png-3/#5ChunkOrdering and https://www.w3.org/TR/png-3/#acTL-chunk (read
+ *   2026-11-21)
  */
 export function readPng(bytes: Uint8Array): ImageMedia | InvalidMedia {
   if (bytes.length < 24) return invalid(mediaType, "truncated");
-  // Apple's own variant, which has another chunk first, is none that a provider takes.
+  // Providers refuse Apple's variant, which has a CgBI chunk first.
   if (u32be(bytes, 8) !== 13 || u32be(bytes, 12) !== ihdr) return invalid(mediaType, "malformed");
   const width = u32be(bytes, 16);
   const height = u32be(bytes, 20);
@@ -37,7 +38,7 @@ export function readPng(bytes: Uint8Array): ImageMedia | InvalidMedia {
     const data = at + 8;
     if (name === idat || name === iend) break;
     if (name === acTL && length === 8 && data + 8 <= bytes.length) {
-      // An animation of no frames is an error, and decoders show the still image.
+      // An animation with 0 frames is an error; decoders show the still image.
       frames ??= u32be(bytes, data) || undefined;
     } else if (name === eXIf) {
       orientation ??= exifOrientation(bytes, data, Math.min(data + length, bytes.length));

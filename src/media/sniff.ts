@@ -1,21 +1,21 @@
 import { describe } from "../internal/arguments.js";
+import { u32be } from "./byte-reader.js";
 import { isGif, readGif } from "./gif.js";
 import { isJpeg, readJpeg } from "./jpeg.js";
-import type { Media } from "./media.js";
 import { isPng, readPng } from "./png.js";
-import { u32be } from "./read.js";
-import { isText } from "./text.js";
+import type { Media } from "./types.js";
 import { isWebp, readWebp } from "./webp.js";
 
 /**
- * What bytes are, by the bytes alone: an image with its size, a PDF, text, or undefined for all else. An image whose
- * header is unsound has the kind `invalid` and a reason, so that it can be refused instead of kept as unknown.
+ * Identifies bytes by their content: an image with its size, a PDF or text; undefined for anything else. An
+ * image with an invalid header has the kind `invalid` and a reason, so that a caller can refuse it instead of
+ * keeping it as unknown.
  *
- * The whole file is wanted, or a view of it; it is not changed and not kept. Never throws on any bytes, and works at most
- * in proportion to them: image headers are read without the pixels, but for a GIF, whose frames are counted, and text is
- * read whole. The first bytes decide, so that a file made to be two things at once counts as the image or PDF.
+ * Takes the whole file, and neither changes nor keeps it. Never throws on any bytes. Runs in linear time: it
+ * reads image headers without the pixels, a GIF to its end to count frames, and text whole. The first bytes
+ * decide: a polyglot file counts as the image or PDF.
  *
- * @throws TypeError when `bytes` is no Uint8Array.
+ * @throws TypeError if `bytes` is not a Uint8Array.
  * @example
  * ```ts
  * sniff(new TextEncoder().encode("<svg/>"))?.mediaType; // "text/plain"
@@ -38,15 +38,46 @@ export function sniff(bytes: Uint8Array): Media | undefined {
 }
 
 /**
- * By name too: a byte array of another realm, such as a frame's, is no instance of this one's class. A view first, since
- * an object can have any name and any prototype.
+ * Also compares the class name: a Uint8Array of another realm, such as an iframe, is not an instance of this
+ * realm's class. `isView` comes first because any object can fake a name and a prototype.
  */
 function isByteArray(bytes: unknown): boolean {
   if (!ArrayBuffer.isView(bytes)) return false;
   return bytes instanceof Uint8Array || Object.prototype.toString.call(bytes) === "[object Uint8Array]";
 }
 
-/** `%PDF-` at the very start, though readers of PDF look for it in the first kilobyte. */
+/** Requires `%PDF-` at offset 0, though PDF readers accept it anywhere in the first kilobyte. */
 function isPdf(bytes: Uint8Array): boolean {
   return u32be(bytes, 0) === 0x25504446 && bytes[4] === 0x2d;
+}
+
+/**
+ * Whether bytes are UTF-8 without NUL, in one pass without allocation. As strict as the standard: refuses
+ * overlong forms, surrogates, code points above U+10FFFF and a truncated sequence at the end.
+ *
+ * @see http://howardhinnant.github.io/utf_summary.html the valid ranges (read 2026-11-21)
+ */
+export function isText(bytes: Uint8Array): boolean {
+  const { length } = bytes;
+  let at = 0;
+  while (at < length) {
+    const first = bytes[at++] as number;
+    if (first < 0x80) {
+      if (first === 0) return false;
+      continue;
+    }
+    if (first < 0xc2 || first > 0xf4) return false;
+    const more = first < 0xe0 ? 1 : first < 0xf0 ? 2 : 3;
+    if (at + more > length) return false;
+    // Some first bytes restrict the range of the second byte.
+    const second = bytes[at] as number;
+    const least = first === 0xe0 ? 0xa0 : first === 0xf0 ? 0x90 : 0x80;
+    const most = first === 0xed ? 0x9f : first === 0xf4 ? 0x8f : 0xbf;
+    if (second < least || second > most) return false;
+    for (let next = at + 1; next < at + more; next++) {
+      if (((bytes[next] as number) & 0xc0) !== 0x80) return false;
+    }
+    at += more;
+  }
+  return true;
 }

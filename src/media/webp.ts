@@ -1,7 +1,7 @@
+import { fourCC, u16le, u24le, u32be, u32le } from "./byte-reader.js";
 import { exifOrientation } from "./exif.js";
-import { image, invalid, maxParts } from "./image.js";
-import type { ImageMedia, InvalidMedia, Orientation } from "./media.js";
-import { fourCC, u16le, u24le, u32be, u32le } from "./read.js";
+import type { ImageMedia, InvalidMedia, Orientation } from "./types.js";
+import { image, invalid, maxParts } from "./types.js";
 
 const mediaType = "image/webp";
 const riff = /* @__PURE__ */ fourCC("RIFF");
@@ -20,10 +20,11 @@ export function isWebp(bytes: Uint8Array): boolean {
 }
 
 /**
- * Reads a WebP's first chunk, and of an extended one the list of chunks where its flags say that there is more to learn.
+ * Reads the first chunk of a WebP. Reads the chunk list of an extended WebP only if its flags announce
+ * animation or EXIF.
  *
- * @see https://github.com/webmproject/libwebp doc/webp-container-spec.txt and doc/webp-lossless-bitstream-spec.txt
- * (read 2026-11-21)
+ * @see https://github.com/webmproject/libwebp doc/webp-container-spec.txt and
+ *   doc/webp-lossless-bitstream-spec.txt (read 2026-11-21)
  */
 export function readWebp(bytes: Uint8Array): ImageMedia | InvalidMedia {
   if (bytes.length < 20) return invalid(mediaType, "truncated");
@@ -40,7 +41,7 @@ export function readWebp(bytes: Uint8Array): ImageMedia | InvalidMedia {
   }
 }
 
-/** What is wrong where the first chunk has less than its own fields, by its length or for want of bytes. */
+/** The error if the first chunk is too short for its fields, by its length field or by the bytes. */
 function sized(bytes: Uint8Array, length: number, least: number): InvalidMedia | undefined {
   if (length < least) return invalid(mediaType, "malformed");
   return bytes.length < 20 + least ? invalid(mediaType, "truncated") : undefined;
@@ -53,7 +54,7 @@ function readLossy(bytes: Uint8Array): ImageMedia | InvalidMedia {
 
 function readLossless(bytes: Uint8Array): ImageMedia | InvalidMedia {
   const bits = u32le(bytes, 21);
-  // The three highest bits are the version, and there is only 0.
+  // The three highest bits are the version, which is always 0.
   if (bytes[20] !== 0x2f || bits >>> 29 !== 0) return invalid(mediaType, "malformed");
   return image(mediaType, (bits & 0x3fff) + 1, ((bits >>> 14) & 0x3fff) + 1);
 }

@@ -1,9 +1,4 @@
-import {
-  estimateImageTokens,
-  estimatePdfTokens,
-  estimateTextTokens,
-  type ImageFamily,
-} from "../estimate/index.js";
+import { estimateResourceTokens, estimateTextTokens } from "../estimate/index.js";
 import type { Target } from "./target.js";
 import type { MediaPart, NeutralRequest, Part, ReferencePart } from "./turns.js";
 
@@ -20,11 +15,6 @@ export interface ProjectionUsage {
   readonly imageCount: number;
 }
 
-/** A guess, where the pages of a PDF are not known. */
-const bytesPerPage = 50_000;
-/** An image whose size is not known, by its family's most. */
-const unknownSide = 4096;
-
 /** Counts a request. */
 export function usageOf({ system, turns }: NeutralRequest, target: Target<unknown>): ProjectionUsage {
   let text = 0;
@@ -32,6 +22,15 @@ export function usageOf({ system, turns }: NeutralRequest, target: Target<unknow
   let documents = 0;
   let bytes = 0;
   let imageCount = 0;
+  const tokensOf = (part: MediaPart | ReferencePart) => {
+    const { width, height } = part.type === "media" ? part : part.resource;
+    return estimateResourceTokens(
+      { mediaType: part.mediaType, size: sizeOf(part), width, height },
+      target.estimate,
+    );
+  };
+  const textTokens = (part: MediaPart | ReferencePart) =>
+    part.type === "media" ? estimateTextTokens(part.text) : Math.ceil(sizeOf(part) / bytesPerToken);
   const add = (part: Part): void => {
     switch (part.type) {
       case "text":
@@ -52,8 +51,8 @@ export function usageOf({ system, turns }: NeutralRequest, target: Target<unknow
         bytes += part.type === "media" ? part.bytes.length : 0;
         if (part.kind === "image") {
           imageCount++;
-          images += imageTokens(part, target.estimate?.image ?? "anthropic");
-        } else documents += documentTokens(part, target);
+          images += tokensOf(part);
+        } else documents += part.mediaType === "application/pdf" ? tokensOf(part) : textTokens(part);
     }
   };
   system.forEach(add);
@@ -64,22 +63,9 @@ export function usageOf({ system, turns }: NeutralRequest, target: Target<unknow
   return { text, images, documents, total: text + images + documents, bytes, imageCount };
 }
 
-type Rule = ImageFamily | Exclude<NonNullable<NonNullable<Target<unknown>["estimate"]>["image"]>, string>;
+/** Between prose and compact JSON. */
+const bytesPerToken = 3;
 
-function imageTokens(part: MediaPart | ReferencePart, rule: Rule): number {
-  const { width, height } = part.type === "media" ? part : part.resource;
-  const known = isSide(width) && isSide(height);
-  return estimateImageTokens(known ? { width, height } : { width: unknownSide, height: unknownSide }, rule);
-}
-
-function isSide(side: number | undefined): side is number {
-  return Number.isSafeInteger(side) && (side as number) >= 1;
-}
-
-function documentTokens(part: MediaPart | ReferencePart, { estimate }: Target<unknown>): number {
-  const size = part.type === "media" ? part.bytes.length : part.resource.size;
-  if (part.mediaType !== "application/pdf") {
-    return part.type === "media" ? estimateTextTokens(part.text) : Math.ceil(size / 3);
-  }
-  return estimatePdfTokens(Math.max(1, Math.ceil(size / bytesPerPage)), estimate?.pdf ?? "anthropic");
+function sizeOf(part: MediaPart | ReferencePart): number {
+  return part.type === "media" ? part.bytes.length : part.resource.size;
 }

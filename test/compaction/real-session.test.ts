@@ -6,7 +6,7 @@ import {
   rollingSummary,
 } from "sessile/compaction";
 import { type ContextMessage, toolPairs } from "sessile/content";
-import { byLength, estimateMessageTokens } from "sessile/estimate";
+import { estimateMessageTokens } from "sessile/estimate";
 import { buildSessionContext, parseSession } from "sessile/session";
 import { describe, expect, test } from "vitest";
 import { fixture } from "../support/fixtures.js";
@@ -15,7 +15,7 @@ const real = fixture("pi/large-session.v1.jsonl");
 
 /** A quarter of a character count, as pi counts. */
 const estimate = (message: ContextMessage): number =>
-  estimateMessageTokens(message, { text: byLength, image: { kind: "flat", tokens: 1200 } });
+  estimateMessageTokens(message, { text: "chars/4", image: { kind: "flat", tokens: 1200 } });
 
 describe.skipIf(real.absent !== undefined)(`a real session of pi's (${real.absent ?? "present"})`, () => {
   function opened() {

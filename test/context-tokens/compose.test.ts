@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import {
+  completeImport,
   type ImportStep,
   insertSteps,
   parseContextTokens,
   planDrop,
   planPaste,
   type Segment,
-  settleImport,
   unescapeContextTokens,
 } from "sessile/context-tokens";
 import { SessileError } from "sessile/errors";
@@ -109,7 +109,7 @@ describe("insertSteps", () => {
   });
 });
 
-describe("settleImport", () => {
+describe("completeImport", () => {
   const importsOf = (entries: Parameters<typeof planPaste>[0]) => {
     const steps = planPaste(entries, { newId: counter() });
     const imports = steps.filter((step): step is ImportStep => step.type === "import");
@@ -132,7 +132,7 @@ describe("settleImport", () => {
           });
           const settled = [...fates]
             .sort((a, b) => a.rank - b.rank)
-            .reduce((text, { step, outcome }) => settleImport(text, step.id, outcome), composed);
+            .reduce((text, { step, outcome }) => completeImport(text, step.id, outcome), composed);
 
           const fateOf = (raw: string) => fates.find(({ step }) => step.placeholder === raw);
           const expected = parseContextTokens(composed).map((segment) => {
@@ -154,8 +154,8 @@ describe("settleImport", () => {
   test("comes too late for a placeholder that was deleted", () => {
     fc.assert(
       fc.property(tokenish, (draft) => {
-        expect(settleImport(draft, "gone", { path: "/ctx/a.png" })).toBe(draft);
-        expect(settleImport(draft, "gone", { failed: "why" })).toBe(draft);
+        expect(completeImport(draft, "gone", { path: "/ctx/a.png" })).toBe(draft);
+        expect(completeImport(draft, "gone", { failed: "why" })).toBe(draft);
       }),
     );
   });
@@ -164,7 +164,7 @@ describe("settleImport", () => {
     const { steps, imports } = importsOf([{ type: "image", mediaType: "image/png", size: 1 }]);
     const placeholder = imports[0]?.placeholder ?? "";
     const draft = insertSteps(insertSteps("", steps), pastedText(placeholder));
-    expect(parseContextTokens(settleImport(draft, "1", { path: "/a.png" }))).toMatchObject([
+    expect(parseContextTokens(completeImport(draft, "1", { path: "/a.png" }))).toMatchObject([
       { type: "token", path: "/a.png" },
       { type: "text", text: placeholder },
     ]);
@@ -172,10 +172,10 @@ describe("settleImport", () => {
 
   test("keeps what failed as one line that ends no token", () => {
     const draft = "<<context:image:pending:1>>>";
-    expect(settleImport(draft, "1", { failed: "a.png: <gone>>>\n\0 away " })).toBe(
+    expect(completeImport(draft, "1", { failed: "a.png: <gone>>>\n\0 away " })).toBe(
       "<<context:image:failed:a.png: _gone___ away>>>",
     );
-    const long = settleImport(draft, "1", { failed: "x".repeat(1000) });
+    const long = completeImport(draft, "1", { failed: "x".repeat(1000) });
     expect(long).toBe(`<<context:image:failed:${"x".repeat(199)}…>>>`);
   });
 
@@ -183,7 +183,7 @@ describe("settleImport", () => {
     const draft = "<<context:image:pending:1>>>";
     let thrown: unknown;
     try {
-      settleImport(draft, "1", { path: "a.png" });
+      completeImport(draft, "1", { path: "a.png" });
     } catch (error) {
       thrown = error;
     }

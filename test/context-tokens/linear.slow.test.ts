@@ -1,12 +1,12 @@
 import {
+  completeImport,
   escapeContextTokens,
   insertSteps,
   parseContextTokens,
   planDrop,
   planPaste,
-  settleImport,
+  renderSegments,
   unescapeContextTokens,
-  viewSegments,
 } from "sessile/context-tokens";
 import { describe, expect, test } from "vitest";
 import { counter } from "../arbitraries/tokens.js";
@@ -50,7 +50,7 @@ const works: readonly (readonly [string, (source: string) => unknown])[] = [
   ["parseContextTokens", (source) => parseContextTokens(source)],
   [
     "a view",
-    (source) => viewSegments(parseContextTokens(source, { contextDirectory: "/ctx" }), () => undefined),
+    (source) => renderSegments(parseContextTokens(source, { contextDirectory: "/ctx" }), () => undefined),
   ],
   ["escapeContextTokens", escapeContextTokens],
   ["unescapeContextTokens", unescapeContextTokens],
@@ -58,7 +58,10 @@ const works: readonly (readonly [string, (source: string) => unknown])[] = [
     "insertSteps",
     (source) => insertSteps(source, planPaste([{ type: "text", text: "a" }]), Math.floor(source.length / 2)),
   ],
-  ["settleImport", (source) => settleImport(`${source}<<context:text:pending:1>>>`, "1", { failed: source })],
+  [
+    "completeImport",
+    (source) => completeImport(`${source}<<context:text:pending:1>>>`, "1", { failed: source }),
+  ],
 ];
 
 describe.each(works)("%s takes time in proportion to", (_, work) => {

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { type FileFacts, parseContextTokens, type SegmentView, viewSegments } from "sessile/context-tokens";
+import { type FileFacts, parseContextTokens, renderSegments, type SegmentView } from "sessile/context-tokens";
 import { describe, expect, test } from "vitest";
 import { tokenish } from "../arbitraries/tokens.js";
 
@@ -11,9 +11,9 @@ const files: Readonly<Record<string, FileFacts>> = {
 };
 
 const view = (source: string): readonly SegmentView[] =>
-  viewSegments(parseContextTokens(source, { contextDirectory: "/ctx" }), (path) => files[path]);
+  renderSegments(parseContextTokens(source, { contextDirectory: "/ctx" }), (path) => files[path]);
 
-describe("viewSegments", () => {
+describe("renderSegments", () => {
   test.each<[string, string, SegmentView]>([
     ["text with its escapes undone", "<<\\context: hi", { type: "text", text: "<<context: hi" }],
     [
@@ -74,7 +74,7 @@ describe("viewSegments", () => {
     fc.assert(
       fc.property(tokenish, fc.boolean(), (source, there) => {
         const segments = parseContextTokens(source, { contextDirectory: "/ctx" });
-        const views = viewSegments(segments, () => (there ? { size: 1, thumbnail: "t" } : undefined));
+        const views = renderSegments(segments, () => (there ? { size: 1, thumbnail: "t" } : undefined));
         expect(views).toHaveLength(segments.length);
         views.forEach((shown, at) => {
           const segment = segments[at];
@@ -89,7 +89,7 @@ describe("viewSegments", () => {
   test("asks for facts of usable paths only", () => {
     const asked: string[] = [];
     const source = "<<context:image:/etc/x>>><<context:image:/ctx/a.png>>><<context:image:pending:1>>>";
-    viewSegments(parseContextTokens(source, { contextDirectory: "/ctx" }), (path) => {
+    renderSegments(parseContextTokens(source, { contextDirectory: "/ctx" }), (path) => {
       asked.push(path);
       return undefined;
     });

@@ -1,4 +1,4 @@
-import { byRuns, byRunsCautiously, estimateMessageTokens } from "sessile/estimate";
+import { estimateMessageTokens, estimateTextTokens } from "sessile/estimate";
 import { describe, expect, test } from "vitest";
 import { exponentOf, growing, maxExponent } from "../support/growth.js";
 
@@ -17,8 +17,8 @@ const shapes: readonly (readonly [string, string])[] = [
 ];
 
 describe.each([
-  ["byRuns", byRuns],
-  ["byRunsCautiously", byRunsCautiously],
+  ["fitted", estimateTextTokens],
+  ["upperBound", (text: string) => estimateTextTokens(text, "upperBound")],
 ] as const)("%s takes time in proportion to a text of", (_, estimator) => {
   test.each(shapes)("%s", (_shape, unit) => {
     const make = (size: number) => unit.repeat(Math.ceil(size / unit.length));

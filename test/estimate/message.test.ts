@@ -7,11 +7,16 @@ import {
   toolResult,
   userMessage,
 } from "sessile/content";
-import { byLength, byRuns, estimateMessageTokens, type MessageTokenOptions } from "sessile/estimate";
+import {
+  estimateMessageTokens,
+  estimateResourceTokens,
+  estimateTextTokens,
+  type MessageTokenOptions,
+} from "sessile/estimate";
 import { describe, expect, test } from "vitest";
 import { message } from "../arbitraries/messages.js";
 
-const asPi: MessageTokenOptions = { text: byLength, image: { kind: "flat", tokens: 1200 } };
+const asPi: MessageTokenOptions = { text: "chars/4", image: { kind: "flat", tokens: 1200 } };
 const resource = (more: Partial<StoredResource> = {}): StoredResource => ({
   resourceId: "res_0123456789abcdef",
   kind: "image",
@@ -100,7 +105,7 @@ describe("estimateMessageTokens", () => {
     expect(estimateMessageTokens(shown, asPi)).toBe(2400);
   });
 
-  const described = (of: StoredResource) => Math.ceil(byRuns(describeResource(of)));
+  const described = (of: StoredResource) => estimateTextTokens(describeResource(of));
   const costOf = (of: StoredResource, options: MessageTokenOptions) =>
     estimateMessageTokens(userMessage(of), options);
 
@@ -133,7 +138,7 @@ describe("estimateMessageTokens", () => {
       uri: "https://example.com/a",
     } as const;
     const text = describeResource(link);
-    expect(estimateMessageTokens(userMessage(link), { replay: full })).toBe(Math.ceil(byRuns(text)));
+    expect(estimateMessageTokens(userMessage(link), { replay: full })).toBe(estimateTextTokens(text));
   });
 
   test("takes any message, and gives a whole number", () => {
@@ -164,5 +169,27 @@ describe("estimateMessageTokens", () => {
     expect(() => estimateMessageTokens({ role: "oracle" } as never)).toThrow(TypeError);
     const odd = { role: "user", content: [{ type: "smell" }], timestamp: 0 };
     expect(() => estimateMessageTokens(odd as never)).toThrow(TypeError);
+  });
+});
+
+describe("estimateResourceTokens", () => {
+  const pdf = (size: number) => ({ mediaType: "application/pdf", size });
+
+  test("counts a PDF by its pages of some 50 kB", () => {
+    expect(estimateResourceTokens(pdf(0), { pdf: "gemini" })).toBe(258);
+    expect(estimateResourceTokens(pdf(500_000), { pdf: "gemini" })).toBe(2580);
+    expect(estimateResourceTokens(pdf(50_001))).toBe(2 * (3000 + 1568));
+  });
+
+  test("refuses a size that is not an integer and a family that is not known", () => {
+    expect(() => estimateResourceTokens(pdf(1.5))).toThrow(
+      new RangeError("size: expected an integer >= 0, got 1.5"),
+    );
+    expect(() => estimateResourceTokens(pdf(undefined as never))).toThrow(RangeError);
+    for (const family of ["openai", "toString", null]) {
+      expect(() => estimateResourceTokens(pdf(1), { pdf: family as never })).toThrow(
+        /^pdf: expected one of anthropic, gemini, got /,
+      );
+    }
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type RunWeights, runCounter } from "../../src/estimate/runs.js";
+import { type RunWeights, runEstimator } from "../../src/estimate/runs.js";
 
 const nothing: RunWeights = {
   attached: [0, 0, 0],
@@ -66,9 +66,9 @@ const counts: readonly (readonly [string, Partial<RunWeights>, string, number])[
   ["symbols that repeat", { repeatedSymbol: 1 }, "──── ──", 4],
 ];
 
-describe("runCounter", () => {
+describe("runEstimator", () => {
   test.each(counts)("counts %s", (_, weights, text, expected) => {
-    expect(runCounter({ ...nothing, ...weights })(text)).toBe(expected);
+    expect(runEstimator({ ...nothing, ...weights })(text)).toBe(expected);
   });
 
   test.each([
@@ -87,7 +87,7 @@ describe("runCounter", () => {
     ["other", "ሀ", 1],
   ] as const)("counts characters of %s", (script, text, expected) => {
     const scripts = { ...nothing.scripts, [script]: 1 };
-    expect(runCounter({ ...nothing, scripts })(text)).toBe(expected);
-    expect(runCounter({ ...nothing, scripts })("plain text: 1 + 1\n")).toBe(0);
+    expect(runEstimator({ ...nothing, scripts })(text)).toBe(expected);
+    expect(runEstimator({ ...nothing, scripts })("plain text: 1 + 1\n")).toBe(0);
   });
 });

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { fourCC, u16be, u16le, u24le, u32be, u32le } from "../../src/media/read.js";
+import { fourCC, u16be, u16le, u24le, u32be, u32le } from "../../src/media/byte-reader.js";
 
 describe("integers in bytes", () => {
   it("are those of a DataView, at any place", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from "vitest";
-import { maxParts } from "../../src/media/image.js";
+import { maxParts } from "../../src/media/types.js";
 import { isWebp, readWebp } from "../../src/media/webp.js";
 import { countedBytes } from "../support/counted-bytes.js";
 import {

@@ -1,4 +1,3 @@
-import { baseName } from "./allowed.js";
 import {
   type BrokenReason,
   type BrokenSegment,
@@ -8,18 +7,19 @@ import {
   type Segment,
   type TokenSegment,
 } from "./parse.js";
+import { baseName } from "./paths.js";
 
-/** What is known of a token's file. */
+/** Facts about a token's file. */
 export interface FileFacts {
   /** Bytes. */
   readonly size: number;
-  /** What to call it; by default the last name of its path. */
+  /** The name to show. @default the last name of its path */
   readonly name?: string;
-  /** Where the thumbnail of an image is, such as a URL or a path; absent while there is none. */
+  /** The location of an image's thumbnail, such as a URL or a path; absent if there is no thumbnail. */
   readonly thumbnail?: string;
 }
 
-/** What to show for a segment. Names, and the notes of failed imports, are untrusted text. */
+/** The view of a segment. Names and failure messages are untrusted text. */
 export type SegmentView =
   | { readonly type: "text"; readonly text: string }
   | {
@@ -30,7 +30,7 @@ export type SegmentView =
       readonly size: number;
       readonly thumbnail: string;
     }
-  /** A text or another file, or an image that has no thumbnail. */
+  /** A text or another file, or an image without a thumbnail. */
   | {
       readonly type: "chip";
       readonly kind: ContextTokenKind;
@@ -39,28 +39,30 @@ export type SegmentView =
       /** Bytes. */
       readonly size: number;
     }
-  /** An import that is not settled; after a restart, one that never will be. */
+  /** An incomplete import. After a restart it never completes. */
   | { readonly type: "pending"; readonly kind: ContextTokenKind; readonly id: string }
   | {
       readonly type: "broken";
       readonly kind: ContextTokenKind;
       readonly reason: Exclude<BrokenReason, "pending"> | "missing";
-      /** What to call it: of a failed import what was said of it, else the last name of the path; it can be empty. */
+      /** The message of a failed import, otherwise the last name of the path. Can be empty. */
       readonly name: string;
     };
 
 /**
- * What a user interface shows for the segments of a message, one view for each, in order. A token is never shown as it is
- * written. `factsOf` says what is known of a path, and undefined where there is no such file.
+ * Returns one view per segment of a message, for a user interface. No view contains the source text of a
+ * token.
+ *
+ * @param factsOf returns the facts of a path, or undefined if the file does not exist
  *
  * @example
  * ```ts
- * const segments = parseContextTokens("see <<context:text:/ctx/blobs/ab.txt>>><<context:image:/ctx/gone.png>>>");
- * const views = viewSegments(segments, (path) => (path.endsWith("ab.txt") ? { size: 9000 } : undefined));
+ * const segments = parseContextTokens("see <<context:text:/ctx/ab.txt>>><<context:image:/ctx/gone.png>>>");
+ * const views = renderSegments(segments, (path) => (path.endsWith("ab.txt") ? { size: 9000 } : undefined));
  * views.map(({ type }) => type); // ["text", "chip", "broken"]
  * ```
  */
-export function viewSegments(
+export function renderSegments(
   segments: readonly Segment[],
   factsOf: (path: string) => FileFacts | undefined,
 ): readonly SegmentView[] {

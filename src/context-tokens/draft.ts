@@ -1,20 +1,19 @@
 import { integerOption } from "../internal/arguments.js";
-import { anyOpener, closer, opener } from "./escape.js";
-import { failedMark, parseContextTokens, pendingMark } from "./parse.js";
+import { anyOpener, closer, failedMark, opener, parseContextTokens, pendingMark } from "./parse.js";
 import type { ComposeStep } from "./plan.js";
 import { printContextToken, writeToken } from "./print.js";
 
 const maxNoteLength = 200;
 
 /**
- * A draft with planned steps put in: text as planned, a placeholder for each import, nothing for what was refused. Tokens and
- * placeholders around the place stay what they are, and nothing else becomes one, whatever text meets at the seams; a place
- * within a token means its end.
+ * Inserts planned steps into a draft: text as planned, a placeholder for each import, nothing for a refusal.
+ * Existing tokens and placeholders stay intact, and no text at the seams becomes a new one. An offset within
+ * a token means its end.
  *
- * A draft is a string. What it holds when nothing in it is pending is the message to store, as it is.
+ * A draft is a string. Once nothing in it is pending, it is the message to store.
  *
- * @param at - Code units before the place; the end by default.
- * @throws RangeError for an `at` outside the draft.
+ * @param at offset in code units; by default the end
+ * @throws RangeError if `at` is outside the draft
  * @example
  * ```ts
  * const steps = planPaste([{ type: "text", text: "context:image:/etc/x>>>" }]);
@@ -31,23 +30,26 @@ export function insertSteps(draft: string, steps: readonly ComposeStep[], at?: n
   return joined([shutOpeners(draft.slice(0, place)), ...inserted, draft.slice(place)]);
 }
 
-/** How an import ended: the absolute path of the stored file, or, for people, what failed and why. */
+/**
+ * The outcome of an import: the absolute path of the stored file, or a message for people about the failure.
+ */
 export type ImportOutcome = { readonly path: string } | { readonly failed: string };
 
 /**
- * A draft in which the placeholder of an import has become its token, or a broken one that says what failed. A draft whose
- * placeholder was deleted meanwhile comes back as it is.
+ * Replaces the placeholder of an import by its token, or by a broken token with the failure. Returns the
+ * draft unchanged if the placeholder was deleted.
  *
- * @throws SessileError INVALID_CONTEXT_TOKEN for a path that no token can hold; the placeholder is still there to fail.
+ * @throws SessileError INVALID_CONTEXT_TOKEN for a path that cannot be printed; then complete the import as
+ *   failed
  * @example
  * ```ts
  * const newId = () => "1";
  * const draft = insertSteps("", planPaste([{ type: "path", path: "/a.md" }], { newId }));
- * settleImport(draft, "1", { path: "/ctx/blobs/ab.md" }); // "<<context:text:/ctx/blobs/ab.md>>>"
- * settleImport(draft, "1", { failed: "a.md: no such file" }); // "<<context:text:failed:a.md: no such file>>>"
+ * completeImport(draft, "1", { path: "/ctx/blobs/ab.md" }); // "<<context:text:/ctx/blobs/ab.md>>>"
+ * completeImport(draft, "1", { failed: "no such file" }); // "<<context:text:failed:no such file>>>"
  * ```
  */
-export function settleImport(draft: string, id: string, outcome: ImportOutcome): string {
+export function completeImport(draft: string, id: string, outcome: ImportOutcome): string {
   return parseContextTokens(draft)
     .map((segment) => {
       if (segment.type !== "broken" || segment.path !== pendingMark + id) return segment.raw;
@@ -58,9 +60,9 @@ export function settleImport(draft: string, id: string, outcome: ImportOutcome):
     .join("");
 }
 
-/** Text from anywhere, without what could end a token or a line. */
+/** Removes everything from a text that could end a token or a line, and limits its length. */
 function oneLine(text: string): string {
-  // What is far behind the end of the note need not be looked at.
+  // Bounds the work: text far behind the end of the note is cut anyway.
   const clean = text
     .slice(0, 8 * maxNoteLength)
     .toWellFormed()
@@ -72,7 +74,7 @@ function oneLine(text: string): string {
   return `${characters.slice(0, maxNoteLength - 1).join("")}…`;
 }
 
-/** The place, or the end of the token that it lies within. */
+/** The offset, or the end of the token around it. */
 function outsideTokens(draft: string, place: number): number {
   let end = 0;
   for (const { type, raw } of parseContextTokens(draft)) {
@@ -83,13 +85,13 @@ function outsideTokens(draft: string, place: number): number {
   return place;
 }
 
-/** Openers that nothing has ended yet would take what is put behind them for their path: they are escaped. */
+/** Escapes openers without an end: they would read the inserted text as their path. */
 function shutOpeners(text: string): string {
   const end = Math.max(text.lastIndexOf("\n"), text.lastIndexOf("\0"), text.lastIndexOf(closer)) + 1;
   return text.slice(0, end) + text.slice(end).replaceAll(opener, escapedOnce);
 }
 
-/** The pieces as one text. An opener that two or more of them make together, escaped or not, is escaped once more. */
+/** Joins the pieces. Escapes each opener, escaped or not, that spans a seam. */
 function joined(pieces: readonly string[]): string {
   let end = 0;
   const seams = pieces.map((piece) => {

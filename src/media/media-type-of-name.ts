@@ -1,9 +1,9 @@
 import { essenceOf, typeOf, typeOfExtension } from "../internal/media-types.js";
-import type { Media } from "./media.js";
+import type { Media } from "./types.js";
 
 /**
- * The extension that a file of this media type gets, without a dot, or undefined for a type that is not known here. Case,
- * white space around it and parameters do not matter. What comes back is from a fixed list: safe in a path.
+ * The extension for files of a media type, without a dot, or undefined for an unknown type. Ignores case,
+ * surrounding white space and parameters. The result is from a fixed list and safe in a path.
  *
  * @example
  * ```ts
@@ -16,10 +16,10 @@ export function extensionOf(mediaType: string): string | undefined {
 }
 
 /**
- * The media type that a file's name claims by its extension, in any case, or undefined where it claims none that is known
- * here. A claim is not a fact: hold it against the bytes with {@link agreesWith}.
+ * The media type that a file name claims by its extension, in any case, or undefined for an unknown
+ * extension. Compare the claim with the bytes by {@link agreesWith}.
  *
- * @param name a base name or a path, of POSIX or Windows
+ * @param name a base name or a path, POSIX or Windows
  * @example
  * ```ts
  * mediaTypeOfName("C:\\shots\\Screen.PNG"); // "image/png"
@@ -33,8 +33,8 @@ export function mediaTypeOfName(name: string): string | undefined {
 }
 
 /**
- * Whether bytes can be of the media type that a name or a sender claims: the type that was sniffed, or any type of text
- * where the bytes are text. `image/jpg`, which many write, is `image/jpeg`.
+ * Whether sniffed bytes can have the media type that a name or a sender claims: the same type, or any text
+ * type if the bytes are text. `image/jpg` is an alias of `image/jpeg`.
  *
  * @example
  * ```ts

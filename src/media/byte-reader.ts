@@ -1,4 +1,4 @@
-/** Integers in bytes. A byte past the end reads as 0, so look at the length where that would matter. */
+/** Integers in bytes. A byte past the end reads as 0, so callers check the length if that matters. */
 
 export function u16be(bytes: Uint8Array, at: number): number {
   return ((bytes[at] as number) << 8) | (bytes[at + 1] as number);
