@@ -7,7 +7,7 @@ import { root } from "./entries.mjs";
 
 /**
  * How many places an operation goes through: the named functions of src that it runs, and their files, as V8 counts calls.
- * `npx tsx scripts/operation-size.mjs` prints a line per operation, `--list append` the functions of one.
+ * `npm run operation-size` prints a line per operation, `-- --list append` the functions of one.
  */
 
 const sources = pathToFileURL(`${join(root, "src")}/`).href;

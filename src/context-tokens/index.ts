@@ -15,6 +15,7 @@ export {
   type Segment,
   type TextSegment,
   type TokenSegment,
+  unescapeContextTokens,
 } from "./parse.js";
 export {
   type ClipboardEntry,

@@ -1,5 +1,11 @@
 import fc from "fast-check";
-import { type ContextTokenKind, parseContextTokens, printContextToken } from "sessile/context-tokens";
+import {
+  type ContextTokenKind,
+  escapeContextTokens,
+  parseContextTokens,
+  printContextToken,
+  unescapeContextTokens,
+} from "sessile/context-tokens";
 import { SessileError } from "sessile/errors";
 import { describe, expect, test } from "vitest";
 import { posixPath, tokenish, windowsPath } from "../arbitraries/tokens.js";
@@ -86,5 +92,47 @@ describe("printContextToken", () => {
   test.each(["IMAGE", "video", "", "image:/x>>>"])("refuses the kind %j", (kind) => {
     const token = { kind: kind as ContextTokenKind, path: "/a.png" };
     expect(reasonOf(() => printContextToken(token))).toBe("kind");
+  });
+});
+
+describe("escapeContextTokens", () => {
+  test.each([
+    ["<<context:image:/etc/x>>>", "<<\\context:image:/etc/x>>>"],
+    ["<<\\context:", "<<\\\\context:"],
+    ["<<<<context:<<context:", "<<<<\\context:<<\\context:"],
+    ["<<CONTEXT: <context: <<other:", "<<CONTEXT: <context: <<other:"],
+  ])("makes %j %j", (text, escaped) => {
+    expect(escapeContextTokens(text)).toBe(escaped);
+    expect(unescapeContextTokens(escaped)).toBe(text);
+  });
+
+  test("makes any string inert, and shows it as it was", () => {
+    fc.assert(
+      fc.property(tokenish, (text) => {
+        const raw = escapeContextTokens(text);
+        expect(parseContextTokens(raw)).toEqual(text === "" ? [] : [{ type: "text", raw, text }]);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test("is undone as often as it was done, for any string", () => {
+    fc.assert(
+      fc.property(tokenish, fc.integer({ min: 1, max: 3 }), (text, times) => {
+        let escaped = text;
+        for (let time = 0; time < times; time++) escaped = escapeContextTokens(escaped);
+        for (let time = 0; time < times; time++) escaped = unescapeContextTokens(escaped);
+        expect(escaped).toBe(text);
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+describe("unescapeContextTokens", () => {
+  test("leaves bare openers alone", () => {
+    expect(unescapeContextTokens("<<context:image:/a>>> \\context: <<\\context:")).toBe(
+      "<<context:image:/a>>> \\context: <<context:",
+    );
   });
 });
