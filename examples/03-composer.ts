@@ -10,8 +10,8 @@ import { type UserMessage, userMessage } from "sessile/content";
 import {
   extractImagePaths,
   parseContextTokens,
-  type SegmentView,
   renderSegments,
+  type SegmentView,
 } from "sessile/context-tokens";
 import { fileSessionStore } from "sessile/session/node";
 import { check } from "./support/check.js";

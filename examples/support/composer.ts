@@ -3,11 +3,11 @@ import { readLocalFile } from "sessile/attachments/node";
 import {
   type ClipboardEntry,
   type ComposeStep,
+  completeImport,
   type ImportStep,
   insertSteps,
   planDrop,
   planPaste,
-  completeImport,
 } from "sessile/context-tokens";
 import { SessileError } from "sessile/errors";
 import { type ContextDirectory, maxImportBytes } from "./context-directory.js";
@@ -61,7 +61,9 @@ export class Composer {
       const path = await this.#context.store(await bytesOf(step.entry), step.mediaType);
       this.draft = completeImport(this.draft, step.id, { path });
     } catch (error) {
-      this.draft = completeImport(this.draft, step.id, { failed: `${nameOf(step.entry)}: ${reasonOf(error)}` });
+      this.draft = completeImport(this.draft, step.id, {
+        failed: `${nameOf(step.entry)}: ${reasonOf(error)}`,
+      });
     }
   }
 }
