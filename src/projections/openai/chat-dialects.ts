@@ -57,7 +57,8 @@ const openai: OpenaiChatDialect = {
 
 /**
  * `developer` and `max_completion_tokens` are OpenAI's own: https://github.com/earendil-works/pi/issues/1048. DeepSeek,
- * Moonshot and Z.AI take `max_tokens`: `detectCompat` of the npm package @earendil-works/pi-ai 1.5.2.
+ * Moonshot and Z.AI take `max_tokens`: `detectCompat` of the npm package @earendil-works/pi-ai 1.5.2. A row without a source for
+ * this name has the protocol's first one, which no report says is refused.
  */
 const compatible: OpenaiChatDialect = { ...openai, members: "all", maxTokens: "max_tokens" };
 
