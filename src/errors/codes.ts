@@ -1,37 +1,40 @@
 /**
- * What each error code carries in `details`. Codes are API: one changes only with a major version.
- * Every code is explained in docs/errors.md: when it comes, and what to do.
+ * The `details` of each error code. Codes are API: they change only in a major version. docs/errors.md
+ * explains the cause and the remedy of each code.
  */
 export interface ErrorDetails {
-  /** A value that was to be parsed or stored has the wrong shape. `path` names the place, such as `message.content[2].text`. */
+  /**
+   * A value to parse or store has the wrong shape. `path` names the member, such as
+   * `message.content[2].text`.
+   */
   INVALID_MESSAGE: { readonly path: string; readonly expected: string };
-  /** A draft cannot be written as an entry. `path` names the place in the draft. */
+  /** A draft is not a valid entry. `path` names the member of the draft. */
   INVALID_ENTRY: { readonly path: string; readonly expected: string };
-  /** A draft asks for an id that another entry already has. */
+  /** A draft has the id of another entry. */
   DUPLICATE_ID: { readonly entryId: string };
-  /** No entry of this session has the id. */
+  /** The session has no entry with this id. */
   ENTRY_NOT_FOUND: { readonly entryId: string };
   /**
-   * A draft has media inline as base64, and they cannot go to a blob store. `path` names the block in the drafts, `bytes`
-   * is what the entry's base64 comes to with it.
+   * A draft has inline base64 media, and the session has no blob store for them. `path` names the block in
+   * the drafts, `bytes` is the entry's base64 up to and including it.
    */
   INLINE_BYTES: { readonly path: string; readonly bytes: number; readonly maxBytes: number };
-  /** An encoded line is longer than the store takes. */
+  /** An encoded line is longer than the store accepts. */
   LINE_TOO_LONG: { readonly bytes: number; readonly maxBytes: number };
-  /** The lines of one append are longer together than one write may be; nothing was written. */
+  /** The lines of one append exceed the maximum size of a write; nothing was written. */
   BATCH_TOO_LARGE: { readonly bytes: number; readonly maxBytes: number };
   /**
-   * The log has moved on since this session last saw it, or the tip is not the one that an append was to follow; nothing
-   * was written. Both are positions in the log, or both entry ids, `none` standing for before the first entry.
+   * Another writer appended to the log, or the leaf is not the expected one; nothing was written. `expected`
+   * and `actual` are both positions in the log, or both entry ids, with `none` for before the first entry.
    */
   CONCURRENT_WRITER: {
     readonly expected: string;
     readonly actual: string;
-    /** Where the other writer's conversation ends: what `branch` takes to go on from there. */
+    /** The leaf of the other writer's conversation: pass it to `branch` to continue from it. */
     readonly leafId?: string | null;
-    /** What came from other writers, in the order of the log: the last 100. */
+    /** The last 100 entries of other writers, in the order of the log. */
     readonly entryIds?: readonly string[];
-    /** Why entries cannot go behind the other's: a call there waits for its result, or they would lose a call or a reference. */
+    /** Why the entries cannot follow the other writer's: a pending tool call, or a lost call or reference. */
     readonly reason?: "pendingCall" | "lostCall" | "lostReference";
   };
   /** Another live process holds the log; nothing was written. */
@@ -45,13 +48,13 @@ export interface ErrorDetails {
   SESSION_NOT_FOUND: { readonly id: string };
   /** The store already has a session with this id. */
   SESSION_EXISTS: { readonly id: string };
-  /** The session cannot be written through this handle. */
+  /** This handle is read-only. */
   SESSION_READ_ONLY: { readonly id: string; readonly reason: "mode" | "version" };
   /** The handle was closed. */
   SESSION_CLOSED: { readonly id: string };
-  /** What was asked for has to wait until the appends before it are written. */
+  /** The operation must wait for pending appends. */
   SESSION_BUSY: { readonly id: string };
-  /** An earlier write failed in a way that leaves the end of the log unknown; reopen the session. */
+  /** An earlier write failed and the end of the log is unknown; reopen the session. */
   WRITER_POISONED: { readonly id: string; readonly reason: string };
   /** The file has no bytes. */
   EMPTY: { readonly path: string };
@@ -59,40 +62,45 @@ export interface ErrorDetails {
   NO_HEADER: { readonly path: string; readonly lines: number };
   /** The path is a directory, a FIFO, a device or a socket. */
   NOT_A_FILE: { readonly path: string; readonly kind: string };
-  /** The session changed its shape while it was being read or copied. */
+  /** The log was replaced while it was read or copied. */
   LOG_CHANGED: { readonly id: string };
-  /** A path, or a kind, that would not come back from the text of a context token. */
+  /** A path or a kind that cannot be printed as a context token. */
   INVALID_CONTEXT_TOKEN: {
     readonly path: string;
     readonly reason: "empty" | "relative" | "white-space" | "delimiter" | "kind";
   };
-  /** The bytes of a blob are not what its name says. `actual` is their own ref, or the kind of thing in its place. */
+  /**
+   * The bytes of a blob do not match its digest. `actual` is the ref of the bytes, or the kind of a non-file
+   * in its place.
+   */
   BLOB_CORRUPT: {
     readonly expected: string;
     readonly actual: string;
     readonly size: number;
-    /** Where what was found was put aside. */
+    /** The path to which the corrupt file was moved. */
     readonly quarantined?: string;
   };
-  /** The bytes to be stored are not those that were declared; nothing was stored. */
+  /** The bytes do not match the declared size or digest; nothing was stored. */
   BLOB_MISMATCH: {
     readonly what: "size" | "digest";
     readonly expected: number | string;
     readonly actual: number | string;
   };
-  /** There are more bytes than the store or the caller takes; nothing was stored. `bytes` is how many were seen. */
+  /**
+   * More bytes than the store or the caller accepts; nothing was stored. `bytes` is the number read so far.
+   */
   BLOB_TOO_LARGE: { readonly bytes: number; readonly maxBytes: number };
-  /** The bytes do not fit into what the store may hold; nothing was stored. */
+  /** The bytes exceed the remaining quota of the store; nothing was stored. */
   QUOTA_EXCEEDED: { readonly bytes: number; readonly used: number; readonly quota: number };
-  /** The directory of a blob store was laid out by a newer version, or in another way than it was opened. */
+  /** The directory of a blob store has the layout of a newer version, or another layout than requested. */
   BLOB_STORE_FORMAT: { readonly path: string; readonly expected: string; readonly found: string };
-  /** What may be deleted is not certain; nothing was collected. */
+  /** Garbage collection cannot determine all references; nothing was collected. */
   COLLECTION_REFUSED: { readonly reasons: readonly { readonly root: string; readonly reason: string }[] };
-  /** Bytes begin as an image does and are none; `reason` says what is wrong with them. */
+  /** Bytes with the signature of an image and an invalid header; `reason` names the fault. */
   MEDIA_INVALID: { readonly mediaType: string; readonly reason: string };
   /** A name or a sender claims an image, and the bytes are something else. */
   MEDIA_TYPE_MISMATCH: { readonly declared: string; readonly actual: string };
-  /** The target does not take so much, or not this; nothing was stored. `items` are places in what was given. */
+  /** The attachments exceed a limit of the target; nothing was stored. `items` are indexes of the input. */
   LIMIT_EXCEEDED: {
     readonly profile: string;
     readonly violations: readonly {
@@ -103,9 +111,9 @@ export interface ErrorDetails {
       readonly items: readonly number[];
     }[];
   };
-  /** The address of a link is not taken. It is not repeated here. */
+  /** The address of a link is refused. The error does not contain it. */
   LINK_REFUSED: { readonly reason: "malformed" | "data" | "file" | "fileId" | "scheme" | "tooLong" };
-  /** A path or a file URL is not taken, or nothing can be read there; `reason` says which rule. */
+  /** A path or a file URL is refused or unreadable; `reason` names the rule. */
   FILE_REFUSED: {
     readonly path: string;
     readonly reason:
@@ -119,20 +127,20 @@ export interface ErrorDetails {
       | "missing"
       | "unreadable";
   };
-  /** A file has more bytes than were allowed; `bytes` is what is known of its size. */
+  /** A file has more bytes than allowed; `bytes` is its size as far as known. */
   FILE_TOO_LARGE: { readonly path: string; readonly bytes: number; readonly maxBytes: number };
-  /** A file was written to, or another one put in its place, while it was being read. */
+  /** A file was written or replaced while it was read. */
   CHANGED_DURING_READ: { readonly path: string };
   /**
-   * A turn has no text, and none of its attachments can be used. `status` is what an HTTP server answers; `errors` are in
-   * the order of the attachments, by plain names and without paths.
+   * A turn has no text and no usable attachment. `status` is for an HTTP response; `errors` are in the order
+   * of the attachments, with plain names and without paths.
    */
   ATTACHMENT_FAILURE: {
     readonly status: 400;
     readonly category: "ALL_ATTACHMENTS_FAILED_NO_TEXT";
     readonly errors: readonly { readonly name: string; readonly code: string; readonly reason: string }[];
   };
-  /** A context cannot go to a target without changes that the caller did not choose, and it asked to be told by an error. */
+  /** A projection has losses, and the caller asked for an error instead. */
   PROJECTION_LOSSY: {
     readonly target: string;
     readonly losses: readonly {
@@ -143,18 +151,21 @@ export interface ErrorDetails {
       readonly reason: string;
     }[];
   };
-  /** A context cannot be made small enough; nothing was written. `tokens` is what it would come to, `limit` what it may. */
+  /**
+   * A context cannot be made small enough; nothing was written. `tokens` is the smallest result, `limit` the
+   * maximum.
+   */
   IRREDUCIBLE: {
     readonly reason: "nothing-to-summarize" | "kept" | "longer" | "over-limit";
     readonly tokensBefore: number;
     readonly tokens: number;
     readonly limit: number;
   };
-  /** No summary came; nothing was written. `calls` is how often the model was asked. */
+  /** The model gave no summary; nothing was written. `calls` is the number of model calls. */
   SUMMARY_FAILED: { readonly reason: "error" | "empty" | "overflow"; readonly calls: number };
-  /** A provider answered a request for a stream with an error, or sent one in the stream. `status` is of HTTP. */
+  /** A provider answered with an error, or sent one within a stream. `status` is the HTTP status. */
   REPLY_FAILED: { readonly status?: number };
-  /** The storage below refused: `errno` is its own code, such as ENOSPC. */
+  /** A storage operation failed: `errno` is the system's code, such as ENOSPC. */
   STORAGE_FAILED: { readonly operation: string; readonly path: string; readonly errno: string };
 }
 

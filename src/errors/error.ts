@@ -1,16 +1,16 @@
 import type { ErrorCode, ErrorDetails } from "./codes.js";
 
-/** What a {@link SessileError} is made of, besides its code and message. */
+/** Parts of a {@link SessileError} beside its code and message. */
 export interface SessileErrorOptions<C extends ErrorCode> {
   /** JSON-safe facts about the failure; the shape is fixed by the code. */
   readonly details: ErrorDetails[C];
-  /** The error below this one, if there is one. */
+  /** The error that caused this one. */
   readonly cause?: unknown;
 }
 
-/** C0, DEL, C1, the marks and controls of bidirectional text, line and paragraph separators, and halves of pairs. */
+/** C0, DEL, C1, bidirectional controls, line and paragraph separators, and lone surrogates. */
 const unprintable =
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern matches them on purpose
   /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]|\p{Surrogate}/gu;
 
 /**
@@ -43,8 +43,9 @@ export class SessileError<C extends ErrorCode = ErrorCode> extends Error {
   }
 
   /**
-   * Text from outside as a message shows it: control characters, line separators and bidirectional controls are escaped,
-   * so that no id, path or damaged line can move a terminal's cursor or forge a line of a log. `details` stay as they are.
+   * Escapes control characters, line separators and bidirectional controls in untrusted text, so that no id,
+   * path or damaged line can move a terminal's cursor or forge a log line. Messages are escaped, `details`
+   * are not.
    *
    * @example
    * ```ts
@@ -60,8 +61,8 @@ export class SessileError<C extends ErrorCode = ErrorCode> extends Error {
   }
 
   /**
-   * Whether `value` is a SessileError with this code, narrowing its `details`. Errors are told by name and code, so that
-   * one from a second copy of the library counts too.
+   * Whether `value` is a SessileError with this code; narrows its `details`. Compares name and code, so that
+   * errors of a second copy of the library match too.
    */
   static is<C extends ErrorCode>(value: unknown, code: C): value is SessileError<C> {
     return (

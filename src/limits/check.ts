@@ -1,46 +1,84 @@
 import { describe } from "../internal/arguments.js";
 import { essenceOf } from "../internal/media-types.js";
-import { kindOf, type LimitItem, measure } from "./item.js";
-import type { LimitCondition, LimitProfile, LimitRow, LimitRule, LimitScope } from "./profile.js";
+import type {
+  LimitCondition,
+  LimitProfile,
+  LimitRow,
+  LimitRule,
+  LimitScope,
+  LimitUnit,
+  NumericRule,
+} from "./profile.js";
 
-/** What is known of the request besides its items. */
+/**
+ * Facts about one attachment or text of a request. A stored resource is a valid item, a link is not. Unknown
+ * properties are not checked: an image without `width` exceeds no limit in pixels. A resource has no
+ * `animated`: add it from `sniff` for a target that refuses animations. A document has at least one page.
+ * Numbers are finite and not negative.
+ */
+export interface LimitItem {
+  /** The sniffed type, such as `image/png`. Case and parameters are ignored. */
+  readonly mediaType: string;
+  /** Decoded bytes. */
+  readonly size: number;
+  /** `text` is a message's own text. @default "image" for an image type, otherwise "document" */
+  readonly kind?: string;
+  /** Pixels. */
+  readonly width?: number;
+  /** Pixels. */
+  readonly height?: number;
+  /** More than one frame. */
+  readonly animated?: boolean;
+  readonly pages?: number;
+  /** Requires a password. */
+  readonly encrypted?: boolean;
+  /** UTF-16 code units. */
+  readonly characters?: number;
+  /** The index of its message in the request. @default 0 */
+  readonly message?: number;
+  /** Whether it is part of a tool result. */
+  readonly inToolResult?: boolean;
+  readonly resourceId?: string;
+}
+
+/** Facts about the request beside its items. */
 export interface LimitSituation {
-  /** One of the profile's transports; its first by default. */
+  /** One of the profile's transports. @default the first */
   readonly transport?: string;
-  /** Tokens. Where it is not told, limits of models with a small one count. */
+  /** In tokens. If unknown, the limits for small context windows apply. */
   readonly contextWindow?: number;
-  /** Images in the whole request, where `items` are only some of it. */
+  /** Images in the whole request, if `items` is only a part of it. */
   readonly imageCount?: number;
-  /** Bytes of the whole body, where it is known; without, the sum over the items stands for it, which is less. */
+  /** Bytes of the whole body, if known. Otherwise the check uses the sum over the items, a lower bound. */
   readonly bodyBytes?: number;
 }
 
-/** One limit that is broken. JSON-safe. */
+/** One violated limit. JSON-safe. */
 export interface LimitViolation {
   readonly rule: LimitRule;
   readonly scope: LimitScope;
-  /** What the values are counted in; `mediaType` for types, `presence` for what is not taken at all. */
+  /** The unit of the values: `mediaType` for types, `presence` for bans. */
   readonly unit: LimitRow["unit"];
-  /** The most, or the types, that would have been taken; false for what never is. */
+  /** The maximum or the accepted types; false for a ban. */
   readonly limit: LimitRow["value"];
-  /** What came: the number, the media type, or true for what is there and should not be. */
+  /** The actual number or media type; true for a ban. */
   readonly actual: number | string | true;
-  /** The item, or all that were counted, in order. Empty where only the situation told of it. */
+  /** The item, or all counted items in order. Empty if only the situation violates the limit. */
   readonly items: readonly { readonly index: number; readonly resourceId?: string }[];
-  /** The message that it is in; absent for a limit of the whole request. */
+  /** The message; absent for a limit of the whole request. */
   readonly message?: number;
-  /** Where the limit is written. */
+  /** The URL of the limit's source. */
   readonly source: string;
 }
 
 /**
- * The limits of a target that these items break together: pass all that the request sends, re-sent history and tool
- * results included, since the 21st image can make the third one too large. One violation for each item, message or
- * request that breaks a rule, against the tightest value in force. Ordered by row, then by item; the order of items has
- * no other effect. An item more never takes a violation away. Pure, and linear in the items.
+ * Checks the items of a request against the limits of a target. Pass all items that the request sends,
+ * including history and tool results: the 21st image can make the third one too large. Returns one violation
+ * per item, message or request that exceeds the tightest applicable value of a rule, ordered by row, then by
+ * item. More items never remove a violation. Pure, and linear in the items.
  *
- * @throws TypeError when `items` is no array, an item has no media type or size or is a link, or a number is not finite
- *   or is negative; RangeError for a transport that the profile does not have.
+ * @throws TypeError if `items` is not an array, an item is a link or lacks a media type or size, or a number
+ *   is negative or not finite; RangeError for an unknown transport
  * @example
  * ```ts
  * const wide = { mediaType: "image/png", size: 80_000, width: 9000, height: 600 };
@@ -90,7 +128,7 @@ function checkSituation(situation: LimitSituation): void {
   }
 }
 
-/** What is negative or no number would take from a sum, or make it one that is over nothing. */
+/** Refuses NaN, Infinity and negative numbers, which would make a sum exceed no limit. */
 function checkNumber(name: string, value: unknown): void {
   if (!Number.isFinite(value) || (value as number) < 0) {
     throw new TypeError(`${name}: expected a finite number >= 0, got ${describe(value)}`);
@@ -115,7 +153,9 @@ function conditions(
       images + (when.withDocuments === true ? documents : 0) > when.imagesOver);
 }
 
-/** Of several rows for the same measure the one with the smallest value, in the place of the first. */
+/**
+ * Keeps of several rows for the same measure the one with the smallest value, at the position of the first.
+ */
 function tightest(rows: readonly LimitRow[]): readonly LimitRow[] {
   const kept = new Map<string, LimitRow>();
   rows.forEach((row, index) => {
@@ -136,7 +176,7 @@ function brokenByItems(row: LimitRow, items: readonly LimitItem[]): readonly Lim
   });
 }
 
-/** What an item has that the row does not take. */
+/** The property of an item that violates a row; undefined if it conforms. */
 function broken(row: LimitRow, item: LimitItem): LimitViolation["actual"] | undefined {
   switch (row.rule) {
     case "imageTypes":
@@ -180,7 +220,7 @@ function brokenTogether(
   });
 }
 
-/** What is known of the whole request, whatever its items come to. */
+/** The value of a rule for the whole request, as the situation states it. */
 function told(rule: LimitRule, { bodyBytes = 0, imageCount = 0 }: LimitSituation): number {
   if (rule === "bodyBytes") return bodyBytes;
   return rule === "imageCount" ? imageCount : 0;
@@ -207,4 +247,60 @@ function violation(
     ...(message === undefined ? {} : { message }),
     source,
   };
+}
+
+/** The kind of an item: text only if its `kind` says so. */
+export function kindOf({ kind, mediaType }: LimitItem): "image" | "document" | "text" {
+  if (kind === "text") return "text";
+  return essenceOf(mediaType).startsWith("image/") ? "image" : "document";
+}
+
+/** The length of the base64 of so many bytes, including padding. */
+export function base64Length(bytes: number): number {
+  return Math.ceil(bytes / 3) * 4;
+}
+
+/**
+ * The amount of an item that counts for a rule; undefined if the rule does not apply or the property is
+ * unknown.
+ */
+export function measure(rule: NumericRule, unit: LimitUnit, item: LimitItem): number | undefined {
+  const kind = kindOf(item);
+  switch (rule) {
+    case "imageBytes":
+      return kind === "image" ? bytesOf(unit, item) : undefined;
+    case "documentBytes":
+      return kind === "document" ? bytesOf(unit, item) : undefined;
+    case "fileBytes":
+      return kind === "text" ? undefined : bytesOf(unit, item);
+    case "imageSide":
+      return sides(item, (width, height) => Math.max(width, height));
+    case "imageSideSum":
+      return sides(item, (width, height) => width + height);
+    case "imageRatio":
+      return sides(item, (width, height) => Math.max(width / height, height / width));
+    case "imageArea":
+      return sides(item, (width, height) => width * height);
+    case "imageCount":
+      return kind === "image" ? 1 : undefined;
+    case "documentCount":
+      return kind === "document" ? 1 : undefined;
+    case "documentPages":
+      return essenceOf(item.mediaType) === "application/pdf" ? Math.max(1, item.pages ?? 1) : undefined;
+    case "bodyBytes":
+      return essenceOf(item.mediaType).startsWith("text/") ? item.size : base64Length(item.size);
+    case "textCharacters":
+      return kind === "text" ? item.characters : undefined;
+  }
+}
+
+function bytesOf(unit: LimitUnit, { size }: LimitItem): number {
+  return unit === "base64Bytes" ? base64Length(size) : size;
+}
+
+function sides(item: LimitItem, of: (width: number, height: number) => number): number | undefined {
+  const { width, height } = item;
+  return kindOf(item) === "image" && width !== undefined && height !== undefined
+    ? of(width, height)
+    : undefined;
 }

@@ -1,10 +1,10 @@
-/** What a number is counted in. */
+/** The unit of a number. */
 export type LimitUnit =
   /** Bytes as stored. */
   | "decodedBytes"
-  /** Characters of the base64 of the bytes, padding included. */
+  /** Characters of the bytes' base64, including padding. */
   | "base64Bytes"
-  /** Bytes of the whole body: base64 of what is sent as base64, text as it is. */
+  /** Bytes of the whole body, with attachments as base64 and text as UTF-8. */
   | "bodyBytes"
   | "pixels"
   | "count"
@@ -15,8 +15,8 @@ export type LimitUnit =
   | "ratio";
 
 /**
- * What one limit measures: of which items (images, documents, files are both, text), and what of them. Over a message or
- * a request it is the sum. `imageSide` is the longer side, `imageSideSum` width and height together.
+ * The measure of a limit and the items it applies to: images, documents, files (both), text. Over a message
+ * or a request it is the sum. `imageSide` is the longer side, `imageSideSum` the sum of width and height.
  */
 export type NumericRule =
   | "imageBytes"
@@ -32,46 +32,46 @@ export type NumericRule =
   | "bodyBytes"
   | "textCharacters";
 
-/** Which media types are taken. */
+/** The accepted media types. */
 export type TypeRule = "imageTypes" | "fileTypes";
 
-/** What is not taken at all: images with more than one frame, documents under a password. */
+/** A ban: images with more than one frame, documents with a password. */
 export type BanRule = "animation" | "encryption";
 
 /** The name of a limit. */
 export type LimitRule = NumericRule | TypeRule | BanRule;
 
-/** What a limit holds for: each item, the sum over one message, or over the request, which is the whole history sent. */
+/** The scope of a limit: each item, the sum over one message, or over the request with its whole history. */
 export type LimitScope = "item" | "message" | "request";
 
-/** When a row counts: where all that it names is so. */
+/** The condition of a row: all named properties hold. */
 export interface LimitCondition {
   /** The transport is one of these. */
   readonly transport?: readonly string[];
-  /** The model's context window has fewer tokens, or is not told. */
+  /** The model's context window has fewer tokens or is unknown. */
   readonly contextWindowBelow?: number;
-  /** The request has more images than this, those of history and tool results among them. */
+  /** The request has more images than this, including history and tool results. */
   readonly imagesOver?: number;
   /** Documents count among the images of `imagesOver`. */
   readonly withDocuments?: true;
-  /** The item stands in what a tool gave back; for rows of single items. */
+  /** The item is part of a tool result. Only for rows with the scope `item`. */
   readonly inToolResult?: true;
 }
 
-/** What every row says of its limit besides the value. */
+/** Properties of every row beside its value. */
 export interface LimitRowBase {
   readonly scope: LimitScope;
   readonly when?: LimitCondition;
-  /** The provider says so; somebody tried it; or it follows from something else. */
+  /** Documented by the provider, measured against its API, or inferred from another fact. */
   readonly evidence: "documented" | "measured" | "inferred";
-  /** The day on which the source was read, each in a stored copy. */
+  /** The date on which a stored copy of the source was read. */
   readonly asOf: string;
   readonly source: string;
-  /** What else is said of it, such as another source's value. */
+  /** A remark, such as another source's value. */
   readonly note?: string;
 }
 
-/** One limit of one provider. The value is the most that is taken. */
+/** One limit of one provider. A number is the maximum that the provider accepts. */
 export type LimitRow = LimitRowBase &
   (
     | { readonly rule: NumericRule; readonly value: number; readonly unit: LimitUnit }
@@ -80,12 +80,12 @@ export type LimitRow = LimitRowBase &
   );
 
 /**
- * The limits of one target, as data. A limit that has no row is unknown, never unlimited. Where sources disagree the
- * row has the safer value, and MB is a million bytes unless the source says otherwise.
+ * The limits of one target, as data. A limit without a row is unknown, not unlimited. If sources disagree,
+ * the row has the safer value. MB is a million bytes unless the source says otherwise.
  */
 export interface LimitProfile {
   readonly name: string;
-  /** The ways to reach the target that rows tell apart; the first is meant where none is named. */
+  /** The transports that rows distinguish. The first is the default. */
   readonly transports: readonly [string, ...string[]];
   readonly rows: readonly LimitRow[];
 }

@@ -12,7 +12,7 @@ import { tether } from "./data/tether.js";
 import { xai } from "./data/xai.js";
 
 /**
- * The limits of each target that is known, by name. Write your own for another: a profile is plain data.
+ * The limits of each known target, by name. A profile is plain data: write your own for other targets.
  *
  * @example
  * ```ts

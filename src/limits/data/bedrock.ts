@@ -8,7 +8,7 @@ const message = {
 } as const;
 const restrictions = "https://docs.aws.amazon.com/bedrock/latest/userguide/inference-api-restrictions.html";
 
-/** Amazon Bedrock's Converse API, whatever the model. The size of a request was not found. */
+/** Amazon Bedrock's Converse API, for all models. No source states the size of a request. */
 export const bedrockConverse: LimitProfile = {
   name: "bedrockConverse",
   transports: ["converse"],

@@ -1,6 +1,6 @@
 import type { LimitProfile } from "../profile.js";
 
-/** The limits of attachments of one turn, in bytes: the one place where they are written. */
+/** The limits of attachments of one turn, in bytes. The only copy of these numbers. */
 export const chiralityLimits = {
   /** Bytes of a file; this many is allowed. */
   maxFileBytes: 10 * 2 ** 20,
@@ -24,7 +24,7 @@ const seed = {
   source: "docs/requirements.md R163, R165, R166",
 } as const;
 
-/** Attachments by path; a turn is a message. The types are those of its nine extensions, jpg and jpeg being one. */
+/** Attachments by path; a turn is a message. The types are those of its nine extensions (jpg is jpeg). */
 export const chirality: LimitProfile = {
   name: "chirality",
   transports: ["turn"],

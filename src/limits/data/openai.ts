@@ -14,7 +14,7 @@ const schema = {
   source: "https://github.com/openai/openai-openapi/blob/master/openapi.yaml",
 } as const;
 
-/** OpenAI's Chat Completions and Responses. Too large is answered 400, never 413. Large images are resized. */
+/** OpenAI's Chat Completions and Responses. Excess gives 400, never 413. The API resizes large images. */
 export const openai: LimitProfile = {
   name: "openai",
   transports: ["api"],

@@ -7,7 +7,7 @@ const page = {
 } as const;
 const photo = { transport: ["photo"] };
 
-/** The Telegram Bot API: what a bot sends as a photo or as a document, and what it can download. */
+/** The Telegram Bot API: photos and documents that a bot sends, and files that it downloads. */
 export const telegram: LimitProfile = {
   name: "telegram",
   transports: ["photo", "document", "download"],

@@ -1,6 +1,6 @@
 import type { LimitProfile } from "../profile.js";
 
-/** The limits of the Tether transport, in bytes and counts: the one place where they are written. */
+/** The limits of the Tether transport, in bytes and counts. The only copy of these numbers. */
 export const tetherLimits = {
   /** Decoded bytes of an image. */
   maxImageBytes: 10 * 2 ** 20,
