@@ -1,9 +1,7 @@
 import type { ImageBlock, TextBlock } from "../content/index.js";
-import { cleanText, isBlank } from "./clean.js";
-import type { AttachmentDraft, AttachmentPlace, ShownDraft } from "./draft.js";
-import type { LossList } from "./loss.js";
+import type { LossList } from "./losses.js";
+import type { AttachmentDraft, AttachmentPlace, Origin, ShownDraft, TextPart } from "./request.js";
 import type { TargetRules } from "./target.js";
-import type { Origin, TextPart } from "./turns.js";
 
 /** Reads blocks of text and attachments as a request has them. */
 export class BlockReader {
@@ -54,4 +52,93 @@ export class BlockReader {
     this.#losses.add(origin, { code: "malformed", by: "target", reason });
     return clean;
   }
+}
+
+/** Text that any target takes: no lone surrogates, and no NUL where that is refused. The same string where nothing is wrong. */
+export function cleanText(text: string, refusesNul: boolean): string {
+  const formed = text.isWellFormed() ? text : text.toWellFormed();
+  return refusesNul && formed.includes("\0") ? formed.replaceAll("\0", "\ufffd") : formed;
+}
+
+/** White space to any side: what JavaScript takes for it, and the separators that Python does besides. */
+const space = String.raw`\s\u001c-\u001f\u0085`;
+const print = new RegExp(`[^${space}]`);
+const spaceAtEnd = new RegExp(`[${space}]$`);
+
+/** Whether there is nothing to read: providers refuse text of white space alone. */
+export function isBlank(text: string): boolean {
+  return !print.test(text);
+}
+
+/** Text without white space at its end. */
+export function withoutSpaceAtEnd(text: string): string {
+  let end = text.length;
+  while (spaceAtEnd.test(text.slice(Math.max(0, end - 1), end))) end--;
+  return text.slice(0, end);
+}
+
+/** Deeper than any tool's arguments, and shallow enough for every JSON parser. */
+const maxDepth = 128;
+const tooDeep = Symbol("too deep");
+
+/**
+ * A JSON value with all its strings cleaned; the same value where nothing is wrong. Other values become what JSON would have in
+ * their place, a bigint its digits. Null for what is deeper than any tool's arguments are, as a value is that holds itself.
+ */
+export function cleanJson(value: unknown, refusesNul: boolean): unknown {
+  const clean = cleanBelow(value, refusesNul, maxDepth);
+  return clean === tooDeep ? null : clean;
+}
+
+function cleanBelow(value: unknown, refusesNul: boolean, depth: number): unknown {
+  switch (typeof value) {
+    case "string":
+      return cleanText(value, refusesNul);
+    case "number":
+      return Number.isFinite(value) ? value : null;
+    case "boolean":
+      return value;
+    case "bigint":
+      return String(value);
+    case "object":
+      if (value === null) return null;
+      if (depth === 0) return tooDeep;
+      if (Array.isArray(value)) return cleanItems(value, refusesNul, depth - 1);
+      if ("toJSON" in value && typeof value.toJSON === "function") {
+        return cleanBelow(value.toJSON(), refusesNul, depth - 1);
+      }
+      return cleanMembers(value, refusesNul, depth - 1);
+    default:
+      return null;
+  }
+}
+
+function cleanItems(items: readonly unknown[], refusesNul: boolean, depth: number): unknown {
+  let copy: unknown[] | undefined;
+  for (let at = 0; at < items.length; at++) {
+    const clean = cleanBelow(items[at], refusesNul, depth);
+    if (clean === tooDeep) return tooDeep;
+    if (copy === undefined && !Object.is(clean, items[at])) copy = items.slice(0, at);
+    copy?.push(clean);
+  }
+  return copy ?? items;
+}
+
+function cleanMembers(value: object, refusesNul: boolean, depth: number): unknown {
+  const members: [string, unknown][] = [];
+  let changed = false;
+  for (const [key, member] of Object.entries(value)) {
+    const name = cleanText(key, refusesNul);
+    if (member === undefined) continue;
+    if (typeof member === "function" || typeof member === "symbol") {
+      changed = true;
+      continue;
+    }
+    const clean = cleanBelow(member, refusesNul, depth);
+    if (clean === tooDeep) return tooDeep;
+    if (name !== key || !Object.is(clean, member)) changed = true;
+    members.push([name, clean]);
+  }
+  // Not by assignment, for which `__proto__` is no member.
+  return changed ? Object.fromEntries(members) : value;
 }

@@ -1,9 +1,9 @@
 import { encodeUtf8 } from "../internal/bytes.js";
 import { base64Pieces } from "../internal/encode-base64.js";
-import { mediaIn } from "./media-in.js";
+import { type Outline, outlineOf, StandIns } from "./media-part.js";
 import type { Projection } from "./projection.js";
-import { type Outline, outlineOf, StandIns } from "./stand-ins.js";
-import type { NeutralRequest } from "./turns.js";
+import type { NeutralRequest } from "./request.js";
+import { mediaIn } from "./select-messages.js";
 
 /** A request's body in pieces. */
 export interface RequestBody extends Iterable<Uint8Array> {

@@ -1,5 +1,5 @@
-import { isBlank } from "./clean.js";
-import type { MediaPart, ReferencePart, ShownPart } from "./turns.js";
+import { isBlank } from "./block-reader.js";
+import type { MediaPart, ReferencePart, ShownPart } from "./request.js";
 
 /** Says that everything up to its block is to be kept. */
 export interface ClaudeCacheControl {

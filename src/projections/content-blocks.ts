@@ -1,6 +1,6 @@
 import type { LinkResource } from "../content/index.js";
-import { isTextual } from "./media-types.js";
-import type { MediaPart, ShownPart } from "./turns.js";
+import { isTextual } from "./media-part.js";
+import type { MediaPart, ShownPart } from "./request.js";
 
 /** Text. */
 export type TextContent = { type: "text"; text: string };

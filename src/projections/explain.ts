@@ -1,13 +1,11 @@
 import type { Context } from "../content/index.js";
 import { isRecord } from "../internal/shape.js";
 import type { EntryDraft } from "../session/index.js";
-import { pathsIn } from "./error-paths.js";
-import { type Attached, isAttached, isNewer, markedValue, partAt, partWithId } from "./marked.js";
+import { type Attached, isAttached, isNewer, markedValue, partAt, partWithId } from "./cache-breakpoints.js";
 import { type QuarantinePlace, quarantine, quarantineNamed } from "./quarantine.js";
 import { HalvingSearch, type RefusalSearch, type Suspect } from "./refusal-search.js";
-import { isAboutMedia, isAboutSize, isAboutTokens, type Rejection, rejectionOf } from "./rejection.js";
+import type { NeutralRequest, Part } from "./request.js";
 import type { Target } from "./target.js";
-import type { NeutralRequest, Part } from "./turns.js";
 
 /** What a provider's refusal is about. */
 export interface Explanation {
@@ -171,4 +169,105 @@ function placesOf(
       one.type === "text" && one.resource?.resourceId === resourceId ? [{ entryId, block: index }] : [],
     );
   });
+}
+
+/** What a provider said when it refused a request. */
+export interface Rejection {
+  /** Empty where it said nothing. */
+  readonly message: string;
+  /** Of HTTP, where it is known. */
+  readonly status: number | undefined;
+}
+
+/** Libraries wrap what the provider said. */
+const wrappers = ["error", "cause", "lastError", "data"] as const;
+const maxDepth = 4;
+
+/** What an error of a client, or the body of a response, says. */
+export function rejectionOf(error: unknown): Rejection {
+  if (typeof error === "string") return { message: error, status: undefined };
+  let said = "";
+  let found: number | undefined;
+  let at = error;
+  for (let depth = 0; depth < maxDepth && isRecord(at); depth++) {
+    const { message, status, statusCode, code, $metadata } = at;
+    const http = isRecord($metadata) ? $metadata.httpStatusCode : undefined;
+    if (said === "" && typeof message === "string") said = message;
+    found ??= [status, statusCode, http, code].find((one) => typeof one === "number");
+    const record: Record<string, unknown> = at;
+    if (said === "" && typeof record.error === "string") said = record.error;
+    at = wrappers.map((name) => record[name]).find(isRecord);
+  }
+  return { message: said, status: found };
+}
+
+/** Whether a refusal is about what is attached; not of profiles, what is done immediately, or where the documentation is. */
+export function isAboutMedia({ message }: Rejection): boolean {
+  return /(?<![a-z])(?:image|picture|document(?!ation)|pdf|file|media|base64)/i.test(message);
+}
+
+/** Whether a refusal is about how many bytes there are: what is attached makes most of them. */
+export function isAboutSize({ message, status }: Rejection): boolean {
+  if (status === 413 || /too (?:large|big)|request_too_large/i.test(message)) return true;
+  return (
+    /exceed|maximum|limit/i.test(message) && /\b(?:size|bytes|payload|entity)|\d ?[kmg]i?b\b/i.test(message)
+  );
+}
+
+/** Whether a refusal is about how much there is to read, or how often: nothing that is attached is to blame. */
+export function isAboutTokens({ message, status }: Rejection): boolean {
+  return status !== 413 && /\btokens?\b|context (?:window|length|limit)|rate.?limit|quota/i.test(message);
+}
+
+/** A place in a request that an error names. */
+export interface ErrorPath {
+  /** As the error has it. */
+  readonly path: string;
+  /** Members and indexes from the request's root; indexes from 0. */
+  readonly keys: readonly (string | number)[];
+}
+
+const maxPathDepth = 6;
+const maxTexts = 200;
+const maxTextLength = 20_000;
+
+/**
+ * The places that an error names, in the order in which they are found: in its message, in its `param`, and in whatever is
+ * nested in it, such as Google's field violations. A place begins with a member of the request and goes on in dots, brackets,
+ * or both at once, as some write `messages.[3].role`. AWS counts from 1 where it says `member`.
+ *
+ * @param roots members of the request, such as `messages`
+ */
+export function pathsIn(error: unknown, roots: readonly string[]): readonly ErrorPath[] {
+  if (roots.length === 0) return [];
+  const names = roots.map((root) => root.replace(/[^A-Za-z0-9_]/g, "\\$&")).join("|");
+  const pattern = new RegExp(`(?<![A-Za-z0-9_])(?:${names})(?:\\.[A-Za-z0-9_]+|\\.?\\[\\d+\\])+`, "g");
+  return textsIn(error).flatMap((text) =>
+    [...text.matchAll(pattern)].map(([path]) => ({ path, keys: keysOf(path) })),
+  );
+}
+
+function keysOf(path: string): readonly (string | number)[] {
+  const all = path.split(/[.[\]]+/).filter((key) => key !== "");
+  const fromOne = all.includes("member");
+  const keys = all.filter((key) => key !== "member");
+  return keys.map((key) => (/^\d+$/.test(key) ? Number(key) - (fromOne ? 1 : 0) : key));
+}
+
+/** Every text of an error, its message first; JSON within a text is read as such by nobody, since paths stand out in it too. */
+function textsIn(error: unknown): readonly string[] {
+  const texts: string[] = [];
+  const seen = new Set<unknown>();
+  const add = (value: unknown, depth: number): void => {
+    if (texts.length >= maxTexts) return;
+    if (typeof value === "string") texts.push(value.slice(0, maxTextLength));
+    if (typeof value !== "object" || value === null || depth === maxPathDepth || seen.has(value)) return;
+    seen.add(value);
+    if (value instanceof Error) add(value.message, depth + 1);
+    if (Array.isArray(value)) for (const item of value) add(item, depth + 1);
+    else if (isRecord(value)) for (const item of Object.values(value)) add(item, depth + 1);
+    if (value instanceof Error) add(value.cause, depth + 1);
+  };
+  add(error, 0);
+  return texts;
 }

@@ -3,19 +3,22 @@
  *
  * @module projections
  */
+
+export type { AttachmentReport, SendReason } from "./attachment-state.js";
 export { type RequestBody, toBody } from "./body.js";
-export { type CacheMark, type CachePolicy, cacheConversation, cacheSystem } from "./cache.js";
+export { type CacheMark, type CachePolicy, cacheConversation, cacheSystem } from "./cache-breakpoints.js";
+export type { Explanation } from "./explain.js";
+export type { ImageBounds, ImageToResize, ResizeImage } from "./load-media.js";
+export type { Loss, LossCode } from "./losses.js";
+export { project } from "./project.js";
+export type { Projection, ProjectionWarning, ProjectOptions } from "./projection.js";
 export {
   type ContractComparison,
   compareContracts,
   type PromptContract,
   type PromptContractOptions,
   promptContract,
-} from "./contract.js";
-export type { Explanation } from "./explain.js";
-export type { Loss, LossCode } from "./loss.js";
-export { project } from "./project.js";
-export type { Projection, ProjectionWarning, ProjectOptions } from "./projection.js";
+} from "./prompt-contract.js";
 export { type QuarantinePlace, quarantine } from "./quarantine.js";
 export {
   type MemoryReferenceCache,
@@ -26,17 +29,6 @@ export {
 } from "./references.js";
 export { type RefusalSearch, refusalSearch, resumeRefusalSearch } from "./refusal-search.js";
 export type { ReplyDelta, ReplySource, ReplyStream, ReplyStreamOptions } from "./reply-stream.js";
-export type { ImageBounds, ImageToResize, ResizeImage } from "./resize.js";
-export type {
-  CallIdRule,
-  Maker,
-  RenderTools,
-  Target,
-  TargetLimits,
-  TargetMedia,
-  TargetRules,
-  ToolNameRule,
-} from "./target.js";
 export type {
   AssistantTurn,
   CallPart,
@@ -53,6 +45,15 @@ export type {
   TextPart,
   Turn,
   UserTurn,
-} from "./turns.js";
+} from "./request.js";
+export type {
+  CallIdRule,
+  Maker,
+  RenderTools,
+  Target,
+  TargetLimits,
+  TargetMedia,
+  TargetRules,
+  ToolNameRule,
+} from "./target.js";
 export type { ProjectionUsage } from "./usage.js";
-export type { AttachmentReport, SendReason } from "./work.js";

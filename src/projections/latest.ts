@@ -1,7 +1,7 @@
 import type { Context, ContextMessage } from "../content/index.js";
-import type { MessageDraft } from "./draft.js";
-import type { LossList } from "./loss.js";
-import type { Selection } from "./select.js";
+import type { LossList } from "./losses.js";
+import type { MessageDraft } from "./request.js";
+import type { Selection } from "./select-messages.js";
 
 /**
  * Of a selection what the user said last: everything of the user's side since the model spoke. All else, instructions

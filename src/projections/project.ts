@@ -3,24 +3,21 @@ import type { Context, ContextItem } from "../content/index.js";
 import { SessileError } from "../errors/index.js";
 import { describe, oneOfOption, stringArgument } from "../internal/arguments.js";
 import type { LimitViolation } from "../limits/index.js";
-import { attach } from "./attach.js";
-import { markedParts } from "./cache.js";
-import { keepLimits, limitWords } from "./degrade.js";
-import type { AttachmentDraft, ShownDraft, TurnDraft } from "./draft.js";
+import { type AttachmentReport, reportOf } from "./attachment-state.js";
+import { attach } from "./attachments.js";
+import { markedParts } from "./cache-breakpoints.js";
+import { keepLimits, limitWords } from "./enforce-limits.js";
 import { explainRejection } from "./explain.js";
+import { isEmptyRequest, settle, textBytes } from "./finalize-request.js";
 import { latestOnly } from "./latest.js";
-import { type Loss, LossList } from "./loss.js";
-import { mediaIn } from "./media-in.js";
-import { pairTurns } from "./pairs.js";
+import { type Loss, LossList } from "./losses.js";
+import { type Outline, outlineOf, StandIns, withStandIns } from "./media-part.js";
+import { pairTurns } from "./pair-tool-calls.js";
 import type { Projection, ProjectionWarning, ProjectOptions } from "./projection.js";
-import { selectMessages } from "./select.js";
-import { isEmptyRequest, settle } from "./settle.js";
-import { type Outline, outlineOf, StandIns, withStandIns } from "./stand-ins.js";
+import type { AttachmentDraft, NeutralRequest, Part, ShownDraft, TurnDraft } from "./request.js";
+import { mediaIn, selectMessages } from "./select-messages.js";
 import type { RenderTools, Target } from "./target.js";
-import { textBytes } from "./text-bytes.js";
-import type { NeutralRequest, Part } from "./turns.js";
 import { type ProjectionUsage, usageOf } from "./usage.js";
-import { type AttachmentReport, reportOf } from "./work.js";
 
 /**
  * A context as a request for one target: valid by its rules, within its limits, with what had to be changed or left out

@@ -1,15 +1,15 @@
 import type { LeakageBoundary } from "../attachments/index.js";
 import type { BlobStore } from "../blobs/index.js";
 import type { ReplayPolicy } from "../content/index.js";
-import type { CachePolicy } from "./cache.js";
+import type { AttachmentReport } from "./attachment-state.js";
+import type { CachePolicy } from "./cache-breakpoints.js";
 import type { Explanation } from "./explain.js";
-import type { Loss } from "./loss.js";
+import type { ResizeImage } from "./load-media.js";
+import type { Loss } from "./losses.js";
 import type { ReferenceCache } from "./references.js";
 import type { RefusalSearch } from "./refusal-search.js";
-import type { ResizeImage } from "./resize.js";
-import type { NeutralRequest } from "./turns.js";
+import type { NeutralRequest } from "./request.js";
 import type { ProjectionUsage } from "./usage.js";
-import type { AttachmentReport } from "./work.js";
 
 /** Options of {@link project}. */
 export interface ProjectOptions {

@@ -1,8 +1,8 @@
 import type { ImageFamily, ImageTokenRule, PdfFamily } from "../estimate/index.js";
 import type { LimitProfile } from "../limits/index.js";
-import type { Loss } from "./loss.js";
+import type { Loss } from "./losses.js";
 import type { ProviderReference } from "./references.js";
-import type { NeutralRequest, Part } from "./turns.js";
+import type { NeutralRequest, Part } from "./request.js";
 
 /**
  * Something that a session can be projected to: facts about it, and a function that writes its own shape. All that is

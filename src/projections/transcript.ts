@@ -1,4 +1,4 @@
-import type { CallPart, NeutralRequest, Part, ResultPart, ShownPart, Turn } from "./turns.js";
+import type { CallPart, NeutralRequest, Part, ResultPart, ShownPart, Turn } from "./request.js";
 
 /** What targets say in words for which they have no form. Prompt caches live on these bytes, as on those of words.ts. */
 

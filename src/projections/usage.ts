@@ -1,6 +1,6 @@
 import { estimateResourceTokens, estimateTextTokens } from "../estimate/index.js";
+import type { MediaPart, NeutralRequest, Part, ReferencePart } from "./request.js";
 import type { Target } from "./target.js";
-import type { MediaPart, NeutralRequest, Part, ReferencePart } from "./turns.js";
 
 /** What a request costs, estimated. Tokens but for the last two. */
 export interface ProjectionUsage {

@@ -1,9 +1,9 @@
 import { type AssistantMessage, assistantMessage, type ToolCall } from "sessile/content";
 import type { Loss, SaidPart, TargetRules } from "sessile/projections";
 import { describe, expect, test } from "vitest";
-import { assistantDraft, toolName } from "../../src/projections/assistant.js";
+import { assistantDraft, toolName } from "../../src/projections/assistant-turn.js";
 import { BlockReader } from "../../src/projections/block-reader.js";
-import { LossList } from "../../src/projections/loss.js";
+import { LossList } from "../../src/projections/losses.js";
 import { image } from "../attachments/samples.js";
 
 const maker = { provider: "p", model: "m" };

@@ -19,10 +19,10 @@ import { project } from "sessile/projections";
 import { anthropicMessages } from "sessile/projections/anthropic";
 import { memorySessionStore } from "sessile/session";
 import { describe, expect, test } from "vitest";
-import { attach } from "../../src/projections/attach.js";
-import type { AttachmentDraft } from "../../src/projections/draft.js";
-import { LossList } from "../../src/projections/loss.js";
-import { type Attaching, reportOf } from "../../src/projections/work.js";
+import { type Attaching, reportOf } from "../../src/projections/attachment-state.js";
+import { attach } from "../../src/projections/attachments.js";
+import { LossList } from "../../src/projections/losses.js";
+import type { AttachmentDraft } from "../../src/projections/request.js";
 import { base64, contextWith, image, png } from "../attachments/samples.js";
 import { attaching, stored, storeOf } from "./samples.js";
 

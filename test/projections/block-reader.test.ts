@@ -1,9 +1,8 @@
 import fc from "fast-check";
 import type { ImageBlock, TextBlock } from "sessile/content";
 import { describe, expect, test } from "vitest";
-import { BlockReader } from "../../src/projections/block-reader.js";
-import { cleanText, isBlank } from "../../src/projections/clean.js";
-import { LossList } from "../../src/projections/loss.js";
+import { BlockReader, cleanText, isBlank } from "../../src/projections/block-reader.js";
+import { LossList } from "../../src/projections/losses.js";
 import { imageBlock, textBlock } from "../arbitraries/messages.js";
 
 const origin = { entryId: "e", item: 2 };

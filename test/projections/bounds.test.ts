@@ -1,7 +1,7 @@
 import { checkLimits, type LimitRow } from "sessile/limits";
 import type { ImageBounds } from "sessile/projections";
 import { describe, expect, test } from "vitest";
-import { boundsOf } from "../../src/projections/bounds.js";
+import { boundsOf } from "../../src/projections/enforce-limits.js";
 import { row } from "./samples.js";
 
 const item = (of: Omit<Parameters<typeof row>[0], "scope">) =>

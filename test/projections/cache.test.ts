@@ -8,7 +8,7 @@ import {
   type Turn,
 } from "sessile/projections";
 import { describe, expect, test } from "vitest";
-import { markedParts } from "../../src/projections/cache.js";
+import { markedParts } from "../../src/projections/cache-breakpoints.js";
 
 const origin = { entryId: "e", item: 0 };
 const text = (words: string) => ({ type: "text", text: words, origin }) as const;

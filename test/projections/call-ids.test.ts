@@ -2,7 +2,7 @@ import { crc32 } from "node:zlib";
 import fc from "fast-check";
 import type { CallIdRule } from "sessile/projections";
 import { describe, expect, test } from "vitest";
-import { CallIds } from "../../src/projections/call-ids.js";
+import { CallIds } from "../../src/projections/pair-tool-calls.js";
 import { text } from "../arbitraries/values.js";
 
 const rules: readonly (readonly [string, CallIdRule | undefined])[] = [

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { claudeShownBlock } from "../../src/projections/claude-blocks.js";
-import type { MediaPart, ReferencePart } from "../../src/projections/turns.js";
+import type { MediaPart, ReferencePart } from "../../src/projections/request.js";
 
 const origin = { entryId: "e", item: 0 };
 const resource = {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { cleanJson, cleanText, isBlank, withoutSpaceAtEnd } from "../../src/projections/clean.js";
+import { cleanJson, cleanText, isBlank, withoutSpaceAtEnd } from "../../src/projections/block-reader.js";
 import { jsonValue, text } from "../arbitraries/values.js";
 
 describe("cleanText", () => {

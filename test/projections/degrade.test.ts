@@ -4,11 +4,10 @@ import { contextOf, type StoredResource, userMessage } from "sessile/content";
 import { checkLimits, type LimitRow, type LimitViolation, limitProfiles } from "sessile/limits";
 import { project, type ResizeImage } from "sessile/projections";
 import { describe, expect, test } from "vitest";
-import { keepLimits } from "../../src/projections/degrade.js";
-import { limitItem, sentBytes } from "../../src/projections/limit-item.js";
-import { LossList } from "../../src/projections/loss.js";
+import type { Attaching, AttachmentWork } from "../../src/projections/attachment-state.js";
+import { keepLimits, limitItem, sentBytes } from "../../src/projections/enforce-limits.js";
+import { LossList } from "../../src/projections/losses.js";
 import { mediaPart } from "../../src/projections/media-part.js";
-import type { Attaching, AttachmentWork } from "../../src/projections/work.js";
 import { bytesOf, image } from "../attachments/samples.js";
 import { attaching, limitedTarget, plainTarget, pngOf, row, stored, storeOf, work } from "./samples.js";
 

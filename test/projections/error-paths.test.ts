@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { pathsIn } from "../../src/projections/error-paths.js";
+import { pathsIn } from "../../src/projections/explain.js";
 
 const roots = ["messages", "input", "contents", "system"];
 const keysIn = (error: unknown) => pathsIn(error, roots).map(({ keys }) => keys);

@@ -2,9 +2,9 @@ import type { StoredResource } from "sessile/content";
 import type { Loss, ResizeImage } from "sessile/projections";
 import { memoryReferenceCache } from "sessile/projections";
 import { describe, expect, test } from "vitest";
-import { hydrate } from "../../src/projections/hydrate.js";
-import { LossList } from "../../src/projections/loss.js";
-import { type Attaching, type AttachmentWork, reportOf } from "../../src/projections/work.js";
+import { type Attaching, type AttachmentWork, reportOf } from "../../src/projections/attachment-state.js";
+import { hydrate } from "../../src/projections/load-media.js";
+import { LossList } from "../../src/projections/losses.js";
 import { bytesOf, everyBlob, gif, image, pdf, png } from "../attachments/samples.js";
 import { attaching, plainTarget, stored, storeOf, work } from "./samples.js";
 

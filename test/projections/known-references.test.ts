@@ -1,6 +1,6 @@
 import { memoryReferenceCache, type ProviderReference, type ReferenceKey } from "sessile/projections";
 import { describe, expect, test } from "vitest";
-import { knownReferences, referencePart } from "../../src/projections/known-references.js";
+import { knownReferences, referencePart } from "../../src/projections/load-media.js";
 import { image } from "../attachments/samples.js";
 import { attaching, plainTarget, work } from "./samples.js";
 

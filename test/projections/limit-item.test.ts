@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { limitItem, sentBytes } from "../../src/projections/limit-item.js";
+import { limitItem, sentBytes } from "../../src/projections/enforce-limits.js";
 import { mediaPart } from "../../src/projections/media-part.js";
 import { image } from "../attachments/samples.js";
 import { work } from "./samples.js";

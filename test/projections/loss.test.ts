@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { LossList } from "../../src/projections/loss.js";
+import { LossList } from "../../src/projections/losses.js";
 
 describe("LossList", () => {
   test("gives losses by item, then by block, and else in the order of their finding", () => {

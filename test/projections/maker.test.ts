@@ -1,7 +1,7 @@
 import { assistantMessage } from "sessile/content";
 import type { Maker } from "sessile/projections";
 import { describe, expect, test } from "vitest";
-import { isOwn } from "../../src/projections/maker.js";
+import { isOwn } from "../../src/projections/model-ref.js";
 
 const maker: Maker = { provider: "anthropic", model: "claude-sonnet-4-5" };
 const said = (more: object = {}) => ({ ...assistantMessage(maker, "hi"), ...more });

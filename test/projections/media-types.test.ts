@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { identifyMedia, isMediaType, isTaken, isTextual } from "../../src/projections/media-types.js";
+import { identifyMedia, isMediaType, isTaken, isTextual } from "../../src/projections/media-part.js";
 import { madeImage } from "../arbitraries/media.js";
 import { bytesOf, gif, lfsPointer, pdf, png } from "../attachments/samples.js";
 

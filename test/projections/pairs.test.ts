@@ -9,9 +9,9 @@ import {
 } from "sessile/content";
 import type { TargetRules } from "sessile/projections";
 import { describe, expect, test } from "vitest";
-import { LossList } from "../../src/projections/loss.js";
-import { pairTurns } from "../../src/projections/pairs.js";
-import { selectMessages } from "../../src/projections/select.js";
+import { LossList } from "../../src/projections/losses.js";
+import { pairTurns } from "../../src/projections/pair-tool-calls.js";
+import { selectMessages } from "../../src/projections/select-messages.js";
 
 const maker = { provider: "p", model: "m" };
 const opening = "[The conversation goes on from here.]";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { LossList } from "../../src/projections/loss.js";
-import { placeMedia, placeResized } from "../../src/projections/place-media.js";
+import { placeMedia, placeResized } from "../../src/projections/load-media.js";
+import { LossList } from "../../src/projections/losses.js";
 import { gif, image, png } from "../attachments/samples.js";
 import { attaching, plainTarget, pngOf, work } from "./samples.js";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { LossList } from "../../src/projections/loss.js";
+import { refuse } from "../../src/projections/attachment-state.js";
+import { LossList } from "../../src/projections/losses.js";
 import { mediaPart } from "../../src/projections/media-part.js";
-import { refuse } from "../../src/projections/refuse.js";
 import { image, png } from "../attachments/samples.js";
 import { work } from "./samples.js";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { isAboutMedia, isAboutSize, isAboutTokens, rejectionOf } from "../../src/projections/rejection.js";
+import { isAboutMedia, isAboutSize, isAboutTokens, rejectionOf } from "../../src/projections/explain.js";
 
 describe("rejectionOf", () => {
   test.each<[string, unknown, string, number | undefined]>([

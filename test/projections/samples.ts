@@ -2,9 +2,9 @@ import { digest } from "sessile/blobs";
 import type { Resource, StoredResource } from "sessile/content";
 import type { LimitRow } from "sessile/limits";
 import type { NeutralRequest, Target } from "sessile/projections";
-import type { AttachmentPlace } from "../../src/projections/draft.js";
-import { LossList } from "../../src/projections/loss.js";
-import type { Attaching, AttachmentWork } from "../../src/projections/work.js";
+import type { Attaching, AttachmentWork } from "../../src/projections/attachment-state.js";
+import { LossList } from "../../src/projections/losses.js";
+import type { AttachmentPlace } from "../../src/projections/request.js";
 import { bytesOf, image } from "../attachments/samples.js";
 import { png, type Size } from "../support/media-files.js";
 

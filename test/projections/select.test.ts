@@ -1,8 +1,8 @@
 import { assistantMessage, type ContextMessage, contextOf, toolResult, userMessage } from "sessile/content";
 import { describe, expect, test } from "vitest";
-import type { SaidDraft, ShownDraft } from "../../src/projections/draft.js";
-import { LossList } from "../../src/projections/loss.js";
-import { selectMessages } from "../../src/projections/select.js";
+import { LossList } from "../../src/projections/losses.js";
+import type { SaidDraft, ShownDraft } from "../../src/projections/request.js";
+import { selectMessages } from "../../src/projections/select-messages.js";
 import { image } from "../attachments/samples.js";
 
 const maker = { provider: "p", model: "m" };

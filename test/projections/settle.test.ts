@@ -1,10 +1,10 @@
 import type { ShownPart, TextPart } from "sessile/projections";
 import { describe, expect, test } from "vitest";
-import type { AttachmentDraft, PairedResult, ShownDraft, TurnDraft } from "../../src/projections/draft.js";
-import { LossList } from "../../src/projections/loss.js";
+import type { AttachmentWork } from "../../src/projections/attachment-state.js";
+import { isEmptyRequest, settle } from "../../src/projections/finalize-request.js";
+import { LossList } from "../../src/projections/losses.js";
 import { mediaPart } from "../../src/projections/media-part.js";
-import { isEmptyRequest, settle } from "../../src/projections/settle.js";
-import type { AttachmentWork } from "../../src/projections/work.js";
+import type { AttachmentDraft, PairedResult, ShownDraft, TurnDraft } from "../../src/projections/request.js";
 import { image, pdf, png } from "../attachments/samples.js";
 import { plainTarget, work } from "./samples.js";
 

@@ -1,8 +1,7 @@
 import { contextOf, userMessage } from "sessile/content";
 import { project, type Target, toBody } from "sessile/projections";
 import { describe, expect, test } from "vitest";
-import { mediaPart } from "../../src/projections/media-part.js";
-import { StandIns, withStandIns } from "../../src/projections/stand-ins.js";
+import { mediaPart, StandIns, withStandIns } from "../../src/projections/media-part.js";
 import { png } from "../attachments/samples.js";
 import { plainTarget } from "./samples.js";
 

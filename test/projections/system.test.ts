@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { type ContextMessage, contextOf, type SystemMessage, userMessage } from "sessile/content";
 import { describe, expect, test } from "vitest";
 import { BlockReader } from "../../src/projections/block-reader.js";
-import { LossList } from "../../src/projections/loss.js";
-import { systemParts } from "../../src/projections/system.js";
+import { LossList } from "../../src/projections/losses.js";
+import { systemParts } from "../../src/projections/select-messages.js";
 import { image } from "../attachments/samples.js";
 
 const system = (content: SystemMessage["content"], sections?: SystemMessage["sections"]): ContextMessage => ({

@@ -2,11 +2,11 @@ import fc from "fast-check";
 import type { ContextMessage } from "sessile/content";
 import { contextOf } from "sessile/content";
 import { describe, expect, test } from "vitest";
-import type { TurnDraft } from "../../src/projections/draft.js";
-import { LossList } from "../../src/projections/loss.js";
-import { pairTurns } from "../../src/projections/pairs.js";
-import { selectMessages } from "../../src/projections/select.js";
-import { textBytes } from "../../src/projections/text-bytes.js";
+import { textBytes } from "../../src/projections/finalize-request.js";
+import { LossList } from "../../src/projections/losses.js";
+import { pairTurns } from "../../src/projections/pair-tool-calls.js";
+import type { TurnDraft } from "../../src/projections/request.js";
+import { selectMessages } from "../../src/projections/select-messages.js";
 import { message } from "../arbitraries/messages.js";
 
 const origin = { entryId: "e", item: 0 };

@@ -6,8 +6,8 @@ import { type ClaudeAgentMessage, claudeAgentMessages } from "sessile/projection
 import { codexExec } from "sessile/projections/codex";
 import { mcpContent } from "sessile/projections/mcp";
 import { describe, expect, test } from "vitest";
+import type { CallPart, NeutralRequest, TextPart } from "../../src/projections/request.js";
 import { asContent, callText, resultHeading, transcriptOf } from "../../src/projections/transcript.js";
-import type { CallPart, NeutralRequest, TextPart } from "../../src/projections/turns.js";
 import { image } from "../attachments/samples.js";
 
 const origin = { entryId: "m0", item: 0 };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { AttachmentPlace } from "../../src/projections/draft.js";
-import { mayGo, wayFor } from "../../src/projections/ways.js";
+import { mayGo, wayFor } from "../../src/projections/attachment-state.js";
+import type { AttachmentPlace } from "../../src/projections/request.js";
 import { image } from "../attachments/samples.js";
 import { attaching, plainTarget, work } from "./samples.js";
 

@@ -6,7 +6,7 @@ import {
   namePrefix,
   notShown,
   summaryText,
-} from "../../src/projections/words.js";
+} from "../../src/projections/placeholders.js";
 import { text } from "../arbitraries/values.js";
 
 describe("namePrefix", () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { descriptor, knownId, reportOf, shownName } from "../../src/projections/attachment-state.js";
 import { mediaPart } from "../../src/projections/media-part.js";
-import { descriptor, knownId, reportOf, shownName } from "../../src/projections/work.js";
 import { image, png } from "../attachments/samples.js";
 import { work } from "./samples.js";
 

@@ -1,6 +1,6 @@
 import type { Context, ContextMessage, Resource } from "sessile/content";
 import type { AttachmentReport, Loss, Projection } from "sessile/projections";
-import { interruptedText } from "../../src/projections/words.js";
+import { interruptedText } from "../../src/projections/placeholders.js";
 
 /** A value as the provider would read it: bytes as base64, and easy to search. */
 export function written(value: unknown): string {

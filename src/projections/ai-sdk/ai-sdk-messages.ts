@@ -1,8 +1,7 @@
 import { describe, stringArgument } from "../../internal/arguments.js";
 import type { LimitProfile } from "../../limits/index.js";
 import type { Target, TargetMedia } from "../target.js";
-import { familyOf } from "./families.js";
-import { makerNames } from "./maker-names.js";
+import { familyOf, makerNames } from "./families.js";
 import type { AiSdkMessages } from "./messages.js";
 import { renderMessages } from "./render.js";
 

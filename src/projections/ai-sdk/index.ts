@@ -31,4 +31,4 @@ export {
   type AiSdkStep,
   type ReadAiSdkReplyOptions,
   readAiSdkReply,
-} from "./read-ai-sdk-reply.js";
+} from "./reply.js";

@@ -1,3 +1,5 @@
+import { isRecord } from "../../internal/shape.js";
+
 /**
  * Messages as `ModelMessage` of the AI SDK 6 and 7 both have them: of the forms that a part can have, those that neither drops.
  *
@@ -85,3 +87,45 @@ export type AiSdkMessage = AiSdkUserMessage | AiSdkAssistantMessage | AiSdkToolM
 
 /** The part of a call of `generateText` that a projection makes. For the AI SDK 7 `system` is `instructions`. */
 export type AiSdkMessages = { system?: string | AiSdkSystemMessage; messages: AiSdkMessage[] };
+
+/** A part of what the model said. */
+export type AssistantPart = AiSdkAssistantMessage["content"][number];
+
+/** Whether an opaque block is a part that a message of the AI SDK can hold: a file, or what the provider ran itself. */
+export function isOwnPart(data: unknown): data is AssistantPart {
+  if (!isRecord(data)) return false;
+  const { type, toolCallId, toolName } = data;
+  switch (type) {
+    case "file":
+      return typeof data.data === "string" && typeof data.mediaType === "string";
+    case "tool-call":
+      return data.providerExecuted === true && typeof toolCallId === "string" && typeof toolName === "string";
+    case "tool-result":
+      return isRecord(data.output) && typeof toolCallId === "string" && typeof toolName === "string";
+    default:
+      return false;
+  }
+}
+
+/**
+ * What a provider marked a part with, as text that a message of a session can hold: signatures, ids of items. Undefined where
+ * there is nothing.
+ */
+export function signatureOf(options: unknown): string | undefined {
+  return isRecord(options) && Object.keys(options).length > 0 ? JSON.stringify(options) : undefined;
+}
+
+/** The inverse of {@link signatureOf}; undefined for any other text. */
+export function optionsOf(signature: string | undefined): AiSdkProviderOptions | undefined {
+  if (signature === undefined) return undefined;
+  try {
+    const options: unknown = JSON.parse(signature);
+    return isProviderOptions(options) ? options : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isProviderOptions(value: unknown): value is AiSdkProviderOptions {
+  return isRecord(value) && Object.values(value).every(isRecord);
+}

@@ -11,9 +11,9 @@ export type {
   ClaudeShownBlock,
   ClaudeTextBlock,
 } from "../claude-blocks.js";
-export { type AnthropicMessagesOptions, anthropicMessages } from "./messages.js";
 export { type AnthropicReply, type ReadAnthropicReplyOptions, readAnthropicReply } from "./reply.js";
 export { type AnthropicStreamEvent, anthropicStream } from "./stream.js";
+export { type AnthropicMessagesOptions, anthropicMessages } from "./target.js";
 export type {
   AnthropicAssistantBlock,
   AnthropicCallBlock,

@@ -1,8 +1,8 @@
 import type { AssistantMessage, StopReason, Usage } from "../../content/index.js";
 import { anything, fields, isRecord, listOf, text } from "../../internal/shape.js";
-import { modelNames } from "../maker.js";
+import { modelNames } from "../model-ref.js";
 import { assertReply, countOf, countsIn, given, givenFields } from "../reply-shape.js";
-import { leftoverOf } from "./leftover.js";
+import { leftoverOf } from "./types.js";
 
 /** What of a finished message is read; the official client's has more. */
 export interface AnthropicReply {

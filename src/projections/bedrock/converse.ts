@@ -4,7 +4,7 @@ import { copyJson } from "../../internal/copy-json.js";
 import { unreachable } from "../../internal/unreachable.js";
 import { type LimitProfile, limitProfiles } from "../../limits/index.js";
 import { DocumentNames } from "../media-part.js";
-import type { RenderTools, Target } from "../target.js";
+import { noOutputText, nothingShownText } from "../placeholders.js";
 import type {
   AssistantTurn,
   Part,
@@ -14,8 +14,8 @@ import type {
   ShownPart,
   TextPart,
   UserTurn,
-} from "../turns.js";
-import { noOutputText, nothingShownText } from "../words.js";
+} from "../request.js";
+import type { RenderTools, Target } from "../target.js";
 import { claudeLimits } from "./limits.js";
 import { resultTypes, shownBlocks, takenTypes } from "./media.js";
 import { type BedrockFamily, converseApi, modelFacts } from "./model.js";

@@ -1,8 +1,8 @@
 import { describe } from "../../internal/arguments.js";
 import { unreachable } from "../../internal/unreachable.js";
 import type { DocumentNames } from "../media-part.js";
+import type { MediaPart, ReferencePart, ShownPart } from "../request.js";
 import type { RenderTools } from "../target.js";
-import type { MediaPart, ReferencePart, ShownPart } from "../turns.js";
 import type { BedrockFamily } from "./model.js";
 import type { BedrockDocument, BedrockImage, BedrockSource, BedrockText } from "./shapes.js";
 

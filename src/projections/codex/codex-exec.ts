@@ -1,7 +1,7 @@
 import { describe, oneOfOption } from "../../internal/arguments.js";
+import type { MediaPart, NeutralRequest, Part, ShownPart } from "../request.js";
 import type { RenderTools, Target } from "../target.js";
 import { transcriptOf } from "../transcript.js";
-import type { MediaPart, NeutralRequest, Part, ShownPart } from "../turns.js";
 
 /** An item of a turn, as the Codex SDK takes it. */
 export type CodexInputItem = { type: "text"; text: string } | { type: "local_image"; path: string };

@@ -3,7 +3,7 @@
  *
  * @module projections/gemini
  */
-export { type GeminiContentsOptions, geminiContents } from "./contents.js";
+
 export {
   type GeminiReply,
   type GeminiReplyPart,
@@ -18,3 +18,4 @@ export type {
   GeminiRequest,
 } from "./shapes.js";
 export { type GeminiStreamChunk, geminiStream } from "./stream.js";
+export { type GeminiContentsOptions, geminiContents } from "./target.js";

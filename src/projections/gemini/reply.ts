@@ -4,10 +4,10 @@ import { encodeUtf8 } from "../../internal/bytes.js";
 import { copyJsonObject } from "../../internal/copy-json.js";
 import { crc32Hex } from "../../internal/crc32.js";
 import { fields, isRecord, listOf, nonEmptyText, text } from "../../internal/shape.js";
-import { modelNames } from "../maker.js";
+import { modelNames } from "../model-ref.js";
 import { assertReply, countOf, countsIn, firstOf, given, givenFields } from "../reply-shape.js";
-import { madeCallId } from "./call-id.js";
-import { geminiApi } from "./model.js";
+import { geminiApi } from "./shapes.js";
+import { madeCallId } from "./target.js";
 
 /** A response of `generateContent`, as far as it is read. The official client's fits. */
 export interface GeminiReply {

@@ -14,7 +14,6 @@ import {
   replyStream,
   type StreamEnd,
 } from "../reply-stream.js";
-import { madeCallId } from "./call-id.js";
 import {
   type GeminiReply,
   type ReadGeminiReplyOptions,
@@ -22,6 +21,7 @@ import {
   replyPart,
   responseFields,
 } from "./reply.js";
+import { madeCallId } from "./target.js";
 
 /** A chunk of the stream: a response with the parts that are new. */
 export interface GeminiStreamChunk {

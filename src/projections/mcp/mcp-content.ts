@@ -1,9 +1,9 @@
 import { oneOfOption } from "../../internal/arguments.js";
 import { type LimitProfile, limitProfiles } from "../../limits/index.js";
 import { type ContentBlock, contentBlock, documentTypes, imageTypes } from "../content-blocks.js";
+import type { NeutralRequest, ResultPart, SaidPart, ShownPart, TextPart } from "../request.js";
 import type { RenderTools, Target } from "../target.js";
 import { asContent, callText, instructionsHeading, resultHeading } from "../transcript.js";
-import type { NeutralRequest, ResultPart, SaidPart, ShownPart, TextPart } from "../turns.js";
 
 /** A message of an MCP prompt: one block of one side. */
 export type McpPromptMessage = { role: "user" | "assistant"; content: ContentBlock };

@@ -1,5 +1,5 @@
+import type { Part } from "../request.js";
 import type { RenderTools } from "../target.js";
-import type { Part } from "../turns.js";
 
 /** A mark that the prompt up to here is to be kept. */
 export interface OpenaiBreakpoint {

@@ -1,7 +1,7 @@
 import { copyJson } from "../../internal/copy-json.js";
 import { isRecord } from "../../internal/shape.js";
+import type { CallPart, OpaquePart, ReasoningPart, SaidPart } from "../request.js";
 import type { RenderTools } from "../target.js";
-import type { CallPart, OpaquePart, ReasoningPart, SaidPart } from "../turns.js";
 import {
   callMembers,
   messageMembers,

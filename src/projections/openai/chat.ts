@@ -1,7 +1,7 @@
 import { unreachable } from "../../internal/unreachable.js";
+import { openingText, resultsReadText } from "../placeholders.js";
+import type { NeutralRequest, Part, ResultPart, ShownPart, TextPart } from "../request.js";
 import type { RenderTools, Target } from "../target.js";
-import type { NeutralRequest, Part, ResultPart, ShownPart, TextPart } from "../turns.js";
-import { openingText, resultsReadText } from "../words.js";
 import { breakpointBehind } from "./breakpoint.js";
 import {
   dialectOf,

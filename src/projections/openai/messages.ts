@@ -1,4 +1,4 @@
-import type { Part } from "../turns.js";
+import type { Part } from "../request.js";
 
 /**
  * The parts of a turn by the messages that they come from. Both protocols take several messages of one role in a row, so that

@@ -1,6 +1,6 @@
 import { isRecord } from "../../internal/shape.js";
-import { cleanJson } from "../clean.js";
-import type { OpaquePart, ReasoningPart, SaidPart } from "../turns.js";
+import { cleanJson } from "../block-reader.js";
+import type { OpaquePart, ReasoningPart, SaidPart } from "../request.js";
 import { isHostedItem } from "./hosted.js";
 import { parsed } from "./json.js";
 import { isStatus } from "./responses-marks.js";

@@ -1,5 +1,5 @@
 import type { AssistantMessage, StopReason, ToolCall, Usage } from "../../content/index.js";
-import { modelNames } from "../maker.js";
+import { modelNames } from "../model-ref.js";
 import { countOf } from "../reply-shape.js";
 
 /** What a reply does not say of itself. */

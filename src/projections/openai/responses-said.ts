@@ -1,7 +1,7 @@
 import { isRecord } from "../../internal/shape.js";
 import { unreachable } from "../../internal/unreachable.js";
+import type { CallPart, SaidPart, TextPart } from "../request.js";
 import type { RenderTools } from "../target.js";
-import type { CallPart, SaidPart, TextPart } from "../turns.js";
 import { hostedCopy, isHostedItem, type OpenaiToolSearch } from "./hosted.js";
 import { argumentsText } from "./json.js";
 import { itemIdOf } from "./options.js";

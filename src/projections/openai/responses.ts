@@ -1,9 +1,9 @@
 import { isRecord } from "../../internal/shape.js";
 import { unreachable } from "../../internal/unreachable.js";
 import { limitProfiles } from "../../limits/index.js";
+import { openingText } from "../placeholders.js";
+import type { NeutralRequest, Part, ResultPart, ShownPart } from "../request.js";
 import type { RenderTools, Target } from "../target.js";
-import type { NeutralRequest, Part, ResultPart, ShownPart } from "../turns.js";
-import { openingText } from "../words.js";
 import { breakpointBehind } from "./breakpoint.js";
 import { fileName } from "./file-name.js";
 import type { OpenaiFoundTool } from "./hosted.js";

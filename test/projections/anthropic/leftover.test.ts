@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { leftoverOf, parseLeftover } from "../../../src/projections/anthropic/leftover.js";
-import { cleanJson } from "../../../src/projections/clean.js";
+import { leftoverOf, parseLeftover } from "../../../src/projections/anthropic/types.js";
+import { cleanJson } from "../../../src/projections/block-reader.js";
 import { jsonValue } from "../../arbitraries/values.js";
 
 const keys = fc.constantFrom("text", "citations", "caller", "cache_control", "type", "a", "__proto__");

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { bindsReasoning, seesFinely, takesPrefill } from "../../../src/projections/anthropic/models.js";
+import { bindsReasoning, seesFinely, takesPrefill } from "../../../src/projections/anthropic/types.js";
 
 const facts = { prefill: takesPrefill, fine: seesFinely, binds: bindsReasoning };
 const of = (model: string) => Object.entries(facts).flatMap(([name, fact]) => (fact(model) ? [name] : []));

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { saidBlock, withServerToolsFirst } from "../../../src/projections/anthropic/said.js";
-import type { CallPart, SaidPart } from "../../../src/projections/turns.js";
+import { saidBlock, withServerToolsFirst } from "../../../src/projections/anthropic/render.js";
+import type { CallPart, SaidPart } from "../../../src/projections/request.js";
 
 const origin = { entryId: "e", item: 0 };
 const call = (id: string): CallPart => ({

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { strayServerBlocks } from "../../../src/projections/anthropic/server-tools.js";
-import type { SaidPart, Turn, UserTurn } from "../../../src/projections/turns.js";
+import { strayServerBlocks } from "../../../src/projections/anthropic/drop-unsendable.js";
+import type { SaidPart, Turn, UserTurn } from "../../../src/projections/request.js";
 
 const origin = { entryId: "e", item: 0 };
 const text = { type: "text", text: "a", origin } as const;

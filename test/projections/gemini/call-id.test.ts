@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { isMadeCallId, madeCallId } from "../../../src/projections/gemini/call-id.js";
+import { isMadeCallId, madeCallId } from "../../../src/projections/gemini/target.js";
 
 test("a made id is short, of plain characters, and known again whatever the call's name", () => {
   fc.assert(

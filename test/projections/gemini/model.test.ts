@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { geminiVersion } from "../../../src/projections/gemini/model.js";
+import { geminiVersion } from "../../../src/projections/gemini/shapes.js";
 
 test.each([
   ["gemini-2.5-pro", 2.5],

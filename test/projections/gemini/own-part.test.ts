@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ownPart } from "../../../src/projections/gemini/own-part.js";
+import { ownPart } from "../../../src/projections/gemini/shapes.js";
 
 describe("ownPart", () => {
   test.each([

@@ -1,8 +1,7 @@
 import { decodeUtf8 } from "../../../internal/bytes.js";
 import { encodeBase64 } from "../../../internal/encode-base64.js";
-import { agreesWith, type ImageMedia, sniff } from "../../../media/index.js";
-import { isBlank } from "../../clean.js";
-import type { AttachmentDocumentBlock, AttachmentImageBlock } from "./blocks.js";
+import { agreesWith, type ImageMedia, type ImageMediaType, sniff } from "../../../media/index.js";
+import { isBlank } from "../../block-reader.js";
 import type { Refusal } from "./failure.js";
 import type { ReadAttachment } from "./read-attachment.js";
 
@@ -50,4 +49,62 @@ const notText: Refusal = { code: "NOT_TEXT", reason: "it is not text in UTF-8" }
 
 function mismatch(claimed: string, actual: string): Refusal {
   return { code: "CONTENT_MISMATCH", reason: `its name says ${claimed}, and it is ${actual}` };
+}
+
+/** Text of the user, or the warning that stands before it. */
+export interface AttachmentTextBlock {
+  type: "text";
+  text: string;
+}
+
+/** An image by its bytes. */
+export interface AttachmentImageBlock {
+  type: "image";
+  source: { type: "base64"; media_type: ImageMediaType; data: string };
+}
+
+/** A PDF by its bytes, or a file of text as it is; the title is the name of the file, made plain. */
+export interface AttachmentDocumentBlock {
+  type: "document";
+  source:
+    | { type: "base64"; media_type: "application/pdf"; data: string }
+    | { type: "text"; media_type: "text/plain"; data: string };
+  title: string;
+}
+
+/**
+ * What a turn with attachments is made of, as the Messages API and with it the Claude Agent SDK take it.
+ *
+ * @see https://platform.claude.com/docs/en/build-with-claude/citations for the sources of documents (a stored copy, read
+ *   2026-11-21)
+ */
+export type AttachmentContentBlock = AttachmentTextBlock | AttachmentImageBlock | AttachmentDocumentBlock;
+
+/** The bytes that a block takes in a JSON body, without making a second copy of a large one. */
+export function bodyBytesOf(block: AttachmentContentBlock): number {
+  if (block.type === "text") return size({ ...block, text: "" }) + jsonBytes(block.text);
+  const { source } = block;
+  const frame = size({ ...block, source: { ...source, data: "" } });
+  return frame + (source.type === "base64" ? source.data.length : jsonBytes(source.data));
+}
+
+function size(value: object): number {
+  return Buffer.byteLength(JSON.stringify(value));
+}
+
+/** UTF-16 units that are looked at in one go. */
+const window = 1 << 16;
+
+/** The bytes of text in JSON: one of nothing but control characters takes six times its own. */
+function jsonBytes(text: string): number {
+  let total = 0;
+  let from = 0;
+  while (from < text.length) {
+    let to = Math.min(from + window, text.length);
+    // Half of a pair would be escaped.
+    if (to < text.length && (text.charCodeAt(to - 1) & 0xfc00) === 0xd800) to++;
+    total += Buffer.byteLength(JSON.stringify(text.slice(from, to))) - 2;
+    from = to;
+  }
+  return total;
 }

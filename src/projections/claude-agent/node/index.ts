@@ -9,7 +9,7 @@ export type {
   AttachmentDocumentBlock,
   AttachmentImageBlock,
   AttachmentTextBlock,
-} from "./blocks.js";
+} from "./content.js";
 export type { AttachmentError, AttachmentErrorCode } from "./failure.js";
 export {
   type AgentPrompt,

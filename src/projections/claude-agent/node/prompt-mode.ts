@@ -1,8 +1,8 @@
 import { SessileError } from "../../../errors/index.js";
 import { describe } from "../../../internal/arguments.js";
-import { isBlank } from "../../clean.js";
-import type { AttachmentContentBlock } from "./blocks.js";
-import { plainName } from "./plain-name.js";
+import { isBlank } from "../../block-reader.js";
+import type { AttachmentContentBlock } from "./content.js";
+import { plainName } from "./failure.js";
 import type { ResolvedAttachments } from "./resolve.js";
 
 /** The message that a turn with attachments is: assigns to `SDKUserMessage` of @anthropic-ai/claude-agent-sdk. */

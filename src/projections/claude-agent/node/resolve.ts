@@ -1,15 +1,14 @@
 import type { ReadLocalFileOptions } from "../../../attachments/node/index.js";
 import { describe } from "../../../internal/arguments.js";
 import { chiralityLimits } from "../../../limits/index.js";
-import { isBlank } from "../../clean.js";
+import { isBlank } from "../../block-reader.js";
 import type { TargetLimits } from "../../target.js";
-import type { AttachmentContentBlock, AttachmentTextBlock } from "./blocks.js";
+import type { AttachmentContentBlock, AttachmentTextBlock } from "./content.js";
 import { contentOf, type FileContent } from "./content.js";
 import type { AttachmentError, Refusal } from "./failure.js";
-import { plainName } from "./plain-name.js";
+import { plainName, warningText } from "./failure.js";
 import { type AttachmentFiles, nodeAttachmentFiles, readAttachment } from "./read-attachment.js";
 import { targetCheck } from "./target.js";
-import { warningText } from "./warning.js";
 
 /** Options of {@link resolveAttachmentsToContentBlocks}. */
 export interface ResolveAttachmentsOptions extends Pick<ReadLocalFileOptions, "roots" | "signal"> {

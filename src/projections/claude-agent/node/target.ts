@@ -6,9 +6,8 @@ import {
   limitProfiles,
 } from "../../../limits/index.js";
 import type { TargetLimits } from "../../target.js";
-import type { AttachmentTextBlock } from "./blocks.js";
-import { bodyBytesOf } from "./body-bytes.js";
-import type { FileContent } from "./content.js";
+import type { AttachmentTextBlock, FileContent } from "./content.js";
+import { bodyBytesOf } from "./content.js";
 import type { Refusal } from "./failure.js";
 
 /** Room for what the agent puts beside the turn, such as its instructions and tools. Bytes. */

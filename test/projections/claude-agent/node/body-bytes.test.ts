@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { bodyBytesOf } from "../../../../src/projections/claude-agent/node/body-bytes.js";
+import { bodyBytesOf } from "../../../../src/projections/claude-agent/node/content.js";
 
 const text = fc.oneof(
   fc.string({ unit: "binary" }).map((value) => value.toWellFormed()),

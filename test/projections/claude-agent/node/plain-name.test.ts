@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { plainName } from "../../../../src/projections/claude-agent/node/plain-name.js";
+import { plainName } from "../../../../src/projections/claude-agent/node/failure.js";
 
 describe("plainName", () => {
   test.each([

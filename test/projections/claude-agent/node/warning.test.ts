@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { warningText } from "../../../../src/projections/claude-agent/node/warning.js";
+import { warningText } from "../../../../src/projections/claude-agent/node/failure.js";
 
 const failed = (path: string) => ({ path, code: "NOT_FOUND", reason: "there is no such file" }) as const;
 

@@ -1,5 +1,5 @@
 import { type AiSdkMessages, aiSdkMessages } from "sessile/projections/ai-sdk";
-import { makerNames } from "../../../../src/projections/ai-sdk/maker-names.js";
+import { makerNames } from "../../../../src/projections/ai-sdk/families.js";
 import type { HazardMaker } from "../../../arbitraries/hazards.js";
 import { type CheckedTarget, foreign } from "../../checked-target.js";
 import { breaches } from "../rule.js";

@@ -5,11 +5,10 @@ import {
   replayCurrentTurn,
 } from "../attachments/index.js";
 import type { Context, ContextMessage, ReplayPolicy } from "../content/index.js";
-import type { AttachmentDraft } from "./draft.js";
-import { hydrate } from "./hydrate.js";
-import { mayGo } from "./ways.js";
-import { notShown } from "./words.js";
-import { type Attaching, type AttachmentWork, descriptor, knownId } from "./work.js";
+import { type Attaching, type AttachmentWork, descriptor, knownId, mayGo } from "./attachment-state.js";
+import { hydrate } from "./load-media.js";
+import { notShown } from "./placeholders.js";
+import type { AttachmentDraft } from "./request.js";
 
 /** Every place of an attachment, settled but for limits, and what a view asked for in vain. */
 export interface AttachmentWorks {

@@ -3,14 +3,20 @@ import { copyJsonObject } from "../../internal/copy-json.js";
 import { isRecord } from "../../internal/shape.js";
 import { unreachable } from "../../internal/unreachable.js";
 import { type LimitProfile, limitProfiles } from "../../limits/index.js";
+import type { AssistantTurn, CallPart, ReasoningPart, ShownPart, TextPart, UserTurn } from "../request.js";
 import type { RenderTools, Target } from "../target.js";
-import type { AssistantTurn, CallPart, ReasoningPart, ShownPart, TextPart, UserTurn } from "../turns.js";
-import { isMadeCallId } from "./call-id.js";
-import { inlineData, sentType } from "./media.js";
-import { geminiApi, geminiVersion, signingVersion } from "./model.js";
-import { ownPart } from "./own-part.js";
-import { functionResponse } from "./response.js";
-import type { GeminiContent, GeminiPart, GeminiRequest } from "./shapes.js";
+import {
+  functionResponse,
+  type GeminiContent,
+  type GeminiPart,
+  type GeminiRequest,
+  geminiApi,
+  geminiVersion,
+  inlineData,
+  ownPart,
+  sentType,
+  signingVersion,
+} from "./shapes.js";
 
 /** Options of {@link geminiContents}. */
 export interface GeminiContentsOptions {
@@ -184,4 +190,24 @@ function signed(
   }
   tools.lose(part, { code: "reasoning", by: "history", reason: "a signature that is no base64" });
   return {};
+}
+
+const prefix = "gemini_noid_";
+const maxTagLength = 32;
+
+/**
+ * An id for a call that Gemini gave none, so that its result can name it: the same for the same response, and not sent back.
+ *
+ * @param tag what tells the response from others
+ * @param index of the call in the response
+ */
+export function madeCallId(tag: string, index: number): string {
+  const safe = tag.replace(/[^A-Za-z0-9_-]/g, "_").slice(0, maxTagLength);
+  return `${prefix}${safe}_${index}`;
+}
+
+/** Whether an id was made by {@link madeCallId}, or by pi, which takes the name, the time and a count: Gemini never had it. */
+export function isMadeCallId(id: string, name: string): boolean {
+  if (id.startsWith(prefix)) return true;
+  return id.startsWith(`${name}_`) && /^\d{13}_\d+$/.test(id.slice(name.length + 1));
 }

@@ -1,4 +1,4 @@
-import type { Origin } from "./turns.js";
+import type { Origin } from "./request.js";
 
 /**
  * What became of a thing that is not in the request as it is in the context.

@@ -3,12 +3,11 @@ import { describe } from "../internal/arguments.js";
 import { isRecord } from "../internal/shape.js";
 import { unreachable } from "../internal/unreachable.js";
 import type { BlockReader } from "./block-reader.js";
-import { cleanJson, isBlank, withoutSpaceAtEnd } from "./clean.js";
-import type { SaidDraft } from "./draft.js";
-import { isOwn } from "./maker.js";
-import type { SelectOptions } from "./select.js";
+import { cleanJson, isBlank, withoutSpaceAtEnd } from "./block-reader.js";
+import { isOwn } from "./model-ref.js";
+import type { CallPart, OpaquePart, Origin, ReasoningPart, SaidDraft, TextPart } from "./request.js";
+import type { SelectOptions } from "./select-messages.js";
 import type { ToolNameRule } from "./target.js";
-import type { CallPart, OpaquePart, Origin, ReasoningPart, TextPart } from "./turns.js";
 
 /**
  * What a model said, as far as this target can take it back. Calls keep their stored ids for now; a call that has the id of an

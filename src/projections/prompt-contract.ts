@@ -1,7 +1,7 @@
 import { digest } from "../blobs/index.js";
 import { encodeUtf8 } from "../internal/bytes.js";
 import type { Projection } from "./projection.js";
-import type { Part, Turn } from "./turns.js";
+import type { Part, Turn } from "./request.js";
 
 /** What a request's prefix is made of, by digests. JSON-safe: keep it beside the request, and compare it with the next one's. */
 export interface PromptContract {

@@ -1,11 +1,10 @@
-import { checkLimits, type LimitSituation, type LimitViolation } from "../limits/index.js";
-import { boundsOf } from "./bounds.js";
-import type { AttachmentDraft } from "./draft.js";
-import { limitItem, sentBytes, shownBytes } from "./limit-item.js";
-import { placeResized } from "./place-media.js";
-import { refuse } from "./refuse.js";
-import type { TargetLimits } from "./target.js";
-import type { Attaching, AttachmentWork } from "./work.js";
+import { encodeUtf8 } from "../internal/bytes.js";
+import { checkLimits, type LimitItem, type LimitSituation, type LimitViolation } from "../limits/index.js";
+import { type Attaching, type AttachmentWork, refuse } from "./attachment-state.js";
+import { type ImageBounds, placeResized } from "./load-media.js";
+import { isTaken, isTextual } from "./media-part.js";
+import type { AttachmentDraft } from "./request.js";
+import type { TargetLimits, TargetMedia } from "./target.js";
 
 /** Room for what a harness puts beside the messages, such as its tools. Bytes. */
 const reservedBytes = 2 ** 18;
@@ -254,4 +253,65 @@ function limitOf({ rule, limit, unit, scope }: LimitViolation): string {
   const number = unit === "count" ? `${limit}` : `${limit} ${unit}`;
   const most = typeof limit === "number" ? number : limit === false ? "none" : limit.join(", ");
   return `${rule} ${most}${scope === "item" ? "" : ` in a ${scope}`}`;
+}
+
+/** What an image has to become to keep limits of single images; undefined where no resizing helps. */
+export function boundsOf(violations: readonly LimitViolation[]): ImageBounds | undefined {
+  const bounds: { -readonly [K in keyof ImageBounds]: ImageBounds[K] } = {};
+  for (const { rule, limit, unit, scope } of violations) {
+    if (scope !== "item") return undefined;
+    if (rule === "imageTypes" && Array.isArray(limit)) bounds.mediaTypes = limit;
+    else if (rule === "animation") bounds.still = true;
+    else if (typeof limit !== "number") return undefined;
+    else if (rule === "imageSide") bounds.maxSide = Math.min(bounds.maxSide ?? limit, limit);
+    else if (rule === "imageArea") bounds.maxArea = Math.min(bounds.maxArea ?? limit, limit);
+    else if (rule === "imageBytes" || rule === "fileBytes") {
+      const bytes = unit === "base64Bytes" ? Math.floor(limit / 4) * 3 : limit;
+      bounds.maxBytes = Math.min(bounds.maxBytes ?? bytes, bytes);
+    } else return undefined;
+  }
+  return bounds;
+}
+
+/**
+ * What limits have to know of what is sent at a place. What the provider has already takes no bytes of the request, and a
+ * document that goes as text none but those of the text.
+ */
+export function limitItem(
+  { draft: { media, origin, place }, asText }: AttachmentWork,
+  accepts: TargetMedia | undefined,
+): LimitItem {
+  if (asText === true) return { kind: "text", mediaType: "text/plain", size: 0, message: origin.item };
+  const { kind = "document", mediaType = "application/octet-stream" } = media ?? {};
+  const { width, height } = (media?.type === "reference" ? media.resource : media) ?? {};
+  const animated = media?.type === "media" ? media.animated : undefined;
+  return {
+    kind,
+    mediaType,
+    size: media?.type === "media" ? media.bytes.length : 0,
+    message: origin.item,
+    ...(place === "toolResult" && isTaken(accepts?.toolResult ?? [], mediaType)
+      ? { inToolResult: true }
+      : {}),
+    ...(width === undefined ? {} : { width }),
+    ...(height === undefined ? {} : { height }),
+    ...(animated === undefined ? {} : { animated }),
+  };
+}
+
+/** At least as many bytes as it takes in a body. */
+export function sentBytes(media: AttachmentDraft["media"]): number {
+  if (media?.type !== "media") return 0;
+  const base64 = Math.ceil(media.bytes.length / 3) * 4;
+  // A text goes as base64 to some, and to others as a string of JSON, in which a byte can become six.
+  return isTextual(media.mediaType) ? Math.max(base64, jsonBytes(media.text)) : base64;
+}
+
+/** Bytes of a document that goes as text, as a string of JSON. */
+export function shownBytes({ draft: { text }, asText }: AttachmentWork): number {
+  return asText === true ? jsonBytes(text) : 0;
+}
+
+function jsonBytes(text: string): number {
+  return encodeUtf8(JSON.stringify(text)).length;
 }

@@ -2,9 +2,9 @@ import { oneOfOption, stringArgument } from "../../internal/arguments.js";
 import { type LimitProfile, limitProfiles } from "../../limits/index.js";
 import { claudeMedia } from "../claude-blocks.js";
 import type { Target } from "../target.js";
-import { bindsReasoning, seesFinely, takesPrefill } from "./models.js";
 import { renderAnthropic } from "./render.js";
 import type { AnthropicRequest } from "./types.js";
+import { bindsReasoning, seesFinely, takesPrefill } from "./types.js";
 
 /** Options of {@link anthropicMessages}. */
 export interface AnthropicMessagesOptions {

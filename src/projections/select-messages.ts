@@ -1,13 +1,11 @@
 import type { AssistantMessage, Context, ContextMessage, ToolResultMessage } from "../content/index.js";
 import { unreachable } from "../internal/unreachable.js";
-import { assistantDraft } from "./assistant.js";
+import { assistantDraft } from "./assistant-turn.js";
 import { BlockReader } from "./block-reader.js";
-import type { MessageDraft, ShownDraft } from "./draft.js";
-import type { LossList } from "./loss.js";
-import { systemParts } from "./system.js";
+import type { LossList } from "./losses.js";
+import { bashText, branchSummaryText, namePrefix, summaryText } from "./placeholders.js";
+import type { MediaPart, MessageDraft, Origin, ShownDraft, Turn } from "./request.js";
 import type { Maker, TargetRules } from "./target.js";
-import type { Origin } from "./turns.js";
-import { bashText, branchSummaryText, namePrefix, summaryText } from "./words.js";
 
 /** A context as messages of a request, in order, with the system's part aside. */
 export interface Selection {
@@ -93,4 +91,37 @@ function assistant(
 function result(message: ToolResultMessage, origin: Origin, reader: BlockReader): MessageDraft {
   const parts = reader.shown(message.content, origin, "toolResult");
   return { role: "toolResult", item: origin.item, origin, isError: message.isError, parts };
+}
+
+/**
+ * The instructions in force: what system messages say, in order, and their sections where each was first named, as the
+ * latest message that names it has it. Tools that a system message declares are the request's parameters, which a harness
+ * gives beside the projection.
+ */
+export function systemParts(items: Context["items"], reader: BlockReader): readonly ShownDraft[] {
+  const parts: ShownDraft[][] = [];
+  const sections = new Map<string, ShownDraft[]>();
+  items.forEach(({ entryId, message }, item) => {
+    if (message.role !== "system") return;
+    const origin = { entryId, item };
+    parts.push([...reader.shown(message.content, origin, "textOnly")]);
+    for (const [name, text] of Object.entries(message.sections ?? {})) {
+      const known = sections.get(name);
+      const slot = known ?? [];
+      slot.length = 0;
+      if (text !== null) for (const draft of reader.text(text, origin)) slot.push(draft);
+      if (known === undefined) {
+        sections.set(name, slot);
+        parts.push(slot);
+      }
+    }
+  });
+  return parts.flat();
+}
+
+/** The bytes that a turn shows, those of its results first. */
+export function mediaIn(turn: Turn): readonly MediaPart[] {
+  if (turn.role === "assistant") return [];
+  const shown = [...turn.results.flatMap(({ parts }) => parts), ...turn.parts];
+  return shown.filter((part): part is MediaPart => part.type === "media");
 }

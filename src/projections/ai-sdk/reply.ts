@@ -1,10 +1,10 @@
 import { type AssistantMessage, assistantMessage, type StopReason, type Usage } from "../../content/index.js";
 import { copyJson, copyJsonObject } from "../../internal/copy-json.js";
 import { fields, isRecord, joinPath, listOf, text } from "../../internal/shape.js";
-import { modelNames } from "../maker.js";
+import { modelNames } from "../model-ref.js";
 import { assertReply, countOf, countsIn, given } from "../reply-shape.js";
-import { makerNames } from "./maker-names.js";
-import { signatureOf } from "./provider-options.js";
+import { makerNames } from "./families.js";
+import { signatureOf } from "./messages.js";
 
 /** A step of `generateText` or `streamText`, as far as it is read. */
 export interface AiSdkStep {

@@ -1,0 +1,271 @@
+import { type ResourcePayload, readPayload } from "../attachments/index.js";
+import type { BlobRef, StoredResource } from "../content/index.js";
+import { describe } from "../internal/arguments.js";
+import { essenceOf } from "../internal/media-types.js";
+import {
+  type Attaching,
+  type AttachmentWork,
+  descriptor,
+  knownId,
+  mayGo,
+  refuse,
+  shownName,
+  wayFor,
+} from "./attachment-state.js";
+import {
+  documentText,
+  identifyMedia,
+  isMediaType,
+  isTaken,
+  type MediaFacts,
+  mediaPart,
+} from "./media-part.js";
+import type { ProviderReference } from "./references.js";
+import type { ReferencePart } from "./request.js";
+import type { Target } from "./target.js";
+
+/**
+ * Gives the places that are to be sent in full what is sent: a reference that the provider has, or bytes, read and looked at.
+ * The bytes of a resource go once; what the target does not take at a place, or what is no longer there, leaves words that say
+ * so. The only stage that waits for anything.
+ */
+export async function hydrate(works: readonly AttachmentWork[], attaching: Attaching): Promise<void> {
+  const wanted = works.filter(({ decided }) => decided.decision === "full");
+  const references = await knownReferences(wanted, attaching);
+  const unread = wanted.filter((work) => !references.has(work) && mayGo(work, attaching));
+  const payloads = await readPayloads(unread, attaching);
+  const carriers = new Map<string, AttachmentWork>();
+  for (const work of wanted) {
+    const { resourceId } = work.decided.resource;
+    const carrier = carriers.get(resourceId);
+    if (carrier !== undefined) {
+      work.carrier = carrier;
+      work.reason = "sentAlready";
+      work.draft.text = `${descriptor(work)} (shown elsewhere in this request)`;
+      continue;
+    }
+    const reference = references.get(work);
+    if (reference !== undefined) work.draft.media = referencePart(work, reference, attaching);
+    else await load(work, payloads, attaching);
+    if (work.draft.media !== undefined || work.asText) carriers.set(resourceId, work);
+  }
+}
+
+async function load(
+  work: AttachmentWork,
+  payloads: ReadonlyMap<BlobRef, ResourcePayload>,
+  attaching: Attaching,
+): Promise<void> {
+  const { target, losses } = attaching;
+  const resource = work.decided.resource as StoredResource;
+  if (!mayGo(work, attaching)) return refuse(work, "unsupported", unsupported(work), losses);
+  const { inline } = work;
+  const payload = inline === undefined ? payloads.get(resource.blob) : inline.bytes;
+  if (payload === undefined || payload === "corrupt") {
+    const why = inline === undefined ? "its stored bytes are damaged" : "its data is no base64";
+    return refuse(work, "corrupt", why, losses);
+  }
+  if (payload === "missing") return refuse(work, "missing", "its bytes are no longer stored", losses);
+  const facts = identifyMedia(payload, resource.mediaType);
+  if (typeof facts === "string") return refuse(work, "invalid", facts, losses);
+  const way = wayFor(facts.mediaType, work, attaching);
+  if (way === undefined) return refuse(work, "unsupported", unsupported(work), losses);
+  const said = inline?.declared ?? essenceOf(resource.mediaType);
+  if (facts.mediaType !== said) {
+    const reason = `it was said to be ${said}, and its bytes are ${facts.mediaType}`;
+    losses.add(work.draft.origin, { code: "retyped", by: "history", ...knownId(work), reason });
+  }
+  if (way === "asText") return showText(work, payload, attaching);
+  if (way !== "converted") return placeMedia(work, payload, facts, attaching);
+  const because = await placeResized(
+    work,
+    { bytes: payload, ...facts },
+    { mediaTypes: madeTypes(target) },
+    attaching,
+  );
+  if (because !== undefined) refuse(work, "unsupported", unsupported(work), losses, because);
+}
+
+/** What an image is made into: the types that are taken everywhere, or else those that this target takes. */
+function madeTypes({ accepts }: Target<unknown>): readonly string[] {
+  const images = (accepts?.user ?? []).filter((type) => type.startsWith("image/"));
+  const usual = images.filter((type) => type === "image/png" || type === "image/jpeg");
+  return usual.length > 0 ? usual : images;
+}
+
+function showText(work: AttachmentWork, bytes: Uint8Array, { target, losses }: Attaching): void {
+  const text = documentText(bytes, target.rules?.refusesNul ?? false);
+  work.draft.text = `${descriptor(work)}\n<document>\n${text}\n</document>`;
+  work.asText = true;
+  const reason = "the target takes no document of this type; its text stands in the message";
+  losses.add(work.draft.origin, { code: "asText", by: "target", ...knownId(work), reason });
+}
+
+function unsupported({ decided, draft }: AttachmentWork): string {
+  if (draft.place === "textOnly") return "nothing but text can be shown here";
+  const { mediaType } = decided.resource as StoredResource;
+  return `the target takes no ${isMediaType(mediaType) ? essenceOf(mediaType) : "such type"} here`;
+}
+
+/** A reference that has less than this to live might be gone when the provider looks. */
+const expiryMarginMs = 60_000;
+
+/** The references of places that can go as they are, where the provider has one of a kind that the target takes. */
+export async function knownReferences(
+  works: readonly AttachmentWork[],
+  attaching: Attaching,
+): Promise<ReadonlyMap<AttachmentWork, ProviderReference>> {
+  const found = new Map<AttachmentWork, ProviderReference>();
+  const { target, references, now } = attaching;
+  const kinds = target.accepts?.references ?? [];
+  if (references === undefined || kinds.length === 0) return found;
+  const { provider, account } = target.maker;
+  for (const work of works) {
+    const { blob, mediaType } = work.decided.resource as StoredResource;
+    const way = wayFor(mediaType, work, attaching);
+    if (way !== "native" && way !== "moved") continue;
+    const reference = await references.get({ blob, provider, ...(account === undefined ? {} : { account }) });
+    if (reference === undefined || !kinds.includes(reference.kind)) continue;
+    if (reference.expiresAt !== undefined && reference.expiresAt < now() + expiryMarginMs) continue;
+    found.set(work, reference);
+  }
+  return found;
+}
+
+/** What is sent in place of bytes. */
+export function referencePart(
+  work: AttachmentWork,
+  reference: ProviderReference,
+  { target: { rules } }: Attaching,
+): ReferencePart {
+  const resource = work.decided.resource as StoredResource;
+  const mediaType = essenceOf(resource.mediaType);
+  const kind = mediaType.startsWith("image/") ? "image" : "document";
+  const named = shownName(work, rules?.refusesNul ?? false);
+  return { type: "reference", kind, mediaType, reference, ...named, resource, origin: work.draft.origin };
+}
+
+/** A store on a network answers several at once faster than one after the other. */
+const readsAtOnce = 8;
+
+/** Reads what is not inline, each blob once. */
+export async function readPayloads(
+  works: readonly AttachmentWork[],
+  { blobs, signal }: Attaching,
+): Promise<ReadonlyMap<BlobRef, ResourcePayload>> {
+  const payloads = new Map<BlobRef, ResourcePayload>();
+  const stored = works.filter(({ inline }) => inline === undefined);
+  const refs = each(new Set(stored.map(({ decided }) => (decided.resource as StoredResource).blob)));
+  const readSome = async () => {
+    for (const ref of refs) {
+      signal?.throwIfAborted();
+      payloads.set(ref, await readPayload(blobs, ref, signal));
+    }
+  };
+  await Promise.all(Array.from({ length: readsAtOnce }, readSome));
+  return payloads;
+}
+
+/** A generator, since that ends for all who take from it when one of them leaves with an error. */
+function* each<T>(values: Iterable<T>): Generator<T, void, undefined> {
+  yield* values;
+}
+
+/** Puts bytes in their place, as what they turned out to be. */
+export function placeMedia(
+  work: AttachmentWork,
+  bytes: Uint8Array,
+  facts: MediaFacts,
+  { target: { rules } }: Attaching,
+): void {
+  const { draft, decided, inline } = work;
+  const refusesNul = rules?.refusesNul ?? false;
+  draft.media = mediaPart({
+    ...facts,
+    bytes,
+    origin: draft.origin,
+    ...shownName(work, refusesNul),
+    ...(inline === undefined ? { resource: decided.resource as StoredResource } : {}),
+    ...(inline?.bytes === bytes && inline.base64 !== undefined ? { base64: inline.base64 } : {}),
+    refusesNul,
+  });
+}
+
+/**
+ * Has the caller make an image that keeps some bounds, and puts it in place of what is there; leaves everything as it is where
+ * there is no such image.
+ *
+ * @returns undefined if there is one, else why there is none, in words for people
+ */
+export async function placeResized(
+  work: AttachmentWork,
+  image: { readonly bytes: Uint8Array } & MediaFacts,
+  bounds: ImageBounds,
+  attaching: Attaching,
+): Promise<string | undefined> {
+  const { target, resize, losses, signal } = attaching;
+  if (resize === undefined) return "nobody can resize it";
+  signal?.throwIfAborted();
+  const { bytes, mediaType, width, height } = image;
+  const size = width === undefined || height === undefined ? {} : { width, height };
+  const made = await resizedBy(() => resize({ bytes, mediaType, ...size }, bounds));
+  signal?.throwIfAborted();
+  if (typeof made === "string") return made;
+  const facts = identifyMedia(made, "image/png");
+  if (typeof facts === "string") return `of what it was resized to, ${facts}`;
+  const { user = [], toolResult = [] } = target.accepts ?? {};
+  const isShown = isTaken(work.draft.place === "user" ? user : toolResult, facts.mediaType);
+  if (!isShown && !isTaken(user, facts.mediaType)) return `it was resized to ${facts.mediaType}`;
+  placeMedia(work, made, facts, attaching);
+  work.resized = true;
+  const sides = facts.width === undefined ? "" : `, ${facts.width} x ${facts.height}`;
+  const reason = `the target does not take it as it is; sent as ${facts.mediaType}${sides}, ${made.length} bytes`;
+  losses.add(work.draft.origin, { code: "resized", by: "limit", ...knownId(work), reason });
+  return undefined;
+}
+
+/** What is refused here may be what an image library cannot read: it must not keep all else from being sent. */
+async function resizedBy(resize: () => ReturnType<ResizeImage>): Promise<Uint8Array | string> {
+  try {
+    const made: unknown = await resize();
+    if (made === undefined) return "it could not be resized";
+    return made instanceof Uint8Array ? made : `it was resized to no Uint8Array, but ${describe(made)}`;
+  } catch (error) {
+    return `resizing it failed: ${error instanceof Error ? error.message : describe(error)}`;
+  }
+}
+
+/** An image that a target does not take as it is. */
+export interface ImageToResize {
+  readonly bytes: Uint8Array;
+  /** As sniffed. */
+  readonly mediaType: string;
+  /** Pixels, where the bytes tell. */
+  readonly width?: number;
+  /** Pixels. */
+  readonly height?: number;
+}
+
+/** What the image has to become; a bound that is absent is kept already. */
+export interface ImageBounds {
+  /** Pixels of the longer side. */
+  readonly maxSide?: number;
+  /** Pixels of the whole. */
+  readonly maxArea?: number;
+  /** Decoded bytes. */
+  readonly maxBytes?: number;
+  /** One of these, such as `image/png`. */
+  readonly mediaTypes?: readonly string[];
+  /** One frame. */
+  readonly still?: true;
+}
+
+/**
+ * Makes a smaller or other image for one request; the stored bytes stay as they are. Injected, since image codecs are
+ * large: sharp does it in a few lines. Undefined where it cannot be done. What comes back is looked at again, and
+ * described where it does not keep the bounds.
+ */
+export type ResizeImage = (
+  image: ImageToResize,
+  bounds: ImageBounds,
+) => Promise<Uint8Array | undefined> | Uint8Array | undefined;
