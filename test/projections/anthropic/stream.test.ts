@@ -30,6 +30,8 @@ const inPieces = (events: readonly Event[], size: number): readonly Event[] =>
     return pieces.map((piece) => ({ ...event, delta: { ...delta, [field]: piece } }));
   });
 
+/** JSON as it comes from the wire, which has no -0. */
+const wireValue = fc.jsonValue().map((value) => JSON.parse(JSON.stringify(value)) as unknown);
 const text = fc.string({ unit: "grapheme", minLength: 1, maxLength: 12 });
 const block = fc.oneof(
   fc.record({ type: fc.constant("text" as const), text, citations: fc.constant(null) }),
@@ -44,7 +46,7 @@ const block = fc.oneof(
     type: fc.constant("tool_use" as const),
     id: fc.uuid(),
     name: fc.constantFrom("read", "bash"),
-    input: fc.dictionary(text, fc.jsonValue(), { maxKeys: 3, noNullPrototype: true }),
+    input: fc.dictionary(text, wireValue, { maxKeys: 3, noNullPrototype: true }),
     caller: fc.constant({ type: "direct" as const }),
   }),
   fc.record({
