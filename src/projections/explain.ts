@@ -1,11 +1,11 @@
 import type { Context } from "../content/index.js";
 import { isRecord } from "../internal/shape.js";
 import type { EntryDraft } from "../session/index.js";
-import { type Attached, isAttached, isNewer, markedValue, partAt, partWithId } from "./cache-breakpoints.js";
 import { type QuarantinePlace, quarantine, quarantineNamed } from "./quarantine.js";
 import { HalvingSearch, type RefusalSearch, type Suspect } from "./refusal-search.js";
 import type { NeutralRequest, Part } from "./request.js";
 import type { Target } from "./target.js";
+import { type Attached, isAttached, isNewer, markedValue, partAt, partWithId } from "./trace.js";
 
 /** What a provider's refusal is about. */
 export interface Explanation {

@@ -1,7 +1,7 @@
 import type { NeutralRequest, Part, Target } from "sessile/projections";
 import { describe, expect, test } from "vitest";
-import { type Marked, markedValue, partAt, partWithId } from "../../src/projections/cache-breakpoints.js";
 import { mediaPart } from "../../src/projections/media-part.js";
+import { type Marked, markedValue, partAt, partWithId } from "../../src/projections/trace.js";
 import { png } from "../attachments/samples.js";
 import { plainTarget } from "./samples.js";
 

@@ -1,0 +1,120 @@
+import { isRecord } from "../internal/shape.js";
+import type { MediaPart, NeutralRequest, Part, ReferencePart } from "./request.js";
+import type { Target } from "./target.js";
+
+/** A value, and the part that each of its blocks was made of. */
+export interface Marked {
+  readonly value: unknown;
+  readonly marks: ReadonlyMap<object, Part>;
+}
+
+/** The value once more, with its marks: only a refusal needs them, and there is seldom one. */
+export function markedValue(
+  request: NeutralRequest,
+  target: Target<unknown>,
+  cached: ReadonlySet<Part>,
+): Marked {
+  const marks = new Map<object, Part>();
+  const value = target.render(request, {
+    mark: (block, part) => {
+      marks.set(block, part);
+      return block;
+    },
+    endsCache: (part) => cached.has(part),
+    lose: () => undefined,
+  });
+  return { value, marks };
+}
+
+/** The deepest part on the way, or the newest attachment below where the path ends at a turn and the words are of one. */
+export function partAt(
+  { value, marks }: Marked,
+  keys: readonly (string | number)[],
+  wantsMedia: boolean,
+): Part | undefined {
+  let at = value;
+  let found: Part | undefined;
+  let isPlace = false;
+  for (const key of keys) {
+    if (typeof at !== "object" || at === null) break;
+    const next: unknown = (at as Record<string | number, unknown>)[key];
+    // Anthropic's paths name the types of blocks on the way: `content.0.tool_result.content.1.image.source`.
+    if (next === undefined && typeof key === "string") continue;
+    if (next === undefined) break;
+    // A list of turns is no place, but one of them is.
+    if (at !== value) isPlace = true;
+    at = next;
+    if (typeof at === "object" && at !== null) found = marks.get(at) ?? found;
+  }
+  if (!isPlace || !wantsMedia || (found !== undefined && isAttached(found))) return found;
+  let newest: Attached | undefined;
+  for (const { part } of objectsIn(at, marks)) {
+    if (part !== undefined && isAttached(part) && (newest === undefined || isNewer(part, newest)))
+      newest = part;
+  }
+  return newest ?? found;
+}
+
+const idNames = [
+  "id",
+  "call_id",
+  "tool_call_id",
+  "tool_use_id",
+  "toolUseId",
+  "toolCallId",
+  "file_id",
+] as const;
+/** An id that is but a word or a number may be in a message by chance. */
+const isId = /^(?=.*[A-Za-z])(?=.*[\d_-]).{4,}$/;
+
+/** The last part with an id that the message names, such as `Duplicate item found with id msg_1`: what was there first was taken. */
+export function partWithId(
+  { value, marks }: Marked,
+  message: string,
+): { readonly part: Part; readonly id: string } | undefined {
+  const words = new Set(message.match(/[A-Za-z0-9_-]+/g));
+  let found: { readonly part: Part; readonly id: string } | undefined;
+  for (const { object, part } of objectsIn(value, marks)) {
+    if (part === undefined || part.origin.item < 0 || !isRecord(object)) continue;
+    const id = idNames.map((name) => object[name]).find((one) => typeof one === "string" && words.has(one));
+    if (typeof id !== "string" || !isId.test(id)) continue;
+    if (found === undefined || !isNewer(found.part, part)) found = { part, id };
+  }
+  return found;
+}
+
+/** Each object of a value once, with the part that it, or what is around it, was made of. */
+function* objectsIn(
+  from: unknown,
+  marks: Marked["marks"],
+): Generator<{ readonly object: object; readonly part: Part | undefined }> {
+  const open: { readonly at: unknown; readonly around: Part | undefined }[] = [
+    { at: from, around: undefined },
+  ];
+  const seen = new Set<object>();
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const { at, around } = next;
+    if (typeof at !== "object" || at === null || ArrayBuffer.isView(at) || seen.has(at)) continue;
+    seen.add(at);
+    const part = marks.get(at) ?? around;
+    yield { object: at, part };
+    for (const below of Object.values(at)) open.push({ at: below, around: part });
+  }
+}
+
+/** What is attached. */
+export type Attached = MediaPart | ReferencePart;
+
+/** Whether a part is attached. */
+export function isAttached(part: Part): part is Attached {
+  return part.type === "media" || part.type === "reference";
+}
+
+/** Whether a part stands behind another in the context. */
+export function isNewer(a: Part, b: Part): boolean {
+  return a.origin.item > b.origin.item || (a.origin.item === b.origin.item && block(a) > block(b));
+}
+
+function block({ origin }: Part): number {
+  return origin.block ?? 0;
+}
