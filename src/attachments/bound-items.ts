@@ -1,16 +1,9 @@
-import {
-  type Context,
-  type ContextItem,
-  isResource,
-  type ReplayPlace,
-  type Resource,
-} from "../content/index.js";
+import type { Context, ContextItem, ReplayPlace, Resource } from "../content/index.js";
 import { notedIds, withNotes } from "../internal/covered-notes.js";
-import { isRecord } from "../internal/shape.js";
 import { bounded, type LeakageBoundary } from "./boundary.js";
 import { inlineAsResources } from "./inline.js";
 import { placesIn } from "./places.js";
-import { isSendable, resourcesIn } from "./resources.js";
+import { isSendable, recordedResources, resourcesIn } from "./resources.js";
 import { currentTurnStart } from "./turn.js";
 
 /** Options of {@link boundSummaries} and {@link boundItems}. */
@@ -104,25 +97,6 @@ function without(entry: ContextItem, blocks: ReadonlySet<number> | undefined): C
   if (blocks === undefined || !("content" in message) || typeof message.content === "string") return entry;
   const content = message.content.filter((_, block) => !blocks.has(block));
   return { ...entry, message: { ...message, content } as ContextItem["message"] };
-}
-
-/** What a summary's details have of an attachment that it notes. */
-export interface Recorded {
-  readonly resource: Resource | undefined;
-  readonly observation: string | undefined;
-}
-
-export function recordedResources(details: unknown): ReadonlyMap<string, Recorded> {
-  const list = isRecord(details) && Array.isArray(details.resources) ? details.resources : [];
-  return new Map(
-    list.flatMap((item: unknown) => {
-      const { resourceId, resource, observation } = isRecord(item) ? item : {};
-      if (typeof resourceId !== "string") return [];
-      const isWhole = isResource(resource) && resource.resourceId === resourceId;
-      const seen = typeof observation === "string" ? observation : undefined;
-      return [[resourceId, { resource: isWhole ? resource : undefined, observation: seen }] as const];
-    }),
-  );
 }
 
 /** Where a descriptor stands, and what it tells besides. */

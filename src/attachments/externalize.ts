@@ -9,9 +9,10 @@ import { SessileError } from "../errors/index.js";
 import { decodeBase64, decodeLooseBase64 } from "../internal/base64.js";
 import { encodeUtf8 } from "../internal/bytes.js";
 import { declaredFrom } from "./declared.js";
+import { checkSize } from "./gather.js";
 import { resourceIdFrom } from "./ids.js";
 import type { IngestOptions } from "./ingest.js";
-import { assertBlobs, checkSize, defaultMaxBytes, identified, store } from "./keep.js";
+import { assertBlobs, defaultMaxBytes, identified, store } from "./keep.js";
 
 /** Options of {@link externalizeImages}. */
 export type ExternalizeOptions = Pick<IngestOptions, "blobs" | "maxBytes" | "newId" | "signal" | "source">;
@@ -142,6 +143,6 @@ function shownBlocks(message: Message): readonly (TextBlock | ImageBlock)[] {
   return "content" in message && Array.isArray(message.content) ? message.content : [];
 }
 
-function jsonBytes(message: Message): number {
-  return encodeUtf8(JSON.stringify(message)).length;
+export function jsonBytes(value: unknown): number {
+  return encodeUtf8(JSON.stringify(value)).length;
 }

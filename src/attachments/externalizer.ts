@@ -1,7 +1,6 @@
 import type { ImageBlock, Message, Resource, TextBlock, UserMessage } from "../content/index.js";
-import { encodeUtf8 } from "../internal/bytes.js";
 import { isRecord } from "../internal/shape.js";
-import { type ExternalizeOptions, type KeptImage, moveImages } from "./externalize.js";
+import { type ExternalizeOptions, jsonBytes, type KeptImage, moveImages } from "./externalize.js";
 
 /** What an {@link ImageExternalizer} has done so far. */
 export interface ExternalizerReport {
@@ -109,8 +108,4 @@ function holderOfBlocks(content: readonly unknown[], put: (content: unknown) => 
     message: { role: "user", content: content as Blocks, timestamp: 0 },
     with: (message) => put((message as UserMessage).content),
   };
-}
-
-function jsonBytes(value: unknown): number {
-  return encodeUtf8(JSON.stringify(value)).length;
 }

@@ -1,11 +1,10 @@
-import type { LinkResource } from "../content/index.js";
+import type { LinkResource, StoredResource } from "../content/index.js";
 import { SessileError } from "../errors/index.js";
 import { describe } from "../internal/arguments.js";
 import { base64Bytes, decodeBase64 } from "../internal/base64.js";
 import { encodeUtf8 } from "../internal/bytes.js";
 import { parseDataUrl } from "./data-url.js";
 import { type Claims, declaredFrom, nameFrom, nameFromUrl } from "./declared.js";
-import { checkSize, type Gathered } from "./keep.js";
 import { linkResource, linkUri, refused } from "./link.js";
 import { type BlockSource, type IngestSource, isBlock, type LinkSource } from "./source.js";
 
@@ -17,6 +16,15 @@ export type ReadFile = (
   uri: string,
   options: { readonly maxBytes: number; readonly signal?: AbortSignal },
 ) => Promise<{ readonly bytes: Uint8Array; readonly name?: string }>;
+
+/** Bytes in memory, and what was said of them. */
+export interface Gathered {
+  readonly kind: "bytes";
+  readonly bytes: Uint8Array;
+  readonly name: string | undefined;
+  readonly declared: StoredResource["declared"];
+  readonly uri: string | undefined;
+}
 
 /** What gathering needs besides the source. */
 export interface GatherOptions {
@@ -144,6 +152,14 @@ function textBytes(text: string, maxBytes: number): Uint8Array {
   const bytes = encodeUtf8(text);
   checkSize(bytes.length, maxBytes);
   return bytes;
+}
+
+/** @throws SessileError BLOB_TOO_LARGE */
+export function checkSize(bytes: number, maxBytes: number): void {
+  if (bytes <= maxBytes) return;
+  throw new SessileError("BLOB_TOO_LARGE", `${bytes} bytes, at most ${maxBytes}`, {
+    details: { bytes, maxBytes },
+  });
 }
 
 function isFileUri(uri: unknown): boolean {

@@ -1,17 +1,8 @@
 import { type BlobStore, digest } from "../blobs/index.js";
 import type { StoredResource } from "../content/index.js";
-import { SessileError } from "../errors/index.js";
 import { describe } from "../internal/arguments.js";
+import type { Gathered } from "./gather.js";
 import { type Identity, identify, type MismatchPolicy } from "./identify.js";
-
-/** Bytes in memory, and what was said of them. */
-export interface Gathered {
-  readonly kind: "bytes";
-  readonly bytes: Uint8Array;
-  readonly name: string | undefined;
-  readonly declared: StoredResource["declared"];
-  readonly uri: string | undefined;
-}
 
 /** The same, and what the bytes are. */
 export interface Identified extends Gathered {
@@ -25,14 +16,6 @@ export const defaultMaxBytes: number = 64 << 20;
 export function assertBlobs(blobs: unknown): void {
   if (typeof (blobs as Partial<BlobStore> | null | undefined)?.put === "function") return;
   throw new TypeError(`blobs: expected a blob store, got ${describe(blobs)}`);
-}
-
-/** @throws SessileError BLOB_TOO_LARGE */
-export function checkSize(bytes: number, maxBytes: number): void {
-  if (bytes <= maxBytes) return;
-  throw new SessileError("BLOB_TOO_LARGE", `${bytes} bytes, at most ${maxBytes}`, {
-    details: { bytes, maxBytes },
-  });
 }
 
 /** @throws SessileError MEDIA_INVALID, MEDIA_TYPE_MISMATCH */

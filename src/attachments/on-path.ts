@@ -1,7 +1,6 @@
 import type { ContextMessage, Resource } from "../content/index.js";
 import { isRecord } from "../internal/shape.js";
-import { recordedResources } from "./bound-items.js";
-import { resourceBlocks } from "./resources.js";
+import { recordedResources, resourceBlocks } from "./resources.js";
 
 /** What a session has to be for a resource to be found on its path: a `Session` is one. */
 export interface ResourcePath {

@@ -1,12 +1,17 @@
+import type { BlobStore } from "../blobs/index.js";
 import {
+  type BlobRef,
   type Context,
   type ContextMessage,
   describeResource,
+  isResource,
   type Resource,
   resourceOf,
   type StoredResource,
 } from "../content/index.js";
+import { SessileError } from "../errors/index.js";
 import { integerOption } from "../internal/arguments.js";
+import { isRecord } from "../internal/shape.js";
 import { unknownMediaType } from "./identify.js";
 
 /** A block of a message that stands for a resource. */
@@ -91,4 +96,44 @@ export function listResources(
     return short;
   });
   return [heading, ...lines].join("\n");
+}
+
+/** What a summary's details have of an attachment that it notes. */
+export interface Recorded {
+  readonly resource: Resource | undefined;
+  readonly observation: string | undefined;
+}
+
+export function recordedResources(details: unknown): ReadonlyMap<string, Recorded> {
+  const list = isRecord(details) && Array.isArray(details.resources) ? details.resources : [];
+  return new Map(
+    list.flatMap((item: unknown) => {
+      const { resourceId, resource, observation } = isRecord(item) ? item : {};
+      if (typeof resourceId !== "string") return [];
+      const isWhole = isResource(resource) && resource.resourceId === resourceId;
+      const seen = typeof observation === "string" ? observation : undefined;
+      return [[resourceId, { resource: isWhole ? resource : undefined, observation: seen }] as const];
+    }),
+  );
+}
+
+/** Bytes, or why there are none. */
+export type ResourcePayload = Uint8Array | "missing" | "corrupt";
+
+/**
+ * The bytes of a blob, or why there are none: they are not in the store, or are not what their name says.
+ *
+ * @throws SessileError what the blob store throws, besides BLOB_CORRUPT
+ */
+export async function readPayload(
+  blobs: Pick<BlobStore, "get"> | undefined,
+  ref: BlobRef,
+  signal: AbortSignal | undefined,
+): Promise<ResourcePayload> {
+  try {
+    return (await blobs?.get(ref, signal === undefined ? {} : { signal })) ?? "missing";
+  } catch (error) {
+    if (SessileError.is(error, "BLOB_CORRUPT")) return "corrupt";
+    throw error;
+  }
 }

@@ -2,8 +2,7 @@ import type { BlobStore } from "../blobs/index.js";
 import type { Resource, StoredResource } from "../content/index.js";
 import { stringArgument } from "../internal/arguments.js";
 import { type ResourcePath, resourceOnPath } from "./on-path.js";
-import { readPayload } from "./plan.js";
-import { isSendable } from "./resources.js";
+import { isSendable, readPayload } from "./resources.js";
 
 /** What `session.append` takes to record that a resource is to be seen again. */
 export interface ResourceViewDraft {
