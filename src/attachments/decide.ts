@@ -1,11 +1,9 @@
 import type { Context, ReplayDecision, ReplayPolicy, Resource } from "../content/index.js";
 import { stringArgument } from "../internal/arguments.js";
-import { bounded, type LeakageBoundary } from "./boundary.js";
-import { type Place, placesIn } from "./places.js";
-import { replayCurrentTurn } from "./replay.js";
+import { currentTurnStart, type Place, placesIn } from "./occurrences.js";
+import type { AttachmentReason } from "./placeholder-text.js";
+import { bounded, type LeakageBoundary, replayCurrentTurn } from "./replay.js";
 import { isSendable } from "./resources.js";
-import type { AttachmentReason } from "./texts.js";
-import { currentTurnStart } from "./turn.js";
 
 /** Options of {@link decideAttachments}. */
 export interface DecideAttachmentsOptions {

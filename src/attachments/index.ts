@@ -9,8 +9,7 @@ export {
   boundItems,
   boundSummaries,
   type RefusedNote,
-} from "./bound-items.js";
-export type { LeakageBoundary, LeakageVerdict, Transfer } from "./boundary.js";
+} from "./apply-boundary.js";
 export {
   type AttachmentDecisions,
   type DecideAttachmentsOptions,
@@ -18,24 +17,20 @@ export {
   decideAttachments,
 } from "./decide.js";
 export {
+  type ExternalizedEntry,
   type ExternalizedMessage,
   type ExternalizeOptions,
-  externalizeImages,
-  type KeptImage,
-} from "./externalize.js";
-export {
-  type ExternalizedEntry,
   type ExternalizerReport,
   externalizeEntry,
+  externalizeImages,
   type ImageExternalizer,
   imageExternalizer,
-} from "./externalizer.js";
-export type { ReadFile } from "./gather.js";
-export { grantResources } from "./grants.js";
-export type { MismatchPolicy } from "./identify.js";
+  type KeptImage,
+} from "./externalize.js";
 export { type IngestOptions, ingest, ingestAll } from "./ingest.js";
-export { type InlineContext, type InlineImage, inlineAsResources } from "./inline.js";
-export type { ResourcePath } from "./on-path.js";
+export { type InlineContext, type InlineImage, inlineAsResources } from "./inline-images.js";
+export { currentTurnStart } from "./occurrences.js";
+export { type AttachmentReason, attachmentText, observationText } from "./placeholder-text.js";
 export {
   type AttachmentPlan,
   type PlanAttachmentsOptions,
@@ -44,6 +39,8 @@ export {
   type ResourcePayload,
   readPayload,
 } from "./plan.js";
+export type { ReadFile } from "./read-source.js";
+export type { LeakageBoundary, LeakageVerdict, Transfer } from "./replay.js";
 export {
   type ReplayBudget,
   replayAlways,
@@ -51,7 +48,8 @@ export {
   replayNever,
   replayWithin,
 } from "./replay.js";
-export { listResources, resourcesIn } from "./resources.js";
+export type { ResourcePath } from "./resources.js";
+export { grantResources, listResources, resourcesIn } from "./resources.js";
 export type {
   BytesSource,
   DataUrlSource,
@@ -62,9 +60,8 @@ export type {
   LinkSource,
   ResourceLinkSource,
   StoredSource,
-} from "./source.js";
-export { type AttachmentReason, attachmentText, observationText } from "./texts.js";
-export { currentTurnStart } from "./turn.js";
+} from "./sources.js";
+export type { MismatchPolicy } from "./store-resource.js";
 export {
   observationsIn,
   type ResourceObservationDraft,
@@ -72,15 +69,13 @@ export {
   type ResourceViewing,
   resourceObservation,
   resourceView,
-  type ViewFailure,
-  type ViewResourceOptions,
-  viewResource,
-} from "./view.js";
-export {
   runViewTool,
   type ViewableSession,
+  type ViewFailure,
+  type ViewResourceOptions,
   type ViewToolSchema,
   type ViewToolShapes,
+  viewResource,
   viewTool,
   viewToolName,
-} from "./view-tool.js";
+} from "./view.js";

@@ -3,10 +3,7 @@ import type { LinkResource, Resource, StoredResource } from "../content/index.js
 import { SessileError } from "../errors/index.js";
 import { integerOption, oneOfOption } from "../internal/arguments.js";
 import { checkLimits, type LimitProfile, type LimitSituation } from "../limits/index.js";
-import { gather, gatherLink, type ReadFile } from "./gather.js";
-import { type MismatchPolicy, unknownMediaType } from "./identify.js";
-import { resourceIdFrom } from "./ids.js";
-import { assertBlobs, defaultMaxBytes, type Identified, identified, store } from "./keep.js";
+import { gather, gatherLink, type ReadFile } from "./read-source.js";
 import {
   type IngestSource,
   type InputImageSource,
@@ -14,7 +11,17 @@ import {
   type LinkSource,
   type ResourceLinkSource,
   type StoredSource,
-} from "./source.js";
+} from "./sources.js";
+import {
+  assertBlobs,
+  defaultMaxBytes,
+  type Identified,
+  identified,
+  type MismatchPolicy,
+  resourceIdFrom,
+  store,
+  unknownMediaType,
+} from "./store-resource.js";
 
 /** Options of {@link ingest} and {@link ingestAll}. */
 export interface IngestOptions {

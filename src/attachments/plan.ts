@@ -2,7 +2,7 @@ import type { BlobStore } from "../blobs/index.js";
 import type { Context } from "../content/index.js";
 import { SessileError } from "../errors/index.js";
 import { type DecideAttachmentsOptions, type DecidedAttachment, decideAttachments } from "./decide.js";
-import { attachmentText } from "./texts.js";
+import { attachmentText } from "./placeholder-text.js";
 
 /** Options of {@link planAttachments}. */
 export interface PlanAttachmentsOptions extends DecideAttachmentsOptions {

@@ -4,15 +4,17 @@ import {
   type Context,
   type ContextMessage,
   describeResource,
+  type ImageBlock,
   isResource,
   type Resource,
   resourceOf,
   type StoredResource,
+  type TextBlock,
 } from "../content/index.js";
 import { SessileError } from "../errors/index.js";
 import { integerOption } from "../internal/arguments.js";
 import { isRecord } from "../internal/shape.js";
-import { unknownMediaType } from "./identify.js";
+import { unknownMediaType } from "./store-resource.js";
 
 /** A block of a message that stands for a resource. */
 export interface ResourceBlock {
@@ -137,3 +139,120 @@ export async function readPayload(
     throw error;
   }
 }
+
+/** What a session has to be for a resource to be found on its path: a `Session` is one. */
+export interface ResourcePath {
+  readonly leafId: string | null;
+  /** Gives the entries from the root to an entry. */
+  readonly tree: {
+    /** From the root to an entry. */
+    readonly path: (id: string | null) => readonly { readonly id: string }[];
+  };
+  /** One entry; undefined if there is none. */
+  entry(id: string): Promise<{ readonly type: string } | undefined>;
+}
+
+/** A change that an entry makes to what an earlier one shows. */
+interface Change {
+  readonly type: string;
+  readonly targetId?: unknown;
+  readonly replacement?: unknown;
+  readonly message?: unknown;
+  readonly part?: unknown;
+  readonly index?: unknown;
+}
+
+const changeTypes: ReadonlySet<string> = new Set(["context_edit", "message_update", "part_update"]);
+
+/**
+ * A resource by its id, on the path to the tip, before a compaction too, and among those that the summary of a left branch
+ * records. What an edit took out is not found. Reads the path from the tip on, until it is found.
+ */
+export async function resourceOnPath(
+  session: ResourcePath,
+  resourceId: string,
+): Promise<Resource | undefined> {
+  const changes = new Map<string, Change[]>();
+  for (const { id } of session.tree.path(session.leafId).toReversed()) {
+    const entry = await session.entry(id);
+    if (entry === undefined) continue;
+    if (changeTypes.has(entry.type)) {
+      const { targetId } = entry as Change;
+      if (typeof targetId !== "string") continue;
+      const same = changes.get(targetId);
+      if (same === undefined) changes.set(targetId, [entry]);
+      else same.push(entry);
+      continue;
+    }
+    const found = shownBy(entry, changes.get(id) ?? []).find((one) => one.resourceId === resourceId);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** The resources that an entry shows, after its changes, the newest first. */
+function shownBy(entry: { readonly type: string }, changes: readonly Change[]): readonly Resource[] {
+  const { message, content, details } = entry as {
+    readonly message?: unknown;
+    readonly content?: unknown;
+    readonly details?: unknown;
+  };
+  const edit = changes.find(({ type }) => type === "context_edit");
+  if (edit !== undefined) return resourcesOf(edit.replacement);
+  if (entry.type === "branch_summary") {
+    return [...recordedResources(details).values()].flatMap(({ resource }) => resource ?? []);
+  }
+  if (entry.type === "custom_message") return resourcesOf({ content });
+  if (entry.type !== "message") return [];
+  const replaced = new Set<unknown>();
+  const parts: unknown[] = [];
+  for (const change of changes) {
+    if (change.type === "message_update")
+      return [...resourcesOf({ content: parts }), ...resourcesOf(change.message, replaced)];
+    if (!replaced.has(change.index)) parts.push(change.part);
+    replaced.add(change.index);
+  }
+  return [...resourcesOf({ content: parts }), ...resourcesOf(message, replaced)];
+}
+
+function resourcesOf(message: unknown, replaced: ReadonlySet<unknown> = new Set()): readonly Resource[] {
+  if (!isRecord(message) || !Array.isArray(message.content)) return [];
+  const blocks = resourceBlocks(message as unknown as ContextMessage);
+  return blocks.flatMap(({ resource, block }) => (replaced.has(block) ? [] : [resource]));
+}
+
+/**
+ * Messages for a subagent: as they are, but for their attachments, of which it gets none that is not granted by its id.
+ * Where one was, a text says that something is not there; neither name nor descriptor goes along, so that the subagent's
+ * own log cannot name the bytes. Inline images have no id and are never granted, and `details`, which are for programs
+ * and may hold anything, are left out. Text stays as it is: what a summary, a tool or a person wrote there of an attachment,
+ * be it a descriptor with its name and id, goes along, though no resource does.
+ *
+ * @param granted resource ids; default none
+ * @example
+ * ```ts
+ * const { items } = await session.context();
+ * const brief = grantResources(items.map((item) => item.message), [screenshot.resourceId]);
+ * const context = contextOf(brief);
+ * ```
+ */
+export function grantResources(
+  messages: readonly ContextMessage[],
+  granted: readonly string[] = [],
+): readonly ContextMessage[] {
+  const ids = new Set(granted);
+  return messages.map((message) => {
+    if (!("content" in message)) return message;
+    const { details: _, ...shown } = message as typeof message & { readonly details?: unknown };
+    if (typeof message.content === "string") return shown as ContextMessage;
+    const content = (message.content as readonly (TextBlock | ImageBlock)[]).map((block) => {
+      const isOpen =
+        block.type === "text" && (block.resource === undefined || ids.has(block.resource.resourceId));
+      const isAttachment = block.type === "image" || block.type === "text";
+      return isOpen || !isAttachment ? block : withheld;
+    });
+    return { ...shown, content } as ContextMessage;
+  });
+}
+
+const withheld: TextBlock = { type: "text", text: "[an attachment that was not passed on]" };

@@ -1,11 +1,9 @@
 import { assistantMessage, type Context, userMessage } from "sessile/content";
 import { describe, expect, test } from "vitest";
-import { parseDataUrl } from "../../src/attachments/data-url.js";
-import { declaredFrom, nameFrom } from "../../src/attachments/declared.js";
-import { linkUri } from "../../src/attachments/link.js";
 import { pathOfFileUrl } from "../../src/attachments/node/file-url.js";
 import { pathRefusal } from "../../src/attachments/node/path-rules.js";
-import { placesIn } from "../../src/attachments/places.js";
+import { placesIn } from "../../src/attachments/occurrences.js";
+import { declaredFrom, linkUri, nameFrom, parseDataUrl } from "../../src/attachments/read-source.js";
 import { listResources } from "../../src/attachments/resources.js";
 import { decodeBase64 } from "../../src/internal/base64.js";
 import { exponentOf, growing, maxExponent } from "../support/growth.js";

@@ -11,7 +11,8 @@ import {
 import { assistantMessage, type ContextMessage, type ReplayPlace, userMessage } from "sessile/content";
 import { estimateImageTokens } from "sessile/estimate";
 import { describe, expect, test } from "vitest";
-import { turnsOf } from "../../src/attachments/turn.js";
+import { turnsOf } from "../../src/attachments/occurrences.js";
+import { bounded, type LeakageVerdict } from "../../src/attachments/replay.js";
 import { contextWith, image } from "./samples.js";
 
 const reply = assistantMessage({ provider: "p", model: "m" }, "ok");
@@ -126,5 +127,29 @@ describe("replay policies", () => {
         else expect(new Set(turns)).toEqual(new Set(of.length === 0 ? [] : [0]));
       }),
     );
+  });
+});
+
+describe("bounded", () => {
+  const order = ["omit", "describe", "full"] as const;
+
+  test("is never more than was wanted, nor more than the verdict grants", () => {
+    const most = { allow: "full", describe: "describe", refuse: "omit" } as const;
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...order),
+        fc.constantFrom("allow", "describe", "refuse"),
+        (wanted, verdict) => {
+          const least = Math.min(order.indexOf(wanted), order.indexOf(most[verdict as keyof typeof most]));
+          expect(bounded(wanted, verdict as LeakageVerdict)).toBe(order[least]);
+        },
+      ),
+    );
+  });
+
+  test("takes a verdict that is none for a no", () => {
+    for (const verdict of [undefined, true, "Allow", "full"]) {
+      expect(bounded("full", verdict as LeakageVerdict)).toBe("omit");
+    }
   });
 });

@@ -4,7 +4,7 @@ import { assistantMessage, type ContextItem, contextOf, toolResult, userMessage 
 import { describe, expect, test } from "vitest";
 
 const user = userMessage("u");
-const reply = assistantMessage({ provider: "p", model: "m" }, "a");
+const answer = assistantMessage({ provider: "p", model: "m" }, "a");
 const result = toolResult({ id: "c", name: "t" }, "r");
 const custom = { role: "custom", customType: "x", content: "c", display: false, timestamp: 0 } as const;
 const summary = { role: "compactionSummary", summary: "s", tokensBefore: 1, timestamp: 0 } as const;
@@ -21,14 +21,14 @@ describe("currentTurnStart", () => {
   test.each([
     ["nothing", [], 0],
     ["one message", [user], 0],
-    ["a question after an answer", [user, reply, user], 2],
-    ["the rounds of its tools", [user, reply, user, reply, result, reply], 2],
-    ["two messages that no reply separates", [user, reply, user, user], 2],
-    ["what an extension or a shell put between them", [user, reply, user, custom, bash, user], 2],
-    ["an extension's message before the user's", [user, reply, custom, user], 3],
-    ["a tool's result in between", [user, reply, result, user], 3],
-    ["a turn whose beginning was compacted", [summary, reply, result], 0],
-    ["a turn behind a summary", [summary, user, reply], 1],
+    ["a question after an answer", [user, answer, user], 2],
+    ["the rounds of its tools", [user, answer, user, answer, result, answer], 2],
+    ["two messages that no answer separates", [user, answer, user, user], 2],
+    ["what an extension or a shell put between them", [user, answer, user, custom, bash, user], 2],
+    ["an extension's message before the user's", [user, answer, custom, user], 3],
+    ["a tool's result in between", [user, answer, result, user], 3],
+    ["a turn whose beginning was compacted", [summary, answer, result], 0],
+    ["a turn behind a summary", [summary, user, answer], 1],
   ])("%s", (_, messages, start) => {
     expect(currentTurnStart(contextOf(messages))).toBe(start);
   });
@@ -49,7 +49,7 @@ describe("currentTurnStart", () => {
       fc.property(fc.array(fc.constantFrom("u", "a"), { maxLength: 12 }), (roles) => {
         const text = roles.join("");
         const runs = [...text.matchAll(/u+/g)];
-        const context = contextOf(roles.map((role) => (role === "u" ? user : reply)));
+        const context = contextOf(roles.map((role) => (role === "u" ? user : answer)));
         expect(currentTurnStart(context)).toBe(runs.at(-1)?.index ?? 0);
       }),
     );

@@ -9,7 +9,7 @@ import {
 import { limitProfiles } from "sessile/limits";
 import { project, promptContract, toBody } from "sessile/projections";
 import { describe, expect, test } from "vitest";
-import { inlineAsResources } from "../../src/attachments/inline.js";
+import { inlineAsResources } from "../../src/attachments/inline-images.js";
 import { cleanJson, isBlank, withoutSpaceAtEnd } from "../../src/projections/block-reader.js";
 import { pathsIn } from "../../src/projections/explain.js";
 import { CallIds } from "../../src/projections/pair-tool-calls.js";

@@ -1,7 +1,7 @@
 import { assistantMessage, userMessage } from "sessile/content";
 import { estimateResourceTokens } from "sessile/estimate";
 import { describe, expect, test } from "vitest";
-import { placesIn } from "../../src/attachments/places.js";
+import { placesIn } from "../../src/attachments/occurrences.js";
 import { isSendable } from "../../src/attachments/resources.js";
 import { contextWith, image } from "./samples.js";
 

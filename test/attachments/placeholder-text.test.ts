@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type AttachmentReason, attachmentText } from "../../src/attachments/texts.js";
+import { type AttachmentReason, attachmentText } from "../../src/attachments/placeholder-text.js";
 import { resource } from "../arbitraries/messages.js";
 import { image } from "./samples.js";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { identify } from "../../src/attachments/identify.js";
+import { identify, newResourceId, resourceIdFrom } from "../../src/attachments/store-resource.js";
 import { bytesOf, failureOf, gif, lfsPointer, pdf, png } from "./samples.js";
 
 const svg = bytesOf('<svg xmlns="http://www.w3.org/2000/svg"/>');
@@ -59,5 +59,23 @@ describe("identify", () => {
       details: { mediaType: "image/png", reason: "truncated" },
     });
     expect(identify(brokenPng, {}, "file")).toEqual({ kind: "file", mediaType: "application/octet-stream" });
+  });
+});
+
+describe("newResourceId", () => {
+  test("gives res_ and 16 hexadecimal digits, another each time", () => {
+    const ids = Array.from({ length: 1000 }, newResourceId);
+    expect(new Set(ids).size).toBe(1000);
+    for (const id of ids) expect(id).toMatch(/^res_[0-9a-f]{16}$/);
+  });
+});
+
+describe("resourceIdFrom", () => {
+  test("takes ids of a caller's own that have the form", () => {
+    expect(resourceIdFrom(() => "res_00000000000000ab")).toBe("res_00000000000000ab");
+    expect(resourceIdFrom(undefined)).toMatch(/^res_/);
+    for (const id of ["", "res_1", "res_00000000000000AB", "x res_0123456789abcdef", 5]) {
+      expect(() => resourceIdFrom(() => id as string)).toThrow(TypeError);
+    }
   });
 });

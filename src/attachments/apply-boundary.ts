@@ -1,10 +1,9 @@
 import type { Context, ContextItem, ReplayPlace, Resource } from "../content/index.js";
 import { notedIds, withNotes } from "../internal/covered-notes.js";
-import { bounded, type LeakageBoundary } from "./boundary.js";
-import { inlineAsResources } from "./inline.js";
-import { placesIn } from "./places.js";
+import { inlineAsResources } from "./inline-images.js";
+import { currentTurnStart, placesIn } from "./occurrences.js";
+import { bounded, type LeakageBoundary } from "./replay.js";
 import { isSendable, recordedResources, resourcesIn } from "./resources.js";
-import { currentTurnStart } from "./turn.js";
 
 /** Options of {@link boundSummaries} and {@link boundItems}. */
 export interface BoundItemsOptions {

@@ -3,10 +3,16 @@ import { SessileError } from "../errors/index.js";
 import { describe } from "../internal/arguments.js";
 import { base64Bytes, decodeBase64 } from "../internal/base64.js";
 import { encodeUtf8 } from "../internal/bytes.js";
-import { parseDataUrl } from "./data-url.js";
-import { type Claims, declaredFrom, nameFrom, nameFromUrl } from "./declared.js";
-import { linkResource, linkUri, refused } from "./link.js";
-import { type BlockSource, type IngestSource, isBlock, type LinkSource } from "./source.js";
+import {
+  type BlockSource,
+  type Claims,
+  declaredFrom,
+  type IngestSource,
+  isBlock,
+  type LinkSource,
+  nameFrom,
+  nameFromUrl,
+} from "./sources.js";
 
 /**
  * How `ingest` reads a `file://` link: `readLocalFile` fits, alone or with roots of its own. The link begins with `file:`
@@ -199,4 +205,101 @@ function invalid(path: string, expected: string): SessileError<"INVALID_MESSAGE"
 function unknownSource(source: unknown): TypeError {
   const kind = typeof source === "object" && source !== null ? (source as { type?: unknown }).type : source;
   return new TypeError(`source: expected bytes, dataUrl, link or a known block, got ${describe(kind)}`);
+}
+
+/** A data URL that has been read. */
+export interface DataUrl {
+  /** As it stands there; empty where there is none. */
+  readonly mediaType: string;
+  /** Bytes. */
+  readonly size: number;
+  /** The bytes, decoded when asked for; undefined where they are not base64. */
+  decode(): Uint8Array | undefined;
+}
+
+/**
+ * Reads a data URL with a base64 payload; undefined for any other text. Strict in the payload, since a provider that
+ * gets it decodes it so, and lenient around the media type.
+ *
+ * @see https://www.rfc-editor.org/rfc/rfc2397 (read 2026-11-21)
+ */
+export function parseDataUrl(url: string): DataUrl | undefined {
+  const comma = url.indexOf(",");
+  // A media type is short; nobody looks through megabytes for the end of one.
+  if (comma < 0 || comma > 1000) return undefined;
+  const head = url.slice(0, comma).trim();
+  // By hand: a pattern with white space around both sides of a semicolon tries each way to share it out.
+  const semicolon = head.lastIndexOf(";");
+  if (
+    !/^data:/i.test(head) ||
+    head
+      .slice(semicolon + 1)
+      .trim()
+      .toLowerCase() !== "base64"
+  )
+    return undefined;
+  const payload = url.slice(comma + 1);
+  const size = base64Bytes(payload);
+  if (semicolon < 0 || size === undefined) return undefined;
+  const mediaType = head.slice("data:".length, semicolon).trim();
+  return { mediaType, size, decode: () => decodeBase64(payload) };
+}
+
+/** The most bytes that the address of a link may have. */
+const maxLinkBytes = 1000;
+
+/**
+ * What is kept of the address of a remote link: scheme, host and path. User name, password, query and fragment go, since
+ * that is where secrets are. Nothing is fetched.
+ *
+ * @throws SessileError LINK_REFUSED; the address is not repeated in it
+ */
+export function linkUri(link: string): string {
+  // Before the parser: a data URL may be of any length, and is never a link.
+  if (/^\s*data:/i.test(link)) throw refused("data", "a data URL is no link: its bytes are in it");
+  const url = parsed(link);
+  if (url === undefined) throw refused("malformed", "it is no absolute URL");
+  switch (url.protocol) {
+    case "http:":
+    case "https:":
+      break;
+    case "data:":
+      throw refused("data", "a data URL is no link: its bytes are in it");
+    case "file:":
+      throw refused("file", "a file is to be read, not linked");
+    default:
+      throw refused("scheme", "only http and https are links");
+  }
+  const uri = `${url.protocol}//${url.host}${url.pathname}`;
+  // Cut, it would be another address.
+  if (encodeUtf8(uri).length > maxLinkBytes)
+    throw refused("tooLong", `it has more than ${maxLinkBytes} bytes`);
+  return uri;
+}
+
+function parsed(link: string): URL | undefined {
+  return typeof link === "string" && URL.canParse(link) ? new URL(link) : undefined;
+}
+
+type LinkRefusal = SessileError<"LINK_REFUSED">["details"]["reason"];
+
+/** A link that is not taken. */
+export function refused(reason: LinkRefusal, because: string): SessileError<"LINK_REFUSED"> {
+  return new SessileError("LINK_REFUSED", `link: ${because}`, { details: { reason } });
+}
+
+/** A link as a resource: an address that was recorded, and no bytes. */
+export function linkResource(
+  link: string,
+  facts: Pick<LinkResource, "resourceId" | "name" | "declared">,
+): LinkResource {
+  const { resourceId, name, declared } = facts;
+  return {
+    resourceId,
+    kind: "link",
+    ...(name === undefined ? {} : { name }),
+    uri: linkUri(link),
+    source: "link",
+    ...(declared === undefined ? {} : { declared }),
+  };
 }

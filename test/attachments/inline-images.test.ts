@@ -3,7 +3,7 @@ import { digest } from "sessile/blobs";
 import { assistantMessage, type ImageBlock, toolResult, userMessage } from "sessile/content";
 import { sniff } from "sessile/media";
 import { describe, expect, test } from "vitest";
-import { inlineAsResources } from "../../src/attachments/inline.js";
+import { inlineAsResources } from "../../src/attachments/inline-images.js";
 import { madeImage } from "../arbitraries/media.js";
 import { base64, bytesOf, contextWith, gif, image, png } from "./samples.js";
 

@@ -1,7 +1,17 @@
 import fc from "fast-check";
+import { SessileError } from "sessile/errors";
 import { describe, expect, test } from "vitest";
-import { type GatherOptions, gather, type ReadFile } from "../../src/attachments/gather.js";
-import type { IngestSource } from "../../src/attachments/source.js";
+import {
+  type GatherOptions,
+  gather,
+  linkResource,
+  linkUri,
+  parseDataUrl,
+  type ReadFile,
+} from "../../src/attachments/read-source.js";
+import type { IngestSource } from "../../src/attachments/sources.js";
+import { declaredFrom, nameFrom } from "../../src/attachments/sources.js";
+import { text } from "../arbitraries/values.js";
 import { base64, bytesOf, countingIds, failureOf, png } from "./samples.js";
 
 const options = (more: Partial<GatherOptions> = {}): GatherOptions => ({
@@ -188,5 +198,198 @@ describe("gather", () => {
         expect(await gather(source, options())).toMatchObject({ bytes });
       }),
     );
+  });
+});
+
+describe("declaredFrom", () => {
+  test.each([
+    [{ mediaType: " IMAGE/PNG " }, { mediaType: "image/png" }],
+    [
+      { mediaType: "text/plain; charset=utf-8", size: 3 },
+      { mediaType: "text/plain", size: 3 },
+    ],
+    [{ mediaType: "", size: 0 }, { size: 0 }],
+    [{ mediaType: null, size: null }, undefined],
+    [{ mediaType: 5, size: "5" }, undefined],
+    [{ size: -1 }, undefined],
+    [{ size: Number.POSITIVE_INFINITY }, undefined],
+    [{ size: 1.5 }, undefined],
+    [{}, undefined],
+  ])("of %j records %j", (claims, expected) => {
+    expect(declaredFrom(claims)).toEqual(expected);
+  });
+
+  test("is bounded, and says the same of what it has said", () => {
+    fc.assert(
+      fc.property(text, (mediaType) => {
+        const once = declaredFrom({ mediaType });
+        expect(once?.mediaType?.length ?? 0).toBeLessThanOrEqual(255);
+        expect(declaredFrom(once ?? {})?.mediaType?.trim()).toEqual(once?.mediaType?.trim());
+      }),
+    );
+  });
+});
+
+describe("nameFrom", () => {
+  test.each([
+    ["screen.png", "screen.png"],
+    ["/home/me/screen.png", "screen.png"],
+    ["C:\\Users\\me\\screen.png", "screen.png"],
+    ["../../etc/passwd", "passwd"],
+    ["https://u:secret@example.com/a%20b.png?token=secret", "a b.png"],
+    [" HTTPS://u:secret@example.com", undefined],
+    ["https://example.com/https%3A%2F%2Fu:secret@example.com", undefined],
+    ["https://example.com/a%ff", undefined],
+    ["redis://u:secret@example.com/0", undefined],
+    ["data:text/plain;base64,c2VjcmV0", undefined],
+    ["file:///home/me/screen.png", "screen.png"],
+    ["see https://example.com/a", undefined],
+    ["größe 😀.txt", "größe 😀.txt"],
+    ["", undefined],
+    ["  ", undefined],
+    ["/", undefined],
+    [5, undefined],
+    [undefined, undefined],
+  ])("of %j is %j", (name, expected) => {
+    expect(nameFrom(name)).toBe(expected);
+  });
+
+  test("is bounded, whole in its characters, and keeps the extension", () => {
+    expect(nameFrom(`${"a".repeat(10_000)}.png`)).toMatch(/^a+….png$/);
+    fc.assert(
+      fc.property(text, fc.integer({ min: 1, max: 400 }), (part, times) => {
+        const given = `x${part.repeat(times).slice(0, 8000)}.jpg`;
+        fc.pre(!given.includes("://"));
+        const name = nameFrom(given);
+        expect(Array.from(name ?? "").length).toBeLessThanOrEqual(255);
+        expect(name?.isWellFormed()).toBe(true);
+        expect(name?.endsWith(".jpg")).toBe(true);
+      }),
+    );
+  });
+});
+
+describe("parseDataUrl", () => {
+  test("gives the bytes of every data URL", () => {
+    fc.assert(
+      fc.property(
+        fc.uint8Array({ maxLength: 100 }),
+        fc.constantFrom("image/png", "", "text/plain;a=b"),
+        (bytes, type) => {
+          const url = parseDataUrl(`data:${type};base64,${base64(bytes)}`);
+          expect(url).toMatchObject({ mediaType: type, size: bytes.length });
+          expect(url?.decode()).toEqual(bytes);
+        },
+      ),
+    );
+  });
+
+  test.each([
+    ["DATA:image/png;BASE64,Zg==", "image/png"],
+    [" data: IMAGE/PNG ;base64,Zg==", "IMAGE/PNG"],
+    ["data:image/svg+xml;charset=utf-8;base64,Zg==", "image/svg+xml;charset=utf-8"],
+  ])("is lenient around the type: %j", (url, mediaType) => {
+    expect(parseDataUrl(url)?.mediaType).toBe(mediaType);
+  });
+
+  test.each([
+    "",
+    "data:",
+    "data:image/png;base64",
+    "data:image/png,Zg==",
+    "data:image/pngbase64,Zg==",
+    "data:image/png;base64,Zg",
+    "https://example.com/a,b",
+    `data:${" ".repeat(2000)};base64,Zg==`,
+  ])("reads nothing from %j", (url) => {
+    expect(parseDataUrl(url)).toBeUndefined();
+  });
+
+  test.each(["Zg==\n", "Z%67==", "Zh==", "Zm9-", " Zm9v   "])(
+    "has no bytes for the payload %j",
+    (payload) => {
+      expect(parseDataUrl(`data:image/png;base64,${payload}`)?.decode()).toBeUndefined();
+    },
+  );
+});
+
+describe("linkUri", () => {
+  test.each([
+    [
+      "https://user@example.com/context/report.pdf?download=true#fragment",
+      "https://example.com/context/report.pdf",
+    ],
+    ["https://user:secret@example.com", "https://example.com/"],
+    ["HTTP://EXAMPLE.com:8080/A/../b", "http://example.com:8080/b"],
+    ["https://example.com:443/a", "https://example.com/a"],
+    ["https://grüße.example/ä b", "https://xn--gre-6ka8l.example/%C3%A4%20b"],
+    ["  https://example.com/a?token=secret  ", "https://example.com/a"],
+  ])("of %s keeps %s", (link, uri) => {
+    expect(linkUri(link)).toBe(uri);
+  });
+
+  test.each([
+    ["DATA:image/png;base64,c2VjcmV0", "data"],
+    ["da\nta:image/png;base64,c2VjcmV0", "data"],
+    ["file:///etc/passwd", "file"],
+    ["javascript:alert(1)", "scheme"],
+    ["ftp://example.com/a", "scheme"],
+    ["mailto:a@example.com", "scheme"],
+    ["report.pdf", "malformed"],
+    ["//example.com/a", "malformed"],
+    ["https://", "malformed"],
+    ["", "malformed"],
+    [`https://example.com/${"a".repeat(1000)}`, "tooLong"],
+  ])("refuses %j: %s", async (link, reason) => {
+    expect(await failureOf(() => linkUri(link))).toEqual({ code: "LINK_REFUSED", details: { reason } });
+  });
+
+  test("takes 1000 bytes, and not one more", async () => {
+    const path = "a".repeat(1000 - "https://example.com/".length);
+    expect(linkUri(`https://example.com/${path}?${"q".repeat(10_000)}`)).toHaveLength(1000);
+    await failureOf(() => linkUri(`https://example.com/${path}a`));
+  });
+
+  test("does not repeat what it refuses", () => {
+    const secret = "c2VjcmV0".repeat(1000);
+    for (const link of [`data:image/png;base64,${secret}`, `x://${secret}`, secret]) {
+      try {
+        linkUri(link);
+        expect.fail("it was taken");
+      } catch (error) {
+        expect(String(error) + JSON.stringify(error)).not.toContain("c2VjcmV0");
+        expect(error).toBeInstanceOf(SessileError);
+      }
+    }
+  });
+
+  test("keeps nothing of user, query and fragment, and nothing changes the second time", () => {
+    fc.assert(
+      fc.property(
+        fc.webUrl({ withQueryParameters: true, withFragments: true, validSchemes: ["http", "https"] }),
+        fc.constantFrom("", "user@", "user:pass@"),
+        (address, user) => {
+          const link = address.replace("://", `://${user}`);
+          fc.pre(URL.canParse(link) && link.length < 900);
+          const uri = linkUri(link);
+          const { username, password, search, hash, host, pathname } = new URL(uri);
+          expect([username, password, search, hash]).toEqual(["", "", "", ""]);
+          expect({ host, pathname }).toEqual({ host: new URL(link).host, pathname: new URL(link).pathname });
+          expect(linkUri(uri)).toBe(uri);
+        },
+      ),
+    );
+  });
+});
+
+describe("linkResource", () => {
+  test("has no bytes, and says so by having no fields for them", () => {
+    expect(linkResource("https://a.example/x?y", { resourceId: "res_0000000000000001", name: "x" })).toEqual({
+      resourceId: "res_0000000000000001",
+      kind: "link",
+      name: "x",
+      uri: "https://a.example/x",
+      source: "link",
+    });
   });
 });
