@@ -26,19 +26,6 @@ export function concatBytes(parts: readonly Uint8Array[], total?: number): Uint8
   return out;
 }
 
-/** `parts` as one array of bytes: a view of theirs where they lie one behind the other, else a new one. */
-export function joinBytes(parts: readonly Uint8Array[]): Uint8Array {
-  const [first] = parts;
-  let end = first?.byteOffset ?? 0;
-  for (const part of parts) {
-    if (part.buffer !== first?.buffer || part.byteOffset !== end) return concatBytes(parts);
-    end += part.length;
-  }
-  return first === undefined
-    ? new Uint8Array(0)
-    : new Uint8Array(first.buffer, first.byteOffset, end - first.byteOffset);
-}
-
 /** The lower-case hexadecimal digits of `bytes`. */
 export function toHex(bytes: Uint8Array): string {
   let out = "";

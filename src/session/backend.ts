@@ -59,19 +59,6 @@ export interface LogAppend {
 /** How a backend makes an appended line last. */
 export type Durability = "disk" | "os";
 
-/** What a platform does several times faster than code that runs anywhere; the results are the same. */
-export interface LogPlatform {
-  /** The texts of those among these lines that are all ASCII, undefined for others. */
-  asciiTexts(lines: readonly (Uint8Array | undefined)[]): readonly (string | undefined)[];
-  /**
-   * The bytes of a line that ends with its checksum and a line feed. Given is its text up to there, in two parts, so that they
-   * need not be joined: `head` is all ASCII, and neither has a lone surrogate.
-   */
-  sealedLine(head: string, rest: string): Uint8Array;
-  /** CRC-32 as in zlib, unsigned. */
-  crc32(bytes: Uint8Array): number;
-}
-
 /** One session's lines. */
 export interface SessionLog {
   /** Where people find it, such as an absolute path. */
@@ -87,12 +74,6 @@ export interface SessionLog {
    * @throws SessileError WRITER_POISONED where it is unknown what was written
    */
   append(lines: readonly Uint8Array[], expected: LogPosition): Promise<LogAppend>;
-  /**
-   * What {@link append} would do, at once and with the same errors, where nothing has to be waited for; undefined where
-   * something has, and nothing was done. Optional: a promise for each of many appends takes as long as a write. Whoever wraps
-   * `append` wraps this too, or hides it.
-   */
-  appendNow?(lines: readonly Uint8Array[], expected: LogPosition): LogAppend | undefined;
   /**
    * Lines from a position on, or from the start, up to the end that the log has when it is reached.
    *
@@ -125,8 +106,8 @@ export interface SessionLog {
   prepare?(): Promise<void>;
   /** Resolves when the log may have changed, or the signal aborts. Optional: without it, readers poll. */
   changed?(signal: AbortSignal): Promise<void>;
-  /** Quicker ways of the platform. Optional. */
-  readonly platform?: LogPlatform;
+  /** The platform's CRC-32, unsigned as in zlib. Optional: without it, checksums are computed in JavaScript. */
+  readonly crc32?: (bytes: Uint8Array) => number;
   /** Lets go of descriptors and locks. Waits for what is being written. */
   close(): Promise<void>;
 }

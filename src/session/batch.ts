@@ -1,5 +1,4 @@
 import { SessileError } from "../errors/index.js";
-import type { LogPlatform } from "./backend.js";
 import type { Bodies } from "./bodies.js";
 import { encodeCheckedLine } from "./codec/encode.js";
 import type { SessionReader } from "./codec/reader.js";
@@ -139,10 +138,7 @@ export function entriesToWrite(
 }
 
 /** The usual case: entries whose places cannot have changed since the call; undefined where one may have. */
-export function placedAtCall(
-  group: readonly Request[],
-  reader: SessionReader,
-): readonly PlacedEntry[] | undefined {
+function placedAtCall(group: readonly Request[], reader: SessionReader): readonly PlacedEntry[] | undefined {
   const { size } = reader.tree;
   const placed: PlacedEntry[] = [];
   for (const request of group) {
@@ -236,9 +232,9 @@ export function areInLog(placed: readonly PlacedEntry[], tree: SessionTree): boo
 export function encodeLine(
   entry: SessionEntry,
   { checksum, maxLineBytes: maxBytes }: { readonly checksum: boolean; readonly maxLineBytes: number },
-  platform: LogPlatform | undefined,
+  crc32?: (bytes: Uint8Array) => number,
 ): Uint8Array {
-  const line = encodeCheckedLine(entry, checksum, platform);
+  const line = encodeCheckedLine(entry, checksum, crc32);
   const bytes = line.length - 1;
   if (bytes <= maxBytes) return line;
   throw new SessileError("LINE_TOO_LONG", `the entry takes ${bytes} bytes, at most ${maxBytes}`, {

@@ -1,11 +1,8 @@
-import { decodeUtf8 } from "../internal/bytes.js";
 import type { LinePlace, SessionLog } from "./backend.js";
 import { type DecodeContext, decodeBody } from "./codec/decode.js";
 import { ordinalOfId } from "./codec/migrate.js";
 import type { SessionReader } from "./codec/reader.js";
-import { StoredMessages, storedEntry } from "./codec/stored.js";
 import type { SessionEntry, UnknownEntry } from "./entries.js";
-import { keyOf } from "./tree/entry-key.js";
 import { noRow } from "./tree/rows.js";
 import { treeRows } from "./tree/tree.js";
 
@@ -145,12 +142,10 @@ export class Bodies {
     lines: readonly (Uint8Array | undefined)[],
     into: (Entry | undefined)[],
   ): void {
-    const texts = this.#log.platform?.asciiTexts(lines);
-    const messages = new StoredMessages(this.#maxDepth, this.#log.platform?.crc32);
     for (let i = 0; i < rows.length; i++) {
       const row = rows[i] as number;
       const bytes = lines[i];
-      const entry = bytes === undefined ? this.#lost(row) : this.#decode(row, bytes, texts?.[i], messages);
+      const entry = bytes === undefined ? this.#lost(row) : this.#decode(row, bytes);
       if (entry === undefined) continue;
       this.#keep(row, entry);
       // All were let go while this was read; who asked for it still holds the list of before.
@@ -158,22 +153,14 @@ export class Bodies {
     }
   }
 
-  #decode(row: number, bytes: Uint8Array, known?: string, messages?: StoredMessages): Entry | undefined {
-    const tree = treeRows(this.#reader.tree);
+  #decode(row: number, bytes: Uint8Array): Entry | undefined {
     const version = this.#reader.versionAt(row);
-    const crc32 = this.#log.platform?.crc32;
-    const text = known ?? decodeUtf8(bytes);
-    if (text !== undefined && (version ?? 3) >= 2) {
-      const entry = messages?.read(bytes, text) ?? storedEntry(bytes, text, this.#maxDepth, crc32);
-      if (entry !== undefined && keyOf(entry.id) === tree.key(row)) return entry;
-    }
-    const id = tree.id(row);
+    const id = treeRows(this.#reader.tree).id(row);
     const marked = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
     const context =
       (version ?? 3) < 2 ? this.#firstVersion(row) : { version, ordinal: 0, maxDepth: this.#maxDepth };
-    const decoded = marked
-      ? decodeBody(bytes.subarray(3), context, { crc32 })
-      : decodeBody(bytes, context, { text, crc32 });
+    const { crc32 } = this.#log;
+    const decoded = decodeBody(marked ? bytes.subarray(3) : bytes, context, { crc32 });
     if (decoded.kind === "blank" || decoded.kind === "header") return this.#lost(row);
     // A key that stands twice: the structure was read from the first, the body from the last.
     const lost = decoded.kind === "entry" && decoded.entry.id !== id;

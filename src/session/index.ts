@@ -8,7 +8,6 @@ export type {
   LineRanges,
   LogAppend,
   LogBatch,
-  LogPlatform,
   LogPosition,
   LongLine,
   SessionBackend,

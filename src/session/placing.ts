@@ -123,7 +123,7 @@ export class Placing {
 
   /** The line of an entry. Throws LINE_TOO_LONG. */
   encode(entry: SessionEntry): Uint8Array {
-    return encodeLine(entry, this.#core.settings, this.#core.log.platform);
+    return encodeLine(entry, this.#core.settings, this.#core.log.crc32);
   }
 
   /** Many entries are written in one millisecond, and its text takes longer than any other part of their lines. */

@@ -18,7 +18,6 @@ import {
   text,
 } from "../internal/shape.js";
 import type { EntryType } from "./entries.js";
-import { isPlainMessage } from "./plain-message.js";
 
 const usage = fields({
   input: finite,
@@ -221,9 +220,7 @@ export function entryProblem(value: unknown): Problem | undefined {
   if (!isRecord(value)) return { path: "", expected: "an object" };
   if (typeof value.type !== "string" || !isEntryType(value.type))
     return { path: "type", expected: "an entry type" };
-  const problem = base(value);
-  if (problem === undefined && value.type === "message" && isPlainMessage(value.message)) return undefined;
-  return problem ?? entries[value.type](value);
+  return base(value) ?? entries[value.type](value);
 }
 
 /** The first problem of a header. */

@@ -1,13 +1,12 @@
 import { SessileError } from "../errors/index.js";
 import { assertFollows } from "./after.js";
-import type { LogAppend, LogPosition } from "./backend.js";
+import type { LogPosition } from "./backend.js";
 import {
   areInLog,
   entriesToWrite,
   failing,
   type MoveParent,
   type PlacedEntry,
-  placedAtCall,
   type Request,
   type Revise,
   resolveExisting,
@@ -175,10 +174,7 @@ export class Writer {
       const turn = this.#core.takeTurn();
       if (turn !== undefined) await turn;
       try {
-        const expected = this.#core.position;
-        const done = this.#writeNow(group);
-        if (done === undefined) await this.#write(group);
-        else if (done.interleaved === true) await this.#core.readInterleaved(expected);
+        await this.#write(group);
         this.#settle(group);
       } catch (error) {
         const { events, header } = this.#core;
@@ -287,23 +283,6 @@ export class Writer {
         if (!harmless && rebase) this.#untold = told;
       }
     }
-  }
-
-  /** {@link #write} of the usual group to a log that can take it at once; undefined where there is more to do. */
-  #writeNow(group: readonly Request[]): LogAppend | undefined {
-    const core = this.#core;
-    const { log, reader, position } = core;
-    if (log.appendNow === undefined || position === undefined || !core.exists || reader.header === undefined)
-      return undefined;
-    if (core.migrate !== undefined || this.#untold !== undefined || this.staged) return undefined;
-    this.#assertWritable();
-    if (core.others !== undefined && group[0]?.conflict === "follow") return undefined;
-    const placed = placedAtCall(group, reader);
-    if (placed === undefined || placed.length === 0) return undefined;
-    const lines = placed.map(({ line }) => line);
-    const result = log.appendNow(lines, position);
-    if (result !== undefined) this.#written(placed, result.at, result.position);
-    return result;
   }
 
   /** The group's entries where they belong by now, behind what is staged. */

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { concatBytes, decodeUtf8, encodeUtf8, joinBytes, toHex } from "../../src/internal/bytes.js";
+import { concatBytes, decodeUtf8, encodeUtf8, toHex } from "../../src/internal/bytes.js";
 import { text } from "../arbitraries/values.js";
 
 const bytes = fc.uint8Array({ maxLength: 24 });
@@ -61,19 +61,4 @@ describe("toHex", () => {
       }),
     );
   });
-});
-
-test("joinBytes gives the parts in order, and the same memory only where they lie one behind the other", () => {
-  const cuts = fc.array(fc.tuple(fc.nat(24), fc.nat(24)), { maxLength: 5 });
-  fc.assert(
-    fc.property(bytes, cuts, (bytes, cuts) => {
-      const parts = cuts.map(([from, to]) => bytes.subarray(from, to));
-      expect(joinBytes(parts)).toEqual(concatBytes(parts));
-      const pieces = [bytes.subarray(0, 5), bytes.subarray(5, 9), bytes.subarray(9)];
-      expect(joinBytes(pieces)).toEqual(bytes);
-      expect(joinBytes(pieces).buffer).toBe(bytes.buffer);
-    }),
-  );
-  const parts = [Uint8Array.of(1, 2, 3).subarray(0, 2), Uint8Array.of(9, 9, 4).subarray(2)];
-  expect(joinBytes(parts)).toEqual(Uint8Array.of(1, 2, 4));
 });

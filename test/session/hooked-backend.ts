@@ -14,8 +14,6 @@ export interface LogHooks {
     expected: LogPosition,
     append: () => Promise<LogAppend>,
   ): Promise<LogAppend>;
-  /** In the place of an append at once, which the log may not have. */
-  appendNow?(lines: readonly Uint8Array[]): LogAppend | undefined;
   /** Told of each look-up of lines by place. */
   readAt?(places: readonly LinePlace[]): void;
   read?(): void;
@@ -32,10 +30,6 @@ export function hookedBackend(backend: SessionBackend, hooks: LogHooks): Session
             const append = () => target.append(lines, expected);
             return hooks.append === undefined ? append() : hooks.append(lines, expected, append);
           };
-        }
-        if (name === "appendNow") {
-          // Nothing goes past a hooked append.
-          return hooks.appendNow && ((lines: readonly Uint8Array[]) => hooks.appendNow?.(lines));
         }
         if (name === "readAt") {
           return (places: readonly LinePlace[]) => {

@@ -1,7 +1,7 @@
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { assistantMessage, userMessage } from "../../src/content/index.js";
 import { SessileError } from "../../src/errors/index.js";
-import type { LogAppend, LogPosition, SessionBackend } from "../../src/session/backend.js";
+import type { LogPosition, SessionBackend } from "../../src/session/backend.js";
 import type { EntryDraft } from "../../src/session/entries.js";
 import { linesOf } from "../../src/session/log-lines.js";
 import { memoryBackend } from "../../src/session/memory.js";
@@ -37,7 +37,6 @@ async function setting(options: SessionStoreOptions = {}): Promise<Setting> {
       batches.push(lines.length);
       return hooks.append === undefined ? append() : hooks.append(lines, expected, append);
     },
-    appendNow: (lines) => hooks.appendNow?.(lines),
   };
   const backend = memoryBackend(Date.now);
   const session = await sessionStore(hookedBackend(backend, counting), options).create({
@@ -140,39 +139,12 @@ describe("the queue", () => {
     ).rejects.toMatchObject({ code: "INVALID_ENTRY" });
   });
 
-  test("goes to a log at once where it can, and as ever where it cannot", async () => {
-    const { hooks, session, batches } = await setting();
-    await session.append([say("first")]);
-    const asked: number[] = [];
-    let answer: (() => LogAppend | undefined) | undefined = () => undefined;
-    hooks.appendNow = (lines) => {
-      asked.push(lines.length);
-      return answer?.();
-    };
-    const [a] = await session.append([say("a")]);
-    expect(batches).toEqual([2, 1]);
-    answer = () => ({ position: "next" as LogPosition, at: [77, 99] });
-    const [b, c] = await Promise.all([session.append([say("b")]), session.append([say("c")])]);
-    expect(batches).toEqual([2, 1]);
-    expect(asked).toEqual([1, 2]);
-    expect(b?.[0]?.parentId).toBe(a?.id);
-    expect(c?.[0]?.parentId).toBe(b?.[0]?.id);
-    const deleted = vi.fn();
-    session.on("deleted", deleted);
-    answer = () => {
-      throw new SessileError("SESSION_NOT_FOUND", "gone", { details: { id: "s" } });
-    };
-    await expect(session.append([say("d")])).rejects.toMatchObject({ code: "SESSION_NOT_FOUND" });
-    expect(deleted).toHaveBeenCalledWith({ id: "s" });
-    expect(session.leafId).toBe(c?.[0]?.id);
-  });
-
-  test("what another program wrote as a log was appended to at once is read, and reported", async () => {
+  test("what another program wrote as a log was appended to is read, and reported", async () => {
     const { hooks, backend, session } = await setting();
     await session.append([say("first")]);
     const theirs = await other({ backend } as Setting);
     const [entry] = await theirs.append([say("theirs")]);
-    hooks.appendNow = () => ({ position: "next" as LogPosition, at: [77], interleaved: true });
+    hooks.append = async () => ({ position: "next" as LogPosition, at: [77], interleaved: true });
     const [ours] = await session.append([say("ours")]);
     expect(session.tree.has(entry?.id ?? "")).toBe(true);
     expect(session.leafId).toBe(ours?.id);

@@ -1,7 +1,7 @@
 /** The events of ConverseStream, accumulated into the message that {@link readBedrockReply} gives of a whole response. */
 import type { AssistantMessage } from "../../content/index.js";
 import { decodeBase64 } from "../../internal/base64.js";
-import { decodeUtf8, joinBytes } from "../../internal/bytes.js";
+import { concatBytes, decodeUtf8 } from "../../internal/bytes.js";
 import { EventStreamFrames, type EventStreamMessage } from "../../internal/event-stream.js";
 import { isRecord } from "../../internal/shape.js";
 import {
@@ -231,7 +231,7 @@ function wholeBlock({ kind, fields, pieces, bytes, signature }: OpenBlock): read
         { reasoningContent: { reasoningText: { text, ...(signature === undefined ? {} : { signature }) } } },
       ];
     case "redactedContent":
-      return [{ reasoningContent: { redactedContent: joinBytes(bytes) } }];
+      return [{ reasoningContent: { redactedContent: concatBytes(bytes) } }];
     case "other":
       return [fields];
   }

@@ -166,9 +166,7 @@ export function isNewer(header: SessionHeader): boolean {
 }
 
 /** An entry with what this version does not know of its content made into what it does; the same where there is none. */
-export function withKnownContent(
-  entry: Readonly<Record<string, unknown>>,
-): Readonly<Record<string, unknown>> {
+function withKnownContent(entry: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   if (entry.type === "message") {
     const message = knownMessage(entry.message);
     return message === entry.message ? entry : { ...entry, message };

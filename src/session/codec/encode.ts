@@ -2,7 +2,6 @@ import { SessileError } from "../../errors/index.js";
 import { integerOption } from "../../internal/arguments.js";
 import { encodeUtf8 } from "../../internal/bytes.js";
 import { isRecord } from "../../internal/shape.js";
-import type { LogPlatform } from "../backend.js";
 import type { SessionEntry, SessionHeader, UnknownEntry } from "../entries.js";
 import { entryProblem, jsonProblem } from "../shape.js";
 import { keyOf } from "../tree/entry-key.js";
@@ -58,10 +57,10 @@ export function encodeChecked(entry: SessionEntry, checksum: boolean): string {
 export function encodeCheckedLine(
   entry: SessionEntry,
   checksum: boolean,
-  platform?: Pick<LogPlatform, "sealedLine">,
+  crc32?: (bytes: Uint8Array) => number,
 ): Uint8Array {
   const [head, rest] = printed(entry);
-  return checksum ? (platform?.sealedLine ?? sealedLine)(head, rest) : encodeUtf8(`${head}${rest}}\n`);
+  return checksum ? sealedLine(head, rest, crc32) : encodeUtf8(`${head}${rest}}\n`);
 }
 
 /** The line of an entry without the brace at its end, in two parts, the first of which is all ASCII. */

@@ -60,21 +60,12 @@ export function parseLine(bytes: Uint8Array, maxDepth: number, known: KnownOfLin
 }
 
 /** Whether a line may have a `__proto__` key. One can be written with escapes, so an escape of any of its letters counts. */
-export function mayBeUnsafe(text: string): boolean {
+function mayBeUnsafe(text: string): boolean {
   return text.includes("__proto__") || (text.includes("\\u00") && /\\u00(?:5f|70|72|6f|74)/i.test(text));
 }
 
 const checksumKey = ',"crc":"';
 const checksumLength = checksumKey.length + 8 + 2;
-/** How long `,"crc":"xxxxxxxx"}` is, in bytes and in characters. */
-export const sealLength = checksumLength;
-
-/** What stands in the place of the checksum's digits at the end of a line that has one; undefined where it has none. */
-export function sealOf(text: string): string | undefined {
-  const at = text.length - checksumLength;
-  if (!text.endsWith('"}') || !text.startsWith(checksumKey, at)) return undefined;
-  return text.slice(at + checksumKey.length, -2);
-}
 
 /** Where `,"crc":"xxxxxxxx"}` begins at the end of a line, or -1. */
 export function checksumAt(bytes: Uint8Array): number {
@@ -116,23 +107,23 @@ export function sealedLine(
   checksum: (bytes: Uint8Array) => number = crc32,
 ): Uint8Array {
   const bytes = encodeUtf8(`${head}${rest}${checksumKey}00000000"}\n`);
-  const at = bytes.length - 1 - sealLength;
+  const at = bytes.length - 1 - checksumLength;
   writeSeal(bytes, at, checksum(bytes.subarray(0, at)));
   return bytes;
 }
 
 const keyBytes = encodeUtf8(checksumKey);
 
-/** Writes `,"crc":"xxxxxxxx"}` and a line feed at `at`: one more than {@link sealLength} bytes. */
-export function writeSeal(bytes: Uint8Array, at: number, checksum: number): void {
+/** Writes `,"crc":"xxxxxxxx"}` and a line feed at `at`: one more than {@link checksumLength} bytes. */
+function writeSeal(bytes: Uint8Array, at: number, checksum: number): void {
   for (let i = 0; i < keyBytes.length; i++) bytes[at + i] = keyBytes[i] as number;
   let left = checksum;
-  for (let i = at + sealLength - 3; i >= at + keyBytes.length; i--) {
+  for (let i = at + checksumLength - 3; i >= at + keyBytes.length; i--) {
     const digit = left & 0xf;
     bytes[i] = digit < 10 ? 0x30 + digit : 0x57 + digit;
     left >>>= 4;
   }
-  const end = at + sealLength;
+  const end = at + checksumLength;
   bytes[end - 2] = 0x22;
   bytes[end - 1] = 0x7d;
   bytes[end] = 0x0a;

@@ -7,10 +7,9 @@ import { isoTime } from "./head.js";
 const layout =
   '{"type":"message","id":"········","parentId":"········","timestamp":"························","message":{"role":"';
 /** Where the parts of such a line begin, from its start. */
-export const idAt: number = layout.indexOf("·");
-export const parentAt: number = idAt + 8 + '","parentId":"'.length;
-export const timeAt: number = parentAt + 8 + '","timestamp":"'.length;
-export const messageAt: number = layout.indexOf('{"role"');
+const idAt: number = layout.indexOf("·");
+const parentAt: number = idAt + 8 + '","parentId":"'.length;
+const timeAt: number = parentAt + 8 + '","timestamp":"'.length;
 const roleAt = layout.length;
 /** The longest role, its quote, and what ends a line at the least. */
 const minLength = roleAt + 16;

@@ -12,30 +12,13 @@ export interface Ends {
   readonly tail: readonly Uint8Array[];
 }
 
-/** By a thread, which nobody waits for. */
-export async function readEnds(file: DiskFile, size: number): Promise<Ends> {
-  const steps = ends(size);
-  for (let step = steps.next(); ; ) {
-    if (step.done === true) return step.value;
-    const { start, end } = step.value;
-    const bytes = new Uint8Array(end - start);
-    let done = 0;
-    while (done < bytes.length) {
-      const count = await file.read(bytes.subarray(done), start + done);
-      if (count === 0) break;
-      done += count;
-    }
-    step = steps.next(bytes.subarray(0, done));
-  }
-}
-
-/**
- * The same at once.
- *
- * @param block to be read into, made by {@link endsBlock}; used again from call to call, so that the lines hold no longer
- */
-export function readEndsNow(file: DiskFile, size: number, block: Uint8Array): Ends {
-  return runNow(file, ends(size), block);
+/** Reads both ends at once: a thread of the pool takes ten times as long for bytes that the system has in memory. */
+export function readEnds(file: DiskFile, size: number): Ends {
+  const tailStart = Math.max(0, size - tailBytes);
+  const last = readRange(file, tailStart, size);
+  // A small file is all in its tail.
+  const first = tailStart === 0 ? last.subarray(0, headBytes) : readRange(file, 0, headBytes);
+  return { head: headLines(file, size, first, isUserMessage), tail: infoLines(last, tailStart === 0) };
 }
 
 /** The lines at the beginning, up to one that is wanted, and as many more as a block of the file has. */
@@ -44,61 +27,34 @@ export function readHeadNow(
   size: number,
   isWanted: (line: Uint8Array) => boolean,
 ): readonly Uint8Array[] {
-  return runNow(file, headOf(size, undefined, isWanted));
+  return headLines(file, size, readRange(file, 0, Math.min(headBytes, size)), isWanted);
 }
 
-function runNow<T>(file: DiskFile, steps: Generator<Range, T, Uint8Array>, block?: Uint8Array): T {
-  for (let step = steps.next(); ; ) {
-    if (step.done === true) return step.value;
-    const { start, end, place } = step.value;
-    const bytes =
-      place === undefined || block === undefined
-        ? new Uint8Array(end - start)
-        : block.subarray(place, place + end - start);
-    let done = 0;
-    while (done < bytes.length) {
-      const count = file.readNow(done === 0 ? bytes : bytes.subarray(done), start + done);
-      if (count === 0) break;
-      done += count;
-    }
-    step = steps.next(bytes.subarray(0, done));
-  }
-}
-
-/** What {@link readEndsNow} reads into. */
-export function endsBlock(): Uint8Array {
-  return new Uint8Array(tailBytes + headBytes);
-}
-
-interface Range {
-  readonly start: number;
-  readonly end: number;
-  /** Where its bytes belong in the block; absent for what does not fit in. */
-  readonly place?: number;
-}
-
-/** Asks for the bytes of ranges, and gives what they come to. */
-function* ends(size: number): Generator<Range, Ends, Uint8Array> {
-  const tailStart = Math.max(0, size - tailBytes);
-  const last = yield { start: tailStart, end: size, place: 0 };
-  const tail = infoLines(last, tailStart === 0);
-  // A small file is all in its tail.
-  const first = tailStart === 0 ? last.subarray(0, headBytes) : undefined;
-  return { head: yield* headOf(size, first, isUserMessage), tail };
-}
-
-function* headOf(
+/** @param bytes the first {@link headBytes} of the file; more are read if no line of them is wanted */
+function headLines(
+  file: DiskFile,
   size: number,
-  first: Uint8Array | undefined,
+  bytes: Uint8Array,
   isWanted: (line: Uint8Array) => boolean,
-): Generator<Range, readonly Uint8Array[], Uint8Array> {
-  let bytes = first ?? (yield { start: 0, end: Math.min(headBytes, size), place: tailBytes });
+): readonly Uint8Array[] {
   for (let length = headBytes; ; ) {
     const { lines, isFull } = splitLines(bytes, bytes.length >= size);
     if (isFull || lines.some(isWanted) || length >= size || length >= maxHeadBytes) return lines;
     length *= 8;
-    bytes = yield { start: 0, end: Math.min(length, size) };
+    bytes = readRange(file, 0, Math.min(length, size));
   }
+}
+
+/** The bytes of a range; fewer if the file is shorter by now. */
+function readRange(file: DiskFile, start: number, end: number): Uint8Array {
+  const bytes = new Uint8Array(end - start);
+  let done = 0;
+  while (done < bytes.length) {
+    const count = file.readNow(bytes.subarray(done), start + done);
+    if (count === 0) break;
+    done += count;
+  }
+  return bytes.subarray(0, done);
 }
 
 /** The lines that may be a session_info: of all others a list shows nothing. */

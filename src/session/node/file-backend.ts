@@ -9,15 +9,14 @@ import type {
   StoredSessionQuery,
 } from "../backend.js";
 import type { Disk, FileStat } from "./disk.js";
-import { type Ends, endsBlock, readEnds, readEndsNow } from "./ends.js";
+import { type Ends, readEnds } from "./ends.js";
 import { FileLog, type FileLogOptions } from "./file-log.js";
 import { LastingNames } from "./lasting-names.js";
 import { fileName, idOfFileName, partitionDirectory, projectName } from "./layout.js";
 import { FileLock, type LockTimes } from "./lock.js";
 import { regular } from "./log-errors.js";
 import { absentPosition } from "./position.js";
-import { readPaced, turnsOf } from "./read-paced.js";
-import { SessionFiles } from "./session-files.js";
+import { SessionFiles, yieldWhenDue } from "./session-files.js";
 
 /** What the files of a store have in common. */
 export interface FileBackendOptions {
@@ -28,9 +27,6 @@ export interface FileBackendOptions {
   readonly maxLineBytes: number;
   readonly now: () => number;
 }
-
-/** How many sessions of a list are read before they are asked for: reading waits for threads. */
-const readsAhead = 8;
 
 interface Found {
   /** That of the file's name, with its path where another of the same time has it too. */
@@ -81,10 +77,9 @@ export class FileBackend implements SessionBackend {
     const { files, skipped } = await this.#files.read(query.partition, query.cwd);
     for (const { path, error } of skipped) query.skipped?.(path, error);
     const found: Found[] = [];
-    const turn = turnsOf();
+    const yieldIfDue = yieldWhenDue();
     for (const { path, name } of files) {
-      const due = turn();
-      if (due !== undefined) await due;
+      await yieldIfDue();
       query.signal?.throwIfAborted();
       const key = idOfFileName(name);
       const stat = unlessUnreadable(query, path, () => this.#options.disk.lstat(path));
@@ -101,34 +96,19 @@ export class FileBackend implements SessionBackend {
           mtimeMs < after.modifiedAt ||
           (mtimeMs === after.modifiedAt && key < after.id),
       );
-    const block = endsBlock();
-    const reads = {
-      now: (each: Found) => unlessUnreadable(query, each.path, () => this.#storedNow(each, block)),
-      later: (each: Found) =>
-        this.#stored(each).catch((error: unknown) => skipUnreadable(query, each.path, error)),
-      ahead: readsAhead,
-    };
-    for await (const stored of readPaced(wanted, reads)) {
+    for (const each of wanted) {
+      await yieldIfDue();
       query.signal?.throwIfAborted();
+      const stored = unlessUnreadable(query, each.path, () => this.#stored(each));
       if (stored !== undefined) yield stored;
     }
   }
 
-  #storedNow(found: Found, block: Uint8Array): StoredSession | undefined {
+  #stored(found: Found): StoredSession | undefined {
     const file = this.#options.disk.open(found.path, "read");
     if (file === undefined) return undefined;
     try {
-      return storedOf(found, readEndsNow(file, found.stat.size, block));
-    } finally {
-      file.close();
-    }
-  }
-
-  async #stored(found: Found): Promise<StoredSession | undefined> {
-    const file = this.#options.disk.open(found.path, "read");
-    if (file === undefined) return undefined;
-    try {
-      return storedOf(found, await readEnds(file, found.stat.size));
+      return storedOf(found, readEnds(file, found.stat.size));
     } finally {
       file.close();
     }

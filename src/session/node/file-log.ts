@@ -1,6 +1,7 @@
 import { dirname } from "node:path";
+import { crc32 } from "node:zlib";
 import { SessileError } from "../../errors/index.js";
-import { joinBytes } from "../../internal/bytes.js";
+import { concatBytes } from "../../internal/bytes.js";
 import { assertTaken, existsError, progress } from "../../internal/lost-bytes.js";
 import { errnoOf, storageError } from "../../internal/storage-error.js";
 import type { LinePlace, LogAppend, LogBatch, LogPosition, SessionLog } from "../backend.js";
@@ -12,7 +13,6 @@ import { gone, regular } from "./log-errors.js";
 import { LogWatch } from "./log-watch.js";
 import { type FileHolder, type OpenFiles, openFilesOf } from "./open-files.js";
 import { PlacesFile } from "./places-file.js";
-import { nodePlatform } from "./platform.js";
 import { absentPosition, offsetOf } from "./position.js";
 import { readLines } from "./read-lines.js";
 import { readPlaces } from "./read-places.js";
@@ -32,7 +32,7 @@ export interface FileLogOptions extends LogEndOptions {
  * ends where the caller thinks; then one sync. What was acknowledged is never rewritten. Reading takes no lock.
  */
 export class FileLog implements SessionLog, FileHolder {
-  readonly platform = nodePlatform;
+  readonly crc32 = (bytes: Uint8Array): number => crc32(bytes);
   readonly #options: FileLogOptions;
   readonly #end: LogEnd;
   readonly #places: PlacesFile;
@@ -51,19 +51,6 @@ export class FileLog implements SessionLog, FileHolder {
 
   get location(): string {
     return this.#options.path;
-  }
-
-  appendNow(lines: readonly Uint8Array[], expected: LogPosition): LogAppend | undefined {
-    const { lock } = this.#options;
-    this.#files.used(this);
-    try {
-      return lock.ifHeld((now) => {
-        const written = this.#end.next(expected, lock.holds, bytesOf(lines), now);
-        return written && this.#appended(written, lines);
-      });
-    } catch (error) {
-      throw this.#failure("append to", error, expected);
-    }
   }
 
   async append(lines: readonly Uint8Array[], expected: LogPosition): Promise<LogAppend> {
@@ -226,10 +213,6 @@ export class FileLog implements SessionLog, FileHolder {
     const handle = created ? this.#end.create() : await this.#end.at(expected, this.#options.lock.holds);
     const written = await this.#end.write(handle, bytes, created);
     if (created) await this.#staysAlone();
-    return this.#appended(written, lines);
-  }
-
-  #appended(written: Written, lines: readonly Uint8Array[]): LogAppend {
     this.#places.reached(written.position);
     return appended(written, lines);
   }
@@ -324,7 +307,7 @@ function bytesOf(lines: readonly Uint8Array[]): Uint8Array {
       details: { bytes, maxBytes: maxBatchBytes },
     });
   }
-  return lines.length === 1 ? (lines[0] as Uint8Array) : joinBytes(lines);
+  return lines.length === 1 ? (lines[0] as Uint8Array) : concatBytes(lines);
 }
 
 function appended({ position, at, interleaved }: Written, lines: readonly Uint8Array[]): LogAppend {

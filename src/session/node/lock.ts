@@ -74,22 +74,6 @@ export class FileLock {
     }
   }
 
-  /**
-   * Runs `act` at once where the lock is held already and it is not yet time to see whether others wait; undefined where
-   * it is not: then {@link with} it is.
-   */
-  ifHeld<T>(act: (now: number) => T): T | undefined {
-    const now = Date.now();
-    if (now - this.#askedAt >= fairMs || !this.#isHeld(now)) return undefined;
-    this.#uses++;
-    try {
-      return act(now);
-    } finally {
-      this.#uses--;
-      this.#letGoWhenIdle(now);
-    }
-  }
-
   /** How often the lock was taken: the number of the present hold while there is one. */
   get holds(): number {
     return this.#holds;
@@ -116,8 +100,9 @@ export class FileLock {
     this.#forget();
   }
 
-  #isHeld(now = Date.now()): boolean {
+  #isHeld(): boolean {
     if (this.#held === undefined) return false;
+    const now = Date.now();
     if (now - this.#seenAt < recheckMs && now >= this.#seenAt) return true;
     this.#seenAt = now;
     if (readLockFile(this.#disk, this.path)?.holder?.nonce === this.#held) {
@@ -149,9 +134,9 @@ export class FileLock {
     return this.#disk.stat(this.#waitPath) !== undefined && this.#disk.unlink(this.#waitPath);
   }
 
-  #letGoWhenIdle(now = Date.now()): void {
+  #letGoWhenIdle(): void {
     if (this.#uses > 0 || this.#held === undefined) return;
-    this.#usedAt = now;
+    this.#usedAt = Date.now();
     this.#idleTimer ??= setTimeout(() => this.#onIdle(), this.#times.idleMs);
   }
 

@@ -43,10 +43,6 @@ interface OpenFile {
 /** With durability "os" the name was seen so long before an acknowledgement at most: a look takes as long as a write. */
 const namedMs = 2;
 
-/** Appends that follow each other within two readings of a clock of milliseconds are a run from the so many-th on. */
-const runLength = 16;
-const runMs = 1;
-
 /** Where a batch came to lie. */
 export interface Written {
   readonly position: LogPosition;
@@ -66,8 +62,6 @@ export class LogEnd {
   #named = { hold: -1, at: 0 };
   /** Whether the name of the open file is known to last. */
   #nameLasts = false;
-  /** The appends that came one right after the other until now. */
-  #run = { length: 0, at: 0 };
 
   constructor(options: LogEndOptions) {
     this.#options = options;
@@ -149,34 +143,11 @@ export class LogEnd {
     return handle;
   }
 
-  /**
-   * {@link at} and {@link write} in one for an append in a run of them, where the look after the one before was a moment
-   * ago and serves as the look before this one: that takes as long as the write. What another program that takes no lock
-   * writes in that moment is seen by the look after, as what it writes during a write is. undefined where both looks are
-   * due, or the batch has to reach the disk.
-   */
-  next(
-    expected: LogPosition,
-    hold: number,
-    bytes: Uint8Array,
-    now: number = Date.now(),
-  ): Written | undefined {
-    if (this.#options.durability === "disk" || this.#poison !== undefined || this.#file === undefined)
-      return undefined;
-    if (this.#seen?.position !== expected || hold !== this.#named.hold) return undefined;
-    const { length, at } = this.#run;
-    if (length < runLength || !isWithin(now, at, runMs) || !isWithin(now, this.#named.at, namedMs))
-      return undefined;
-    const written = this.#write(this.#file.handle, bytes, false, now);
-    // Otherwise what was written is in no log, and the look that is due says why.
-    return this.#isNamed() ? written : undefined;
-  }
-
   /** Writes a batch behind the last line, and makes it last. All of it, or none. */
   async write(handle: DiskFile, bytes: Uint8Array, created: boolean): Promise<Written> {
     if (this.#poison !== undefined) throw this.#poison;
     const before = this.#seen?.position ?? absentPosition;
-    const written = this.#write(handle, bytes, created, Date.now());
+    const written = this.#write(handle, bytes, created);
     if (this.#options.durability === "disk") await this.#sync(handle, !this.#nameLasts);
     // It was deleted or replaced in the meantime: what was written is in no log.
     if (!this.#isNamed()) await this.at(before);
@@ -195,10 +166,9 @@ export class LogEnd {
   }
 
   /** Writes a batch, and looks where it came to lie. */
-  #write(handle: DiskFile, bytes: Uint8Array, created: boolean, now: number): Written {
+  #write(handle: DiskFile, bytes: Uint8Array, created: boolean): Written {
     const start = created ? 0 : (this.#seen as Seen).size;
     this.#append(handle, bytes, start, created);
-    this.#run = { length: isWithin(now, this.#run.at, runMs) ? this.#run.length + 1 : 1, at: now };
     const size = start + bytes.length;
     if (endsAt(handle, size)) {
       const position = positionIn((this.#file as OpenFile).prefix, size, markOf(bytes));

@@ -5,7 +5,6 @@ import type { Disk, FileKind } from "./disk.js";
 import { readHeadNow } from "./ends.js";
 import { headerIn } from "./first-header.js";
 import { idOfFileName, isOwnFileName, partitionDirectory, projectNames } from "./layout.js";
-import { turnsOf } from "./read-paced.js";
 
 /** A file that may be a session. */
 export interface SessionFile {
@@ -140,11 +139,10 @@ export class SessionFiles {
       else named ??= path;
     }
     if (unread !== undefined) return unread;
-    const turn = turnsOf();
+    const yieldIfDue = yieldWhenDue();
     for (const { path, name } of files) {
       if (idOfFileName(name) === id || (query.everyHeader !== true && isOwnFileName(name))) continue;
-      const due = turn();
-      if (due !== undefined) await due;
+      await yieldIfDue();
       if (this.#headerId(path, true) !== id || this.#isOne(path, except)) continue;
       this.#rememberAt(partition, id, path);
       return path;
@@ -255,4 +253,23 @@ export class SessionFiles {
 
 function notAFile(path: string, kind: FileKind): SessileError {
   return new SessileError("NOT_A_FILE", `${path} is a ${kind}, not a file`, { details: { path, kind } });
+}
+
+/** After so many milliseconds without a turn of the event loop, one is due. */
+const yieldAfterMs = 4;
+
+/** A function to await between the steps of long synchronous work: it yields to the event loop when a turn is due. */
+export function yieldWhenDue(
+  now: () => number = performance.now.bind(performance),
+): () => Promise<void> | undefined {
+  let yieldedAt = now();
+  return () => {
+    if (now() - yieldedAt < yieldAfterMs) return undefined;
+    return new Promise((resolve) => {
+      setImmediate(() => {
+        yieldedAt = now();
+        resolve();
+      });
+    });
+  };
 }

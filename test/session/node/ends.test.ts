@@ -1,21 +1,16 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { DiskFile } from "../../../src/session/node/disk.js";
-import { endsBlock, readEnds, readEndsNow } from "../../../src/session/node/ends.js";
+import { readEnds } from "../../../src/session/node/ends.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
-
-const block = endsBlock();
 
 async function endsOf(text: string, size?: number) {
   const disk = new SimulatedDisk();
   disk.put("/log", text);
   const file = disk.open("/log", "read") as DiskFile;
-  const { head, tail } = await readEnds(file, size ?? file.stat().size);
-  const now = readEndsNow(file, size ?? file.stat().size, block);
+  const { head, tail } = readEnds(file, size ?? file.stat().size);
   const decoded = (lines: readonly Uint8Array[]) => lines.map((line) => new TextDecoder().decode(line));
-  const ends = { head: decoded(head), tail: decoded(tail) };
-  expect({ head: decoded(now.head), tail: decoded(now.tail) }).toEqual(ends);
-  return ends;
+  return { head: decoded(head), tail: decoded(tail) };
 }
 
 const info = (at: number | string) => `{"type":"session_info","id":"${at}"}`;

@@ -104,28 +104,6 @@ describe("append and read", () => {
     await log.close();
   });
 
-  test("appends at once in a run, where append would lead; undefined, and nothing written, where it would wait", async () => {
-    vi.useFakeTimers({ toFake: ["Date"] });
-    const disk = new SimulatedDisk();
-    const log = logOn(disk, { durability: "os" });
-    let { position } = await log.append([utf8(header)], absentPosition);
-    const lines = [utf8('{"one":1}\n'), utf8('{"two":2}\n')];
-    expect(log.appendNow(lines, position)).toBeUndefined();
-    for (let i = 0; i < 20; i++) ({ position } = await log.append(lines, position));
-    const before = text(disk);
-    const now = log.appendNow(lines, position);
-    expect(now?.at).toEqual([before.length, before.length + 10]);
-    expect(log.appendNow(lines, position)).toBeUndefined();
-    await expect(log.append(lines, position)).rejects.toMatchObject({ code: "CONCURRENT_WRITER" });
-    expect(text(disk)).toBe(`${before}{"one":1}\n{"two":2}\n`);
-    disk.capacityBytes = disk.usedBytes;
-    expect(() => log.appendNow(lines, now?.position as LogPosition)).toThrow(
-      expect.objectContaining({ code: "STORAGE_FAILED" }),
-    );
-    await log.close();
-    expect(log.appendNow(lines, now?.position as LogPosition)).toBeUndefined();
-  });
-
   test("a position is of one writer and one reader alike", async () => {
     const { disk, log, position } = await created();
     const other = logOn(disk);

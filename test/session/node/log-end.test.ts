@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
-import type { Durability, LogPosition } from "../../../src/session/backend.js";
+import type { LogPosition } from "../../../src/session/backend.js";
 import type { DiskFile } from "../../../src/session/node/disk.js";
 import { LastingNames } from "../../../src/session/node/lasting-names.js";
 import { LogEnd, type LogEndOptions } from "../../../src/session/node/log-end.js";
@@ -252,10 +252,10 @@ describe("a run of appends", () => {
   });
 
   /** An end that wrote so many lines within one millisecond, each after a look. */
-  async function afterLooks(disk: SimulatedDisk, count: number, options: Partial<LogEndOptions> = {}) {
+  async function afterLooks(disk: SimulatedDisk, count: number) {
     vi.useFakeTimers({ toFake: ["Date"], now: 1000 });
     const created = await create(disk);
-    const end = endOf(disk, { durability: "os", ...options });
+    const end = endOf(disk, { durability: "os" });
     let { position } = created;
     for (let i = 0; i < count; i++)
       ({ position } = await end.write(await end.at(position, 1), line(i), false));
@@ -277,26 +277,12 @@ describe("a run of appends", () => {
     }
   });
 
-  test("goes on without a look before from the sixteenth on, to where the looks would have led", async () => {
-    const disk = new SimulatedDisk();
-    const { end, position } = await afterLooks(disk, 16);
-    const before = text(disk);
-    const first = end.next(position, 1, line(16));
-    expect(first).toMatchObject({ at: before.length, interleaved: false });
-    const second = end.next(first?.position as LogPosition, 1, line(17));
-    expect(text(disk)).toBe(`${before}{"number":16}\n{"number":17}\n`);
-    expect(second?.position).toBe(endOf(disk).position());
-    expect(end.isStill(second?.position as LogPosition)).toBe(true);
-  });
-
   test("asks for no size and no time: the kernel would write the time of each append down", async () => {
     const disk = new SimulatedDisk();
     const { end, position } = await afterLooks(disk, 16);
     const before = disk.counts.stat;
     let at = position;
-    for (let i = 16; i < 40; i++) at = end.next(at, 1, line(i))?.position as LogPosition;
-    vi.setSystemTime(1002);
-    await end.write(await end.at(at, 1), line(40), false);
+    for (let i = 16; i < 40; i++) ({ position: at } = await end.write(await end.at(at, 1), line(i), false));
     expect(disk.counts.stat).toBe(before);
   });
 
@@ -304,35 +290,39 @@ describe("a run of appends", () => {
     const disk = new SimulatedDisk();
     const { end, position } = await afterLooks(disk, 16);
     const before = text(disk).length;
+    const handle = await end.at(position, 1);
     disk.failNext("readNow", "EIO");
-    const written = end.next(position, 1, line(16));
+    const written = await end.write(handle, line(16), false);
     expect(written).toEqual({ position: endOf(disk).position(), at: before, interleaved: false });
   });
 
   test("where neither the end of a write can be read nor its size, the writer has to be opened again", async () => {
     const disk = new SimulatedDisk();
     const { end, position } = await afterLooks(disk, 16);
+    const handle = await end.at(position, 1);
     foreign(disk, '{"foreign":1}\n');
     disk.failNext("readNow", "EIO");
     disk.failNext("readNow", "EIO");
     const poisoned = expect.objectContaining({ code: "WRITER_POISONED", cause: expect.anything() });
-    expect(() => end.next(position, 1, line(16))).toThrow(poisoned);
+    await expect(end.write(handle, line(16), false)).rejects.toEqual(poisoned);
     expect(text(disk).endsWith('{"foreign":1}\n{"number":16}\n')).toBe(true);
     await expect(end.at(position, 1)).rejects.toEqual(poisoned);
   });
 
-  test("ends after some time, so that the name is looked up again", async () => {
-    const disk = new SimulatedDisk();
-    const { end, position } = await afterLooks(disk, 16);
-    let at = position;
-    let ms = 0;
-    for (let next = end.next(at, 1, line(ms)); next !== undefined; next = end.next(at, 1, line(ms))) {
-      at = next.position;
-      vi.setSystemTime(1000 + ++ms);
+  test("looks the name up again after some time, when the clock was put back, and in another hold of the lock", async () => {
+    for (const [ms, hold, looks] of [
+      [2, 1, false],
+      [3, 1, true],
+      [-1, 1, true],
+      [0, 2, true],
+    ] as const) {
+      const disk = new SimulatedDisk();
+      const { end, position } = await afterLooks(disk, 16);
+      vi.setSystemTime(1000 + ms);
+      const { stat } = disk.counts;
+      await end.at(position, hold);
+      expect([ms, hold, disk.counts.stat > stat]).toEqual([ms, hold, looks]);
     }
-    expect(ms).toBe(3);
-    disk.rename(path, "/dir/elsewhere");
-    await expect(end.at(at, 1)).rejects.toMatchObject({ code: "SESSION_NOT_FOUND" });
   });
 
   test("acknowledges nothing that was written after a stop to a file that had lost its name", async () => {
@@ -346,82 +336,36 @@ describe("a run of appends", () => {
         "CONCURRENT_WRITER",
       ],
     ] as const) {
-      for (const run of [true, false]) {
-        const disk = new SimulatedDisk();
-        const { end, position } = await afterLooks(disk, 16);
-        const { write } = disk.counts;
-        // The process is stopped between its look and its write, and goes on later.
-        disk.onChange = () => {
-          if (disk.counts.write === write) return;
-          disk.onChange = undefined;
-          vi.setSystemTime(5000);
-          lose(disk);
-        };
-        const writing = run
-          ? Promise.resolve(end.next(position, 1, line(16)) ?? end.at(position, 1))
-          : end.at(position, 1).then((handle) => end.write(handle, line(16), false));
-        await expect(writing).rejects.toMatchObject({ code });
-      }
+      const disk = new SimulatedDisk();
+      const { end, position } = await afterLooks(disk, 16);
+      const { write } = disk.counts;
+      // The process is stopped between its look and its write, and goes on later.
+      disk.onChange = () => {
+        if (disk.counts.write === write) return;
+        disk.onChange = undefined;
+        vi.setSystemTime(5000);
+        lose(disk);
+      };
+      const writing = end.at(position, 1).then((handle) => end.write(handle, line(16), false));
+      await expect(writing).rejects.toMatchObject({ code });
     }
-  });
-
-  test.each<[string, { count?: number; ms?: number; hold?: number; durability?: Durability }]>([
-    ["in the fifteenth append", { count: 15 }],
-    ["two milliseconds later", { ms: 2 }],
-    ["when the clock was put back", { ms: -1 }],
-    ["when the lock was let go in between", { hold: 2 }],
-    ["when batches have to reach the disk", { durability: "disk" }],
-  ])("looks again %s", async (_, { count = 16, ms = 0, hold = 1, durability = "os" }) => {
-    const disk = new SimulatedDisk();
-    const { end, position } = await afterLooks(disk, count, { durability });
-    vi.setSystemTime(1000 + ms);
-    const before = text(disk);
-    expect(end.next(position, hold, line(99))).toBeUndefined();
-    expect(text(disk)).toBe(before);
-  });
-
-  test("is not gone on with at another position", async () => {
-    const disk = new SimulatedDisk();
-    const { end } = await afterLooks(disk, 20);
-    expect(end.next("elsewhere" as LogPosition, 1, line(99))).toBeUndefined();
-  });
-
-  test("sees what another program wrote a moment ago, right after its own write; every line is there", async () => {
-    const disk = new SimulatedDisk();
-    const { end, position } = await afterLooks(disk, 16);
-    const before = text(disk).length;
-    foreign(disk, '{"foreign":1}\n');
-    expect(end.next(position, 1, line(16))).toMatchObject({ at: before + 14, interleaved: true });
-    expect(text(disk).endsWith('{"number":15}\n{"foreign":1}\n{"number":16}\n')).toBe(true);
-  });
-
-  test("acknowledges no line that was joined to half a line of another program", async () => {
-    const disk = new SimulatedDisk();
-    const { end, position } = await afterLooks(disk, 16);
-    foreign(disk, '{"half');
-    const poisoned = expect.objectContaining({ code: "WRITER_POISONED" });
-    expect(() => end.next(position, 1, line(16))).toThrow(poisoned);
-    await expect(end.at(position, 1)).rejects.toEqual(poisoned);
   });
 
   test("sees that a file was rewritten to the same size behind its last line", async () => {
     const disk = new SimulatedDisk();
     const { end, position } = await afterLooks(disk, 16);
-    const next = end.next(position, 1, line(16))?.position as LogPosition;
-    disk.put(path, text(disk).replace('"number":16', '"number":61'));
-    expect(end.isStill(next)).toBe(false);
-    vi.setSystemTime(1002);
-    await expect(end.at(next, 1)).rejects.toMatchObject({ code: "CONCURRENT_WRITER" });
+    disk.put(path, text(disk).replace('"number":15', '"number":51'));
+    expect(end.isStill(position)).toBe(false);
+    await expect(end.at(position, 1)).rejects.toMatchObject({ code: "CONCURRENT_WRITER" });
   });
 
   test("puts the file back after a write that fails", async () => {
     const disk = new SimulatedDisk();
     const { end, position } = await afterLooks(disk, 16);
     const before = text(disk);
+    const handle = await end.at(position, 1);
     disk.capacityBytes = disk.usedBytes + 5;
-    expect(() => end.next(position, 1, line(16))).toThrow(
-      expect.objectContaining({ code: "STORAGE_FAILED" }),
-    );
+    await expect(end.write(handle, line(16), false)).rejects.toMatchObject({ code: "STORAGE_FAILED" });
     expect(text(disk)).toBe(before);
   });
 });

@@ -18,6 +18,7 @@ import { sessionMark } from "../../../src/session/mark.js";
 import { type Disk, nodeDisk } from "../../../src/session/node/disk.js";
 import { fileSessionStoreOn } from "../../../src/session/node/file-store.js";
 import { fileSessionStore } from "../../../src/session/node/index.js";
+import { yieldWhenDue } from "../../../src/session/node/session-files.js";
 import type { SessionQuery, SessionStore, SessionSummary } from "../../../src/session/types.js";
 import { temporaryDirectory } from "./temporary-directory.js";
 
@@ -317,4 +318,21 @@ test("partitions whose names differ only in case share nothing where the file sy
   expect(await store.delete("of-tenant", { partition: "Tenant" })).toBe(true);
   expect(await rows(store, { partition: "Tenant" })).toEqual([]);
   expect(await rows(store, { partition: "tenant" })).toHaveLength(1);
+});
+
+test("a turn of the event loop is due 4 ms after the last one", async () => {
+  let time = 0;
+  let turns = 0;
+  const yieldIfDue = yieldWhenDue(() => time);
+  expect(yieldIfDue()).toBeUndefined();
+  for (let round = 1; round < 4; round++) {
+    time += 3;
+    expect(yieldIfDue()).toBeUndefined();
+    time += 1;
+    const due = yieldIfDue();
+    setImmediate(() => turns++);
+    await due;
+    await new Promise((resolve) => setImmediate(resolve));
+    expect([yieldIfDue(), turns]).toEqual([undefined, round]);
+  }
 });
