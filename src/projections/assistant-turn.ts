@@ -10,8 +10,8 @@ import type { SelectOptions } from "./select-messages.js";
 import type { ToolNameRule } from "./target.js";
 
 /**
- * What a model said, as far as this target can take it back. Calls keep their stored ids for now; a call that has the id of an
- * earlier one of the same message is dropped.
+ * What a model said, as far as this target can take it back. Calls keep their stored ids for now; a call that
+ * has the id of an earlier one of the same message is dropped.
  */
 export function assistantDraft(
   message: AssistantMessage,
@@ -30,8 +30,9 @@ export function assistantDraft(
 }
 
 /**
- * Whether the target takes a message's marks back, its signatures and opaque blocks: `own` if it does. What is left of a reply
- * that was cut off is words, since its marks are of a whole that the provider never finished.
+ * Whether the target takes a message's marks back, its signatures and opaque blocks: `own` if it does. What
+ * is left of a reply that was cut off is words, since its marks are of a whole that the provider never
+ * finished.
  */
 type Standing = "own" | "cut" | "untaken" | "foreign";
 
@@ -192,8 +193,8 @@ function dropTrailingReasoning(parts: SaidDraft[], { losses }: SelectOptions): v
 }
 
 /**
- * Of each message, not only the last of a request: else a longer history would change the bytes of this one. Before attachments
- * too, since they may leave nothing in their place.
+ * Of each message, not only the last of a request: else a longer history would change the bytes of this one.
+ * Before attachments too, since they may leave nothing in their place.
  */
 function trimLastText(parts: SaidDraft[], { rules, losses }: SelectOptions): void {
   const at = parts.findLastIndex(({ type }) => type !== "attachment");

@@ -17,7 +17,7 @@ import type { ReferenceCache } from "./references.js";
 import type { AttachmentDraft } from "./request.js";
 import type { Target } from "./target.js";
 
-/** What the stages that attachments go through have in common. */
+/** The shared context of the attachment stages. */
 export interface Attaching {
   readonly target: Target<unknown>;
   readonly losses: LossList;
@@ -28,48 +28,48 @@ export interface Attaching {
   readonly references?: ReferenceCache;
   readonly resize?: ResizeImage;
   readonly signal?: AbortSignal;
-  /** Milliseconds since 1970, to see whether a reference has expired. */
+  /** Milliseconds since 1970, for the expiry of references. */
   readonly now: () => number;
 }
 
-/** Why an attachment is sent as it is: the reasons of a policy, and those of the target. */
+/** The reason for the form in which an attachment is sent: a policy's, or the target's. */
 export type SendReason = AttachmentReason | "invalid" | "unsupported" | "overLimit";
 
-/** What became of one place of an attachment. */
+/** The outcome for one occurrence of an attachment. */
 export interface AttachmentReport {
   readonly entryId: string;
-  /** Absent for one that a summary notes and the boundary refuses. */
+  /** Absent for an attachment that a summary notes and the boundary refuses. */
   readonly block?: number;
-  /** Absent for an image that is inline in its message. */
+  /** Absent for an inline image. */
   readonly resourceId?: string;
-  /** What of it is in the request: `text` is a document's own text, `descriptor` words about it. */
+  /** The form in the request: `text` is a document's own text, `descriptor` a description. */
   readonly sent: "bytes" | "reference" | "text" | "descriptor" | "nothing";
   readonly reason: SendReason;
 }
 
-/** A place with what was decided on it. */
+/** One occurrence of an attachment, with its decision. The stages update it. */
 export interface AttachmentWork {
   readonly draft: AttachmentDraft;
   readonly decided: DecidedAttachment;
-  /** Where the image is inline in its message. */
+  /** The image, if it is inline in its message. */
   readonly inline: InlineImage | undefined;
-  /** Another place of the same resource that has its bytes. */
+  /** Another occurrence of the same resource, which has its bytes. */
   carrier?: AttachmentWork;
   /** Its text is in the request. */
   asText?: true;
-  /** What is sent is not the image as it is stored. */
+  /** The request has a resized image in place of the stored one. */
   resized?: true;
   reason: SendReason;
 }
 
-/** What names an attachment in words. */
+/** The description of an attachment. */
 export function descriptor({ decided: { resource }, inline }: AttachmentWork): string {
   return inline === undefined
     ? attachmentText(resource, "full", "currentTurn")
     : describeImage(resource as Parameters<typeof describeImage>[0]);
 }
 
-/** A name as a target can be told it, to be spread; nothing for one that says nothing. Untrusted all the same. */
+/** The cleaned name of an attachment, to spread; nothing for a blank name. Still untrusted text. */
 export function shownName(
   { decided: { resource } }: AttachmentWork,
   refusesNul: boolean,
@@ -78,12 +78,12 @@ export function shownName(
   return isBlank(name) ? {} : { name: cleanText(name, refusesNul) };
 }
 
-/** The id by which the session knows it, to be spread; nothing for an image that is inline. */
+/** The resource's id, to spread; nothing for an inline image. */
 export function knownId({ decided, inline }: AttachmentWork): { readonly resourceId?: string } {
   return inline === undefined ? { resourceId: decided.resource.resourceId } : {};
 }
 
-/** What became of a place. */
+/** The report of an occurrence. */
 export function reportOf(work: AttachmentWork): AttachmentReport {
   const { draft, decided, reason, asText } = work;
   const { entryId, block } = decided;
@@ -92,7 +92,7 @@ export function reportOf(work: AttachmentWork): AttachmentReport {
   return { entryId, block, ...knownId(work), sent, reason };
 }
 
-/** Why an attachment cannot be sent that a policy would have sent. */
+/** The reason for a rejection: the policy allows the attachment, and it cannot be sent. */
 export type Refusal = Extract<SendReason, "missing" | "corrupt" | "invalid" | "unsupported" | "overLimit">;
 
 const causes: Readonly<Record<Refusal, Loss["by"]>> = {
@@ -104,9 +104,9 @@ const causes: Readonly<Record<Refusal, Loss["by"]>> = {
 };
 
 /**
- * Leaves words in the place of what cannot be sent.
+ * Replaces an attachment that cannot be sent by placeholder text.
  *
- * @param because what else there is to say of it, to people and not to the model
+ * @param because a detail for the loss report; not shown to the model
  */
 export function refuse(
   work: AttachmentWork,
@@ -126,10 +126,13 @@ export function refuse(
   losses.add(draft.origin, { code, by: causes[code], ...knownId(work), reason, instead: draft.text });
 }
 
-/** How a type can go at a place: as it is, behind the results, as text, or once it is made into another. */
+/**
+ * The delivery of a media type: unchanged, moved behind the tool results, as text, or converted to another
+ * type.
+ */
 export type Way = "native" | "moved" | "asText" | "converted";
 
-/** How a type goes at a place; undefined for not at all. */
+/** The delivery of a media type in an occurrence; undefined if the target does not accept it there. */
 export function wayFor(
   mediaType: string,
   { draft: { place } }: AttachmentWork,
@@ -144,7 +147,7 @@ export function wayFor(
   return mediaType.startsWith("image/") && takesImages && resize !== undefined ? "converted" : undefined;
 }
 
-/** Whether bytes that are not looked at yet can go at all: an image may turn out to be of another type than it says. */
+/** Whether unread bytes may be deliverable. The bytes of an image can have another type than declared. */
 export function mayGo(work: AttachmentWork, attaching: Attaching): boolean {
   const { mediaType, kind } = work.decided.resource as StoredResource;
   if (wayFor(mediaType, work, attaching) !== undefined) return true;

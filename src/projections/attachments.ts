@@ -10,7 +10,7 @@ import { hydrate } from "./load-media.js";
 import { notShown } from "./placeholders.js";
 import type { AttachmentDraft } from "./request.js";
 
-/** Every place of an attachment, settled but for limits, and what a view asked for in vain. */
+/** Every occurrence of an attachment, final except for limits, and the views without an occurrence. */
 export interface AttachmentWorks {
   readonly works: readonly AttachmentWork[];
   readonly unplacedViews: readonly string[];
@@ -19,8 +19,9 @@ export interface AttachmentWorks {
 type Placed = Pick<Context, "items" | "views" | "observations">;
 
 /**
- * Decides on every attachment of a context, reads those that are to be sent and that the target takes, and gives each place
- * its words. Inline images are sent unless a policy of the caller's says otherwise: no view could bring them back.
+ * Decides each attachment of a context, loads those that the request sends and the target accepts, and sets
+ * the text of each occurrence. Sends inline images unless the caller's policy decides otherwise: no view
+ * could bring them back.
  */
 export async function attach(
   context: Placed,
@@ -56,7 +57,10 @@ function placeKey(item: number, block: number | undefined): string {
   return `${item} ${block}`;
 }
 
-/** Of what is not in the request, such as the result of no call, nobody is asked, and no view is spent on it. */
+/**
+ * Removes attachments outside the request, such as those of an orphaned result, before the policy sees the
+ * context.
+ */
 function withoutUnsent(context: Placed, sent: ReadonlyMap<string, unknown>): Placed {
   let changed = false;
   const items = context.items.map((entry, item) => {
@@ -78,13 +82,13 @@ function isAttachment({ type, resource }: Block): boolean {
   return type === "image" || (type === "text" && resource !== undefined);
 }
 
-/** Whether a view of a resource would show it: the target takes it in a tool's result, or behind. */
+/** Whether a view would show a resource: the target accepts it in or behind a tool result. */
 function isViewable(work: AttachmentWork, attaching: Attaching): boolean {
   if (work.decided.resource.kind === "link") return false;
   return mayGo({ ...work, draft: { ...work.draft, place: "toolResult" } }, attaching);
 }
 
-/** The words of a place by its decision. A policy's decision is reported with the attachment and is no loss. */
+/** Sets the text of an occurrence by its decision. The decision of a policy is a report, not a loss. */
 function describeWork(work: AttachmentWork, attaching: Attaching): void {
   const { losses } = attaching;
   const { draft, decided, inline } = work;

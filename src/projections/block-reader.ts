@@ -54,7 +54,10 @@ export class BlockReader {
   }
 }
 
-/** Text that any target takes: no lone surrogates, and no NUL where that is refused. The same string where nothing is wrong. */
+/**
+ * Text that any target takes: no lone surrogates, and no NUL where that is refused. The same string where
+ * nothing is wrong.
+ */
 export function cleanText(text: string, refusesNul: boolean): string {
   const formed = text.isWellFormed() ? text : text.toWellFormed();
   return refusesNul && formed.includes("\0") ? formed.replaceAll("\0", "\ufffd") : formed;
@@ -82,8 +85,9 @@ const maxDepth = 128;
 const tooDeep = Symbol("too deep");
 
 /**
- * A JSON value with all its strings cleaned; the same value where nothing is wrong. Other values become what JSON would have in
- * their place, a bigint its digits. Null for what is deeper than any tool's arguments are, as a value is that holds itself.
+ * A JSON value with all its strings cleaned; the same value where nothing is wrong. Other values become what
+ * JSON would have in their place, a bigint its digits. Null for what is deeper than any tool's arguments are,
+ * as a value is that holds itself.
  */
 export function cleanJson(value: unknown, refusesNul: boolean): unknown {
   const clean = cleanBelow(value, refusesNul, maxDepth);

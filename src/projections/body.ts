@@ -17,11 +17,12 @@ export interface RequestBody extends Iterable<Uint8Array> {
 const minSpliced = 1024;
 
 /**
- * A projection's value as the JSON that a provider reads, byte for byte what `JSON.stringify` gives, in pieces: what is
- * attached is written as it stands and is never part of a larger string. Bytes, as Bedrock has them, become base64. Each
- * iteration makes the pieces anew, one after the other.
+ * A projection's value as the JSON that a provider reads, byte for byte what `JSON.stringify` gives, in
+ * pieces: what is attached is written as it stands and is never part of a larger string. Bytes, as Bedrock
+ * has them, become base64. Each iteration makes the pieces anew, one after the other.
  *
- * @param extra members of the request besides the value's, such as `model`; they come first, and the value's count where both have one
+ * @param extra members of the request besides the value's, such as `model`; they come first, and the value's
+ *   count where both have one
  * @example
  * ```ts
  * const projection = await project(await session.context(), anthropicMessages({ model: "claude-opus-5-5" }));

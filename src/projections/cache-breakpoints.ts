@@ -4,8 +4,9 @@ import type { NeutralRequest, Part, Turn } from "./request.js";
 export type CacheMark = "system" | number;
 
 /**
- * Says behind what a provider is to keep what it has read. Told whether there is a system text and how many turns there are;
- * marks are indexes of turns or `system`, the most useful first, since a target takes only so many. Pure.
+ * Says behind what a provider is to keep what it has read. Told whether there is a system text and how many
+ * turns there are; marks are indexes of turns or `system`, the most useful first, since a target takes only
+ * so many. Pure.
  */
 export type CachePolicy = (request: {
   readonly hasSystem: boolean;
@@ -13,8 +14,8 @@ export type CachePolicy = (request: {
 }) => readonly CacheMark[];
 
 /**
- * Keeps everything up to here, for a conversation that goes on: behind the last turn, behind the last but two, where the
- * request before this one had its last marker, and behind the system's text.
+ * Keeps everything up to here, for a conversation that goes on: behind the last turn, behind the last but
+ * two, where the request before this one had its last marker, and behind the system's text.
  */
 export const cacheConversation: CachePolicy = ({ hasSystem, turns }) => [
   turns - 1,

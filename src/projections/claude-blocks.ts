@@ -50,7 +50,10 @@ type ClaudeImageType = (typeof imageTypes)[number];
  */
 export const claudeMedia = [...imageTypes, "application/pdf", "text/*"] as const;
 
-/** A part as a block of its own; an image or document of a type that is not taken, which the core does not let through, as text. */
+/**
+ * A part as a block of its own; an image or document of a type that is not taken, which the core does not let
+ * through, as text.
+ */
 export function claudeShownBlock(part: ShownPart): ClaudeShownBlock {
   switch (part.type) {
     case "text":
@@ -87,7 +90,10 @@ function referenceSource({ reference }: ReferencePart): ClaudeReference {
     : { type: "file", file_id: reference.id };
 }
 
-/** The API says that titles are limited, not where: https://platform.claude.com/docs/en/build-with-claude/citations (stored copy read 2026-11-21). */
+/**
+ * The API says that titles are limited, not where:
+ * https://platform.claude.com/docs/en/build-with-claude/citations (stored copy read 2026-11-21).
+ */
 const maxTitleLength = 200;
 
 function titleOf({ name }: { readonly name?: string }): { title?: string } {

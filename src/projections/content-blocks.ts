@@ -56,7 +56,8 @@ function embedded(part: MediaPart): EmbeddedResource {
 }
 
 /**
- * A name for what is embedded, that leads nowhere: where it came from is not told, since that can be a path of this machine.
+ * A name for what is embedded, that leads nowhere: where it came from is not told, since that can be a path
+ * of this machine.
  */
 function attachmentUri({ resource, name }: MediaPart): string {
   const segments = [resource?.resourceId ?? "attachment", name ?? ""].filter((segment) => segment !== "");

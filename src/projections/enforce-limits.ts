@@ -10,13 +10,14 @@ import type { TargetLimits, TargetMedia } from "./target.js";
 const reservedBytes = 2 ** 18;
 
 /**
- * Keeps a request within its target's limits, over the whole history that is sent. What is too large by itself is made smaller
- * where the caller can do that, and described where not; then, of what is too much together, the oldest go, as many as must. An
- * attachment is as old as the last place that shows it. Of the ways out of a limit of single images that holds only because
- * there are many, resizing comes first, and then the one that costs fewer images.
+ * Keeps a request within its target's limits, over the whole history that is sent. What is too large by
+ * itself is made smaller where the caller can do that, and described where not; then, of what is too much
+ * together, the oldest go, as many as must. An attachment is as old as the last place that shows it. Of the
+ * ways out of a limit of single images that holds only because there are many, resizing comes first, and then
+ * the one that costs fewer images.
  *
- * @param textBytes gives at least as many bytes as the request has besides what is attached, more exactly where more than
- *   so many would be too much
+ * @param textBytes gives at least as many bytes as the request has besides what is attached, more exactly
+ *   where more than so many would be too much
  * @returns the limits that are broken still: there is too much text
  */
 export async function keepLimits(
@@ -124,7 +125,10 @@ class LimitKeeper {
     }, text);
   }
 
-  /** Leaves out the oldest of what is too much for the first of these limits, or for all that are of a message. */
+  /**
+   * Leaves out the oldest of what is too much for the first of these limits, or for all that are of a
+   * message.
+   */
   #keepCounts(broken: readonly LimitViolation[], text: number | undefined): boolean {
     const live = this.#live;
     for (const violation of broken) {
@@ -206,7 +210,10 @@ function isSent({ draft, asText }: AttachmentWork): boolean {
   return draft.media !== undefined || asText === true;
 }
 
-/** The fewest with which it holds, of at most so many; so many where it never does. It holds with more if with fewer. */
+/**
+ * The fewest with which it holds, of at most so many; so many where it never does. It holds with more if with
+ * fewer.
+ */
 function fewest(most: number, holds: (count: number) => boolean): number {
   let [low, high] = [0, most];
   while (low < high) {
@@ -225,7 +232,10 @@ function without(
   return live.filter((work) => !gone.has(work));
 }
 
-/** What narrower limits take counts for the wider ones no more: those of a message, of a kind, of files, of the whole. */
+/**
+ * What narrower limits take counts for the wider ones no more: those of a message, of a kind, of files, of
+ * the whole.
+ */
 function inOrder(a: LimitViolation, b: LimitViolation): number {
   return width(a) - width(b);
 }
@@ -274,8 +284,8 @@ export function boundsOf(violations: readonly LimitViolation[]): ImageBounds | u
 }
 
 /**
- * What limits have to know of what is sent at a place. What the provider has already takes no bytes of the request, and a
- * document that goes as text none but those of the text.
+ * What limits have to know of what is sent at a place. What the provider has already takes no bytes of the
+ * request, and a document that goes as text none but those of the text.
  */
 export function limitItem(
   { draft: { media, origin, place }, asText }: AttachmentWork,

@@ -13,7 +13,10 @@ export interface Explanation {
   /** Index among the blocks of the message; absent where the whole message is meant. */
   readonly block?: number;
   readonly resourceId?: string;
-  /** `path`: the provider named the place. `guess`: it named a kind of thing, and this is the likeliest of them. */
+  /**
+   * `path`: the provider named the place. `guess`: it named a kind of thing, and this is the likeliest of
+   * them.
+   */
   readonly certainty: "path" | "guess";
   /** The place in the request, as the provider named it: a path, or an id. */
   readonly path?: string;
@@ -35,10 +38,11 @@ export interface Explained {
 }
 
 /**
- * From a provider's refusal to the entry at fault. By the path that it names, as in `messages.41.content.31` or
- * `input[2].content[0]`, or by the id of a call or an item; where it names none and speaks of an image or a document, or of too
- * many bytes, the newest of those, or the largest: what was sent before was taken before. A refusal for too many tokens is
- * about none of them. A search takes the newer half of what can be meant in place of the newest.
+ * From a provider's refusal to the entry at fault. By the path that it names, as in `messages.41.content.31`
+ * or `input[2].content[0]`, or by the id of a call or an item; where it names none and speaks of an image or
+ * a document, or of too many bytes, the newest of those, or the largest: what was sent before was taken
+ * before. A refusal for too many tokens is about none of them. A search takes the newer half of what can be
+ * meant in place of the newest.
  */
 export function explainRejection(
   error: unknown,
@@ -201,7 +205,10 @@ export function rejectionOf(error: unknown): Rejection {
   return { message: said, status: found };
 }
 
-/** Whether a refusal is about what is attached; not of profiles, what is done immediately, or where the documentation is. */
+/**
+ * Whether a refusal is about what is attached; not of profiles, what is done immediately, or where the
+ * documentation is.
+ */
 export function isAboutMedia({ message }: Rejection): boolean {
   return /(?<![a-z])(?:image|picture|document(?!ation)|pdf|file|media|base64)/i.test(message);
 }
@@ -214,7 +221,9 @@ export function isAboutSize({ message, status }: Rejection): boolean {
   );
 }
 
-/** Whether a refusal is about how much there is to read, or how often: nothing that is attached is to blame. */
+/**
+ * Whether a refusal is about how much there is to read, or how often: nothing that is attached is to blame.
+ */
 export function isAboutTokens({ message, status }: Rejection): boolean {
   return status !== 413 && /\btokens?\b|context (?:window|length|limit)|rate.?limit|quota/i.test(message);
 }
@@ -232,9 +241,10 @@ const maxTexts = 200;
 const maxTextLength = 20_000;
 
 /**
- * The places that an error names, in the order in which they are found: in its message, in its `param`, and in whatever is
- * nested in it, such as Google's field violations. A place begins with a member of the request and goes on in dots, brackets,
- * or both at once, as some write `messages.[3].role`. AWS counts from 1 where it says `member`.
+ * The places that an error names, in the order in which they are found: in its message, in its `param`, and
+ * in whatever is nested in it, such as Google's field violations. A place begins with a member of the request
+ * and goes on in dots, brackets, or both at once, as some write `messages.[3].role`. AWS counts from 1 where
+ * it says `member`.
  *
  * @param roots members of the request, such as `messages`
  */
@@ -254,7 +264,10 @@ function keysOf(path: string): readonly (string | number)[] {
   return keys.map((key) => (/^\d+$/.test(key) ? Number(key) - (fromOne ? 1 : 0) : key));
 }
 
-/** Every text of an error, its message first; JSON within a text is read as such by nobody, since paths stand out in it too. */
+/**
+ * Every text of an error, its message first; JSON within a text is read as such by nobody, since paths stand
+ * out in it too.
+ */
 function textsIn(error: unknown): readonly string[] {
   const texts: string[] = [];
   const seen = new Set<unknown>();

@@ -19,7 +19,7 @@ import type {
 } from "./request.js";
 import type { Target } from "./target.js";
 
-/** What settling puts together. */
+/** The input of {@link settle}. */
 export interface Unsettled {
   readonly system: readonly ShownDraft[];
   readonly turns: readonly TurnDraft[];
@@ -27,8 +27,9 @@ export interface Unsettled {
 }
 
 /**
- * Puts each attachment's words and media in its place. Media that the target takes from a user only go from a tool's result
- * to behind the results. Of no message, and of no result, nothing is left: that would depend on what comes after it.
+ * Inserts the text and the media of each attachment. Media that the target accepts only in user messages move
+ * from a tool result to behind the results. A message or result without parts gets a placeholder: its removal
+ * would depend on later messages and break the prompt's prefix.
  */
 export function settle(
   { system, turns, works }: Unsettled,
@@ -53,12 +54,12 @@ const emptyTurn: Turn = {
   parts: [{ type: "text", text: emptyText, origin: { entryId: "", item: -1 } }],
 };
 
-/** Whether a request says only that there is nothing. */
+/** Whether a request has only the placeholder for an empty context. */
 export function isEmptyRequest({ turns }: NeutralRequest): boolean {
   return turns[0] === emptyTurn;
 }
 
-/** Each message's parts as they are sent, or a word for all of them. */
+/** The final parts of each message, or one placeholder per message without parts. */
 function eachMessage<Draft extends { readonly origin: Origin }, Part>(
   drafts: readonly Draft[],
   partsOf: (draft: Draft) => readonly Part[],
@@ -131,18 +132,18 @@ function words({ text, link, origin }: AttachmentDraft): readonly TextPart[] {
   return text === "" ? [] : [{ type: "text", text, ...(link === undefined ? {} : { link }), origin }];
 }
 
-/** JSON writes a control character in six bytes; nothing takes more for one UTF-16 unit. */
+/** JSON escapes a control character in six bytes, the maximum for one UTF-16 unit. */
 const mostBytesPerUnit = 6;
-/** Of these a quote, a backslash and a line break take two, and the rest one. */
+/** Of these, JSON escapes quotes, backslashes and line breaks in two bytes. */
 const plainText = /^[\x20-\x7e\n\t\r]*$/;
 const mostBytesPerPlainUnit = 2;
 const quotes = 2;
-/** What any target puts around a part or a result, its keys and an id among it. */
+/** An upper bound for the keys and ids that a target puts around a part or a result. */
 const bytesAround = 300;
 
 /**
- * At least as many bytes as a request has besides its attachments. By lengths alone where that is no more than the room
- * there is, or by lengths and a look at the characters; by writing it out where both are.
+ * An upper bound for the bytes of a request without its attachments. Uses lengths alone if that bound fits
+ * into the room, then lengths and character classes, and encodes the texts only if neither fits.
  */
 export function textBytes(system: readonly ShownDraft[], turns: readonly TurnDraft[], room: number): number {
   const texts = [...textsOf(system, turns)];
@@ -162,7 +163,7 @@ function* textsOf(system: readonly ShownDraft[], turns: readonly TurnDraft[]): I
   for (const turn of turns) {
     const results = turn.role === "user" ? turn.results : [];
     for (const { name, parts } of results) {
-      // Without parts it is sent all the same.
+      // A result without parts is sent too.
       yield name;
       for (const part of parts) yield textOf(part);
     }

@@ -4,8 +4,8 @@ import type { MessageDraft } from "./request.js";
 import type { Selection } from "./select-messages.js";
 
 /**
- * Of a selection what the user said last: everything of the user's side since the model spoke. All else, instructions
- * among it, the target has itself, and the losses of it are that it is not repeated.
+ * Of a selection what the user said last: everything of the user's side since the model spoke. All else,
+ * instructions among it, the target has itself, and the losses of it are that it is not repeated.
  */
 export function latestOnly(items: Context["items"], { messages }: Selection, losses: LossList): Selection {
   const latest = latestMessages(items, messages);

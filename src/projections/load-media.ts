@@ -25,9 +25,9 @@ import type { ReferencePart } from "./request.js";
 import type { Target } from "./target.js";
 
 /**
- * Gives the places that are to be sent in full what is sent: a reference that the provider has, or bytes, read and looked at.
- * The bytes of a resource go once; what the target does not take at a place, or what is no longer there, leaves words that say
- * so. The only stage that waits for anything.
+ * Loads the attachments that a request sends in full: a reference that the provider already has, or bytes,
+ * read and sniffed. Sends the bytes of a resource once. An attachment that is missing, or that the target
+ * refuses, becomes placeholder text. The only asynchronous stage.
  */
 export async function hydrate(works: readonly AttachmentWork[], attaching: Attaching): Promise<void> {
   const wanted = works.filter(({ decided }) => decided.decision === "full");
@@ -86,7 +86,9 @@ async function load(
   if (because !== undefined) refuse(work, "unsupported", unsupported(work), losses, because);
 }
 
-/** What an image is made into: the types that are taken everywhere, or else those that this target takes. */
+/**
+ * The output types for a converted image: PNG and JPEG if the target accepts them, otherwise its own types.
+ */
 function madeTypes({ accepts }: Target<unknown>): readonly string[] {
   const images = (accepts?.user ?? []).filter((type) => type.startsWith("image/"));
   const usual = images.filter((type) => type === "image/png" || type === "image/jpeg");
@@ -107,10 +109,13 @@ function unsupported({ decided, draft }: AttachmentWork): string {
   return `the target takes no ${isMediaType(mediaType) ? essenceOf(mediaType) : "such type"} here`;
 }
 
-/** A reference that has less than this to live might be gone when the provider looks. */
+/** A reference that expires sooner may be gone when the provider reads it. */
 const expiryMarginMs = 60_000;
 
-/** The references of places that can go as they are, where the provider has one of a kind that the target takes. */
+/**
+ * Looks up the provider's references for attachments that need no conversion, of the kinds that the target
+ * accepts.
+ */
 export async function knownReferences(
   works: readonly AttachmentWork[],
   attaching: Attaching,
@@ -132,7 +137,7 @@ export async function knownReferences(
   return found;
 }
 
-/** What is sent in place of bytes. */
+/** The part of a reference. */
 export function referencePart(
   work: AttachmentWork,
   reference: ProviderReference,
@@ -145,10 +150,10 @@ export function referencePart(
   return { type: "reference", kind, mediaType, reference, ...named, resource, origin: work.draft.origin };
 }
 
-/** A store on a network answers several at once faster than one after the other. */
+/** A network store answers concurrent reads faster than sequential ones. */
 const readsAtOnce = 8;
 
-/** Reads what is not inline, each blob once. */
+/** Reads the bytes of attachments that are not inline, each blob once. */
 export async function readPayloads(
   works: readonly AttachmentWork[],
   { blobs, signal }: Attaching,
@@ -166,12 +171,12 @@ export async function readPayloads(
   return payloads;
 }
 
-/** A generator, since that ends for all who take from it when one of them leaves with an error. */
+/** A generator: it ends for all readers when one of them throws. */
 function* each<T>(values: Iterable<T>): Generator<T, void, undefined> {
   yield* values;
 }
 
-/** Puts bytes in their place, as what they turned out to be. */
+/** Sets the media part of an occurrence, with the sniffed type. */
 export function placeMedia(
   work: AttachmentWork,
   bytes: Uint8Array,
@@ -192,10 +197,10 @@ export function placeMedia(
 }
 
 /**
- * Has the caller make an image that keeps some bounds, and puts it in place of what is there; leaves everything as it is where
- * there is no such image.
+ * Calls the caller's `resize`, and replaces the media part by its result. Changes nothing if there is no
+ * result.
  *
- * @returns undefined if there is one, else why there is none, in words for people
+ * @returns undefined on success, otherwise the reason, in words for people
  */
 export async function placeResized(
   work: AttachmentWork,
@@ -224,7 +229,7 @@ export async function placeResized(
   return undefined;
 }
 
-/** What is refused here may be what an image library cannot read: it must not keep all else from being sent. */
+/** Catches errors of `resize`: an image that a library cannot read must not fail the whole request. */
 async function resizedBy(resize: () => ReturnType<ResizeImage>): Promise<Uint8Array | string> {
   try {
     const made: unknown = await resize();
@@ -235,35 +240,35 @@ async function resizedBy(resize: () => ReturnType<ResizeImage>): Promise<Uint8Ar
   }
 }
 
-/** An image that a target does not take as it is. */
+/** An image that a target does not accept unchanged. */
 export interface ImageToResize {
   readonly bytes: Uint8Array;
   /** As sniffed. */
   readonly mediaType: string;
-  /** Pixels, where the bytes tell. */
+  /** Pixels, if known. */
   readonly width?: number;
   /** Pixels. */
   readonly height?: number;
 }
 
-/** What the image has to become; a bound that is absent is kept already. */
+/** The bounds for a resized image. The image already satisfies an absent bound. */
 export interface ImageBounds {
   /** Pixels of the longer side. */
   readonly maxSide?: number;
-  /** Pixels of the whole. */
+  /** Pixels: width times height. */
   readonly maxArea?: number;
   /** Decoded bytes. */
   readonly maxBytes?: number;
-  /** One of these, such as `image/png`. */
+  /** The accepted types, such as `image/png`. */
   readonly mediaTypes?: readonly string[];
-  /** One frame. */
+  /** Exactly one frame. */
   readonly still?: true;
 }
 
 /**
- * Makes a smaller or other image for one request; the stored bytes stay as they are. Injected, since image codecs are
- * large: sharp does it in a few lines. Undefined where it cannot be done. What comes back is looked at again, and
- * described where it does not keep the bounds.
+ * Makes a smaller or converted image for one request; never changes the stored bytes. The caller injects it
+ * because image codecs are large: sharp needs a few lines. Returns undefined on failure. A result that
+ * violates the bounds is described instead.
  */
 export type ResizeImage = (
   image: ImageToResize,

@@ -3,16 +3,17 @@ import type { Origin } from "./request.js";
 /**
  * What became of a thing that is not in the request as it is in the context.
  *
- * Attachments: `missing` and `corrupt` (its bytes are), `invalid` (they are no picture of any known type), `unsupported` (the
- * target takes no such thing there), `overLimit`, `resized`, `retyped` (its type was not what it said), `asText` (a document's
- * text stands for it), `moved` (from a tool's result to behind it). Those that a policy holds back are in the reports alone.
+ * Attachments: `missing` and `corrupt` (its bytes are), `invalid` (they are no picture of any known type),
+ * `unsupported` (the target takes no such thing there), `overLimit`, `resized`, `retyped` (its type was not
+ * what it said), `asText` (a document's text stands for it), `moved` (from a tool's result to behind it).
+ * Those that a policy holds back are in the reports alone.
  *
- * Calls: `interrupted` (a made-up result stands for one that never came), `orphanResult`, `duplicateCall`, `duplicateResult`,
- * `callId`, `toolName`, `arguments` (rewritten as the target takes them).
+ * Calls: `interrupted` (a made-up result stands for one that never came), `orphanResult`, `duplicateCall`,
+ * `duplicateResult`, `callId`, `toolName`, `arguments` (rewritten as the target takes them).
  *
- * Text: `reasoning` (dropped), `opaque` (dropped: another provider's block), `malformed` (lone surrogates or refused control
- * characters replaced), `trailingSpace` (trimmed), `notRepeated` (the target keeps its own history), `unplaced` (a view
- * of what the request does not hold).
+ * Text: `reasoning` (dropped), `opaque` (dropped: another provider's block), `malformed` (lone surrogates or
+ * refused control characters replaced), `trailingSpace` (trimmed), `notRepeated` (the target keeps its own
+ * history), `unplaced` (a view of what the request does not hold).
  */
 export type LossCode =
   | "missing"
@@ -42,7 +43,8 @@ export type LossCode =
 export interface Loss {
   readonly code: LossCode;
   /**
-   * Who is the cause. `policy`: an option of the target, set or default. `target`: it takes no such thing. `limit`: a limit of the target. `history`: the context itself is damaged or incomplete.
+   * Who is the cause. `policy`: an option of the target, set or default. `target`: it takes no such thing.
+   * `limit`: a limit of the target. `history`: the context itself is damaged or incomplete.
    */
   readonly by: "policy" | "target" | "limit" | "history";
   readonly entryId: string;

@@ -7,7 +7,7 @@ import { type Media, sniff } from "../media/index.js";
 import { cleanText } from "./block-reader.js";
 import type { MediaPart, Origin } from "./request.js";
 
-/** What a media part is made of. */
+/** The input of {@link mediaPart}. */
 export interface MediaPartInit {
   readonly kind: MediaPart["kind"];
   readonly mediaType: string;
@@ -18,15 +18,16 @@ export interface MediaPartInit {
   readonly height?: number;
   readonly animated?: boolean;
   readonly resource?: StoredResource;
-  /** The base64 of the bytes, where it is known already. */
+  /** The base64 of the bytes, if already known. */
   readonly base64?: string;
-  /** Whether NUL is refused in text. */
+  /** Whether the target refuses NUL in text. */
   readonly refusesNul?: boolean;
 }
 
 /**
- * A media part whose other forms are made when they are first asked for: a target reads one of them. Each is one string from
- * then on, by which a body finds it again in the value and writes it without a copy.
+ * Makes a media part. Computes base64, data URL and text on first access: a target reads only one of them.
+ * Each getter always returns the same string, by which a body finds it in the value and writes it without a
+ * copy.
  */
 export function mediaPart(init: MediaPartInit): MediaPart {
   const { base64: known, refusesNul = false, ...facts } = init;
@@ -62,22 +63,23 @@ export function mediaPart(init: MediaPartInit): MediaPart {
   return Object.defineProperty(part, standIn, { value: replace });
 }
 
-/** The same bytes, as no class of its own: a Buffer would be written as JSON number by number. */
+/** The same bytes as a plain Uint8Array: JSON.stringify writes a Buffer number by number. */
 function plainBytes(bytes: Uint8Array): Uint8Array {
   if (bytes.constructor === Uint8Array) return bytes;
   return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length);
 }
 
-/** The text of a document, as a target takes text; empty where it is none. */
+/** The text of a document, cleaned for a target; empty for invalid UTF-8. */
 export function documentText(bytes: Uint8Array, refusesNul: boolean): string {
   return cleanText(decodeUtf8(bytes) ?? "", refusesNul);
 }
 
 /**
- * Names of documents for Bedrock: by the resource, so that a document keeps its name in a longer history, and neutral, since a model may take
- * a name for an instruction. The file's own name is in the words before the document.
+ * Names of documents for Bedrock. A name derives from the resource id, so that a document keeps its name in a
+ * longer history. It is neutral, because a model may read a name as an instruction. The description has the
+ * file's own name.
  *
- * Letters, digits, single spaces, hyphens, parentheses and brackets, at most 200; each once in a request.
+ * Letters, digits, single spaces, hyphens, parentheses and brackets, at most 200; unique in a request.
  *
  * @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_DocumentBlock.html and
  *   https://github.com/ag-ui-protocol/ag-ui/issues/2425 (stored copies, 2026-11-21)
@@ -95,27 +97,27 @@ export class DocumentNames {
   }
 }
 
-/** Takes the base64 of a part to be another text for a while; undefined for its own. */
+/** Temporarily overrides a part's base64 with a placeholder; undefined restores it. */
 export const standIn: unique symbol = Symbol("stand-in");
 
-/** A media part whose base64 can be stood in for. */
+/** A media part whose base64 can be overridden. */
 export interface Replaceable extends MediaPart {
   [standIn](text: string | undefined): void;
 }
 
-/** Short texts that stand for bytes in a larger text, until it is cut where they are. */
+/** Unique placeholders for bytes in a text, and the way to split the text at them. */
 export class StandIns {
-  /** Nobody can have written it before. */
+  /** Random, so that no text of the request can contain it. */
   readonly #name = Array.from({ length: 4 }, randomHex8).join("");
   readonly #bytes: Uint8Array[] = [];
 
-  /** A text for these bytes; JSON writes it as it is. */
+  /** Returns a placeholder for these bytes. JSON writes it unescaped. */
   for(bytes: Uint8Array): string {
     this.#bytes.push(bytes);
     return `${this.#name}:${this.#bytes.length - 1};`;
   }
 
-  /** What a text has between the texts of {@link StandIns.for}, and the bytes that each of these stands for. */
+  /** Splits a text at its placeholders; returns the texts between them and the bytes of each placeholder. */
   cut(text: string): { readonly texts: readonly string[]; readonly spliced: readonly Uint8Array[] } {
     const pieces = text.split(new RegExp(`${this.#name}:(\\d+);`));
     const texts = pieces.filter((_, at) => at % 2 === 0);
@@ -127,7 +129,7 @@ export class StandIns {
   }
 }
 
-/** Does something while short texts stand for the base64 of these parts: what is made of it has none of the large strings. */
+/** Runs `make` with placeholders in place of the parts' base64, so that its result has no large strings. */
 export function withStandIns<T>(parts: readonly MediaPart[], standIns: StandIns, make: () => T): T {
   const replaceable = parts.filter((part): part is Replaceable => standIn in part);
   for (const part of replaceable) part[standIn](standIns.for(part.bytes));
@@ -138,17 +140,20 @@ export function withStandIns<T>(parts: readonly MediaPart[], standIns: StandIns,
   }
 }
 
-/** A value that was made with stand-ins. */
+/** A value with placeholders. */
 export interface Outline {
   readonly value: object;
   readonly standIns: StandIns;
 }
 
-/** Where a projection keeps its outline, for as long as nobody has had its value, which could be changed. */
+/**
+ * The key of a projection's outline. Absent after the first access to `value`, because a caller can change
+ * that.
+ */
 export const outlineOf: unique symbol = Symbol("outline");
 
 /**
- * Whether text is a media type, with or without parameters: what a resource says of itself can be any text.
+ * Whether a text is a media type, with or without parameters. A resource can declare any text.
  *
  * @see https://www.rfc-editor.org/rfc/rfc6838 section 4.2 (read 2026-11-21)
  */
@@ -156,7 +161,7 @@ export function isMediaType(mediaType: string): boolean {
   return /^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$/.test(essenceOf(mediaType));
 }
 
-/** Whether a list of types such as `image/png` or `image/*` has a type. */
+/** Whether a list of types, such as `image/png` or `image/*`, accepts a type. */
 export function isTaken(types: readonly string[], mediaType: string): boolean {
   const essence = essenceOf(mediaType);
   if (!isMediaType(essence)) return false;
@@ -165,13 +170,13 @@ export function isTaken(types: readonly string[], mediaType: string): boolean {
   );
 }
 
-/** Whether the bytes of a type are text, so that they can be shown as such. */
+/** Whether the bytes of a type are text. */
 export function isTextual(mediaType: string): boolean {
   if (typeOf(mediaType)?.text === true) return true;
   return essenceOf(mediaType).startsWith("text/") && isMediaType(mediaType);
 }
 
-/** What bytes turned out to be. */
+/** The sniffed facts of bytes. */
 export interface MediaFacts {
   readonly kind: "image" | "document";
   readonly mediaType: string;
@@ -181,8 +186,8 @@ export interface MediaFacts {
 }
 
 /**
- * What bytes are that are said to be of a type, or a reason in words why they are nothing that can be sent as such. Providers
- * refuse a whole request over one image that is not what it says it is.
+ * Identifies bytes of a declared type, or returns the reason why they cannot be sent. Providers refuse a
+ * whole request for one image with a wrong type.
  */
 export function identifyMedia(bytes: Uint8Array, declared: string): MediaFacts | string {
   const media = sniff(bytes);
@@ -200,7 +205,7 @@ export function identifyMedia(bytes: Uint8Array, declared: string): MediaFacts |
   return { kind: "document", mediaType: media?.kind === "pdf" ? media.mediaType : mediaType };
 }
 
-/** Of an image type that is not recognised by its bytes, such as HEIC, only that they are nothing else can be told. */
+/** Checks an image type without a known signature, such as HEIC: the bytes must not be of a known type. */
 function otherImage(mediaType: string, media: Media | undefined): MediaFacts | string {
   const known = ["image/png", "image/jpeg", "image/gif", "image/webp"].includes(mediaType);
   if (known || media !== undefined) return "its bytes are no image";

@@ -2,8 +2,8 @@ import type { AssistantMessage } from "../content/index.js";
 import type { Maker } from "./target.js";
 
 /**
- * Whether a message's signatures are of use to a target: the provider is the same, the model that was asked too but for a date or an
- * alias, the protocol where both name one, and the account where either does.
+ * Whether a message's signatures are of use to a target: the provider is the same, the model that was asked
+ * too but for a date or an alias, the protocol where both name one, and the account where either does.
  */
 export function isOwn(message: AssistantMessage, maker: Maker): boolean {
   return (
@@ -15,8 +15,8 @@ export function isOwn(message: AssistantMessage, maker: Maker): boolean {
 }
 
 /**
- * The model of a message: the one that was asked, and the one that answered beside it if that is another name; the latter
- * alone if nobody told the former.
+ * The model of a message: the one that was asked, and the one that answered beside it if that is another
+ * name; the latter alone if nobody told the former.
  */
 export function modelNames(
   asked: string | undefined,
@@ -34,8 +34,9 @@ function namesApi({ api }: AssistantMessage): boolean {
 }
 
 /**
- * Whether two names may be of one model, for messages whose writer did not tell the model that was asked: a reply names the dated
- * snapshot where the request named the alias, as in `claude-sonnet-4-5` and `claude-sonnet-4-5-20250929`, `gpt-5` and `gpt-5-2025-08-07`, `gemini-2.5-pro` and
+ * Whether two names may be of one model, for messages whose writer did not tell the model that was asked: a
+ * reply names the dated snapshot where the request named the alias, as in `claude-sonnet-4-5` and
+ * `claude-sonnet-4-5-20250929`, `gpt-5` and `gpt-5-2025-08-07`, `gemini-2.5-pro` and
  * `models/gemini-2.5-pro-002`. Two snapshots of one alias are two models.
  */
 function isSameModel(a: string, b: string): boolean {

@@ -15,18 +15,18 @@ import type {
 } from "./request.js";
 import type { CallIdRule, TargetRules } from "./target.js";
 
-/** What pairing needs to know besides the messages. */
+/** Options of {@link pairTurns}. */
 export interface PairOptions {
   readonly rules: TargetRules;
   readonly losses: LossList;
 }
 
 /**
- * Makes turns that alternate, in which each call is answered in the turn right after it: results are brought forward to their
- * calls, a call that has none gets one that says so, and a result without a call is dropped. Ids of calls become what the
- * target takes, each once in the request.
+ * Makes alternating turns in which each tool call has its result in the next turn. Moves results forward to
+ * their calls, adds a result that reports an interruption to a call without one, and drops orphaned results.
+ * Makes the ids of calls valid for the target and unique in the request.
  *
- * What a call's id becomes depends on what stands before it alone, so that a longer history does not change it.
+ * The id of a call depends only on earlier messages, so that a longer history does not change it.
  */
 export function pairTurns(
   items: Context["items"],
@@ -59,12 +59,12 @@ export function pairTurns(
   return turns;
 }
 
-/** One by one, since a call takes only so many arguments. */
+/** Adds one by one: a spread of a long list exceeds the maximum number of arguments. */
 function addAll<T>(list: T[], added: readonly T[]): void {
   for (const one of added) list.push(one);
 }
 
-/** The pairs of each item that has calls. */
+/** The pairs by the item of the call. */
 function pairsByItem(items: Context["items"]): ReadonlyMap<number, readonly ToolPair[]> {
   const { pairs } = toolPairs(items.map(({ message }) => message));
   const byItem = new Map<number, ToolPair[]>();
@@ -76,11 +76,11 @@ function pairsByItem(items: Context["items"]): ReadonlyMap<number, readonly Tool
   return byItem;
 }
 
-/** Finds the results of a message's calls, asked for in the order of these. */
+/** Returns a lookup of a message's results, to call in the order of its calls. */
 function answersInOrder(pairs: readonly ToolPair[]): (id: string) => number | undefined {
   let at = 0;
   return (id) => {
-    // Of calls with one id in one message the first stays, and its result with it.
+    // If calls of a message share an id, the first one and its result stay.
     while (at < pairs.length && pairs[at]?.call.id !== id) at++;
     return pairs[at]?.resultAt;
   };
@@ -115,7 +115,7 @@ function answer(
   return { callId, storedCallId, name, isError, parts, origin: at };
 }
 
-/** What is left was nobody's answer. */
+/** Reports the remaining results: they have no call. */
 function dropOrphans(
   items: Context["items"],
   results: ReadonlyMap<number, ResultDraft>,
@@ -148,7 +148,7 @@ function userTurn(turns: TurnDraft[]): TurnDraft & { readonly role: "user" } {
   return turn;
 }
 
-/** Results that were answered stand between two messages of the model; without them the two are one turn. */
+/** Assistant messages without results between them share a turn. */
 function assistantTurn(
   turns: TurnDraft[],
   { userFirst = true }: TargetRules,
@@ -165,15 +165,15 @@ function assistantTurn(
 
 const opening = { entryId: "", item: -1 };
 
-/** What most providers take: letters, digits, `_` and `-`, at most 64. */
+/** The rule of most providers: letters, digits, `_` and `-`, at most 64. */
 const defaultRule: CallIdRule = { character: /[A-Za-z0-9_-]/, maxLength: 64 };
 
 const lettersAndDigits = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
 /**
- * Gives each call of a request an id that its target takes. The stored id where it is one; else what of it can stay, with
- * a checksum of the whole, so that the same id of another provider always becomes the same. An id that is taken already gets
- * a number.
+ * Assigns each call of a request an id that is valid for its target: the stored id if it is valid, otherwise
+ * its valid characters and a checksum of the whole, so that the same stored id always gives the same id. A
+ * duplicate gets a number.
  */
 export class CallIds {
   readonly #maxLength: number;
@@ -181,18 +181,18 @@ export class CallIds {
   readonly #of: ((storedId: string) => string) | undefined;
   readonly #character: RegExp;
   readonly #valid: RegExp;
-  /** In place of what is not allowed, and before what is added. */
+  /** Replaces invalid characters, and separates a suffix. */
   readonly #filler: string;
-  /** What checksums and numbers are written with. */
+  /** The digits of checksums and numbers. */
   readonly #digits: string;
   readonly #sumLength: number;
   readonly #used = new Set<string>();
-  /** The number that the next call with this base may get. */
+  /** The next number for a base. */
   readonly #next = new Map<string, number>();
 
-  /** @throws RangeError for a rule by which ids cannot be told apart */
+  /** @throws RangeError for a rule that cannot give distinct ids */
   constructor({ character, maxLength, minLength = 1, of }: CallIdRule = defaultRule) {
-    // A pattern that remembers where it stopped would not see the next character.
+    // A global or sticky pattern keeps state between tests.
     const flags = character.flags.replace(/[gy]/g, "");
     this.#of = of;
     this.#character = new RegExp(character.source, flags);
@@ -212,7 +212,7 @@ export class CallIds {
     }
   }
 
-  /** The id in this request of the next call, by its stored id. */
+  /** Assigns the id of the next call. */
   idFor(storedId: string): string {
     const base = this.#fitting(this.#own(storedId));
     let id = base;
@@ -223,7 +223,7 @@ export class CallIds {
     return id;
   }
 
-  /** Why the id in this request is not the stored one: each reason that applies. */
+  /** All reasons why the assigned id differs from the stored one. */
   whyNot(storedId: string, id: string): string {
     const own = this.#own(storedId);
     const reasons: string[] = [];
@@ -238,7 +238,7 @@ export class CallIds {
     return reasons.join("; ");
   }
 
-  /** Whether an id is a part of the stored one that the target knows as the call's own. */
+  /** Whether an id is the part of the stored id that the target's rule extracts. */
   isWithin(storedId: string, id: string): boolean {
     return this.#of !== undefined && this.#own(storedId) === id;
   }
@@ -258,11 +258,11 @@ export class CallIds {
     return fitting.padEnd(this.#minLength, this.#digits[0]);
   }
 
-  /** As much of a text as there is room for before its end. */
+  /** Truncates a text so that it fits before a suffix. */
   #ending(text: string, end: string): string {
     const room = this.#maxLength - end.length;
     if (room < this.#filler.length) return end;
-    // What a cut leaves of a character of two units is none.
+    // Removes half of a surrogate pair at the cut.
     const kept = text.slice(0, room - this.#filler.length).replace(/[\ud800-\udbff]$/, "");
     return kept + this.#filler + end;
   }

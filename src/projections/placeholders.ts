@@ -5,7 +5,10 @@ import type {
 } from "../content/index.js";
 import { withoutInvitation } from "../internal/covered-notes.js";
 
-/** What a projection says in its own words. Prompt caches live on these bytes: a change here is a change of every request. */
+/**
+ * What a projection says in its own words. Prompt caches live on these bytes: a change here is a change of
+ * every request.
+ */
 
 /** A compaction's summary, in a marked block. */
 export function summaryText({ summary }: CompactionSummaryMessage): string {
@@ -32,7 +35,10 @@ const maxNameLength = 80;
 /** Nobody looks through a book for a name. */
 const maxReadLength = 1000;
 
-/** What stands before the words of a user who has a name: `[Alice]: `. Empty for a name that is nothing but space. */
+/**
+ * What stands before the words of a user who has a name: `[Alice]: `. Empty for a name that is nothing but
+ * space.
+ */
 export function namePrefix(name: string): string {
   const safe = name
     .slice(0, maxReadLength)

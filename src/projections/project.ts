@@ -20,15 +20,16 @@ import type { RenderTools, Target } from "./target.js";
 import { type ProjectionUsage, usageOf } from "./usage.js";
 
 /**
- * A context as a request for one target: valid by its rules, within its limits, with what had to be changed or left out
- * named. The same context gives the same bytes, and one that has grown keeps those of what it had, but where an attachment's
- * replay ended, a limit took an item, a pending call got its result, an upload took the place of bytes or expired, a
- * cache marker moved, a system message changed the instructions, there was nothing to send yet, or a turn is over whose
- * reasoning, or whose open call of the provider's own tool, the target takes in that turn only. The context is not changed.
+ * A context as a request for one target: valid by its rules, within its limits, with what had to be changed
+ * or left out named. The same context gives the same bytes, and one that has grown keeps those of what it
+ * had, but where an attachment's replay ended, a limit took an item, a pending call got its result, an upload
+ * took the place of bytes or expired, a cache marker moved, a system message changed the instructions, there
+ * was nothing to send yet, or a turn is over whose reasoning, or whose open call of the provider's own tool,
+ * the target takes in that turn only. The context is not changed.
  *
- * @throws SessileError PROJECTION_LOSSY where `onLoss` asks for it; what the blob store, the boundary, the replay policy or the
- *   reference cache throws, and the signal's reason; TypeError for a context or target that is none, RangeError for a rule of ids or
- *   a transport of limits that cannot be
+ * @throws SessileError PROJECTION_LOSSY where `onLoss` asks for it; what the blob store, the boundary, the
+ *   replay policy or the reference cache throws, and the signal's reason; TypeError for a context or target
+ *   that is none, RangeError for a rule of ids or a transport of limits that cannot be
  * @example
  * ```ts
  * const { value, losses } = await project(await session.context(), anthropicMessages({ model: "claude-opus-5-5" }));
@@ -97,7 +98,10 @@ interface ToldItems {
   readonly refused: readonly { readonly item: number; readonly report: AttachmentReport }[];
 }
 
-/** The items with those notes of summaries that the boundary allows; it is not asked about a summary that is not sent. */
+/**
+ * The items with those notes of summaries that the boundary allows; it is not asked about a summary that is
+ * not sent.
+ */
 async function itemsToTell(
   items: Context["items"],
   { name, maker, rules = {} }: Target<unknown>,
@@ -132,8 +136,9 @@ function isSummary({ message: { role } }: ContextItem): boolean {
 }
 
 /**
- * Renders a request, and hears its losses. Where its value would have base64, it is first rendered with short texts in the place
- * of that, and for good when the value is asked for: a body needs none of the large strings.
+ * Renders a request, and hears its losses. Where its value would have base64, it is first rendered with short
+ * texts in the place of that, and for good when the value is asked for: a body needs none of the large
+ * strings.
  */
 function drawing<V>(
   request: NeutralRequest,

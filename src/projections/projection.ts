@@ -16,13 +16,14 @@ export interface ProjectOptions {
   /** Where the bytes of attachments are. Without it each place says that they are missing. */
   readonly blobs?: Pick<BlobStore, "get">;
   /**
-   * Which attachments are sent. By default those of the current turn and what a view brings back; images that are inline in
-   * their messages always, since no view could bring them back. A policy that is given here decides on these too.
+   * Which attachments are sent. By default those of the current turn and what a view brings back; images that
+   * are inline in their messages always, since no view could bring them back. A policy that is given here
+   * decides on these too.
    */
   readonly replay?: ReplayPolicy;
   /**
-   * Whether the request declares the tool of `viewTool` (`sessile/attachments`): descriptors of what the target can show then
-   * tell to use it. Default false.
+   * Whether the request declares the tool of `viewTool` (`sessile/attachments`): descriptors of what the
+   * target can show then tell to use it. Default false.
    */
   readonly viewTool?: boolean;
   /** What may leave at all; by default everything. */
@@ -41,9 +42,9 @@ export interface ProjectOptions {
 }
 
 /**
- * Something that a harness should know before it sends. `empty`: nothing is left to send, and a sentence says so.
- * `overLimit`: there is so much text that a limit is passed all the same. `endsWithAssistant`: the last turn is the model's,
- * which some models take as the beginning of their answer and others refuse.
+ * Something that a harness should know before it sends. `empty`: nothing is left to send, and a sentence says
+ * so. `overLimit`: there is so much text that a limit is passed all the same. `endsWithAssistant`: the last
+ * turn is the model's, which some models take as the beginning of their answer and others refuse.
  */
 export interface ProjectionWarning {
   readonly code: "empty" | "overLimit" | "endsWithAssistant";
@@ -57,14 +58,14 @@ export interface Projection<V> {
   /** What was changed or left out because it had to be, in the order of the context. None is by `policy`. */
   readonly losses: readonly Loss[];
   /**
-   * What an option of the target leaves out, set or default: `notRepeated` by one that keeps its own history, `unplaced`
-   * views of what that history holds, and reasoning of turns that are over. All are by `policy`.
+   * What an option of the target leaves out, set or default: `notRepeated` by one that keeps its own history,
+   * `unplaced` views of what that history holds, and reasoning of turns that are over. All are by `policy`.
    */
   readonly byPolicy: readonly Loss[];
   readonly warnings: readonly ProjectionWarning[];
   /**
-   * What became of each attachment, in the order of the context. `reason` tells the decisions of the replay policy and
-   * the boundary, which are no losses.
+   * What became of each attachment, in the order of the context. `reason` tells the decisions of the replay
+   * policy and the boundary, which are no losses.
    */
   readonly attachments: readonly AttachmentReport[];
   /** What the request costs, estimated when it is first asked for. */
@@ -74,9 +75,10 @@ export interface Projection<V> {
   /** {@link Target.name}. */
   readonly target: string;
   /**
-   * Which entry a provider's refusal is about, and the drafts that take the cause out of the context, so that the next
-   * projection passes. Undefined where the refusal is not about what was sent, or does not tell. With a search, what several
-   * attachments can be the cause of is found by halves, and the others are put back.
+   * Which entry a provider's refusal is about, and the drafts that take the cause out of the context, so that
+   * the next projection passes. Undefined where the refusal is not about what was sent, or does not tell.
+   * With a search, what several attachments can be the cause of is found by halves, and the others are put
+   * back.
    */
   explain(error: unknown, search?: RefusalSearch): Explanation | undefined;
 }

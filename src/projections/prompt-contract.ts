@@ -3,7 +3,10 @@ import { encodeUtf8 } from "../internal/bytes.js";
 import type { Projection } from "./projection.js";
 import type { Part, Turn } from "./request.js";
 
-/** What a request's prefix is made of, by digests. JSON-safe: keep it beside the request, and compare it with the next one's. */
+/**
+ * What a request's prefix is made of, by digests. JSON-safe: keep it beside the request, and compare it with
+ * the next one's.
+ */
 export interface PromptContract {
   /** The harness's own name for how it makes prompts; it raises it when it changes that on purpose. */
   readonly version: string;
@@ -17,8 +20,8 @@ export interface PromptContract {
   /** A digest for each turn. */
   readonly turns: readonly string[];
   /**
-   * The same for requests that can share a cached prefix at all: a digest of all of the above but the turns. Fit to be given
-   * to a provider as the key of its cache.
+   * The same for requests that can share a cached prefix at all: a digest of all of the above but the turns.
+   * Fit to be given to a provider as the key of its cache.
    */
   readonly family: string;
 }
@@ -32,7 +35,8 @@ export interface PromptContractOptions {
 }
 
 /**
- * What a request's prefix is made of. Stored attachments count by the digest that they have already, so that little is read.
+ * What a request's prefix is made of. Stored attachments count by the digest that they have already, so that
+ * little is read.
  *
  * @example
  * ```ts
@@ -64,8 +68,8 @@ export interface ContractComparison {
 }
 
 /**
- * Compares a request with the one before it. With nothing changed, the whole of the earlier request is a prefix of the later
- * one.
+ * Compares a request with the one before it. With nothing changed, the whole of the earlier request is a
+ * prefix of the later one.
  *
  * @example
  * ```ts

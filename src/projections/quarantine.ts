@@ -9,10 +9,10 @@ export interface QuarantinePlace {
 }
 
 /**
- * The drafts of context edits that take places out of a context, with words in their stead: append them, and the next
- * projection goes without. A block leaves alone where its message can be edited, and was not left out before; else the whole
- * message does, and a tool call takes its result along. The history keeps everything: writing the content back restores it.
- * Places that the context does not hold are left out.
+ * The drafts of context edits that take places out of a context, with words in their stead: append them, and
+ * the next projection goes without. A block leaves alone where its message can be edited, and was not left
+ * out before; else the whole message does, and a tool call takes its result along. The history keeps
+ * everything: writing the content back restores it. Places that the context does not hold are left out.
  *
  * @param reason in words, to be read by the model; default `the provider refused it`
  * @example
@@ -30,7 +30,10 @@ export function quarantine(
   return editsWithout(context, places, reason, false);
 }
 
-/** The same with the names and ids of attachments in the words that stand for them, which no boundary is asked about later. */
+/**
+ * The same with the names and ids of attachments in the words that stand for them, which no boundary is asked
+ * about later.
+ */
 export function quarantineNamed(
   context: Pick<Context, "items">,
   places: readonly QuarantinePlace[],
@@ -102,7 +105,10 @@ interface AnyBlock {
   readonly resource?: Resource;
 }
 
-/** Without name and id of an attachment but where the caller has no boundary: none is asked about these words from now on. */
+/**
+ * Without name and id of an attachment but where the caller has no boundary: none is asked about these words
+ * from now on.
+ */
 function leftOut({ type, resource }: AnyBlock, reason: string, named: boolean): string {
   if (named && resource !== undefined) return `${describeResource(resource)} (left out: ${reason})`;
   return `[${resource?.kind ?? type}] (left out: ${reason})`;

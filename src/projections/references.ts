@@ -16,8 +16,8 @@ export interface ReferenceKey {
 }
 
 /**
- * Where a harness keeps what it has uploaded. A projection looks here before it reads bytes, and uses what it finds where
- * the target takes such a reference and it is not about to expire.
+ * Where a harness keeps what it has uploaded. A projection looks here before it reads bytes, and uses what it
+ * finds where the target takes such a reference and it is not about to expire.
  */
 export interface ReferenceCache {
   /** What there is for a key; undefined for nothing. */
@@ -35,8 +35,8 @@ export interface MemoryReferenceCache extends ReferenceCache {
 }
 
 /**
- * References kept for as long as the process lives. `expiresAt` is in milliseconds since 1970; the projection is what
- * looks at it.
+ * References kept for as long as the process lives. `expiresAt` is in milliseconds since 1970; the projection
+ * is what looks at it.
  *
  * @example
  * ```ts

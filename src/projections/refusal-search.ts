@@ -1,4 +1,7 @@
-/** Which of several attachments a provider refuses, if it does not say: found by halves, over requests refused and accepted. */
+/**
+ * Which of several attachments a provider refuses, if it does not say: found by halves, over requests refused
+ * and accepted.
+ */
 import type { Context } from "../content/index.js";
 import { isRecord } from "../internal/shape.js";
 import type { EntryDraft, Session } from "../session/index.js";
@@ -19,15 +22,17 @@ export interface Suspect {
 }
 
 /**
- * The search for what a provider refuses without naming it. Give the same one to each `explain` of a conversation, and append
- * the drafts of `accepted` after each request that was accepted. It lives in memory: after a restart, {@link resumeRefusalSearch}
- * reads from the session what is out; with a new search that stays out.
+ * The search for what a provider refuses without naming it. Give the same one to each `explain` of a
+ * conversation, and append the drafts of `accepted` after each request that was accepted. It lives in memory:
+ * after a restart, {@link resumeRefusalSearch} reads from the session what is out; with a new search that
+ * stays out.
  *
  * @see {@link refusalSearch}
  */
 export interface RefusalSearch {
   /**
-   * Puts back what was left out and is no longer suspected, or is to be tried next. Empty if there is nothing to put back.
+   * Puts back what was left out and is no longer suspected, or is to be tried next. Empty if there is nothing
+   * to put back.
    *
    * @param context that of the session now
    */
@@ -35,8 +40,9 @@ export interface RefusalSearch {
 }
 
 /**
- * A new search. Of n attachments of which one is refused, it is found within about log2(n) + 3 requests, each other one is
- * back, and nothing else was lost; each further one that is refused costs about log2(n) requests more.
+ * A new search. Of n attachments of which one is refused, it is found within about log2(n) + 3 requests, each
+ * other one is back, and nothing else was lost; each further one that is refused costs about log2(n) requests
+ * more.
  *
  * @example
  * ```ts
@@ -58,9 +64,9 @@ export function refusalSearch(): RefusalSearch {
 }
 
 /**
- * The search that a session is in the middle of, from the context edits and the replies on its path. What `explain` left out
- * and no acceptance proved refused is put back in time. What was proven innocent is not in the session: a refusal after a
- * restart searches all that is sent, which costs a few requests more.
+ * The search that a session is in the middle of, from the context edits and the replies on its path. What
+ * `explain` left out and no acceptance proved refused is put back in time. What was proven innocent is not in
+ * the session: a refusal after a restart searches all that is sent, which costs a few requests more.
  *
  * @example
  * ```ts
@@ -108,7 +114,10 @@ interface OutSuspect extends Suspect {
   readonly originals: ReadonlyMap<string, unknown>;
 }
 
-/** What is out, by the edits of a session. Two refusals in a row count as one, whose group holds that of the second. */
+/**
+ * What is out, by the edits of a session. Two refusals in a row count as one, whose group holds that of the
+ * second.
+ */
 class SearchHistory {
   #sibling = new Map<string, OutSuspect>();
   #unknown = new Map<string, OutSuspect>();

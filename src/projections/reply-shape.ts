@@ -22,8 +22,8 @@ export function firstOf(item: Check): Check {
 }
 
 /**
- * Throws INVALID_MESSAGE with the path of the first member that is not as the protocol has it: a proxy, or a server that
- * resembles the provider, may send anything.
+ * Throws INVALID_MESSAGE with the path of the first member that is not as the protocol has it: a proxy, or a
+ * server that resembles the provider, may send anything.
  */
 export function assertReply(reply: unknown, check: Check): void {
   const problem = check(reply);

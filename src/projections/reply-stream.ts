@@ -1,6 +1,7 @@
 /**
- * Streamed replies: events of a provider, as its official client or its HTTP body yields them, become deltas for a user
- * interface and one assistant message. Each target supplies a {@link ReplyAccumulator}; the rest is the same for all.
+ * Streamed replies: events of a provider, as its official client or its HTTP body yields them, become deltas
+ * for a user interface and one assistant message. Each target supplies a {@link ReplyAccumulator}; the rest
+ * is the same for all.
  */
 import type { AssistantMessage } from "../content/index.js";
 import { SessileError } from "../errors/index.js";
@@ -22,8 +23,8 @@ export type ReplyDelta =
     };
 
 /**
- * Where events come from: the official client's stream, the `Response` of a fetch, its body, or any iterable of events,
- * of bytes or of text of server-sent events.
+ * Where events come from: the official client's stream, the `Response` of a fetch, its body, or any iterable
+ * of events, of bytes or of text of server-sent events.
  */
 export type ReplySource<E> = AsyncIterable<E | Uint8Array | string> | ReadableStream<Uint8Array> | Response;
 
@@ -47,9 +48,10 @@ export interface ReplyStreamOptions {
  */
 export interface ReplyStream extends AsyncIterable<ReplyDelta> {
   /**
-   * The assistant message, once the stream ended; reads the stream if nobody iterates it. Never rejects: a stream that was
-   * aborted or cut gives what came so far with `stopReason: "aborted"`, one that failed with `"error"`. Tool calls whose
-   * arguments did not arrive whole are left out, so that none of them is ever pending.
+   * The assistant message, once the stream ended; reads the stream if nobody iterates it. Never rejects: a
+   * stream that was aborted or cut gives what came so far with `stopReason: "aborted"`, one that failed with
+   * `"error"`. Tool calls whose arguments did not arrive whole are left out, so that none of them is ever
+   * pending.
    */
   message(): Promise<AssistantMessage>;
   /** The error that ended the stream, for `explain` of a projection; undefined if none did. */
@@ -77,7 +79,10 @@ export interface EventDecoder<E> {
   push(chunk: Uint8Array): Iterable<E>;
 }
 
-/** A reply stream over an accumulator. Bytes are server-sent events unless the provider has a decoder of its own. */
+/**
+ * A reply stream over an accumulator. Bytes are server-sent events unless the provider has a decoder of its
+ * own.
+ */
 export function replyStream<E>(
   source: ReplySource<E>,
   accumulator: ReplyAccumulator<E>,

@@ -116,7 +116,10 @@ export interface ResultPart {
   readonly origin: Origin;
 }
 
-/** What the user's side says: the results of the calls before it, one each in their order, and what is shown after them. */
+/**
+ * What the user's side says: the results of the calls before it, one each in their order, and what is shown
+ * after them.
+ */
 export interface UserTurn {
   readonly role: "user";
   readonly results: readonly ResultPart[];

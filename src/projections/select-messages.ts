@@ -7,13 +7,13 @@ import { bashText, branchSummaryText, namePrefix, summaryText } from "./placehol
 import type { MediaPart, MessageDraft, Origin, ShownDraft, Turn } from "./request.js";
 import type { Maker, TargetRules } from "./target.js";
 
-/** A context as messages of a request, in order, with the system's part aside. */
+/** A context as messages of a request, in order, and the system text. */
 export interface Selection {
   readonly system: readonly ShownDraft[];
   readonly messages: readonly MessageDraft[];
 }
 
-/** What selecting needs to know of the target. */
+/** Options of {@link selectMessages}. */
 export interface SelectOptions {
   readonly maker: Maker;
   readonly rules: TargetRules;
@@ -21,9 +21,9 @@ export interface SelectOptions {
 }
 
 /**
- * Makes each item of a context a message as a request has it: summaries, commands and custom messages become the user's text,
- * text is cleaned, and of what the model said only that stays which this target's model can take back. Attachments become
- * places that are decided on later.
+ * Converts each item of a context to a message of a request. Summaries, commands and custom messages become
+ * user text. Cleans text, and keeps the parts of an assistant message that the target's model accepts back.
+ * Attachments become pending parts.
  */
 export function selectMessages(items: Context["items"], options: SelectOptions): Selection {
   const reader = new BlockReader(options);
@@ -94,9 +94,9 @@ function result(message: ToolResultMessage, origin: Origin, reader: BlockReader)
 }
 
 /**
- * The instructions in force: what system messages say, in order, and their sections where each was first named, as the
- * latest message that names it has it. Tools that a system message declares are the request's parameters, which a harness
- * gives beside the projection.
+ * The instructions in force: what system messages say, in order, and their sections where each was first
+ * named, as the latest message that names it has it. Tools that a system message declares are the request's
+ * parameters, which a harness gives beside the projection.
  */
 export function systemParts(items: Context["items"], reader: BlockReader): readonly ShownDraft[] {
   const parts: ShownDraft[][] = [];

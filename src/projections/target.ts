@@ -5,10 +5,10 @@ import type { ProviderReference } from "./references.js";
 import type { NeutralRequest, Part } from "./request.js";
 
 /**
- * Something that a session can be projected to: facts about it, and a function that writes its own shape. All that is
- * common to targets is done before: turns alternate, calls have their results, text is not blank, attachments are
- * decided on, read, of types that the target takes and within its limits. Reasoning, signatures and opaque blocks arrive
- * only where the target's own model made them.
+ * Something that a session can be projected to: facts about it, and a function that writes its own shape. All
+ * that is common to targets is done before: turns alternate, calls have their results, text is not blank,
+ * attachments are decided on, read, of types that the target takes and within its limits. Reasoning,
+ * signatures and opaque blocks arrive only where the target's own model made them.
  *
  * Write one for a provider of your own:
  *
@@ -39,17 +39,21 @@ export interface Target<V> {
   /** How many cache markers it takes; 0 by default. */
   readonly maxCacheMarkers?: number;
   /**
-   * The value has the base64 of media as it is, whole or behind a prefix, so that a body can be made without these strings: the
-   * request is then rendered with short texts in their place, and once more when the value is asked for. Default false.
+   * The value has the base64 of media as it is, whole or behind a prefix, so that a body can be made without
+   * these strings: the request is then rendered with short texts in their place, and once more when the value
+   * is asked for. Default false.
    */
   readonly embedsBase64?: boolean;
-  /** Writes the request. Pure: the same turns give the same value, in fresh arrays and objects that a caller may change. */
+  /**
+   * Writes the request. Pure: the same turns give the same value, in fresh arrays and objects that a caller
+   * may change.
+   */
   render(request: NeutralRequest, tools: RenderTools): V;
 }
 
 /**
- * A model, by the way to it. Two are the same where the provider is, the model but for a date that one of them leaves open, the protocol where both
- * name one, and the account.
+ * A model, by the way to it. Two are the same where the provider is, the model but for a date that one of
+ * them leaves open, the protocol where both name one, and the account.
  */
 export interface Maker {
   readonly provider: string;
@@ -85,8 +89,8 @@ export interface TargetRules {
   /** Whether NUL is refused in text; false by default. */
   readonly refusesNul?: boolean;
   /**
-   * `latest` for a target that keeps its own history: what the user said since the model spoke is all that it is told. All of
-   * the context by default.
+   * `latest` for a target that keeps its own history: what the user said since the model spoke is all that it
+   * is told. All of the context by default.
    */
   readonly history?: "latest";
   /** Whether opaque blocks and signed reasoning of its own go back; true by default. */
@@ -129,12 +133,15 @@ export interface TargetLimits {
 /** What a target renders with. */
 export interface RenderTools {
   /**
-   * Notes where a block of the value comes from, so that a refusal can be traced; gives the block back. Marks are taken down
-   * when there is a refusal to explain: the request is rendered once more then.
+   * Notes where a block of the value comes from, so that a refusal can be traced; gives the block back. Marks
+   * are taken down when there is a refusal to explain: the request is rendered once more then.
    */
   mark<T extends object>(block: T, part: Part): T;
   /** Whether a cache marker belongs behind this part. Asked by targets with `maxCacheMarkers`. */
   endsCache(part: Part): boolean;
-  /** Notes a loss that only this target can know of, such as of reasoning whose signature is not what it takes. */
+  /**
+   * Notes a loss that only this target can know of, such as of reasoning whose signature is not what it
+   * takes.
+   */
   lose(part: Part, loss: Pick<Loss, "code" | "by" | "reason" | "instead">): void;
 }

@@ -26,7 +26,10 @@ export function markedValue(
   return { value, marks };
 }
 
-/** The deepest part on the way, or the newest attachment below where the path ends at a turn and the words are of one. */
+/**
+ * The deepest part on the way, or the newest attachment below where the path ends at a turn and the words are
+ * of one.
+ */
 export function partAt(
   { value, marks }: Marked,
   keys: readonly (string | number)[],
@@ -67,7 +70,10 @@ const idNames = [
 /** An id that is but a word or a number may be in a message by chance. */
 const isId = /^(?=.*[A-Za-z])(?=.*[\d_-]).{4,}$/;
 
-/** The last part with an id that the message names, such as `Duplicate item found with id msg_1`: what was there first was taken. */
+/**
+ * The last part with an id that the message names, such as `Duplicate item found with id msg_1`: what was
+ * there first was taken.
+ */
 export function partWithId(
   { value, marks }: Marked,
   message: string,

@@ -1,6 +1,9 @@
 import type { CallPart, NeutralRequest, Part, ResultPart, ShownPart, Turn } from "./request.js";
 
-/** What targets say in words for which they have no form. Prompt caches live on these bytes, as on those of words.ts. */
+/**
+ * What targets say in words for which they have no form. Prompt caches live on these bytes, as on those of
+ * words.ts.
+ */
 
 /** A call as a text: its tool, its id and its arguments, on one line. */
 export function callText({ name, id, arguments: input }: CallPart): string {
@@ -42,8 +45,9 @@ const headingWords = "user|assistant|system|tool|instructions|call|result|error|
 );
 
 /**
- * Where a line begins, by any convention, that reads like a heading, with or without backslashes before it. Without the flag
- * `i`: with `u` it takes the long s for a letter of a word, so that `[userſ` would be no heading.
+ * Where a line begins, by any convention, that reads like a heading, with or without backslashes before it.
+ * Without the flag `i`: with `u` it takes the long s for a letter of a word, so that `[userſ` would be no
+ * heading.
  */
 const imitations = new RegExp(
   String.raw`(?:^|(?<=[\v\f\x1c-\x1e\x85]))(${unseen}*\\*)(?=\[${unseen}{0,8}(?:${headingWords})\b)`,
@@ -51,8 +55,8 @@ const imitations = new RegExp(
 );
 
 /**
- * A text that can stand below a heading: a backslash is put before each bracket that would make one of a line. Different texts
- * stay different, since a line that has the backslash already gets another one.
+ * A text that can stand below a heading: a backslash is put before each bracket that would make one of a
+ * line. Different texts stay different, since a line that has the backslash already gets another one.
  */
 export function asContent(text: string): string {
   return text.replace(imitations, "$1\\");
@@ -74,9 +78,10 @@ export type TranscriptPiece =
   | { readonly text?: undefined; readonly part: ShownPart };
 
 /**
- * A request for a target that takes only what a user says. Without headings what the user's turns show, for a request that is
- * the latest turn alone; with them a conversation, in which instructions, calls and results are words. What stands at the
- * beginning does not change when more is said. No text, name or id in it can make a line that reads as a heading.
+ * A request for a target that takes only what a user says. Without headings what the user's turns show, for a
+ * request that is the latest turn alone; with them a conversation, in which instructions, calls and results
+ * are words. What stands at the beginning does not change when more is said. No text, name or id in it can
+ * make a line that reads as a heading.
  */
 export function transcriptOf({ system, turns }: NeutralRequest, headed: boolean): readonly TranscriptPiece[] {
   if (!headed) return turns.flatMap((turn) => (turn.role === "user" ? turn.parts.map(shown) : []));

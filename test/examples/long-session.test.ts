@@ -50,8 +50,8 @@ describe("the long session", () => {
     const [, marks = ""] = run.stdout.split(/^ {6}\+-+$/m);
     expect(marks.match(/^ *[Cpx][Cpx ]*$/gm)?.map((line) => [...new Set(line.replaceAll(" ", ""))])).toEqual([
       ["C"],
-      ["p"],
       ["x"],
+      ["p"],
     ]);
   });
 
