@@ -16,8 +16,16 @@ export interface OpenaiChatDialect {
   readonly members: "all" | readonly string[];
   /** What ids of calls look like. */
   readonly callId: CallIdRule;
-  /** Whether messages of one role that follow each other become one, for templates that raise "roles must alternate". */
+  /**
+   * Whether messages of one role that follow each other become one and the first is the user's, for templates that raise
+   * "roles must alternate".
+   */
   readonly merges: boolean;
+  /**
+   * Whether each call has a message of its own, its result behind it and no text beside it, for templates that raise "only
+   * supports single tool-calls at once" (Llama 3). Default false.
+   */
+  readonly singleCalls?: boolean;
   /** Whether a user message behind a tool's result is refused: then a short assistant message stands between. */
   readonly bridgesTools: boolean;
   /** Who says the instructions. `user` for templates without a system role. */
@@ -26,6 +34,8 @@ export interface OpenaiChatDialect {
   readonly maxTokens: "max_tokens" | "max_completion_tokens";
   /** Whether images stay in a tool's result; else they move behind the results. */
   readonly toolResultImages: boolean;
+  /** Whether a PDF goes as a part of type `file`; else it is described. */
+  readonly files: boolean;
 }
 
 /** The names of the dialects that are known. */
@@ -53,6 +63,7 @@ const openai: OpenaiChatDialect = {
   maxTokens: "max_completion_tokens",
   // Tool messages are text only: https://github.com/MoonshotAI/kimi-code/pull/626 (stored copy, 2026-11-22).
   toolResultImages: false,
+  files: true,
 };
 
 /**
@@ -70,8 +81,10 @@ const compatible: OpenaiChatDialect = { ...openai, members: "all", maxTokens: "m
  * import { openaiChatDialects } from "sessile/projections/openai";
  *
  * openaiChatDialects.deepseek.maxTokens; // "max_tokens"
- * // vLLM with a Mistral model, whose template asks for the ids of Mistral:
- * const dialect = { ...openaiChatDialects.vllm, callId: openaiChatDialects.mistral.callId };
+ * // vLLM with a Mistral model, whose template asks for Mistral's ids and for an answer between a result and the user:
+ * const { callId, bridgesTools } = openaiChatDialects.mistral;
+ * const mistral = { ...openaiChatDialects.vllm, callId, bridgesTools };
+ * const llama3 = { ...openaiChatDialects.vllm, singleCalls: true };
  * ```
  */
 export const openaiChatDialects: Readonly<Record<OpenaiChatDialectName, OpenaiChatDialect>> = {
@@ -112,11 +125,13 @@ export const openaiChatDialects: Readonly<Record<OpenaiChatDialectName, OpenaiCh
   // @cerebras/cerebras_cloud_sdk 1.91.0 on npm.
   cerebras: { ...compatible, reasoning: "reasoning", members: [], maxTokens: "max_completion_tokens" },
   // https://docs.vllm.ai/en/v0.26.0/features/reasoning_outputs/ (`reasoning_content` before 0.11.2). Templates that raise:
-  // https://github.com/vllm-project/vllm/issues/6862.
-  vllm: { ...compatible, reasoning: "reasoning", merges: true },
+  // https://github.com/vllm-project/vllm/issues/6862. "Unsupported chat content part type: 'file'":
+  // https://github.com/vllm-project/vllm/pull/57774.
+  vllm: { ...compatible, reasoning: "reasoning", merges: true, files: false },
   // `reasoning`, and never `reasoning_content`: https://github.com/anomalyco/opencode/issues/34798. Templates as with vLLM.
-  // `max_tokens`: https://docs.ollama.com/api/openai-compatibility.
-  ollama: { ...compatible, reasoning: "reasoning", merges: true },
+  // `max_tokens`: https://docs.ollama.com/api/openai-compatibility. "invalid message format" for a PDF:
+  // https://github.com/Kilo-Org/kilocode/issues/11878.
+  ollama: { ...compatible, reasoning: "reasoning", merges: true, files: false },
 };
 
 /** What a target and a reader are told of a dialect: a name, or all of it. */

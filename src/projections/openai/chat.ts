@@ -1,6 +1,6 @@
 import { unreachable } from "../../internal/unreachable.js";
 import { openingText, resultsReadText } from "../placeholders.js";
-import type { NeutralRequest, Part, ResultPart, ShownPart, TextPart } from "../request.js";
+import type { NeutralRequest, Part, ResultPart, SaidPart, ShownPart, TextPart } from "../request.js";
 import type { RenderTools, Target } from "../target.js";
 import { breakpointBehind } from "./breakpoint.js";
 import {
@@ -53,10 +53,10 @@ export function openaiChat(options: OpenaiChatOptions): Target<OpenaiChatValue> 
     ...openaiTarget({ ...options, provider: options.provider ?? providerOf(options.dialect) }, chatApi),
     // References differ by what they are to here, images by address and files by id, which a target cannot say.
     accepts: {
-      user: [...imageTypes, "application/pdf"],
+      user: dialect.files ? [...imageTypes, "application/pdf"] : imageTypes,
       toolResult: dialect.toolResultImages ? imageTypes : [],
     },
-    rules: { callId: dialect.callId, userFirst: false },
+    rules: { callId: dialect.callId, userFirst: dialect.merges },
     render: (request, tools) => new ChatWriter(options, dialect, tools).value(request),
   };
 }
@@ -84,20 +84,24 @@ class ChatWriter {
 
   value({ system, turns }: NeutralRequest): OpenaiChatValue {
     this.#instructions(system);
-    for (const turn of turns) {
+    for (const [at, turn] of turns.entries()) {
       if (turn.role === "assistant") {
-        for (const parts of this.#messagesOf(turn.parts)) {
+        const next = turns[at + 1];
+        const results = next?.role === "user" ? next.results : [];
+        for (const parts of this.#messagesOf(turn.parts).flatMap((parts) => this.#callsApart(parts))) {
           const said = this.#said.message(parts);
           const isFirst = turn === turns[0] && parts[0] === turn.parts[0];
           if (said !== undefined) {
             this.#endShown();
             this.#messages.push(said);
+            if (this.#dialect.singleCalls === true) this.#answer(parts, results);
             // What is not taken back can be all that there is.
           } else if (isFirst) this.#shownParts.push(opening);
         }
       } else {
         if (turn.results.length > 0) this.#endShown();
-        for (const result of turn.results) this.#messages.push(this.#result(result));
+        if (this.#dialect.singleCalls !== true)
+          for (const result of turn.results) this.#messages.push(this.#result(result));
         for (const part of turn.parts) this.#shownParts.push(part);
       }
     }
@@ -107,6 +111,20 @@ class ChatWriter {
 
   #messagesOf<P extends Part>(parts: readonly P[]): readonly (readonly P[])[] {
     return this.#dialect.merges ? [parts] : messagesIn(parts);
+  }
+
+  /** What the model said, by messages with one call or none: text stands before the first call. */
+  #callsApart(parts: readonly SaidPart[]): readonly (readonly SaidPart[])[] {
+    const [first, ...more] = parts.filter(({ type }) => type === "call");
+    if (this.#dialect.singleCalls !== true || first === undefined) return [parts];
+    const rest = parts.filter(({ type }) => type !== "call");
+    const begin = rest.some(({ type }) => type === "text") ? [rest, [first]] : [[...rest, first]];
+    return [...begin, ...more.map((call) => [call])];
+  }
+
+  #answer(parts: readonly SaidPart[], results: readonly ResultPart[]): void {
+    const ids = new Set(parts.map((part) => (part.type === "call" ? part.id : undefined)));
+    for (const result of results) if (ids.has(result.callId)) this.#messages.push(this.#result(result));
   }
 
   #instructions(system: readonly TextPart[]): void {

@@ -13,7 +13,7 @@ import {
 import { describe, expect, test } from "vitest";
 import { fixture } from "../../support/fixtures.js";
 import { eventsFrom, recordedReplies } from "../../support/reply-streams.js";
-import { blobs, otherShot } from "./samples.js";
+import { blobs, otherShot, report } from "./samples.js";
 
 const model = "m-1";
 const names = Object.keys(openaiChatDialects) as OpenaiChatDialectName[];
@@ -67,6 +67,67 @@ describe("dialects of Chat Completions", () => {
       expect((await roundTrip(message, name)).said).toEqual(message);
     },
   );
+
+  test("a dialect that merges begins with the user, as templates that count roles ask", async () => {
+    const said = read({ content: "Hello." }, "vllm");
+    const rolesOf = async (name: OpenaiChatDialectName) =>
+      (await sent([said, userMessage("Hi.")], name)).messages.map(({ role }) => role);
+    expect(await rolesOf("vllm")).toEqual(["user", "assistant", "user"]);
+    expect(await rolesOf("openai")).toEqual(["assistant", "user"]);
+  });
+
+  test("vLLM and Ollama are sent no part of type file, which they refuse: a PDF is described, with a loss", async () => {
+    for (const name of names) {
+      const { messages, codes } = await sent([userMessage("See", report)], name);
+      const isTold = name !== "vllm" && name !== "ollama";
+      expect([JSON.stringify(messages).includes('"type":"file"'), codes]).toEqual([
+        isTold,
+        isTold ? [] : ["unsupported"],
+      ]);
+    }
+  });
+
+  test("calls that go one by one have their results behind them and the text in front", async () => {
+    const content = "Both.";
+    const reply = read(
+      { content, reasoning: "Hm.", tool_calls: [call(), call({}, "call_2")] },
+      openaiChatDialects.vllm,
+    );
+    const results = toolCalls(reply).map((one) => toolResult(one, `of ${one.id}`));
+    const turn = [userMessage("Go"), reply, ...results, userMessage("Thanks")];
+    const { messages, codes } = await sent(
+      turn,
+      { ...openaiChatDialects.vllm, singleCalls: true },
+      {
+        provider: reply.provider,
+      },
+    );
+    const alone = (id: string) => [
+      { role: "assistant", content: null, tool_calls: [call({}, id)] },
+      { role: "tool", tool_call_id: id, content: `of ${id}` },
+    ];
+    expect(messages).toEqual([
+      { role: "user", content: "Go" },
+      { role: "assistant", content, reasoning: "Hm." },
+      ...alone("call_1"),
+      ...alone("call_2"),
+      { role: "user", content: "Thanks" },
+    ]);
+    expect(codes).toEqual([]);
+    const silent = { ...reply, content: reply.content.filter(({ type }) => type !== "text") };
+    const { messages: thought } = await sent(
+      [userMessage("Go"), silent, ...results],
+      { ...openaiChatDialects.vllm, singleCalls: true },
+      { provider: reply.provider },
+    );
+    expect(thought.map(({ role, reasoning }) => [role, reasoning])).toEqual([
+      ["user", undefined],
+      ["assistant", "Hm."],
+      ["tool", undefined],
+      ["assistant", undefined],
+      ["tool", undefined],
+    ]);
+  });
 
   test("OpenAI and Gemini take no reasoning back, which is reported", async () => {
     for (const name of ["openai", "gemini"] as const) {
