@@ -83,6 +83,8 @@ export interface ToolResultMessage {
    * status }], complete }`. For the ledger of files; never sent to a model, and never checked.
    */
   readonly nestedCalls?: unknown;
+  /** Of models that the tool called itself, as pi writes it; no part of the context's tokens. */
+  readonly usage?: Usage;
   readonly isError: boolean;
   /** Milliseconds since 1970. */
   readonly timestamp: number;

@@ -4,7 +4,8 @@
  * @module cost
  */
 export { type Cost, type CostOptions, costOf, type PricedModel, priceOf } from "./cost.js";
-export { type ModelPrice, modelPrices, type TokenRates } from "./prices.js";
+export type { ModelPrice, PeakRates, TokenRates } from "./price.js";
+export { modelPrices } from "./prices.js";
 export {
   type CostedSession,
   type ModelCost,

@@ -1,182 +1,227 @@
-/** US dollars for a million tokens. */
-export interface TokenRates {
-  /** Input that was neither read from a cache nor written to one. */
-  readonly input: number;
-  /** Input that was read from a cache. */
-  readonly cacheRead: number;
-  /** Input that was written to a cache of the provider's shortest lifetime: 5 minutes at Anthropic. */
-  readonly cacheWrite: number;
-  /** Input that was written to a cache of an hour. By default `cacheWrite`. */
-  readonly cacheWrite1h?: number;
-  /** Reasoning included. */
-  readonly output: number;
-}
+import { claudePrices } from "./claude-prices.js";
+import { openaiPrices } from "./openai-prices.js";
+import { asOf, type ModelPrice, type PeakRates, rates, type TokenRates } from "./price.js";
 
-/** The price of a model by one source. Tokens of images and documents cost as those of text, in all rows. */
-export interface ModelPrice extends TokenRates {
-  /** As messages have it; absent: any. A reseller has prices of its own. */
-  readonly provider?: string;
-  /** As messages have it; a date behind it, as `-20250929` or `-2026-09-29`, is ignored. */
-  readonly model: string;
-  /** Prompts of more tokens than `above` cost this in whole; not known where there is no rate. */
-  readonly long?: { readonly above: number; readonly rates?: TokenRates };
-  /** Where the price was read. */
-  readonly source: string;
-  /** When it was read, as YYYY-MM-DD. */
-  readonly asOf: string;
-  readonly note?: string;
-}
-
-const asOf = "2026-11-22";
-const claude = {
-  provider: "anthropic",
-  source: "https://platform.claude.com/docs/en/about-claude/pricing",
+const pi = {
+  source: "https://github.com/earendil-works/pi/tree/main/packages/ai",
   asOf,
-} as const;
-const opus = { ...claude, input: 5, cacheWrite: 6.25, cacheWrite1h: 10, cacheRead: 0.5, output: 25 };
-const olderOpus = { ...claude, input: 15, cacheWrite: 18.75, cacheWrite1h: 30, cacheRead: 1.5, output: 75 };
-const olderSonnet = { ...claude, input: 3, cacheWrite: 3.75, cacheWrite1h: 6, cacheRead: 0.3, output: 15 };
-
-const openai = { provider: "openai", asOf } as const;
-const openaiWrites = "a write of 30 minutes; one of 12 hours costs more, and usage does not tell them apart";
-const gpt56 = {
-  ...openai,
-  source: "https://docs.laozhang.ai/en/announcements/gpt-5-6-pricing-2026-07.md",
-  note: "a reseller's record of OpenAI's list; writes at 1.25 of the input by OpenAI's guide",
-} as const;
-const gpt56Sol = {
-  ...gpt56,
-  ...{ input: 5, cacheRead: 0.5, cacheWrite: 6.25, output: 30 },
-  long: { above: 272_000, rates: { input: 10, cacheRead: 1, cacheWrite: 12.5, output: 45 } },
-};
-// Writes cost what input does before GPT-5.6: there is no fee for them.
-const gpt5 = {
-  ...openai,
-  source: "https://www.morphllm.com/openai-api-pricing",
-  long: { above: 272_000 },
-  note: "OpenAI's list of June 2026, by others; prices of long prompts were not found",
+  note: "the table of pi 1.5.2",
 } as const;
 
-const gemini = {
-  provider: "google",
+const gemini = { provider: "google", asOf } as const;
+const gemini25 = {
+  ...gemini,
   source: "https://deploybase.ai/articles/gemini-api-pricing",
-  asOf,
   note: "Google's list of March 2026, by others; storage of an explicit cache is not counted",
 } as const;
+const gemini3 = {
+  ...gemini,
+  source: "https://ai.google.dev/gemini-api/docs/pricing",
+  note: "as api-evangelist/deepmind quotes it on 2026-10-07; reads by the table of pi 1.5.2; no storage",
+} as const;
+const gemini3Pi = { ...gemini, ...pi, note: `${pi.note}; storage of an explicit cache is not counted` };
+const gemini31Pro = {
+  ...rates(2, 0.2, 12),
+  long: { above: 200_000, rates: rates(4, 0.4, 18) },
+};
+const geminiImage = (model: string, input: number, output: number, image: number): ModelPrice => ({
+  ...gemini,
+  model,
+  ...rates(input, input, output),
+  image: { output: image },
+  source: "https://github.com/pydantic/genai-prices/blob/main/prices/providers/google.yml",
+  note: "a community's table of Google's list; it has no price for reads of a cache, which cost as input here",
+});
+
+const geminiPrices: readonly ModelPrice[] = [
+  {
+    ...gemini3,
+    model: "gemini-3.8-flash",
+    until: "2026-12-31",
+    ...rates(0.75, 0.075, 3.75),
+  },
+  ...["gemini-3.7-flash", "gemini-3.6-flash"].map((model) => ({
+    ...gemini3Pi,
+    model,
+    until: "2026-12-31",
+    ...rates(0.75, 0.075, 3.75),
+  })),
+  { ...gemini3, model: "gemini-3.5-flash", ...rates(1.5, 0.15, 9) },
+  { ...gemini3, model: "gemini-3.5-flash-lite", ...rates(0.3, 0.03, 2.5) },
+  { ...gemini3, model: "gemini-3.1-pro-preview", ...gemini31Pro },
+  { ...gemini3Pi, model: "gemini-3.1-pro-preview-customtools", ...gemini31Pro },
+  { ...gemini3Pi, model: "gemini-3.1-flash-lite", ...rates(0.25, 0.025, 1.5) },
+  { ...gemini3Pi, model: "gemini-3.1-flash-lite-preview", ...rates(0.25, 0.025, 1.5) },
+  { ...gemini3Pi, model: "gemini-3-flash-preview", ...rates(0.5, 0.05, 3) },
+  ...["gemini-3-pro-image", "gemini-3-pro-image-preview"].map((model) => geminiImage(model, 2, 12, 120)),
+  ...["gemini-3.1-flash-image", "gemini-3.1-flash-image-preview"].map((model) =>
+    geminiImage(model, 0.5, 3, 60),
+  ),
+  geminiImage("gemini-2.5-flash-image", 0.3, 2.5, 30),
+  {
+    ...gemini25,
+    model: "gemini-2.5-pro",
+    ...rates(1.25, 0.125, 10),
+    long: { above: 200_000, rates: rates(2.5, 0.25, 15) },
+  },
+  { ...gemini25, model: "gemini-2.5-flash", ...rates(0.3, 0.03, 2.5) },
+];
+
+const deepseek = {
+  provider: "deepseek",
+  source: "https://api-docs.deepseek.com/quick_start/pricing",
+  asOf,
+} as const;
+/** China's public holidays of 2026 since there are such hours, as J-Chien/dsh-meter lists them. */
+const holidays = [
+  ...["2026-09-25", "2026-09-26", "2026-09-27"],
+  ...[1, 2, 3, 4, 5, 6, 7].map((day) => `2026-10-0${day}`),
+];
+/** Twice the price in the hours of work in China, since 2026-08-17; on weekends too until 2026-08-23. */
+function byTheHour(base: TokenRates): TokenRates & { readonly peak: PeakRates } {
+  const { input, cacheRead, output } = base;
+  const hours = [[1, 4] as const, [6, 10] as const];
+  const twice = rates(input * 2, cacheRead * 2, output * 2);
+  return { ...base, peak: { hours, holidays, until: "2026-12-31", rates: twice } };
+}
+const flat = { from: "2026-04-27" } as const;
+const flashNote = "served and charged as deepseek-flash";
+
+const deepseekPrices: readonly ModelPrice[] = [
+  { ...deepseek, model: "deepseek-flash", from: "2026-09-11", ...byTheHour(rates(0.15, 0.003, 0.6)) },
+  {
+    ...deepseek,
+    model: "deepseek-v4-flash",
+    from: "2026-09-11",
+    ...byTheHour(rates(0.15, 0.003, 0.6)),
+    note: flashNote,
+  },
+  {
+    ...deepseek,
+    model: "deepseek-v4-flash",
+    from: "2026-08-24",
+    until: "2026-09-09",
+    ...byTheHour(rates(0.22, 0.007, 0.66)),
+  },
+  { ...deepseek, ...flat, model: "deepseek-v4-flash", until: "2026-08-15", ...rates(0.14, 0.0028, 0.28) },
+  ...["deepseek-chat", "deepseek-reasoner"].map((model) => ({
+    ...deepseek,
+    ...flat,
+    model,
+    until: "2026-07-23",
+    ...rates(0.14, 0.0028, 0.28),
+    note: "a mode of deepseek-v4-flash, gone since 2026-07-24",
+  })),
+  {
+    ...deepseek,
+    model: "deepseek-v4-pro",
+    from: "2026-10-27",
+    ...byTheHour(rates(0.66, 0.022, 1.98)),
+    note: "sources differ on what it cost from 2026-09-14 on, and agree since 2026-10-27",
+  },
+  {
+    ...deepseek,
+    model: "deepseek-v4-pro",
+    from: "2026-08-24",
+    until: "2026-09-13",
+    ...byTheHour(rates(0.66, 0.022, 1.98)),
+  },
+  { ...deepseek, ...flat, model: "deepseek-v4-pro", until: "2026-08-15", ...rates(0.435, 0.003625, 0.87) },
+];
+
+const mistral = (model: string, input: number, cacheRead: number, output: number): ModelPrice => ({
+  provider: "mistral",
+  model,
+  ...rates(input, cacheRead, output),
+  source: "https://github.com/pydantic/genai-prices/blob/main/prices/providers/mistral.yml",
+  asOf,
+  note: "a community's table of https://mistral.ai/pricing, checked in 2026; as in that of pi 1.5.2",
+});
+
+const mistralPrices: readonly ModelPrice[] = [
+  { ...mistral("mistral-large-4", 0.7, 0.07, 2.1), ...pi },
+  mistral("mistral-large-2512", 0.5, 0.05, 1.5),
+  mistral("mistral-medium-3.5", 1.5, 0.15, 7.5),
+  mistral("mistral-medium-3-5", 1.5, 0.15, 7.5),
+  { ...mistral("mistral-medium-latest", 1.5, 0.15, 7.5), from: "2026-06-16" },
+  { ...mistral("mistral-medium-latest", 0.4, 0.04, 2), until: "2026-06-15" },
+  mistral("mistral-medium-2508", 0.4, 0.04, 2),
+  mistral("mistral-medium-2505", 0.4, 0.04, 2),
+  mistral("mistral-small-2603", 0.15, 0.015, 0.6),
+  mistral("devstral-2512", 0.4, 0.04, 2),
+  mistral("codestral-2508", 0.3, 0.03, 0.9),
+];
+
+const kimi = (
+  model: string,
+  chapter: string,
+  input: number,
+  cacheRead: number,
+  output: number,
+): ModelPrice => ({
+  provider: "moonshotai",
+  model,
+  ...rates(input, cacheRead, output),
+  source: `https://platform.kimi.ai/docs/pricing/${chapter}.md`,
+  asOf,
+  note: "as github.com/pydantic/genai-prices and the table of pi 1.5.2 have it",
+});
+/** K3.1 is the first with lifetimes: a write of 5 minutes costs as input, one of an hour twice that. */
+const kimi31 = (model: string, input: number, output: number): ModelPrice => ({
+  provider: "moonshotai",
+  model,
+  ...rates(input, 0.2, output),
+  cacheWrite1h: input * 2,
+  source: "https://docs.apiyi.com/en/api-capabilities/kimi-k3-1/overview.md",
+  asOf,
+  note: "a reseller's record of Moonshot's list of October 2026",
+});
+const glm = (model: string, input: number, cacheRead: number, output: number): ModelPrice => ({
+  provider: "zai",
+  model,
+  ...rates(input, cacheRead, output),
+  source: "https://docs.z.ai/guides/overview/pricing",
+  asOf,
+  note: "as github.com/pydantic/genai-prices and the table of pi 1.5.2 have it",
+});
+const grok = {
+  ...pi,
+  provider: "xai",
+  note: `${pi.note}; reads of Grok 4.5 differ between sources`,
+} as const;
+const twice = ({ input, cacheRead, output }: TokenRates): Pick<ModelPrice, "long"> => ({
+  long: { above: 200_000, rates: rates(input * 2, cacheRead * 2, output * 2) },
+});
+const grok43 = rates(1.25, 0.2, 2.5);
+const grok46 = rates(2, 0.5, 6);
+
+const otherPrices: readonly ModelPrice[] = [
+  kimi31("kimi-k3.1-pro", 2, 10),
+  kimi31("kimi-k3.1-pro-highspeed", 4, 20),
+  kimi("kimi-k3", "chat-k3", 3, 0.3, 15),
+  kimi("kimi-k2.7-code", "chat-k27-code", 0.95, 0.19, 4),
+  kimi("kimi-k2.7-code-highspeed", "chat-k27-code", 1.9, 0.38, 8),
+  kimi("kimi-k2.6", "chat-k26", 0.95, 0.16, 4),
+  glm("glm-5.3", 1.4, 0.26, 4.4),
+  { ...glm("glm-5.3-flash", 0.15, 0.03, 0.5), from: "2026-09-10" },
+  { ...glm("glm-5.3-flash", 0.075, 0.015, 0.25), until: "2026-09-08" },
+  glm("glm-5.2", 1.4, 0.26, 4.4),
+  { ...grok, model: "grok-4.7", ...grok46, ...twice(grok46) },
+  { ...grok, model: "grok-4.6", ...grok46, ...twice(grok46) },
+  { ...grok, model: "grok-4.3", ...grok43, ...twice(grok43) },
+  { ...pi, provider: "groq", model: "openai/gpt-oss-120b", ...rates(0.15, 0.075, 0.6) },
+  { ...pi, provider: "groq", model: "openai/gpt-oss-20b", ...rates(0.075, 0.0375, 0.3) },
+  { ...pi, provider: "groq", model: "qwen/qwen3.6-27b", ...rates(0.6, 0.3, 3) },
+  { ...pi, provider: "cerebras", model: "gpt-oss-120b", ...rates(0.35, 0.35, 0.75) },
+  { ...pi, provider: "cerebras", model: "qwen-3.8-27b", ...rates(0.99, 0.99, 1.49) },
+];
 
 /** The published prices of standard processing, each with its source; a model without a source has no row. */
 export const modelPrices: readonly ModelPrice[] = [
-  {
-    ...claude,
-    model: "claude-fable-5-1",
-    input: 10,
-    cacheWrite: 12.5,
-    cacheWrite1h: 20,
-    cacheRead: 0.25,
-    output: 50,
-  },
-  {
-    ...claude,
-    model: "claude-fable-5",
-    input: 10,
-    cacheWrite: 12.5,
-    cacheWrite1h: 20,
-    cacheRead: 1,
-    output: 50,
-  },
-  {
-    ...claude,
-    model: "claude-opus-5-5",
-    ...{ input: 4, cacheWrite: 5, cacheWrite1h: 8, cacheRead: 0.2, output: 20 },
-    source: "https://platform.claude.com/docs/zh-CN/models/opus-5-5/overview",
-  },
-  ...["claude-opus-5", "claude-opus-4-8", "claude-opus-4-7", "claude-opus-4-6", "claude-opus-4-5"].map(
-    (model) => ({ ...opus, model }),
-  ),
-  { ...olderOpus, model: "claude-opus-4-1" },
-  { ...olderOpus, model: "claude-opus-4" },
-  {
-    ...claude,
-    model: "claude-sonnet-5-5",
-    ...{ input: 2, cacheWrite: 2.5, cacheWrite1h: 4, cacheRead: 0.1, output: 10 },
-    source: "https://github.com/TheKrush/PromptFuel/releases/tag/v1.0.23",
-    note: "reads were 0.2 until 2026-10-07, as the stored copy of the model's page still says",
-  },
-  {
-    ...claude,
-    model: "claude-sonnet-5",
-    ...{ input: 2, cacheWrite: 2.5, cacheWrite1h: 4, cacheRead: 0.2, output: 10 },
-    source: "https://platform.claude.com/docs/zh-CN/models/sonnet-5/overview",
-  },
-  ...["claude-sonnet-4-6", "claude-sonnet-4-5", "claude-sonnet-4"].map((model) => ({
-    ...olderSonnet,
-    model,
-  })),
-  {
-    ...claude,
-    model: "claude-haiku-5-5",
-    ...{ input: 0.1, cacheWrite: 0.125, cacheWrite1h: 0.2, cacheRead: 0.01, output: 0.5 },
-    long: {
-      above: 100_000,
-      rates: { input: 0.5, cacheWrite: 0.625, cacheWrite1h: 1, cacheRead: 0.05, output: 2.5 },
-    },
-    source: "https://github.com/kurofune/claudit/releases/tag/v1.9.2",
-    note: "all but the reads stand on https://platform.claude.com/docs/en/models/haiku-5-5/overview too",
-  },
-  {
-    ...claude,
-    model: "claude-haiku-4-5",
-    input: 1,
-    cacheWrite: 1.25,
-    cacheWrite1h: 2,
-    cacheRead: 0.1,
-    output: 5,
-  },
-  {
-    ...openai,
-    model: "gpt-6.2-sol",
-    ...{ input: 2, cacheRead: 0.1, cacheWrite: 2.5, output: 10 },
-    long: { above: 272_000, rates: { input: 4, cacheRead: 0.2, cacheWrite: 5, output: 15 } },
-    source: "https://developers.openai.com/api/docs/models/gpt-6.2-sol",
-    note: openaiWrites,
-  },
-  {
-    ...openai,
-    model: "gpt-6-sol",
-    ...{ input: 2, cacheRead: 0.2, cacheWrite: 2.5, output: 10 },
-    long: { above: 272_000 },
-    source: "https://developers.openai.com/api/docs/models/gpt-6-sol",
-    note: openaiWrites,
-  },
-  { ...gpt56Sol, model: "gpt-5.6-sol" },
-  { ...gpt56Sol, model: "gpt-5.6", note: "an alias of gpt-5.6-sol" },
-  {
-    ...gpt56,
-    model: "gpt-5.6-terra",
-    ...{ input: 2, cacheRead: 0.2, cacheWrite: 2.5, output: 12 },
-    long: { above: 272_000, rates: { input: 4, cacheRead: 0.4, cacheWrite: 5, output: 18 } },
-  },
-  {
-    ...gpt56,
-    model: "gpt-5.6-luna",
-    ...{ input: 0.2, cacheRead: 0.02, cacheWrite: 0.25, output: 1.2 },
-    long: { above: 272_000, rates: { input: 0.4, cacheRead: 0.04, cacheWrite: 0.5, output: 1.8 } },
-  },
-  { ...gpt5, model: "gpt-5.5", input: 5, cacheRead: 0.5, cacheWrite: 5, output: 30 },
-  { ...gpt5, model: "gpt-5.4", input: 2.5, cacheRead: 0.25, cacheWrite: 2.5, output: 15 },
-  { ...gpt5, model: "gpt-5.4-mini", input: 0.75, cacheRead: 0.075, cacheWrite: 0.75, output: 4.5 },
-  { ...gpt5, model: "gpt-5.4-nano", input: 0.2, cacheRead: 0.02, cacheWrite: 0.2, output: 1.25 },
-  {
-    ...openai,
-    model: "gpt-5-codex",
-    ...{ input: 1.25, cacheRead: 0.125, cacheWrite: 1.25, output: 10 },
-    source: "https://developers.openai.com/api/docs/models/gpt-5-codex",
-  },
-  {
-    ...gemini,
-    model: "gemini-2.5-pro",
-    ...{ input: 1.25, cacheRead: 0.125, cacheWrite: 1.25, output: 10 },
-    long: { above: 200_000, rates: { input: 2.5, cacheRead: 0.25, cacheWrite: 2.5, output: 15 } },
-  },
-  { ...gemini, model: "gemini-2.5-flash", input: 0.3, cacheRead: 0.03, cacheWrite: 0.3, output: 2.5 },
+  ...claudePrices,
+  ...openaiPrices,
+  ...geminiPrices,
+  ...deepseekPrices,
+  ...mistralPrices,
+  ...otherPrices,
 ];

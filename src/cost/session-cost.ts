@@ -1,6 +1,16 @@
-import type { Usage } from "../content/index.js";
+import type { ToolResultMessage, Usage } from "../content/index.js";
 import type { Session, SessionEntry, UnknownEntry } from "../session/index.js";
-import { addCost, type Cost, type CostOptions, costOf, hasOwnPrice, noCost, usageTokens } from "./cost.js";
+import {
+  addCost,
+  type Cost,
+  type CostOptions,
+  costOf,
+  hasOwnPrice,
+  noCost,
+  type PricedModel,
+  usageTokens,
+} from "./cost.js";
+import { detailedCalls } from "./tool-calls.js";
 
 /** The part of a session that {@link sessionCost} reads. */
 export type CostedSession = Pick<Session, "tree" | "entry">;
@@ -29,24 +39,33 @@ export interface SessionCost {
   readonly cost: Cost;
   /** The part of it that compactions and summaries of branches took. */
   readonly summaries: Cost;
+  /** The part of it that tools took which called models themselves, as subagents do. */
+  readonly tools: Cost;
   readonly models: readonly ModelCost[];
   /** Those of `models` with calls that have no price. */
   readonly unknown: readonly ModelCost[];
 }
 
+interface Named extends PricedModel {
+  readonly provider: string;
+}
+
 interface Call {
-  readonly model: { readonly provider: string; readonly model: string };
+  readonly model: Named;
   readonly usage: Usage;
-  readonly isSummary: boolean;
+  readonly by: "agent" | "summary" | "tool";
 }
 
 const unnamed = { provider: "unknown", model: "unknown" };
 
 /**
- * The cost of a session's calls: assistant messages, usage entries, compactions and summaries of branches.
+ * The cost of a session's calls: assistant messages, usage entries, compactions, summaries of branches, and what
+ * results of tools record of models that the tool called. Of a result `usage` counts, which pi writes with what nested
+ * calls took, or else the usage in `details` that pi's subagents leave there; never both.
  * A row of `prices` goes before a recorded cost, and that before {@link modelPrices}. A recorded cost of zeros
  * for tokens is none: pi writes it for a model without a price. A summary without a model is priced as the
- * model in force there. Calls without tokens and usage in results of tools are not counted.
+ * model in force there, a tool's call without one is not priced. Calls without tokens and cost are not counted. A
+ * subagent's own session is another one: add up either its cost or that of the results.
  *
  * @throws SessileError ENTRY_NOT_FOUND for `leafId`; what `entry` throws
  * @example
@@ -61,33 +80,36 @@ export async function sessionCost(
   const { leafId } = options;
   const nodes =
     leafId === undefined ? Array.from(session.tree.walk(), ({ node }) => node) : session.tree.path(leafId);
-  const inForce = new Map<string, Call["model"]>();
-  // A message that was updated is one call, and the latest update its usage.
-  const calls = new Map<string, Call>();
+  const inForce = new Map<string, Named>();
+  // A message that was updated has the calls of its latest update.
+  const calls = new Map<string, readonly Call[]>();
   for (const { id, parentId, type, role } of nodes) {
     const before = (parentId === null ? undefined : inForce.get(parentId)) ?? unnamed;
     const entry = isCosted(type, role) ? await session.entry(id) : undefined;
     inForce.set(id, entry === undefined ? before : (modelAfter(entry) ?? before));
-    const call = entry && callOf(entry, before);
-    if (call !== undefined) calls.set(isEntry(entry, "message_update") ? entry.targetId : id, call);
+    const found = entry === undefined ? [] : callsOf(entry, before);
+    if (found.length > 0) calls.set(isEntry(entry, "message_update") ? entry.targetId : id, found);
   }
-  return sumOf(calls.values(), options);
+  return sumOf([...calls.values()].flat(), options);
 }
 
-function sumOf(calls: Iterable<Call>, options: CostOptions): SessionCost {
+function sumOf(calls: readonly Call[], options: CostOptions): SessionCost {
   const models = new Map<string, ModelCost>();
-  let cost = noCost;
-  let summaries = noCost;
+  const sums = { agent: noCost, summary: noCost, tool: noCost };
   for (const call of calls) {
-    if (usageTokens(call.usage) === 0) continue;
     const spent = costOfCall(call, options);
+    if (usageTokens(call.usage) === 0 && (spent === undefined || spent.total === 0)) continue;
     add(models, call, spent);
-    if (spent === undefined) continue;
-    cost = addCost(cost, spent);
-    if (call.isSummary) summaries = addCost(summaries, spent);
+    if (spent !== undefined) sums[call.by] = addCost(sums[call.by], spent);
   }
   const all = [...models.values()];
-  return { cost, summaries, models: all, unknown: all.filter(({ unpriced }) => unpriced > 0) };
+  return {
+    cost: addCost(addCost(sums.agent, sums.summary), sums.tool),
+    summaries: sums.summary,
+    tools: sums.tool,
+    models: all,
+    unknown: all.filter(({ unpriced }) => unpriced > 0),
+  };
 }
 
 const costedTypes: ReadonlySet<string> = new Set([
@@ -95,10 +117,10 @@ const costedTypes: ReadonlySet<string> = new Set([
 ]);
 
 function isCosted(type: string, role: string | undefined): boolean {
-  return type === "message" ? role === "assistant" : costedTypes.has(type);
+  return type === "message" ? role === "assistant" || role === "toolResult" : costedTypes.has(type);
 }
 
-function modelAfter(entry: SessionEntry | UnknownEntry): Call["model"] | undefined {
+function modelAfter(entry: SessionEntry | UnknownEntry): Named | undefined {
   const isMessage = isEntry(entry, "message") || isEntry(entry, "message_update");
   if (isMessage && entry.message.role === "assistant")
     return { provider: entry.message.provider, model: entry.message.model };
@@ -106,25 +128,39 @@ function modelAfter(entry: SessionEntry | UnknownEntry): Call["model"] | undefin
   return undefined;
 }
 
-function callOf(entry: SessionEntry | UnknownEntry, inForce: Call["model"]): Call | undefined {
+function callsOf(entry: SessionEntry | UnknownEntry, inForce: Named): readonly Call[] {
   if (isEntry(entry, "message") || isEntry(entry, "message_update")) {
     const { message } = entry;
-    if (message.role !== "assistant" || message.usage === undefined) return undefined;
-    const { provider, model, usage } = message;
-    return { model: { provider, model }, usage, isSummary: message.summary === true };
+    if (message.role === "toolResult") return callsOfTool(message);
+    if (message.role !== "assistant" || message.usage === undefined) return [];
+    return [{ model: message, usage: message.usage, by: message.summary === true ? "summary" : "agent" }];
   }
+  const timestamp = timeOf(entry);
   if (isEntry(entry, "usage")) {
     const { provider, model, usage } = entry;
-    return { model: { provider, model }, usage, isSummary: false };
+    return [{ model: { provider, model, ...timestamp }, usage, by: "agent" }];
   }
   if (isEntry(entry, "compaction")) {
     const { usage, model: named } = entry;
     const model = named === undefined ? inForce : { provider: named.provider, model: named.modelId };
-    return usage && { model, usage, isSummary: true };
+    return usage === undefined ? [] : [{ model: { ...model, ...timestamp }, usage, by: "summary" }];
   }
-  if (isEntry(entry, "branch_summary"))
-    return entry.usage && { model: inForce, usage: entry.usage, isSummary: true };
-  return undefined;
+  if (!isEntry(entry, "branch_summary") || entry.usage === undefined) return [];
+  return [{ model: { ...inForce, ...timestamp }, usage: entry.usage, by: "summary" }];
+}
+
+function callsOfTool({ usage, details, timestamp }: ToolResultMessage): readonly Call[] {
+  const calls = detailedCalls(usage === undefined ? details : { usage });
+  return calls.map((call) => ({
+    model: { ...unnamed, ...(call.model !== undefined && { model: call.model }), timestamp },
+    usage: call.usage,
+    by: "tool",
+  }));
+}
+
+function timeOf({ timestamp }: { readonly timestamp: string }): { readonly timestamp: number } | undefined {
+  const time = Date.parse(timestamp);
+  return Number.isNaN(time) ? undefined : { timestamp: time };
 }
 
 function isEntry<T extends SessionEntry["type"]>(
@@ -153,7 +189,8 @@ function add(models: Map<string, ModelCost>, { model, usage }: Call, spent: Cost
     unpriced: 0,
   };
   models.set(key, {
-    ...model,
+    provider: model.provider,
+    model: model.model,
     calls: calls + 1,
     tokens: tokens + usageTokens(usage),
     cost: spent === undefined ? cost : addCost(cost, spent),

@@ -147,6 +147,7 @@ const message = z.discriminatedUnion("role", [
     toolName: text,
     content: shownBlocks,
     details: optionalAnything,
+    usage: z.exactOptional(usage),
     isError: flag,
     timestamp: finite,
   }),

@@ -94,6 +94,7 @@ const messages: Readonly<Record<string, Check>> = {
     toolCallId: text,
     toolName: text,
     content: listOf(blockOf("text", "image")),
+    usage: optional(usage),
     isError: flag,
     timestamp: finite,
   }),

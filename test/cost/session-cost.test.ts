@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { assistantMessage, toolResult, type Usage, userMessage } from "sessile/content";
 import { costOf, type ModelPrice, sessionCost } from "sessile/cost";
 import { memorySessionStore, type Session } from "sessile/session";
@@ -102,4 +103,102 @@ test("a message that was updated is one call", async () => {
   const { cost, models } = await sessionCost(session);
   expect(cost.total).toBeCloseTo(price, 12);
   expect(models[0]?.calls).toBe(1);
+});
+
+const spent = (total: number) => ({ input: total, output: 0, cacheRead: 0, cacheWrite: 0, total });
+const call = { id: "c", name: "agent" };
+
+test("what a tool's models took counts once, beside the agent's own and by what is recorded", async () => {
+  await using session = await opened();
+  await session.appendMessage(userMessage("a"));
+  await session.appendMessage(reply(tokens));
+  const calls = { calls: [{ id: "n", name: "read", status: "ok", usage: tokens }], complete: true };
+  const result = { ...toolResult(call, "x"), usage: { ...tokens, cost: spent(2) }, nestedCalls: calls };
+  // The same calls in details are those of `usage`.
+  const { id } = await session.appendMessage({
+    ...result,
+    details: { results: [{ usage: { ...tokens, cost: 2, turns: 3 }, model }] },
+  });
+  const { cost, tools, summaries, models, unknown } = await sessionCost(session);
+  expect(cost.total).toBeCloseTo(price + 2, 12);
+  expect(tools.total).toBe(2);
+  expect(summaries.total).toBe(0);
+  expect(models.map(({ model: name, calls, tokens: all }) => [name, calls, all])).toEqual([
+    [model, 1, 6_500],
+    ["unknown", 1, 6_500],
+  ]);
+  expect(unknown).toEqual([]);
+  await session.append([
+    { type: "message_update", targetId: id, message: { ...result, usage: { ...tokens, cost: spent(3) } } },
+  ]);
+  expect((await sessionCost(session)).tools.total).toBe(3);
+});
+
+test("usage in a result's details counts for each of its subagents; without a cost it is listed", async () => {
+  await using session = await opened();
+  await session.appendMessage(userMessage("a"));
+  const cheap = { ...tokens, cost: 0.25, contextTokens: 9, turns: 2 };
+  await session.appendMessage({
+    ...toolResult(call, "x"),
+    details: {
+      mode: "parallel",
+      results: [{ model: "m1", usage: cheap }, { usage: { ...cheap, cost: 0 } }, { usage: "?" }],
+    },
+  });
+  await session.appendMessage({ ...toolResult(call, "x"), details: { usage: tokens, model: "m1" } });
+  const { cost, tools, models, unknown } = await sessionCost(session);
+  expect(cost).toEqual(tools);
+  expect(tools.total).toBe(0.25);
+  expect(models.map(({ model: name, calls, unpriced }) => [name, calls, unpriced])).toEqual([
+    ["m1", 2, 1],
+    ["unknown", 1, 1],
+  ]);
+  expect(unknown).toHaveLength(2);
+});
+
+test("details of any shape are no call, and never a wrong sum", async () => {
+  const details = fc.oneof(
+    fc.jsonValue(),
+    fc.record({ usage: fc.jsonValue(), results: fc.jsonValue() }),
+    fc.record({ results: fc.array(fc.record({ usage: fc.jsonValue(), model: fc.jsonValue() })) }),
+  );
+  await fc.assert(
+    fc.asyncProperty(details, async (value) => {
+      await using session = await opened();
+      await session.appendMessage({ ...toolResult(call, "x"), details: value });
+      const { cost, models } = await sessionCost(session);
+      expect(cost.total).toBe(0);
+      expect(models).toEqual([]);
+    }),
+    { numRuns: 30 },
+  );
+});
+
+test("the time of a call and the model that answered decide its price", async () => {
+  await using session = await opened();
+  await session.appendMessage(userMessage("a"));
+  const asked = reply(tokens, "deepseek-reasoner");
+  const timestamp = Date.parse("2026-06-01T12:00:00Z");
+  const answer = { ...asked, provider: "deepseek", responseModel: "deepseek-v4-flash", timestamp };
+  await session.appendMessage(answer);
+  const { cost, models } = await sessionCost(session);
+  expect(cost).toEqual(costOf(tokens, answer));
+  expect(cost.total).toBeGreaterThan(0);
+  expect(models).toMatchObject([{ provider: "deepseek", model: "deepseek-reasoner", unpriced: 0 }]);
+  expect(Object.keys(models[0] ?? {}).sort()).toEqual([
+    "calls",
+    "cost",
+    "model",
+    "provider",
+    "tokens",
+    "unpriced",
+  ]);
+});
+
+test("a result's usage is checked as a reply's", async () => {
+  await using session = await opened();
+  const usage = { ...tokens, input: "1" } as unknown as Usage;
+  await expect(session.appendMessage({ ...toolResult(call, "x"), usage })).rejects.toMatchObject({
+    code: "INVALID_ENTRY",
+  });
 });
