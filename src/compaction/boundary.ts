@@ -27,13 +27,13 @@ export interface SummaryBoundary {
 }
 
 /** What a summary is made of. */
-export interface SummaryMaterial {
+export interface SummaryInput {
   readonly parts: readonly SummaryPart[];
   readonly resources: readonly CoveredResource[];
 }
 
 /** Throws a TypeError for a target that is none, or that a boundary would have to be told and is not there. */
-export function checkTarget({ target, boundary }: SummaryBoundary): void {
+export function assertSummaryTarget({ target, boundary }: SummaryBoundary): void {
   if (target === undefined ? boundary === undefined : isTarget(target)) return;
   throw new TypeError(`target: expected a name and a maker with provider and model, got ${describe(target)}`);
 }
@@ -47,7 +47,7 @@ function isTarget({ name, maker }: SummaryTarget): boolean {
  *
  * @throws what the boundary throws, and the signal's reason
  */
-export async function boundMaterial<M extends SummaryMaterial>(
+export async function applyBoundary<M extends SummaryInput>(
   { items }: Pick<Context, "items">,
   material: M,
   { target, boundary }: SummaryBoundary,

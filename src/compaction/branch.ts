@@ -1,15 +1,15 @@
 import type { Context, ContextItem } from "../content/index.js";
 import { integerArgument, integerOption } from "../internal/arguments.js";
 import type { Session, SessionEntry, SessionTree } from "../session/index.js";
-import { boundMaterial, checkTarget, type SummaryBoundary } from "./boundary.js";
-import { closed, closingText } from "./closing.js";
-import { everCovered } from "./covered.js";
+import { applyBoundary, assertSummaryTarget, type SummaryBoundary } from "./boundary.js";
+import { footerText, withFooter } from "./closing.js";
+import { allCoveredResources } from "./covered.js";
 import { type FileToolTable, fileLedger, ledgerDetails } from "./file-ledger/index.js";
 import { isInitialContext, isModelSwitch } from "./initial-context.js";
 import { isContextOverflow } from "./overflow.js";
 import { branchPrompt } from "./prompts.js";
 import type { SummaryPart, SummaryPrompt } from "./strategy.js";
-import { type Generate, type RetryOptions, spacing, summarizePart, type Tally } from "./summarize.js";
+import { type Generate, type RetryOptions, retryPolicy, summarizePart, type Tally } from "./summarize.js";
 import { truncateText } from "./truncate.js";
 
 /** What {@link summarizeBranch} needs of a session. */
@@ -65,7 +65,7 @@ export async function summarizeBranch(
   const { window, prompt = branchPrompt, focus, tools, skip = isModelSwitch } = options;
   const signal = options.signal ?? new AbortController().signal;
   const attempts = integerOption("retry.attempts", options.retry?.attempts, 3, 1, 10);
-  checkTarget(options);
+  assertSummaryTarget(options);
   signal.throwIfAborted();
   integerArgument("window", window, 1);
   const { leafId } = session;
@@ -78,19 +78,19 @@ export async function summarizeBranch(
     session.branch(to);
     return { status: "moved" };
   }
-  const tally: Tally = { calls: 0, leftOut: 0, usage: undefined, model: undefined };
+  const tally: Tally = { calls: 0, omitted: 0, usage: undefined, model: undefined };
   const material = {
     parts: [{ items: covered, prompt }],
-    resources: everCovered(items, context.observations),
+    resources: allCoveredResources(items, context.observations),
   };
-  const { parts, resources } = await boundMaterial(context, material, options, signal);
+  const { parts, resources } = await applyBoundary(context, material, options, signal);
   const said = await summarizePart(
     parts[0] as SummaryPart,
     {
       generate: options.generate,
       signal,
       attempts,
-      ...spacing(options.retry),
+      ...retryPolicy(options.retry),
       isOverflow: options.isOverflow ?? isContextOverflow,
       window,
       ...(focus === undefined ? {} : { focus }),
@@ -103,7 +103,7 @@ export async function summarizeBranch(
   const files = fileLedger({ items }, { cwd: session.header.cwd, ...(tools === undefined ? {} : { tools }) });
   const entry = await session.branchWithSummary(
     to,
-    closed(text, closingText({ resources, files }, window / closingShare)),
+    withFooter(text, footerText({ resources, files }, window / closingShare)),
     {
       details: { ...ledgerDetails(files), ...(resources.length === 0 ? {} : { resources }) },
       ...(tally.usage === undefined ? {} : { usage: tally.usage }),

@@ -9,7 +9,7 @@ export interface Closing {
 }
 
 /** A summary as it is stored: what the model said, and the blocks that close it. */
-export function closed(text: string, closing: string): string {
+export function withFooter(text: string, closing: string): string {
   return text === "" ? closing.trimStart() : text + closing;
 }
 
@@ -17,7 +17,7 @@ export function closed(text: string, closing: string): string {
  * The blocks that close a summary, in at most `room` tokens: where they are longer, half as many are listed, and half of that,
  * the latest; each block says how many it leaves out. The compaction's details have all of them.
  */
-export function closingText({ resources, files }: Closing, room: number): string {
+export function footerText({ resources, files }: Closing, room: number): string {
   for (let most = mostListed; ; most = Math.floor(most / 2)) {
     const notes = resourceNotes(resources, { maxResources: most });
     const text = (notes === "" ? "" : `\n\n${notes}`) + ledgerText(files, { maxFiles: most });
@@ -30,6 +30,6 @@ export function closingText({ resources, files }: Closing, room: number): string
 const mostListed = 100;
 
 /** A summary without the blocks that close it: they are made anew, and a model that updates it is not to copy them. */
-export function withoutClosing(summary: string): string {
+export function withoutFooter(summary: string): string {
   return withoutResourceNotes(stripLedgerText(summary));
 }

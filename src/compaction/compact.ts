@@ -2,7 +2,7 @@ import type { Context } from "../content/index.js";
 import { estimateMessageTokens } from "../estimate/index.js";
 import { integerOption } from "../internal/arguments.js";
 import { untilAborted } from "./abort.js";
-import { boundMaterial, checkTarget } from "./boundary.js";
+import { applyBoundary, assertSummaryTarget } from "./boundary.js";
 import { makeSummary } from "./make-summary.js";
 import type {
   CompactableSession,
@@ -10,12 +10,12 @@ import type {
   CompactionResult,
   CompactOptions,
   PlanAnswer,
-  SettledCompactOptions,
+  ResolvedCompactOptions,
 } from "./options.js";
 import { isContextOverflow } from "./overflow.js";
 import { choosePlan, triggerOf } from "./plan.js";
-import { type Generation, spacing } from "./summarize.js";
-import { contextTokens, leastSummary, limitOf, remembering } from "./triggers.js";
+import { type Generation, retryPolicy } from "./summarize.js";
+import { contextLimit, contextTokens, memoizeEstimate, minSummaryTokens } from "./triggers.js";
 import { irreducible } from "./verify.js";
 import { writeCompaction } from "./write.js";
 
@@ -49,7 +49,7 @@ export async function compact(
   const signal = options.signal ?? new AbortController().signal;
   const attempts = integerOption("retry.attempts", options.retry?.attempts, 3, 1, 10);
   const generateWindow = integerOption("generateWindow", options.generateWindow, options.window, 1);
-  checkTarget(options);
+  assertSummaryTarget(options);
   signal.throwIfAborted();
   // Told before a model is asked.
   if (session.writable === false) await session.append([]);
@@ -62,14 +62,14 @@ export async function compact(
         generate: options.generate,
         signal,
         attempts,
-        ...spacing(options.retry),
+        ...retryPolicy(options.retry),
         isOverflow: options.isOverflow ?? isContextOverflow,
         window: generateWindow,
         ...(options.focus === undefined ? {} : { focus: options.focus }),
         ...(options.strategy.emptySummary === undefined
           ? {}
           : { emptySummary: options.strategy.emptySummary }),
-        tally: { calls: 0, leftOut: 0, usage: undefined, model: undefined },
+        tally: { calls: 0, omitted: 0, usage: undefined, model: undefined },
       },
     );
     if (result.status === "compacted" || result.status === "pruned") await options.after?.(result);
@@ -87,10 +87,10 @@ async function run(
   const { signal } = generation;
   const { leafId } = session;
   const context = await session.context(leafId);
-  const settled: SettledCompactOptions = {
+  const settled: ResolvedCompactOptions = {
     ...options,
     trigger: options.trigger ?? triggerOf(context),
-    estimate: remembering(options.estimate ?? estimateMessageTokens),
+    estimate: memoizeEstimate(options.estimate ?? estimateMessageTokens),
   };
   const planned = choosePlan(context, settled);
   if (planned === undefined) return nothingToDo(context, settled);
@@ -100,7 +100,7 @@ async function run(
   if (!canShrink(context, plan, settled)) return nothingToDo(context, settled);
   const answer = await untilAborted(Promise.resolve(options.before?.(plan, context)), signal);
   if (answer?.cancel === true) return { status: "cancelled" };
-  const shown = await boundMaterial(context, withoutAsked(plan, answer), options, signal);
+  const shown = await applyBoundary(context, withoutAsked(plan, answer), options, signal);
   const made = await makeSummary(context, shown, settled, generation, answer);
   if (made === undefined) return nothingToDo(context, settled);
   const ready = { leafId, context, ...planned, plan: shown, ...made };
@@ -109,7 +109,7 @@ async function run(
   const tokensBefore = plan.tokensBefore;
   const entry = entries.at(-1);
   if (entry?.type !== "compaction") return { status: "pruned", entries, tokensBefore, tokensAfter };
-  const { calls, leftOut, usage } = generation.tally;
+  const { calls, omitted, usage } = generation.tally;
   return {
     status: "compacted",
     entry,
@@ -117,7 +117,7 @@ async function run(
     tokensBefore,
     tokensAfter,
     calls,
-    leftOut,
+    omitted,
     ...(usage === undefined ? {} : { usage }),
   };
 }
@@ -132,21 +132,21 @@ function withoutAsked(plan: CompactionPlan, answer: PlanAnswer | undefined): Com
 function canShrink(
   { items }: Context,
   { parts, tokensKept, limit }: CompactionPlan,
-  { estimate }: SettledCompactOptions,
+  { estimate }: ResolvedCompactOptions,
 ): boolean {
   if (parts.length === 0) return true;
-  let left = tokensKept + leastSummary(limit);
+  let left = tokensKept + minSummaryTokens(limit);
   return items.some(({ message }) => {
     left -= estimate(message);
     return left < 0;
   });
 }
 
-function nothingToDo(context: Context, options: SettledCompactOptions): CompactionResult {
+function nothingToDo(context: Context, options: ResolvedCompactOptions): CompactionResult {
   const { strategy, window, trigger, estimate } = options;
   const tokens = contextTokens(context, { estimate });
   if (!strategy.shouldCompact(context, { window, tokens, trigger, estimate }))
     return { status: "nothingToDo" };
-  const limit = limitOf(strategy, window);
+  const limit = contextLimit(strategy, window);
   throw irreducible("nothing-to-summarize", { limit, tokensBefore: tokens }, tokens);
 }

@@ -15,7 +15,7 @@ export function editsByTarget(edits: readonly ContextEditDraft[]): ReadonlyMap<s
 }
 
 /** The item as an edit leaves it, as a session's context shows it; undefined where it is taken out. */
-export function editedItem(item: ContextItem, edit: ContextEditDraft | undefined): ContextItem | undefined {
+export function applyEdit(item: ContextItem, edit: ContextEditDraft | undefined): ContextItem | undefined {
   if (edit === undefined) return item;
   if (edit.replacement === null) return undefined;
   const { message } = item;
@@ -36,7 +36,7 @@ export function contentEdit(
 }
 
 /** An edit that takes an entry out of the context. */
-export function omission(targetId: string): ContextEditDraft {
+export function omissionEdit(targetId: string): ContextEditDraft {
   return { type: "context_edit", targetId, replacement: null };
 }
 
@@ -48,7 +48,7 @@ export const keptTextTokens = 2_000;
  * {@link keptTextTokens} and no further than is needed. Pinned items stay as they are. What is cut stays in the log. As few
  * edits as do, and all there can be where they do not suffice.
  */
-export function fittingEdits(
+export function shrinkingEdits(
   kept: readonly ContextItem[],
   pinned: ReadonlySet<string>,
   tokens: number,

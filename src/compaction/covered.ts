@@ -3,7 +3,7 @@ import { type Context, type ContextItem, isResource, type StoredResource } from 
 import { integerOption } from "../internal/arguments.js";
 import { coveredTag, idsFollow } from "../internal/covered-notes.js";
 import { isRecord } from "../internal/shape.js";
-import { label } from "./truncate.js";
+import { safeLabel } from "./truncate.js";
 
 /** An image or a file that a summary covers, as a compaction entry keeps it in `details.resources`. */
 export interface CoveredResource {
@@ -39,7 +39,7 @@ export function coveredResources(items: readonly ContextItem[]): readonly Covere
 }
 
 /** The images and files of the items, and before them those that summaries among them cover. */
-export function everCovered(
+export function allCoveredResources(
   items: readonly ContextItem[],
   observations: Context["observations"] = [],
 ): readonly CoveredResource[] {
@@ -148,7 +148,7 @@ function covered(
   resource: Pick<StoredResource, "resourceId" | "kind" | "name"> & { readonly mediaType?: string },
 ): CoveredResource {
   const { resourceId, kind } = resource;
-  const name = label(resource.name ?? "");
-  const mediaType = label(resource.mediaType ?? "");
+  const name = safeLabel(resource.name ?? "");
+  const mediaType = safeLabel(resource.mediaType ?? "");
   return { resourceId, kind, ...(name === "" ? {} : { name }), ...(mediaType === "" ? {} : { mediaType }) };
 }

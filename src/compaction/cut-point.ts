@@ -101,6 +101,6 @@ export function startsTurn(item: ContextItem): boolean {
 }
 
 /** The index of the newest message that a user wrote, or -1. */
-export function newestUserMessage(items: readonly ContextItem[]): number {
+export function newestUserIndex(items: readonly ContextItem[]): number {
   return items.findLastIndex(({ message }) => message.role === "user");
 }

@@ -23,7 +23,7 @@ export {
 } from "./covered.js";
 export { type CutPoint, type CutPointOptions, findCutPoint } from "./cut-point.js";
 export {
-  type FileDeed,
+  type FileAction,
   type FileLedger,
   type FileLedgerDetails,
   type FileLedgerOptions,
@@ -104,9 +104,9 @@ export {
   type ContextTokensOptions,
   contextGauge,
   contextTokens,
-  defaultAnswerTokens,
   defaultBufferTokens,
   defaultGaugeThresholds,
+  defaultMaxOutputTokens,
   defaultReserveTokens,
   type GaugeThresholds,
   isOverflow,

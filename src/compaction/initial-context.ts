@@ -8,8 +8,8 @@ import type {
 } from "../content/index.js";
 import { isRecord } from "../internal/shape.js";
 import type { EntryDraft } from "../session/index.js";
-import { newestUserMessage } from "./cut-point.js";
-import type { CompactionPlan, Reinjection, SettledOptions } from "./options.js";
+import { newestUserIndex } from "./cut-point.js";
+import type { CompactionPlan, Reinjection, ResolvedOptions } from "./options.js";
 
 /** The `customType` of what {@link initialContext} makes. */
 export const initialContextType = "sessile.initial_context";
@@ -50,29 +50,29 @@ export function isModelSwitch({ message }: ContextItem): boolean {
 }
 
 /** What is told again, and before which of the retained items; undefined where that is left to the next turn. */
-export function reinjected(
+export function planReinjection(
   items: readonly ContextItem[],
   retained: readonly number[],
-  { initialContext, trigger }: SettledOptions,
+  { initialContext, trigger }: ResolvedOptions,
 ): CompactionPlan["initialContext"] {
   if (initialContext === undefined) return undefined;
   const inTurn = trigger === "mid-turn" || trigger === "overflow";
   const mode = initialContext.mode ?? (inTurn ? "before-last-user" : "defer");
   if (mode === "defer") return undefined;
-  const at = retained.indexOf(newestUserMessage(items));
+  const at = retained.indexOf(newestUserIndex(items));
   return { content: initialContext.content, at: at < 0 ? retained.length : at };
 }
 
 /** What is told again, as the context shows it. */
-export function asCustomMessage(content: Reinjection["content"]): CustomMessage {
+export function customMessageOf(content: Reinjection["content"]): CustomMessage {
   return { role: "custom", customType: "", content, display: false, timestamp: 0 };
 }
 
 /** Ids of initial contexts that would stay, and are not to. */
-export function outdatedContext(
+export function outdatedInitialContexts(
   { items, pins }: Context,
   from: number,
-  { initialContext }: SettledOptions,
+  { initialContext }: ResolvedOptions,
 ): readonly string[] {
   const pinned = new Set(pins);
   const outdated: string[] = [];

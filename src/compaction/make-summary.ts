@@ -2,11 +2,11 @@ import type { Context } from "../content/index.js";
 import { estimateTextTokens } from "../estimate/index.js";
 import { stringArgument } from "../internal/arguments.js";
 import { untilAborted } from "./abort.js";
-import { closed, closingText } from "./closing.js";
-import type { CompactionPlan, PlanAnswer, SettledCompactOptions } from "./options.js";
+import { footerText, withFooter } from "./closing.js";
+import type { CompactionPlan, PlanAnswer, ResolvedCompactOptions } from "./options.js";
 import type { SummaryPart } from "./strategy.js";
 import { type Generation, shortenSummary, summarizePart } from "./summarize.js";
-import { leastSummary } from "./triggers.js";
+import { minSummaryTokens } from "./triggers.js";
 import { irreducible, verify } from "./verify.js";
 import type { WrittenSummary } from "./write.js";
 
@@ -29,7 +29,7 @@ const closingShare = 4;
 export async function makeSummary(
   context: Context,
   plan: CompactionPlan,
-  options: SettledCompactOptions,
+  options: ResolvedCompactOptions,
   generation: Generation,
   answer: PlanAnswer | undefined,
 ): Promise<MadeSummary | undefined> {
@@ -38,14 +38,14 @@ export async function makeSummary(
     return shortfall === undefined ? { summary: undefined, tokensAfter } : undefined;
   }
   const given = answer?.summary === undefined ? undefined : stringArgument("summary", answer.summary.trim());
-  const closing = closingText(plan, Math.max(0, plan.limit - plan.tokensKept) / closingShare);
+  const closing = footerText(plan, Math.max(0, plan.limit - plan.tokensKept) / closingShare);
   const attempts = given === undefined ? generation.attempts : 1;
   const room = plan.limit - plan.tokensKept - estimateTextTokens(closing);
   let texts: readonly string[] = [];
   for (let attempt = 1; ; attempt++) {
     if (given === undefined) texts = await textsOf(plan, room, generation, answer, attempt, texts);
     const said = given ?? options.strategy.join?.(texts) ?? texts.filter((each) => each !== "").join(rule);
-    const text = closed(said, closing);
+    const text = withFooter(said, closing);
     const verified = verify(context, plan, text, options);
     const { tokensAfter, shortfall } = await untilAborted(verified, generation.signal);
     if (shortfall === undefined) {
@@ -78,7 +78,7 @@ async function textsOf(
   for (const [at, each] of parts.entries()) {
     const part = withPrompt(each, answer?.prompt);
     const length = Math.min(part.prompt.maxTokens, room / parts.length) / 2 ** (attempt - 1);
-    const maxTokens = Math.max(leastSummary(limit), Math.floor(length));
+    const maxTokens = Math.max(minSummaryTokens(limit), Math.floor(length));
     const earlier = before[at];
     const text =
       earlier === undefined

@@ -67,7 +67,7 @@ export type CompactionResult =
       /** How often the model was asked. */
       readonly calls: number;
       /** How many messages no request could hold; the summary knows nothing of them. */
-      readonly leftOut: number;
+      readonly omitted: number;
       readonly usage?: Usage;
     }
   | {
@@ -82,7 +82,8 @@ export type CompactionResult =
   | { readonly status: "cancelled" };
 
 /** Options whose trigger and estimator are settled. */
-export type SettledCompactOptions = CompactOptions & SettledOptions & { readonly estimate: MessageEstimator };
+export type ResolvedCompactOptions = CompactOptions &
+  ResolvedOptions & { readonly estimate: MessageEstimator };
 
 /** What a harness tells the model at the beginning, and when it is told again. */
 export interface Reinjection {
@@ -143,4 +144,4 @@ export interface CompactionPlan {
 }
 
 /** Options whose trigger is settled. */
-export type SettledOptions = PlanOptions & { readonly trigger: CompactionTrigger };
+export type ResolvedOptions = PlanOptions & { readonly trigger: CompactionTrigger };

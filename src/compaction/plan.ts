@@ -1,20 +1,20 @@
 import { type Context, type ContextItem, toolCalls } from "../content/index.js";
 import { estimateMessageTokens } from "../estimate/index.js";
 import { integerArgument } from "../internal/arguments.js";
-import { editedItem, editsByTarget, fittingEdits, omission } from "./context-edits.js";
-import { everCovered } from "./covered.js";
-import { newestUserMessage } from "./cut-point.js";
+import { applyEdit, editsByTarget, omissionEdit, shrinkingEdits } from "./context-edits.js";
+import { allCoveredResources } from "./covered.js";
+import { newestUserIndex } from "./cut-point.js";
 import { type FileLedger, fileLedger } from "./file-ledger/index.js";
 import {
-  asCustomMessage,
+  customMessageOf,
   foldSystemMessages,
   isInitialContext,
   isModelSwitch,
-  outdatedContext,
-  reinjected,
+  outdatedInitialContexts,
+  planReinjection,
 } from "./initial-context.js";
-import type { CompactionPlan, PlanOptions, SettledOptions } from "./options.js";
-import { coveredCalls, type Kept, keptItems } from "./retention.js";
+import type { CompactionPlan, PlanOptions, ResolvedOptions } from "./options.js";
+import { itemsForLedger, type Retention, retainedItems } from "./retention.js";
 import type {
   CompactionBudget,
   CompactionChoice,
@@ -22,7 +22,7 @@ import type {
   ContextEditDraft,
   SummaryPart,
 } from "./strategy.js";
-import { contextTokens, limitOf, remembering, roomForSummary } from "./triggers.js";
+import { contextLimit, contextTokens, memoizeEstimate, summaryReserve } from "./triggers.js";
 
 /**
  * What a compaction of this context would summarise and keep; undefined where there is nothing to do. The strategy chooses, and
@@ -46,7 +46,7 @@ export interface PlannedChoice {
   readonly plan: CompactionPlan;
   readonly choice: CompactionChoice;
   /** It was made to keep as little as can be. */
-  readonly isLeast: boolean;
+  readonly isMinimal: boolean;
 }
 
 /** Where in a turn a context ends: behind an answer that calls no tool the turn is over, else the model is to be asked next. */
@@ -57,10 +57,10 @@ export function triggerOf({ items }: Pick<Context, "items">): CompactionTrigger 
 }
 
 /** {@link planCompaction}, with the strategy's choice. */
-export function choosePlan(context: Context, options: SettledOptions): PlannedChoice | undefined {
+export function choosePlan(context: Context, options: ResolvedOptions): PlannedChoice | undefined {
   const { strategy, window, trigger } = options;
   integerArgument("window", window, 1);
-  const estimate = remembering(options.estimate ?? estimateMessageTokens);
+  const estimate = memoizeEstimate(options.estimate ?? estimateMessageTokens);
   const known = { ...options, estimate };
   const budget: CompactionBudget = {
     window,
@@ -75,30 +75,30 @@ export function choosePlan(context: Context, options: SettledOptions): PlannedCh
         trigger !== "overflow" && !strategy.shouldCompact(context, budget)
       : first.plan.parts.length === 0 || hasRoom(first.plan);
   if (isEnough) return first;
-  const least = { ...budget, least: true } as const;
-  return settled(context, strategy.choose(context, least), known, true) ?? first;
+  const minimal = { ...budget, minimal: true } as const;
+  return settled(context, strategy.choose(context, minimal), known, true) ?? first;
 }
 
 function settled(
   context: Context,
   choice: CompactionChoice | undefined,
-  options: SettledOptions,
-  isLeast = false,
+  options: ResolvedOptions,
+  isMinimal = false,
 ): PlannedChoice | undefined {
-  const plan = choice && settlePlan(context, choice, options, isLeast);
-  return plan && { plan, choice, isLeast };
+  const plan = choice && enforceInvariants(context, choice, options, isMinimal);
+  return plan && { plan, choice, isMinimal };
 }
 
 function hasRoom({ parts, tokensKept, limit }: CompactionPlan): boolean {
-  return tokensKept + roomForSummary(parts, limit) <= limit;
+  return tokensKept + summaryReserve(parts, limit) <= limit;
 }
 
 /** The plan that a choice comes to in this context, made safe; undefined where it leaves everything as it is. */
-export function settlePlan(
+export function enforceInvariants(
   context: Context,
   choice: CompactionChoice,
-  options: SettledOptions,
-  isLeast: boolean,
+  options: ResolvedOptions,
+  isMinimal: boolean,
 ): CompactionPlan | undefined {
   const { strategy, window, estimate = estimateMessageTokens } = options;
   const { items } = context;
@@ -106,7 +106,7 @@ export function settlePlan(
   const common = {
     strategy: strategy.name,
     tokensBefore: contextTokens(context, { estimate }),
-    limit: limitOf(strategy, window),
+    limit: contextLimit(strategy, window),
   };
   const parts = shownParts(choice.parts, options);
   if (parts.every((part) => part.items.length === 0)) {
@@ -114,13 +114,13 @@ export function settlePlan(
     if (edits.length === 0) return undefined;
     return { ...common, parts: [], edits, keepFrom: 0, retain: [], ...nothingCovered };
   }
-  const kept = keptItems(context, choice, isLeast);
+  const kept = retainedItems(context, choice, isMinimal);
   const systemMessage = foldSystemMessages(items);
-  const initialContext = reinjected(items, kept.retained, options);
+  const initialContext = planReinjection(items, kept.retained, options);
   const added =
     (systemMessage === undefined ? 0 : estimate(systemMessage)) +
-    (initialContext === undefined ? 0 : estimate(asCustomMessage(initialContext.content)));
-  const room = Math.floor(common.limit - roomForSummary(parts, common.limit) - added);
+    (initialContext === undefined ? 0 : estimate(customMessageOf(initialContext.content)));
+  const room = Math.floor(common.limit - summaryReserve(parts, common.limit) - added);
   const { edits, tokens } = editsOfKept(context, choice, kept, room, options);
   return {
     ...common,
@@ -131,7 +131,7 @@ export function settlePlan(
     ...(initialContext === undefined ? {} : { initialContext }),
     ...(systemMessage === undefined ? {} : { systemMessage }),
     files: filesOf(items, kept, options),
-    resources: everCovered(items.slice(0, kept.from), context.observations),
+    resources: allCoveredResources(items.slice(0, kept.from), context.observations),
     tokensKept: Math.ceil(tokens + added),
   };
 }
@@ -141,7 +141,7 @@ const nothingCovered = { files: { files: [] }, resources: [], tokensKept: 0 } as
 /** The parts without what no summary is to cover. */
 function shownParts(
   parts: readonly SummaryPart[],
-  { skip = isModelSwitch }: SettledOptions,
+  { skip = isModelSwitch }: ResolvedOptions,
 ): readonly SummaryPart[] {
   return parts.map((part) => ({
     ...part,
@@ -158,7 +158,7 @@ function safeEdits(
 ): ReadonlyMap<string, ContextEditDraft> {
   if (choice.edits === undefined || choice.edits.length === 0) return new Map();
   const refused = new Set(pins);
-  const needed = new Set([items[newestUserMessage(items)]?.entryId]);
+  const needed = new Set([items[newestUserIndex(items)]?.entryId]);
   for (const { entryId, message } of items) {
     if (message.role === "assistant" && toolCalls(message).length > 0) refused.add(entryId);
     if (message.role === "toolResult") needed.add(entryId);
@@ -175,9 +175,9 @@ function safeEdits(
 function editsOfKept(
   context: Context,
   choice: CompactionChoice,
-  { from, retained }: Kept,
+  { from, retained }: Retention,
   room: number,
-  options: SettledOptions,
+  options: ResolvedOptions,
 ): { readonly edits: readonly ContextEditDraft[]; readonly tokens: number } {
   const { estimate = estimateMessageTokens } = options;
   const { items, pins } = context;
@@ -186,13 +186,14 @@ function editsOfKept(
   );
   const ids = new Set(staying.map(({ entryId }) => entryId));
   const edits = new Map([...safeEdits(context, choice)].filter(([targetId]) => ids.has(targetId)));
-  for (const targetId of outdatedContext(context, from, options)) edits.set(targetId, omission(targetId));
-  const edited = () => staying.flatMap((item) => editedItem(item, edits.get(item.entryId)) ?? []);
+  for (const targetId of outdatedInitialContexts(context, from, options))
+    edits.set(targetId, omissionEdit(targetId));
+  const edited = () => staying.flatMap((item) => applyEdit(item, edits.get(item.entryId)) ?? []);
   const tokensOf = (of: readonly ContextItem[]) =>
     of.reduce((sum, { message }) => sum + estimate(message), 0);
   const kept = edited();
   const tokens = tokensOf(kept);
-  const fitting = fittingEdits(kept, new Set(pins), tokens, room, estimate);
+  const fitting = shrinkingEdits(kept, new Set(pins), tokens, room, estimate);
   if (fitting.length === 0) return { edits: [...edits.values()], tokens };
   for (const edit of fitting) edits.set(edit.targetId, edit);
   return { edits: [...edits.values()], tokens: tokensOf(edited()) };
@@ -200,9 +201,9 @@ function editsOfKept(
 
 function filesOf(
   items: readonly ContextItem[],
-  { from, retained }: Kept,
-  { cwd, tools }: SettledOptions,
+  { from, retained }: Retention,
+  { cwd, tools }: ResolvedOptions,
 ): FileLedger {
   const options = { ...(cwd === undefined ? {} : { cwd }), ...(tools === undefined ? {} : { tools }) };
-  return fileLedger({ items: coveredCalls(items, from, retained) }, options);
+  return fileLedger({ items: itemsForLedger(items, from, retained) }, options);
 }

@@ -181,7 +181,7 @@ export interface SummaryRequestParts {
   /** Texts that the caller adds, such as a plan. */
   readonly context?: readonly string[];
   /** How many older messages had no room in `conversation`. By default none. */
-  readonly leftOut?: number;
+  readonly omitted?: number;
   /** The length to ask for, in tokens; at least 1. By default the prompt's. */
   readonly maxTokens?: number;
 }
@@ -201,7 +201,7 @@ const wordsPerToken = 0.7;
  * What to ask a model for a summary: material first, each in its tags, then what to write. `update` instead of
  * `instructions` where there is an earlier summary. Nothing in the material can close its tag or open another one.
  *
- * @throws RangeError when `leftOut` or `maxTokens` is out of range.
+ * @throws RangeError when `omitted` or `maxTokens` is out of range.
  * @example
  * ```ts
  * const { text } = summaryRequest({ prompt: checkpointPrompt, conversation: "[User]: Hello" });
@@ -210,23 +210,23 @@ const wordsPerToken = 0.7;
  */
 export function summaryRequest(parts: SummaryRequestParts): SummaryRequest {
   const { prompt, previous, focus = "", context = [] } = parts;
-  const leftOut = integerOption("leftOut", parts.leftOut, 0, 0);
+  const omitted = integerOption("omitted", parts.omitted, 0, 0);
   const maxTokens = integerArgument("maxTokens", parts.maxTokens ?? prompt.maxTokens, 1);
   const hasPrevious = previous !== undefined && previous.trim() !== "";
   const gap =
-    leftOut === 0
+    omitted === 0
       ? ""
-      : `(${leftOut} older messages had no room here. Say in the summary that they are missing.)\n\n`;
+      : `(${omitted} older messages had no room here. Say in the summary that they are missing.)\n\n`;
   const pieces = [
-    hasPrevious ? between(requestTags.previous, withoutTags(previous)) : "",
-    between(requestTags.conversation, gap + withoutTags(parts.conversation)),
+    hasPrevious ? between(requestTags.previous, neutralizeTags(previous)) : "",
+    between(requestTags.conversation, gap + neutralizeTags(parts.conversation)),
     ...context
       .filter((text) => text.trim() !== "")
-      .map((text) => between(requestTags.context, withoutTags(text))),
+      .map((text) => between(requestTags.context, neutralizeTags(text))),
     hasPrevious ? prompt.update : prompt.instructions,
     focus.trim() === ""
       ? ""
-      : `The person asks you to dwell on this, below the same headings:\n${between(requestTags.focus, withoutTags(focus))}`,
+      : `The person asks you to dwell on this, below the same headings:\n${between(requestTags.focus, neutralizeTags(focus))}`,
     `Write at most ${Math.max(1, Math.floor(maxTokens * wordsPerToken))} words.`,
   ];
   return { system: prompt.system, text: pieces.filter((piece) => piece !== "").join("\n\n") };
@@ -253,11 +253,11 @@ const roleMark = new RegExp(`^\\[(?=(?:${roles.join("|")})\\b)`, "gm");
  * A text that can stand between the tags of a request: its brackets that would open or close one are replaced by a sign that
  * looks like them, and lone surrogates by U+FFFD. As long as it was.
  */
-export function withoutTags(text: string): string {
+export function neutralizeTags(text: string): string {
   return text.toWellFormed().replace(requestTag, bracket);
 }
 
-/** {@link withoutTags} for what somebody said: it cannot speak in another's role either, or add to the lists of files. */
-export function asSaid(text: string): string {
+/** {@link neutralizeTags} for what somebody said: it cannot speak in another's role either, or add to the lists of files. */
+export function neutralizeSpeech(text: string): string {
   return text.toWellFormed().replace(anyTag, bracket).replace(roleMark, bracket);
 }

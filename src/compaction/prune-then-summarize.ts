@@ -8,10 +8,10 @@ import {
 } from "../content/index.js";
 import { estimateMessageTokens } from "../estimate/index.js";
 import { integerOption } from "../internal/arguments.js";
-import { contentEdit, editedItem, editsByTarget } from "./context-edits.js";
-import { newestUserMessage } from "./cut-point.js";
+import { applyEdit, contentEdit, editsByTarget } from "./context-edits.js";
+import { newestUserIndex } from "./cut-point.js";
 import { continuationPrompt } from "./prompts.js";
-import { leftOutText } from "./serialize.js";
+import { omissionText } from "./serialize.js";
 import type {
   CompactionBudget,
   CompactionChoice,
@@ -86,9 +86,9 @@ function pruned(
   }
   // The summary is of the newest message as it is, with what names its attachments.
   const targets = editsByTarget(edits);
-  const shown = items.flatMap((item) => editedItem(item, targets.get(item.entryId)) ?? []);
+  const shown = items.flatMap((item) => applyEdit(item, targets.get(item.entryId)) ?? []);
   if (trigger === "overflow") {
-    for (const edit of textOnly(items[newestUserMessage(items)])) edits.push(edit);
+    for (const edit of textOnly(items[newestUserIndex(items)])) edits.push(edit);
   }
   return { keepFrom: items.length, edits, parts: [{ items: shown, prompt: continuationPrompt }] };
 }
@@ -102,7 +102,7 @@ function textOnly(item: ContextItem | undefined): readonly ContextEditDraft[] {
     const kind = block.type === "image" ? "image" : block.resource?.kind;
     if (kind === undefined || kind === "link") return block;
     changed = true;
-    return { type: "text" as const, text: leftOutText(kind, "the request was too large") };
+    return { type: "text" as const, text: omissionText(kind, "the request was too large") };
   });
   return changed ? [contentEdit(item.entryId, blocks)] : [];
 }

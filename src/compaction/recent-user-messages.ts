@@ -2,7 +2,7 @@ import type { Context, ContextItem, TextBlock, UserMessage } from "../content/in
 import { integerArgument, integerOption } from "../internal/arguments.js";
 import { contentEdit } from "./context-edits.js";
 import { handoffPrompt } from "./prompts.js";
-import { leftOutText } from "./serialize.js";
+import { omissionText } from "./serialize.js";
 import type { CompactionBudget, CompactionChoice, CompactionStrategy, ContextEditDraft } from "./strategy.js";
 import { approximateTokens, truncateText } from "./truncate.js";
 
@@ -55,10 +55,10 @@ export function recentUserMessages(options: RecentUserMessagesOptions = {}): Com
   };
 }
 
-function recent({ items }: Context, { least }: CompactionBudget, keepTokens: number): CompactionChoice {
+function recent({ items }: Context, { minimal }: CompactionBudget, keepTokens: number): CompactionChoice {
   const retain: string[] = [];
   const edits: ContextEditDraft[] = [];
-  let left = least ? 0 : keepTokens;
+  let left = minimal ? 0 : keepTokens;
   for (let at = items.length - 1; at >= 0 && left > 0; at--) {
     const { entryId, message } = items[at] as ContextItem;
     if (message.role !== "user") continue;
@@ -85,6 +85,6 @@ function withoutImages({ content }: UserMessage): readonly TextBlock[] {
   return content.map((block) =>
     block.type === "text"
       ? block
-      : { type: "text", text: leftOutText("image", "the conversation was compacted") },
+      : { type: "text", text: omissionText("image", "the conversation was compacted") },
   );
 }

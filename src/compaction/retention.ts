@@ -5,12 +5,12 @@ import {
   toolCalls,
   toolPairs,
 } from "../content/index.js";
-import { headLength, newestUserMessage } from "./cut-point.js";
+import { headLength, newestUserIndex } from "./cut-point.js";
 import { isInitialContext } from "./initial-context.js";
 import type { CompactionChoice } from "./strategy.js";
 
 /** What of a context stays, by index. */
-export interface Kept {
+export interface Retention {
   /** Everything from here on stays where it is. */
   readonly from: number;
   /** Earlier items that stay, in order. */
@@ -22,13 +22,13 @@ export interface Kept {
  * their results, results that no model has seen yet, and to every call or result that stays its other half. A summary, system
  * messages and initial context are made anew, and are never among them.
  *
- * @param isLeast results that no model has seen go too; the model can make the calls again
+ * @param isMinimal results that no model has seen go too; the model can make the calls again
  */
-export function keptItems(
+export function retainedItems(
   context: Context,
   { keepFrom, retain = [] }: Pick<CompactionChoice, "keepFrom" | "retain">,
-  isLeast: boolean,
-): Kept {
+  isMinimal: boolean,
+): Retention {
   const { items, pins } = context;
   const head = headLength(items);
   const wanted = new Set([...retain, ...pins]);
@@ -40,9 +40,9 @@ export function keptItems(
       if (at >= keepFrom || wanted.has((items[at] as ContextItem).entryId)) chosen.push(at);
     }
   }
-  const newest = newestUserMessage(items);
+  const newest = newestUserIndex(items);
   if (newest >= 0 && newest < from) chosen.push(newest);
-  const called = latestCalls(items, isLeast);
+  const called = latestCalls(items, isMinimal);
   if (called < from && called >= 0) chosen.push(called);
   const pinned = new Set(pins);
   const retained = withPairs(items, from, chosen).filter((at) =>
@@ -58,15 +58,15 @@ function isRetainable(item: ContextItem, pinned: ReadonlySet<string>): boolean {
   return !isInitialContext(item) || pinned.has(item.entryId);
 }
 
-/** The last assistant message where nobody spoke since and it calls tools, only where one has no result yet if `isLeast`; or -1. */
-function latestCalls(items: readonly ContextItem[], isLeast: boolean): number {
+/** The last assistant message where nobody spoke since and it calls tools, only where one has no result yet if `isMinimal`; or -1. */
+function latestCalls(items: readonly ContextItem[], isMinimal: boolean): number {
   const answered = new Set<string>();
   for (let at = items.length - 1; at >= 0; at--) {
     const { message } = items[at] as ContextItem;
     if (message.role === "toolResult") answered.add(message.toolCallId);
     else if (message.role === "assistant") {
       const calls = toolCalls(message);
-      return (isLeast ? calls.some(({ id }) => !answered.has(id)) : calls.length > 0) ? at : -1;
+      return (isMinimal ? calls.some(({ id }) => !answered.has(id)) : calls.length > 0) ? at : -1;
     } else if (message.role === "user") return -1;
   }
   return -1;
@@ -115,7 +115,7 @@ function addOtherHalves(items: readonly ContextItem[], from: number, kept: Set<n
  * The items that a compaction covers, for its file ledger: a call that stays and has no result among them is left to the next
  * ledger, which sees what became of it.
  */
-export function coveredCalls(
+export function itemsForLedger(
   items: readonly ContextItem[],
   from: number,
   retained: readonly number[],

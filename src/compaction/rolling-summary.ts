@@ -1,6 +1,6 @@
 import type { Context } from "../content/index.js";
 import { integerOption } from "../internal/arguments.js";
-import { withoutClosing } from "./closing.js";
+import { withoutFooter } from "./closing.js";
 import { findCutPoint, headLength } from "./cut-point.js";
 import { checkpointPrompt, turnPrefixPrompt } from "./prompts.js";
 import type { CompactionBudget, CompactionChoice, CompactionStrategy, SummaryPart } from "./strategy.js";
@@ -65,13 +65,13 @@ export function rollingSummary(options: RollingSummaryOptions = {}): CompactionS
 
 function rolling(
   { items }: Context,
-  { estimate, least }: CompactionBudget,
+  { estimate, minimal }: CompactionBudget,
   keepTokens: number,
 ): CompactionChoice | undefined {
   const from = headLength(items);
   const earlier = items.find(({ message }) => message.role === "compactionSummary")?.message;
-  const previous = earlier?.role === "compactionSummary" ? withoutClosing(earlier.summary) : undefined;
-  const { keepFrom, turnStart = keepFrom } = least
+  const previous = earlier?.role === "compactionSummary" ? withoutFooter(earlier.summary) : undefined;
+  const { keepFrom, turnStart = keepFrom } = minimal
     ? { keepFrom: items.length }
     : findCutPoint(items, { keepTokens, from, ...(estimate === undefined ? {} : { estimate }) });
   if (keepFrom <= from) return undefined;

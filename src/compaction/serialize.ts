@@ -13,8 +13,8 @@ import {
 import { integerOption } from "../internal/arguments.js";
 import { isRecord } from "../internal/shape.js";
 import { unreachable } from "../internal/unreachable.js";
-import { asSaid } from "./prompts.js";
-import { excerpt, jsonExcerpt, label } from "./truncate.js";
+import { neutralizeSpeech } from "./prompts.js";
+import { safeLabel, truncateCharacters, truncateJson } from "./truncate.js";
 
 /** How much a summariser is shown of what, in UTF-16 code units, each at least 0. What is over one is counted in its place. */
 export interface SerializeBounds {
@@ -112,7 +112,7 @@ function checkedBounds(bounds: Partial<SerializeBounds>): SerializeBounds {
 function itemText({ message }: ContextItem, bounds: SerializeBounds): string {
   switch (message.role) {
     case "user": {
-      const name = message.name === undefined ? "" : label(message.name);
+      const name = message.name === undefined ? "" : safeLabel(message.name);
       return said(`User${name === "" ? "" : `, ${name}`}`, contentText(message.content, bounds.user, bounds));
     }
     case "assistant":
@@ -120,19 +120,19 @@ function itemText({ message }: ContextItem, bounds: SerializeBounds): string {
     case "toolResult": {
       const text = contentText(message.content, bounds.toolResult, bounds);
       const kind = message.isError ? "Tool error" : "Tool result";
-      return said(`${kind} of ${label(message.toolName)}`, text === "" ? "(no output)" : text);
+      return said(`${kind} of ${safeLabel(message.toolName)}`, text === "" ? "(no output)" : text);
     }
     case "bashExecution":
       return message.excludeFromContext === true ? "" : said("User ran", bashText(message, bounds));
     case "custom":
       return said(
-        `Message of ${label(message.customType)}`,
+        `Message of ${safeLabel(message.customType)}`,
         contentText(message.content, bounds.custom, bounds),
       );
     case "compactionSummary":
-      return said("Earlier summary", excerpt([message.summary], bounds.summary));
+      return said("Earlier summary", truncateCharacters([message.summary], bounds.summary));
     case "branchSummary":
-      return said("Summary of a branch that was left", excerpt([message.summary], bounds.summary));
+      return said("Summary of a branch that was left", truncateCharacters([message.summary], bounds.summary));
     case "system":
       return "";
     default:
@@ -141,7 +141,7 @@ function itemText({ message }: ContextItem, bounds: SerializeBounds): string {
 }
 
 function said(role: string, text: string): string {
-  return text === "" ? "" : `[${role}]: ${asSaid(text)}`;
+  return text === "" ? "" : `[${role}]: ${neutralizeSpeech(text)}`;
 }
 
 function assistantText(message: AssistantMessage, bounds: SerializeBounds): string {
@@ -152,8 +152,8 @@ function assistantText(message: AssistantMessage, bounds: SerializeBounds): stri
     else if (block.type === "text") texts.push(descriptorOf(block) ?? block.text);
   }
   return [
-    said("Assistant thinking", excerpt(thinking, bounds.thinking)),
-    said("Assistant", excerpt(texts, bounds.assistant)),
+    said("Assistant thinking", truncateCharacters(thinking, bounds.thinking)),
+    said("Assistant", truncateCharacters(texts, bounds.assistant)),
     said("Assistant tool calls", callsText(toolCalls(message), bounds)),
   ]
     .filter((text) => text !== "")
@@ -163,7 +163,11 @@ function assistantText(message: AssistantMessage, bounds: SerializeBounds): stri
 function bashText(message: BashExecutionMessage, bounds: SerializeBounds): string {
   const { command, output, exitCode, cancelled } = message;
   const end = cancelled ? "(cancelled)" : exitCode ? `(exit code ${exitCode})` : "";
-  const parts = [excerpt([command], bounds.command), excerpt([output], bounds.output), end];
+  const parts = [
+    truncateCharacters([command], bounds.command),
+    truncateCharacters([output], bounds.output),
+    end,
+  ];
   return parts.filter((part) => part !== "").join("\n");
 }
 
@@ -173,7 +177,7 @@ function contentText(
   max: number,
   { attachments }: SerializeBounds,
 ): string {
-  if (typeof content === "string") return excerpt([content], max);
+  if (typeof content === "string") return truncateCharacters([content], max);
   const texts: string[] = [];
   const descriptors: string[] = [];
   const all: string[] = [];
@@ -193,7 +197,7 @@ function contentText(
   const shown = descriptors.slice(0, attachments);
   const rest = descriptors.length - shown.length;
   const note = rest === 0 ? [] : [`[… ${rest} attachments left out …]`];
-  return [excerpt(texts, max), ...shown, ...note].filter((text) => text !== "").join("\n");
+  return [truncateCharacters(texts, max), ...shown, ...note].filter((text) => text !== "").join("\n");
 }
 
 function descriptorOf(block: TextBlock | ImageBlock): string | undefined {
@@ -218,16 +222,16 @@ export function callsText(calls: readonly ToolCall[], bounds: { argument: number
 
 function callText(call: ToolCall, bounds: { argument: number; all: number }): string {
   const { arguments: given } = call;
-  const name = label(call.name);
+  const name = safeLabel(call.name);
   if (!isRecord(given)) {
-    return `${name}(${given === undefined ? "" : jsonExcerpt(given, Math.min(bounds.argument, bounds.all))})`;
+    return `${name}(${given === undefined ? "" : truncateJson(given, Math.min(bounds.argument, bounds.all))})`;
   }
   const keys = Object.keys(given);
   const shown: string[] = [];
   let room = bounds.all;
   for (const key of keys) {
     if (room <= 0) break;
-    const text = `${label(key)}=${jsonExcerpt(given[key], Math.min(bounds.argument, room))}`;
+    const text = `${safeLabel(key)}=${truncateJson(given[key], Math.min(bounds.argument, room))}`;
     shown.push(text);
     room -= text.length;
   }
@@ -244,6 +248,6 @@ export function imageText({ data, mimeType }: ImageBlock): string {
 }
 
 /** What stands for an image or a file from now on. Without name, type and size, since no boundary is asked about plain text. */
-export function leftOutText(kind: string, reason: string): string {
+export function omissionText(kind: string, reason: string): string {
   return `[${kind}] (left out: ${reason})`;
 }

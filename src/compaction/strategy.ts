@@ -18,7 +18,7 @@ export interface CompactionBudget {
   /** By default `estimateMessageTokens` of `sessile/estimate`. */
   readonly estimate?: MessageEstimator;
   /** What was kept the first time does not fit: keep as little as can be. */
-  readonly least?: true;
+  readonly minimal?: true;
 }
 
 /** The words around a conversation that is to be summarised. */

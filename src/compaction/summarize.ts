@@ -69,13 +69,13 @@ export interface Generation {
 export interface Tally {
   calls: number;
   /** Messages that no request could hold. */
-  leftOut: number;
+  omitted: number;
   usage: Usage | undefined;
   model: Generated["model"];
 }
 
 /** How attempts are spaced. */
-export function spacing(retry: RetryOptions = {}): Pick<Generation, "delayMs" | "sleep"> {
+export function retryPolicy(retry: RetryOptions = {}): Pick<Generation, "delayMs" | "sleep"> {
   return { delayMs: retry.delayMs ?? defaultDelayMs, sleep: retry.sleep ?? pause };
 }
 
@@ -115,8 +115,8 @@ export async function summarizePart(
     truncateText(text, { maxTokens: Math.max(1, Math.floor(generation.window / previousShare)) });
   let summary = part.previous === undefined ? undefined : bounded(part.previous);
   let isAnswered = false;
-  let leftOut = 0;
-  const before = generation.tally.leftOut;
+  let omitted = 0;
+  const before = generation.tally.omitted;
   /** What a request may hold, once one was refused. */
   let most = Number.POSITIVE_INFINITY;
   /** How many units go with the next refusal of a single one; doubles, so that a model that refuses all is soon done with. */
@@ -130,7 +130,7 @@ export async function summarizePart(
       ...(summary === undefined ? {} : { previous: summary }),
       ...(generation.focus === undefined ? {} : { focus: generation.focus }),
       ...(generation.context === undefined ? {} : { context: generation.context }),
-      leftOut,
+      omitted,
       maxTokens,
     });
     const text = await ask(request, generation, maxTokens);
@@ -138,26 +138,26 @@ export async function summarizePart(
       summary = at + taken.length < units.length ? bounded(text) : text;
       isAnswered = true;
       at += taken.length;
-      leftOut = 0;
+      omitted = 0;
       dropped = 1;
     } else if (taken.length > 1) {
       most = taken.reduce((sum, { tokens }) => sum + tokens, 0) / 2;
     } else {
       const gone = units.slice(at, at + dropped).reduce((sum, { items }) => sum + items, 0);
-      leftOut += gone;
-      generation.tally.leftOut += gone;
+      omitted += gone;
+      generation.tally.omitted += gone;
       at += dropped;
       dropped *= 2;
       // A summary of a smaller part is none.
-      if (2 * (generation.tally.leftOut - before) > part.items.length)
+      if (2 * (generation.tally.omitted - before) > part.items.length)
         throw failed(generation, "overflow", undefined);
     }
   }
   if (summary === undefined || !isAnswered) throw failed(generation, "overflow", undefined);
   // No request after these could say it.
-  return leftOut === 0
+  return omitted === 0
     ? summary
-    : `${summary}\n\n(${leftOut} later messages had no room and are missing here.)`;
+    : `${summary}\n\n(${omitted} later messages had no room and are missing here.)`;
 }
 
 /**

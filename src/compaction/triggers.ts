@@ -40,7 +40,7 @@ export interface ModelWindow {
   readonly context: number;
   /** The prompt alone, where the provider bounds it. */
   readonly input?: number;
-  /** The longest answer that is asked for. By default {@link defaultAnswerTokens}, and where it is 0. */
+  /** The longest answer that is asked for. By default {@link defaultMaxOutputTokens}, and where it is 0. */
   readonly output?: number;
 }
 
@@ -56,7 +56,7 @@ export interface OverflowSettings {
 export const defaultBufferTokens = 20_000;
 
 /** How long an answer can be where nothing is said of it, in tokens: opencode's OUTPUT_TOKEN_MAX. */
-export const defaultAnswerTokens = 32_000;
+export const defaultMaxOutputTokens = 32_000;
 
 /**
  * Whether a context exceeds what is usable of a model: its input limit without the reserve, or, where it has none, its
@@ -85,7 +85,7 @@ export function isOverflow(tokens: number, model: ModelWindow, settings: Overflo
 export function usableTokens(model: ModelWindow, settings: OverflowSettings = {}): number {
   const context = countArgument("context", model.context);
   const input = countArgument("input", model.input ?? 0);
-  const output = countArgument("output", model.output ?? 0) || defaultAnswerTokens;
+  const output = countArgument("output", model.output ?? 0) || defaultMaxOutputTokens;
   const reserved = countArgument("reserved", settings.reserved ?? Math.min(defaultBufferTokens, output));
   return input > 0 ? input - reserved : context - output;
 }
@@ -155,12 +155,12 @@ function fractionArgument(name: string, value: number, min: number): void {
 }
 
 /** What a context may come to after a compaction by this strategy, in tokens. */
-export function limitOf(strategy: CompactionStrategy, window: number): number {
+export function contextLimit(strategy: CompactionStrategy, window: number): number {
   return strategy.limit?.(window) ?? Math.max(window - defaultReserveTokens, Math.floor(window / 2));
 }
 
 /** The least length of a summary that is asked for, in tokens: 256, and less in a small window. */
-export function leastSummary(limit: number): number {
+export function minSummaryTokens(limit: number): number {
   return Math.max(1, Math.min(256, Math.floor(limit / 8)));
 }
 
@@ -168,7 +168,7 @@ export function leastSummary(limit: number): number {
 const summaryShare = 4;
 
 /** What of the limit is left free for the summary of these parts, in tokens. */
-export function roomForSummary(parts: readonly SummaryPart[], limit: number): number {
+export function summaryReserve(parts: readonly SummaryPart[], limit: number): number {
   const asked = parts.reduce((sum, { prompt }) => sum + prompt.maxTokens, 0);
   return Math.min(asked, limit / summaryShare);
 }
@@ -227,7 +227,7 @@ function usageTokens({ totalTokens, input, output, cacheRead, cacheWrite }: Usag
 }
 
 /** The same estimates, each made once: the cut, the room, what is kept and what is verified all ask for those of the same messages. */
-export function remembering(estimate: MessageEstimator): MessageEstimator {
+export function memoizeEstimate(estimate: MessageEstimator): MessageEstimator {
   const known = new Map<ContextMessage, number>();
   return (message) => {
     const before = known.get(message);

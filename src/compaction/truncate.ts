@@ -27,7 +27,7 @@ export const defaultOutputTokens = 10_000;
  * ```
  */
 export function truncateText(text: string, options: TruncateOptions = {}): string {
-  const cut = middleCut(text, roomOf(options));
+  const cut = findMiddleCut(text, roomOf(options));
   return cut === undefined ? text : text.slice(0, cut.start) + cut.note + text.slice(cut.end);
 }
 
@@ -47,7 +47,10 @@ export function truncateToolResult(
   options: TruncateOptions = {},
 ): ToolResultMessage {
   const room = roomOf(options);
-  const cut = middleCut(message.content.map((block) => (isPlain(block) ? block.text : "")).join(""), room);
+  const cut = findMiddleCut(
+    message.content.map((block) => (isPlain(block) ? block.text : "")).join(""),
+    room,
+  );
   if (cut === undefined) return message;
   const content: ToolResultMessage["content"][number][] = [];
   let at = 0;
@@ -86,23 +89,23 @@ function roomOf(options: TruncateOptions): Room {
 }
 
 /** Stands where characters were left out. */
-function leftOut(count: number): string {
+function omissionNote(count: number): string {
   return `[… ${count} characters left out …]`;
 }
 
 /** Texts as one, of which at most `max` UTF-16 code units stay, at the two ends; what is between them is counted. */
-export function excerpt(texts: readonly string[], max: number, separator = "\n"): string {
+export function truncateCharacters(texts: readonly string[], max: number, separator = "\n"): string {
   const whole = texts.join(separator);
   if (whole.length <= max) return whole;
   let head = Math.ceil(max / 2);
   if (splitsPair(whole, head)) head--;
   let tail = whole.length - Math.floor(max / 2);
   if (splitsPair(whole, tail)) tail++;
-  return whole.slice(0, head) + leftOut(tail - head) + whole.slice(tail);
+  return whole.slice(0, head) + omissionNote(tail - head) + whole.slice(tail);
 }
 
 /** The JSON of a value, of which at most `max` UTF-16 code units stay, at its start. Linear in the value, and never holds more. */
-export function jsonExcerpt(value: unknown, max: number): string {
+export function truncateJson(value: unknown, max: number): string {
   let kept = "";
   let length = 0;
   for (const piece of jsonPieces(value)) {
@@ -112,13 +115,13 @@ export function jsonExcerpt(value: unknown, max: number): string {
   if (kept.length === length) return kept;
   // JSON escapes a lone one, so this is half of a pair.
   if (isHigh(kept.charCodeAt(kept.length - 1))) kept = kept.slice(0, -1);
-  return kept + leftOut(length - kept.length);
+  return kept + omissionNote(length - kept.length);
 }
 
 const maxLabelLength = 80;
 
 /** A name that an outsider chose, as part of a line: no brackets, control characters or line breaks, at most 80 characters. */
-export function label(name: string): string {
+export function safeLabel(name: string): string {
   // Twice as much is looked at, since what goes may be at the start.
   const line = name
     .slice(0, 2 * maxLabelLength)
@@ -159,7 +162,7 @@ export interface Cut {
 }
 
 /** The cut that leaves a text with a note within the room; undefined where it has room whole. Linear. */
-export function middleCut(text: string, room: Room): Cut | undefined {
+export function findMiddleCut(text: string, room: Room): Cut | undefined {
   // No code unit has more than three bytes.
   if (text.length <= room.units && text.length * 3 <= room.bytes) return undefined;
   const bytes = byteLength(text, 0, text.length);

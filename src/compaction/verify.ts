@@ -1,9 +1,9 @@
 import { type Context, type ContextItem, toolPairs } from "../content/index.js";
 import { SessileError } from "../errors/index.js";
 import { estimateMessageTokens } from "../estimate/index.js";
-import { editedItem, editsByTarget } from "./context-edits.js";
-import { newestUserMessage } from "./cut-point.js";
-import { asCustomMessage } from "./initial-context.js";
+import { applyEdit, editsByTarget } from "./context-edits.js";
+import { newestUserIndex } from "./cut-point.js";
+import { customMessageOf } from "./initial-context.js";
 import type { CompactionPlan, PlanOptions } from "./options.js";
 
 /** What is wrong with a result: it is no smaller, or still too large. */
@@ -32,7 +32,7 @@ export async function verify(
   options: PlanOptions & { readonly fits?: (context: Context) => boolean | Promise<boolean> },
 ): Promise<Verified> {
   const { strategy, window, estimate = estimateMessageTokens, fits } = options;
-  const items = itemsAfter(context, plan, summary);
+  const items = previewItems(context, plan, summary);
   assertWhole(context.items, items);
   const tokensOf = (of: readonly ContextItem[]) =>
     of.reduce((sum, { message }) => sum + estimate(message), 0);
@@ -58,7 +58,7 @@ export async function verify(
 
 function assertWhole(before: readonly ContextItem[], after: readonly ContextItem[]): void {
   if (brokenPairs(after) > brokenPairs(before)) throw new Error("a compaction would break a tool pair");
-  const newest = before[newestUserMessage(before)];
+  const newest = before[newestUserIndex(before)];
   if (newest !== undefined && !after.some(({ entryId }) => entryId === newest.entryId)) {
     throw new Error("a compaction would lose the newest message of the user");
   }
@@ -91,13 +91,13 @@ export function irreducible(
  * The items of the context that a plan leaves, with this summary. Ids of what is not written yet are empty. The session's own
  * context after the compaction has the same messages in the same order.
  */
-export function itemsAfter(
+export function previewItems(
   { items }: Context,
   plan: CompactionPlan,
   summary: string | undefined,
 ): readonly ContextItem[] {
   const edits = editsByTarget(plan.edits);
-  const edited = (item: ContextItem) => editedItem(item, edits.get(item.entryId)) ?? [];
+  const edited = (item: ContextItem) => applyEdit(item, edits.get(item.entryId)) ?? [];
   if (summary === undefined) return items.flatMap(edited);
   const { systemMessage, tokensBefore, retain, keepFrom, initialContext } = plan;
   const head: ContextItem[] = [];
@@ -111,7 +111,7 @@ export function itemsAfter(
   });
   if (initialContext !== undefined) {
     const { content, at } = initialContext;
-    retained.splice(at, 0, { entryId: "", origin: "retained", message: asCustomMessage(content) });
+    retained.splice(at, 0, { entryId: "", origin: "retained", message: customMessageOf(content) });
   }
   const tail = items.slice(keepFrom).filter(({ message }) => message.role !== "system");
   return [...head, ...[...retained, ...tail].flatMap(edited)];

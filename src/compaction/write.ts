@@ -5,8 +5,8 @@ import type { EntryDraft, SessionEntry } from "../session/index.js";
 import { ledgerDetails } from "./file-ledger/index.js";
 import { initialContext } from "./initial-context.js";
 import type { MadeSummary } from "./make-summary.js";
-import type { CompactableSession, CompactionPlan, SettledCompactOptions } from "./options.js";
-import { type PlannedChoice, settlePlan } from "./plan.js";
+import type { CompactableSession, CompactionPlan, ResolvedCompactOptions } from "./options.js";
+import { enforceInvariants, type PlannedChoice } from "./plan.js";
 import { verify } from "./verify.js";
 
 /** What is to be written, and at which tip. */
@@ -33,7 +33,7 @@ const maxRebases = 8;
 export async function writeCompaction(
   session: CompactableSession,
   ready: Ready,
-  options: SettledCompactOptions,
+  options: ResolvedCompactOptions,
   signal: AbortSignal,
 ): Promise<Written> {
   let now = ready;
@@ -44,25 +44,25 @@ export async function writeCompaction(
       return { entries, tokensAfter: now.tokensAfter };
     } catch (error) {
       if (!SessileError.is(error, "CONCURRENT_WRITER") || rebase >= maxRebases) throw error;
-      const rebased = await rebasedOn(session, now, options);
+      const rebased = await rebasePlan(session, now, options);
       if (rebased === undefined) throw error;
       now = rebased;
     }
   }
 }
 
-async function rebasedOn(
+async function rebasePlan(
   session: CompactableSession,
   ready: Ready,
-  options: SettledCompactOptions,
+  options: ResolvedCompactOptions,
 ): Promise<Ready | undefined> {
   // What still waits to be written goes first.
   await session.append([]);
   const { leafId } = session;
   if (leafId === ready.leafId) return undefined;
   const context = await session.context(leafId);
-  if (!goesOn(ready.context, context)) return undefined;
-  const settled = settlePlan(context, ready.choice, options, ready.isLeast);
+  if (!isContinuation(ready.context, context)) return undefined;
+  const settled = enforceInvariants(context, ready.choice, options, ready.isMinimal);
   if (settled === undefined) return undefined;
   // The boundary was asked about these.
   const plan = { ...settled, resources: ready.plan.resources };
@@ -71,7 +71,7 @@ async function rebasedOn(
 }
 
 /** Whether a context is the other one with more behind it. */
-function goesOn(before: Context, after: Context): boolean {
+function isContinuation(before: Context, after: Context): boolean {
   return (
     before.usageSince === after.usageSince &&
     before.items.length <= after.items.length &&

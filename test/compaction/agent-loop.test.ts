@@ -96,7 +96,7 @@ test("a session fifty times past the window is rescued in steps, and no message 
   };
   const strategy = rollingSummary();
   const result = await compact(session, { strategy, window, generate, retry: { delayMs: () => 0 } });
-  expect(result).toMatchObject({ status: "compacted", leftOut: 0 });
+  expect(result).toMatchObject({ status: "compacted", omitted: 0 });
   const { items } = await session.context();
   const kept = items.flatMap(({ message }) =>
     message.role === "user" || message.role === "assistant" ? [JSON.stringify(message)] : [],

@@ -4,7 +4,7 @@ import { compact, rollingSummary } from "sessile/compaction";
 import { estimateTextTokens } from "sessile/estimate";
 import { memorySessionStore } from "sessile/session";
 import { expect, test } from "vitest";
-import { closed, closingText, withoutClosing } from "../../src/compaction/closing.js";
+import { footerText, withFooter, withoutFooter } from "../../src/compaction/closing.js";
 import type { FileLedger } from "../../src/compaction/file-ledger/index.js";
 
 const resources: fc.Arbitrary<readonly CoveredResource[]> = fc.array(
@@ -21,10 +21,10 @@ const text = fc.lorem({ maxCount: 5, mode: "sentences" });
 test("what closes a summary stands on lines of its own, and comes off again", () => {
   fc.assert(
     fc.property(text, resources, files, (text, resources, files) => {
-      const whole = closed(text, closingText({ resources, files }, Number.POSITIVE_INFINITY));
+      const whole = withFooter(text, footerText({ resources, files }, Number.POSITIVE_INFINITY));
       expect(whole.startsWith(text)).toBe(true);
       expect(whole.slice(text.length)).toMatch(/^(\n\n|$)/);
-      expect(withoutClosing(whole)).toBe(text);
+      expect(withoutFooter(whole)).toBe(text);
     }),
   );
 });
@@ -38,11 +38,11 @@ test("what closes a summary has room, and says how much it leaves out", () => {
     })),
   };
   for (const room of [0, 100, 1000, 5000]) {
-    const text = closingText({ resources: [], files }, room);
+    const text = footerText({ resources: [], files }, room);
     expect(estimateTextTokens(text)).toBeLessThanOrEqual(room);
     if (room > 0) expect(text).toMatch(/\(\d+ files touched earlier left out\)/);
   }
-  expect(closingText({ resources: [], files }, 5000)).toContain("Class219.java");
+  expect(footerText({ resources: [], files }, 5000)).toContain("Class219.java");
 });
 
 test("an earlier summary is shown to the model without its lists, however often it is brought up to date", async () => {

@@ -83,7 +83,7 @@ describe("a compaction", () => {
       status: "compacted",
       tokensBefore: 1609,
       calls: 1,
-      leftOut: 0,
+      omitted: 0,
       usage: answer.usage,
     });
     expect(result.entries.at(-1)).toBe(entry);

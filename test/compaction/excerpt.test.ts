@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { excerpt, jsonExcerpt, label } from "../../src/compaction/truncate.js";
+import { safeLabel, truncateCharacters, truncateJson } from "../../src/compaction/truncate.js";
 import { jsonValue, text } from "../arbitraries/values.js";
 
 const note = /\[… (\d+) characters left out …\]/;
@@ -9,12 +9,12 @@ const emoji = fc
   .map((parts) => parts.join(""));
 const max = fc.nat({ max: 40 });
 
-describe("excerpt", () => {
+describe("truncateCharacters", () => {
   test("is the texts where they have room, else two ends of them and a count of the rest", () => {
     fc.assert(
       fc.property(fc.array(text, { maxLength: 4 }), max, (texts, most) => {
         const whole = texts.join("\n");
-        const short = excerpt(texts, most);
+        const short = truncateCharacters(texts, most);
         if (whole.length <= most) {
           expect(short).toBe(whole);
           return;
@@ -34,20 +34,20 @@ describe("excerpt", () => {
   test("never splits a pair", () => {
     fc.assert(
       fc.property(emoji, max, (whole, most) => {
-        expect(excerpt([whole], most).isWellFormed()).toBe(true);
-        expect(jsonExcerpt(whole, most).isWellFormed()).toBe(true);
-        expect(label(whole.repeat(8)).includes("\ufffd…")).toBe(false);
+        expect(truncateCharacters([whole], most).isWellFormed()).toBe(true);
+        expect(truncateJson(whole, most).isWellFormed()).toBe(true);
+        expect(safeLabel(whole.repeat(8)).includes("\ufffd…")).toBe(false);
       }),
     );
   });
 });
 
-describe("jsonExcerpt", () => {
+describe("truncateJson", () => {
   test("is JSON where it has room, else its start and a count of the rest", () => {
     fc.assert(
       fc.property(jsonValue, max, (value, most) => {
         const whole = JSON.stringify(value);
-        const short = jsonExcerpt(value, most);
+        const short = truncateJson(value, most);
         if (whole.length <= most) {
           expect(short).toBe(whole);
           return;
@@ -61,19 +61,19 @@ describe("jsonExcerpt", () => {
   });
 });
 
-describe("label", () => {
+describe("safeLabel", () => {
   test("is a short line without brackets, and its own label", () => {
     fc.assert(
       fc.property(text, (name) => {
-        const short = label(name);
+        const short = safeLabel(name);
         expect(short.length).toBeLessThanOrEqual(80);
         expect(short).not.toMatch(/[[\]<>\p{Cc}\p{Zl}\p{Zp}]/u);
         expect(short.isWellFormed()).toBe(true);
-        expect(label(short)).toBe(short);
+        expect(safeLabel(short)).toBe(short);
       }),
     );
-    expect(label("a.png")).toBe("a.png");
-    expect(label("x".repeat(81))).toBe(`${"x".repeat(79)}…`);
-    expect(label(" ".repeat(200))).toBe("…");
+    expect(safeLabel("a.png")).toBe("a.png");
+    expect(safeLabel("x".repeat(81))).toBe(`${"x".repeat(79)}…`);
+    expect(safeLabel(" ".repeat(200))).toBe("…");
   });
 });

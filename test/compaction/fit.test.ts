@@ -1,13 +1,13 @@
 import { type ContextMessage, contextOf } from "sessile/content";
 import { describe, expect, test } from "vitest";
-import { fittingEdits, keptTextTokens } from "../../src/compaction/context-edits.js";
+import { keptTextTokens, shrinkingEdits } from "../../src/compaction/context-edits.js";
 import { attachment, gave, lengthOf, told, user } from "./scripted.js";
 
 const long = "line of text\n".repeat(5000);
 const tokensOf = (messages: readonly ContextMessage[]) => messages.reduce((sum, of) => sum + lengthOf(of), 0);
 function fitting(messages: readonly ContextMessage[], room: number, pinned: readonly number[] = []) {
   const { items } = contextOf(messages);
-  return fittingEdits(items, new Set(pinned.map((at) => `m${at}`)), tokensOf(messages), room, lengthOf);
+  return shrinkingEdits(items, new Set(pinned.map((at) => `m${at}`)), tokensOf(messages), room, lengthOf);
 }
 const targets = (...given: Parameters<typeof fitting>) => fitting(...given).map(({ targetId }) => targetId);
 

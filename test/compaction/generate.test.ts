@@ -19,7 +19,7 @@ function generation(more: Partial<Generation> & Pick<Generation, "generate">): G
     sleep: () => Promise.resolve(),
     isOverflow: (error) => error === tooLong,
     window: 100_000,
-    tally: { calls: 0, leftOut: 0, usage: undefined, model: undefined },
+    tally: { calls: 0, omitted: 0, usage: undefined, model: undefined },
     ...more,
   };
 }
@@ -114,7 +114,7 @@ describe("a refusal as too long", () => {
     const taken = model.prompts.map(({ text }) => inPrompt(text)).filter(({ length }) => length <= 3);
     expect(taken.flat()).toEqual(Array.from({ length: 12 }, (_, at) => at));
     expect(model.prompts.length - taken.length).toBe(2);
-    expect(made.tally.leftOut).toBe(0);
+    expect(made.tally.omitted).toBe(0);
   });
 
   test("of a single message drops it with its results, and the next prompt says so", async () => {
@@ -128,7 +128,7 @@ describe("a refusal as too long", () => {
       ...many(4).slice(3),
     ];
     expect(await summarizePart(partOf(messages), made, 100)).toBe("S");
-    expect(made.tally.leftOut).toBe(2);
+    expect(made.tally.omitted).toBe(2);
     const notes = model.prompts.map(({ text }) => text.match(/\((\d+) older messages had no room/)?.[1]);
     const said = model.prompts.map(({ text }) => inPrompt(text).join());
     expect([notes[said.indexOf("2")], notes[said.indexOf("3")]]).toEqual(["2", undefined]);
@@ -145,7 +145,7 @@ describe("a refusal as too long", () => {
     expect(error).toMatchObject({ code: "SUMMARY_FAILED", details: { reason: "overflow", calls } });
     expect(calls).toBeLessThan(30);
     // A summary of less than half would be none, so that nothing is asked after that.
-    expect(made.tally.leftOut).toBeGreaterThan(500);
+    expect(made.tally.omitted).toBeGreaterThan(500);
   });
 
   test("is no failure: attempts are not counted, and nothing is waited for", async () => {
@@ -216,7 +216,7 @@ test("usage is added up over every answer, empty ones too, with cost where there
   await summarizePart(partOf(many(1)), made, 50);
   expect(made.tally).toEqual({
     calls: 3,
-    leftOut: 0,
+    omitted: 0,
     usage: {
       input: 111,
       output: 2,

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { initialContextType } from "sessile/compaction";
 import { type Context, type ContextMessage, contextOf, toolPairs } from "sessile/content";
 import { describe, expect, test } from "vitest";
-import { keptItems } from "../../src/compaction/retention.js";
+import { retainedItems } from "../../src/compaction/retention.js";
 import { gave, told, user } from "./scripted.js";
 
 const summary: ContextMessage = { role: "compactionSummary", summary: "s", tokensBefore: 1, timestamp: 1 };
@@ -23,8 +23,9 @@ const kept = (
   from: number,
   retain: readonly number[] = [],
   pins: readonly number[] = [],
-  isLeast = true,
-) => keptItems(context(messages, pins), { keepFrom: from, retain: retain.map((at) => `m${at}`) }, isLeast);
+  isMinimal = true,
+) =>
+  retainedItems(context(messages, pins), { keepFrom: from, retain: retain.map((at) => `m${at}`) }, isMinimal);
 
 describe("besides what was chosen, what stays is", () => {
   test("the newest message of the user, where it is not in the tail", () => {
@@ -91,8 +92,11 @@ test("what of a compaction's own a strategy would keep in its place is retained,
   const items = contextOf([summary, user("a"), told("b"), user("c")]).items.map((item, at) =>
     at === 1 || at === 2 ? { ...item, origin: "retained" as const } : item,
   );
-  expect(keptItems({ ...context([]), items }, { keepFrom: 0 }, true)).toEqual({ from: 3, retained: [1, 2] });
-  expect(keptItems({ ...context([]), items }, { keepFrom: 2 }, true)).toEqual({ from: 3, retained: [2] });
+  expect(retainedItems({ ...context([]), items }, { keepFrom: 0 }, true)).toEqual({
+    from: 3,
+    retained: [1, 2],
+  });
+  expect(retainedItems({ ...context([]), items }, { keepFrom: 2 }, true)).toEqual({ from: 3, retained: [2] });
 });
 
 test("ids that no item has are nothing", () => {

@@ -148,9 +148,9 @@ describe("where what stays leaves no room for a summary", () => {
   const cutting = (asked: unknown[], limit: number): CompactionStrategy =>
     keepLast(1, {
       limit: () => limit,
-      choose: (context, { least }) => {
-        asked.push(least);
-        const keepFrom = least ? context.items.length : 1;
+      choose: (context, { minimal }) => {
+        asked.push(minimal);
+        const keepFrom = minimal ? context.items.length : 1;
         return { keepFrom, parts: [part(context, 0, keepFrom)] };
       },
     });
@@ -172,7 +172,7 @@ describe("where what stays leaves no room for a summary", () => {
     const gives = {
       ...stubborn,
       choose: (context: Context, budget: Parameters<typeof first>[1]) =>
-        budget.least ? undefined : first(context, budget),
+        budget.minimal ? undefined : first(context, budget),
     };
     expect(plan(contextFor(talk), gives)?.keepFrom).toBe(1);
   });
@@ -206,8 +206,8 @@ test("a quarter of a small limit is left for the summary, and what the prompts a
   const keepsAt = (limit: number, size: number) => {
     const strategy = keepLast(1, {
       limit: () => limit,
-      choose: (context, { least }) => {
-        const keepFrom = least ? 2 : 1;
+      choose: (context, { minimal }) => {
+        const keepFrom = minimal ? 2 : 1;
         return { keepFrom, parts: [part(context, 0, keepFrom)] };
       },
     });

@@ -27,8 +27,8 @@ const careless = (share: number): CompactionStrategy => ({
   name: "careless",
   shouldCompact: (_, { window, tokens }) => tokens > window * 0.9,
   limit: (window) => Math.floor(window * 0.9),
-  choose: ({ items }, { least }) => {
-    const keepFrom = least ? items.length : Math.floor(items.length * share);
+  choose: ({ items }, { minimal }) => {
+    const keepFrom = minimal ? items.length : Math.floor(items.length * share);
     const prompt = { system: "s", instructions: "i", update: "u", maxTokens: 100 };
     return { keepFrom, parts: [{ items: items.slice(0, keepFrom), prompt }] };
   },

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { type CompactionPlan, initialContext } from "sessile/compaction";
 import type { Context, ContextItem } from "sessile/content";
 import { expect, test } from "vitest";
-import { itemsAfter } from "../../src/compaction/verify.js";
+import { previewItems } from "../../src/compaction/verify.js";
 import { compactNow, gave, keepLast, scripted, sessionOf, textOf, told, user } from "./scripted.js";
 
 const long = "line of text\n".repeat(2000);
@@ -53,7 +53,7 @@ test("what a plan leaves is what the session shows after it", async () => {
           if (planned === undefined || !("status" in done) || done.status !== "compacted") return;
           const [plan, context] = planned;
           const { items } = await session.context();
-          expect(shown(items)).toEqual(shown(itemsAfter(context, plan, done.entry.summary)));
+          expect(shown(items)).toEqual(shown(previewItems(context, plan, done.entry.summary)));
         }
       },
     ),

@@ -99,7 +99,7 @@ describe("what", () => {
     expect(choose(talk, {}, { window: 40_000 })?.retain).toHaveLength(9);
     expect(choose(talk, { tokenLimit: 8000 })?.retain).toHaveLength(2);
     expect(choose(talk, { keepUserTokens: 0 })?.retain).toEqual([]);
-    expect(choose(talk, {}, { least: true })?.retain).toEqual([]);
+    expect(choose(talk, {}, { minimal: true })?.retain).toEqual([]);
   });
 
   test("tokens are a quarter of the bytes", () => {

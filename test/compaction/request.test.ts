@@ -20,7 +20,7 @@ describe("summaryRequest", () => {
       previous: "PREVIOUS",
       focus: "FOCUS",
       context: ["FIRST", " ", "SECOND"],
-      leftOut: 12,
+      omitted: 12,
       maxTokens: 10,
     });
     expect(request.text).toBe(
@@ -81,7 +81,7 @@ describe("summaryRequest", () => {
     expect(summaryRequest({ prompt: checkpointPrompt, conversation: "", previous }).text).toContain(previous);
   });
 
-  test.each([{ leftOut: -1 }, { leftOut: 0.5 }, { maxTokens: 0 }, { maxTokens: Number.NaN }])(
+  test.each([{ omitted: -1 }, { omitted: 0.5 }, { maxTokens: 0 }, { maxTokens: Number.NaN }])(
     "refuses %j",
     (wrong) => {
       expect(() => summaryRequest({ prompt, conversation: "", ...wrong })).toThrow(RangeError);

@@ -78,7 +78,7 @@ describe("what", () => {
     expect(choose(talk, {}, { window: 20_000 })?.keepFrom).toBe(300 - 25);
     expect(choose(talk, { reserveTokens: 10_000 }, { window: 20_000 })?.keepFrom).toBe(300 - 13);
     expect(choose(talk, { keepRecentTokens: 800 }, { window: 20_000 })?.keepFrom).toBe(300 - 2);
-    expect(choose(talk, {}, { window: 1_000_000, least: true })?.keepFrom).toBe(300);
+    expect(choose(talk, {}, { window: 1_000_000, minimal: true })?.keepFrom).toBe(300);
   });
 
   test("nothing where the end is all there is", () => {
@@ -90,7 +90,7 @@ describe("what", () => {
       timestamp: 1,
     };
     expect(choose([summary, user("a")])).toBeUndefined();
-    expect(choose([summary], {}, { least: true })).toBeUndefined();
+    expect(choose([summary], {}, { minimal: true })).toBeUndefined();
   });
 
   test("one part between turns; two where a turn is cut", () => {

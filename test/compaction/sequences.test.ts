@@ -5,7 +5,7 @@ import { type Context, type Message, toolCalls, toolPairs } from "sessile/conten
 import { SessileError } from "sessile/errors";
 import { memorySessionStore, type Session } from "sessile/session";
 import { describe, expect, test } from "vitest";
-import { itemsAfter } from "../../src/compaction/verify.js";
+import { previewItems } from "../../src/compaction/verify.js";
 import { brokenPairs, type Compacted, estimateOf, newestUser, play } from "./play.js";
 import { callStep, step } from "./sequences.js";
 
@@ -130,7 +130,7 @@ function holds(compacted: Compacted): string {
   expect(estimateOf(after)).toBeLessThan(estimateOf(before));
   expect(estimateOf(after)).toBe(result.tokensAfter);
   const summary = result.status === "compacted" ? result.entry.summary : undefined;
-  expectSame(said(after.items), said(itemsAfter(before, compacted.plan as CompactionPlan, summary)));
+  expectSame(said(after.items), said(previewItems(before, compacted.plan as CompactionPlan, summary)));
   expect(after.model).toEqual(before.model);
   expect(after.usageSince).toBe(after.items.length);
   return result.status;

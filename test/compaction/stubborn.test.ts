@@ -30,8 +30,8 @@ async function turns(session: Session, count: number, size: number, spent?: numb
 const keepTwo: CompactionStrategy = {
   name: "keep-two",
   shouldCompact: (_, { window, tokens }) => tokens > window * 0.8,
-  choose: ({ items }, { least }) => {
-    const keepFrom = least ? items.length : Math.max(0, items.length - 4);
+  choose: ({ items }, { minimal }) => {
+    const keepFrom = minimal ? items.length : Math.max(0, items.length - 4);
     if (keepFrom === 0) return undefined;
     const prompt = { system: "s", instructions: "i", update: "u", maxTokens: 500 };
     return { keepFrom, parts: [{ items: items.slice(0, keepFrom), prompt }] };
@@ -149,7 +149,7 @@ describe("a model with a smaller window", () => {
         return { text: calls++ === 0 ? words(15_000) : "S" };
       },
     });
-    expect(result).toMatchObject({ status: "compacted", leftOut: 0 });
+    expect(result).toMatchObject({ status: "compacted", omitted: 0 });
   });
 
   test("that refuses most of a conversation gives no summary of the rest", async () => {

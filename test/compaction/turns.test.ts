@@ -1,6 +1,6 @@
 import { type ContextItem, type ContextMessage, contextOf } from "sessile/content";
 import { expect, test } from "vitest";
-import { headLength, isCutPoint, newestUserMessage, startsTurn } from "../../src/compaction/cut-point.js";
+import { headLength, isCutPoint, newestUserIndex, startsTurn } from "../../src/compaction/cut-point.js";
 import { gave, told, user } from "./scripted.js";
 
 const bash: ContextMessage = {
@@ -41,6 +41,6 @@ test("the head is what a compaction made and what it retained, up to the first o
 });
 
 test("the newest message of a user", () => {
-  expect(newestUserMessage(contextOf([user("a"), user("b"), custom, told("")]).items)).toBe(1);
-  expect(newestUserMessage(contextOf([custom, told("")]).items)).toBe(-1);
+  expect(newestUserIndex(contextOf([user("a"), user("b"), custom, told("")]).items)).toBe(1);
+  expect(newestUserIndex(contextOf([custom, told("")]).items)).toBe(-1);
 });

@@ -1,6 +1,6 @@
 import { integerOption } from "../../internal/arguments.js";
 import { isRecord } from "../../internal/shape.js";
-import type { CarriedStep } from "./ledger-builder.js";
+import type { StoredStep } from "./ledger-builder.js";
 import { sha256Of } from "./operations.js";
 import type { Paths } from "./paths.js";
 
@@ -33,7 +33,7 @@ export function isOnlyRead({ operations }: FileRecord): boolean {
 }
 
 /** What `details` of any shape tell of files: our records, and of pi's lists what the records do not have. Never throws. */
-export function carriedStep(details: unknown, paths: Paths): CarriedStep {
+export function storedStep(details: unknown, paths: Paths): StoredStep {
   if (!isRecord(details)) return { records: [], listed: [] };
   const records = list(details.files).flatMap((value) => {
     const record = recordOf(value, paths);
@@ -46,7 +46,7 @@ export function carriedStep(details: unknown, paths: Paths): CarriedStep {
     known.add(place.full);
     if (!isOnlyRead(record)) changed.add(place.full);
   }
-  const named = (value: unknown, deed: FileDeed, except: Set<string>) =>
+  const named = (value: unknown, deed: FileAction, except: Set<string>) =>
     list(value).flatMap((path) => {
       const place = typeof path === "string" ? paths.place(path) : undefined;
       return place === undefined || except.has(place.full) ? [] : [{ place, deed }];
@@ -64,8 +64,8 @@ function recordOf(value: unknown, paths: Paths): FileRecord | undefined {
   if (!isRecord(value)) return undefined;
   const key = (path: unknown) => (typeof path === "string" ? paths.place(path)?.key : undefined);
   const operations = list(value.operations).filter((each) =>
-    fileDeeds.includes(each as FileDeed),
-  ) as FileDeed[];
+    fileActions.includes(each as FileAction),
+  ) as FileAction[];
   const path = key(value.path);
   if (path === undefined || operations.length === 0) return undefined;
   const gone = value.gone === true;
@@ -91,17 +91,17 @@ function list(value: unknown): readonly unknown[] {
 }
 
 /** What was done to a file. */
-export type FileDeed = "read" | "created" | "modified" | "deleted" | "moved";
+export type FileAction = "read" | "created" | "modified" | "deleted" | "moved";
 
 /** Every deed, in the order of the type. */
-export const fileDeeds: readonly FileDeed[] = ["read", "created", "modified", "deleted", "moved"];
+export const fileActions: readonly FileAction[] = ["read", "created", "modified", "deleted", "moved"];
 
 /** One file, and what the calls of a conversation did to it. Plain data that JSON keeps. */
 export interface FileRecord {
   /** Relative to the working directory with `/` where the file lies inside it, else absolute. */
   readonly path: string;
   /** Each once, in the order in which they were first seen; never empty. */
-  readonly operations: readonly FileDeed[];
+  readonly operations: readonly FileAction[];
   /** SHA-256 of the content as the latest operation saw or left it, 64 hex digits; absent where that one did not tell. */
   readonly contentSha256?: string;
   /** Deleted, or moved away, and not seen since. */
@@ -177,10 +177,10 @@ export function stripLedgerText(summary: string): string {
 
 function block(name: (typeof blocks)[number], files: readonly FileRecord[], maxFiles: number): string {
   if (files.length === 0) return "";
-  const leftOut = Math.max(0, files.length - maxFiles);
+  const omitted = Math.max(0, files.length - maxFiles);
   const latest = new Set(files.toSorted((a, b) => b.step - a.step).slice(0, maxFiles));
   const lines = files.filter((file) => latest.has(file)).map(line);
-  if (leftOut > 0) lines.push(`(${leftOut} ${leftOut === 1 ? "file" : "files"} touched earlier left out)`);
+  if (omitted > 0) lines.push(`(${omitted} ${omitted === 1 ? "file" : "files"} touched earlier left out)`);
   return `\n\n<${name}>\n${lines.join("\n")}\n</${name}>`;
 }
 

@@ -1,4 +1,4 @@
-export type { FileDeed, FileLedger, FileRecord } from "./details.js";
+export type { FileAction, FileLedger, FileRecord } from "./details.js";
 export {
   type FileLedgerDetails,
   type LedgerTextOptions,

@@ -1,5 +1,5 @@
 import { type Context, type ContextItem, toolPairs } from "../../content/index.js";
-import { carriedStep, type FileDeed, type FileLedger, type FileRecord } from "./details.js";
+import { type FileAction, type FileLedger, type FileRecord, storedStep } from "./details.js";
 import { nestedSteps, stepsOfCall } from "./operations.js";
 import { type Paths, type Place, pathsFrom } from "./paths.js";
 import { type FileOperation, type FileToolTable, fileTools } from "./tool-table.js";
@@ -49,7 +49,7 @@ export function fileLedger(context: Pick<Context, "items">, options: FileLedgerO
     const { message, origin } = items[at] as ContextItem;
     if (message.role === "compactionSummary" || message.role === "branchSummary") {
       if (origin !== "retained") {
-        steps.push(carriedStep(message.details, paths));
+        steps.push(storedStep(message.details, paths));
       }
     }
     if (message.role === "toolResult" && orphaned.has(at) && origin !== "retained") {
@@ -61,11 +61,11 @@ export function fileLedger(context: Pick<Context, "items">, options: FileLedgerO
       for (const step of stepsOfCall(pair.call, pair.result, tools, paths)) steps.push(step);
     }
   }
-  return playSteps(steps, paths);
+  return buildLedger(steps, paths);
 }
 
 /** One thing done to one file, its places found. */
-export interface DoneStep {
+export interface OperationStep {
   readonly operation: FileOperation["operation"];
   readonly place: Place;
   readonly to?: Place;
@@ -75,17 +75,17 @@ export interface DoneStep {
 }
 
 /** What a summary carries. */
-export interface CarriedStep {
+export interface StoredStep {
   readonly records: readonly { readonly place: Place; readonly record: FileRecord }[];
   /** Files that only pi's lists name; all of them at once, since nobody knows their order. */
-  readonly listed: readonly { readonly place: Place; readonly deed: FileDeed }[];
+  readonly listed: readonly { readonly place: Place; readonly deed: FileAction }[];
 }
 
-export type LedgerStep = DoneStep | CarriedStep;
+export type LedgerStep = OperationStep | StoredStep;
 
 /** A record that is still written. */
 type Draft = { -readonly [K in Exclude<keyof FileRecord, "path" | "operations">]?: FileRecord[K] } & {
-  readonly operations: FileDeed[];
+  readonly operations: FileAction[];
   step: number;
 };
 
@@ -98,7 +98,7 @@ const deedOf = {
 } as const;
 
 /** Plays steps in order. In its time a directory costs what lies below it and is there, each file once until it is back. */
-export function playSteps(steps: readonly LedgerStep[], paths: Paths): FileLedger {
+export function buildLedger(steps: readonly LedgerStep[], paths: Paths): FileLedger {
   const book = new Book(steps, paths);
   for (const step of steps) {
     if ("records" in step) book.carry(step);
@@ -146,7 +146,7 @@ class Book {
     this.#live = new LiveSet(this.#places.length);
   }
 
-  do({ operation, place, to, contentSha256, confirmed }: DoneStep): void {
+  do({ operation, place, to, contentSha256, confirmed }: OperationStep): void {
     const at = this.#at(place);
     if (operation === "move" && (to === undefined || to.full === place.full)) return;
     this.#count = Math.min(this.#count + 1, Number.MAX_SAFE_INTEGER);
@@ -168,7 +168,7 @@ class Book {
     }
   }
 
-  carry({ records, listed }: CarriedStep): void {
+  carry({ records, listed }: StoredStep): void {
     const before = this.#count;
     for (const { place, record } of records) {
       if (record.gone !== true && record.unconfirmed !== true) this.#backAbove(this.#at(place));
@@ -199,7 +199,7 @@ class Book {
     return this.#index.get(place.full) as number;
   }
 
-  #draft(at: number, deed: FileDeed): Draft {
+  #draft(at: number, deed: FileAction): Draft {
     const draft = this.#drafts[at] ?? { operations: [], step: 0 };
     this.#drafts[at] = draft;
     note(draft, deed);
@@ -208,7 +208,7 @@ class Book {
   }
 
   /** Nobody knows whether it was done: what was known of the content no longer is, and whether the file is there stays. */
-  #maybe(at: number, deed: FileDeed): void {
+  #maybe(at: number, deed: FileAction): void {
     const draft = this.#draft(at, deed);
     delete draft.contentSha256;
     draft.unconfirmed = true;
@@ -216,7 +216,7 @@ class Book {
   }
 
   /** The file is there afterwards, and so are the directories that it lies in. */
-  #there(at: number, deed: FileDeed, contentSha256: string | undefined): Draft {
+  #there(at: number, deed: FileAction, contentSha256: string | undefined): Draft {
     const draft = this.#draft(at, deed);
     // Deleting what is not there would cost more than all the rest.
     if (draft.gone !== undefined) delete draft.gone;
@@ -250,7 +250,7 @@ class Book {
     }
   }
 
-  #away(at: number, deed: FileDeed, to: Place | undefined): void {
+  #away(at: number, deed: FileAction, to: Place | undefined): void {
     const draft = this.#draft(at, deed);
     draft.gone = true;
     delete draft.contentSha256;
@@ -262,7 +262,7 @@ class Book {
   }
 }
 
-function note(draft: Draft, deed: FileDeed): void {
+function note(draft: Draft, deed: FileAction): void {
   if (!draft.operations.includes(deed)) draft.operations.push(deed);
 }
 

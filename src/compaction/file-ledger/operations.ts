@@ -1,6 +1,6 @@
 import type { ToolCall, ToolResultMessage } from "../../content/index.js";
 import { isRecord } from "../../internal/shape.js";
-import type { DoneStep } from "./ledger-builder.js";
+import type { OperationStep } from "./ledger-builder.js";
 import type { Paths } from "./paths.js";
 import type { FileOperation, FileToolRow, FileToolTable } from "./tool-table.js";
 
@@ -17,7 +17,7 @@ export function stepsOfCall(
   result: ToolResultMessage | undefined,
   tools: FileToolTable,
   paths: Paths,
-): readonly DoneStep[] {
+): readonly OperationStep[] {
   const own = result?.isError === true ? [] : ownSteps(call, result, result !== undefined, tools, paths);
   // Nearly every result has none: then no list is made.
   return result?.nestedCalls === undefined ? own : [...nestedSteps(result, tools, paths), ...own];
@@ -28,7 +28,7 @@ export function nestedSteps(
   { nestedCalls }: ToolResultMessage,
   tools: FileToolTable,
   paths: Paths,
-): readonly DoneStep[] {
+): readonly OperationStep[] {
   if (!isRecord(nestedCalls) || !Array.isArray(nestedCalls.calls)) return [];
   return nestedCalls.calls.flatMap((nested: unknown) => {
     if (!isRecord(nested) || typeof nested.name !== "string" || nested.status === "error") return [];
@@ -44,18 +44,18 @@ function ownSteps(
   confirmed: boolean,
   tools: FileToolTable,
   paths: Paths,
-): readonly DoneStep[] {
+): readonly OperationStep[] {
   const tool = Object.hasOwn(tools, call.name) ? tools[call.name] : undefined;
   if (tool === undefined) return [];
   const operations = typeof tool === "function" ? tool(call, result) : operationsOfRow(tool, call, result);
   const recorded = operations.length === 1 ? sha256Of(detail(result, "contentSha256")) : undefined;
-  const steps: DoneStep[] = [];
+  const steps: OperationStep[] = [];
   for (const { operation, path, to, contentSha256 } of operations) {
     const place = paths.place(path);
     const target = to === undefined || operation !== "move" ? undefined : paths.place(to);
     if (place === undefined || (operation === "move" && target === undefined)) continue;
     const content = sha256Of(contentSha256) ?? recorded;
-    const done: DoneStep = { operation, place, confirmed };
+    const done: OperationStep = { operation, place, confirmed };
     steps.push(
       target === undefined && content === undefined
         ? done

@@ -1,4 +1,4 @@
-import type { FileDeed, FileRecord } from "sessile/compaction";
+import type { FileAction, FileRecord } from "sessile/compaction";
 
 /** A call of the made-up tools `read`, `write`, `create`, `modify`, `delete` and `move`, its paths relative to `/w`. */
 export interface Act {
@@ -10,14 +10,14 @@ export interface Act {
   readonly outcome: "done" | "failed" | "unanswered";
 }
 
-type Mutable = { -readonly [K in keyof FileRecord]: FileRecord[K] } & { operations: FileDeed[] };
+type Mutable = { -readonly [K in keyof FileRecord]: FileRecord[K] } & { operations: FileAction[] };
 
 /** What the ledger has to be: every act by itself, over a plain map that is searched from end to end. */
 export function naiveLedger(acts: readonly Act[]): readonly FileRecord[] {
   const records = new Map<string, Mutable>();
   let step = 0;
 
-  const touch = (path: string, deed: FileDeed): Mutable => {
+  const touch = (path: string, deed: FileAction): Mutable => {
     const record = records.get(path) ?? { path, operations: [], step };
     records.set(path, record);
     if (!record.operations.includes(deed)) record.operations = [...record.operations, deed];
@@ -27,12 +27,12 @@ export function naiveLedger(acts: readonly Act[]): readonly FileRecord[] {
   const forget = (record: Mutable, ...names: (keyof FileRecord)[]) => {
     for (const name of names) delete record[name];
   };
-  const maybe = (path: string, deed: FileDeed) => {
+  const maybe = (path: string, deed: FileAction) => {
     const record = touch(path, deed);
     forget(record, "contentSha256");
     record.unconfirmed = true;
   };
-  const there = (path: string, deed: FileDeed, hash: string | undefined) => {
+  const there = (path: string, deed: FileAction, hash: string | undefined) => {
     const record = touch(path, deed);
     forget(record, "gone", "movedTo", "unconfirmed", "contentSha256");
     if (hash !== undefined) record.contentSha256 = hash;
@@ -41,7 +41,7 @@ export function naiveLedger(acts: readonly Act[]): readonly FileRecord[] {
     }
     return record;
   };
-  const leave = (path: string, deed: FileDeed, to?: string) => {
+  const leave = (path: string, deed: FileAction, to?: string) => {
     for (const other of [path, ...[...records.keys()].filter((each) => each.startsWith(`${path}/`))]) {
       if (other !== path && records.get(other)?.gone) continue;
       const record = touch(other, deed);
