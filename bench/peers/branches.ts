@@ -1,4 +1,5 @@
 import fc from "fast-check";
+import type { FileLedger, FileRecord } from "sessile/compaction";
 import type { Context } from "sessile/content";
 import { estimateMessageTokens } from "sessile/estimate";
 import { buildSessionContext, parseSession } from "sessile/session";
@@ -33,6 +34,15 @@ export function branchAt(entries: readonly object[], leafId: string | null): Bra
 /** Estimates as pi makes them. */
 export const estimateAsPi = (message: Parameters<typeof estimateMessageTokens>[0]): number =>
   estimateMessageTokens(message, { text: "chars/4", image: { kind: "flat", tokens: 1200 } });
+
+/** The two lists that pi keeps of a file ledger. */
+export function fileLists({ files }: FileLedger): { readFiles: string[]; modifiedFiles: string[] } {
+  const isRead = ({ operations }: FileRecord) => operations.every((action) => action === "read");
+  return {
+    readFiles: files.filter(isRead).map(({ path }) => path),
+    modifiedFiles: files.filter((file) => !isRead(file)).map(({ path }) => path),
+  };
+}
 
 const length = fc.nat(200);
 const text = length.map((count) => "x".repeat(count));

@@ -5,20 +5,11 @@ import {
   compact as piCompact,
   findCutPoint as piCutPoint,
 } from "@mariozechner/pi-coding-agent";
-import {
-  compact,
-  contextTokens,
-  findCutPoint,
-  ledgerDetails,
-  ledgerText,
-  modelSwitchType,
-  planCompaction,
-  rollingSummary,
-} from "sessile/compaction";
+import { compact, contextTokens, findCutPoint, planCompaction, rollingSummary } from "sessile/compaction";
 import type { ContextMessage, Message } from "sessile/content";
 import { memorySessionStore } from "sessile/session";
 import { expect, test } from "vitest";
-import { type Branch, branchAt, estimateAsPi } from "./branches.js";
+import { type Branch, branchAt, estimateAsPi, fileLists } from "./branches.js";
 import { type CompactionDifferenceName, compactionDifferences } from "./compaction-differences.js";
 import { computeFileLists, estimateContextTokens, prepareCompaction } from "./pi.js";
 
@@ -107,7 +98,7 @@ function plans({ path, context }: Branch, keepRecentTokens: number) {
   const pi = prepareCompaction(path, { ...DEFAULT_COMPACTION_SETTINGS, keepRecentTokens });
   const strategy = rollingSummary({ keepRecentTokens });
   const ours = planCompaction(context, { strategy, window, estimate: estimateAsPi });
-  const { readFiles = [], modifiedFiles = [] } = ours === undefined ? {} : ledgerDetails(ours.files);
+  const { readFiles = [], modifiedFiles = [] } = ours === undefined ? {} : fileLists(ours.files);
   const piFiles = pi && computeFileLists(pi.fileOps);
   return {
     ours,
@@ -260,15 +251,13 @@ const shown: { readonly [name in CompactionDifferenceName]: () => Promise<void> 
   },
 
   modelSwitch() {
-    const one = branch(user(10), note(10, modelSwitchType), answer(10), user(50));
+    const one = branch(user(10), note(10, "sessile.model_switch"), answer(10), user(50));
     const { covered, piCovered } = plans(one, 50);
     expect([covered, piCovered.length]).toEqual([["e0", "e2"], 3]);
   },
 
   ledgerBlocks() {
-    const files = { files: [{ path: "a.ts", operations: ["read"], step: 1 }] } as const;
-    const summary = `what was done\n\n${ledgerText(files)}`;
-    expect(summary).toContain("<read-files>");
+    const summary = "what was done\n\n<read-files>\na.ts\n</read-files>";
     const { ours, pi } = plans(
       branch(user(10), compaction("e2", { summary }), user(10), answer(10), user(50)),
       50,

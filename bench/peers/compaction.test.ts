@@ -9,15 +9,12 @@ import {
 } from "@mariozechner/pi-coding-agent";
 import fc from "fast-check";
 import {
-  checkpointPrompt,
   contextTokens,
   findCutPoint,
-  ledgerDetails,
   planCompaction,
+  prompts,
   rollingSummary,
-  rollingSummaryDefaults,
   shouldCompact,
-  turnPrefixPrompt,
 } from "sessile/compaction";
 import { type ContextItem, type ContextMessage, contextOf } from "sessile/content";
 import { parseSession } from "sessile/session";
@@ -30,6 +27,7 @@ import {
   conversation,
   conversationWithAsides,
   estimateAsPi,
+  fileLists,
 } from "./branches.js";
 import { asPi } from "./compare.js";
 import { computeFileLists, estimateContextTokens, type PiEntry, plain, prepareCompaction } from "./pi.js";
@@ -126,12 +124,12 @@ function comparePlans(branch: Branch, keepRecentTokens: number): void {
     plan.parts.flatMap((part) =>
       part.prompt === prompt ? part.items.map(({ message }) => asPi(message)) : [],
     );
-  const [history, prefix] = [of(checkpointPrompt), of(turnPrefixPrompt)];
+  const [history, prefix] = [of(prompts.checkpoint), of(prompts.turnPrefix)];
   const both = [...pi.messagesToSummarize, ...pi.turnPrefixMessages];
   expect(plain(both)).toEqual(plain([...history, ...prefix]));
   const isSettingsFirst = taken.length > 0 && context.items[plan.keepFrom]?.message.role !== "assistant";
   if (!isSettingsFirst) expect(plain(pi.turnPrefixMessages)).toEqual(plain(prefix));
-  const { readFiles, modifiedFiles } = ledgerDetails(plan.files);
+  const { readFiles, modifiedFiles } = fileLists(plan.files);
   expect(computeFileLists(pi.fileOps)).toEqual({ readFiles, modifiedFiles });
 }
 
@@ -226,7 +224,16 @@ describe("tokens", () => {
   });
 
   test("the same defaults", () => {
-    expect(rollingSummaryDefaults).toEqual(DEFAULT_COMPACTION_SETTINGS);
+    const talk = Array.from(
+      { length: 300 },
+      () => ({ role: "user", content: "x".repeat(1600), timestamp: 1 }) as const,
+    );
+    const context = contextOf(talk);
+    const budget = { window: 100_000, tokens: 83_617, estimate: estimateAsPi };
+    const [ours, theirs] = [rollingSummary(), rollingSummary(DEFAULT_COMPACTION_SETTINGS)];
+    expect(ours.limit?.(100_000)).toBe(theirs.limit?.(100_000));
+    expect(ours.shouldCompact(context, budget)).toBe(theirs.shouldCompact(context, budget));
+    expect(ours.choose(context, budget)).toEqual(theirs.choose(context, budget));
   });
 });
 

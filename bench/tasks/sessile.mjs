@@ -98,7 +98,7 @@ await task({
   /** @param {{ path: string, messages: readonly import("sessile/content").Message[], warm: number }} input */
   async plan({ path, messages, warm }, timed) {
     /** @type {typeof import("sessile/compaction")} */
-    const { ledgerDetails, planCompaction, rollingSummary } = await import(`${built}/compaction/index.js`);
+    const { planCompaction, rollingSummary } = await import(`${built}/compaction/index.js`);
     const session = await openSessionFile(path, { mode: "write", durability: "os" });
     await session.context();
     const options = { strategy: rollingSummary(), window: 200_000 };
@@ -112,9 +112,9 @@ await task({
     await session.close();
     if (planned === undefined) throw new Error("nothing to compact");
     const { tokensBefore, files, parts } = planned;
-    const { readFiles, modifiedFiles } = ledgerDetails(files);
+    const modified = files.files.filter(({ operations }) => operations.some((action) => action !== "read"));
     const previous = parts.flatMap((part) => part.previous ?? []).join("");
-    return [tokensBefore, readFiles.length + modifiedFiles.length, modifiedFiles.length, previous.length];
+    return [tokensBefore, files.files.length, modified.length, previous.length];
   },
 
   /** @param {{ dir: string, cwd: string, limit: number }} input */

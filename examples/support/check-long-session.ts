@@ -1,6 +1,6 @@
 import { appendFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import { type FileLedger, ledgerText, staleFiles } from "sessile/compaction";
+import { type FileLedger, staleFiles } from "sessile/compaction";
 import { check } from "./check.js";
 import type { Attempt } from "./compacting-agent.js";
 import { changesBetween, changesInLedger, type Files, fileHash, filesOnDisk } from "./files-on-disk.js";
@@ -47,9 +47,6 @@ export async function checkFiles(ledger: FileLedger, workspace: string, before: 
   const stale = (await staleFiles(ledger, probe)).map(({ record, reason }) => [record.path, reason]);
   check("one that is changed behind the agent's back is", stale, [[path, "changed"]]);
   console.log(`\nThe ledger: ${ledger.files.length} files`);
-  console.log(
-    ledgerText(ledger, { maxFiles: 6 })
-      .trim()
-      .replace(/^(?=.)/gm, "  "),
-  );
+  const latest = ledger.files.toSorted((a, b) => b.step - a.step).slice(0, 6);
+  for (const { path, operations } of latest) console.log(`  ${path} (${operations.join(", ")})`);
 }

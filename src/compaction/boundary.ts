@@ -1,38 +1,39 @@
+/** The leakage boundary of a summary: which reasoning and which attachments may go to the summariser. */
 import { boundItems, type LeakageBoundary } from "../attachments/index.js";
 import { type Context, type ContextItem, resourceOf, type StoredResource } from "../content/index.js";
 import { describe } from "../internal/arguments.js";
 import { withNotes } from "../internal/covered-notes.js";
 import { untilAborted } from "./abort.js";
-import type { CoveredResource } from "./covered.js";
 import type { SummaryPart } from "./strategy.js";
+import type { CoveredResource } from "./summary-footer.js";
 
-/** Who is asked for a summary, named as a target of `project` names itself: `anthropicMessages({ model })` is one. */
+/** The model that writes the summary. A target of `project` is one: `anthropicMessages({ model })`. */
 export interface SummaryTarget {
   readonly name: string;
   readonly maker: { readonly provider: string; readonly model: string };
 }
 
-/** What may go to the model behind `generate`. */
+/** The data that may leave for the model behind `generate`. */
 export interface SummaryBoundary {
   /**
-   * Where the requests of `generate` go. The boundary is told its name, and reasoning is shown to the provider and model alone
-   * that made it: without a target, to none. Needed where there is a boundary.
+   * The recipient of the requests of `generate`. The boundary receives its name. Reasoning is sent only to the provider and model
+   * that made it, so without a target to none. Required with a boundary.
    */
-  readonly target?: SummaryTarget;
+  readonly target?: SummaryTarget | undefined;
   /**
-   * What may leave, by default everything; asked about each attachment in what is summarised, inline images and links among them, and
-   * about each that the summary's notes would name. What it refuses is in no request, in no note, and not in `details`.
+   * Decides about each attachment in the summarised items, inline images and links included, and about each that the footer would
+   * list. A refused one is in no request, in no footer and not in `details`. Default: everything may leave.
    */
-  readonly boundary?: LeakageBoundary;
+  readonly boundary?: LeakageBoundary | undefined;
 }
 
-/** What a summary is made of. */
+/** The input of a summary. */
 export interface SummaryInput {
   readonly parts: readonly SummaryPart[];
   readonly resources: readonly CoveredResource[];
 }
 
-/** Throws a TypeError for a target that is none, or that a boundary would have to be told and is not there. */
+/** Throws a TypeError for an invalid target, or for a boundary without a target. */
 export function assertSummaryTarget({ target, boundary }: SummaryBoundary): void {
   if (target === undefined ? boundary === undefined : isTarget(target)) return;
   throw new TypeError(`target: expected a name and a maker with provider and model, got ${describe(target)}`);
@@ -43,43 +44,43 @@ function isTarget({ name, maker }: SummaryTarget): boolean {
 }
 
 /**
- * The material as the summariser may see it, and the attachments that the notes may name.
+ * Reduces the input to what the boundary allows: the items of the parts, and the attachments that the footer lists.
  *
- * @throws what the boundary throws, and the signal's reason
+ * @throws errors of the boundary, and the signal's reason
  */
 export async function applyBoundary<M extends SummaryInput>(
   { items }: Pick<Context, "items">,
-  material: M,
+  input: M,
   { target, boundary }: SummaryBoundary,
   signal: AbortSignal,
 ): Promise<M> {
-  const parts: SummaryPart[] = material.parts.map((part) => ({
+  const parts: SummaryPart[] = input.parts.map((part) => ({
     ...part,
     items: part.items.map((item) => withOwnReasoning(item, target)),
   }));
-  if (boundary === undefined || target === undefined) return { ...material, parts };
+  if (boundary === undefined || target === undefined) return { ...input, parts };
   const options = { target: target.name, boundary, among: items, signal };
   for (const [at, part] of parts.entries()) {
     const { previous } = part;
     parts[at] = {
       ...part,
       items: await untilAborted(boundItems(part.items, options), signal),
-      // The notes are made anew below it.
-      ...(previous === undefined ? {} : { previous: withNotes(previous, () => false) }),
+      // The footer has the notes that are allowed.
+      previous: previous && withNotes(previous, () => false),
     };
   }
-  const noted = noteItems(items, material.resources);
-  const observations = observationsOf(noted, material.resources);
+  const noted = noteItems(items, input.resources);
+  const observations = observationsOf(noted, input.resources);
   const allowed = new Set(
     (await untilAborted(boundItems(noted, { ...options, observations }), signal)).flatMap(({ message }) =>
       idsOf(message),
     ),
   );
-  const resources = material.resources.filter(({ resourceId }) => allowed.has(resourceId));
-  return { ...material, parts, resources };
+  const resources = input.resources.filter(({ resourceId }) => allowed.has(resourceId));
+  return { ...input, parts, resources };
 }
 
-/** A message without the reasoning of any other provider or model. */
+/** The message without the reasoning of another provider or model. */
 function withOwnReasoning(item: ContextItem, target: SummaryTarget | undefined): ContextItem {
   const { message } = item;
   if (message.role !== "assistant" || message.content.every(({ type }) => type !== "thinking")) return item;
@@ -91,7 +92,7 @@ function withOwnReasoning(item: ContextItem, target: SummaryTarget | undefined):
   };
 }
 
-/** An item for each attachment, of the entry that has it or whose summary notes it. One whose descriptor is not known is left out. */
+/** An item for each attachment with a known descriptor, with the id of the entry that holds it or of the summary that lists it. */
 function noteItems(
   items: readonly ContextItem[],
   resources: readonly CoveredResource[],
@@ -107,7 +108,7 @@ function noteItems(
   );
 }
 
-/** What the notes tell of what was seen, each behind its own item. */
+/** The observations that the footer repeats, each after the item of its attachment. */
 function observationsOf(
   noted: readonly ContextItem[],
   resources: readonly CoveredResource[],

@@ -1,3 +1,4 @@
+/** Compacts a session: plans, asks the model, verifies, and only then writes. */
 import type { Context } from "../content/index.js";
 import { estimateMessageTokens } from "../estimate/index.js";
 import { integerOption } from "../internal/arguments.js";
@@ -12,27 +13,26 @@ import type {
   PlanAnswer,
   ResolvedCompactOptions,
 } from "./options.js";
-import { isContextOverflow } from "./overflow.js";
 import { choosePlan, triggerOf } from "./plan.js";
-import { type Generation, retryPolicy } from "./summarize.js";
+import { type Generation, generationOf } from "./summarize.js";
 import { contextLimit, contextTokens, memoizeEstimate, minSummaryTokens } from "./triggers.js";
 import { irreducible } from "./verify.js";
 import { writeCompaction } from "./write.js";
 
 /**
- * Compacts a session's context: plans, asks a model, verifies, and only then writes one batch after the tip that the plan was
- * made for. Nothing is written when anything fails, and nothing is ever deleted: the log keeps what a summary covers. What
- * was appended at the tip meanwhile stays in the context. The compaction's `details` hold the file ledger and the
- * attachments that it covers, its `usage` what the model was asked in all.
+ * Compacts a session's context: plans, asks a model, verifies, and only then writes one batch after the leaf of the plan. If anything
+ * fails, nothing is written. Nothing is ever deleted: the log keeps the entries that a summary covers. Entries that are appended
+ * meanwhile stay in the context. The compaction's `details` hold the file ledger and the covered attachments, and `usage` is the
+ * sum of the model calls.
  *
- * Ends with a smaller context, throws, or says that there is nothing to do, and after a summary the strategy would not compact
- * again; so an agent may call it in a loop, for as long as it says `compacted` or `pruned`.
+ * The result is a smaller context, an error, or a status that there is nothing to do. After a summary the strategy does not ask for
+ * another one, so an agent may call it in a loop while the status is `compacted` or `pruned`.
  *
- * @throws SessileError IRREDUCIBLE: what has to stay does not fit, or no summary is smaller than what it replaces
- * @throws SessileError SUMMARY_FAILED: attempts ran out; `cause` is the last error of `generate`
- * @throws SessileError CONCURRENT_WRITER: the tip went elsewhere meanwhile, something before it was edited, or what came leaves no
- *   room; and what `append` throws
- * @throws TypeError for a boundary without a target; what the boundary throws; the signal's reason when it aborts
+ * @throws SessileError IRREDUCIBLE if the items that must stay do not fit, or no summary is smaller than the items it replaces
+ * @throws SessileError SUMMARY_FAILED if all attempts fail; `cause` is the last error of `generate`
+ * @throws SessileError CONCURRENT_WRITER if the leaf moved to another branch, an earlier entry was edited, or new entries leave no
+ *   room; errors of `append`
+ * @throws TypeError for a boundary without a target; errors of the boundary; the signal's reason if it aborts
  * @example
  * ```ts
  * const strategy = rollingSummary();
@@ -46,32 +46,15 @@ export async function compact(
   session: CompactableSession,
   options: CompactOptions,
 ): Promise<CompactionResult> {
-  const signal = options.signal ?? new AbortController().signal;
-  const attempts = integerOption("retry.attempts", options.retry?.attempts, 3, 1, 10);
   const generateWindow = integerOption("generateWindow", options.generateWindow, options.window, 1);
+  const generation = generationOf(options, generateWindow, options.strategy.emptySummary);
   assertSummaryTarget(options);
-  signal.throwIfAborted();
-  // Told before a model is asked.
+  generation.signal.throwIfAborted();
+  // A read-only session fails here, before a model is asked.
   if (session.writable === false) await session.append([]);
   session.publish?.({ type: "compacting", active: true });
   try {
-    const result = await run(
-      session,
-      { ...options, cwd: options.cwd ?? session.header.cwd },
-      {
-        generate: options.generate,
-        signal,
-        attempts,
-        ...retryPolicy(options.retry),
-        isOverflow: options.isOverflow ?? isContextOverflow,
-        window: generateWindow,
-        ...(options.focus === undefined ? {} : { focus: options.focus }),
-        ...(options.strategy.emptySummary === undefined
-          ? {}
-          : { emptySummary: options.strategy.emptySummary }),
-        tally: { calls: 0, omitted: 0, usage: undefined, model: undefined },
-      },
-    );
+    const result = await run(session, { ...options, cwd: options.cwd ?? session.header.cwd }, generation);
     if (result.status === "compacted" || result.status === "pruned") await options.after?.(result);
     return result;
   } finally {
@@ -81,54 +64,44 @@ export async function compact(
 
 async function run(
   session: CompactableSession,
-  options: CompactOptions,
+  given: CompactOptions,
   generation: Generation,
 ): Promise<CompactionResult> {
   const { signal } = generation;
   const { leafId } = session;
   const context = await session.context(leafId);
-  const settled: ResolvedCompactOptions = {
-    ...options,
-    trigger: options.trigger ?? triggerOf(context),
-    estimate: memoizeEstimate(options.estimate ?? estimateMessageTokens),
+  const options: ResolvedCompactOptions = {
+    ...given,
+    trigger: given.trigger ?? triggerOf(context),
+    estimate: memoizeEstimate(given.estimate ?? estimateMessageTokens),
   };
-  const planned = choosePlan(context, settled);
-  if (planned === undefined) return nothingToDo(context, settled);
+  const planned = choosePlan(context, options);
+  if (planned === undefined) return nothingToDo(context, options);
   const { plan } = planned;
   if (plan.parts.length > 0 && plan.tokensKept >= plan.limit)
     throw irreducible("kept", plan, plan.tokensKept);
-  if (!canShrink(context, plan, settled)) return nothingToDo(context, settled);
+  if (!canShrink(context, plan, options)) return nothingToDo(context, options);
   const answer = await untilAborted(Promise.resolve(options.before?.(plan, context)), signal);
   if (answer?.cancel === true) return { status: "cancelled" };
-  const shown = await applyBoundary(context, withoutAsked(plan, answer), options, signal);
-  const made = await makeSummary(context, shown, settled, generation, answer);
-  if (made === undefined) return nothingToDo(context, settled);
-  const ready = { leafId, context, ...planned, plan: shown, ...made };
-  const written = await writeCompaction(session, ready, settled, signal);
-  const { entries, tokensAfter } = written;
-  const tokensBefore = plan.tokensBefore;
+  const allowed = await applyBoundary(context, withoutUnasked(plan, answer), options, signal);
+  const made = await makeSummary(context, allowed, options, generation, answer);
+  if (made === undefined) return nothingToDo(context, options);
+  const prepared = { leafId, context, ...planned, plan: allowed, ...made };
+  const { entries, tokensAfter } = await writeCompaction(session, prepared, options, signal);
+  const { tokensBefore } = plan;
   const entry = entries.at(-1);
   if (entry?.type !== "compaction") return { status: "pruned", entries, tokensBefore, tokensAfter };
   const { calls, omitted, usage } = generation.tally;
-  return {
-    status: "compacted",
-    entry,
-    entries,
-    tokensBefore,
-    tokensAfter,
-    calls,
-    omitted,
-    ...(usage === undefined ? {} : { usage }),
-  };
+  return { status: "compacted", entry, entries, tokensBefore, tokensAfter, calls, omitted, usage };
 }
 
-/** A hook's summary is no model's: nothing is asked about what it was made of. */
-function withoutAsked(plan: CompactionPlan, answer: PlanAnswer | undefined): CompactionPlan {
+/** Empties the parts if a hook gives the summary: no item goes to a model, so the boundary is not asked about them. */
+function withoutUnasked(plan: CompactionPlan, answer: PlanAnswer | undefined): CompactionPlan {
   if (answer?.summary === undefined) return plan;
   return { ...plan, parts: plan.parts.map((part) => ({ ...part, items: [] })) };
 }
 
-/** Whether the shortest summary that is asked for would make the context smaller. */
+/** Whether the shortest possible summary would make the context smaller. */
 function canShrink(
   { items }: Context,
   { parts, tokensKept, limit }: CompactionPlan,

@@ -1,32 +1,34 @@
+/** Where a context may be cut, and where its turns start. */
 import type { ContextItem } from "../content/index.js";
 import { estimateMessageTokens } from "../estimate/index.js";
 import type { MessageEstimator } from "./strategy.js";
 
-/** How {@link findCutPoint} cuts. */
+/** The options of {@link findCutPoint}. */
 export interface CutPointOptions {
-  /** About how much is to be kept, in tokens. */
+  /** The tokens to keep, approximately. */
   readonly keepTokens: number;
-  /** Index of the first item that may be kept. By default behind the system message, the summary and what was retained. */
-  readonly from?: number;
-  /** By default `estimateMessageTokens` of `sessile/estimate`. */
-  readonly estimate?: MessageEstimator;
+  /** Index of the first item that may be kept. Default: after the system message, the summary and retained items. */
+  readonly from?: number | undefined;
+  /** Default `estimateMessageTokens` of `sessile/estimate`. */
+  readonly estimate?: MessageEstimator | undefined;
 }
 
-/** Where a context is cut. */
+/** A cut of a context. */
 export interface CutPoint {
   /** Index of the first item that is kept. */
   readonly keepFrom: number;
-  /** Where the turn began that is cut in two; absent where the cut is between turns. */
+  /** Index of the first item of the turn that the cut splits; absent if the cut is between turns. */
   readonly turnStart?: number;
 }
 
 /**
- * Where to cut a context so that about `keepTokens` of it are kept: the first item that may begin a context at or behind the
- * point at which that much is reached, counted from the end. If nothing behind the point may begin one, the last item that
- * may; if the context is smaller than that, the first; if no item may, `from`. A user's, an assistant's or a custom message, a
- * command or a branch summary may begin a context; a tool's result never does. Looks only at what is kept, so that it takes as
- * long for a short history as for a long one. The rules are pi 1.5.2's, but that custom messages and branch summaries count
- * for what they are, and that a turn which begins at the cut is not one that is cut in two.
+ * Finds the cut that keeps about `keepTokens` of a context. Walks back until the estimates reach `keepTokens`, then takes the first
+ * cut point from there on; if there is none, the last cut point of the context. If the context is smaller, takes the first cut
+ * point; if it has none, `from`.
+ *
+ * A cut point is a user, assistant or custom message, a command or a branch summary; never a tool result. Reads only the kept
+ * items, so the time does not depend on the length of the history. The rules are pi 1.5.2's, with two differences. Custom messages
+ * and branch summaries count at their own size, and a turn that starts at the cut is not split.
  *
  * @example
  * ```ts
@@ -53,7 +55,7 @@ function cutAt(
   estimate: MessageEstimator,
 ): number {
   let kept = 0;
-  /** The earliest item behind the point that may begin a context. */
+  /** The earliest cut point so far. */
   let cut: number | undefined;
   for (let at = items.length - 1; at >= from; at--) {
     const item = items[at] as ContextItem;
@@ -67,10 +69,7 @@ function cutAt(
   return cut ?? from;
 }
 
-/**
- * Where a context's own messages begin: behind its system message, its summary and what a compaction retained, all of which
- * were in a compaction's hands before.
- */
+/** The number of items that an earlier compaction made or retained: system message, summary, retained items. */
 export function headLength(items: readonly ContextItem[]): number {
   let at = 0;
   while (at < items.length && isHead(items[at] as ContextItem)) at++;
@@ -81,7 +80,7 @@ function isHead({ origin }: ContextItem): boolean {
   return origin === "system" || origin === "summary" || origin === "retained";
 }
 
-/** Whether a context may begin with this item: never with a tool's result, nor with what a compaction makes itself. */
+/** Whether a kept tail may start with this item: not with a tool result, nor with an item that a compaction makes. */
 export function isCutPoint({ message }: ContextItem): boolean {
   switch (message.role) {
     case "user":
@@ -95,12 +94,12 @@ export function isCutPoint({ message }: ContextItem): boolean {
   }
 }
 
-/** Whether a turn begins here: a person, a command of a person's, or something in a person's place said something. */
+/** Whether a turn starts here: with a user message, a command of the user, or a message in their place. */
 export function startsTurn(item: ContextItem): boolean {
   return isCutPoint(item) && item.message.role !== "assistant";
 }
 
-/** The index of the newest message that a user wrote, or -1. */
+/** Index of the newest user message, or -1. */
 export function newestUserIndex(items: readonly ContextItem[]): number {
   return items.findLastIndex(({ message }) => message.role === "user");
 }

@@ -1,3 +1,4 @@
+/** The messages that a compaction makes anew instead of summarising them: initial context and system messages. */
 import type {
   Context,
   ContextItem,
@@ -11,18 +12,18 @@ import type { EntryDraft } from "../session/index.js";
 import { newestUserIndex } from "./cut-point.js";
 import type { CompactionPlan, Reinjection, ResolvedOptions } from "./options.js";
 
-/** The `customType` of what {@link initialContext} makes. */
-export const initialContextType = "sessile.initial_context";
+/** The `customType` of an entry of {@link initialContext}. */
+const initialContextType = "sessile.initial_context";
 
-/** The `customType` of a message that tells the model of a switch to it; compaction leaves it out. */
-export const modelSwitchType = "sessile.model_switch";
+/** The `customType` of a message that tells the model of a model switch. */
+const modelSwitchType = "sessile.model_switch";
 
-/** A custom message, as an entry to append. */
+/** A custom message as an entry to append. */
 export type CustomMessageDraft = EntryDraft & { readonly type: "custom_message" };
 
 /**
- * The entry for what a harness tells the model at the beginning, such as instruction files and the environment: a custom
- * message that is marked, so that no compaction summarises it, nor keeps an old one beside a new one.
+ * The entry for the initial context of a harness, such as instruction files and the environment. It is a custom message with a type
+ * of its own, so that no compaction summarises it or keeps an old one beside a new one.
  *
  * @example
  * ```ts
@@ -34,22 +35,27 @@ export function initialContext(content: string | readonly (TextBlock | ImageBloc
   return { type: "custom_message", customType: initialContextType, content, display: false };
 }
 
-/** Whether the context has its initial context: after a compaction that leaves it to the next turn it has none. */
+/** Whether the context has its initial context. After a compaction with `mode: "defer"` it has none until the next turn. */
 export function hasInitialContext({ items }: Pick<Context, "items">): boolean {
   return items.some(isInitialContext);
 }
 
-/** Whether the item was made by {@link initialContext}. */
+/** Whether {@link initialContext} made the item. */
 export function isInitialContext({ message }: ContextItem): boolean {
   return message.role === "custom" && message.customType === initialContextType;
 }
 
-/** Whether the item tells of a switch of models. */
+/** Whether the item tells the model of a model switch. */
 export function isModelSwitch({ message }: ContextItem): boolean {
   return message.role === "custom" && message.customType === modelSwitchType;
 }
 
-/** What is told again, and before which of the retained items; undefined where that is left to the next turn. */
+/** Whether a summary covers the item: system messages and initial context are made anew, and `skip` excludes others. */
+export function isSummarizable(item: ContextItem, skip: (item: ContextItem) => boolean): boolean {
+  return item.message.role !== "system" && !isInitialContext(item) && !skip(item);
+}
+
+/** The initial context to inject and its index in the retained items; undefined if the next turn injects it. */
 export function planReinjection(
   items: readonly ContextItem[],
   retained: readonly number[],
@@ -63,12 +69,12 @@ export function planReinjection(
   return { content: initialContext.content, at: at < 0 ? retained.length : at };
 }
 
-/** What is told again, as the context shows it. */
+/** The injected content as a message, for estimates. */
 export function customMessageOf(content: Reinjection["content"]): CustomMessage {
   return { role: "custom", customType: "", content, display: false, timestamp: 0 };
 }
 
-/** Ids of initial contexts that would stay, and are not to. */
+/** Ids of initial contexts that would stay although they are replaced or already summarised. */
 export function outdatedInitialContexts(
   { items, pins }: Context,
   from: number,
@@ -79,7 +85,7 @@ export function outdatedInitialContexts(
   for (let at = 0; at < items.length; at++) {
     const item = items[at] as ContextItem;
     if (!isInitialContext(item) || pinned.has(item.entryId)) continue;
-    // One that was retained may lie in the range that is kept now.
+    // A retained one may lie in the range that is kept now.
     if (item.origin === "retained" || (at >= from && initialContext !== undefined))
       outdated.push(item.entryId);
   }
@@ -87,8 +93,8 @@ export function outdatedInitialContexts(
 }
 
 /**
- * The system messages of a context as one, since a compaction would lose those of the part that it summarises: what they say,
- * in order and each text once, the sections as the latest has them, and the tools that were added and not removed. undefined where there is none.
+ * Folds the system messages of a context into one, because a compaction drops those of the range that it summarises. Texts are in
+ * order without repetition, each section as its latest message has it, tools added and not removed. Undefined if there is none.
  */
 export function foldSystemMessages(items: readonly ContextItem[]): SystemMessage | undefined {
   const messages: SystemMessage[] = [];
@@ -96,7 +102,7 @@ export function foldSystemMessages(items: readonly ContextItem[]): SystemMessage
   const [first] = messages;
   if (first === undefined || messages.length === 1) return first;
   const content: TextBlock[] = [];
-  const said = new Set<string>();
+  const seen = new Set<string>();
   const sections = new Map<string, string>();
   let tools: readonly unknown[] = [];
   for (const message of messages) {
@@ -105,17 +111,17 @@ export function foldSystemMessages(items: readonly ContextItem[]): SystemMessage
         ? [{ type: "text" as const, text: message.content }]
         : message.content;
     for (const block of blocks) {
-      // Who says the same at each start means it once.
-      if (block.text === "" || said.has(block.text)) continue;
-      said.add(block.text);
+      // A harness that repeats its instructions at each start means them once.
+      if (block.text === "" || seen.has(block.text)) continue;
+      seen.add(block.text);
       content.push(block);
     }
     for (const [name, section] of Object.entries(message.sections ?? {})) {
       if (section === null) sections.delete(name);
       else sections.set(name, section);
     }
-    const gone = new Set((message.toolsRemoved ?? []).map(toolName));
-    if (gone.size > 0) tools = tools.filter((tool) => !gone.has(toolName(tool)));
+    const removed = new Set((message.toolsRemoved ?? []).map(toolKey));
+    if (removed.size > 0) tools = tools.filter((tool) => !removed.has(toolKey(tool)));
     tools = [...tools, ...(message.toolsAdded ?? [])];
   }
   return {
@@ -127,7 +133,7 @@ export function foldSystemMessages(items: readonly ContextItem[]): SystemMessage
   };
 }
 
-/** What a tool is known by: its name, or the value that stands for it. */
-function toolName(tool: unknown): unknown {
+/** The identity of a tool: its name, or the value itself. */
+function toolKey(tool: unknown): unknown {
   return isRecord(tool) && typeof tool.name === "string" ? tool.name : tool;
 }

@@ -1,30 +1,30 @@
+/** Makes the summary of a plan: the texts of the parts, joined, with a footer, verified, and shortened if necessary. */
 import type { Context } from "../content/index.js";
 import { estimateTextTokens } from "../estimate/index.js";
 import { stringArgument } from "../internal/arguments.js";
 import { untilAborted } from "./abort.js";
-import { footerText, withFooter } from "./closing.js";
 import type { CompactionPlan, PlanAnswer, ResolvedCompactOptions } from "./options.js";
-import type { SummaryPart } from "./strategy.js";
 import { type Generation, shortenSummary, summarizePart } from "./summarize.js";
+import { footerText, withFooter } from "./summary-footer.js";
 import { minSummaryTokens } from "./triggers.js";
 import { irreducible, verify } from "./verify.js";
 import type { WrittenSummary } from "./write.js";
 
-/** A summary that may be written; none where the plan is edits alone. */
+/** A summary that passed the check; undefined if the plan is edits alone. */
 export interface MadeSummary {
   readonly summary: WrittenSummary | undefined;
   readonly tokensAfter: number;
 }
 
-/** The most of what is left for a summary that the blocks which close it may take, as a part of it. */
-const closingShare = 4;
+/** The footer may have one quarter of the room for a summary. */
+const footerShare = 4;
 
 /**
- * The summary of a plan, verified. One that is too long is asked for again in fewer words, half as long each time. undefined where edits
- * alone would free nothing.
+ * Makes and verifies the summary of a plan. A summary that is too long is asked for again, half as long each time. Undefined if the
+ * plan is edits alone and these would free nothing.
  *
  * @throws SessileError IRREDUCIBLE, SUMMARY_FAILED
- * @throws TypeError for a hook's summary that says nothing
+ * @throws TypeError if a hook's summary is empty
  */
 export async function makeSummary(
   context: Context,
@@ -38,25 +38,19 @@ export async function makeSummary(
     return shortfall === undefined ? { summary: undefined, tokensAfter } : undefined;
   }
   const given = answer?.summary === undefined ? undefined : stringArgument("summary", answer.summary.trim());
-  const closing = footerText(plan, Math.max(0, plan.limit - plan.tokensKept) / closingShare);
+  const footer = footerText(plan, Math.max(0, plan.limit - plan.tokensKept) / footerShare);
   const attempts = given === undefined ? generation.attempts : 1;
-  const room = plan.limit - plan.tokensKept - estimateTextTokens(closing);
+  const room = plan.limit - plan.tokensKept - estimateTextTokens(footer);
   let texts: readonly string[] = [];
   for (let attempt = 1; ; attempt++) {
     if (given === undefined) texts = await textsOf(plan, room, generation, answer, attempt, texts);
-    const said = given ?? options.strategy.join?.(texts) ?? texts.filter((each) => each !== "").join(rule);
-    const text = withFooter(said, closing);
+    const body = given ?? options.strategy.join?.(texts) ?? texts.filter((each) => each !== "").join(rule);
+    const text = withFooter(body, footer);
     const verified = verify(context, plan, text, options);
     const { tokensAfter, shortfall } = await untilAborted(verified, generation.signal);
     if (shortfall === undefined) {
       const { usage, model } = generation.tally;
-      const summary: WrittenSummary = {
-        text,
-        fromHook: given !== undefined,
-        ...(usage === undefined ? {} : { usage }),
-        ...(model === undefined ? {} : { model }),
-      };
-      return { summary, tokensAfter };
+      return { summary: { text, fromHook: given !== undefined, usage, model }, tokensAfter };
     }
     if (attempt >= attempts) throw irreducible(shortfall, plan, tokensAfter);
   }
@@ -64,34 +58,31 @@ export async function makeSummary(
 
 const rule = "\n\n---\n\n";
 
-/** The texts of the parts; from the second attempt on those of the attempt before, shorter. */
+/** The texts of the parts; from the second attempt on, shorter versions of the previous texts. */
 async function textsOf(
   { parts, limit }: CompactionPlan,
   room: number,
   generation: Generation,
   answer: PlanAnswer | undefined,
   attempt: number,
-  before: readonly string[],
+  previous: readonly string[],
 ): Promise<readonly string[]> {
-  const asked = { ...generation, ...(answer?.context === undefined ? {} : { context: answer.context }) };
+  const asked: Generation = { ...generation, context: answer?.context };
+  const instructions = answer?.prompt;
   const texts: string[] = [];
-  for (const [at, each] of parts.entries()) {
-    const part = withPrompt(each, answer?.prompt);
-    const length = Math.min(part.prompt.maxTokens, room / parts.length) / 2 ** (attempt - 1);
+  for (const [at, part] of parts.entries()) {
+    const prompt =
+      instructions === undefined ? part.prompt : { ...part.prompt, instructions, update: instructions };
+    const length = Math.min(prompt.maxTokens, room / parts.length) / 2 ** (attempt - 1);
     const maxTokens = Math.max(minSummaryTokens(limit), Math.floor(length));
-    const earlier = before[at];
+    const earlier = previous[at];
     const text =
       earlier === undefined
-        ? summarizePart(part, asked, maxTokens)
+        ? summarizePart({ ...part, prompt }, asked, maxTokens)
         : earlier === "" || part.items.length === 0
           ? earlier
-          : shortenSummary(earlier, part.prompt, asked, maxTokens);
+          : shortenSummary(earlier, prompt, asked, maxTokens);
     texts.push(await text);
   }
   return texts;
-}
-
-function withPrompt(part: SummaryPart, instructions: string | undefined): SummaryPart {
-  if (instructions === undefined) return part;
-  return { ...part, prompt: { ...part.prompt, instructions, update: instructions } };
 }

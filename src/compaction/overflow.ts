@@ -1,8 +1,9 @@
+/** Recognises a provider's refusal of a request that is too long. */
 /**
- * Where clients keep what a provider said: `fetch`, the official clients of OpenAI, Anthropic, Google, AWS and Mistral, the
- * AI SDK, LangChain, axios. Nothing else is looked at, since requests hang on errors too, and a prompt may say anything.
+ * The members in which clients keep a provider's answer: `fetch`, the official clients of OpenAI, Anthropic, Google, AWS and
+ * Mistral, the AI SDK, LangChain, axios. No other member is read: errors also carry the request, whose prompt may contain any text.
  */
-const told = [
+const answerMembers = [
   "message",
   "errorMessage",
   "error_message",
@@ -34,19 +35,20 @@ const told = [
 
 const contentTooLarge = 413;
 const tooManyRequests = 429;
-/** Objects that are looked into, in an error. */
+/** The most objects of an error that are searched. */
 const maxObjects = 64;
-/** UTF-16 code units that are read of a text. */
+/** The most UTF-16 code units that are read of a text. */
 const maxReadLength = 8_000;
 
-/** A rate outweighs an overflow in one error: the words of the first often speak of tokens. */
+/** Within one error `rate` wins over `overflow`: messages about rate limits often mention tokens. */
 type Verdict = "rate" | "overflow" | undefined;
 
 /**
- * Whether an error is a provider's refusal because a request is too long for the model. Takes whatever any client throws,
- * or its text, and looks into causes, bodies and lists of attempts. A rate limit is none, though it may count tokens; a
- * request of too many bytes is one, since it has to shrink too. An answer without a word, such as an empty 400, is none.
- * Linear, and never throws.
+ * Whether an error means that the provider refused a request as too long for the model. Accepts the error of any client, or its
+ * text, and searches causes, bodies and lists of attempts. Linear, and never throws.
+ *
+ * A rate limit is not an overflow, although it may count tokens. A request of too many bytes is, since it must shrink too. An answer
+ * without a message, such as an empty 400, is not.
  *
  * @example
  * ```ts
@@ -70,7 +72,7 @@ function verdictOf(value: unknown, seen: Set<object>): Verdict {
     return verdicts.includes("overflow") ? "overflow" : verdicts.find((verdict) => verdict !== undefined);
   }
   let verdict: Verdict;
-  for (const name of told) {
+  for (const name of answerMembers) {
     const member = read(value, name);
     const found = isTooLarge(name, member) ? "overflow" : verdictOf(member, seen);
     if (found === "rate") return "rate";
@@ -84,12 +86,12 @@ function wordsVerdict(text: string): Verdict {
   return overflowWords.some(({ words }) => words.test(text)) ? "overflow" : undefined;
 }
 
-/** A status, not any number. */
-function isTooLarge(name: (typeof told)[number], value: unknown): boolean {
+/** Whether the member is an HTTP status 413, not just that number. */
+function isTooLarge(name: (typeof answerMembers)[number], value: unknown): boolean {
   return value === contentTooLarge && (name === "code" || /status/i.test(name));
 }
 
-/** The items of a list, as many as are looked into; a revoked proxy is none. */
+/** The searched items of an array; [] for a revoked proxy, undefined for anything else. */
 function listOf(value: object): readonly unknown[] | undefined {
   try {
     return Array.isArray(value) ? value.slice(0, maxObjects) : undefined;
@@ -98,7 +100,7 @@ function listOf(value: object): readonly unknown[] | undefined {
   }
 }
 
-/** A member that may be a getter, of an object that may be a proxy. */
+/** Reads a member, which may be a getter that throws. */
 function read(value: object, name: string): unknown {
   try {
     return (value as Readonly<Record<string, unknown>>)[name];
@@ -107,12 +109,12 @@ function read(value: object, name: string): unknown {
   }
 }
 
-/** What a provider says when a prompt is too long. */
+/** A provider's message about a prompt that is too long. */
 export interface OverflowWords {
   readonly provider: string;
-  /** Linear in the text. */
+  /** Matches in linear time. */
   readonly words: RegExp;
-  /** Where such a refusal can be read; each was on 2026-11-22. */
+  /** A report of such a refusal, read 2026-11-22. */
   readonly source: string;
 }
 
@@ -121,7 +123,7 @@ const pi = issue(
   "earendil-works/pi/blob/17c253c5d6a9364b392a0fd3ee68333026d94255/packages/ai/src/utils/overflow.ts",
 );
 
-/** Codes come first, since they are all that stays the same where a gateway rewrites the words. */
+/** Error codes come first: a gateway that rewrites messages keeps them. */
 export const overflowWords: readonly OverflowWords[] = [
   {
     provider: "OpenAI, Azure, Groq and most that speak their protocol",
@@ -233,9 +235,9 @@ export const overflowWords: readonly OverflowWords[] = [
 ];
 
 /**
- * What a provider says when it is asked too much at once. Some of it names tokens too: Groq answers 413 "Request too large
- * … on tokens per minute" (https://github.com/elizaOS/eliza/issues/4040), Bedrock 429 "Too many tokens, please wait before
- * trying again" (https://github.com/anthropics/claude-code/issues/236). Read 2026-11-22.
+ * A provider's message about a rate limit. Some mention tokens: Groq's 413 "Request too large … on tokens per minute"
+ * (https://github.com/elizaOS/eliza/issues/4040), Bedrock's 429 "Too many tokens, please wait before trying again"
+ * (https://github.com/anthropics/claude-code/issues/236). Read 2026-11-22.
  */
-export const rateWords =
+const rateWords =
   /rate[_ -]?limit|too[_ ]many[_ ]requests|tokens per (?:min|day|hour)|throttl|resource[_ ]exhausted|quota|wait before trying again|(?:^|(?:code|status|http)["']?[ :]{1,3})429\b/i;

@@ -1,3 +1,4 @@
+/** The strategy of opencode: prune old tool output, then summarise everything. */
 import {
   type Context,
   type ContextItem,
@@ -8,9 +9,9 @@ import {
 } from "../content/index.js";
 import { estimateMessageTokens } from "../estimate/index.js";
 import { integerOption } from "../internal/arguments.js";
-import { applyEdit, contentEdit, editsByTarget } from "./context-edits.js";
+import { applyEdits, contentEdit, editsByTarget } from "./context-edits.js";
 import { newestUserIndex } from "./cut-point.js";
-import { continuationPrompt } from "./prompts.js";
+import { prompts } from "./prompts.js";
 import { omissionText } from "./serialize.js";
 import type {
   CompactionBudget,
@@ -21,17 +22,17 @@ import type {
 } from "./strategy.js";
 import { isOverflow, type ModelWindow, type OverflowSettings, usableTokens } from "./triggers.js";
 
-/** How {@link pruneThenSummarize} works. */
+/** The options of {@link pruneThenSummarize}. */
 export interface PruneThenSummarizeOptions extends OverflowSettings, Omit<PruneOptions, "estimate"> {
-  /** The longest answer that is asked of the model, in tokens. */
+  /** The longest answer that is requested, in tokens. */
   readonly output?: ModelWindow["output"];
-  /** What the model takes as prompt, where its provider bounds that. */
+  /** The input limit of the model, if its provider has one. */
   readonly input?: ModelWindow["input"];
 }
 
 /**
- * Old output of tools is cleared first; where that does not free enough, or a summary was asked for, all is summarised and
- * the newest message of the user stays: opencode's way. After an overflow that message goes as text alone.
+ * Clears old tool output first. If that does not free enough, or the trigger asks for a summary, summarises everything and keeps the
+ * newest user message: opencode's strategy. After an overflow, that message is kept as text only.
  *
  * @example
  * ```ts
@@ -40,15 +41,8 @@ export interface PruneThenSummarizeOptions extends OverflowSettings, Omit<PruneO
  */
 export function pruneThenSummarize(options: PruneThenSummarizeOptions = {}): CompactionStrategy {
   const { auto, reserved, output, input, ...prune } = options;
-  const settings = {
-    ...(auto === undefined ? {} : { auto }),
-    ...(reserved === undefined ? {} : { reserved }),
-  };
-  const model = (window: number): ModelWindow => ({
-    context: window,
-    ...(output === undefined ? {} : { output }),
-    ...(input === undefined ? {} : { input }),
-  });
+  const settings = { auto, reserved };
+  const model = (window: number): ModelWindow => ({ context: window, output, input });
   const limit = (window: number) => Math.max(usableTokens(model(window), settings), Math.floor(window / 2));
   return {
     name: "prune-then-summarize",
@@ -57,16 +51,16 @@ export function pruneThenSummarize(options: PruneThenSummarizeOptions = {}): Com
       tokens > limit(window) && isOverflow(tokens, model(window), settings),
     choose: (context, budget) => {
       const most = limit(budget.window);
-      return pruned(context, budget, most, { ...scaled(most), ...prune });
+      return pruned(context, budget, most, { ...prune, ...scaled(most, prune) });
     },
   };
 }
 
-/** What is protected by default, for windows that its numbers were not made for: at most a quarter and an eighth of the limit. */
-function scaled(limit: number): Pick<PruneOptions, "protectTokens" | "minimumTokens"> {
+/** The defaults scaled to small windows: at most a quarter and an eighth of the limit. */
+function scaled(limit: number, { protectTokens, minimumTokens }: PruneOptions): PruneOptions {
   return {
-    protectTokens: Math.min(pruneDefaults.protectTokens, Math.floor(limit / 4)),
-    minimumTokens: Math.min(pruneDefaults.minimumTokens, Math.floor(limit / 8)),
+    protectTokens: protectTokens ?? Math.min(pruneDefaults.protectTokens, Math.floor(limit / 4)),
+    minimumTokens: minimumTokens ?? Math.min(pruneDefaults.minimumTokens, Math.floor(limit / 8)),
   };
 }
 
@@ -78,22 +72,22 @@ function pruned(
 ): CompactionChoice | undefined {
   const { tokens, trigger = "manual", estimate } = budget;
   const { items } = context;
-  const prune = planPrune(context, { ...options, ...(estimate === undefined ? {} : { estimate }) });
+  const prune = planPrune(context, { ...options, estimate });
   const edits: ContextEditDraft[] = [...(prune?.drafts ?? [])];
   const byItself = trigger === "pre-turn" || trigger === "mid-turn";
   if (prune !== undefined && byItself && tokens - prune.tokens <= limit) {
     return { keepFrom: 0, edits, parts: [] };
   }
-  // The summary is of the newest message as it is, with what names its attachments.
+  // The summary covers the newest message before it is reduced to text, so that it names the attachments.
   const targets = editsByTarget(edits);
-  const shown = items.flatMap((item) => applyEdit(item, targets.get(item.entryId)) ?? []);
+  const shown = applyEdits(items, targets);
   if (trigger === "overflow") {
     for (const edit of textOnly(items[newestUserIndex(items)])) edits.push(edit);
   }
-  return { keepFrom: items.length, edits, parts: [{ items: shown, prompt: continuationPrompt }] };
+  return { keepFrom: items.length, edits, parts: [{ items: shown, prompt: prompts.continuation }] };
 }
 
-/** The message with words in the place of attachments and images, since one of them may be what was too large; links stay. */
+/** Replaces attachments and images by placeholders, since one of them may be too large; links stay. */
 function textOnly(item: ContextItem | undefined): readonly ContextEditDraft[] {
   if (item?.message.role !== "user" || typeof item.message.content === "string") return [];
   const { content } = item.message;
@@ -107,25 +101,25 @@ function textOnly(item: ContextItem | undefined): readonly ContextEditDraft[] {
   return changed ? [contentEdit(item.entryId, blocks)] : [];
 }
 
-/** Stands in a context for a tool's output that was pruned; the entry keeps the output. opencode's words. */
+/** The placeholder for pruned tool output, in opencode's words; the entry keeps the output. */
 export const prunedOutput = "[Old tool result content cleared]";
 
-/** What {@link planPrune} spares. */
+/** The options of {@link planPrune}: the output that stays. */
 export interface PruneOptions {
-  /** Messages of users from the end on that stay with all that follows them; at least 0. By default 2. */
-  readonly skipTurns?: number;
-  /** Tokens of the newest output before those that stay; at least 0. By default 40,000. */
-  readonly protectTokens?: number;
-  /** A plan has to free more tokens than this; at least 0. By default 20,000. */
-  readonly minimumTokens?: number;
-  /** Names of tools whose output is never pruned. By default `skill`. */
-  readonly protectedTools?: readonly string[];
-  /** By default {@link estimateMessageTokens}. */
-  readonly estimate?: MessageEstimator;
+  /** The latest turns, counted by user messages, whose output stays; at least 0. Default 2. */
+  readonly skipTurns?: number | undefined;
+  /** Tokens of the newest output before those turns that stay; at least 0. Default 40,000. */
+  readonly protectTokens?: number | undefined;
+  /** A plan must free more tokens than this; at least 0. Default 20,000. */
+  readonly minimumTokens?: number | undefined;
+  /** Names of tools whose output is never pruned. Default `skill`. */
+  readonly protectedTools?: readonly string[] | undefined;
+  /** Default `estimateMessageTokens` of `sessile/estimate`. */
+  readonly estimate?: MessageEstimator | undefined;
 }
 
-/** The defaults of {@link planPrune}, which are opencode's. */
-export const pruneDefaults: Required<Omit<PruneOptions, "estimate">> = {
+/** opencode's defaults. */
+const pruneDefaults = {
   skipTurns: 2,
   protectTokens: 40_000,
   minimumTokens: 20_000,
@@ -136,22 +130,23 @@ export const pruneDefaults: Required<Omit<PruneOptions, "estimate">> = {
 export interface PrunePlan {
   /** An edit for each result, oldest first. */
   readonly drafts: readonly ContextEditDraft[];
-  /** Whose content the drafts replace, in the same order. */
+  /** The entries of the drafts, in the same order. */
   readonly entryIds: readonly string[];
-  /** What the cleared output comes to. */
+  /** An estimate of the cleared output. */
   readonly tokens: number;
 }
 
 /**
- * Which old output of tools to clear from a context, without a model: opencode's rule. Output of the last two turns stays, and
- * before them the newest 40,000 tokens of it; what is older is cleared, if it is more than 20,000 tokens. The walk back ends
- * at a summary and at output that was cleared before. Errors stay, and so does what a protected tool gave, what is pinned or
- * belongs to a pinned call, and a result without its call: they count nothing either. Attachments keep their descriptors. Pure, and linear in the context.
+ * Chooses old tool output to clear from a context, without a model: opencode's rule. The output of the last two turns stays, and
+ * so do the newest 40,000 tokens before them. Older output is cleared if it has more than 20,000 tokens. The walk back stops at a
+ * summary and at output that was cleared before. Pure, and linear in the context.
  *
- * The drafts are context edits: the entries keep the output, and a later edit can bring it back.
+ * Errors stay and do not count, and neither do results of protected tools, pinned results, results of pinned calls, and results
+ * without a call. Attachments keep their descriptors. The drafts are context edits: the entries keep the output, and a later edit
+ * can restore it.
  *
- * @returns undefined where too little would be freed
- * @throws RangeError for a count that is no integer from 0 on.
+ * @returns undefined if too little would be freed
+ * @throws RangeError for a count that is not an integer from 0 on
  * @see https://github.com/anomalyco/opencode `packages/opencode/src/session/compaction.ts`, `prune`, at commit 001aa6c (read
  * 2026-11-22): the result that passes the 40,000 is cleared itself, and both comparisons are `>`.
  * @example
@@ -197,7 +192,7 @@ function isCleared({ content: [first] }: ToolResultMessage): boolean {
   return first?.type === "text" && first.text === prunedOutput;
 }
 
-/** Whether the result at an index stays whatever its size: of a protected tool, pinned with its call, or without one. */
+/** Whether a result always stays: of a protected tool, pinned, of a pinned call, or without a call. */
 function sparedIn({ items, pins }: Context, tools: ReadonlySet<string>): (at: number) => boolean {
   const calls = new Map<number, ToolPair>();
   for (const pair of toolPairs(items.map(({ message }) => message)).pairs) {
@@ -212,7 +207,7 @@ function sparedIn({ items, pins }: Context, tools: ReadonlySet<string>): (at: nu
   };
 }
 
-/** Attachments stay as they are named, so that they can be asked for again. */
+/** Keeps the attachments, so that the model can view them again. */
 function clearing(targetId: string, { content }: ToolResultMessage): ContextEditDraft {
   const attached = content.filter((block) => block.type === "text" && block.resource !== undefined);
   return contentEdit(targetId, [{ type: "text", text: prunedOutput }, ...attached]);

@@ -1,40 +1,40 @@
+/** The strategy of codex: a new summary and the newest user messages. */
 import type { Context, ContextItem, TextBlock, UserMessage } from "../content/index.js";
 import { integerArgument, integerOption } from "../internal/arguments.js";
 import { contentEdit } from "./context-edits.js";
-import { handoffPrompt } from "./prompts.js";
+import { prompts } from "./prompts.js";
 import { omissionText } from "./serialize.js";
 import type { CompactionBudget, CompactionChoice, CompactionStrategy, ContextEditDraft } from "./strategy.js";
 import { approximateTokens, truncateText } from "./truncate.js";
 
-/** How {@link recentUserMessages} works. */
+/** The options of {@link recentUserMessages}. */
 export interface RecentUserMessagesOptions {
-  /** Compacts where the context has at least this many tokens; at least 1. By default 90 % of the window. */
-  readonly tokenLimit?: number;
-  /** How much of what users said is kept, in tokens; at least 0. By default 20,000, and never more than a quarter of the limit. */
-  readonly keepUserTokens?: number;
-  /** What the summary begins with. By default {@link handoffPreface}. */
-  readonly preface?: string;
+  /** Compacts from this many tokens on; at least 1. Default and maximum: 90 % of the window. */
+  readonly tokenLimit?: number | undefined;
+  /** Tokens of user messages to keep; at least 0. Default 20,000; never more than a quarter of the limit. */
+  readonly keepUserTokens?: number | undefined;
+  /** The first paragraph of the summary. Default: a note that another model began the work. */
+  readonly preface?: string | undefined;
 }
 
-/** The defaults of {@link recentUserMessages}, which are codex's; the limit is a part of the window. */
-export const recentUserMessagesDefaults = { tokenLimitShare: 0.9, keepUserTokens: 20_000 } as const;
+/** codex's defaults; the limit is a fraction of the window. */
+const defaults = { tokenLimitShare: 0.9, keepUserTokens: 20_000 } as const;
 
-/** What a summary of {@link recentUserMessages} begins with. */
-export const handoffPreface =
+const handoffPreface =
   "Another model began this work, and wrote down for you how far it came. Build on that, and do not do again what is done.";
 
 /**
- * A summary made anew each time, and behind it the newest messages of users, texts alone: codex's way. The oldest that does
- * not fit in whole is cut; images that are inline become words, attachments keep their descriptors.
+ * Writes a new summary each time, followed by the newest user messages, text only: codex's strategy. The oldest kept message is
+ * truncated if it does not fit. Inline images become placeholders, attachments keep their descriptors.
  *
- * @throws RangeError for options that are no whole numbers in their range.
+ * @throws RangeError for options that are not integers in their range
  * @example
  * ```ts
  * const strategy = recentUserMessages({ tokenLimit: 180_000 });
  * ```
  */
 export function recentUserMessages(options: RecentUserMessagesOptions = {}): CompactionStrategy {
-  const { tokenLimitShare, keepUserTokens } = recentUserMessagesDefaults;
+  const { tokenLimitShare, keepUserTokens } = defaults;
   const configured =
     options.tokenLimit === undefined ? undefined : integerArgument("tokenLimit", options.tokenLimit, 1);
   const keep = integerOption("keepUserTokens", options.keepUserTokens, keepUserTokens, 0);
@@ -45,7 +45,7 @@ export function recentUserMessages(options: RecentUserMessagesOptions = {}): Com
   };
   return {
     name: "recent-user-messages",
-    // The limit itself asks for a compaction.
+    // A context of exactly the limit is compacted.
     limit: (window) => Math.max(1, limit(window) - 1),
     shouldCompact: (_, { window, tokens }) => tokens >= limit(window),
     choose: (context, budget) =>
@@ -69,17 +69,17 @@ function recent({ items }: Context, { minimal }: CompactionBudget, keepTokens: n
     retain.push(entryId);
     if (tokens > left) {
       const text = truncateText(texts.join("\n"), { maxTokens: left });
-      // An attachment stays one: what its words say is for a boundary to judge.
+      // Attachments stay blocks, so that a boundary is asked about them.
       edits.push(contentEdit(entryId, [{ type: "text", text }, ...attached]));
     } else if (typeof message.content !== "string" && message.content.some(({ type }) => type !== "text")) {
       edits.push(contentEdit(entryId, blocks));
     }
     left -= tokens;
   }
-  return { keepFrom: items.length, retain, edits, parts: [{ items, prompt: handoffPrompt }] };
+  return { keepFrom: items.length, retain, edits, parts: [{ items, prompt: prompts.handoff }] };
 }
 
-/** What a user said, with words in the place of inline images. */
+/** The blocks of a user message with placeholders for inline images. */
 function withoutImages({ content }: UserMessage): readonly TextBlock[] {
   if (typeof content === "string") return [{ type: "text", text: content }];
   return content.map((block) =>

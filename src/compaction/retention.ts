@@ -1,3 +1,4 @@
+/** Which items of a context stay after a compaction. */
 import {
   type Context,
   type ContextItem,
@@ -9,20 +10,20 @@ import { headLength, newestUserIndex } from "./cut-point.js";
 import { isInitialContext } from "./initial-context.js";
 import type { CompactionChoice } from "./strategy.js";
 
-/** What of a context stays, by index. */
+/** The items of a context that stay, by index. */
 export interface Retention {
-  /** Everything from here on stays where it is. */
+  /** Every item from this index on stays in place. */
   readonly from: number;
-  /** Earlier items that stay, in order. */
+  /** Indexes of earlier items that stay, in order. */
   readonly retained: readonly number[];
 }
 
 /**
- * What stays of a context besides what a strategy chose: pinned items, the newest message of the user, calls that wait for
- * their results, results that no model has seen yet, and to every call or result that stays its other half. A summary, system
- * messages and initial context are made anew, and are never among them.
+ * The items that stay: the strategy's choice, pinned items, the newest user message, calls that wait for results, results that the
+ * model has not seen, and the other half of every tool pair. Excludes the summary, system messages and initial context, which
+ * the compaction makes anew.
  *
- * @param isMinimal results that no model has seen go too; the model can make the calls again
+ * @param isMinimal drops results that the model has not seen; it can repeat the calls
  */
 export function retainedItems(
   context: Context,
@@ -32,7 +33,7 @@ export function retainedItems(
   const { items, pins } = context;
   const head = headLength(items);
   const wanted = new Set([...retain, ...pins]);
-  // Where a strategy would keep part of the head, that part stays as retained items do.
+  // Items of the head that the strategy keeps stay as retained items.
   const from = Math.max(keepFrom, head);
   const chosen: number[] = [];
   if (wanted.size > 0 || keepFrom < from) {
@@ -51,14 +52,17 @@ export function retainedItems(
   return { from, retained };
 }
 
-/** An item that can stand between a summary and what follows. */
+/** Whether the item may stand between the summary and the tail. */
 function isRetainable(item: ContextItem, pinned: ReadonlySet<string>): boolean {
   const { role } = item.message;
   if (role === "system" || role === "compactionSummary") return false;
   return !isInitialContext(item) || pinned.has(item.entryId);
 }
 
-/** The last assistant message where nobody spoke since and it calls tools, only where one has no result yet if `isMinimal`; or -1. */
+/**
+ * Index of the last assistant message with tool calls if no user message follows it, else -1. With `isMinimal`, only if a call is
+ * unanswered.
+ */
 function latestCalls(items: readonly ContextItem[], isMinimal: boolean): number {
   const answered = new Set<string>();
   for (let at = items.length - 1; at >= 0; at--) {
@@ -72,7 +76,7 @@ function latestCalls(items: readonly ContextItem[], isMinimal: boolean): number 
   return -1;
 }
 
-/** The chosen indexes, and those before `from` that are the other half of a pair which stays; in order, each once. */
+/** The chosen indexes and the missing halves of their tool pairs before `from`, sorted, without duplicates. */
 function withPairs(
   items: readonly ContextItem[],
   from: number,
@@ -88,7 +92,7 @@ function isHalf(message: ContextMessage): boolean {
   return message.role === "toolResult" || (message.role === "assistant" && toolCalls(message).length > 0);
 }
 
-/** Whether what stays has a result whose call does not. */
+/** Whether the tail has a result whose call is not in the tail. */
 function hasOrphans(items: readonly ContextItem[], from: number): boolean {
   const messages = items.slice(from).map(({ message }) => message);
   return toolPairs(messages).orphans.length > 0;
@@ -104,7 +108,7 @@ function addOtherHalves(items: readonly ContextItem[], from: number, kept: Set<n
     else results.push(resultAt);
   }
   const stays = (at: number) => at >= from || kept.has(at);
-  // A call brings its results, and a result its call, which brings its other results.
+  // Parallel calls of one message: if one result stays, the call and all its results stay.
   for (const [callAt, results] of resultsOf) {
     if (!stays(callAt) && !results.some(stays)) continue;
     for (const at of [callAt, ...results]) if (at < from) kept.add(at);
@@ -112,13 +116,12 @@ function addOtherHalves(items: readonly ContextItem[], from: number, kept: Set<n
 }
 
 /**
- * The items that a compaction covers, for its file ledger: a call that stays and has no result among them is left to the next
- * ledger, which sees what became of it.
+ * The covered items for the file ledger. Leaves out retained calls without a result among them: the next ledger sees their
+ * results.
  */
 export function itemsForLedger(
   items: readonly ContextItem[],
-  from: number,
-  retained: readonly number[],
+  { from, retained }: Retention,
 ): readonly ContextItem[] {
   const covered = items.slice(0, from);
   if (!retained.some((at) => covered[at]?.message.role === "assistant")) return covered;

@@ -1,53 +1,43 @@
+/** The strategy of pi: one rolling summary and a tail of recent messages. */
 import type { Context } from "../content/index.js";
 import { integerOption } from "../internal/arguments.js";
-import { withoutFooter } from "./closing.js";
 import { findCutPoint, headLength } from "./cut-point.js";
-import { checkpointPrompt, turnPrefixPrompt } from "./prompts.js";
+import { prompts } from "./prompts.js";
 import type { CompactionBudget, CompactionChoice, CompactionStrategy, SummaryPart } from "./strategy.js";
+import { withoutFooter } from "./summary-footer.js";
 import { defaultReserveTokens, shouldCompact } from "./triggers.js";
 
-/** How {@link rollingSummary} works. */
+/** The options of {@link rollingSummary}. */
 export interface RollingSummaryOptions {
-  /** By default true; false ends automatic compaction, and leaves the manual one. */
-  readonly enabled?: boolean;
-  /** Tokens left free for the model's answer; at least 0. By default 16,384, and never more than half of the window. */
-  readonly reserveTokens?: number;
-  /** About how much of the end is kept, in tokens; at least 0. By default 20,000, and never more than half of what is not reserved. */
-  readonly keepRecentTokens?: number;
+  /** False disables automatic compaction, but not manual. Default true. */
+  readonly enabled?: boolean | undefined;
+  /** Tokens to leave free for the model's answer; at least 0. Default 16,384; never more than half of the window. */
+  readonly reserveTokens?: number | undefined;
+  /** Tokens of the newest messages to keep, approximately; at least 0. Default 20,000; never more than half of the limit. */
+  readonly keepRecentTokens?: number | undefined;
 }
 
-/** The defaults of {@link rollingSummary}, which are pi's. */
-export const rollingSummaryDefaults: Required<RollingSummaryOptions> = {
+/** pi's defaults. */
+const defaults = {
   enabled: true,
   reserveTokens: defaultReserveTokens,
   keepRecentTokens: 20_000,
 };
 
 /**
- * One summary that is brought up to date, and the newest messages as they are: pi's way. Compacts where the context has
- * outgrown the window less the reserve. Where the cut falls into a turn, the turn's first part gets a summary of its own,
- * below a rule.
+ * Keeps one summary, which each compaction updates, and the newest messages: pi's strategy. Compacts if the context exceeds the
+ * window less the reserve. If the cut splits a turn, the turn's first part has a summary of its own below a horizontal rule.
  *
- * @throws RangeError for options that are no whole numbers in their range.
+ * @throws RangeError for options that are not integers in their range
  * @example
  * ```ts
  * const strategy = rollingSummary({ keepRecentTokens: 30_000 });
  * ```
  */
 export function rollingSummary(options: RollingSummaryOptions = {}): CompactionStrategy {
-  const { enabled = rollingSummaryDefaults.enabled } = options;
-  const reserve = integerOption(
-    "reserveTokens",
-    options.reserveTokens,
-    rollingSummaryDefaults.reserveTokens,
-    0,
-  );
-  const keep = integerOption(
-    "keepRecentTokens",
-    options.keepRecentTokens,
-    rollingSummaryDefaults.keepRecentTokens,
-    0,
-  );
+  const { enabled = defaults.enabled } = options;
+  const reserve = integerOption("reserveTokens", options.reserveTokens, defaults.reserveTokens, 0);
+  const keep = integerOption("keepRecentTokens", options.keepRecentTokens, defaults.keepRecentTokens, 0);
   const limit = (window: number) => Math.max(window - reserve, Math.floor(window / 2));
   return {
     name: "rolling-summary",
@@ -73,13 +63,13 @@ function rolling(
   const previous = earlier?.role === "compactionSummary" ? withoutFooter(earlier.summary) : undefined;
   const { keepFrom, turnStart = keepFrom } = minimal
     ? { keepFrom: items.length }
-    : findCutPoint(items, { keepTokens, from, ...(estimate === undefined ? {} : { estimate }) });
+    : findCutPoint(items, { keepTokens, from, estimate });
   if (keepFrom <= from) return undefined;
   const history: SummaryPart = {
     items: items.slice(from, turnStart),
-    prompt: checkpointPrompt,
-    ...(previous === undefined ? {} : { previous }),
+    prompt: prompts.checkpoint,
+    previous,
   };
-  const prefix: SummaryPart = { items: items.slice(turnStart, keepFrom), prompt: turnPrefixPrompt };
+  const prefix: SummaryPart = { items: items.slice(turnStart, keepFrom), prompt: prompts.turnPrefix };
   return { keepFrom, parts: turnStart < keepFrom ? [history, prefix] : [history] };
 }

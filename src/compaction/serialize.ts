@@ -1,3 +1,4 @@
+/** Serialises the items of a conversation as bounded text for the summariser. */
 import {
   type AssistantMessage,
   type BashExecutionMessage,
@@ -16,35 +17,35 @@ import { unreachable } from "../internal/unreachable.js";
 import { neutralizeSpeech } from "./prompts.js";
 import { safeLabel, truncateCharacters, truncateJson } from "./truncate.js";
 
-/** How much a summariser is shown of what, in UTF-16 code units, each at least 0. What is over one is counted in its place. */
+/** The bounds of each item's text in UTF-16 code units, each at least 0. A note replaces and counts the excess. */
 export interface SerializeBounds {
-  /** Of the texts of a user's message. */
+  /** The texts of a user message. */
   readonly user: number;
-  /** Of the texts of a model's message. */
+  /** The texts of an assistant message. */
   readonly assistant: number;
-  /** Of the reasoning of a model's message. */
+  /** The reasoning of an assistant message. */
   readonly thinking: number;
-  /** Of one argument of a call. */
+  /** One argument of a tool call. */
   readonly argument: number;
-  /** Of all calls of a model's message. */
+  /** All tool calls of an assistant message. */
   readonly calls: number;
-  /** Of the texts of a tool's result. */
+  /** The texts of a tool result. */
   readonly toolResult: number;
-  /** Of a command that the user ran. */
+  /** A command of the user. */
   readonly command: number;
-  /** Of what it printed. */
+  /** The output of that command. */
   readonly output: number;
-  /** Of an earlier summary, of a compaction or a branch. */
+  /** An earlier summary, of a compaction or a branch. */
   readonly summary: number;
-  /** Of an extension's message. */
+  /** A custom message. */
   readonly custom: number;
-  /** How many images and attachments of a message are named. */
+  /** The number of images and attachments of a message that are described. */
   readonly attachments: number;
 }
 
 /**
- * The bounds by default. 2,000 of a tool's result are pi 0.73.1's (`core/compaction/utils.js`, read 2026-11-22), which
- * bounds nothing else: one long message makes a session there that no model can summarise.
+ * The default bounds. 2,000 for a tool result is pi 0.73.1's (`core/compaction/utils.js`, read 2026-11-22). pi has no other bound, so
+ * that one long message makes a session that no model can summarise.
  */
 export const serializeBounds: SerializeBounds = {
   user: 20_000,
@@ -61,13 +62,13 @@ export const serializeBounds: SerializeBounds = {
 };
 
 /**
- * Items as text for a summariser, with a blank line between them: who said it, and what. It can stand between the tags of
- * a request: nothing in it closes or opens one, and nobody in it can speak as somebody else. Attachments keep their
- * descriptors, and never show their bytes; no boundary is asked about these, so that where there is one it is `boundItems` of
- * `sessile/attachments` that gives the items. Well-formed, bounded for each item, and linear in the items; the same text for the
- * same items.
+ * Serialises items as text for the summariser: the role and the text of each, with a blank line between items. The text is safe
+ * between the tags of a request: it cannot open or close a tag, nor imitate another role. Attachments appear as descriptors,
+ * never as bytes. No boundary is asked; with a boundary, the items come from `boundItems` of `sessile/attachments`.
  *
- * @throws RangeError for a bound that is no integer from 0 on.
+ * The text is well-formed, bounded for each item, linear in the items, and deterministic.
+ *
+ * @throws RangeError for a bound that is not an integer from 0 on
  * @example
  * ```ts
  * const call = { type: "toolCall" as const, id: "c1", name: "read", arguments: { path: "a.txt" } };
@@ -89,16 +90,16 @@ export function serializeItems(items: readonly ContextItem[], bounds: Partial<Se
 }
 
 /**
- * One item as {@link serializeItems} writes it; "" for one that says nothing, such as instructions, which a context keeps
- * elsewhere, and what the user keeps from the model.
+ * Serialises one item as {@link serializeItems} does; "" for an item without text, for system messages, which the compaction
+ * carries over, and for commands that the user hides from the model.
  *
- * @throws RangeError for a bound that is no integer from 0 on.
+ * @throws RangeError for a bound that is not an integer from 0 on
  */
 export function serializeItem(item: ContextItem, bounds: Partial<SerializeBounds> = {}): string {
   return itemText(item, checkedBounds(bounds));
 }
 
-/** Stands between two items. */
+/** Separates two items. */
 const betweenItems = "\n\n";
 
 function checkedBounds(bounds: Partial<SerializeBounds>): SerializeBounds {
@@ -171,7 +172,7 @@ function bashText(message: BashExecutionMessage, bounds: SerializeBounds): strin
   return parts.filter((part) => part !== "").join("\n");
 }
 
-/** In order where all of it has room; else what has none is left out of the texts, and the descriptors follow. */
+/** Texts and descriptors in order if all fit; else the truncated texts, then the descriptors. */
 function contentText(
   content: string | readonly (TextBlock | ImageBlock)[],
   max: number,
@@ -202,12 +203,12 @@ function contentText(
 
 function descriptorOf(block: TextBlock | ImageBlock): string | undefined {
   if (block.type === "image") return imageText(block);
-  // The block's own text may be anything; only its descriptor is short and says what it is.
+  // The block's own text is arbitrary; the descriptor is short.
   return isResource(block.resource) ? describeResource(block.resource) : undefined;
 }
 
-/** Tool calls as `name(key=value, …)`, the values as JSON; what is over the bounds is counted. */
-export function callsText(calls: readonly ToolCall[], bounds: { argument: number; calls: number }): string {
+/** Tool calls as `name(key=value, …)` with JSON values; notes count the excess over the bounds. */
+function callsText(calls: readonly ToolCall[], bounds: { argument: number; calls: number }): string {
   const texts: string[] = [];
   let room = bounds.calls;
   for (const call of calls) {
@@ -239,15 +240,15 @@ function callText(call: ToolCall, bounds: { argument: number; all: number }): st
   return `${name}(${shown.join(", ")})`;
 }
 
-/** Base64 takes four characters for three bytes. */
+/** Base64 has four characters for three bytes. */
 const bytesPerCharacter = 3 / 4;
 
-/** What stands for an image that is inline in its message, where only words can. */
+/** The descriptor of an inline image. */
 export function imageText({ data, mimeType }: ImageBlock): string {
   return describeImage({ mediaType: mimeType, size: Math.floor(data.length * bytesPerCharacter) });
 }
 
-/** What stands for an image or a file from now on. Without name, type and size, since no boundary is asked about plain text. */
+/** The placeholder of an image or file that is dropped. Without name, type and size, since no boundary is asked about plain text. */
 export function omissionText(kind: string, reason: string): string {
   return `[${kind}] (left out: ${reason})`;
 }

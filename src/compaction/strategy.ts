@@ -1,86 +1,93 @@
+/**
+ * The port of a compaction strategy: what it is given, and what it returns. A strategy is pure; `compact` asks the model,
+ * verifies and writes.
+ */
 import type { Context, ContextItem, ContextMessage } from "../content/index.js";
 import type { EntryDraft } from "../session/index.js";
 
-/** Tokens of a message; need not be whole. */
+/** Returns the tokens of a message, which may be a fraction. */
 export type MessageEstimator = (message: ContextMessage) => number;
 
-/** Why a context is compacted: asked for, before a turn, between two model calls of a turn, or after a provider refused it as too long. */
+/**
+ * The reason for a compaction: a request by the user, the start of a turn, the next model call of a turn, or a context that the
+ * provider refused as too long.
+ */
 export type CompactionTrigger = "manual" | "pre-turn" | "mid-turn" | "overflow";
 
-/** What a strategy has to go by besides the context. */
+/** The size of a context and the bounds for it. */
 export interface CompactionBudget {
-  /** What the model takes, in tokens, its answer included. */
+  /** The model's context window in tokens, its answer included. */
   readonly window: number;
-  /** What the context comes to now; see {@link contextTokens}. */
+  /** The size of the context now; see {@link contextTokens}. */
   readonly tokens: number;
-  /** By default `manual`. */
-  readonly trigger?: CompactionTrigger;
-  /** By default `estimateMessageTokens` of `sessile/estimate`. */
-  readonly estimate?: MessageEstimator;
-  /** What was kept the first time does not fit: keep as little as can be. */
-  readonly minimal?: true;
+  /** Default `manual`. */
+  readonly trigger?: CompactionTrigger | undefined;
+  /** Default `estimateMessageTokens` of `sessile/estimate`. */
+  readonly estimate?: MessageEstimator | undefined;
+  /** Set if the first choice does not fit: the strategy must keep as little as it can. */
+  readonly minimal?: true | undefined;
 }
 
-/** The words around a conversation that is to be summarised. */
+/** The prompt around a conversation that is summarised. */
 export interface SummaryPrompt {
-  /** Goes into the system prompt. */
+  /** The system prompt. */
   readonly system: string;
-  /** Stands behind the conversation: what to write, under which headings. */
+  /** Follows the conversation: the task and the headings. */
   readonly instructions: string;
-  /** The same where there is an earlier summary to bring up to date. */
+  /** Replaces `instructions` if there is an earlier summary to update. */
   readonly update: string;
   /** The length to ask for, in tokens. */
   readonly maxTokens: number;
 }
 
-/** One text to ask a model for. */
+/** One text that the model is asked for. */
 export interface SummaryPart {
-  /** What is summarised, in order, as the context's edits leave it. */
+  /** The items to summarise, in order, with the context's edits applied. */
   readonly items: readonly ContextItem[];
   readonly prompt: SummaryPrompt;
-  /** An earlier summary that is brought up to date instead of being made again. */
-  readonly previous?: string;
+  /** An earlier summary to update. */
+  readonly previous?: string | undefined;
 }
 
-/** A context edit that goes along with a compaction, such as a tool's output that is cleared. */
+/** A context edit that accompanies a compaction, such as cleared tool output. */
 export type ContextEditDraft = EntryDraft & { readonly type: "context_edit" };
 
-/** What a strategy wants. {@link planCompaction} makes it safe: tool pairs stay whole, pins and the newest user message stay. */
+/**
+ * The choice of a strategy. {@link planCompaction} makes it safe: it keeps tool pairs whole, and it keeps pins and the newest user
+ * message.
+ */
 export interface CompactionChoice {
-  /** Index of the first item that stays as it is; the number of items for none. */
+  /** Index of the first item that stays in place; the number of items to keep no tail. */
   readonly keepFrom: number;
   /** Ids of earlier entries in the context that stay too. */
-  readonly retain?: readonly string[];
+  readonly retain?: readonly string[] | undefined;
   /**
-   * Edits of what stays. Those of pinned entries, of calls, and those that would take out a tool's result or the newest message
-   * of the user are left out.
+   * Edits of items that stay. Edits of pinned entries and of tool calls are ignored, and so are edits that remove a tool result or
+   * the newest user message.
    */
-  readonly edits?: readonly ContextEditDraft[];
+  readonly edits?: readonly ContextEditDraft[] | undefined;
   /**
-   * The texts to ask for; none where the edits are enough and nothing is summarised. What stands before `keepFrom`, is in none
-   * of them and is not retained is gone from the context.
+   * The texts to ask for; empty if edits are enough. An item before `keepFrom` that is in no part and is not retained leaves the
+   * context.
    */
   readonly parts: readonly SummaryPart[];
 }
 
-/**
- * When to compact and what to keep. Three come with this module; one of your own is an object with these members. It is pure:
- * `compact` asks the model, verifies and writes.
- */
+/** Decides when to compact and what to keep. Three strategies come with this module; your own is an object with these members. */
 export interface CompactionStrategy {
-  /** Stands in the compaction entry. */
+  /** Recorded in the compaction entry. */
   readonly name: string;
   /**
-   * What a context may come to, in tokens: a compaction that leaves more is none. By default the window less 16,384 tokens for
-   * the model's answer, and at least half of the window.
+   * The most tokens that a context may have after a compaction. Default: the window less 16,384 tokens for the model's answer, at
+   * least half of the window.
    */
   limit?(window: number): number;
-  /** Whether the context is to be compacted now. After a compaction it must not ask for another one. */
+  /** Whether to compact the context now. Must be false for the result of a compaction. */
   shouldCompact(context: Context, budget: CompactionBudget): boolean;
-  /** What to keep and what to summarise; undefined where there is nothing to do. */
+  /** Chooses what to keep and what to summarise; undefined if there is nothing to do. */
   choose(context: Context, budget: CompactionBudget): CompactionChoice | undefined;
-  /** Makes one summary of the parts' texts, which are in the order of the parts. By default they are joined by a rule. */
+  /** Joins the texts of the parts, in their order, into one summary. Default: with a horizontal rule between them. */
   join?(texts: readonly string[]): string;
-  /** Stands for a summary that comes back empty at the last attempt; without it that is an error. */
-  readonly emptySummary?: string;
+  /** The summary if the model's last attempt is empty; without it an empty summary is an error. */
+  readonly emptySummary?: string | undefined;
 }

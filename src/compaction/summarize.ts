@@ -1,51 +1,17 @@
+/** Asks the model for the texts of a summary: in steps that fit its window, with retries and backoff. */
 import type { ContextItem, Usage } from "../content/index.js";
 import { SessileError } from "../errors/index.js";
 import { estimateTextTokens } from "../estimate/index.js";
+import { integerOption } from "../internal/arguments.js";
 import { pause, untilAborted } from "./abort.js";
+import type { CompactOptions, Generate, Generated, GeneratePrompt } from "./options.js";
+import { isContextOverflow } from "./overflow.js";
 import { summaryRequest } from "./prompts.js";
 import { serializeItem } from "./serialize.js";
 import type { SummaryPart } from "./strategy.js";
 import { truncateText } from "./truncate.js";
 
-/** What a model is asked. */
-export interface GeneratePrompt {
-  /** For the system prompt. */
-  readonly system: string;
-  /** The one message of the user. */
-  readonly text: string;
-}
-
-/** What goes with a {@link GeneratePrompt}. */
-export interface GenerateOptions {
-  /** Aborts when the compaction is aborted. */
-  readonly signal: AbortSignal;
-  /** The length that the prompt asks for, in tokens: a good `max_tokens`. */
-  readonly maxTokens: number;
-}
-
-/** What a model answered. */
-export interface Generated {
-  readonly text: string;
-  /** Added up in the compaction's entry. */
-  readonly usage?: Usage;
-  /** The model that wrote it, where it is not the session's. */
-  readonly model?: { readonly provider: string; readonly modelId: string };
-}
-
-/** Asks a model for a text; it may be another and cheaper one than the session's. */
-export type Generate = (prompt: GeneratePrompt, options: GenerateOptions) => Promise<Generated>;
-
-/** How often a model is asked, and how long is waited in between. */
-export interface RetryOptions {
-  /** Attempts at each text, and at a summary as a whole; from 1 to 10. By default 3. */
-  readonly attempts?: number;
-  /** Milliseconds to wait after an attempt failed, the first being 1. By default 1 s, 2 s, 4 s and so on, at most 30 s. */
-  readonly delayMs?: (attempt: number, error: unknown) => number;
-  /** Waits for `ms`, and throws the signal's reason as soon as that aborts. By default a timer. */
-  readonly sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
-}
-
-/** What all texts of one compaction have in common. */
+/** Shared by all model calls of one compaction. */
 export interface Generation {
   readonly generate: Generate;
   readonly signal: AbortSignal;
@@ -53,53 +19,72 @@ export interface Generation {
   readonly delayMs: (attempt: number, error: unknown) => number;
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
   readonly isOverflow: (error: unknown) => boolean;
-  /** What the asked model takes, in tokens. */
+  /** The context window of the model behind `generate`, in tokens. */
   readonly window: number;
-  /** What the summary is to look at above all. */
-  readonly focus?: string;
+  /** A topic that the summary dwells on. */
+  readonly focus?: string | undefined;
   /** Texts of a hook. */
-  readonly context?: readonly string[];
-  /** Stands for a text that comes back empty at the last attempt. */
-  readonly emptySummary?: string;
-  /** Counts what was asked so far. */
+  readonly context?: readonly string[] | undefined;
+  /** Replaces a text that is empty at the last attempt. */
+  readonly emptySummary?: string | undefined;
+  /** Counts the calls so far. */
   readonly tally: Tally;
 }
 
-/** What was asked of the model. */
+/** Counters of the calls so far. */
 export interface Tally {
   calls: number;
-  /** Messages that no request could hold. */
+  /** Messages that fit in no request. */
   omitted: number;
   usage: Usage | undefined;
   model: Generated["model"];
 }
 
-/** How attempts are spaced. */
-export function retryPolicy(retry: RetryOptions = {}): Pick<Generation, "delayMs" | "sleep"> {
-  return { delayMs: retry.delayMs ?? defaultDelayMs, sleep: retry.sleep ?? pause };
+/**
+ * Checks the options of model calls and fills in the defaults.
+ *
+ * @param window the context window of the model behind `generate`, in tokens
+ * @throws RangeError if `retry.attempts` is out of range
+ */
+export function generationOf(
+  options: Pick<CompactOptions, "generate" | "retry" | "isOverflow" | "focus" | "signal">,
+  window: number,
+  emptySummary?: string,
+): Generation {
+  const { generate, focus, retry = {} } = options;
+  return {
+    generate,
+    window,
+    focus,
+    emptySummary,
+    attempts: integerOption("retry.attempts", retry.attempts, 3, 1, 10),
+    delayMs: retry.delayMs ?? defaultDelayMs,
+    sleep: retry.sleep ?? pause,
+    isOverflow: options.isOverflow ?? isContextOverflow,
+    signal: options.signal ?? new AbortController().signal,
+    tally: { calls: 0, omitted: 0, usage: undefined, model: undefined },
+  };
 }
 
-/** How long to wait by default. */
-export function defaultDelayMs(attempt: number): number {
+function defaultDelayMs(attempt: number): number {
   return Math.min(30_000, 1000 * 2 ** (attempt - 1));
 }
 
-/** An assistant message with its results, or one other item, as text. */
+/** The text of an assistant message with its results, or of one other item. */
 interface Unit {
   readonly text: string;
   readonly tokens: number;
   readonly items: number;
 }
 
-/** What the words around a conversation come to at most, in tokens. */
+/** The most tokens of the prompt around a conversation. */
 const overheadTokens = 2_000;
 
 /**
- * Asks for the summary of a part, in as many steps as the asked model's window makes necessary: each step brings the summary of
- * those before it up to date. A step that is refused as too long is halved; a single message that is still refused goes, with
- * its tool results, oldest first.
+ * Summarises a part in as many steps as the model's window requires; each step updates the summary of the steps before. A step that
+ * is refused as too long is halved. A single message that is still refused is dropped with its tool results, oldest first.
  *
- * @throws SessileError SUMMARY_FAILED when attempts run out; the signal's reason when it aborts.
+ * @throws SessileError SUMMARY_FAILED if all attempts fail; the signal's reason if it aborts
  */
 export async function summarizePart(
   part: SummaryPart,
@@ -109,7 +94,7 @@ export async function summarizePart(
   const units = unitsOf(part.items);
   if (part.items.length === 0) return part.previous ?? "";
   if (units.length === 0) return part.previous ?? nothingSaid;
-  // Many providers count the answer as part of the window, and a summary that fills it leaves no room for what came since.
+  // Many providers count the answer as part of the window, and a longer summary would leave no room for new items.
   const maxTokens = Math.max(1, Math.min(asked, Math.floor(generation.window / 2)));
   const bounded = (text: string) =>
     truncateText(text, { maxTokens: Math.max(1, Math.floor(generation.window / previousShare)) });
@@ -117,9 +102,9 @@ export async function summarizePart(
   let isAnswered = false;
   let omitted = 0;
   const before = generation.tally.omitted;
-  /** What a request may hold, once one was refused. */
+  /** The most tokens of a request after a refusal. */
   let most = Number.POSITIVE_INFINITY;
-  /** How many units go with the next refusal of a single one; doubles, so that a model that refuses all is soon done with. */
+  /** The units that the next refusal of a single unit drops. Doubles, to bound the calls of a model that refuses everything. */
   let dropped = 1;
   for (let at = 0; at < units.length; ) {
     const room = Math.min(most, roomFor(part, summary, generation, maxTokens));
@@ -127,9 +112,9 @@ export async function summarizePart(
     const request = summaryRequest({
       prompt: part.prompt,
       conversation: taken.map(({ text }) => text).join("\n\n"),
-      ...(summary === undefined ? {} : { previous: summary }),
-      ...(generation.focus === undefined ? {} : { focus: generation.focus }),
-      ...(generation.context === undefined ? {} : { context: generation.context }),
+      previous: summary,
+      focus: generation.focus,
+      context: generation.context,
       omitted,
       maxTokens,
     });
@@ -148,23 +133,22 @@ export async function summarizePart(
       generation.tally.omitted += gone;
       at += dropped;
       dropped *= 2;
-      // A summary of a smaller part is none.
+      // A summary of less than half would mislead.
       if (2 * (generation.tally.omitted - before) > part.items.length)
         throw failed(generation, "overflow", undefined);
     }
   }
   if (summary === undefined || !isAnswered) throw failed(generation, "overflow", undefined);
-  // No request after these could say it.
+  // No later request can mention these.
   return omitted === 0
     ? summary
     : `${summary}\n\n(${omitted} later messages had no room and are missing here.)`;
 }
 
 /**
- * Asks for a shorter text in the place of a summary that is too long, once: not for the history again, which may take many
- * requests.
+ * Asks for a shorter version of a summary. One request: summarising the history again may take many.
  *
- * @throws SessileError SUMMARY_FAILED; the signal's reason when it aborts
+ * @throws SessileError SUMMARY_FAILED; the signal's reason if it aborts
  */
 export async function shortenSummary(
   summary: string,
@@ -188,13 +172,13 @@ export async function shortenSummary(
 const shorter =
   "The earlier summary is too long to be used. Say the same in fewer words: keep what the next steps need.";
 
-/** The most of the asked model's window that an earlier summary may take, as a part of it. */
+/** An earlier summary may have one third of the model's window. */
 const previousShare = 3;
 
-/** The summary of items that say nothing, such as commands that no model is to see. */
+/** The summary of items without text, such as commands hidden from the model. */
 const nothingSaid = "(nothing was said)";
 
-/** How many tokens of conversation a request can hold. */
+/** The tokens of conversation that fit in a request. */
 function roomFor(
   part: SummaryPart,
   previous: string | undefined,
@@ -207,7 +191,7 @@ function roomFor(
   return Math.max(0, window - Math.min(maxTokens, window / 2) - used - Math.min(overheadTokens, window / 8));
 }
 
-/** The units from `at` on that have room together; at least one. */
+/** The units from `at` on that fit together; at least one. */
 function unitsThatFit(units: readonly Unit[], at: number, room: number): readonly Unit[] {
   let end = at;
   let tokens = 0;
@@ -232,7 +216,7 @@ function unitsOf(items: readonly ContextItem[]): readonly Unit[] {
   return units;
 }
 
-/** The model's text; undefined where it refused the request as too long. */
+/** The model's text; undefined if it refused the request as too long. */
 async function ask(
   prompt: GeneratePrompt,
   generation: Generation,
@@ -284,8 +268,8 @@ function count(tally: Tally, { usage, model }: Generated): void {
   tally.usage = tally.usage === undefined ? usage : addUsage(tally.usage, usage);
 }
 
-/** What two calls of a model took together. */
-export function addUsage(a: Usage, b: Usage): Usage {
+/** The sum of two usages. */
+function addUsage(a: Usage, b: Usage): Usage {
   const total = (usage: Usage) =>
     usage.totalTokens ?? usage.input + usage.output + usage.cacheRead + usage.cacheWrite;
   const cost =

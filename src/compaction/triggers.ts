@@ -1,26 +1,27 @@
+/** When to compact: the size of a context, the rules that compare it with a window, and the room for a summary. */
 import type { Context, ContextMessage, Usage } from "../content/index.js";
 import { estimateMessageTokens } from "../estimate/index.js";
 import { describe, integerArgument } from "../internal/arguments.js";
 import type { CompactionStrategy, MessageEstimator, SummaryPart } from "./strategy.js";
 
-/** What is left free for an answer, in tokens; pi 0.73.1 has the same. */
+/** The reserve for the model's answer, in tokens; pi 0.73.1 has the same. */
 export const defaultReserveTokens = 16_384;
 
-/** When {@link shouldCompact} is to say so. */
+/** The settings of {@link shouldCompact}. */
 export interface CompactWhen {
-  /** By default true. */
-  readonly enabled?: boolean;
-  /** Tokens to leave free; at least 0. By default {@link defaultReserveTokens}. */
-  readonly reserveTokens?: number;
+  /** Default true. */
+  readonly enabled?: boolean | undefined;
+  /** Tokens to leave free; at least 0. Default 16,384. */
+  readonly reserveTokens?: number | undefined;
 }
 
 /**
- * Whether a context has outgrown its window: more tokens than the window without the reserve. The rule is pi 0.73.1's
- * (`core/compaction/compaction.js`, read 2026-11-22).
+ * Whether a context exceeds its window less the reserve. The rule is pi 0.73.1's (`core/compaction/compaction.js`, read
+ * 2026-11-22).
  *
- * @param tokens what the context comes to; need not be whole
- * @param window what the model takes, in tokens
- * @throws RangeError for a count below 0 or one that is no number.
+ * @param tokens the size of the context, which may be a fraction
+ * @param window the model's context window, in tokens
+ * @throws RangeError for a count that is negative or not a number
  * @example
  * ```ts
  * shouldCompact(83_616, 100_000); // false
@@ -34,37 +35,37 @@ export function shouldCompact(tokens: number, window: number, settings: CompactW
   );
 }
 
-/** What a model takes, in tokens. */
+/** The limits of a model, in tokens. */
 export interface ModelWindow {
-  /** Prompt and answer together; 0 where it is not known. */
+  /** Prompt and answer together; 0 if unknown. */
   readonly context: number;
-  /** The prompt alone, where the provider bounds it. */
-  readonly input?: number;
-  /** The longest answer that is asked for. By default {@link defaultMaxOutputTokens}, and where it is 0. */
-  readonly output?: number;
+  /** The prompt alone, if the provider bounds it. */
+  readonly input?: number | undefined;
+  /** The longest answer that is requested. Default 32,000, also for 0. */
+  readonly output?: number | undefined;
 }
 
-/** How {@link isOverflow} decides. */
+/** The settings of {@link isOverflow}. */
 export interface OverflowSettings {
-  /** By default true. */
-  readonly auto?: boolean;
-  /** Tokens to leave free of an input limit; at least 0. By default the longest answer, at most {@link defaultBufferTokens}. */
-  readonly reserved?: number;
+  /** Default true. */
+  readonly auto?: boolean | undefined;
+  /** Tokens to leave free of an input limit; at least 0. Default: the longest answer, at most 20,000. */
+  readonly reserved?: number | undefined;
 }
 
-/** The most that is left free of an input limit, in tokens: opencode's COMPACTION_BUFFER. */
-export const defaultBufferTokens = 20_000;
+/** The default reserve of an input limit is at most this: opencode's COMPACTION_BUFFER. */
+const defaultBufferTokens = 20_000;
 
-/** How long an answer can be where nothing is said of it, in tokens: opencode's OUTPUT_TOKEN_MAX. */
-export const defaultMaxOutputTokens = 32_000;
+/** The default longest answer: opencode's OUTPUT_TOKEN_MAX. */
+const defaultMaxOutputTokens = 32_000;
 
 /**
- * Whether a context exceeds what is usable of a model: its input limit without the reserve, or, where it has none, its
- * window without the longest answer. False where the window is not known. The rule is opencode's as of early 2026; since
- * then it compares with `>=` (`packages/opencode/src/session/compaction.ts`, read 2026-11-22).
+ * Whether a context exceeds the usable window: the input limit less the reserve, or, without an input limit, the window less the
+ * longest answer. False if the window is unknown. The rule is opencode's as of early 2026; it has compared with `>=` since
+ * (`packages/opencode/src/session/compaction.ts`, read 2026-11-22).
  *
- * @param tokens what the context comes to; need not be whole
- * @throws RangeError for a count below 0 or one that is no number.
+ * @param tokens the size of the context, which may be a fraction
+ * @throws RangeError for a count that is negative or not a number
  * @example
  * ```ts
  * isOverflow(168_000, { context: 200_000, output: 32_000 }); // false
@@ -78,9 +79,9 @@ export function isOverflow(tokens: number, model: ModelWindow, settings: Overflo
 }
 
 /**
- * What a context may come to in a model, in tokens; below 0 where nothing is left.
+ * The tokens of a model that a context may use; negative if the reserve exceeds the limit.
  *
- * @throws RangeError for a count below 0 or one that is no number.
+ * @throws RangeError for a count that is negative or not a number
  */
 export function usableTokens(model: ModelWindow, settings: OverflowSettings = {}): number {
   const context = countArgument("context", model.context);
@@ -94,27 +95,26 @@ export function usableTokens(model: ModelWindow, settings: OverflowSettings = {}
 export interface ContextGauge {
   readonly tokens: number;
   readonly window: number;
-  /** Of the window; above 1 where it is exceeded. */
+  /** The fraction of the window; above 1 if it is exceeded. */
   readonly fraction: number;
   /** The highest threshold that is reached. */
   readonly level: "ok" | "advisory" | "warning" | "critical";
 }
 
-/** Fractions of a window from which on a level holds; none below the one before. */
+/** The fractions of a window at which the levels start, in ascending order. */
 export interface GaugeThresholds {
   readonly advisory: number;
   readonly warning: number;
   readonly critical: number;
 }
 
-/** Where {@link contextGauge} changes its level. */
-export const defaultGaugeThresholds: GaugeThresholds = { advisory: 0.7, warning: 0.8, critical: 0.9 };
+const defaultGaugeThresholds: GaugeThresholds = { advisory: 0.7, warning: 0.8, critical: 0.9 };
 
 /**
- * How full a window is, for a display or a decision: `advisory` from 70 %, `warning` from 80 %, `critical` from 90 % on.
+ * Measures how full a window is: `advisory` from 70 %, `warning` from 80 %, `critical` from 90 % on.
  *
- * @param window what the model takes, in tokens; at least 1
- * @throws RangeError for counts or thresholds out of range, or thresholds that do not rise.
+ * @param window the model's context window, in tokens; at least 1
+ * @throws RangeError for counts or thresholds out of range, or thresholds that do not rise
  * @example
  * ```ts
  * contextGauge(150_000, 200_000); // { tokens: 150000, window: 200000, fraction: 0.75, level: "advisory" }
@@ -143,7 +143,6 @@ export function contextGauge(
   return { tokens, window, fraction, level };
 }
 
-/** Estimates need not be whole. */
 function countArgument(name: string, value: number): number {
   if (typeof value === "number" && value >= 0 && value <= Number.MAX_SAFE_INTEGER) return value;
   throw new RangeError(`${name}: expected a number >= 0, got ${describe(value)}`);
@@ -154,38 +153,37 @@ function fractionArgument(name: string, value: number, min: number): void {
   throw new RangeError(`${name}: expected a number from ${min} to 1, got ${describe(value)}`);
 }
 
-/** What a context may come to after a compaction by this strategy, in tokens. */
+/** The most tokens that a context may have after a compaction by this strategy. */
 export function contextLimit(strategy: CompactionStrategy, window: number): number {
   return strategy.limit?.(window) ?? Math.max(window - defaultReserveTokens, Math.floor(window / 2));
 }
 
-/** The least length of a summary that is asked for, in tokens: 256, and less in a small window. */
+/** The shortest summary that is asked for, in tokens: 256, less in a small window. */
 export function minSummaryTokens(limit: number): number {
   return Math.max(1, Math.min(256, Math.floor(limit / 8)));
 }
 
-/** The most of the limit that is left free for a summary, as a part of it: a quarter. */
+/** At most one quarter of the limit is reserved for a summary. */
 const summaryShare = 4;
 
-/** What of the limit is left free for the summary of these parts, in tokens. */
+/** The tokens of the limit that are reserved for the summary of these parts. */
 export function summaryReserve(parts: readonly SummaryPart[], limit: number): number {
   const asked = parts.reduce((sum, { prompt }) => sum + prompt.maxTokens, 0);
   return Math.min(asked, limit / summaryShare);
 }
 
-/** How {@link contextTokens} counts what no usage tells. */
+/** The options of {@link contextTokens}. */
 export interface ContextTokensOptions {
-  /** By default `estimateMessageTokens` of `sessile/estimate`; for pi's own, `{ text: "chars/4" }` there. */
-  readonly estimate?: MessageEstimator;
+  /** Default `estimateMessageTokens` of `sessile/estimate`; for pi's own, `{ text: "chars/4" }` there. */
+  readonly estimate?: MessageEstimator | undefined;
 }
 
 /**
- * How many tokens a context comes to, a whole number: what the provider counted at the last assistant message that has a
- * usage, and an estimate of what came since. A usage counts where its message was neither aborted nor an error, where it is
- * not zero, and where no compaction or context edit came after it, since it tells of another context then. Where there is none,
- * all is estimated. The rules are pi 1.5.2's.
+ * Counts the tokens of a context, as an integer: the provider's usage at the last assistant message that has one, plus an estimate of
+ * the later messages. A usage is ignored if it is zero, if its message was aborted or an error, or if a compaction or context edit
+ * followed it. Without a usage everything is estimated. The rules are pi 1.5.2's.
  *
- * @throws RangeError where `estimate` gives no number from 0 on.
+ * @throws RangeError if `estimate` returns anything but a number from 0 on
  * @example
  * ```ts
  * const context = contextOf([userMessage("What is wrong here?")]);
@@ -207,13 +205,13 @@ export function contextTokens(
   return Math.ceil(estimated);
 }
 
-/** An estimate as it came. Throws a RangeError where it is no number from 0 on. */
-export function checkedTokens(tokens: number): number {
+/** Returns a valid estimate; throws a RangeError for anything but a number from 0 on. */
+function checkedTokens(tokens: number): number {
   if (typeof tokens === "number" && tokens >= 0 && tokens <= Number.MAX_SAFE_INTEGER) return tokens;
   throw new RangeError(`estimate: expected a number >= 0 of a message, got ${describe(tokens)}`);
 }
 
-/** What the provider counted for the context up to this message and with it; 0 where that is not known. */
+/** The provider's count of the context up to and including this message; 0 if unknown. */
 function countedTokens(message: ContextMessage): number {
   if (message.role !== "assistant" || message.usage === undefined) return 0;
   if (message.stopReason === "aborted" || message.stopReason === "error") return 0;
@@ -222,18 +220,18 @@ function countedTokens(message: ContextMessage): number {
 
 function usageTokens({ totalTokens, input, output, cacheRead, cacheWrite }: Usage): number {
   const tokens = totalTokens || input + output + cacheRead + cacheWrite;
-  // A log can hold any number.
+  // A log may contain any number.
   return tokens <= Number.MAX_SAFE_INTEGER ? tokens : 0;
 }
 
-/** The same estimates, each made once: the cut, the room, what is kept and what is verified all ask for those of the same messages. */
+/** Caches the estimates: the cut, the plan and the check estimate the same messages. */
 export function memoizeEstimate(estimate: MessageEstimator): MessageEstimator {
-  const known = new Map<ContextMessage, number>();
+  const cache = new Map<ContextMessage, number>();
   return (message) => {
-    const before = known.get(message);
-    if (before !== undefined) return before;
+    const cached = cache.get(message);
+    if (cached !== undefined) return cached;
     const tokens = checkedTokens(estimate(message));
-    known.set(message, tokens);
+    cache.set(message, tokens);
     return tokens;
   };
 }

@@ -1,62 +1,56 @@
+/** Checks the result of a plan before anything is written. */
 import { type Context, type ContextItem, toolPairs } from "../content/index.js";
 import { SessileError } from "../errors/index.js";
 import { estimateMessageTokens } from "../estimate/index.js";
-import { applyEdit, editsByTarget } from "./context-edits.js";
+import { applyEdits, editsByTarget, tokensOf } from "./context-edits.js";
 import { newestUserIndex } from "./cut-point.js";
 import { customMessageOf } from "./initial-context.js";
-import type { CompactionPlan, PlanOptions } from "./options.js";
+import type { CompactionPlan, CompactOptions, PlanOptions } from "./options.js";
 
-/** What is wrong with a result: it is no smaller, or still too large. */
+/** Why a result is rejected: it is not smaller than the context, or larger than the limit. */
 export type Shortfall = "longer" | "over-limit";
 
-/** What a context may come to at most after an overflow, as a part of what it came to. */
+/** The most that a context may have after an overflow, as a fraction of its tokens before. */
 const overflowShare = 0.9;
 
-/** A result that was looked at. */
+/** The result of a check. */
 export interface Verified {
-  /** An estimate of the context after it, in tokens. */
+  /** An estimate of the context afterwards, in tokens. */
   readonly tokensAfter: number;
-  readonly shortfall?: Shortfall;
+  readonly shortfall?: Shortfall | undefined;
 }
 
 /**
- * Whether a plan with this summary may be written: what it leaves is smaller than what there is, by the same estimate, and
- * fits, by the strategy's own measure too, so that no compaction asks for the next one.
+ * Checks a plan with this summary: the result must be smaller than the context, by the same estimate, and within the limit. The
+ * strategy must not ask for another compaction of it.
  *
- * @throws Error where the plan breaks a tool pair or loses the user's newest message, which is a fault of this library.
+ * @throws Error if the plan breaks a tool pair or loses the newest user message, which is a bug in this library
  */
 export async function verify(
   context: Context,
   plan: CompactionPlan,
   summary: string | undefined,
-  options: PlanOptions & { readonly fits?: (context: Context) => boolean | Promise<boolean> },
+  options: PlanOptions & Pick<CompactOptions, "fits">,
 ): Promise<Verified> {
-  const { strategy, window, estimate = estimateMessageTokens, fits } = options;
+  const { strategy, window, trigger, estimate = estimateMessageTokens, fits } = options;
   const items = previewItems(context, plan, summary);
-  assertWhole(context.items, items);
-  const tokensOf = (of: readonly ContextItem[]) =>
-    of.reduce((sum, { message }) => sum + estimate(message), 0);
-  const tokensAfter = Math.ceil(tokensOf(items));
-  const tokensBefore = tokensOf(context.items);
-  // A provider that refused a context would refuse one that is hardly shorter, and so on for ever.
-  const most = options.trigger === "overflow" ? tokensBefore * overflowShare : tokensBefore;
+  assertInvariants(context.items, items);
+  const tokensAfter = Math.ceil(tokensOf(items, estimate));
+  const tokensBefore = tokensOf(context.items, estimate);
+  // The provider that refused the context would refuse one that is hardly shorter, again and again.
+  const most = trigger === "overflow" ? tokensBefore * overflowShare : tokensBefore;
   if (tokensAfter >= most) return { tokensAfter, shortfall: "longer" };
-  // Edits alone are a first step; the next one may be a summary.
+  // Edits alone are a first step; a summary may follow.
   if (summary === undefined) return { tokensAfter };
   const after: Context = { ...context, items, views: [], usageSince: items.length };
-  const budget = {
-    window,
-    tokens: tokensAfter,
-    ...(options.trigger === undefined ? {} : { trigger: options.trigger }),
-  };
   const isOver =
     tokensAfter > plan.limit ||
-    strategy.shouldCompact(after, { ...budget, estimate }) ||
+    strategy.shouldCompact(after, { window, tokens: tokensAfter, trigger, estimate }) ||
     (fits !== undefined && !(await fits(after)));
   return isOver ? { tokensAfter, shortfall: "over-limit" } : { tokensAfter };
 }
 
-function assertWhole(before: readonly ContextItem[], after: readonly ContextItem[]): void {
+function assertInvariants(before: readonly ContextItem[], after: readonly ContextItem[]): void {
   if (brokenPairs(after) > brokenPairs(before)) throw new Error("a compaction would break a tool pair");
   const newest = before[newestUserIndex(before)];
   if (newest !== undefined && !after.some(({ entryId }) => entryId === newest.entryId)) {
@@ -69,27 +63,9 @@ function brokenPairs(items: readonly ContextItem[]): number {
   return orphans.length + pairs.filter(({ result }) => result === undefined).length;
 }
 
-/** Why a context cannot be made small enough. */
-const reasons = {
-  "nothing-to-summarize": "there is nothing left to summarise",
-  kept: "what has to stay does not fit",
-  longer: "no summary was smaller than what it replaces",
-  "over-limit": "what a summary left was still too large",
-} as const;
-
-/** The error of a context that cannot be made small enough. */
-export function irreducible(
-  reason: keyof typeof reasons,
-  { tokensBefore, limit }: { readonly tokensBefore: number; readonly limit: number },
-  tokens: number,
-): SessileError<"IRREDUCIBLE"> {
-  const what = `${reasons[reason]} (${tokens} tokens, at most ${limit}); nothing was written`;
-  return new SessileError("IRREDUCIBLE", what, { details: { reason, tokensBefore, tokens, limit } });
-}
-
 /**
- * The items of the context that a plan leaves, with this summary. Ids of what is not written yet are empty. The session's own
- * context after the compaction has the same messages in the same order.
+ * Previews the items after a plan with this summary, with empty ids for entries that are not written yet. The session's context
+ * after the compaction has the same messages in the same order.
  */
 export function previewItems(
   { items }: Context,
@@ -97,8 +73,7 @@ export function previewItems(
   summary: string | undefined,
 ): readonly ContextItem[] {
   const edits = editsByTarget(plan.edits);
-  const edited = (item: ContextItem) => applyEdit(item, edits.get(item.entryId)) ?? [];
-  if (summary === undefined) return items.flatMap(edited);
+  if (summary === undefined) return applyEdits(items, edits);
   const { systemMessage, tokensBefore, retain, keepFrom, initialContext } = plan;
   const head: ContextItem[] = [];
   if (systemMessage !== undefined) head.push({ entryId: "", origin: "system", message: systemMessage });
@@ -114,5 +89,23 @@ export function previewItems(
     retained.splice(at, 0, { entryId: "", origin: "retained", message: customMessageOf(content) });
   }
   const tail = items.slice(keepFrom).filter(({ message }) => message.role !== "system");
-  return [...head, ...[...retained, ...tail].flatMap(edited)];
+  return [...head, ...applyEdits([...retained, ...tail], edits)];
+}
+
+/** Why a context cannot be made small enough. */
+const irreducibleReasons = {
+  "nothing-to-summarize": "there is nothing left to summarise",
+  kept: "the items that must stay do not fit",
+  longer: "no summary was smaller than the items that it replaces",
+  "over-limit": "the context with the summary was still too large",
+} as const;
+
+/** The error for a context that cannot be made small enough. */
+export function irreducible(
+  reason: keyof typeof irreducibleReasons,
+  { tokensBefore, limit }: { readonly tokensBefore: number; readonly limit: number },
+  tokens: number,
+): SessileError<"IRREDUCIBLE"> {
+  const message = `${irreducibleReasons[reason]} (${tokens} tokens, at most ${limit}); nothing was written`;
+  return new SessileError("IRREDUCIBLE", message, { details: { reason, tokensBefore, tokens, limit } });
 }

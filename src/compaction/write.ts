@@ -1,76 +1,79 @@
+/** Writes a compaction as one batch of entries, or nothing. */
 import type { Context, Usage } from "../content/index.js";
 import { SessileError } from "../errors/index.js";
 import { randomHex8 } from "../internal/ids.js";
 import type { EntryDraft, SessionEntry } from "../session/index.js";
-import { ledgerDetails } from "./file-ledger/index.js";
+import { ledgerDetails } from "./file-ledger/details.js";
 import { initialContext } from "./initial-context.js";
 import type { MadeSummary } from "./make-summary.js";
 import type { CompactableSession, CompactionPlan, ResolvedCompactOptions } from "./options.js";
 import { enforceInvariants, type PlannedChoice } from "./plan.js";
 import { verify } from "./verify.js";
 
-/** What is to be written, and at which tip. */
-export interface Ready extends PlannedChoice, MadeSummary {
+/** A verified compaction and the leaf that it was made for. */
+export interface PreparedCompaction extends PlannedChoice, MadeSummary {
   readonly leafId: string | null;
   readonly context: Context;
 }
 
-/** What was written. */
-export interface Written {
+/** The entries of a compaction that was written. */
+export interface WrittenCompaction {
   readonly entries: readonly SessionEntry[];
   readonly tokensAfter: number;
 }
 
-/** How often a result is fitted to what was appended while it was made. */
+/** How often a plan is rebased onto entries that were appended meanwhile. */
 const maxRebases = 8;
 
 /**
- * Writes a compaction in one batch, after the tip that it was made for and no other. Where this session's own tip went on
- * meanwhile, the same choice is settled in the context as it is now: what came is kept.
+ * Appends a compaction in one batch after the leaf that it was made for. If the session's own leaf advanced meanwhile, plans the
+ * same choice in the new context and keeps the new entries.
  *
- * @throws SessileError CONCURRENT_WRITER where the tip went elsewhere, another writer came, or what came leaves no room
+ * @throws SessileError CONCURRENT_WRITER if the leaf moved to another branch, another writer appended, or the new entries leave no
+ *   room
  */
 export async function writeCompaction(
   session: CompactableSession,
-  ready: Ready,
+  prepared: PreparedCompaction,
   options: ResolvedCompactOptions,
   signal: AbortSignal,
-): Promise<Written> {
-  let now = ready;
-  for (let rebase = 0; ; rebase++) {
-    const drafts = compactionDrafts(now.context, now.plan, now.summary);
+): Promise<WrittenCompaction> {
+  let current = prepared;
+  for (let rebases = 0; ; rebases++) {
+    const drafts = compactionDrafts(current.context, current.plan, current.summary);
     try {
-      const entries = await session.append(drafts, { after: now.leafId, signal });
-      return { entries, tokensAfter: now.tokensAfter };
+      const entries = await session.append(drafts, { after: current.leafId, signal });
+      return { entries, tokensAfter: current.tokensAfter };
     } catch (error) {
-      if (!SessileError.is(error, "CONCURRENT_WRITER") || rebase >= maxRebases) throw error;
-      const rebased = await rebasePlan(session, now, options);
+      if (!SessileError.is(error, "CONCURRENT_WRITER") || rebases >= maxRebases) throw error;
+      const rebased = await rebase(session, current, options);
       if (rebased === undefined) throw error;
-      now = rebased;
+      current = rebased;
     }
   }
 }
 
-async function rebasePlan(
+/** Plans the same choice at the session's leaf; undefined if the context did not grow in place or the result does not fit. */
+async function rebase(
   session: CompactableSession,
-  ready: Ready,
+  prepared: PreparedCompaction,
   options: ResolvedCompactOptions,
-): Promise<Ready | undefined> {
-  // What still waits to be written goes first.
+): Promise<PreparedCompaction | undefined> {
+  // Flushes entries that wait to be written.
   await session.append([]);
   const { leafId } = session;
-  if (leafId === ready.leafId) return undefined;
+  if (leafId === prepared.leafId) return undefined;
   const context = await session.context(leafId);
-  if (!isContinuation(ready.context, context)) return undefined;
-  const settled = enforceInvariants(context, ready.choice, options, ready.isMinimal);
-  if (settled === undefined) return undefined;
-  // The boundary was asked about these.
-  const plan = { ...settled, resources: ready.plan.resources };
-  const { tokensAfter, shortfall } = await verify(context, plan, ready.summary?.text, options);
-  return shortfall === undefined ? { ...ready, leafId, context, plan, tokensAfter } : undefined;
+  if (!isContinuation(prepared.context, context)) return undefined;
+  const planned = enforceInvariants(context, prepared.choice, options, prepared.isMinimal);
+  if (planned === undefined) return undefined;
+  // The boundary allowed these resources.
+  const plan = { ...planned, resources: prepared.plan.resources };
+  const { tokensAfter, shortfall } = await verify(context, plan, prepared.summary?.text, options);
+  return shortfall === undefined ? { ...prepared, leafId, context, plan, tokensAfter } : undefined;
 }
 
-/** Whether a context is the other one with more behind it. */
+/** Whether `after` is `before` with items appended. */
 function isContinuation(before: Context, after: Context): boolean {
   return (
     before.usageSince === after.usageSince &&
@@ -82,18 +85,18 @@ function isContinuation(before: Context, after: Context): boolean {
   );
 }
 
-/** What a summary is, and where it came from. */
+/** A summary and its origin. */
 export interface WrittenSummary {
   readonly text: string;
-  /** A hook gave it. */
+  /** Whether a hook provided it. */
   readonly fromHook: boolean;
-  readonly usage?: Usage;
-  readonly model?: { readonly provider: string; readonly modelId: string };
+  readonly usage?: Usage | undefined;
+  readonly model?: { readonly provider: string; readonly modelId: string } | undefined;
 }
 
 /**
- * The entries that a plan comes to, for one batch: what is told again, edits, and last the compaction, so that whatever of them
- * a torn end takes away, what is left is whole.
+ * The entries of a plan, for one batch: initial context, edits, and the compaction last. If a crash tears the batch, the entries
+ * before the torn one are valid without the rest.
  */
 export function compactionDrafts(
   context: Context,
@@ -105,9 +108,9 @@ export function compactionDrafts(
   const retain = [...plan.retain];
   const drafts: EntryDraft[] = [];
   if (plan.initialContext !== undefined) {
-    const told = { ...initialContext(plan.initialContext.content), id: randomHex8() };
-    retain.splice(plan.initialContext.at, 0, told.id);
-    drafts.push(told);
+    const injected = { ...initialContext(plan.initialContext.content), id: randomHex8() };
+    retain.splice(plan.initialContext.at, 0, injected.id);
+    drafts.push(injected);
   }
   const { usage, model, fromHook, text } = summary;
   const { systemMessage, strategy, tokensBefore, files, resources } = plan;
@@ -116,7 +119,7 @@ export function compactionDrafts(
     type: "compaction",
     id,
     summary: text,
-    firstKeptEntryId: firstKept(context, plan.keepFrom) ?? id,
+    firstKeptEntryId: firstKeptId(context, plan.keepFrom) ?? id,
     tokensBefore,
     details: { ...ledgerDetails(files), ...(resources.length === 0 ? {} : { resources }) },
     ...(fromHook ? { fromHook } : {}),
@@ -129,7 +132,7 @@ export function compactionDrafts(
   return drafts;
 }
 
-/** The first entry that stays where it is: an item's, or that of a view right before it or at the end, which would be lost otherwise. */
-function firstKept({ items, views }: Context, keepFrom: number): string | undefined {
+/** Id of the first entry that stays in place. A view right before the first kept item comes first, else it would be lost. */
+function firstKeptId({ items, views }: Context, keepFrom: number): string | undefined {
   return views.find((view) => view.item === keepFrom)?.entryId ?? items[keepFrom]?.entryId;
 }

@@ -7,7 +7,6 @@ import {
   pruneThenSummarize,
   recentUserMessages,
   rollingSummary,
-  serializeItems,
   summarizeBranch,
 } from "sessile/compaction";
 import {
@@ -21,6 +20,7 @@ import {
 import { project, type Target } from "sessile/projections";
 import type { Session } from "sessile/session";
 import { describe, expect, test } from "vitest";
+import { serializeItems } from "../../src/compaction/serialize.js";
 import { base64, png } from "../attachments/samples.js";
 import { checkedTargets } from "../support/checked-targets.js";
 import { sessionOf } from "./scripted.js";

@@ -1,4 +1,4 @@
-import { initialContext, modelSwitchType, summarizeBranch } from "sessile/compaction";
+import { initialContext, summarizeBranch } from "sessile/compaction";
 import type { Message } from "sessile/content";
 import type { EntryDraft, Session } from "sessile/session";
 import { describe, expect, test } from "vitest";
@@ -93,7 +93,12 @@ describe("what is summarised", () => {
     session.branch(fork);
     await session.append([
       initialContext("the rules"),
-      { type: "custom_message", customType: modelSwitchType, content: "another model", display: false },
+      {
+        type: "custom_message",
+        customType: "sessile.model_switch",
+        content: "another model",
+        display: false,
+      },
       say({ role: "system", content: "be kind", timestamp: 1 }),
     ]);
     const size = session.tree.size;

@@ -4,8 +4,8 @@ import { compact, rollingSummary } from "sessile/compaction";
 import { estimateTextTokens } from "sessile/estimate";
 import { memorySessionStore } from "sessile/session";
 import { expect, test } from "vitest";
-import { footerText, withFooter, withoutFooter } from "../../src/compaction/closing.js";
-import type { FileLedger } from "../../src/compaction/file-ledger/index.js";
+import type { FileLedger } from "../../src/compaction/file-ledger/details.js";
+import { footerText, withFooter, withoutFooter } from "../../src/compaction/summary-footer.js";
 
 const resources: fc.Arbitrary<readonly CoveredResource[]> = fc.array(
   fc.record({ resourceId: fc.uuid().map((id) => `res_${id}`), kind: fc.constant("image" as const) }),

@@ -1,15 +1,13 @@
 import { planAttachments, resourceObservation } from "sessile/attachments";
-import {
-  type CompactOptions,
-  compact,
-  mergeCoveredResources,
-  readCoveredResources,
-  resourceNotes,
-  summarizeBranch,
-} from "sessile/compaction";
+import { type CompactOptions, compact, summarizeBranch } from "sessile/compaction";
 import { type Message, userMessage } from "sessile/content";
 import type { EphemeralEvent, Session } from "sessile/session";
 import { afterEach, describe, expect, test, vi } from "vitest";
+import {
+  mergeCoveredResources,
+  readCoveredResources,
+  resourceNotes,
+} from "../../src/compaction/summary-footer.js";
 import {
   attachment,
   compactNow,

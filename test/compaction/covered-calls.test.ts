@@ -12,7 +12,7 @@ const { items } = contextOf([
   gave("2", "late"),
 ]);
 const callsIn = (from: number, retained: readonly number[]) =>
-  itemsForLedger(items, from, retained).flatMap(({ message }) =>
+  itemsForLedger(items, { from, retained }).flatMap(({ message }) =>
     message.role === "assistant" ? toolCalls(message).map(({ id }) => id) : [],
   );
 
@@ -27,8 +27,8 @@ test("are those before the tail; one that stays and has no result there is left 
 
 test("nothing is copied that need not be, and nothing is changed", () => {
   const before = structuredClone(items);
-  expect(itemsForLedger(items, 3, [])[1]).toBe(items[1]);
-  expect(itemsForLedger(items, 4, [3])[1]).toBe(items[1]);
-  expect(itemsForLedger(items, 4, [1])[1]).not.toBe(items[1]);
+  expect(itemsForLedger(items, { from: 3, retained: [] })[1]).toBe(items[1]);
+  expect(itemsForLedger(items, { from: 4, retained: [3] })[1]).toBe(items[1]);
+  expect(itemsForLedger(items, { from: 4, retained: [1] })[1]).not.toBe(items[1]);
   expect(items).toEqual(before);
 });

@@ -1,15 +1,15 @@
 import fc from "fast-check";
+import type { CoveredResource } from "sessile/compaction";
+import { contextOf, toolResult, userMessage } from "sessile/content";
+import { describe, expect, test } from "vitest";
+import { serializeItems } from "../../src/compaction/serialize.js";
 import {
-  type CoveredResource,
   coveredResources,
   mergeCoveredResources,
   readCoveredResources,
   resourceNotes,
-  serializeItems,
   withoutResourceNotes,
-} from "sessile/compaction";
-import { contextOf, toolResult, userMessage } from "sessile/content";
-import { describe, expect, test } from "vitest";
+} from "../../src/compaction/summary-footer.js";
 import { message, resource } from "../arbitraries/messages.js";
 import { jsonValue, text } from "../arbitraries/values.js";
 

@@ -2,7 +2,7 @@ import { type ContextMessage, contextOf } from "sessile/content";
 import type { SessileError } from "sessile/errors";
 import { describe, expect, test } from "vitest";
 import type { SummaryPart } from "../../src/compaction/strategy.js";
-import { defaultDelayMs, type Generation, summarizePart } from "../../src/compaction/summarize.js";
+import { type Generation, generationOf, summarizePart } from "../../src/compaction/summarize.js";
 import { gave, scripted, shortPrompt, told, tooLong, usage, user } from "./scripted.js";
 
 const down = new Error("the service is down");
@@ -194,7 +194,10 @@ describe("an attempt that fails", () => {
   });
 
   test("waits 1 s, 2 s, 4 s, and at most 30 s by default", () => {
-    expect([1, 2, 3, 5, 6, 10].map(defaultDelayMs)).toEqual([1000, 2000, 4000, 16_000, 30_000, 30_000]);
+    const { delayMs } = generationOf(scripted("S"), 1);
+    expect([1, 2, 3, 5, 6, 10].map((attempt) => delayMs(attempt, down))).toEqual([
+      1000, 2000, 4000, 16_000, 30_000, 30_000,
+    ]);
   });
 });
 

@@ -2,8 +2,6 @@ import {
   type CompactionTrigger,
   hasInitialContext,
   initialContext,
-  initialContextType,
-  modelSwitchType,
   type Reinjection,
 } from "sessile/compaction";
 import { describe, expect, test } from "vitest";
@@ -28,7 +26,7 @@ const reinject = (content: string, mode?: Reinjection["mode"]): Reinjection => (
 test("is a marked custom message that no person is shown, and is found again", async () => {
   expect(initialContext("x")).toEqual({
     type: "custom_message",
-    customType: initialContextType,
+    customType: "sessile.initial_context",
     content: "x",
     display: false,
   });
@@ -58,7 +56,7 @@ describe("told again", () => {
     expect(context?.origin).toBe("retained");
     expect(context?.message).toMatchObject({
       role: "custom",
-      customType: initialContextType,
+      customType: "sessile.initial_context",
       display: false,
     });
   });
@@ -169,7 +167,12 @@ test("word of a switch of models reaches no summary, and what else to skip is th
   for (const skip of [undefined, () => false]) {
     const session = await sessionOf([user(long)]);
     await session.append([
-      { type: "custom_message", customType: modelSwitchType, content: "you are another now", display: false },
+      {
+        type: "custom_message",
+        customType: "sessile.model_switch",
+        content: "you are another now",
+        display: false,
+      },
       { type: "message", message: user("now this") },
     ]);
     const model = scripted("S");

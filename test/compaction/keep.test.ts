@@ -1,5 +1,4 @@
 import fc from "fast-check";
-import { initialContextType } from "sessile/compaction";
 import { type Context, type ContextMessage, contextOf, toolPairs } from "sessile/content";
 import { describe, expect, test } from "vitest";
 import { retainedItems } from "../../src/compaction/retention.js";
@@ -9,7 +8,7 @@ const summary: ContextMessage = { role: "compactionSummary", summary: "s", token
 const system: ContextMessage = { role: "system", content: "s", timestamp: 1 };
 const instructions: ContextMessage = {
   role: "custom",
-  customType: initialContextType,
+  customType: "sessile.initial_context",
   content: "r",
   display: false,
   timestamp: 1,

@@ -1,17 +1,14 @@
-import {
-  checkpointPrompt,
-  coveredResources,
-  isContextOverflow,
-  planPrune,
-  resourceNotes,
-  serializeItems,
-  summaryRequest,
-  truncateText,
-  truncateToolResult,
-  withoutResourceNotes,
-} from "sessile/compaction";
+import { isContextOverflow, planPrune, prompts, truncateToolResult } from "sessile/compaction";
 import { assistantMessage, contextOf, toolResult, userMessage } from "sessile/content";
 import { describe, expect, test } from "vitest";
+import { summaryRequest } from "../../src/compaction/prompts.js";
+import { serializeItems } from "../../src/compaction/serialize.js";
+import {
+  coveredResources,
+  resourceNotes,
+  withoutResourceNotes,
+} from "../../src/compaction/summary-footer.js";
+import { truncateText } from "../../src/compaction/truncate.js";
 import { notedIds, withNotes } from "../../src/internal/covered-notes.js";
 import { exponentOf, growing, maxExponent } from "../support/growth.js";
 
@@ -46,7 +43,7 @@ describe("the time taken grows no faster than the input", () => {
     const wide = { user: 1e9, argument: 1e9, calls: 1e9 };
     expect(exponentOf(growing(40_000), items, (of) => serializeItems(of))).toBeLessThan(maxExponent);
     expect(exponentOf(growing(40_000), items, (of) => serializeItems(of, wide))).toBeLessThan(maxExponent);
-    const ask = (conversation: string) => summaryRequest({ prompt: checkpointPrompt, conversation });
+    const ask = (conversation: string) => summaryRequest({ prompt: prompts.checkpoint, conversation });
     expect(exponentOf(growing(40_000), text, ask)).toBeLessThan(maxExponent);
     expect(
       exponentOf(growing(40_000), text, (of) => withoutResourceNotes(`<covered-resources>\n${of}`)),

@@ -1,19 +1,12 @@
-import {
-  branchPrompt,
-  checkpointPrompt,
-  continuationPrompt,
-  handoffPrompt,
-  turnPrefixPrompt,
-} from "sessile/compaction";
+import { prompts } from "sessile/compaction";
 import { describe, expect, test } from "vitest";
 
-const prompts = { checkpointPrompt, turnPrefixPrompt, handoffPrompt, continuationPrompt, branchPrompt };
 const progress = ["## Progress", "### Done", "### In Progress", "### Blocked"];
 
 describe("the prompts", () => {
   test.each<[keyof typeof prompts, readonly string[], number]>([
     [
-      "checkpointPrompt",
+      "checkpoint",
       [
         "## Goal",
         "## Constraints & Preferences",
@@ -24,13 +17,9 @@ describe("the prompts", () => {
       ],
       13_107,
     ],
+    ["turnPrefix", ["## Original Request", "## Progress So Far", "## Context Needed to Continue"], 8192],
     [
-      "turnPrefixPrompt",
-      ["## Original Request", "## Progress So Far", "## Context Needed to Continue"],
-      8192,
-    ],
-    [
-      "handoffPrompt",
+      "handoff",
       [
         "## Progress & Key Decisions",
         "## Context, Constraints & Preferences",
@@ -40,12 +29,12 @@ describe("the prompts", () => {
       8192,
     ],
     [
-      "continuationPrompt",
+      "continuation",
       ["## Goal", "## Instructions", "## Discoveries", "## Accomplished", "## Relevant files / directories"],
       8192,
     ],
     [
-      "branchPrompt",
+      "branch",
       ["## Goal", "## Constraints & Preferences", ...progress, "## Key Decisions", "## Next Steps"],
       8192,
     ],

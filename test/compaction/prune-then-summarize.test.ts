@@ -1,6 +1,7 @@
-import { type CompactionTrigger, prunedOutput, pruneThenSummarize } from "sessile/compaction";
+import { type CompactionTrigger, pruneThenSummarize } from "sessile/compaction";
 import { contextOf, type Message, type UserMessage } from "sessile/content";
 import { describe, expect, test } from "vitest";
+import { prunedOutput } from "../../src/compaction/prune-then-summarize.js";
 import { attachment, compactNow, gave, saidIn, scripted, sessionOf, told, user } from "./scripted.js";
 
 const empty = contextOf([]);

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { type PruneOptions, planPrune, pruneDefaults, prunedOutput } from "sessile/compaction";
+import { planPrune } from "sessile/compaction";
 import {
   type AssistantMessage,
   assistantMessage,
@@ -13,6 +13,7 @@ import {
 } from "sessile/content";
 import { memorySessionStore } from "sessile/session";
 import { describe, expect, test } from "vitest";
+import { prunedOutput } from "../../src/compaction/prune-then-summarize.js";
 
 const init = { provider: "p", model: "m" };
 const call = (id: string, name: string) => ({ type: "toolCall" as const, id, name, arguments: {} });
@@ -100,7 +101,15 @@ function contextFrom(steps: readonly Step[]): Context {
 }
 
 /** The rule said without a walk: which part of the list is looked at, which results of it count, which are beyond the budget. */
-function naivePrune({ items, pins }: Context, options: Required<Omit<PruneOptions, "estimate">>) {
+function naivePrune(
+  { items, pins }: Context,
+  options: {
+    readonly skipTurns: number;
+    readonly protectTokens: number;
+    readonly minimumTokens: number;
+    readonly protectedTools: readonly string[];
+  },
+) {
   const messages = items.map(({ message }) => message);
   const users = messages.flatMap(({ role }, at) => (role === "user" ? [at] : [])).reverse();
   const last = options.skipTurns === 0 ? items.length - 1 : (users[options.skipTurns - 1] ?? -1);
@@ -173,12 +182,24 @@ describe("planPrune", () => {
   });
 
   test("its defaults are opencode's", () => {
-    expect(pruneDefaults).toEqual({
+    const defaults = {
       skipTurns: 2,
       protectTokens: 40_000,
       minimumTokens: 20_000,
       protectedTools: ["skill"],
-    });
+    };
+    const large = (message: ContextMessage) => 4_000 * estimate(message);
+    let plans = 0;
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 25 }), (steps) => {
+        const context = contextFrom(steps);
+        const plan = planPrune(context, { estimate: large });
+        expect(plan).toEqual(planPrune(context, { ...defaults, estimate: large }));
+        if (plan !== undefined) plans++;
+      }),
+      { numRuns: 500 },
+    );
+    expect(plans).toBeGreaterThan(20);
   });
 
   test("its drafts clear the output in a session, once, and the entry keeps it", async () => {

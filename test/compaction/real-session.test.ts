@@ -1,14 +1,9 @@
-import {
-  contextTokens,
-  findCutPoint,
-  ledgerDetails,
-  planCompaction,
-  rollingSummary,
-} from "sessile/compaction";
+import { contextTokens, findCutPoint, planCompaction, rollingSummary } from "sessile/compaction";
 import { type ContextMessage, toolPairs } from "sessile/content";
 import { estimateMessageTokens } from "sessile/estimate";
 import { buildSessionContext, parseSession } from "sessile/session";
 import { describe, expect, test } from "vitest";
+import { ledgerDetails } from "../../src/compaction/file-ledger/details.js";
 import { fixture } from "../support/fixtures.js";
 
 const real = fixture("pi/large-session.v1.jsonl");

@@ -1,9 +1,8 @@
 import {
   type CompactionBudget,
-  handoffPreface,
-  handoffPrompt,
+  prompts,
+  type RecentUserMessagesOptions,
   recentUserMessages,
-  recentUserMessagesDefaults,
 } from "sessile/compaction";
 import { type ContextMessage, contextOf, type UserMessage, userMessage } from "sessile/content";
 import { describe, expect, test } from "vitest";
@@ -45,7 +44,14 @@ describe("when", () => {
   });
 
   test("the defaults are codex's", () => {
-    expect(recentUserMessagesDefaults).toEqual({ tokenLimitShare: 0.9, keepUserTokens: 20_000 });
+    const talk = Array.from({ length: 60 }, () => user(words(1000)));
+    const explicit = { tokenLimit: 270_000, keepUserTokens: 20_000 };
+    const window = 300_000;
+    expect([asks(269_999, window), asks(270_000, window)]).toEqual([false, true]);
+    const chosen = (options: RecentUserMessagesOptions) =>
+      recentUserMessages(options).choose(contextOf(talk), { window, tokens: 0 });
+    expect(chosen({})).toEqual(chosen(explicit));
+    expect(chosen({})).not.toEqual(chosen({ ...explicit, keepUserTokens: 20_001 }));
   });
 
   test.each([
@@ -79,7 +85,7 @@ describe("what", () => {
     const made = choose(talk, { keepUserTokens: 10 });
     expect(made?.retain).toEqual(["m5", "m2"]);
     expect(made).toMatchObject({ keepFrom: 6, edits: [] });
-    expect(made?.parts).toEqual([{ items: contextOf(talk).items, prompt: handoffPrompt }]);
+    expect(made?.parts).toEqual([{ items: contextOf(talk).items, prompt: prompts.handoff }]);
   });
 
   test("the one that has no room in whole is cut, and the last", () => {
@@ -150,7 +156,9 @@ describe("through compact", () => {
     const model = scripted("SUMMARY");
     await compactNow(session, { ...model, strategy: recentUserMessages(), window: 4000 });
     const [summary, ...rest] = await saidIn(session);
-    expect(summary).toMatch(new RegExp(`^compactionSummary: ${handoffPreface}\n\nSUMMARY\n`));
+    expect(summary).toMatch(
+      /^compactionSummary: Another model began this work, .* what is done\.\n\nSUMMARY\n/,
+    );
     expect(rest).toEqual(["user: one", "user: two"]);
     expect(model.prompts[0]?.text).toContain("## Remaining Steps");
   });

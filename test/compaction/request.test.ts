@@ -1,6 +1,7 @@
 import fc from "fast-check";
-import { checkpointPrompt, summaryRequest } from "sessile/compaction";
+import { prompts } from "sessile/compaction";
 import { describe, expect, test } from "vitest";
+import { summaryRequest } from "../../src/compaction/prompts.js";
 import { text } from "../arbitraries/values.js";
 
 const prompt = { system: "S", instructions: "INSTRUCTIONS", update: "UPDATE", maxTokens: 100 };
@@ -78,7 +79,9 @@ describe("summaryRequest", () => {
 
   test("lists of files in an earlier summary stay as they are", () => {
     const previous = "## Goal\n\n<read-files>\na.ts\n</read-files>";
-    expect(summaryRequest({ prompt: checkpointPrompt, conversation: "", previous }).text).toContain(previous);
+    expect(summaryRequest({ prompt: prompts.checkpoint, conversation: "", previous }).text).toContain(
+      previous,
+    );
   });
 
   test.each([{ omitted: -1 }, { omitted: 0.5 }, { maxTokens: 0 }, { maxTokens: Number.NaN }])(

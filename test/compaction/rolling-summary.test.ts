@@ -1,9 +1,8 @@
 import {
   type CompactionBudget,
-  checkpointPrompt,
+  prompts,
+  type RollingSummaryOptions,
   rollingSummary,
-  rollingSummaryDefaults,
-  turnPrefixPrompt,
 } from "sessile/compaction";
 import { type ContextMessage, contextOf } from "sessile/content";
 import { describe, expect, test } from "vitest";
@@ -40,11 +39,20 @@ describe("when", () => {
   });
 
   test("the defaults are pi's", () => {
-    expect(rollingSummaryDefaults).toEqual({
-      enabled: true,
-      reserveTokens: 16_384,
-      keepRecentTokens: 20_000,
-    });
+    const ask = (options: RollingSummaryOptions, tokens: number) => {
+      const strategy = rollingSummary(options);
+      const budget = { window: 100_000, tokens, estimate: lengthOf };
+      const context = contextOf(Array.from({ length: 300 }, () => user(long)));
+      return [
+        strategy.limit?.(100_000),
+        strategy.shouldCompact(context, budget),
+        strategy.choose(context, budget),
+      ];
+    };
+    const defaults = { enabled: true, reserveTokens: 16_384, keepRecentTokens: 20_000 };
+    expect(ask({}, 83_617)).toEqual(ask(defaults, 83_617));
+    expect(ask({}, 83_617)).not.toEqual(ask({ ...defaults, keepRecentTokens: 20_001 }, 83_617));
+    expect(ask({}, 83_617)).not.toEqual(ask({ ...defaults, reserveTokens: 16_385 }, 83_617));
   });
 
   test.each([
@@ -97,14 +105,14 @@ describe("what", () => {
     const talk = [user(long), told(long), user("a"), told("b", ["1"]), gave("1", long), told("c")];
     const whole = choose(talk, { keepRecentTokens: 403 });
     expect(idsOf(whole)).toEqual([["m0", "m1"]]);
-    expect(whole?.parts[0]?.prompt).toBe(checkpointPrompt);
+    expect(whole?.parts[0]?.prompt).toBe(prompts.checkpoint);
     const cut = choose(talk, { keepRecentTokens: 1 });
     expect(cut?.keepFrom).toBe(5);
     expect(idsOf(cut)).toEqual([
       ["m0", "m1"],
       ["m2", "m3", "m4"],
     ]);
-    expect(cut?.parts.map(({ prompt }) => prompt)).toEqual([checkpointPrompt, turnPrefixPrompt]);
+    expect(cut?.parts.map(({ prompt }) => prompt)).toEqual([prompts.checkpoint, prompts.turnPrefix]);
     expect(cut?.parts[1]).not.toHaveProperty("previous");
   });
 
@@ -158,7 +166,7 @@ describe("through compact", () => {
     const [{ text } = { text: "" }] = model.prompts;
     expect(text).toContain("<previous-summary>\nTHE FIRST\n</previous-summary>");
     expect(text).not.toContain("<read-files>");
-    expect(text).toContain(checkpointPrompt.update);
+    expect(text).toContain(prompts.checkpoint.update);
     const [summary] = await saidIn(session);
     expect(summary).toMatch(/^compactionSummary: THE SECOND\n\n<read-files>\n1\.ts\n<\/read-files>/);
     expect(summary).not.toContain("THE FIRST");

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
-import { type CompactionPlan, fileLedger, initialContextType } from "sessile/compaction";
+import { type CompactionPlan, fileLedger } from "sessile/compaction";
 import { type Context, type Message, toolCalls, toolPairs } from "sessile/content";
 import { SessileError } from "sessile/errors";
 import { memorySessionStore, type Session } from "sessile/session";
@@ -92,7 +92,7 @@ function isFree(context: Context): (item: Context["items"][number]) => boolean {
   return ({ entryId, origin, message }) => {
     if (origin === "summary" || origin === "system" || origin === "retained") return false;
     if (pinned.has(entryId) || entryId === newest || message.role === "system") return false;
-    if (message.role === "custom" && message.customType === initialContextType) return false;
+    if (message.role === "custom" && message.customType === "sessile.initial_context") return false;
     return message.role !== "toolResult" && (message.role !== "assistant" || toolCalls(message).length === 0);
   };
 }

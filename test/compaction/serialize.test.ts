@@ -1,5 +1,4 @@
 import fc from "fast-check";
-import { type SerializeBounds, serializeBounds, serializeItem, serializeItems } from "sessile/compaction";
 import {
   assistantMessage,
   type ContextItem,
@@ -9,6 +8,12 @@ import {
   userMessage,
 } from "sessile/content";
 import { describe, expect, test } from "vitest";
+import {
+  type SerializeBounds,
+  serializeBounds,
+  serializeItem,
+  serializeItems,
+} from "../../src/compaction/serialize.js";
 import { message, resource } from "../arbitraries/messages.js";
 import { text } from "../arbitraries/values.js";
 

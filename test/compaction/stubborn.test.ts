@@ -2,7 +2,6 @@ import {
   type CompactionStrategy,
   compact,
   contextTokens,
-  type ledgerDetails,
   planCompaction,
   pruneThenSummarize,
   recentUserMessages,
@@ -13,6 +12,7 @@ import { contextOf } from "sessile/content";
 import { estimateMessageTokens } from "sessile/estimate";
 import { memorySessionStore, type Session } from "sessile/session";
 import { describe, expect, test } from "vitest";
+import type { ledgerDetails } from "../../src/compaction/file-ledger/details.js";
 import { gave, scripted, told, tooLong, usage, user } from "./scripted.js";
 
 const created = (): Promise<Session> => memorySessionStore().create({ cwd: "/w" });

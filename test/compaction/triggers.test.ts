@@ -1,11 +1,5 @@
 import fc from "fast-check";
-import {
-  contextGauge,
-  defaultGaugeThresholds,
-  defaultReserveTokens,
-  isOverflow,
-  shouldCompact,
-} from "sessile/compaction";
+import { contextGauge, isOverflow, shouldCompact } from "sessile/compaction";
 import { describe, expect, test } from "vitest";
 
 const count = fc.oneof(fc.nat({ max: 2_000_000 }), fc.double({ min: 0, max: 2_000_000, noNaN: true }));
@@ -42,7 +36,7 @@ describe("shouldCompact", () => {
   });
 
   test("leaves 16,384 tokens by default", () => {
-    expect(defaultReserveTokens).toBe(16_384);
+    expect([shouldCompact(83_616, 100_000), shouldCompact(83_617, 100_000)]).toEqual([false, true]);
   });
 });
 
@@ -140,7 +134,8 @@ describe("contextGauge", () => {
   });
 
   test("takes some thresholds and leaves the others", () => {
-    expect(defaultGaugeThresholds).toEqual({ advisory: 0.7, warning: 0.8, critical: 0.9 });
+    const levels = [69, 70, 79, 80, 89, 90].map((tokens) => contextGauge(tokens, 100).level);
+    expect(levels).toEqual(["ok", "advisory", "advisory", "warning", "warning", "critical"]);
     expect(contextGauge(50, 100, { advisory: 0.5 }).level).toBe("advisory");
     expect(contextGauge(80, 100, { advisory: 0.5 }).level).toBe("warning");
     // 0.55 * 100 is a little more than 55.

@@ -1,6 +1,6 @@
 import fc from "fast-check";
-import { resourceNotes } from "sessile/compaction";
 import { describe, expect, test } from "vitest";
+import { resourceNotes } from "../../src/compaction/summary-footer.js";
 import { coveredTag, notedIds, withNotes, withoutInvitation } from "../../src/internal/covered-notes.js";
 
 const idOf = (number: number) => `res_${String(number).padStart(16, "0")}`;

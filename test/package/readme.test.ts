@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { type CompactionStrategy, compact, contextTokens, handoffPrompt } from "sessile/compaction";
+import { type CompactionStrategy, compact, contextTokens, prompts } from "sessile/compaction";
 import { assistantMessage, toolResult, userMessage } from "sessile/content";
 import { memorySessionStore } from "sessile/session";
 import ts from "typescript";
@@ -55,9 +55,7 @@ describe("README.md", () => {
     const own = examplesOf("README.md", readme).find((example) => example.code.includes("lastTurns"));
     const source = ts.transpile(own?.code ?? "", { target: ts.ScriptTarget.ES2023 });
     const body = source.replace(/^import .*$/m, "").replace("export function", "return function");
-    const lastTurns: (turns: number) => CompactionStrategy = new Function("handoffPrompt", body)(
-      handoffPrompt,
-    );
+    const lastTurns: (turns: number) => CompactionStrategy = new Function("prompts", body)(prompts);
     const session = await memorySessionStore().create({ cwd: "/work" });
     const maker = { provider: "p", model: "m" };
     for (const turn of [1, 2, 3]) {

@@ -1,10 +1,47 @@
+/** A file ledger as data: in the `details` of a summary, and as text in its footer. */
 import { integerOption } from "../../internal/arguments.js";
 import { isRecord } from "../../internal/shape.js";
-import type { StoredStep } from "./ledger-builder.js";
 import { sha256Of } from "./operations.js";
-import type { Paths } from "./paths.js";
+import type { PathKey, Paths } from "./paths.js";
 
-/** A ledger in the `details` of a compaction or branch summary: the two lists that pi writes and reads there, and the records beside them. */
+/** An action on a file. */
+export type FileAction = "read" | "created" | "modified" | "deleted" | "moved";
+
+const fileActions: readonly unknown[] = [
+  "read",
+  "created",
+  "modified",
+  "deleted",
+  "moved",
+] satisfies FileAction[];
+
+/** The record of one file, as plain JSON data. */
+export interface FileRecord {
+  /** Relative to the working directory, with `/`, if the file is inside it, else absolute. */
+  readonly path: string;
+  /** Each action once, in the order of first occurrence; never empty. */
+  readonly operations: readonly FileAction[];
+  /** SHA-256 of the content after the latest operation, 64 hex digits; absent if unknown. */
+  readonly contentSha256?: string;
+  /** Deleted or moved away, and not seen since. */
+  readonly gone?: true;
+  /** The new path; only with `gone`. */
+  readonly movedTo?: string;
+  /** The old path; only without `gone`. */
+  readonly movedFrom?: string;
+  /** Whether the latest operation happened is unknown: its call has no result, or only pi's lists name the file. */
+  readonly unconfirmed?: true;
+  /** The number of operations up to and including the file's latest one; orders the files by time. */
+  readonly step: number;
+}
+
+/** The files that a conversation touched, across all compactions, as plain JSON data. */
+export interface FileLedger {
+  /** Sorted by path in UTF-16 code units; each path once. */
+  readonly files: readonly FileRecord[];
+}
+
+/** A ledger in the `details` of a compaction or branch summary: the two lists that pi reads there, and the records. */
 export interface FileLedgerDetails {
   /** Paths of files that were only read, sorted. */
   readonly readFiles: readonly string[];
@@ -15,8 +52,8 @@ export interface FileLedgerDetails {
 }
 
 /**
- * What to store of a ledger, so that {@link fileLedger} finds it in the summary. pi 0.73.1 reads its own two lists in it,
- * and where it writes a summary later they are all that is left.
+ * The details to store, so that {@link fileLedger} continues from the summary. pi 0.73.1 reads only its two lists, and stores only
+ * those in summaries of its own.
  */
 export function ledgerDetails(ledger: FileLedger): FileLedgerDetails {
   const { files } = ledger;
@@ -27,52 +64,58 @@ export function ledgerDetails(ledger: FileLedger): FileLedgerDetails {
   };
 }
 
-/** Whether nothing but reading was done to a file. */
-export function isOnlyRead({ operations }: FileRecord): boolean {
-  return operations.every((deed) => deed === "read");
+function isOnlyRead({ operations }: FileRecord): boolean {
+  return operations.every((action) => action === "read");
 }
 
-/** What `details` of any shape tell of files: our records, and of pi's lists what the records do not have. Never throws. */
+/** The files in the details of a summary. */
+export interface StoredStep {
+  readonly records: readonly { readonly key: PathKey; readonly record: FileRecord }[];
+  /** Files that only pi's lists name, without an order. */
+  readonly listed: readonly { readonly key: PathKey; readonly action: FileAction }[];
+}
+
+/** Reads details of any shape: the records, and the files that only pi's lists name. Never throws. */
 export function storedStep(details: unknown, paths: Paths): StoredStep {
   if (!isRecord(details)) return { records: [], listed: [] };
-  const records = list(details.files).flatMap((value) => {
+  const records = listOf(details.files).flatMap((value) => {
     const record = recordOf(value, paths);
-    const place = record && paths.place(record.path);
-    return record && place ? [{ place, record }] : [];
+    const key = record && paths.keyOf(record.path);
+    return record && key ? [{ key, record }] : [];
   });
   const known = new Set<string>();
   const changed = new Set<string>();
-  for (const { place, record } of records) {
-    known.add(place.full);
-    if (!isOnlyRead(record)) changed.add(place.full);
+  for (const { key, record } of records) {
+    known.add(key.full);
+    if (!isOnlyRead(record)) changed.add(key.full);
   }
-  const named = (value: unknown, deed: FileAction, except: Set<string>) =>
-    list(value).flatMap((path) => {
-      const place = typeof path === "string" ? paths.place(path) : undefined;
-      return place === undefined || except.has(place.full) ? [] : [{ place, deed }];
+  const listed = (value: unknown, action: FileAction, except: Set<string>) =>
+    listOf(value).flatMap((path) => {
+      const key = typeof path === "string" ? paths.keyOf(path) : undefined;
+      return key === undefined || except.has(key.full) ? [] : [{ key, action }];
     });
   return {
     records,
     listed: [
-      ...named(details.readFiles, "read", known),
-      ...named(details.modifiedFiles, "modified", changed),
+      ...listed(details.readFiles, "read", known),
+      ...listed(details.modifiedFiles, "modified", changed),
     ],
   };
 }
 
 function recordOf(value: unknown, paths: Paths): FileRecord | undefined {
   if (!isRecord(value)) return undefined;
-  const key = (path: unknown) => (typeof path === "string" ? paths.place(path)?.key : undefined);
-  const operations = list(value.operations).filter((each) =>
-    fileActions.includes(each as FileAction),
-  ) as FileAction[];
-  const path = key(value.path);
+  const pathOf = (path: unknown) => (typeof path === "string" ? paths.keyOf(path)?.path : undefined);
+  const operations = listOf(value.operations).filter((each): each is FileAction =>
+    fileActions.includes(each),
+  );
+  const path = pathOf(value.path);
   if (path === undefined || operations.length === 0) return undefined;
   const gone = value.gone === true;
   const unconfirmed = value.unconfirmed === true;
   const contentSha256 = gone || unconfirmed ? undefined : sha256Of(value.contentSha256);
-  const movedTo = gone ? key(value.movedTo) : undefined;
-  const movedFrom = gone ? undefined : key(value.movedFrom);
+  const movedTo = gone ? pathOf(value.movedTo) : undefined;
+  const movedFrom = gone ? undefined : pathOf(value.movedFrom);
   const step = Number.isSafeInteger(value.step) ? Math.max(0, value.step as number) : 0;
   return {
     path,
@@ -86,70 +129,29 @@ function recordOf(value: unknown, paths: Paths): FileRecord | undefined {
   };
 }
 
-function list(value: unknown): readonly unknown[] {
+function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** What was done to a file. */
-export type FileAction = "read" | "created" | "modified" | "deleted" | "moved";
-
-/** Every deed, in the order of the type. */
-export const fileActions: readonly FileAction[] = ["read", "created", "modified", "deleted", "moved"];
-
-/** One file, and what the calls of a conversation did to it. Plain data that JSON keeps. */
-export interface FileRecord {
-  /** Relative to the working directory with `/` where the file lies inside it, else absolute. */
-  readonly path: string;
-  /** Each once, in the order in which they were first seen; never empty. */
-  readonly operations: readonly FileAction[];
-  /** SHA-256 of the content as the latest operation saw or left it, 64 hex digits; absent where that one did not tell. */
-  readonly contentSha256?: string;
-  /** Deleted, or moved away, and not seen since. */
-  readonly gone?: true;
-  /** Where it went; only with `gone`. */
-  readonly movedTo?: string;
-  /** Where it came from; only without `gone`. */
-  readonly movedFrom?: string;
-  /**
-   * Nobody knows whether the latest operation took place: its call has no result, or only pi's lists name the file,
-   * which count failed calls too.
-   */
-  readonly unconfirmed?: true;
-  /** How many operations the ledger had seen when the file's latest one came, itself included: the greater, the later. */
-  readonly step: number;
+/** The options of {@link ledgerText}. */
+export interface LedgerTextOptions {
+  /** The most files in each block; at least 0. Default 100. */
+  readonly maxFiles?: number | undefined;
 }
 
-/** Which files a conversation touched, in all compactions so far. Plain data that JSON keeps. */
-export interface FileLedger {
-  /** Sorted by path, by UTF-16 code units; each path once. */
-  readonly files: readonly FileRecord[];
-}
-
-/** Lines of files in a block of {@link ledgerText}. */
 const defaultMaxFiles = 100;
-/** A longer path loses its middle. */
-const maxShownCharacters = 400;
+/** The middle of a longer path is omitted. */
+const maxPathCharacters = 400;
 const blocks = ["read-files", "modified-files"] as const;
 
-/** How much of a ledger is told. */
-export interface LedgerTextOptions {
-  /** Files in each block; at least 0, by default 100. */
-  readonly maxFiles?: number;
-}
-
 /**
- * The blocks that close a summary, `<read-files>` and `<modified-files>` as pi writes them: a path on each line, sorted.
- * Where there are more than `maxFiles` the ones touched last stay, and a line says how many were left out. What was deleted
- * or moved says so behind its path. A path that could break a line, end a block or hide its letters stands in quotes, with
- * such characters as `\u{a}`. An empty line stands before each block, so that the text can follow a summary as it is; without
- * files it is empty.
+ * Prints the blocks at the end of a summary, `<read-files>` and `<modified-files>` as pi writes them, with a path on each line, sorted.
+ * Lists the `maxFiles` latest files and the number of the others. A deleted or moved file has a note after its path.
  *
- * @example
- * ```ts
- * ledgerText({ files: [{ path: "a.ts", operations: ["deleted"], gone: true, step: 1 }] });
- * // "\n\n<modified-files>\na.ts (deleted)\n</modified-files>"
- * ```
- * @throws RangeError for a `maxFiles` that is no integer of at least 0.
+ * A path that could break a line, close a block or hide characters is quoted, with such characters as `\u{a}`. A blank line precedes
+ * each block, so that the text can follow a summary. Without files the text is empty.
+ *
+ * @throws RangeError if `maxFiles` is not an integer from 0 on
  */
 export function ledgerText(ledger: FileLedger, options: LedgerTextOptions = {}): string {
   const maxFiles = integerOption("maxFiles", options.maxFiles, defaultMaxFiles, 0);
@@ -158,10 +160,7 @@ export function ledgerText(ledger: FileLedger, options: LedgerTextOptions = {}):
   return block("read-files", read, maxFiles) + block("modified-files", modified, maxFiles);
 }
 
-/**
- * A summary without the blocks that close it, ours or pi's, and without the space before them; a summary without any as it
- * is. For an earlier summary that is to be brought up to date.
- */
+/** Removes the blocks at the end of a summary, ours or pi's, and the space before them. */
 export function stripLedgerText(summary: string): string {
   let text = summary;
   for (;;) {
@@ -185,19 +184,21 @@ function block(name: (typeof blocks)[number], files: readonly FileRecord[], maxF
 }
 
 function line({ path, gone, movedTo, movedFrom, operations }: FileRecord): string {
-  if (movedTo !== undefined) return `${shown(path)} (moved to ${shown(movedTo)})`;
-  if (gone) return `${shown(path)} (${operations.includes("deleted") ? "deleted" : "moved away"})`;
-  return movedFrom === undefined ? shown(path) : `${shown(path)} (moved from ${shown(movedFrom)})`;
+  if (movedTo !== undefined) return `${printPath(path)} (moved to ${printPath(movedTo)})`;
+  if (gone) return `${printPath(path)} (${operations.includes("deleted") ? "deleted" : "moved away"})`;
+  return movedFrom === undefined
+    ? printPath(path)
+    : `${printPath(path)} (moved from ${printPath(movedFrom)})`;
 }
 
-/** Controls, line separators, marks that are not seen or turn the writing round, halves of characters, and what makes a tag. */
+/** Controls, line separators, invisible and bidirectional marks, lone surrogates, and the characters of tags. */
 const unsafe = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}<>"\\]/gu;
 
-function shown(path: string): string {
-  const half = maxShownCharacters / 2;
-  const short = path.length <= maxShownCharacters ? path : `${path.slice(0, half)}…${path.slice(-half)}`;
-  // A parenthesis at its start or behind a space would read as one of our remarks.
-  const plain = short.trim() === short && !/^\(| \(/.test(short) && short.search(unsafe) < 0;
-  if (plain) return short;
+function printPath(path: string): string {
+  const half = maxPathCharacters / 2;
+  const short = path.length <= maxPathCharacters ? path : `${path.slice(0, half)}…${path.slice(-half)}`;
+  // A parenthesis at its start or after a space would look like one of the notes.
+  const isPlain = short.trim() === short && !/^\(| \(/.test(short) && short.search(unsafe) < 0;
+  if (isPlain) return short;
   return `"${short.replace(unsafe, (each) => `\\u{${each.codePointAt(0)?.toString(16)}}`)}"`;
 }

@@ -1,17 +1,27 @@
+/** Reads from a tool call which files it touches. */
 import type { ToolCall, ToolResultMessage } from "../../content/index.js";
 import { isRecord } from "../../internal/shape.js";
-import type { OperationStep } from "./ledger-builder.js";
-import type { Paths } from "./paths.js";
+import type { PathKey, Paths } from "./paths.js";
 import type { FileOperation, FileToolRow, FileToolTable } from "./tool-table.js";
+
+/** One operation on one file, with normalised paths. */
+export interface OperationStep {
+  readonly operation: FileOperation["operation"];
+  readonly key: PathKey;
+  readonly to?: PathKey | undefined;
+  readonly contentSha256?: string | undefined;
+  /** Whether a result shows that it happened. */
+  readonly confirmed: boolean;
+}
 
 const sha256 = /^[0-9a-f]{64}$/i;
 
-/** A SHA-256 in small letters; undefined for anything that is none. */
+/** A SHA-256 in lower case; undefined for any other value. */
 export function sha256Of(value: unknown): string | undefined {
   return typeof value === "string" && sha256.test(value) ? value.toLowerCase() : undefined;
 }
 
-/** What a call did, or without a result may have done. A call that failed did nothing, but for the calls that it made. */
+/** The operations of a call; unconfirmed without a result. A failed call has only those of its nested calls. */
 export function stepsOfCall(
   call: ToolCall,
   result: ToolResultMessage | undefined,
@@ -19,11 +29,10 @@ export function stepsOfCall(
   paths: Paths,
 ): readonly OperationStep[] {
   const own = result?.isError === true ? [] : ownSteps(call, result, result !== undefined, tools, paths);
-  // Nearly every result has none: then no list is made.
   return result?.nestedCalls === undefined ? own : [...nestedSteps(result, tools, paths), ...own];
 }
 
-/** What the calls did that the result's tool made to other tools while it ran. `nestedCalls` may have any JSON shape. */
+/** The operations of the calls that a tool made itself while it ran. `nestedCalls` may have any JSON shape. */
 export function nestedSteps(
   { nestedCalls }: ToolResultMessage,
   tools: FileToolTable,
@@ -51,20 +60,11 @@ function ownSteps(
   const recorded = operations.length === 1 ? sha256Of(detail(result, "contentSha256")) : undefined;
   const steps: OperationStep[] = [];
   for (const { operation, path, to, contentSha256 } of operations) {
-    const place = paths.place(path);
-    const target = to === undefined || operation !== "move" ? undefined : paths.place(to);
-    if (place === undefined || (operation === "move" && target === undefined)) continue;
+    const key = paths.keyOf(path);
+    const target = to === undefined || operation !== "move" ? undefined : paths.keyOf(to);
+    if (key === undefined || (operation === "move" && target === undefined)) continue;
     const content = sha256Of(contentSha256) ?? recorded;
-    const done: OperationStep = { operation, place, confirmed };
-    steps.push(
-      target === undefined && content === undefined
-        ? done
-        : {
-            ...done,
-            ...(target !== undefined && { to: target }),
-            ...(content !== undefined && { contentSha256: content }),
-          },
-    );
+    steps.push({ operation, key, to: target, contentSha256: content, confirmed });
   }
   return steps;
 }
@@ -87,7 +87,7 @@ function operationsOfRow(
   }));
 }
 
-/** The texts of the first of these arguments that holds any. */
+/** The texts of the first of these arguments that has any. */
 export function textsOf(args: unknown, names: string | readonly string[]): readonly string[] {
   if (!isRecord(args)) return [];
   for (const name of typeof names === "string" ? [names] : names) {
@@ -115,14 +115,14 @@ const updateFile = "*** Update File: ";
 const moveTo = "*** Move to: ";
 
 /**
- * The files that a patch in codex's format touches, by its headers alone; what is no patch touches none. As codex's own
- * parser does, it takes space around a header, but not within an update, where a line of context begins with a space.
+ * The operations of a patch in codex's format, read from its headers; a text that is not a patch has none. Like codex's parser, it
+ * ignores spaces around a header, except within an update, where a context line starts with a space.
  *
  * @see https://github.com/openai/codex/blob/main/codex-rs/apply-patch/src/parser.rs (read 2026-11-22)
  */
 export function operationsOfPatch(patch: string): readonly FileOperation[] {
   const operations: FileOperation[] = [];
-  /** The path of the update that the line before began. */
+  /** The path if the previous line started an update. */
   let begun: string | undefined;
   let updating = false;
   for (const raw of patch.split("\n")) {

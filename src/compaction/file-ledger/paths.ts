@@ -1,28 +1,28 @@
 /**
- * Paths as text, brought to one spelling. Nothing here asks a file system: links are not known, and names are compared
+ * Paths as text, normalised to one spelling. No file system is asked: symbolic links are not resolved, and names are compared
  * exactly, on Windows too.
  *
  * @see https://learn.microsoft.com/en-us/windows/win32/fileio/naming-a-file and
  * https://www.rfc-editor.org/rfc/rfc8089 for `file:` URLs (read 2026-11-22)
  */
 
-/** Linux takes no longer path (`PATH_MAX`, https://man7.org/linux/man-pages/man0/limits.h.0p.html, read 2026-11-22). */
+/** The limit of Linux (`PATH_MAX`, https://man7.org/linux/man-pages/man0/limits.h.0p.html, read 2026-11-22). */
 const maxPathCharacters = 4096;
 
-/** A path in its one spelling, and what tells which paths lie below which. */
-export interface Place {
-  /** Relative to the working directory inside it, else absolute; with `/`. */
-  readonly key: string;
-  /** Root and names with NUL between, which no path has: what lies below a place begins with its `full` and a NUL. */
+/** A normalised path, and a key that shows which paths lie below which. */
+export interface PathKey {
+  /** Relative to the working directory if inside it, else absolute; with `/`. */
+  readonly path: string;
+  /** Root and names joined by NUL, which no path contains: a path below this one starts with this `full` and a NUL. */
   readonly full: string;
 }
 
-/** The paths of one working directory. */
+/** Normalises the paths of one working directory. */
 export interface Paths {
-  /** The place of a path; undefined where no file can have it: empty, with a NUL, or above 4096 characters. Never throws. */
-  place(path: string): Place | undefined;
-  /** The place with this `full`; undefined where its path would be too long. */
-  placeOf(full: string): Place | undefined;
+  /** The key of a path; undefined if it is invalid: empty, with a NUL, or longer than 4096 characters. Never throws. */
+  keyOf(path: string): PathKey | undefined;
+  /** The key with this `full`; undefined if its path would be too long. */
+  keyOfFull(full: string): PathKey | undefined;
 }
 
 interface Parsed {
@@ -35,51 +35,51 @@ const drivePath = /^[A-Za-z]:[\\/]/;
 const driveStart = /^[A-Za-z]:/;
 const share = /^\/\/([^/]+)\/+([^/]+)/;
 
-/** The paths that start from a working directory; without an absolute one, relative paths stay relative. */
+/** The paths relative to a working directory; without an absolute one, relative paths stay relative. */
 export function pathsFrom(cwd?: string): Paths {
   const base = cwd === undefined ? undefined : parseDirectory(cwd);
-  // What the place of a path inside the working directory begins with.
+  // The start of `full` of a path inside the working directory.
   const inside = base === undefined ? "\0" : `${fullOf(base)}\0`;
-  /** A session names the same files again and again. */
-  const known = new Map<string, Place | undefined>();
+  /** A session repeats the same paths. */
+  const cache = new Map<string, PathKey | undefined>();
 
-  function placeOf(full: string): Place | undefined {
-    const key = keyOf(full);
-    return key.length > maxPathCharacters ? undefined : { key, full };
+  function keyOfFull(full: string): PathKey | undefined {
+    const path = printed(full);
+    return path.length > maxPathCharacters ? undefined : { path, full };
   }
 
-  function keyOf(full: string): string {
+  function printed(full: string): string {
     if (`${full}\0` === inside) return ".";
     if (full.startsWith(inside)) {
-      const key = full.slice(inside.length).replaceAll("\0", "/");
-      // What reads as a drive would be absolute the next time.
+      const path = full.slice(inside.length).replaceAll("\0", "/");
+      // A name that looks like a drive would be parsed as absolute.
       const drive = base === undefined ? drivePath : driveStart;
-      return base?.root !== "/" && drive.test(key) ? `./${key}` : key;
+      return base?.root !== "/" && drive.test(path) ? `./${path}` : path;
     }
     const [root = "", ...names] = full.split("\0");
     return root === "/" ? `/${names.join("/")}` : `${root}/${names.join("/")}`;
   }
 
-  function parsedPlace(path: string): Place | undefined {
+  function parsedKey(path: string): PathKey | undefined {
     const plain = withoutScheme(path, base);
     if (plain === "" || plain.includes("\0")) return undefined;
     const parsed = parse(plain, base);
     if (parsed.root !== "" || base === undefined) {
-      return placeOf(fullOf({ root: parsed.root, names: resolved(parsed.names, parsed.root === "") }));
+      return keyOfFull(fullOf({ root: parsed.root, names: resolved(parsed.names, parsed.root === "") }));
     }
-    return placeOf(fullOf({ root: base.root, names: resolved([...base.names, ...parsed.names], false) }));
+    return keyOfFull(fullOf({ root: base.root, names: resolved([...base.names, ...parsed.names], false) }));
   }
 
   return {
-    placeOf,
-    place(path) {
+    keyOfFull,
+    keyOf(path) {
       if (path === "" || path.length > maxPathCharacters) return undefined;
-      let place = known.get(path);
-      if (place === undefined && !known.has(path)) {
-        place = parsedPlace(path);
-        known.set(path, place);
+      let key = cache.get(path);
+      if (key === undefined && !cache.has(path)) {
+        key = parsedKey(path);
+        cache.set(path, key);
       }
-      return place;
+      return key;
     },
   };
 }
@@ -97,7 +97,7 @@ function parseDirectory(cwd: string): Parsed | undefined {
   return root === "" ? undefined : { root, names: resolved(names, false) };
 }
 
-/** The path of a `file:` URL of this machine, percent-decoded; anything else as it is. */
+/** The path of a local `file:` URL, percent-decoded; any other text unchanged. */
 function withoutScheme(path: string, base: Parsed | undefined): string {
   const match = /^file:\/\/([^/?#]*)([^?#]*)/i.exec(path);
   if (match === null) return path;
@@ -109,13 +109,13 @@ function withoutScheme(path: string, base: Parsed | undefined): string {
   try {
     decoded = decodeURIComponent(encoded);
   } catch {
-    // A stray percent sign: the path is meant as it stands.
+    // A stray percent sign: the path is not encoded.
   }
   if (!local) return `//${host}${decoded}`;
   return !posix && /^\/[A-Za-z]:[\\/]/.test(decoded) ? decoded.slice(1) : decoded;
 }
 
-/** Takes a path apart as the system of the working directory does; without one, only what begins with a drive is Windows. */
+/** Parses a path by the rules of the working directory's system; without one, only a path with a drive is a Windows path. */
 function parse(path: string, base: Parsed | undefined): Parsed {
   if (base === undefined ? drivePath.test(path) : base.root !== "/") return parseWindows(path, base);
   return { root: path.startsWith("/") ? "/" : "", names: path.split("/") };
@@ -123,12 +123,12 @@ function parse(path: string, base: Parsed | undefined): Parsed {
 
 function parseWindows(path: string, base: Parsed | undefined): Parsed {
   let plain = path.replaceAll("\\", "/");
-  // `\\?\` goes before a path that is otherwise written as usual.
+  // `\\?\` is a prefix of an ordinary path.
   if (/^\/\/\?\/[A-Za-z]:/.test(plain)) plain = plain.slice(4);
   else if (/^\/\/\?\/UNC\//i.test(plain)) plain = `//${plain.slice(8)}`;
   if (driveStart.test(plain)) {
     const root = plain.slice(0, 2).toUpperCase();
-    // `C:name` starts from the current directory of that drive, which is known for one drive at most.
+    // `C:name` is relative to the current directory of that drive, which is known for one drive at most.
     return { root: plain[2] !== "/" && base?.root === root ? "" : root, names: plain.slice(2).split("/") };
   }
   const match = share.exec(plain);
@@ -139,7 +139,7 @@ function parseWindows(path: string, base: Parsed | undefined): Parsed {
   return { root: plain.startsWith("/") ? (base?.root ?? "") : "", names: plain.split("/") };
 }
 
-/** Names without empty ones, `.` and `..`; a `..` that leads above a relative start stays. */
+/** The names without empty ones, `.` and `..`; a leading `..` of a relative path stays. */
 function resolved(names: readonly string[], relative: boolean): readonly string[] {
   const out: string[] = [];
   for (const name of names) {

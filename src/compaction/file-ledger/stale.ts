@@ -1,43 +1,44 @@
+/** Compares a file ledger with the files as they are now. */
 import { integerOption } from "../../internal/arguments.js";
 import { untilAborted } from "../abort.js";
 import type { FileLedger, FileRecord } from "./details.js";
 
-/** Probes of {@link staleFiles} that run at a time. */
+/** Concurrent probes of {@link staleFiles}. */
 const defaultConcurrency = 8;
 
-/** A file that is no longer as the conversation last saw it. */
+/** A file that changed since the conversation last saw it. */
 export interface StaleFile {
   readonly record: FileRecord;
   /**
-   * `changed`: its content is another one. `missing`: it is not there, though it was not deleted or moved away. `back`: it
-   * is there, though it was. `unknown`: the probe threw.
+   * `changed`: the content differs. `missing`: the file does not exist although it was not deleted or moved away. `back`: it exists
+   * although it was. `unknown`: the probe threw.
    */
   readonly reason: "changed" | "missing" | "back" | "unknown";
-  /** What the probe threw, with `unknown`. */
+  /** The error of the probe, with `unknown`. */
   readonly cause?: unknown;
 }
 
-/** How files are asked for. */
+/** The options of {@link staleFiles}. */
 export interface StaleFilesOptions {
-  /** Its reason is thrown at once when it aborts. */
-  readonly signal?: AbortSignal;
-  /** How many probes run at a time; at least 1, by default 8. */
-  readonly concurrency?: number;
+  /** If it aborts, its reason is thrown at once. */
+  readonly signal?: AbortSignal | undefined;
+  /** Concurrent probes; at least 1. Default 8. */
+  readonly concurrency?: number | undefined;
 }
 
 /**
- * Which files changed since the conversation last saw them, so that after a compaction a model is told to read them again.
- * `probe` is given a record's path and gives the SHA-256 of the content there now, 64 hex digits; undefined where nothing
- * is there; an empty string for what is there and has no hash, such as a directory. Unconfirmed files are not asked for,
- * since nothing is known of them. The result is in the order of the ledger.
+ * Finds the files that changed since the conversation last saw them, so that a harness can ask the model to read them again.
+ * `probe` receives a record's path and returns the SHA-256 of its content now, 64 hex digits. It returns undefined if the path
+ * does not exist, and "" for a path without a hash, such as a directory. Unconfirmed files are skipped. The result is in the order
+ * of the ledger.
  *
  * @example
  * ```ts
  * const stale = await staleFiles({ files: [{ path: "a.ts", operations: ["read"], step: 1 }] }, () => undefined);
  * stale[0]?.reason; // "missing"
  * ```
- * @throws RangeError for a `concurrency` that is no integer of at least 1.
- * @throws the signal's reason when it aborts.
+ * @throws RangeError if `concurrency` is not an integer from 1 on
+ * @throws the signal's reason if it aborts
  */
 export async function staleFiles(
   ledger: FileLedger,

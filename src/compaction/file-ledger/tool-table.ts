@@ -1,8 +1,9 @@
+/** The table of tools that read and write files. */
 import type { ToolCall, ToolResultMessage } from "../../content/index.js";
 import { isRecord } from "../../internal/shape.js";
 import { operationsOfPatch, textsOf } from "./operations.js";
 
-/** pi calls it `path` and shows `file_path` too, opencode and Claude Code have names of their own. */
+/** The names of the argument: pi accepts `path` and `file_path`, Claude Code uses `file_path`, opencode `filePath`. */
 const path = ["path", "file_path", "filePath"];
 const source = ["source", "from", "old_path", "oldPath", "source_path", ...path];
 const target = ["destination", "to", "new_path", "newPath", "destination_path"];
@@ -20,21 +21,21 @@ const commands = new Map<string | undefined, FileOperation["operation"]>([
   ["undo_edit", "modify"],
 ]);
 
-/** Anthropic's text editor: one tool with a command. */
+/** Anthropic's text editor: one tool whose `command` is the operation. */
 const edited: FileToolReader = ({ arguments: args }: ToolCall) => {
   const operation = commands.get(textsOf(args, "command")[0]);
   const [file] = textsOf(args, "path");
   return operation === undefined || file === undefined ? [] : [{ operation, path: file }];
 };
 
-/** The reference MCP server's, which can be asked to only show what it would do. */
+/** `edit_file` of the reference MCP server, which has a dry run. */
 const editedUnlessDry: FileToolReader = ({ arguments: args }) =>
   isRecord(args) && args.dryRun === true
     ? []
     : textsOf(args, path).map((file) => ({ operation: "modify", path: file }));
 
 /**
- * The tools of known agents by name. Spread it and add your own.
+ * The tools of known agents by name.
  *
  * - pi 0.73.1 and 1.5.2: `read`, `write`, `edit`, with `path`. Its `codemode` calls them from a script; see {@link fileLedger}.
  * - Claude Code: `Read`, `Write`, `Edit`, `MultiEdit`, with `file_path`; `NotebookEdit`, with `notebook_path`.
@@ -43,7 +44,7 @@ const editedUnlessDry: FileToolReader = ({ arguments: args }) =>
  * - Anthropic's text editor: `str_replace_based_edit_tool`, `str_replace_editor`.
  * - The reference MCP server of files: `read_file`, `read_text_file`, `read_media_file`, `read_multiple_files`,
  *   `write_file`, `edit_file`, `move_file`.
- * - Names that harnesses give to the rest: `delete_file`, `delete`, `remove_file`, `rename_file`, `rename`, `move`.
+ * - Common names in other harnesses: `delete_file`, `delete`, `remove_file`, `rename_file`, `rename`, `move`.
  *
  * @see https://platform.claude.com/docs/en/agent-sdk/typescript,
  * https://github.com/sst/opencode/blob/dev/packages/opencode/src/tool/apply_patch.ts,
@@ -79,36 +80,36 @@ export const fileTools: FileToolTable = {
   remove_file: { operation: "delete", path: [...path, "paths"] },
 };
 
-/** One thing that one call does to one file. */
+/** One operation of a call on one file. */
 export interface FileOperation {
-  /** `write` is `create` where the ledger knows that the file is gone, else `modify`. */
+  /** `write` means `create` if the ledger knows that the file is gone, else `modify`. */
   readonly operation: "read" | "write" | "create" | "modify" | "delete" | "move";
-  /** As the call spells it. */
+  /** As in the call. */
   readonly path: string;
-  /** Where a moved file goes, as the call spells it. A `move` without it is left out. */
-  readonly to?: string;
+  /** The new path of a moved file, as in the call. A `move` without it is ignored. */
+  readonly to?: string | undefined;
   /** SHA-256 of the content that was read or written, 64 hex digits. */
-  readonly contentSha256?: string;
+  readonly contentSha256?: string | undefined;
 }
 
-/** A tool that does the same thing to the files that its arguments name. */
+/** A tool that applies one operation to the paths in its arguments. */
 export interface FileToolRow {
-  /** `write` is `create` where the result's `details.created` is true. */
+  /** `write` means `create` if the result's `details.created` is true. */
   readonly operation: FileOperation["operation"];
-  /** Names of arguments; the first that is there counts. It holds a path, or an array of paths that all count. */
+  /** Names of arguments, of which the first present one counts: a path, or an array of paths. */
   readonly path: string | readonly string[];
-  /** The same of where a `move` goes. With several paths it is the directory that they go into. */
-  readonly to?: string | readonly string[];
+  /** Names of arguments with the target of a `move`. For several paths it is their new directory. */
+  readonly to?: string | readonly string[] | undefined;
 }
 
-/** Reads off a call what it does. It is not asked about calls that failed; without a result nobody knows whether they did. */
+/** Reads the operations of a call. Not called for failed calls; `result` is undefined if the call has none yet. */
 export type FileToolReader = (
   call: ToolCall,
   result: ToolResultMessage | undefined,
 ) => readonly FileOperation[];
 
 /**
- * Tools that touch files, by name. A tool of yours tells the content that it read or wrote by `contentSha256` in its
- * result's `details`, and a new file by `created: true`.
+ * Tools that touch files, by name. A result's `details` may have the `contentSha256` of the file that was read or written, and
+ * `created: true` for a new file.
  */
 export type FileToolTable = Readonly<Record<string, FileToolRow | FileToolReader>>;

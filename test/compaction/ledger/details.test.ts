@@ -1,7 +1,8 @@
 import fc from "fast-check";
-import { type FileLedger, fileLedger, ledgerDetails } from "sessile/compaction";
+import { type FileLedger, fileLedger } from "sessile/compaction";
 import { contextOf } from "sessile/content";
 import { describe, expect, test } from "vitest";
+import { ledgerDetails } from "../../../src/compaction/file-ledger/details.js";
 import { jsonValue } from "../../arbitraries/values.js";
 import { acts, actTools, cwd, hashes, messagesOf, summaryItem } from "./arbitraries.js";
 

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { fileLedger, fileTools, ledgerDetails } from "sessile/compaction";
+import { fileLedger } from "sessile/compaction";
 import {
   assistantMessage,
   type ContextItem,
@@ -12,6 +12,8 @@ import { project } from "sessile/projections";
 import { anthropicMessages } from "sessile/projections/anthropic";
 import { memorySessionStore } from "sessile/session";
 import { describe, expect, test } from "vitest";
+import { ledgerDetails } from "../../../src/compaction/file-ledger/details.js";
+import { fileTools } from "../../../src/compaction/file-ledger/tool-table.js";
 import { jsonValue } from "../../arbitraries/values.js";
 import { acts, actTools, cwd, hashes, messagesOf, summaryItem } from "./arbitraries.js";
 import { FileTree } from "./file-tree.js";

@@ -1,6 +1,7 @@
-import { fileLedger, ledgerDetails, ledgerText, stripLedgerText } from "sessile/compaction";
+import { fileLedger } from "sessile/compaction";
 import { contextOf } from "sessile/content";
 import { describe, expect, test } from "vitest";
+import { ledgerDetails, ledgerText, stripLedgerText } from "../../../src/compaction/file-ledger/details.js";
 import { operationsOfPatch } from "../../../src/compaction/file-ledger/operations.js";
 import { exponentOf, growing, maxExponent } from "../../support/growth.js";
 import { actTools, messagesOf, summaryItem } from "./arbitraries.js";

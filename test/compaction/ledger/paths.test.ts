@@ -41,7 +41,7 @@ const path = fc.oneof(
   fc.array(piece, { maxLength: 12 }).map((pieces) => pieces.join("")),
   fc.string({ unit: "binary" }),
 );
-const key = (cwd: string | undefined, each: string) => pathsFrom(cwd).place(each)?.key;
+const key = (cwd: string | undefined, each: string) => pathsFrom(cwd).keyOf(each)?.path;
 
 describe("a path", () => {
   test("keeps its spelling once it has it, below any directory", () => {

@@ -1,7 +1,8 @@
 import fc from "fast-check";
-import { type FileRecord, fileLedger, ledgerText, stripLedgerText } from "sessile/compaction";
+import { type FileRecord, fileLedger } from "sessile/compaction";
 import { contextOf } from "sessile/content";
 import { describe, expect, test } from "vitest";
+import { ledgerText, stripLedgerText } from "../../../src/compaction/file-ledger/details.js";
 import { acts, actTools, cwd, messagesOf } from "./arbitraries.js";
 
 const ledgers = acts.map((all) => fileLedger(contextOf(messagesOf(all)), { cwd, tools: actTools }));
