@@ -1,4 +1,6 @@
-/** What a promise gives, or the signal's reason as soon as it aborts, also where the promise never settles. */
+/**
+ * What a promise gives, or the signal's reason as soon as it aborts, also where the promise never settles.
+ */
 export async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   if (signal.aborted) {
     // Nobody waits for it any more, and its failure is nobody's.

@@ -16,13 +16,14 @@ export interface SummaryTarget {
 /** The data that may leave for the model behind `generate`. */
 export interface SummaryBoundary {
   /**
-   * The recipient of the requests of `generate`. The boundary receives its name. Reasoning is sent only to the provider and model
-   * that made it, so without a target to none. Required with a boundary.
+   * The recipient of the requests of `generate`. The boundary receives its name. Reasoning is sent only to
+   * the provider and model that made it, so without a target to none. Required with a boundary.
    */
   readonly target?: SummaryTarget | undefined;
   /**
-   * Decides about each attachment in the summarised items, inline images and links included, and about each that the footer would
-   * list. A refused one is in no request, in no footer and not in `details`. Default: everything may leave.
+   * Decides about each attachment in the summarised items, inline images and links included, and about each
+   * that the footer would list. A refused one is in no request, in no footer and not in `details`. Default:
+   * everything may leave.
    */
   readonly boundary?: LeakageBoundary | undefined;
 }
@@ -44,7 +45,8 @@ function isTarget({ name, maker }: SummaryTarget): boolean {
 }
 
 /**
- * Reduces the input to what the boundary allows: the items of the parts, and the attachments that the footer lists.
+ * Reduces the input to what the boundary allows: the items of the parts, and the attachments that the footer
+ * lists.
  *
  * @throws errors of the boundary, and the signal's reason
  */
@@ -92,7 +94,10 @@ function withOwnReasoning(item: ContextItem, target: SummaryTarget | undefined):
   };
 }
 
-/** An item for each attachment with a known descriptor, with the id of the entry that holds it or of the summary that lists it. */
+/**
+ * An item for each attachment with a known descriptor, with the id of the entry that holds it or of the
+ * summary that lists it.
+ */
 function noteItems(
   items: readonly ContextItem[],
   resources: readonly CoveredResource[],

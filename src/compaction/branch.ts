@@ -36,9 +36,9 @@ export type BranchSummaryResult =
   | { readonly status: "moved" };
 
 /**
- * Moves the leaf to another entry and summarises the abandoned branch. The summary covers the entries after the common ancestor, as
- * the context shows them, summaries of compactions included. The leaf moves once the summary exists; if anything fails, it stays
- * and nothing is written.
+ * Moves the leaf to another entry and summarises the abandoned branch. The summary covers the entries after
+ * the common ancestor, as the context shows them, summaries of compactions included. The leaf moves once the
+ * summary exists; if anything fails, it stays and nothing is written.
  *
  * @param to the parent of the next entry; null for a new root
  * @throws SessileError ENTRY_NOT_FOUND, SUMMARY_FAILED; CONCURRENT_WRITER if the leaf advanced meanwhile

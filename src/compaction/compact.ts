@@ -20,18 +20,20 @@ import { irreducible } from "./verify.js";
 import { writeCompaction } from "./write.js";
 
 /**
- * Compacts a session's context: plans, asks a model, verifies, and only then writes one batch after the leaf of the plan. If anything
- * fails, nothing is written. Nothing is ever deleted: the log keeps the entries that a summary covers. Entries that are appended
- * meanwhile stay in the context. The compaction's `details` hold the file ledger and the covered attachments, and `usage` is the
- * sum of the model calls.
+ * Compacts a session's context: plans, asks a model, verifies, and only then writes one batch after the leaf
+ * of the plan. If anything fails, nothing is written. Nothing is ever deleted: the log keeps the entries that
+ * a summary covers. Entries that are appended meanwhile stay in the context. The compaction's `details` hold
+ * the file ledger and the covered attachments, and `usage` is the sum of the model calls.
  *
- * The result is a smaller context, an error, or a status that there is nothing to do. After a summary the strategy does not ask for
- * another one, so an agent may call it in a loop while the status is `compacted` or `pruned`.
+ * The result is a smaller context, an error, or a status that there is nothing to do. After a summary the
+ * strategy does not ask for another one, so an agent may call it in a loop while the status is `compacted` or
+ * `pruned`.
  *
- * @throws SessileError IRREDUCIBLE if the items that must stay do not fit, or no summary is smaller than the items it replaces
+ * @throws SessileError IRREDUCIBLE if the items that must stay do not fit, or no summary is smaller than the
+ *   items it replaces
  * @throws SessileError SUMMARY_FAILED if all attempts fail; `cause` is the last error of `generate`
- * @throws SessileError CONCURRENT_WRITER if the leaf moved to another branch, an earlier entry was edited, or new entries leave no
- *   room; errors of `append`
+ * @throws SessileError CONCURRENT_WRITER if the leaf moved to another branch, an earlier entry was edited, or
+ *   new entries leave no room; errors of `append`
  * @throws TypeError for a boundary without a target; errors of the boundary; the signal's reason if it aborts
  * @example
  * ```ts
@@ -95,7 +97,10 @@ async function run(
   return { status: "compacted", entry, entries, tokensBefore, tokensAfter, calls, omitted, usage };
 }
 
-/** Empties the parts if a hook gives the summary: no item goes to a model, so the boundary is not asked about them. */
+/**
+ * Empties the parts if a hook gives the summary: no item goes to a model, so the boundary is not asked about
+ * them.
+ */
 function withoutUnasked(plan: CompactionPlan, answer: PlanAnswer | undefined): CompactionPlan {
   if (answer?.summary === undefined) return plan;
   return { ...plan, parts: plan.parts.map((part) => ({ ...part, items: [] })) };

@@ -1,4 +1,7 @@
-/** Context edits: which of a strategy's are safe, which make the kept items fit, and how an item looks after one. */
+/**
+ * Context edits: which of a strategy's are safe, which make the kept items fit, and how an item looks after
+ * one.
+ */
 import {
   type Context,
   type ContextItem,
@@ -52,8 +55,8 @@ export function contentEdit(
 }
 
 /**
- * The choice's edits that keep the invariants. Edits of pinned entries and tool calls are dropped, and so are edits that remove a
- * tool result or the newest user message.
+ * The choice's edits that keep the invariants. Edits of pinned entries and tool calls are dropped, and so are
+ * edits that remove a tool result or the newest user message.
  */
 export function safeEdits(
   { items, pins }: Context,
@@ -74,7 +77,10 @@ export function safeEdits(
   );
 }
 
-/** The edits of the items that stay, those that make them fit into `room` included, and the tokens of the result. */
+/**
+ * The edits of the items that stay, those that make them fit into `room` included, and the tokens of the
+ * result.
+ */
 export function editsOfKept(
   context: Context,
   choice: CompactionChoice,
@@ -108,8 +114,9 @@ export function tokensOf(items: readonly ContextItem[], estimate: MessageEstimat
 export const keptTextTokens = 2_000;
 
 /**
- * Edits that shrink the kept items to `room` tokens. Truncates tool results to {@link keptTextTokens}, oldest first, then user
- * messages, and stops as soon as the items fit. Pinned items are not edited. The log keeps the whole entries.
+ * Edits that shrink the kept items to `room` tokens. Truncates tool results to {@link keptTextTokens}, oldest
+ * first, then user messages, and stops as soon as the items fit. Pinned items are not edited. The log keeps
+ * the whole entries.
  */
 export function shrinkingEdits(
   kept: readonly ContextItem[],

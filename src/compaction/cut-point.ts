@@ -7,7 +7,10 @@ import type { MessageEstimator } from "./strategy.js";
 export interface CutPointOptions {
   /** The tokens to keep, approximately. */
   readonly keepTokens: number;
-  /** Index of the first item that may be kept. Default: after the system message, the summary and retained items. */
+  /**
+   * Index of the first item that may be kept. Default: after the system message, the summary and retained
+   * items.
+   */
   readonly from?: number | undefined;
   /** Default `estimateMessageTokens` of `sessile/estimate`. */
   readonly estimate?: MessageEstimator | undefined;
@@ -22,13 +25,14 @@ export interface CutPoint {
 }
 
 /**
- * Finds the cut that keeps about `keepTokens` of a context. Walks back until the estimates reach `keepTokens`, then takes the first
- * cut point from there on; if there is none, the last cut point of the context. If the context is smaller, takes the first cut
- * point; if it has none, `from`.
+ * Finds the cut that keeps about `keepTokens` of a context. Walks back until the estimates reach
+ * `keepTokens`, then takes the first cut point from there on; if there is none, the last cut point of the
+ * context. If the context is smaller, takes the first cut point; if it has none, `from`.
  *
- * A cut point is a user, assistant or custom message, a command or a branch summary; never a tool result. Reads only the kept
- * items, so the time does not depend on the length of the history. The rules are pi 1.5.2's, with two differences. Custom messages
- * and branch summaries count at their own size, and a turn that starts at the cut is not split.
+ * A cut point is a user, assistant or custom message, a command or a branch summary; never a tool result.
+ * Reads only the kept items, so the time does not depend on the length of the history. The rules are pi
+ * 1.5.2's, with two differences. Custom messages and branch summaries count at their own size, and a turn
+ * that starts at the cut is not split.
  *
  * @example
  * ```ts
@@ -69,7 +73,9 @@ function cutAt(
   return cut ?? from;
 }
 
-/** The number of items that an earlier compaction made or retained: system message, summary, retained items. */
+/**
+ * The number of items that an earlier compaction made or retained: system message, summary, retained items.
+ */
 export function headLength(items: readonly ContextItem[]): number {
   let at = 0;
   while (at < items.length && isHead(items[at] as ContextItem)) at++;
@@ -80,7 +86,10 @@ function isHead({ origin }: ContextItem): boolean {
   return origin === "system" || origin === "summary" || origin === "retained";
 }
 
-/** Whether a kept tail may start with this item: not with a tool result, nor with an item that a compaction makes. */
+/**
+ * Whether a kept tail may start with this item: not with a tool result, nor with an item that a compaction
+ * makes.
+ */
 export function isCutPoint({ message }: ContextItem): boolean {
   switch (message.role) {
     case "user":

@@ -1,6 +1,6 @@
 /**
- * Compaction: decides when a context is too long, what of it stays and what a summary replaces, and writes the summary without
- * losing anything. Planning is pure; the model is injected.
+ * Compaction: decides when a context is too long, what of it stays and what a summary replaces, and writes
+ * the summary without losing anything. Planning is pure; the model is injected.
  *
  * @module compaction
  */

@@ -1,4 +1,6 @@
-/** The messages that a compaction makes anew instead of summarising them: initial context and system messages. */
+/**
+ * The messages that a compaction makes anew instead of summarising them: initial context and system messages.
+ */
 import type {
   Context,
   ContextItem,
@@ -22,8 +24,9 @@ const modelSwitchType = "sessile.model_switch";
 export type CustomMessageDraft = EntryDraft & { readonly type: "custom_message" };
 
 /**
- * The entry for the initial context of a harness, such as instruction files and the environment. It is a custom message with a type
- * of its own, so that no compaction summarises it or keeps an old one beside a new one.
+ * The entry for the initial context of a harness, such as instruction files and the environment. It is a
+ * custom message with a type of its own, so that no compaction summarises it or keeps an old one beside a new
+ * one.
  *
  * @example
  * ```ts
@@ -35,7 +38,10 @@ export function initialContext(content: string | readonly (TextBlock | ImageBloc
   return { type: "custom_message", customType: initialContextType, content, display: false };
 }
 
-/** Whether the context has its initial context. After a compaction with `mode: "defer"` it has none until the next turn. */
+/**
+ * Whether the context has its initial context. After a compaction with `mode: "defer"` it has none until the
+ * next turn.
+ */
 export function hasInitialContext({ items }: Pick<Context, "items">): boolean {
   return items.some(isInitialContext);
 }
@@ -50,12 +56,17 @@ export function isModelSwitch({ message }: ContextItem): boolean {
   return message.role === "custom" && message.customType === modelSwitchType;
 }
 
-/** Whether a summary covers the item: system messages and initial context are made anew, and `skip` excludes others. */
+/**
+ * Whether a summary covers the item: system messages and initial context are made anew, and `skip` excludes
+ * others.
+ */
 export function isSummarizable(item: ContextItem, skip: (item: ContextItem) => boolean): boolean {
   return item.message.role !== "system" && !isInitialContext(item) && !skip(item);
 }
 
-/** The initial context to inject and its index in the retained items; undefined if the next turn injects it. */
+/**
+ * The initial context to inject and its index in the retained items; undefined if the next turn injects it.
+ */
 export function planReinjection(
   items: readonly ContextItem[],
   retained: readonly number[],
@@ -93,8 +104,9 @@ export function outdatedInitialContexts(
 }
 
 /**
- * Folds the system messages of a context into one, because a compaction drops those of the range that it summarises. Texts are in
- * order without repetition, each section as its latest message has it, tools added and not removed. Undefined if there is none.
+ * Folds the system messages of a context into one, because a compaction drops those of the range that it
+ * summarises. Texts are in order without repetition, each section as its latest message has it, tools added
+ * and not removed. Undefined if there is none.
  */
 export function foldSystemMessages(items: readonly ContextItem[]): SystemMessage | undefined {
   const messages: SystemMessage[] = [];

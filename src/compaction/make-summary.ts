@@ -1,4 +1,7 @@
-/** Makes the summary of a plan: the texts of the parts, joined, with a footer, verified, and shortened if necessary. */
+/**
+ * Makes the summary of a plan: the texts of the parts, joined, with a footer, verified, and shortened if
+ * necessary.
+ */
 import type { Context } from "../content/index.js";
 import { estimateTextTokens } from "../estimate/index.js";
 import { stringArgument } from "../internal/arguments.js";
@@ -20,8 +23,8 @@ export interface MadeSummary {
 const footerShare = 4;
 
 /**
- * Makes and verifies the summary of a plan. A summary that is too long is asked for again, half as long each time. Undefined if the
- * plan is edits alone and these would free nothing.
+ * Makes and verifies the summary of a plan. A summary that is too long is asked for again, half as long each
+ * time. Undefined if the plan is edits alone and these would free nothing.
  *
  * @throws SessileError IRREDUCIBLE, SUMMARY_FAILED
  * @throws TypeError if a hook's summary is empty

@@ -21,9 +21,9 @@ export type CompactableSession = Pick<Session, "context" | "append" | "leafId" |
 export interface Reinjection {
   readonly content: string | readonly (TextBlock | ImageBlock)[];
   /**
-   * `before-last-user` inserts it before the newest user message if that is retained before the tail, else after the summary.
-   * `defer` removes the old one and leaves the new one to the harness's next turn; see {@link hasInitialContext}.
-   * Default: `before-last-user` within a turn and after an overflow, else `defer`.
+   * `before-last-user` inserts it before the newest user message if that is retained before the tail, else
+   * after the summary. `defer` removes the old one and leaves the new one to the harness's next turn; see
+   * {@link hasInitialContext}. Default: `before-last-user` within a turn and after an overflow, else `defer`.
    */
   readonly mode?: "before-last-user" | "defer" | undefined;
 }
@@ -35,7 +35,10 @@ export interface PlanOptions {
   readonly window: number;
   /** Default `pre-turn` if the context ends with an answer that calls no tool, else `mid-turn`. */
   readonly trigger?: CompactionTrigger | undefined;
-  /** The initial context to inject again. Without it, a kept initial context stays and a summarised one is dropped. */
+  /**
+   * The initial context to inject again. Without it, a kept initial context stays and a summarised one is
+   * dropped.
+   */
   readonly initialContext?: Reinjection | undefined;
   /** Items that no summary covers. Default: custom messages of type `sessile.model_switch`. */
   readonly skip?: ((item: ContextItem) => boolean) | undefined;
@@ -110,7 +113,10 @@ export type Generate = (prompt: GeneratePrompt, options: GenerateOptions) => Pro
 export interface RetryOptions {
   /** Attempts at each text, and at a summary as a whole; from 1 to 10. Default 3. */
   readonly attempts?: number | undefined;
-  /** Backoff in milliseconds after a failed attempt, the first being 1. Default: 1 s, doubled each time, at most 30 s. */
+  /**
+   * Backoff in milliseconds after a failed attempt, the first being 1. Default: 1 s, doubled each time, at
+   * most 30 s.
+   */
   readonly delayMs?: ((attempt: number, error: unknown) => number) | undefined;
   /** Waits for `ms`; rejects with the signal's reason once it aborts. Default: a timer. */
   readonly sleep?: ((ms: number, signal: AbortSignal) => Promise<void>) | undefined;
@@ -138,7 +144,9 @@ export interface CompactOptions extends Omit<PlanOptions, "cwd">, SummaryBoundar
   /** Default: the session's. */
   readonly cwd?: string | undefined;
   readonly retry?: RetryOptions | undefined;
-  /** Whether an error of `generate` means that the request was too long. Default {@link isContextOverflow}. */
+  /**
+   * Whether an error of `generate` means that the request was too long. Default {@link isContextOverflow}.
+   */
   readonly isOverflow?: ((error: unknown) => boolean) | undefined;
   /** Whether a context can be sent, apart from its tokens. Default: always. */
   readonly fits?: ((context: Context) => boolean | Promise<boolean>) | undefined;

@@ -1,7 +1,8 @@
 /** Recognises a provider's refusal of a request that is too long. */
 /**
- * The members in which clients keep a provider's answer: `fetch`, the official clients of OpenAI, Anthropic, Google, AWS and
- * Mistral, the AI SDK, LangChain, axios. No other member is read: errors also carry the request, whose prompt may contain any text.
+ * The members in which clients keep a provider's answer: `fetch`, the official clients of OpenAI, Anthropic,
+ * Google, AWS and Mistral, the AI SDK, LangChain, axios. No other member is read: errors also carry the
+ * request, whose prompt may contain any text.
  */
 const answerMembers = [
   "message",
@@ -44,11 +45,11 @@ const maxReadLength = 8_000;
 type Verdict = "rate" | "overflow" | undefined;
 
 /**
- * Whether an error means that the provider refused a request as too long for the model. Accepts the error of any client, or its
- * text, and searches causes, bodies and lists of attempts. Linear, and never throws.
+ * Whether an error means that the provider refused a request as too long for the model. Accepts the error of
+ * any client, or its text, and searches causes, bodies and lists of attempts. Linear, and never throws.
  *
- * A rate limit is not an overflow, although it may count tokens. A request of too many bytes is, since it must shrink too. An answer
- * without a message, such as an empty 400, is not.
+ * A rate limit is not an overflow, although it may count tokens. A request of too many bytes is, since it
+ * must shrink too. An answer without a message, such as an empty 400, is not.
  *
  * @example
  * ```ts
@@ -235,9 +236,17 @@ export const overflowWords: readonly OverflowWords[] = [
 ];
 
 /**
- * A provider's message about a rate limit. Some mention tokens: Groq's 413 "Request too large … on tokens per minute"
- * (https://github.com/elizaOS/eliza/issues/4040), Bedrock's 429 "Too many tokens, please wait before trying again"
- * (https://github.com/anthropics/claude-code/issues/236). Read 2026-11-22.
+ * A provider's message about a rate limit. Some mention tokens: Groq's 413 "Request too large … on tokens per
+ * minute" (https://github.com/elizaOS/eliza/issues/4040), Bedrock's 429 "Too many tokens, please wait before
+ * trying again" (https://github.com/anthropics/claude-code/issues/236). Read 2026-11-22.
  */
-const rateWords =
-  /rate[_ -]?limit|too[_ ]many[_ ]requests|tokens per (?:min|day|hour)|throttl|resource[_ ]exhausted|quota|wait before trying again|(?:^|(?:code|status|http)["']?[ :]{1,3})429\b/i;
+const rateWords = new RegExp(
+  [
+    /rate[_ -]?limit|too[_ ]many[_ ]requests|tokens per (?:min|day|hour)/,
+    /throttl|resource[_ ]exhausted|quota|wait before trying again/,
+    /(?:^|(?:code|status|http)["']?[ :]{1,3})429\b/,
+  ]
+    .map(({ source }) => source)
+    .join("|"),
+  "i",
+);

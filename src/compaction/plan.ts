@@ -1,6 +1,6 @@
 /**
- * Turns a strategy's choice into a plan. The invariants are enforced here, after the choice: no strategy can split a tool pair or
- * lose a pin or the newest user message.
+ * Turns a strategy's choice into a plan. The invariants are enforced here, after the choice: no strategy can
+ * split a tool pair or lose a pin or the newest user message.
  */
 import { type Context, type ContextItem, toolCalls } from "../content/index.js";
 import { estimateMessageTokens } from "../estimate/index.js";
@@ -21,12 +21,12 @@ import { allCoveredResources } from "./summary-footer.js";
 import { contextLimit, contextTokens, memoizeEstimate, summaryReserve } from "./triggers.js";
 
 /**
- * Plans the compaction of a context: what a summary covers and what stays. Undefined if there is nothing to do. Pure, and linear
- * in the context.
+ * Plans the compaction of a context: what a summary covers and what stays. Undefined if there is nothing to
+ * do. Pure, and linear in the context.
  *
- * Whatever the strategy chooses, tool pairs stay whole, and so do calls that wait for a result, pinned items and the newest user
- * message. System messages are folded into one. If the kept items are too large, the strategy is asked for the minimum, then
- * edits truncate tool results and long texts.
+ * Whatever the strategy chooses, tool pairs stay whole, and so do calls that wait for a result, pinned items
+ * and the newest user message. System messages are folded into one. If the kept items are too large, the
+ * strategy is asked for the minimum, then edits truncate tool results and long texts.
  *
  * @throws RangeError if the window is not a positive integer, or the choice is out of range
  * @example

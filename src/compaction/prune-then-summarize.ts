@@ -31,8 +31,9 @@ export interface PruneThenSummarizeOptions extends OverflowSettings, Omit<PruneO
 }
 
 /**
- * Clears old tool output first. If that does not free enough, or the trigger asks for a summary, summarises everything and keeps the
- * newest user message: opencode's strategy. After an overflow, that message is kept as text only.
+ * Clears old tool output first. If that does not free enough, or the trigger asks for a summary, summarises
+ * everything and keeps the newest user message: opencode's strategy. After an overflow, that message is kept
+ * as text only.
  *
  * @example
  * ```ts
@@ -137,18 +138,20 @@ export interface PrunePlan {
 }
 
 /**
- * Chooses old tool output to clear from a context, without a model: opencode's rule. The output of the last two turns stays, and
- * so do the newest 40,000 tokens before them. Older output is cleared if it has more than 20,000 tokens. The walk back stops at a
- * summary and at output that was cleared before. Pure, and linear in the context.
+ * Chooses old tool output to clear from a context, without a model: opencode's rule. The output of the last
+ * two turns stays, and so do the newest 40,000 tokens before them. Older output is cleared if it has more
+ * than 20,000 tokens. The walk back stops at a summary and at output that was cleared before. Pure, and
+ * linear in the context.
  *
- * Errors stay and do not count, and neither do results of protected tools, pinned results, results of pinned calls, and results
- * without a call. Attachments keep their descriptors. The drafts are context edits: the entries keep the output, and a later edit
- * can restore it.
+ * Errors stay and do not count, and neither do results of protected tools, pinned results, results of pinned
+ * calls, and results without a call. Attachments keep their descriptors. The drafts are context edits: the
+ * entries keep the output, and a later edit can restore it.
  *
  * @returns undefined if too little would be freed
  * @throws RangeError for a count that is not an integer from 0 on
- * @see https://github.com/anomalyco/opencode `packages/opencode/src/session/compaction.ts`, `prune`, at commit 001aa6c (read
- * 2026-11-22): the result that passes the 40,000 is cleared itself, and both comparisons are `>`.
+ * @see https://github.com/anomalyco/opencode `packages/opencode/src/session/compaction.ts`, `prune`, at
+ *   commit 001aa6c (read 2026-11-22): the result that passes the 40,000 is cleared itself, and both
+ *   comparisons are `>`.
  * @example
  * ```ts
  * const plan = planPrune(await session.context());

@@ -21,11 +21,13 @@ export interface RecentUserMessagesOptions {
 const defaults = { tokenLimitShare: 0.9, keepUserTokens: 20_000 } as const;
 
 const handoffPreface =
-  "Another model began this work, and wrote down for you how far it came. Build on that, and do not do again what is done.";
+  "Another model began this work, and wrote down for you how far it came. Build on that, and do not " +
+  "do again what is done.";
 
 /**
- * Writes a new summary each time, followed by the newest user messages, text only: codex's strategy. The oldest kept message is
- * truncated if it does not fit. Inline images become placeholders, attachments keep their descriptors.
+ * Writes a new summary each time, followed by the newest user messages, text only: codex's strategy. The
+ * oldest kept message is truncated if it does not fit. Inline images become placeholders, attachments keep
+ * their descriptors.
  *
  * @throws RangeError for options that are not integers in their range
  * @example

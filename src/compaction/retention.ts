@@ -19,9 +19,9 @@ export interface Retention {
 }
 
 /**
- * The items that stay: the strategy's choice, pinned items, the newest user message, calls that wait for results, results that the
- * model has not seen, and the other half of every tool pair. Excludes the summary, system messages and initial context, which
- * the compaction makes anew.
+ * The items that stay: the strategy's choice, pinned items, the newest user message, calls that wait for
+ * results, results that the model has not seen, and the other half of every tool pair. Excludes the summary,
+ * system messages and initial context, which the compaction makes anew.
  *
  * @param isMinimal drops results that the model has not seen; it can repeat the calls
  */
@@ -60,8 +60,8 @@ function isRetainable(item: ContextItem, pinned: ReadonlySet<string>): boolean {
 }
 
 /**
- * Index of the last assistant message with tool calls if no user message follows it, else -1. With `isMinimal`, only if a call is
- * unanswered.
+ * Index of the last assistant message with tool calls if no user message follows it, else -1. With
+ * `isMinimal`, only if a call is unanswered.
  */
 function latestCalls(items: readonly ContextItem[], isMinimal: boolean): number {
   const answered = new Set<string>();
@@ -76,7 +76,9 @@ function latestCalls(items: readonly ContextItem[], isMinimal: boolean): number 
   return -1;
 }
 
-/** The chosen indexes and the missing halves of their tool pairs before `from`, sorted, without duplicates. */
+/**
+ * The chosen indexes and the missing halves of their tool pairs before `from`, sorted, without duplicates.
+ */
 function withPairs(
   items: readonly ContextItem[],
   from: number,
@@ -116,8 +118,8 @@ function addOtherHalves(items: readonly ContextItem[], from: number, kept: Set<n
 }
 
 /**
- * The covered items for the file ledger. Leaves out retained calls without a result among them: the next ledger sees their
- * results.
+ * The covered items for the file ledger. Leaves out retained calls without a result among them: the next
+ * ledger sees their results.
  */
 export function itemsForLedger(
   items: readonly ContextItem[],

@@ -11,9 +11,15 @@ import { defaultReserveTokens, shouldCompact } from "./triggers.js";
 export interface RollingSummaryOptions {
   /** False disables automatic compaction, but not manual. Default true. */
   readonly enabled?: boolean | undefined;
-  /** Tokens to leave free for the model's answer; at least 0. Default 16,384; never more than half of the window. */
+  /**
+   * Tokens to leave free for the model's answer; at least 0. Default 16,384; never more than half of the
+   * window.
+   */
   readonly reserveTokens?: number | undefined;
-  /** Tokens of the newest messages to keep, approximately; at least 0. Default 20,000; never more than half of the limit. */
+  /**
+   * Tokens of the newest messages to keep, approximately; at least 0. Default 20,000; never more than half of
+   * the limit.
+   */
   readonly keepRecentTokens?: number | undefined;
 }
 
@@ -25,8 +31,9 @@ const defaults = {
 };
 
 /**
- * Keeps one summary, which each compaction updates, and the newest messages: pi's strategy. Compacts if the context exceeds the
- * window less the reserve. If the cut splits a turn, the turn's first part has a summary of its own below a horizontal rule.
+ * Keeps one summary, which each compaction updates, and the newest messages: pi's strategy. Compacts if the
+ * context exceeds the window less the reserve. If the cut splits a turn, the turn's first part has a summary
+ * of its own below a horizontal rule.
  *
  * @throws RangeError for options that are not integers in their range
  * @example

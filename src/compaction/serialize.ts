@@ -17,7 +17,10 @@ import { unreachable } from "../internal/unreachable.js";
 import { neutralizeSpeech } from "./prompts.js";
 import { safeLabel, truncateCharacters, truncateJson } from "./truncate.js";
 
-/** The bounds of each item's text in UTF-16 code units, each at least 0. A note replaces and counts the excess. */
+/**
+ * The bounds of each item's text in UTF-16 code units, each at least 0. A note replaces and counts the
+ * excess.
+ */
 export interface SerializeBounds {
   /** The texts of a user message. */
   readonly user: number;
@@ -44,8 +47,8 @@ export interface SerializeBounds {
 }
 
 /**
- * The default bounds. 2,000 for a tool result is pi 0.73.1's (`core/compaction/utils.js`, read 2026-11-22). pi has no other bound, so
- * that one long message makes a session that no model can summarise.
+ * The default bounds. 2,000 for a tool result is pi 0.73.1's (`core/compaction/utils.js`, read 2026-11-22).
+ * pi has no other bound, so that one long message makes a session that no model can summarise.
  */
 export const serializeBounds: SerializeBounds = {
   user: 20_000,
@@ -62,24 +65,14 @@ export const serializeBounds: SerializeBounds = {
 };
 
 /**
- * Serialises items as text for the summariser: the role and the text of each, with a blank line between items. The text is safe
- * between the tags of a request: it cannot open or close a tag, nor imitate another role. Attachments appear as descriptors,
- * never as bytes. No boundary is asked; with a boundary, the items come from `boundItems` of `sessile/attachments`.
+ * Serialises items as text for the summariser: the role and the text of each, with a blank line between
+ * items. The text is safe between the tags of a request: it cannot open or close a tag, nor imitate another
+ * role. Attachments appear as descriptors, never as bytes. No boundary is asked; with a boundary, the items
+ * come from `boundItems` of `sessile/attachments`.
  *
  * The text is well-formed, bounded for each item, linear in the items, and deterministic.
  *
  * @throws RangeError for a bound that is not an integer from 0 on
- * @example
- * ```ts
- * const call = { type: "toolCall" as const, id: "c1", name: "read", arguments: { path: "a.txt" } };
- * const { items } = contextOf([
- *   userMessage("What is in it?"),
- *   assistantMessage({ provider: "anthropic", model: "m" }, call),
- *   toolResult(call, "Nothing."),
- * ]);
- * serializeItems(items);
- * // '[User]: What is in it?\n\n[Assistant tool calls]: read(path="a.txt")\n\n[Tool result of read]: Nothing.'
- * ```
  */
 export function serializeItems(items: readonly ContextItem[], bounds: Partial<SerializeBounds> = {}): string {
   const checked = checkedBounds(bounds);
@@ -90,8 +83,8 @@ export function serializeItems(items: readonly ContextItem[], bounds: Partial<Se
 }
 
 /**
- * Serialises one item as {@link serializeItems} does; "" for an item without text, for system messages, which the compaction
- * carries over, and for commands that the user hides from the model.
+ * Serialises one item as {@link serializeItems} does; "" for an item without text, for system messages, which
+ * the compaction carries over, and for commands that the user hides from the model.
  *
  * @throws RangeError for a bound that is not an integer from 0 on
  */
@@ -225,7 +218,8 @@ function callText(call: ToolCall, bounds: { argument: number; all: number }): st
   const { arguments: given } = call;
   const name = safeLabel(call.name);
   if (!isRecord(given)) {
-    return `${name}(${given === undefined ? "" : truncateJson(given, Math.min(bounds.argument, bounds.all))})`;
+    const json = given === undefined ? "" : truncateJson(given, Math.min(bounds.argument, bounds.all));
+    return `${name}(${json})`;
   }
   const keys = Object.keys(given);
   const shown: string[] = [];
@@ -248,7 +242,10 @@ export function imageText({ data, mimeType }: ImageBlock): string {
   return describeImage({ mediaType: mimeType, size: Math.floor(data.length * bytesPerCharacter) });
 }
 
-/** The placeholder of an image or file that is dropped. Without name, type and size, since no boundary is asked about plain text. */
+/**
+ * The placeholder of an image or file that is dropped. Without name, type and size, since no boundary is
+ * asked about plain text.
+ */
 export function omissionText(kind: string, reason: string): string {
   return `[${kind}] (left out: ${reason})`;
 }

@@ -1,6 +1,6 @@
 /**
- * The port of a compaction strategy: what it is given, and what it returns. A strategy is pure; `compact` asks the model,
- * verifies and writes.
+ * The port of a compaction strategy: what it is given, and what it returns. A strategy is pure; `compact`
+ * asks the model, verifies and writes.
  */
 import type { Context, ContextItem, ContextMessage } from "../content/index.js";
 import type { EntryDraft } from "../session/index.js";
@@ -9,8 +9,8 @@ import type { EntryDraft } from "../session/index.js";
 export type MessageEstimator = (message: ContextMessage) => number;
 
 /**
- * The reason for a compaction: a request by the user, the start of a turn, the next model call of a turn, or a context that the
- * provider refused as too long.
+ * The reason for a compaction: a request by the user, the start of a turn, the next model call of a turn, or
+ * a context that the provider refused as too long.
  */
 export type CompactionTrigger = "manual" | "pre-turn" | "mid-turn" | "overflow";
 
@@ -53,8 +53,8 @@ export interface SummaryPart {
 export type ContextEditDraft = EntryDraft & { readonly type: "context_edit" };
 
 /**
- * The choice of a strategy. {@link planCompaction} makes it safe: it keeps tool pairs whole, and it keeps pins and the newest user
- * message.
+ * The choice of a strategy. {@link planCompaction} makes it safe: it keeps tool pairs whole, and it keeps
+ * pins and the newest user message.
  */
 export interface CompactionChoice {
   /** Index of the first item that stays in place; the number of items to keep no tail. */
@@ -62,31 +62,37 @@ export interface CompactionChoice {
   /** Ids of earlier entries in the context that stay too. */
   readonly retain?: readonly string[] | undefined;
   /**
-   * Edits of items that stay. Edits of pinned entries and of tool calls are ignored, and so are edits that remove a tool result or
-   * the newest user message.
+   * Edits of items that stay. Edits of pinned entries and of tool calls are ignored, and so are edits that
+   * remove a tool result or the newest user message.
    */
   readonly edits?: readonly ContextEditDraft[] | undefined;
   /**
-   * The texts to ask for; empty if edits are enough. An item before `keepFrom` that is in no part and is not retained leaves the
-   * context.
+   * The texts to ask for; empty if edits are enough. An item before `keepFrom` that is in no part and is not
+   * retained leaves the context.
    */
   readonly parts: readonly SummaryPart[];
 }
 
-/** Decides when to compact and what to keep. Three strategies come with this module; your own is an object with these members. */
+/**
+ * Decides when to compact and what to keep. Three strategies come with this module; your own is an object
+ * with these members.
+ */
 export interface CompactionStrategy {
   /** Recorded in the compaction entry. */
   readonly name: string;
   /**
-   * The most tokens that a context may have after a compaction. Default: the window less 16,384 tokens for the model's answer, at
-   * least half of the window.
+   * The most tokens that a context may have after a compaction. Default: the window less 16,384 tokens for
+   * the model's answer, at least half of the window.
    */
   limit?(window: number): number;
   /** Whether to compact the context now. Must be false for the result of a compaction. */
   shouldCompact(context: Context, budget: CompactionBudget): boolean;
   /** Chooses what to keep and what to summarise; undefined if there is nothing to do. */
   choose(context: Context, budget: CompactionBudget): CompactionChoice | undefined;
-  /** Joins the texts of the parts, in their order, into one summary. Default: with a horizontal rule between them. */
+  /**
+   * Joins the texts of the parts, in their order, into one summary. Default: with a horizontal rule between
+   * them.
+   */
   join?(texts: readonly string[]): string;
   /** The summary if the model's last attempt is empty; without it an empty summary is an error. */
   readonly emptySummary?: string | undefined;

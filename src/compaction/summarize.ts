@@ -81,8 +81,9 @@ interface Unit {
 const overheadTokens = 2_000;
 
 /**
- * Summarises a part in as many steps as the model's window requires; each step updates the summary of the steps before. A step that
- * is refused as too long is halved. A single message that is still refused is dropped with its tool results, oldest first.
+ * Summarises a part in as many steps as the model's window requires; each step updates the summary of the
+ * steps before. A step that is refused as too long is halved. A single message that is still refused is
+ * dropped with its tool results, oldest first.
  *
  * @throws SessileError SUMMARY_FAILED if all attempts fail; the signal's reason if it aborts
  */
@@ -94,7 +95,8 @@ export async function summarizePart(
   const units = unitsOf(part.items);
   if (part.items.length === 0) return part.previous ?? "";
   if (units.length === 0) return part.previous ?? nothingSaid;
-  // Many providers count the answer as part of the window, and a longer summary would leave no room for new items.
+  // Many providers count the answer as part of the window, and a longer summary would leave no room for new
+  // items.
   const maxTokens = Math.max(1, Math.min(asked, Math.floor(generation.window / 2)));
   const bounded = (text: string) =>
     truncateText(text, { maxTokens: Math.max(1, Math.floor(generation.window / previousShare)) });
@@ -104,7 +106,10 @@ export async function summarizePart(
   const before = generation.tally.omitted;
   /** The most tokens of a request after a refusal. */
   let most = Number.POSITIVE_INFINITY;
-  /** The units that the next refusal of a single unit drops. Doubles, to bound the calls of a model that refuses everything. */
+  /**
+   * The units that the next refusal of a single unit drops. Doubles, to bound the calls of a model that
+   * refuses everything.
+   */
   let dropped = 1;
   for (let at = 0; at < units.length; ) {
     const room = Math.min(most, roomFor(part, summary, generation, maxTokens));

@@ -1,4 +1,6 @@
-/** The footer of a summary: the attachments that it covers and the file ledger; made anew by each compaction. */
+/**
+ * The footer of a summary: the attachments that it covers and the file ledger; made anew by each compaction.
+ */
 import { observationText } from "../attachments/index.js";
 import { type Context, type ContextItem, isResource, type StoredResource } from "../content/index.js";
 import { estimateTextTokens } from "../estimate/index.js";
@@ -23,8 +25,8 @@ export function withFooter(text: string, footer: string): string {
 }
 
 /**
- * The footer of a summary in at most `room` tokens. While it is longer, the number of listed entries is halved, and the latest stay;
- * each block counts the others. The `details` of the entry have all of them.
+ * The footer of a summary in at most `room` tokens. While it is longer, the number of listed entries is
+ * halved, and the latest stay; each block counts the others. The `details` of the entry have all of them.
  */
 export function footerText({ resources, files }: FooterContent, room: number): string {
   for (let max = maxListed; ; max = Math.floor(max / 2)) {
@@ -54,7 +56,10 @@ export interface CoveredResource {
   readonly observation?: string;
 }
 
-/** The images and files of the items, each once, in the order of their last occurrence. Links cannot be viewed again. */
+/**
+ * The images and files of the items, each once, in the order of their last occurrence. Links cannot be viewed
+ * again.
+ */
 export function coveredResources(items: readonly ContextItem[]): readonly CoveredResource[] {
   const found: CoveredResource[] = [];
   for (const { message } of items) {
@@ -67,7 +72,10 @@ export function coveredResources(items: readonly ContextItem[]): readonly Covere
   return mergeCoveredResources(found);
 }
 
-/** The images and files that the summaries among the items cover, then those of the items, with their latest observations. */
+/**
+ * The images and files that the summaries among the items cover, then those of the items, with their latest
+ * observations.
+ */
 export function allCoveredResources(
   items: readonly ContextItem[],
   observations: Context["observations"] = [],
@@ -119,8 +127,8 @@ export function readCoveredResources(details: unknown): readonly CoveredResource
 }
 
 /**
- * The block of the footer about attachments: a description of an image is not the image, and the ids by which a model can view them
- * again. Lists the newest and counts the others; "" without attachments.
+ * The block of the footer about attachments: a description of an image is not the image, and the ids by which
+ * a model can view them again. Lists the newest and counts the others; "" without attachments.
  *
  * @throws RangeError if `maxResources` is not an integer from 0 on
  */
@@ -137,7 +145,8 @@ export function resourceNotes(
   const rest = resources.length - shown.length;
   return [
     `<${coveredTag}>`,
-    "The messages that this summary stands for came with images or files. What it says of them is a description,",
+    "The messages that this summary stands for came with images or files. What it says of them is a " +
+      "description,",
     `and a description of an image is not the image. ${idsFollow}`,
     ...(rest === 0 ? [] : [`- ${rest} older ones, not listed here`]),
     ...shown.map(({ resourceId, kind, name, mediaType, observation }) => {

@@ -1,4 +1,7 @@
-/** When to compact: the size of a context, the rules that compare it with a window, and the room for a summary. */
+/**
+ * When to compact: the size of a context, the rules that compare it with a window, and the room for a
+ * summary.
+ */
 import type { Context, ContextMessage, Usage } from "../content/index.js";
 import { estimateMessageTokens } from "../estimate/index.js";
 import { describe, integerArgument } from "../internal/arguments.js";
@@ -16,8 +19,8 @@ export interface CompactWhen {
 }
 
 /**
- * Whether a context exceeds its window less the reserve. The rule is pi 0.73.1's (`core/compaction/compaction.js`, read
- * 2026-11-22).
+ * Whether a context exceeds its window less the reserve. The rule is pi 0.73.1's
+ * (`core/compaction/compaction.js`, read 2026-11-22).
  *
  * @param tokens the size of the context, which may be a fraction
  * @param window the model's context window, in tokens
@@ -60,9 +63,9 @@ const defaultBufferTokens = 20_000;
 const defaultMaxOutputTokens = 32_000;
 
 /**
- * Whether a context exceeds the usable window: the input limit less the reserve, or, without an input limit, the window less the
- * longest answer. False if the window is unknown. The rule is opencode's as of early 2026; it has compared with `>=` since
- * (`packages/opencode/src/session/compaction.ts`, read 2026-11-22).
+ * Whether a context exceeds the usable window: the input limit less the reserve, or, without an input limit,
+ * the window less the longest answer. False if the window is unknown. The rule is opencode's as of early
+ * 2026; it has compared with `>=` since (`packages/opencode/src/session/compaction.ts`, read 2026-11-22).
  *
  * @param tokens the size of the context, which may be a fraction
  * @throws RangeError for a count that is negative or not a number
@@ -179,9 +182,10 @@ export interface ContextTokensOptions {
 }
 
 /**
- * Counts the tokens of a context, as an integer: the provider's usage at the last assistant message that has one, plus an estimate of
- * the later messages. A usage is ignored if it is zero, if its message was aborted or an error, or if a compaction or context edit
- * followed it. Without a usage everything is estimated. The rules are pi 1.5.2's.
+ * Counts the tokens of a context, as an integer: the provider's usage at the last assistant message that has
+ * one, plus an estimate of the later messages. A usage is ignored if it is zero, if its message was aborted
+ * or an error, or if a compaction or context edit followed it. Without a usage everything is estimated. The
+ * rules are pi 1.5.2's.
  *
  * @throws RangeError if `estimate` returns anything but a number from 0 on
  * @example

@@ -1,6 +1,6 @@
 /**
- * Every cut of a text: tool output before it is recorded, and texts for the summariser. A cut is linear in the text, counts
- * the omitted part in a note, and never splits a surrogate pair.
+ * Every cut of a text: tool output before it is recorded, and texts for the summariser. A cut is linear in
+ * the text, counts the omitted part in a note, and never splits a surrogate pair.
  */
 import type { TextBlock, ToolResultMessage } from "../content/index.js";
 import { integerOption } from "../internal/arguments.js";
@@ -8,7 +8,10 @@ import { jsonPieces } from "../internal/json-pieces.js";
 
 /** The bounds of a text. If both are given, both apply. */
 export interface TruncateOptions {
-  /** Tokens, counted as a quarter of the UTF-8 bytes, rounded up; at least 1. Default 10,000, which is codex's since 0.60. */
+  /**
+   * Tokens, counted as a quarter of the UTF-8 bytes, rounded up; at least 1. Default 10,000, which is codex's
+   * since 0.60.
+   */
   readonly maxTokens?: number | undefined;
   /** UTF-16 code units; at least 1. Default: no bound. */
   readonly maxChars?: number | undefined;
@@ -17,9 +20,9 @@ export interface TruncateOptions {
 const defaultMaxTokens = 10_000;
 
 /**
- * Cuts the middle out of a text that exceeds the bound and inserts a note with the number of omitted tokens. Head and tail each get
- * half of the room, and end on whole lines if that costs little. The result is within the bound, so truncating again changes
- * nothing. If the note does not fit, the head alone stays.
+ * Cuts the middle out of a text that exceeds the bound and inserts a note with the number of omitted tokens.
+ * Head and tail each get half of the room, and end on whole lines if that costs little. The result is within
+ * the bound, so truncating again changes nothing. If the note does not fit, the head alone stays.
  *
  * @throws RangeError for a bound that is not an integer from 1 on
  */
@@ -29,9 +32,10 @@ export function truncateText(text: string, options: TruncateOptions = {}): strin
 }
 
 /**
- * Truncates a tool result before it is recorded. Cuts the middle out of all its texts together, as if they were one, and inserts
- * a note with the number of omitted tokens. Head and tail each get half of the room, and end on whole lines if that costs little.
- * Images and attachments stay and do not count. Returns the same message if it is within the bound.
+ * Truncates a tool result before it is recorded. Cuts the middle out of all its texts together, as if they
+ * were one, and inserts a note with the number of omitted tokens. Head and tail each get half of the room,
+ * and end on whole lines if that costs little. Images and attachments stay and do not count. Returns the same
+ * message if it is within the bound.
  *
  * @throws RangeError for a bound that is not an integer from 1 on
  * @see https://github.com/openai/codex/issues/7867 for codex's default, read 2026-11-22
@@ -164,7 +168,10 @@ export function truncateCharacters(texts: readonly string[], max: number, separa
   return whole.slice(0, start) + characterNote(tail - start) + whole.slice(tail);
 }
 
-/** The JSON of a value, of which at most the first `max` UTF-16 code units are kept. Never holds more than that. */
+/**
+ * The JSON of a value, of which at most the first `max` UTF-16 code units are kept. Never holds more than
+ * that.
+ */
 export function truncateJson(value: unknown, max: number): string {
   let kept = "";
   let length = 0;
@@ -180,7 +187,10 @@ export function truncateJson(value: unknown, max: number): string {
 
 const maxLabelLength = 80;
 
-/** An untrusted name for use within a line: no brackets, control characters or line breaks, at most 80 characters. */
+/**
+ * An untrusted name for use within a line: no brackets, control characters or line breaks, at most 80
+ * characters.
+ */
 export function safeLabel(name: string): string {
   // Reads twice the length, since the start may consist of removed characters.
   const line = name

@@ -21,10 +21,11 @@ export interface Verified {
 }
 
 /**
- * Checks a plan with this summary: the result must be smaller than the context, by the same estimate, and within the limit. The
- * strategy must not ask for another compaction of it.
+ * Checks a plan with this summary: the result must be smaller than the context, by the same estimate, and
+ * within the limit. The strategy must not ask for another compaction of it.
  *
- * @throws Error if the plan breaks a tool pair or loses the newest user message, which is a bug in this library
+ * @throws Error if the plan breaks a tool pair or loses the newest user message, which is a bug in this
+ *   library
  */
 export async function verify(
   context: Context,
@@ -64,8 +65,8 @@ function brokenPairs(items: readonly ContextItem[]): number {
 }
 
 /**
- * Previews the items after a plan with this summary, with empty ids for entries that are not written yet. The session's context
- * after the compaction has the same messages in the same order.
+ * Previews the items after a plan with this summary, with empty ids for entries that are not written yet. The
+ * session's context after the compaction has the same messages in the same order.
  */
 export function previewItems(
   { items }: Context,

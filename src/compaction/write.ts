@@ -26,11 +26,11 @@ export interface WrittenCompaction {
 const maxRebases = 8;
 
 /**
- * Appends a compaction in one batch after the leaf that it was made for. If the session's own leaf advanced meanwhile, plans the
- * same choice in the new context and keeps the new entries.
+ * Appends a compaction in one batch after the leaf that it was made for. If the session's own leaf advanced
+ * meanwhile, plans the same choice in the new context and keeps the new entries.
  *
- * @throws SessileError CONCURRENT_WRITER if the leaf moved to another branch, another writer appended, or the new entries leave no
- *   room
+ * @throws SessileError CONCURRENT_WRITER if the leaf moved to another branch, another writer appended, or the
+ *   new entries leave no room
  */
 export async function writeCompaction(
   session: CompactableSession,
@@ -53,7 +53,10 @@ export async function writeCompaction(
   }
 }
 
-/** Plans the same choice at the session's leaf; undefined if the context did not grow in place or the result does not fit. */
+/**
+ * Plans the same choice at the session's leaf; undefined if the context did not grow in place or the result
+ * does not fit.
+ */
 async function rebase(
   session: CompactableSession,
   prepared: PreparedCompaction,
@@ -95,8 +98,8 @@ export interface WrittenSummary {
 }
 
 /**
- * The entries of a plan, for one batch: initial context, edits, and the compaction last. If a crash tears the batch, the entries
- * before the torn one are valid without the rest.
+ * The entries of a plan, for one batch: initial context, edits, and the compaction last. If a crash tears the
+ * batch, the entries before the torn one are valid without the rest.
  */
 export function compactionDrafts(
   context: Context,
@@ -132,7 +135,10 @@ export function compactionDrafts(
   return drafts;
 }
 
-/** Id of the first entry that stays in place. A view right before the first kept item comes first, else it would be lost. */
+/**
+ * Id of the first entry that stays in place. A view right before the first kept item comes first, else it
+ * would be lost.
+ */
 function firstKeptId({ items, views }: Context, keepFrom: number): string | undefined {
   return views.find((view) => view.item === keepFrom)?.entryId ?? items[keepFrom]?.entryId;
 }

@@ -29,7 +29,10 @@ export interface FileRecord {
   readonly movedTo?: string;
   /** The old path; only without `gone`. */
   readonly movedFrom?: string;
-  /** Whether the latest operation happened is unknown: its call has no result, or only pi's lists name the file. */
+  /**
+   * Whether the latest operation happened is unknown: its call has no result, or only pi's lists name the
+   * file.
+   */
   readonly unconfirmed?: true;
   /** The number of operations up to and including the file's latest one; orders the files by time. */
   readonly step: number;
@@ -41,7 +44,10 @@ export interface FileLedger {
   readonly files: readonly FileRecord[];
 }
 
-/** A ledger in the `details` of a compaction or branch summary: the two lists that pi reads there, and the records. */
+/**
+ * A ledger in the `details` of a compaction or branch summary: the two lists that pi reads there, and the
+ * records.
+ */
 export interface FileLedgerDetails {
   /** Paths of files that were only read, sorted. */
   readonly readFiles: readonly string[];
@@ -52,8 +58,8 @@ export interface FileLedgerDetails {
 }
 
 /**
- * The details to store, so that {@link fileLedger} continues from the summary. pi 0.73.1 reads only its two lists, and stores only
- * those in summaries of its own.
+ * The details to store, so that {@link fileLedger} continues from the summary. pi 0.73.1 reads only its two
+ * lists, and stores only those in summaries of its own.
  */
 export function ledgerDetails(ledger: FileLedger): FileLedgerDetails {
   const { files } = ledger;
@@ -145,11 +151,13 @@ const maxPathCharacters = 400;
 const blocks = ["read-files", "modified-files"] as const;
 
 /**
- * Prints the blocks at the end of a summary, `<read-files>` and `<modified-files>` as pi writes them, with a path on each line, sorted.
- * Lists the `maxFiles` latest files and the number of the others. A deleted or moved file has a note after its path.
+ * Prints the blocks at the end of a summary, `<read-files>` and `<modified-files>` as pi writes them, with a
+ * path on each line, sorted. Lists the `maxFiles` latest files and the number of the others. A deleted or
+ * moved file has a note after its path.
  *
- * A path that could break a line, close a block or hide characters is quoted, with such characters as `\u{a}`. A blank line precedes
- * each block, so that the text can follow a summary. Without files the text is empty.
+ * A path that could break a line, close a block or hide characters is quoted, with such characters as
+ * `\u{a}`. A blank line precedes each block, so that the text can follow a summary. Without files the text is
+ * empty.
  *
  * @throws RangeError if `maxFiles` is not an integer from 0 on
  */
@@ -191,7 +199,9 @@ function line({ path, gone, movedTo, movedFrom, operations }: FileRecord): strin
     : `${printPath(path)} (moved from ${printPath(movedFrom)})`;
 }
 
-/** Controls, line separators, invisible and bidirectional marks, lone surrogates, and the characters of tags. */
+/**
+ * Controls, line separators, invisible and bidirectional marks, lone surrogates, and the characters of tags.
+ */
 const unsafe = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}<>"\\]/gu;
 
 function printPath(path: string): string {

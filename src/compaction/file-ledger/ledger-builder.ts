@@ -8,28 +8,33 @@ import { type FileToolTable, fileTools } from "./tool-table.js";
 /** The options of {@link fileLedger}. */
 export interface FileLedgerOptions {
   /**
-   * The absolute directory that relative paths start from; on Windows with its drive or share. Without it paths are only
-   * normalised, and a relative path never equals an absolute one.
+   * The absolute directory that relative paths start from; on Windows with its drive or share. Without it
+   * paths are only normalised, and a relative path never equals an absolute one.
    */
   readonly cwd?: string | undefined;
-  /** Tools in addition to those of known agents; see {@link fileTools}. A row of the same name replaces theirs. */
+  /**
+   * Tools in addition to those of known agents; see {@link fileTools}. A row of the same name replaces
+   * theirs.
+   */
   readonly tools?: FileToolTable | undefined;
 }
 
 /**
- * Lists what the calls of a context did to which files, in order, on top of the records in the `details` of its summaries. A call
- * that failed did nothing; a call without a result is `unconfirmed`. Calls that a tool made itself, which pi records in the
- * `nestedCalls` of its result, count like other calls. Deleting or moving a directory applies to the files below it.
+ * Lists what the calls of a context did to which files, in order, on top of the records in the `details` of
+ * its summaries. A call that failed did nothing; a call without a result is `unconfirmed`. Calls that a tool
+ * made itself, which pi records in the `nestedCalls` of its result, count like other calls. Deleting or
+ * moving a directory applies to the files below it.
  *
- * The ledger sees the context that the model sees: a message that an edit removed is not in it. Retained messages are skipped,
- * because the summary before them has their operations.
+ * The ledger sees the context that the model sees: a message that an edit removed is not in it. Retained
+ * messages are skipped, because the summary before them has their operations.
  *
- * A path has one spelling: `a`, `./a`, `/cwd/a`, `b/../a` and `file:///cwd/a` are one file. Invalid paths are skipped: empty, with a
- * NUL, or longer than 4096 characters. Arguments may have any JSON shape; only a reader of your own `tools` can throw.
+ * A path has one spelling: `a`, `./a`, `/cwd/a`, `b/../a` and `file:///cwd/a` are one file. Invalid paths are
+ * skipped: empty, with a NUL, or longer than 4096 characters. Arguments may have any JSON shape; only a
+ * reader of your own `tools` can throw.
  *
  * @example
  * ```ts
- * const call = { type: "toolCall", id: "c1", name: "save", arguments: { target: "/repo/src/a.ts" } } as const;
+ * const call = { type: "toolCall", id: "c1", name: "save", arguments: { target: "src/a.ts" } } as const;
  * const asked = assistantMessage({ provider: "p", model: "m" }, call);
  * const ledger = fileLedger(contextOf([asked, toolResult(call, "saved")]), {
  *   cwd: "/repo",
@@ -95,7 +100,9 @@ class LedgerBuilder {
   readonly #drafts: (Draft | undefined)[];
   /** Whether the path is known and not gone. */
   readonly #isPresent: Uint8Array;
-  /** The number of present paths below each path: deleting a directory again does not scan its files again. */
+  /**
+   * The number of present paths below each path: deleting a directory again does not scan its files again.
+   */
   readonly #presentBelow: Int32Array;
   #count = 0;
 
@@ -187,7 +194,10 @@ class LedgerBuilder {
     return draft;
   }
 
-  /** Records an operation without a result: the content is no longer known, and the file stays present or gone. */
+  /**
+   * Records an operation without a result: the content is no longer known, and the file stays present or
+   * gone.
+   */
   #unconfirmed(at: number, action: FileAction): void {
     const draft = this.#draft(at, action);
     delete draft.contentSha256;

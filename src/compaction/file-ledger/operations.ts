@@ -21,7 +21,9 @@ export function sha256Of(value: unknown): string | undefined {
   return typeof value === "string" && sha256.test(value) ? value.toLowerCase() : undefined;
 }
 
-/** The operations of a call; unconfirmed without a result. A failed call has only those of its nested calls. */
+/**
+ * The operations of a call; unconfirmed without a result. A failed call has only those of its nested calls.
+ */
 export function stepsOfCall(
   call: ToolCall,
   result: ToolResultMessage | undefined,
@@ -32,7 +34,9 @@ export function stepsOfCall(
   return result?.nestedCalls === undefined ? own : [...nestedSteps(result, tools, paths), ...own];
 }
 
-/** The operations of the calls that a tool made itself while it ran. `nestedCalls` may have any JSON shape. */
+/**
+ * The operations of the calls that a tool made itself while it ran. `nestedCalls` may have any JSON shape.
+ */
 export function nestedSteps(
   { nestedCalls }: ToolResultMessage,
   tools: FileToolTable,
@@ -115,8 +119,9 @@ const updateFile = "*** Update File: ";
 const moveTo = "*** Move to: ";
 
 /**
- * The operations of a patch in codex's format, read from its headers; a text that is not a patch has none. Like codex's parser, it
- * ignores spaces around a header, except within an update, where a context line starts with a space.
+ * The operations of a patch in codex's format, read from its headers; a text that is not a patch has none.
+ * Like codex's parser, it ignores spaces around a header, except within an update, where a context line
+ * starts with a space.
  *
  * @see https://github.com/openai/codex/blob/main/codex-rs/apply-patch/src/parser.rs (read 2026-11-22)
  */

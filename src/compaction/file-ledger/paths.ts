@@ -1,25 +1,33 @@
 /**
- * Paths as text, normalised to one spelling. No file system is asked: symbolic links are not resolved, and names are compared
- * exactly, on Windows too.
+ * Paths as text, normalised to one spelling. No file system is asked: symbolic links are not resolved, and
+ * names are compared exactly, on Windows too.
  *
  * @see https://learn.microsoft.com/en-us/windows/win32/fileio/naming-a-file and
- * https://www.rfc-editor.org/rfc/rfc8089 for `file:` URLs (read 2026-11-22)
+ *   https://www.rfc-editor.org/rfc/rfc8089 for `file:` URLs (read 2026-11-22)
  */
 
-/** The limit of Linux (`PATH_MAX`, https://man7.org/linux/man-pages/man0/limits.h.0p.html, read 2026-11-22). */
+/**
+ * The limit of Linux (`PATH_MAX`, https://man7.org/linux/man-pages/man0/limits.h.0p.html, read 2026-11-22).
+ */
 const maxPathCharacters = 4096;
 
 /** A normalised path, and a key that shows which paths lie below which. */
 export interface PathKey {
   /** Relative to the working directory if inside it, else absolute; with `/`. */
   readonly path: string;
-  /** Root and names joined by NUL, which no path contains: a path below this one starts with this `full` and a NUL. */
+  /**
+   * Root and names joined by NUL, which no path contains: a path below this one starts with this `full` and a
+   * NUL.
+   */
   readonly full: string;
 }
 
 /** Normalises the paths of one working directory. */
 export interface Paths {
-  /** The key of a path; undefined if it is invalid: empty, with a NUL, or longer than 4096 characters. Never throws. */
+  /**
+   * The key of a path; undefined if it is invalid: empty, with a NUL, or longer than 4096 characters. Never
+   * throws.
+   */
   keyOf(path: string): PathKey | undefined;
   /** The key with this `full`; undefined if its path would be too long. */
   keyOfFull(full: string): PathKey | undefined;
@@ -115,7 +123,10 @@ function withoutScheme(path: string, base: Parsed | undefined): string {
   return !posix && /^\/[A-Za-z]:[\\/]/.test(decoded) ? decoded.slice(1) : decoded;
 }
 
-/** Parses a path by the rules of the working directory's system; without one, only a path with a drive is a Windows path. */
+/**
+ * Parses a path by the rules of the working directory's system; without one, only a path with a drive is a
+ * Windows path.
+ */
 function parse(path: string, base: Parsed | undefined): Parsed {
   if (base === undefined ? drivePath.test(path) : base.root !== "/") return parseWindows(path, base);
   return { root: path.startsWith("/") ? "/" : "", names: path.split("/") };

@@ -10,8 +10,8 @@ const defaultConcurrency = 8;
 export interface StaleFile {
   readonly record: FileRecord;
   /**
-   * `changed`: the content differs. `missing`: the file does not exist although it was not deleted or moved away. `back`: it exists
-   * although it was. `unknown`: the probe threw.
+   * `changed`: the content differs. `missing`: the file does not exist although it was not deleted or moved
+   * away. `back`: it exists although it was. `unknown`: the probe threw.
    */
   readonly reason: "changed" | "missing" | "back" | "unknown";
   /** The error of the probe, with `unknown`. */
@@ -27,14 +27,15 @@ export interface StaleFilesOptions {
 }
 
 /**
- * Finds the files that changed since the conversation last saw them, so that a harness can ask the model to read them again.
- * `probe` receives a record's path and returns the SHA-256 of its content now, 64 hex digits. It returns undefined if the path
- * does not exist, and "" for a path without a hash, such as a directory. Unconfirmed files are skipped. The result is in the order
- * of the ledger.
+ * Finds the files that changed since the conversation last saw them, so that a harness can ask the model to
+ * read them again. `probe` receives a record's path and returns the SHA-256 of its content now, 64 hex
+ * digits. It returns undefined if the path does not exist, and "" for a path without a hash, such as a
+ * directory. Unconfirmed files are skipped. The result is in the order of the ledger.
  *
  * @example
  * ```ts
- * const stale = await staleFiles({ files: [{ path: "a.ts", operations: ["read"], step: 1 }] }, () => undefined);
+ * const files = [{ path: "a.ts", operations: ["read"], step: 1 }] as const;
+ * const stale = await staleFiles({ files }, () => undefined);
  * stale[0]?.reason; // "missing"
  * ```
  * @throws RangeError if `concurrency` is not an integer from 1 on

@@ -3,7 +3,10 @@ import type { ToolCall, ToolResultMessage } from "../../content/index.js";
 import { isRecord } from "../../internal/shape.js";
 import { operationsOfPatch, textsOf } from "./operations.js";
 
-/** The names of the argument: pi accepts `path` and `file_path`, Claude Code uses `file_path`, opencode `filePath`. */
+/**
+ * The names of the argument: pi accepts `path` and `file_path`, Claude Code uses `file_path`, opencode
+ * `filePath`.
+ */
 const path = ["path", "file_path", "filePath"];
 const source = ["source", "from", "old_path", "oldPath", "source_path", ...path];
 const target = ["destination", "to", "new_path", "newPath", "destination_path"];
@@ -37,19 +40,22 @@ const editedUnlessDry: FileToolReader = ({ arguments: args }) =>
 /**
  * The tools of known agents by name.
  *
- * - pi 0.73.1 and 1.5.2: `read`, `write`, `edit`, with `path`. Its `codemode` calls them from a script; see {@link fileLedger}.
- * - Claude Code: `Read`, `Write`, `Edit`, `MultiEdit`, with `file_path`; `NotebookEdit`, with `notebook_path`.
- * - opencode: `read`, `write`, `edit`, `multiedit`, with `filePath`; `patch` and `apply_patch`, with `patchText`.
+ * - pi 0.73.1 and 1.5.2: `read`, `write`, `edit`, with `path`. Its `codemode` calls them from a script; see
+ *   {@link fileLedger}.
+ * - Claude Code: `Read`, `Write`, `Edit`, `MultiEdit`, with `file_path`; `NotebookEdit`, with
+ *   `notebook_path`.
+ * - opencode: `read`, `write`, `edit`, `multiedit`, with `filePath`; `patch` and `apply_patch`, with
+ *   `patchText`.
  * - codex: `apply_patch`, with the patch as `input` or `patch`, or as the whole of the arguments.
  * - Anthropic's text editor: `str_replace_based_edit_tool`, `str_replace_editor`.
- * - The reference MCP server of files: `read_file`, `read_text_file`, `read_media_file`, `read_multiple_files`,
- *   `write_file`, `edit_file`, `move_file`.
+ * - The reference MCP server of files: `read_file`, `read_text_file`, `read_media_file`,
+ *   `read_multiple_files`, `write_file`, `edit_file`, `move_file`.
  * - Common names in other harnesses: `delete_file`, `delete`, `remove_file`, `rename_file`, `rename`, `move`.
  *
  * @see https://platform.claude.com/docs/en/agent-sdk/typescript,
- * https://github.com/sst/opencode/blob/dev/packages/opencode/src/tool/apply_patch.ts,
- * https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/text-editor-tool and
- * https://github.com/modelcontextprotocol/servers/blob/main/src/filesystem/README.md (read 2026-11-22)
+ *   https://github.com/sst/opencode/blob/dev/packages/opencode/src/tool/apply_patch.ts,
+ *   https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/text-editor-tool and
+ *   https://github.com/modelcontextprotocol/servers/blob/main/src/filesystem/README.md (read 2026-11-22)
  */
 export const fileTools: FileToolTable = {
   read: { operation: "read", path },
@@ -102,14 +108,17 @@ export interface FileToolRow {
   readonly to?: string | readonly string[] | undefined;
 }
 
-/** Reads the operations of a call. Not called for failed calls; `result` is undefined if the call has none yet. */
+/**
+ * Reads the operations of a call. Not called for failed calls; `result` is undefined if the call has none
+ * yet.
+ */
 export type FileToolReader = (
   call: ToolCall,
   result: ToolResultMessage | undefined,
 ) => readonly FileOperation[];
 
 /**
- * Tools that touch files, by name. A result's `details` may have the `contentSha256` of the file that was read or written, and
- * `created: true` for a new file.
+ * Tools that touch files, by name. A result's `details` may have the `contentSha256` of the file that was
+ * read or written, and `created: true` for a new file.
  */
 export type FileToolTable = Readonly<Record<string, FileToolRow | FileToolReader>>;
