@@ -1,9 +1,7 @@
-/**
- * What a promise gives, or the signal's reason as soon as it aborts, also where the promise never settles.
- */
+/** Awaits a promise; rejects with the signal's reason once it aborts, even if the promise never settles. */
 export async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   if (signal.aborted) {
-    // Nobody waits for it any more, and its failure is nobody's.
+    // The promise is abandoned, so its rejection must not count as unhandled.
     promise.catch(() => undefined);
     throw signal.reason;
   }
@@ -19,7 +17,7 @@ export async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal):
   }
 }
 
-/** Resolves after so many milliseconds; throws the signal's reason as soon as it aborts. */
+/** Resolves after `ms` milliseconds; rejects with the signal's reason once it aborts. */
 export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const passed = new Promise<void>((resolve) => {
