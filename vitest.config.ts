@@ -11,6 +11,7 @@ const harnesses = ["mcp-server", "support/turn/memory", "telegram-gateway", "tur
 const mocked = "test/session/node/simulated-crash.test.ts";
 /** Tests of files, processes and clocks. */
 const system = [
+  "test/internal/node/**",
   "test/session/node/**",
   "test/blobs/**",
   "test/attachments/node/**",

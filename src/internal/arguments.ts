@@ -1,6 +1,9 @@
 import { SessileError } from "../errors/index.js";
 
-/** Checks of arguments that name the argument, what was expected and what came. */
+/** Checks of arguments. Their errors name the argument, the expected value and the actual one. */
+
+/** What an acknowledged write survives: `disk` a power loss, `os` a crash of the process. */
+export type Durability = "disk" | "os";
 
 /** Returns `value` or `fallback`; a RangeError names `name` when it is no safe integer from `min` to `max`. */
 export function integerOption(

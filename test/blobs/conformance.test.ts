@@ -17,7 +17,7 @@ import {
 import { type FileBlobStoreOptions, fileBlobStore } from "sessile/blobs/node";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { memoryBlobBackend } from "../../src/blobs/memory.js";
-import { nodeSha256 } from "../../src/blobs/node/hashes.js";
+import { nodeSha256 } from "../../src/blobs/node/layout.js";
 
 // On a machine whose disk has other work to do.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { digest, type HashFunction, hashTable } from "../../src/blobs/hash.js";
 import { memoryBlobBackend } from "../../src/blobs/memory.js";
-import { nodeSha256 } from "../../src/blobs/node/hashes.js";
+import { nodeSha256 } from "../../src/blobs/node/layout.js";
 import { blobStore } from "../../src/blobs/store.js";
 
 describe("digest", () => {

@@ -7,7 +7,7 @@ import { fileBlobStoreOn } from "../../src/blobs/node/file-store.js";
 import { Quota } from "../../src/blobs/quota.js";
 import { blobStore } from "../../src/blobs/store.js";
 import { temporaryDirectory } from "../session/node/temporary-directory.js";
-import { hookedDisk } from "./node/hooked-disk.js";
+import { hookedFileSystem } from "../support/hooked-file-system.js";
 
 /** A backend that counts its listings. */
 function counted(): { readonly backend: BlobBackend; readonly listings: () => number } {
@@ -52,7 +52,7 @@ describe("stores that are opened for one put each", () => {
   test("share what a directory holds", async () => {
     const dir = temporaryDirectory();
     const listed: string[] = [];
-    const disk = hookedDisk(({ name, args }) => void (name === "list" && listed.push(String(args[0]))));
+    const disk = hookedFileSystem(({ name, args }) => void (name === "list" && listed.push(String(args[0]))));
     const open = (partition?: string) =>
       fileBlobStoreOn(disk, { dir, quota: 100, ...(partition === undefined ? {} : { partition }) });
     await open().put(bytesOf(0));

@@ -3,7 +3,6 @@ import { type BlobMark, type BlobStore, collectGarbage } from "../../src/blobs/i
 import { fileBlobStoreOn } from "../../src/blobs/node/file-store.js";
 import type { BlobRef } from "../../src/content/index.js";
 import { type Check, checkCrashes, Witness } from "../support/crash-states.js";
-import { simulatedBlobDisk } from "../support/simulated-blob-disk.js";
 import { SimulatedDisk } from "../support/simulated-disk.js";
 import { seeded } from "./mutants.js";
 
@@ -17,7 +16,7 @@ const layouts = ["sharded", "flat"] as const;
 type LayoutName = (typeof layouts)[number];
 
 function storeOn(disk: SimulatedDisk, layout: LayoutName): BlobStore {
-  return fileBlobStoreOn(simulatedBlobDisk(disk), { dir, layout });
+  return fileBlobStoreOn(disk, { dir, layout });
 }
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);

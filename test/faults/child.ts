@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs";
 import { collectGarbage } from "../../src/blobs/index.js";
-import { nodeBlobDisk } from "../../src/blobs/node/disk.js";
 import { fileBlobStoreOn } from "../../src/blobs/node/file-store.js";
 import { fileBlobStore } from "../../src/blobs/node/index.js";
 import { userMessage } from "../../src/content/index.js";
 import { SessileError } from "../../src/errors/index.js";
+import { nodeFileSystem } from "../../src/internal/node/node-file-system.js";
 import { nodeDisk } from "../../src/session/node/disk.js";
 import { fileSessionStore } from "../../src/session/node/file-store.js";
 import { FileLock } from "../../src/session/node/lock.js";
@@ -121,7 +121,7 @@ const roles: Readonly<Record<string, (...args: string[]) => Promise<void>>> = {
   },
   /** Collects: says that it is about to move a blob into the trash, waits for a file, moves the blob, and is killed. */
   async collectAndDie(dir = "", graceMs = "0", go = "") {
-    const disk = nodeBlobDisk();
+    const disk = nodeFileSystem;
     const mortal = {
       ...disk,
       rename(from: string, to: string) {

@@ -3,10 +3,10 @@ import { syncBuiltinESMExports } from "node:module";
 import os from "node:os";
 import { userMessage } from "../../src/content/index.js";
 import { SessileError } from "../../src/errors/index.js";
+import { isAlive } from "../../src/internal/node/process-identity.js";
 import { type Disk, nodeDisk } from "../../src/session/node/disk.js";
 import { fileSessionStore } from "../../src/session/node/file-store.js";
 import { FileLock } from "../../src/session/node/lock.js";
-import { isAlive } from "../../src/session/node/process-identity.js";
 import { say } from "./say.js";
 
 /** What a test of locks has another process do. */

@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { userMessage } from "../../src/content/index.js";
+import { ownIdentity } from "../../src/internal/node/process-identity.js";
 import { type Disk, nodeDisk } from "../../src/session/node/disk.js";
 import { fileSessionStore, openSessionFile } from "../../src/session/node/index.js";
 import { FileLock } from "../../src/session/node/lock.js";
-import { ownIdentity } from "../../src/session/node/process-identity.js";
 import { rounds } from "./rounds.js";
 import { type Child, useChildren } from "./start-child.js";
 

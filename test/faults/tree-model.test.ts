@@ -10,8 +10,8 @@ vi.setConfig({ testTimeout: 120_000 * rounds });
 
 // A machine that comes back has another boot id, and what was locked before is not locked any more.
 const boot = vi.hoisted(() => ({ number: 0 }));
-vi.mock("../../src/session/node/process-identity.js", async (original) => {
-  const actual = await original<typeof import("../../src/session/node/process-identity.js")>();
+vi.mock("../../src/internal/node/process-identity.js", async (original) => {
+  const actual = await original<typeof import("../../src/internal/node/process-identity.js")>();
   return { ...actual, ownIdentity: () => ({ ...actual.ownIdentity(), bootId: `boot ${boot.number}` }) };
 });
 afterEach(() => {

@@ -1,5 +1,13 @@
 import { posix } from "node:path";
-import type { Disk, DiskFile, FileKind, FileStat } from "../../src/session/node/disk.js";
+import type {
+  DirectoryEntry,
+  ExactFileStat,
+  FileStat,
+  FileSystem,
+  OpenFile,
+  OpenMode,
+} from "../../src/internal/node/file-system.js";
+import type { Disk, DiskFile } from "../../src/session/node/disk.js";
 
 /** A change of a file's bytes that no sync has made last yet. */
 type FileChange = { readonly at: number; readonly bytes: Uint8Array } | { readonly size: number };
@@ -33,16 +41,8 @@ interface DirectoryNode {
 
 type Node = FileNode | DirectoryNode;
 
-/** An open file, whose time can be set as well. */
-export interface SimulatedFile extends DiskFile {
-  stat(): SimulatedStat;
-  setTime(ms: number): void;
-}
-
-/** What is known of a file, with the time of any change of it. */
-export interface SimulatedStat extends FileStat {
-  readonly ctimeMs: number;
-}
+/** A file of both ports. */
+type SimulatedFile = OpenFile & DiskFile;
 
 /** What a power cut may leave of one node, as a number below `count`. */
 interface Outcomes {
@@ -68,7 +68,7 @@ export interface PowerCutOptions {
  * each directory any of its unsynced names. Syncing a file says nothing of its name. It can also be full, write less than
  * asked, fail a sync, refuse links, and wait.
  */
-export class SimulatedDisk implements Disk {
+export class SimulatedDisk implements Disk, FileSystem {
   /** Bytes that all files may have together; an append takes what fits, then fails with ENOSPC. */
   capacityBytes = Number.POSITIVE_INFINITY;
   /** Bytes that one append takes at most. */
@@ -191,23 +191,28 @@ export class SimulatedDisk implements Disk {
     }
   }
 
-  open(path: string, mode: "read" | "append" | "create"): SimulatedFile | undefined {
+  async openAsync(path: string, mode: OpenMode): Promise<SimulatedFile | undefined> {
+    return this.open(path, mode);
+  }
+
+  open(path: string, mode: OpenMode): SimulatedFile | undefined {
+    const creates = mode === "create" || mode === "createReadOnly";
     this.counts.open++;
     this.#fail("open", path);
     const parent = this.#at(posix.dirname(path));
     if (parent?.kind !== "directory") {
-      if (mode !== "create" && parent === undefined) return undefined;
+      if (!creates && parent === undefined) return undefined;
       throw systemError(parent === undefined ? "ENOENT" : "ENOTDIR", "open", path);
     }
     const known = parent.names.get(posix.basename(path));
-    if (mode !== "create") return known && this.#handle(path, known);
+    if (!creates) return known && this.#handle(path, known);
     if (known !== undefined) return undefined;
     const node = fileNode(this.#nextIno++, new Uint8Array(), this.clock());
     this.#rename(path, { remove: [], set: { name: posix.basename(path), node } });
     return this.#handle(path, node);
   }
 
-  stat(path: string): SimulatedStat | undefined {
+  stat(path: string): FileStat | undefined {
     this.counts.stat++;
     this.#fail("stat", path);
     const node = this.#at(path);
@@ -215,11 +220,22 @@ export class SimulatedDisk implements Disk {
   }
 
   /** There are no links. */
-  lstat(path: string): SimulatedStat | undefined {
+  lstat(path: string): FileStat | undefined {
     return this.stat(path);
   }
 
-  async list(directory: string): Promise<readonly { readonly name: string; readonly kind: FileKind }[]> {
+  async lstatExact(path: string): Promise<ExactFileStat> {
+    const stat = this.lstat(path);
+    if (stat === undefined) throw systemError("ENOENT", "lstat", path);
+    return exactOf(stat);
+  }
+
+  async realpath(path: string): Promise<string> {
+    if (this.#at(path) === undefined) throw systemError("ENOENT", "realpath", path);
+    return posix.resolve(path);
+  }
+
+  async list(directory: string): Promise<readonly DirectoryEntry[]> {
     await this.#gate;
     this.#fail("list", directory);
     const node = this.#at(directory);
@@ -242,6 +258,10 @@ export class SimulatedDisk implements Disk {
       this.#rename(above, { remove: [], set: { name, node: directoryNode(this.#nextIno++, this.clock()) } });
     }
     return made;
+  }
+
+  mkdir(path: string): string | undefined {
+    return this.makeDirectory(path);
   }
 
   rename(from: string, to: string): void {
@@ -337,35 +357,52 @@ export class SimulatedDisk implements Disk {
       into.set(bytes);
       return bytes.length;
     };
+    const stat = (): FileStat => {
+      this.counts.stat++;
+      if (!isOpen) throw systemError("EBADF", "fstat", path);
+      return statOf(node);
+    };
+    const append = (bytes: Uint8Array): number => {
+      this.counts.write++;
+      this.#fail("append", path);
+      const target = file();
+      const free = Math.max(0, this.capacityBytes - this.usedBytes);
+      const count = Math.min(bytes.length, this.maxWriteBytes, free);
+      if (count === 0 && bytes.length > 0) throw systemError("ENOSPC", "write", path);
+      const taken = bytes.slice(0, count);
+      target.pending.push({ at: target.bytes.length, bytes: taken });
+      target.bytes = written(target.bytes, target.bytes.length, taken);
+      this.#touch(target);
+      this.#changed(path);
+      return count;
+    };
+    const readNow = (into: Uint8Array, at: number): number => {
+      this.#fail("readNow", path);
+      return bytesAt(into, at);
+    };
+    const sync = async (): Promise<void> => {
+      this.counts.sync++;
+      const target = file();
+      const { bytes } = target;
+      const { length } = target.pending;
+      await this.#gate;
+      this.#fail("sync", path);
+      target.durable = bytes;
+      target.pending = target.pending.slice(length);
+      this.onChange?.();
+    };
     return {
-      stat: () => {
-        this.counts.stat++;
-        if (!isOpen) throw systemError("EBADF", "fstat", path);
-        return statOf(node);
-      },
-      append: (bytes) => {
-        this.counts.write++;
-        this.#fail("append", path);
-        const target = file();
-        const free = Math.max(0, this.capacityBytes - this.usedBytes);
-        const count = Math.min(bytes.length, this.maxWriteBytes, free);
-        if (count === 0 && bytes.length > 0) throw systemError("ENOSPC", "write", path);
-        const taken = bytes.slice(0, count);
-        target.pending.push({ at: target.bytes.length, bytes: taken });
-        target.bytes = written(target.bytes, target.bytes.length, taken);
-        this.#touch(target);
-        this.#changed(path);
-        return count;
-      },
+      stat,
+      statExact: async () => exactOf(stat()),
+      append,
+      appendAsync: async (bytes) => append(bytes),
       read: async (into, at) => {
         await this.#gate;
         this.#fail("read", path);
         return bytesAt(into, at);
       },
-      readNow: (into, at) => {
-        this.#fail("readNow", path);
-        return bytesAt(into, at);
-      },
+      readNow,
+      readSync: readNow,
       truncate: (size) => {
         this.#fail("truncate", path);
         const target = file();
@@ -374,17 +411,9 @@ export class SimulatedDisk implements Disk {
         this.#touch(target);
         this.#changed(path);
       },
-      sync: async () => {
-        this.counts.sync++;
-        const target = file();
-        const { bytes } = target;
-        const { length } = target.pending;
-        await this.#gate;
-        this.#fail("sync", path);
-        target.durable = bytes;
-        target.pending = target.pending.slice(length);
-        this.onChange?.();
-      },
+      sync,
+      syncInBackground: sync,
+      location: async () => path,
       setTime: (ms) => {
         const target = file();
         this.#touch(target, ms);
@@ -609,11 +638,16 @@ function directoryNode(ino: number, mtimeMs: number): DirectoryNode {
   return { kind: "directory", ino, names: new Map(), mtimeMs, durable: new Map(), pending: [] };
 }
 
-function statOf(node: Node): SimulatedStat {
+function statOf(node: Node): FileStat {
   const { kind, ino, mtimeMs } = node;
   const { size, ctimeMs } =
     node.kind === "file" ? { ...node, size: node.bytes.length } : { size: 4096, ctimeMs: mtimeMs };
   return { kind, dev: 1, ino, size, mtimeMs, ctimeMs };
+}
+
+function exactOf({ kind, dev, ino, size, mtimeMs }: FileStat): ExactFileStat {
+  const mtimeNs = BigInt(Math.round(mtimeMs * 1e6));
+  return { kind, dev: BigInt(dev), ino: BigInt(ino), size: BigInt(size), mtimeNs };
 }
 
 function partsOf(path: string): string[] {

@@ -1,37 +1,34 @@
 import { dirname, join } from "node:path";
 import type { BlobRef } from "../../content/index.js";
+import type { Durability } from "../../internal/arguments.js";
 import { partitionFolder } from "../../internal/names.js";
+import type { FileStat, FileSystem, OpenFile } from "../../internal/node/file-system.js";
+import { Semaphore } from "../../internal/semaphore.js";
 import { errnoOf, storageError } from "../../internal/storage-error.js";
 import type { BlobBackend, BlobHints, BlobLeftovers, BlobReading, BlobStat, BlobWriter } from "../backend.js";
 import { shareUsage, Usage } from "../quota.js";
 import { corruptError } from "../reading.js";
-import { type Durability, StoreDirectory } from "./directory.js";
-import type { BlobDisk, FileStat } from "./disk.js";
-import { FileTrash } from "./file-trash.js";
-import { gate } from "./gate.js";
-import type { Layout } from "./layout.js";
-import { removeLeftovers } from "./leftovers.js";
-import { listBlobs, pathsThere } from "./locate.js";
-import { NewFile } from "./new-file.js";
-import { putAside, refAt } from "./quarantine.js";
+import { existingPaths, type Layout, listBlobs } from "./layout.js";
 import { hasBytes, readPieces, readWhole } from "./read-file.js";
-import { type IsSame, type Renewed, renew } from "./renew.js";
-import { turns } from "./turns.js";
+import { StoreDirectory } from "./store-directory.js";
+import { removeTempFiles, TempFile } from "./temp-file.js";
+import { type IsSame, type Touched, touchBlob } from "./touch.js";
+import { FileTrash, fileRef, quarantine } from "./trash.js";
 
-/** What a backend on files is made of. */
+/** Options of {@link FileBlobBackend}. */
 export interface FileBackendOptions {
   readonly dir: string;
-  readonly disk: BlobDisk;
+  readonly fileSystem: FileSystem;
   readonly layout: Layout;
   readonly durability: Durability;
 }
 
-/** Puts that hold a descriptor at a time: so many of bytes at hand, which wait for nobody, and so many of others. */
-const putsAtATime = 32;
-/** How long these others may all wait for their sources before one more is let in, in milliseconds. */
-const patienceMs = 100;
+/** Concurrent puts that hold a descriptor: of bytes in memory, and as many of streams. */
+const maxConcurrentPuts = 32;
+/** One more stream is admitted if all of them have waited for their sources for so many milliseconds. */
+const stallMs = 100;
 
-/** What the directories hold that this process has stores on; the one that was opened longest ago is forgotten. */
+/** Quota usage of the directories that this process has stores on, least recently opened first. */
 const usages = new Map<string, Usage>();
 const maxUsages = 1000;
 
@@ -46,20 +43,20 @@ function usageAt(path: string): Usage {
   return known;
 }
 
-/** Blobs as files below a directory. See `layout.ts` for where, and docs of `fileBlobStore` for the order of writes. */
+/** Blobs as files below a directory. See `layout.ts` for the paths, and `TempFile` for the order of writes. */
 export class FileBlobBackend implements BlobBackend {
   readonly trash: FileTrash;
   readonly #options: FileBackendOptions;
   readonly #whole: FileBlobBackend;
   readonly #directory: StoreDirectory;
-  readonly #inTurn = gate(putsAtATime);
-  readonly #nextTurn = turns(putsAtATime, patienceMs);
+  readonly #puts = new Semaphore(maxConcurrentPuts);
+  readonly #streams = new Semaphore(maxConcurrentPuts, { stallMs });
 
   constructor(options: FileBackendOptions, whole?: FileBlobBackend) {
-    const { dir, disk, layout, durability } = options;
+    const { dir, fileSystem, layout, durability } = options;
     this.#options = options;
     this.#whole = whole ?? this;
-    this.#directory = new StoreDirectory(dir, disk, layout, durability);
+    this.#directory = new StoreDirectory(dir, fileSystem, layout, durability);
     this.trash = new FileTrash(this.#directory);
     shareUsage(this, usageAt(this.#directory.path));
   }
@@ -69,18 +66,18 @@ export class FileBlobBackend implements BlobBackend {
   }
 
   write(ref: BlobRef, bytes: Uint8Array, hints: BlobHints): Promise<BlobStat> {
-    return this.#inTurn(() =>
+    return this.#puts.run(() =>
       this.#guard("put into", async () => {
         this.#directory.check();
         const path = this.#pathFor(ref, hints);
-        const renewed = await this.#renew(path, (fd) => hasBytes(this.#directory.disk, fd, bytes));
-        if (renewed !== undefined) return { ref, ...renewed };
-        const file = await NewFile.create(this.#directory);
+        const touched = await this.#touch(path, (file) => hasBytes(file, bytes));
+        if (touched !== undefined) return { ref, ...touched };
+        const file = await TempFile.create(this.#directory);
         try {
-          file.writeNow(bytes);
-          return await this.#place(file, path, ref, bytes.length);
+          file.writeSync(bytes);
+          return await this.#publish(file, path, ref, bytes.length);
         } catch (error) {
-          await file.discard();
+          file.discard();
           throw error;
         }
       }),
@@ -88,13 +85,13 @@ export class FileBlobBackend implements BlobBackend {
   }
 
   async create(hints: BlobHints): Promise<BlobWriter> {
-    const turn = await this.#nextTurn();
-    const act = <T>(run: () => Promise<T>): Promise<T> => turn.use(() => this.#guard("put into", run));
-    let file: NewFile;
+    const permit = await this.#streams.acquire();
+    const act = <T>(run: () => Promise<T>): Promise<T> => permit.run(() => this.#guard("put into", run));
+    let file: TempFile;
     try {
-      file = await act(() => NewFile.create(this.#directory));
+      file = await act(() => TempFile.create(this.#directory));
     } catch (error) {
-      turn.end();
+      permit.release();
       throw error;
     }
     let size = 0;
@@ -104,15 +101,15 @@ export class FileBlobBackend implements BlobBackend {
           await file.write(chunk);
           size += chunk.length;
         }),
-      // The bytes are written by now: to replace what is there costs less than to read it, and heals what is damaged.
+      // The bytes are written by now: replacing an existing file costs less than reading it, and heals a damaged one.
       commit: async (ref) => {
-        const stat = await act(() => this.#place(file, this.#pathFor(ref, hints), ref, size));
-        turn.end();
+        const stat = await act(() => this.#publish(file, this.#pathFor(ref, hints), ref, size));
+        permit.release();
         return stat;
       },
       discard: async () => {
-        await turn.use(() => file.discard());
-        turn.end();
+        file.discard();
+        permit.release();
       },
     };
   }
@@ -120,21 +117,20 @@ export class FileBlobBackend implements BlobBackend {
   read(ref: BlobRef): Promise<BlobReading | undefined> {
     return this.#guard("read from", async () => {
       this.#directory.check();
-      const { disk } = this.#directory;
-      for (const path of await pathsThere(this.#directory, ref)) {
+      for (const path of await existingPaths(this.#directory, ref)) {
         const opened = this.#open(path, ref);
         if (opened === undefined) continue;
-        const { fd, stat } = opened;
+        const { file, stat } = opened;
         let bytes: Uint8Array | undefined;
         try {
-          bytes = readWhole(disk, fd, stat.size);
+          bytes = readWhole(file, stat.size);
         } finally {
-          disk.close(fd);
+          file.close();
         }
         return {
           size: stat.size,
           bytes: bytes === undefined ? this.#pieces(path, ref) : single(bytes),
-          quarantine: async () => putAside(this.#directory, path, ref, stat),
+          quarantine: async () => quarantine(this.#directory, path, ref, stat),
         };
       }
       return undefined;
@@ -144,8 +140,8 @@ export class FileBlobBackend implements BlobBackend {
   stat(ref: BlobRef): Promise<BlobStat | undefined> {
     return this.#guard("look into", async () => {
       this.#directory.check();
-      for (const path of await pathsThere(this.#directory, ref)) {
-        const stat = this.#directory.disk.statAt(this.#directory.at(path));
+      for (const path of await existingPaths(this.#directory, ref)) {
+        const stat = this.#directory.fileSystem.lstat(this.#directory.at(path));
         if (stat?.kind === "file") return { ref, size: stat.size, touchedAt: stat.mtimeMs };
       }
       return undefined;
@@ -155,9 +151,9 @@ export class FileBlobBackend implements BlobBackend {
   touch(ref: BlobRef): Promise<BlobStat | undefined> {
     return this.#guard("touch in", async () => {
       this.#directory.check();
-      for (const path of await pathsThere(this.#directory, ref)) {
-        const renewed = await renew(this.#directory, path);
-        if (renewed !== undefined) return { ref, ...renewed };
+      for (const path of await existingPaths(this.#directory, ref)) {
+        const touched = await touchBlob(this.#directory, path);
+        if (touched !== undefined) return { ref, ...touched };
       }
       return undefined;
     });
@@ -176,10 +172,10 @@ export class FileBlobBackend implements BlobBackend {
     return this.#guard("delete from", async () => {
       this.#directory.check();
       let deleted = false;
-      for (const path of await pathsThere(this.#directory, ref)) {
+      for (const path of await existingPaths(this.#directory, ref)) {
         const target = this.#directory.at(path);
-        if (this.#directory.disk.statAt(target)?.kind !== "file") continue;
-        if (!this.#directory.disk.unlink(target)) continue;
+        if (this.#directory.fileSystem.lstat(target)?.kind !== "file") continue;
+        if (!this.#directory.fileSystem.unlink(target)) continue;
         deleted = true;
         await this.#directory.sync(dirname(path));
       }
@@ -187,14 +183,14 @@ export class FileBlobBackend implements BlobBackend {
     });
   }
 
-  /** What the file system thinks the time is; a network's differs from this machine's. */
+  /** The file system's clock; that of a network file system differs from this machine's. */
   now(): Promise<number> {
     return this.#guard("look into", async () => {
-      const file = await NewFile.create(this.#directory);
+      const file = await TempFile.create(this.#directory);
       try {
         return file.mtimeMs();
       } finally {
-        await file.discard();
+        file.discard();
       }
     });
   }
@@ -205,80 +201,82 @@ export class FileBlobBackend implements BlobBackend {
   }
 
   removeLeftovers(before: number, options: { readonly dryRun: boolean }): Promise<BlobLeftovers> {
-    return this.#guard("clean", () => removeLeftovers(this.#directory, before, options));
+    return this.#guard("clean", () => removeTempFiles(this.#directory, before, options));
   }
 
-  /** The path of a blob: the first at which readers find anything, or that of a new file. */
+  /** The path of a blob: the first that exists, or that of a new file. */
   #pathFor(ref: BlobRef, { mediaType }: BlobHints): string {
-    const { layout, disk } = this.#directory;
+    const { layout, fileSystem } = this.#directory;
     const folder = layout.folderOf(ref);
     const names = layout.namesOf(ref);
-    const isThere = (name: string) => disk.statAt(this.#directory.at(folder, name)) !== undefined;
-    const found = names.length > 1 ? names.find(isThere) : undefined;
+    const exists = (name: string) => fileSystem.lstat(this.#directory.at(folder, name)) !== undefined;
+    const found = names.length > 1 ? names.find(exists) : undefined;
     return join(folder, found ?? layout.nameFor(ref, mediaType));
   }
 
-  async #renew(path: string, isSame: IsSame): Promise<Renewed | undefined> {
+  async #touch(path: string, isSame: IsSame): Promise<Touched | undefined> {
     try {
-      return await renew(this.#directory, path, isSame);
+      return await touchBlob(this.#directory, path, isSame);
     } catch (error) {
-      // It cannot be read, touched or synced: the bytes are at hand, and written anew.
+      // It cannot be read, touched or fsynced: the caller has the bytes and writes them anew.
       if (errnoOf(error) === undefined) throw error;
       return undefined;
     }
   }
 
-  async #place(file: NewFile, path: string, ref: BlobRef, size: number): Promise<BlobStat> {
+  async #publish(file: TempFile, path: string, ref: BlobRef, size: number): Promise<BlobStat> {
     try {
-      return { ref, size, touchedAt: await file.place(path) };
+      return { ref, size, touchedAt: await file.publish(path) };
     } catch (error) {
-      // Windows does not replace a file that is read-only or open; one with the same bytes is as good.
+      // Windows does not replace a file that is read-only or open; an identical one will do.
       if (!["EPERM", "EACCES", "EBUSY", "EEXIST"].includes(errnoOf(error) ?? "")) throw error;
-      const renewed = await this.#renew(path, async () => (await refAt(this.#directory, path, ref)) === ref);
-      if (renewed === undefined) throw error;
-      await file.discard();
-      return { ref, ...renewed };
+      const touched = await this.#touch(
+        path,
+        async () => (await fileRef(this.#directory, path, ref)) === ref,
+      );
+      if (touched === undefined) throw error;
+      file.discard();
+      return { ref, ...touched };
     }
   }
 
-  /** Opens a blob; undefined where it is not there, BLOB_CORRUPT where something is that is no file. */
-  #open(path: string, ref: BlobRef): { readonly fd: number; readonly stat: FileStat } | undefined {
-    const { disk } = this.#directory;
+  /** Opens a blob; undefined if there is none. Throws BLOB_CORRUPT if it is no regular file. */
+  #open(path: string, ref: BlobRef): { readonly file: OpenFile; readonly stat: FileStat } | undefined {
+    const { fileSystem } = this.#directory;
     const target = this.#directory.at(path);
-    let fd: number;
+    let file: OpenFile | undefined;
     try {
-      fd = disk.open(target);
+      file = fileSystem.open(target, "readNoFollow");
     } catch (error) {
-      const errno = errnoOf(error) ?? "";
-      if (errno === "ENOENT" || errno === "ENOTDIR") return undefined;
-      const stat = disk.statAt(target);
+      const stat = errnoOf(error) === "ENOTDIR" ? undefined : fileSystem.lstat(target);
       if (stat === undefined) return undefined;
       if (stat.kind === "file") throw error;
       throw this.#notAFile(path, ref, stat);
     }
-    const stat = disk.stat(fd);
-    if (stat.kind === "file") return { fd, stat };
-    disk.close(fd);
+    if (file === undefined) return undefined;
+    const stat = file.stat();
+    if (stat.kind === "file") return { file, stat };
+    file.close();
     throw this.#notAFile(path, ref, stat);
   }
 
-  /** A large file's pieces. It is opened when they are asked for, so that a stream that nobody reads holds nothing. */
+  /** A large file's pieces. It is opened when they are asked for, so that an unread stream holds no descriptor. */
   async *#pieces(path: string, ref: BlobRef): AsyncGenerator<Uint8Array, void, undefined> {
     try {
-      const opened = this.#open(path, ref) ?? (await this.#openAgain(ref));
+      const opened = this.#open(path, ref) ?? (await this.#openRestored(ref));
       if (opened === undefined) {
         throw Object.assign(new Error(`ENOENT: ${path} was deleted`), { code: "ENOENT" });
       }
-      yield* readPieces(this.#directory.disk, opened.fd);
+      yield* readPieces(opened.file);
     } catch (error) {
       throw storageError("read from", this.location, error);
     }
   }
 
-  /** A blob that was there a moment ago: where a collection took it since, it comes back, as for any who ask for it. */
-  async #openAgain(ref: BlobRef): Promise<{ readonly fd: number } | undefined> {
+  /** Opens a blob that existed a moment ago, restored from the trash if a collection has moved it since. */
+  async #openRestored(ref: BlobRef): Promise<{ readonly file: OpenFile } | undefined> {
     await this.trash.restore(ref);
-    for (const path of await pathsThere(this.#directory, ref)) {
+    for (const path of await existingPaths(this.#directory, ref)) {
       const opened = this.#open(path, ref);
       if (opened !== undefined) return opened;
     }
@@ -288,9 +286,9 @@ export class FileBlobBackend implements BlobBackend {
   #notAFile(path: string, ref: BlobRef, stat: FileStat): Error {
     let quarantined: string | undefined;
     try {
-      quarantined = putAside(this.#directory, path, ref, stat);
+      quarantined = quarantine(this.#directory, path, ref, stat);
     } catch {
-      // What matters is that it is no blob.
+      // The caller needs the error below more.
     }
     const actual = `a ${stat.kind}`;
     return corruptError({

@@ -1,32 +1,31 @@
-import { describe, stringArgument } from "../../internal/arguments.js";
+import { type Durability, oneOfOption, stringArgument } from "../../internal/arguments.js";
+import type { FileSystem } from "../../internal/node/file-system.js";
+import { createNodeFileSystem } from "../../internal/node/node-file-system.js";
 import { digestArgument } from "../hash.js";
 import { type BlobStoreOptions, blobStore } from "../store.js";
 import type { BlobStore } from "../types.js";
-import type { Durability } from "./directory.js";
-import { type BlobDisk, nodeBlobDisk } from "./disk.js";
 import { FileBlobBackend } from "./file-backend.js";
-import { nodeSha256 } from "./hashes.js";
-import { flat, sharded } from "./layout.js";
+import { flat, nodeSha256, sharded } from "./layout.js";
 
 /** Options of {@link fileBlobStore}. */
 export interface FileBlobStoreOptions extends BlobStoreOptions {
-  /** The directory of the store; made when the first blob is put. */
+  /** The directory of the store; created by the first put. */
   readonly dir: string;
   /**
    * `sharded`, the default: `blobs/<algorithm>/<two digits>/<digits>`. `flat`: `blobs/<digits>.<extension>`, the extension
    * by the media type of the put, all blobs of the one algorithm `digest`.
    */
   readonly layout?: "sharded" | "flat";
-  /** What a put that resolved survives. `disk`, the default: the loss of power. `os`: the death of the process. */
+  /** `disk`, the default: a put that resolved survives a power loss. `os`: it survives a crash of the process. */
   readonly durability?: Durability;
 }
 
 /**
- * Blobs in files, one a blob, readable by their owner and by whoever the directory lets in. Several processes may use the
- * same directory. Bytes are written aside, synced, and named by renaming; then the folder is synced. What does not match
- * its name is moved to `quarantine/`, what a collection takes to `trash/`, and a partition is a directory `@<name>`.
+ * Blobs in read-only files, one a blob. Several processes may use the same directory. Bytes are written to a temp file,
+ * fsynced and published by an atomic rename; then the folder is fsynced. A file that does not match its name is moved to
+ * `quarantine/`, a collected one to `trash/`. A partition is a directory `@<name>`.
  *
- * @throws TypeError, RangeError for options that are none
+ * @throws TypeError, RangeError for invalid options
  * @example
  * ```ts
  * const blobs = fileBlobStore({ dir: ".agent/blobs" });
@@ -41,21 +40,17 @@ export interface FileBlobStoreOptions extends BlobStoreOptions {
  * ```
  */
 export function fileBlobStore(options: FileBlobStoreOptions): BlobStore {
-  return fileBlobStoreOn(nodeBlobDisk(), options);
+  return fileBlobStoreOn(createNodeFileSystem({ paceSyncs: true }), options);
 }
 
-/** {@link fileBlobStore} on any disk. */
-export function fileBlobStoreOn(disk: BlobDisk, options: FileBlobStoreOptions): BlobStore {
-  const { layout = "sharded", durability = "disk", digest = "sha256", hashes = [] } = options;
-  if (layout !== "sharded" && layout !== "flat") {
-    throw new TypeError(`layout: expected "sharded" or "flat", got ${describe(layout)}`);
-  }
-  if (durability !== "disk" && durability !== "os") {
-    throw new TypeError(`durability: expected "disk" or "os", got ${describe(durability)}`);
-  }
+/** {@link fileBlobStore} on any file system. */
+export function fileBlobStoreOn(fileSystem: FileSystem, options: FileBlobStoreOptions): BlobStore {
+  const { digest = "sha256", hashes = [] } = options;
+  const layout = oneOfOption("layout", options.layout, ["sharded", "flat"]);
+  const durability = oneOfOption("durability", options.durability, ["disk", "os"]);
   const backend = new FileBlobBackend({
     dir: stringArgument("dir", options.dir),
-    disk,
+    fileSystem,
     layout: layout === "flat" ? flat(digestArgument("digest", digest)) : sharded,
     durability,
   });

@@ -3,5 +3,5 @@
  *
  * @module blobs/node
  */
-export type { Durability } from "./directory.js";
+export type { Durability } from "../../internal/arguments.js";
 export { type FileBlobStoreOptions, fileBlobStore } from "./file-store.js";

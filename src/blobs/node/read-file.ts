@@ -1,29 +1,26 @@
-import type { BlobDisk } from "./disk.js";
+import type { OpenFile } from "../../internal/node/file-system.js";
+import { readFullySync } from "../../internal/node/read-write-fully.js";
 
-/** Up to so many bytes are read at once; more in pieces, in the thread pool. */
+/** Files up to this size are read on the calling thread; larger ones in pieces on the pool. */
 const wholeBytes = 256 * 1024;
 const pieceBytes = 1024 * 1024;
 
-/** The bytes of an open file of this size, which is closed where they were few; undefined where they are not. */
-export function readWhole(disk: BlobDisk, fd: number, size: number): Uint8Array | undefined {
+/** The bytes of an open file of this size; undefined if they are too many to be read at once. */
+export function readWhole(file: OpenFile, size: number): Uint8Array | undefined {
   if (size > wholeBytes) return undefined;
-  // One more than it should have, so that a file that grew is found to be another.
+  // One byte more than expected, so that a file that grew fails verification.
   const into = new Uint8Array(size + 1);
-  let length = 0;
-  for (let count = -1; count !== 0 && length < into.length; length += count) {
-    count = disk.readNow(fd, into.subarray(length));
-  }
-  return into.subarray(0, length);
+  return into.subarray(0, readFullySync(file, into, 0));
 }
 
-/** Whether an open file has these bytes and no more: at once if they are few, else in the thread pool. */
-export function hasBytes(disk: BlobDisk, fd: number, bytes: Uint8Array): boolean | Promise<boolean> {
-  const whole = readWhole(disk, fd, bytes.length);
+/** Whether an open file has exactly these bytes: at once if they are few, else read on the pool. */
+export function hasBytes(file: OpenFile, bytes: Uint8Array): boolean | Promise<boolean> {
+  const whole = readWhole(file, bytes.length);
   if (whole !== undefined) return Buffer.compare(whole, bytes) === 0;
   return (async () => {
     const into = new Uint8Array(pieceBytes);
     for (let at = 0; ; ) {
-      const count = await disk.read(fd, into);
+      const count = await file.read(into, at);
       if (count === 0) return at === bytes.length;
       if (Buffer.compare(into.subarray(0, count), bytes.subarray(at, at + count)) !== 0) return false;
       at += count;
@@ -31,23 +28,24 @@ export function hasBytes(disk: BlobDisk, fd: number, bytes: Uint8Array): boolean
   })();
 }
 
-/** The bytes of a file in pieces. The next is being read while one is looked at. Closes the file, however it ends. */
-export async function* readPieces(disk: BlobDisk, fd: number): AsyncGenerator<Uint8Array, void, undefined> {
-  const readNext = async (): Promise<Uint8Array> => {
+/** The bytes of a file in pieces, with one piece read ahead. Closes the file, however it ends. */
+export async function* readPieces(file: OpenFile): AsyncGenerator<Uint8Array, void, undefined> {
+  const readAt = async (at: number): Promise<Uint8Array> => {
     const into = new Uint8Array(pieceBytes);
-    return into.subarray(0, await disk.read(fd, into));
+    return into.subarray(0, await file.read(into, at));
   };
-  let next: Promise<Uint8Array> | undefined;
   try {
-    next = readNext();
-    for (let piece = await next; piece.length > 0; piece = await next) {
-      next = readNext();
+    let next = readAt(0);
+    for (let at = 0; ; ) {
+      const piece = await next;
+      if (piece.length === 0) return;
+      at += piece.length;
+      next = readAt(at);
+      // A failure that nobody comes to await is no unhandled rejection.
       next.catch(() => undefined);
       yield piece;
     }
   } finally {
-    // The descriptor's number may be another file's by the time that a late read comes to it.
-    await next?.catch(() => undefined);
-    disk.close(fd);
+    file.close();
   }
 }

@@ -3,7 +3,7 @@ import { crc32Hex } from "../../internal/crc32.js";
 import { progress } from "../../internal/lost-bytes.js";
 import { isRecord } from "../../internal/shape.js";
 import type { Disk } from "./disk.js";
-import { isAlive, ownIdentity, type ProcessIdentity } from "./process-identity.js";
+import { isAlive, ownIdentity, type ProcessIdentity } from "../../internal/node/process-identity.js";
 
 /** Who made a lock file. */
 export interface Holder extends ProcessIdentity {

@@ -17,14 +17,13 @@ import { dirname, join } from "node:path";
 import { describe, expect, test, vi } from "vitest";
 import { collectGarbage } from "../../../src/blobs/collect.js";
 import { digest as digestBy } from "../../../src/blobs/hash.js";
-import type { BlobDisk } from "../../../src/blobs/node/disk.js";
 import { fileBlobStore, fileBlobStoreOn } from "../../../src/blobs/node/file-store.js";
-import { nodeSha256 } from "../../../src/blobs/node/hashes.js";
+import { nodeSha256 } from "../../../src/blobs/node/layout.js";
 import type { BlobStore } from "../../../src/blobs/types.js";
 import type { BlobRef } from "../../../src/content/index.js";
 import { SessileError } from "../../../src/errors/index.js";
 import { temporaryDirectory } from "../../session/node/temporary-directory.js";
-import { hookedDisk, systemError } from "./hooked-disk.js";
+import { hookedFileSystem, isSync, systemError } from "../../support/hooked-file-system.js";
 
 const digest = (of: Uint8Array, by: "blake3" | typeof nodeSha256 = nodeSha256) => digestBy(of, by);
 const bytes = new TextEncoder().encode("what is kept");
@@ -313,7 +312,7 @@ describe("a duplicate", () => {
     const dir = temporaryDirectory();
     const names: string[] = [];
     const blobs = fileBlobStoreOn(
-      hookedDisk(({ name }) => void names.push(name)),
+      hookedFileSystem(({ name, args }) => void names.push(name === "open" ? String(args[1]) : name)),
       { dir },
     );
     await blobs.put(bytes);
@@ -321,9 +320,12 @@ describe("a duplicate", () => {
     names.length = 0;
     const { touchedAt } = await blobs.put(bytes);
     expect(touchedAt).toBeGreaterThan(Date.now() - 10_000);
-    expect(names).not.toContain("create");
+    expect(names).not.toContain("createReadOnly");
     // It lasts as what was written by this put would.
-    expect(names.filter((name) => name.startsWith("sync"))).toEqual(["sync", "syncDirectory"]);
+    expect(names.filter((name) => /sync/i.test(name) && !/readSync/.test(name))).toEqual([
+      "file.sync",
+      "syncDirectory",
+    ]);
   });
 
   test("that was truncated is mended", async () => {
@@ -359,9 +361,9 @@ describe("a duplicate", () => {
     const dir = temporaryDirectory();
     await fileBlobStore({ dir }).put(bytes);
     const { ino } = statSync(pathOf(dir));
-    const disk = hookedDisk(({ name }) => {
+    const disk = hookedFileSystem(({ name }) => {
       // store.json is read before it.
-      if (name === "readNow" && existsSync(join(dir, "failing"))) throw systemError("EIO");
+      if (name === "file.readSync" && existsSync(join(dir, "failing"))) throw systemError("EIO");
     });
     const blobs = fileBlobStoreOn(disk, { dir });
     await blobs.put(large);
@@ -388,9 +390,9 @@ describe("a duplicate", () => {
     const dir = temporaryDirectory();
     await fileBlobStore({ dir, durability: "os" }).put(bytes);
     const synced: string[] = [];
-    const disk = hookedDisk(({ name }) => void (name.startsWith("sync") && synced.push(name)));
+    const disk = hookedFileSystem(({ name }) => void (isSync(name) && synced.push(name)));
     await fileBlobStoreOn(disk, { dir }).put(bytes);
-    expect(synced.slice(0, 2)).toEqual(["sync", "syncDirectory"]);
+    expect(synced.slice(0, 2)).toEqual(["file.sync", "syncDirectory"]);
   });
 
   test("whose sync fails is written anew", async () => {
@@ -398,8 +400,8 @@ describe("a duplicate", () => {
     await fileBlobStore({ dir }).put(bytes);
     const { ino } = statSync(pathOf(dir));
     let failed = false;
-    const disk = hookedDisk(({ name }) => {
-      if (name !== "sync" || failed) return;
+    const disk = hookedFileSystem(({ name }) => {
+      if (name !== "file.sync" || failed) return;
       failed = true;
       throw systemError("EIO");
     });
@@ -412,8 +414,8 @@ describe("a duplicate", () => {
 describe("a put", () => {
   test('of a store "os" waits for no disk', async () => {
     const dir = temporaryDirectory();
-    const disk = hookedDisk(({ name }) => {
-      if (name.startsWith("sync")) throw systemError("EIO");
+    const disk = hookedFileSystem(({ name }) => {
+      if (isSync(name)) throw systemError("EIO");
     });
     const blobs = fileBlobStoreOn(disk, { dir, durability: "os" });
     await blobs.put(bytes);
@@ -424,11 +426,13 @@ describe("a put", () => {
 
   test("goes on with a write that took only some of the bytes", async () => {
     const dir = temporaryDirectory();
-    const whole = hookedDisk(() => undefined);
-    const disk: BlobDisk = Object.assign(Object.create(whole), {
-      writeNow: (fd: number, chunk: Uint8Array) => whole.writeNow(fd, chunk.subarray(0, 7)),
-      write: (fd: number, chunk: Uint8Array) => whole.write(fd, chunk.subarray(0, 33_333)),
-    });
+    const disk = hookedFileSystem(
+      () => undefined,
+      (file) => ({
+        append: (chunk) => file.append(chunk.subarray(0, 7)),
+        appendAsync: (chunk) => file.appendAsync(chunk.subarray(0, 33_333)),
+      }),
+    );
     const blobs = fileBlobStoreOn(disk, { dir });
     await blobs.put(bytes);
     await blobs.put(large);
@@ -439,11 +443,13 @@ describe("a put", () => {
     for (const source of [bytes, large, streamOf(large)]) {
       const dir = temporaryDirectory();
       await fileBlobStore({ dir }).put(new Uint8Array(1));
-      const whole = hookedDisk(() => undefined);
-      const lying: BlobDisk = Object.assign(Object.create(whole), {
-        writeNow: (fd: number, chunk: Uint8Array) => whole.writeNow(fd, chunk.subarray(1)) + 1,
-        write: async (fd: number, chunk: Uint8Array) => (await whole.write(fd, chunk.subarray(1))) + 1,
-      });
+      const lying = hookedFileSystem(
+        () => undefined,
+        (file) => ({
+          append: (chunk) => file.append(chunk.subarray(1)) + 1,
+          appendAsync: async (chunk) => (await file.appendAsync(chunk.subarray(1))) + 1,
+        }),
+      );
       await expect(fileBlobStoreOn(lying, { dir }).put(source)).rejects.toMatchObject({
         code: "STORAGE_FAILED",
         details: { errno: "EIO" },
@@ -457,8 +463,8 @@ describe("a put", () => {
       const dir = temporaryDirectory();
       await fileBlobStore({ dir }).put(new Uint8Array(1));
       let syncs = 0;
-      const disk = hookedDisk(({ name }) => {
-        if (name !== "sync") return;
+      const disk = hookedFileSystem(({ name }) => {
+        if (name !== "file.sync") return;
         syncs++;
         throw systemError("EIO");
       });
@@ -474,10 +480,10 @@ describe("a put", () => {
   test("whose early sync fails has failed, though a later one would succeed", async () => {
     const dir = temporaryDirectory();
     const syncs: string[] = [];
-    const disk = hookedDisk(({ name }) => {
-      if (!name.startsWith("sync")) return;
+    const disk = hookedFileSystem(({ name }) => {
+      if (!isSync(name)) return;
       syncs.push(name);
-      if (name === "syncBeside" && syncs.length === 1) throw systemError("EIO");
+      if (name === "file.syncInBackground" && syncs.length === 1) throw systemError("EIO");
     });
     await plain(dir).put(new Uint8Array(1));
     for (const source of [large, streamOf(large)]) {
@@ -486,7 +492,7 @@ describe("a put", () => {
         code: "STORAGE_FAILED",
         details: { errno: "EIO" },
       });
-      expect(syncs).not.toContain("sync");
+      expect(syncs).not.toContain("file.sync");
       expect(filesIn(dir).length).toBe(2);
     }
   });
@@ -516,22 +522,16 @@ describe("a put", () => {
     const dir = temporaryDirectory();
     let open = 0;
     let most = 0;
-    const disk = hookedDisk(({ name }) => {
-      if (name === "open" || name === "create") most = Math.max(most, ++open);
-      if (name === "close") open--;
-    });
-    // An open that fails opens nothing.
-    const counting: BlobDisk = Object.assign(Object.create(disk), {
-      open(path: string) {
-        try {
-          return disk.open(path);
-        } catch (error) {
-          open--;
-          throw error;
-        }
+    const disk = hookedFileSystem(
+      ({ name }) => {
+        if (name === "file.close") open--;
       },
-    });
-    const blobs = fileBlobStoreOn(counting, { dir });
+      () => {
+        most = Math.max(most, ++open);
+        return {};
+      },
+    );
+    const blobs = fileBlobStoreOn(disk, { dir });
     await Promise.all(Array.from({ length: 300 }, (_, index) => blobs.put(source(index))));
     expect(open).toBe(0);
     expect(most).toBeGreaterThan(4);
@@ -598,7 +598,7 @@ describe("any one call that fails", () => {
           const dir = temporaryDirectory();
           if (already) await plain(dir).put(source());
           let reached = false;
-          const disk = hookedDisk((call) => {
+          const disk = hookedFileSystem((call) => {
             reached ||= call.number === at;
             // Where what was begun cannot be removed either, a collection does it.
             if (call.number === at && call.name !== "unlink") throw systemError(errno);
@@ -640,8 +640,8 @@ describe("any one call that fails", () => {
     ] as const) {
       for (let at = 0; ; at++) {
         let failed = false;
-        const disk = hookedDisk(({ number, name: call }) => {
-          if (number !== at || call === "close") return;
+        const disk = hookedFileSystem(({ number, name: call }) => {
+          if (number !== at || call === "file.close") return;
           failed = true;
           throw systemError("EIO");
         });
@@ -667,7 +667,7 @@ describe("a process that dies before any one call", () => {
       for (let at = 0; ; at++) {
         const dir = temporaryDirectory();
         let died = false;
-        const disk = hookedDisk(({ number }) => {
+        const disk = hookedFileSystem(({ number }) => {
           died ||= number >= at;
           if (died) throw systemError("EKILLED");
         });

@@ -2,14 +2,14 @@ import { existsSync, readFileSync, renameSync, statSync, utimesSync } from "node
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { BlobStat } from "../../../src/blobs/backend.js";
-import { StoreDirectory } from "../../../src/blobs/node/directory.js";
-import { type BlobDisk, nodeBlobDisk } from "../../../src/blobs/node/disk.js";
 import { fileBlobStore, fileBlobStoreOn } from "../../../src/blobs/node/file-store.js";
-import { takeFile } from "../../../src/blobs/node/file-trash.js";
 import { sharded } from "../../../src/blobs/node/layout.js";
-import { renew } from "../../../src/blobs/node/renew.js";
+import { StoreDirectory } from "../../../src/blobs/node/store-directory.js";
+import { touchBlob } from "../../../src/blobs/node/touch.js";
+import { moveToTrash } from "../../../src/blobs/node/trash.js";
+import { nodeFileSystem } from "../../../src/internal/node/node-file-system.js";
 import { temporaryDirectory } from "../../session/node/temporary-directory.js";
-import { hookedDisk } from "./hooked-disk.js";
+import { hookedFileSystem } from "../../support/hooked-file-system.js";
 
 // One does all of its work between two calls of the other, at every such place: what two processes do to each other that
 // the scheduler of one process cannot show.
@@ -55,7 +55,7 @@ async function atEveryCall(
 }
 
 function take({ dir, path, inTrash, stat }: Old): boolean {
-  return takeFile(new StoreDirectory(dir, nodeBlobDisk(), sharded, "os"), path, inTrash, stat.touchedAt);
+  return moveToTrash(new StoreDirectory(dir, nodeFileSystem, sharded, "os"), path, inTrash, stat.touchedAt);
 }
 
 describe("a collection in the middle of", () => {
@@ -65,7 +65,7 @@ describe("a collection in the middle of", () => {
   ])("a put of the same bytes never takes what was acknowledged, of %s bytes", async (_, of) => {
     const run = async (old: Old, step: (call: number) => void) => {
       const blobs = fileBlobStoreOn(
-        hookedDisk(({ number }) => step(number)),
+        hookedFileSystem(({ number }) => step(number)),
         { dir: old.dir },
       );
       const { ref, touchedAt } = await blobs.put(of);
@@ -92,7 +92,7 @@ describe("a collection in the middle of", () => {
     let found = 0;
     await atEveryCall(async (old, step) => {
       const blobs = fileBlobStoreOn(
-        hookedDisk(({ number }) => step(number)),
+        hookedFileSystem(({ number }) => step(number)),
         { dir: old.dir },
       );
       const touched = await blobs.touch(old.stat.ref);
@@ -107,7 +107,7 @@ describe("a collection in the middle of", () => {
   test("a get gives the whole blob", async () => {
     await atEveryCall(async (old, step) => {
       const blobs = fileBlobStoreOn(
-        hookedDisk(({ number }) => step(number)),
+        hookedFileSystem(({ number }) => step(number)),
         { dir: old.dir },
       );
       expect(await blobs.get(old.stat.ref)).toEqual(bytes);
@@ -119,7 +119,7 @@ describe("in the middle of a collection", () => {
   // Both do all that matters before they first wait for anything.
   const ways: Readonly<Record<string, (old: Old) => Promise<unknown>>> = {
     put: ({ dir, stat }) => fileBlobStore({ dir, durability: "os" }).backend.write(stat.ref, bytes, {}),
-    touch: ({ dir, path }) => renew(new StoreDirectory(dir, nodeBlobDisk(), sharded, "os"), path),
+    touch: ({ dir, path }) => touchBlob(new StoreDirectory(dir, nodeFileSystem, sharded, "os"), path),
   };
 
   test.each(Object.entries(ways))("a %s is never lost", async (way, act) => {
@@ -128,9 +128,9 @@ describe("in the middle of a collection", () => {
     const calls = await atEveryCall(
       async (old, step) => {
         pending = undefined;
-        const disk = hookedDisk(({ number }) => step(number));
+        const disk = hookedFileSystem(({ number }) => step(number));
         const directory = new StoreDirectory(old.dir, disk, sharded, "os");
-        const wasTaken = takeFile(directory, old.path, old.inTrash, old.stat.touchedAt);
+        const wasTaken = moveToTrash(directory, old.path, old.inTrash, old.stat.touchedAt);
         if (wasTaken && pending !== undefined) taken++;
         const wasFound = (await pending) !== undefined;
         if (wasFound) expect(existsSync(join(old.dir, old.path))).toBe(true);
@@ -151,26 +151,26 @@ describe("a collection", () => {
   test("goes on where another brings back what it has just moved", async () => {
     const old = await withOldBlob();
     const looks = { count: 0 };
-    const disk = hookedDisk(({ name }) => {
+    const disk = hookedFileSystem(({ name }) => {
       // The second look is at the file in the trash.
-      if (name !== "statAt" || ++looks.count < 2) return;
+      if (name !== "lstat" || ++looks.count < 2) return;
       renameSync(join(old.dir, old.inTrash), join(old.dir, old.path));
     });
     const directory = new StoreDirectory(old.dir, disk, sharded, "os");
-    expect(takeFile(directory, old.path, old.inTrash, old.stat.touchedAt)).toBe(false);
+    expect(moveToTrash(directory, old.path, old.inTrash, old.stat.touchedAt)).toBe(false);
     expect(readFileSync(join(old.dir, old.path))).toEqual(Buffer.from(bytes));
   });
 });
 
-describe("renew", () => {
+describe("touchBlob", () => {
   test("does not find a file that was moved while it was touched", async () => {
     const old = await withOldBlob();
-    const disk = hookedDisk(({ name }) => {
+    const disk = hookedFileSystem(({ name }) => {
       // Between the opening of the file and the setting of its time, a collection moves it and sees the old one.
-      if (name === "setTime") expect(take(old)).toBe(true);
+      if (name === "file.setTime") expect(take(old)).toBe(true);
     });
     const directory = new StoreDirectory(old.dir, disk, sharded, "os");
-    expect(await renew(directory, old.path)).toBeUndefined();
+    expect(await touchBlob(directory, old.path)).toBeUndefined();
   });
 
   const roundings: Readonly<Record<string, (ms: number) => number>> = {
@@ -181,12 +181,14 @@ describe("renew", () => {
 
   test.each(Object.entries(roundings))("shows where the runtime rounds times %s", async (_, rounded) => {
     const old = await withOldBlob();
-    const sound = nodeBlobDisk();
-    const disk: BlobDisk = { ...sound, setTime: (fd, ms) => sound.setTime(fd, rounded(ms)) };
+    const disk = hookedFileSystem(
+      () => undefined,
+      (file) => ({ setTime: (ms) => file.setTime(rounded(ms)) }),
+    );
     const directory = new StoreDirectory(old.dir, disk, sharded, "os");
-    let last = (await renew(directory, old.path))?.touchedAt ?? 0;
+    let last = (await touchBlob(directory, old.path))?.touchedAt ?? 0;
     for (let i = 0; i < 20; i++) {
-      const touchedAt = (await renew(directory, old.path))?.touchedAt ?? 0;
+      const touchedAt = (await touchBlob(directory, old.path))?.touchedAt ?? 0;
       expect(touchedAt).toBeGreaterThan(last);
       last = touchedAt;
     }
@@ -194,12 +196,12 @@ describe("renew", () => {
 
   test("shows although the clock stands still, or is behind", async () => {
     const old = await withOldBlob();
-    const directory = new StoreDirectory(old.dir, nodeBlobDisk(), sharded, "os");
+    const directory = new StoreDirectory(old.dir, nodeFileSystem, sharded, "os");
     const ahead = Date.now() / 1000 + 3600;
     utimesSync(join(old.dir, old.path), ahead, ahead);
     let last = statSync(join(old.dir, old.path)).mtimeMs;
     for (let i = 0; i < 20; i++) {
-      const renewed = await renew(directory, old.path);
+      const renewed = await touchBlob(directory, old.path);
       expect(renewed?.touchedAt).toBeGreaterThan(last);
       last = renewed?.touchedAt ?? 0;
     }

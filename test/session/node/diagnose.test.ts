@@ -7,7 +7,7 @@ import type { BlobRef } from "sessile/content";
 import { encodeEntry } from "sessile/session";
 import { diagnoseSession } from "sessile/session/node";
 import { describe, expect, test } from "vitest";
-import { ownIdentity } from "../../../src/session/node/process-identity.js";
+import { ownIdentity } from "../../../src/internal/node/process-identity.js";
 import { plainHeader } from "../../arbitraries/entries.js";
 import { temporaryDirectory } from "./temporary-directory.js";
 

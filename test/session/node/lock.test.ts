@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { type Disk, nodeDisk } from "../../../src/session/node/disk.js";
 import { FileLock, type LockTimes } from "../../../src/session/node/lock.js";
-import { ownIdentity } from "../../../src/session/node/process-identity.js";
+import { ownIdentity } from "../../../src/internal/node/process-identity.js";
 import { useChildren } from "../../faults/start-child.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 import { temporaryDirectory } from "./temporary-directory.js";

@@ -12,8 +12,8 @@ vi.setConfig({ testTimeout: 60_000 });
 
 // A machine that comes back has another boot id, and what was locked before is not locked any more.
 const boot = vi.hoisted(() => ({ id: "first" }));
-vi.mock("../../../src/session/node/process-identity.js", async (original) => {
-  const actual = await original<typeof import("../../../src/session/node/process-identity.js")>();
+vi.mock("../../../src/internal/node/process-identity.js", async (original) => {
+  const actual = await original<typeof import("../../../src/internal/node/process-identity.js")>();
   return { ...actual, ownIdentity: () => ({ ...actual.ownIdentity(), bootId: boot.id }) };
 });
 

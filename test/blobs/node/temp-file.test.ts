@@ -1,10 +1,10 @@
 import { mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { StoreDirectory } from "../../../src/blobs/node/directory.js";
-import { nodeBlobDisk } from "../../../src/blobs/node/disk.js";
 import { sharded } from "../../../src/blobs/node/layout.js";
-import { removeLeftovers } from "../../../src/blobs/node/leftovers.js";
+import { StoreDirectory } from "../../../src/blobs/node/store-directory.js";
+import { removeTempFiles } from "../../../src/blobs/node/temp-file.js";
+import { nodeFileSystem } from "../../../src/internal/node/node-file-system.js";
 import { temporaryDirectory } from "../../session/node/temporary-directory.js";
 
 const dayMs = 86_400_000;
@@ -22,7 +22,7 @@ function withFiles(files: Readonly<Record<string, number>>): { dir: string; dire
     const at = (now - ageDays * dayMs) / 1000;
     utimesSync(path, at, at);
   }
-  return { dir, directory: new StoreDirectory(dir, nodeBlobDisk(), sharded, "os") };
+  return { dir, directory: new StoreDirectory(dir, nodeFileSystem, sharded, "os") };
 }
 
 test("removes what dead processes left, gives running ones a day more, and leaves others' files alone", async () => {
@@ -37,9 +37,9 @@ test("removes what dead processes left, gives running ones a day more, and leave
   });
   const before = now - 14 * dayMs;
   const expected = { count: 2, bytes: 10 };
-  expect(await removeLeftovers(directory, before, { dryRun: true })).toEqual(expected);
+  expect(await removeTempFiles(directory, before, { dryRun: true })).toEqual(expected);
   expect(readdirSync(join(dir, "tmp")).length).toBe(7);
-  expect(await removeLeftovers(directory, before, { dryRun: false })).toEqual(expected);
+  expect(await removeTempFiles(directory, before, { dryRun: false })).toEqual(expected);
   expect(readdirSync(join(dir, "tmp")).sort()).toEqual(
     [
       `${dead + 1}-${random}`,
@@ -49,10 +49,10 @@ test("removes what dead processes left, gives running ones a day more, and leave
       `0-${random}`,
     ].sort(),
   );
-  expect(await removeLeftovers(directory, before, { dryRun: false })).toEqual({ count: 0, bytes: 0 });
+  expect(await removeTempFiles(directory, before, { dryRun: false })).toEqual({ count: 0, bytes: 0 });
 });
 
 test("finds nothing in a store that is not there", async () => {
-  const directory = new StoreDirectory(join(temporaryDirectory(), "none"), nodeBlobDisk(), sharded, "os");
-  expect(await removeLeftovers(directory, now, { dryRun: false })).toEqual({ count: 0, bytes: 0 });
+  const directory = new StoreDirectory(join(temporaryDirectory(), "none"), nodeFileSystem, sharded, "os");
+  expect(await removeTempFiles(directory, now, { dryRun: false })).toEqual({ count: 0, bytes: 0 });
 });

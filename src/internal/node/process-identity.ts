@@ -1,14 +1,15 @@
 import * as fs from "node:fs";
 import * as os from "node:os";
+import { errnoOf } from "../storage-error.js";
 
-/** What tells one process from every other, on this machine and elsewhere, now and after a reboot. */
+/** Identifies a process among all processes, on any machine and across reboots. */
 export interface ProcessIdentity {
   readonly pid: number;
-  /** Host name, with the pid namespace where that is known: process ids mean something only within one. */
+  /** Host name, with the pid namespace if known: process ids are unique only within one. */
   readonly host: string;
-  /** Changes with every boot; empty where unknown. */
+  /** Changes with every boot; empty if unknown. */
   readonly bootId: string;
-  /** When the process started, in the kernel's ticks, since process ids are used again; empty where unknown. */
+  /** Start time in the kernel's ticks, because process ids are reused; empty if unknown. */
   readonly startTime: string;
 }
 
@@ -25,22 +26,30 @@ export function ownIdentity(): ProcessIdentity {
   return own;
 }
 
+/** Whether a process id of this host is in use. */
+export function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    const errno = errnoOf(error) ?? "";
+    // An id outside the system's range is no system error: nothing has it.
+    return /^E[A-Z]+$/.test(errno) && errno !== "ESRCH";
+  }
+}
+
 /** Whether a process of this host and boot is running. */
 export function isAlive(other: ProcessIdentity): boolean {
-  try {
-    process.kill(other.pid, 0);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ESRCH") return false;
-  }
+  if (!isRunning(other.pid)) return false;
   const { state, startTime } = statOf(other.pid);
-  // It ended, and its parent has not asked how: its number is taken, and it will never let go of anything.
+  // A zombie: its parent has not reaped it, so that its id is in use, but it will never release anything.
   if (state === "Z" || state === "X") return false;
   return startTime === "" || other.startTime === "" || startTime === other.startTime;
 }
 
 /**
- * Fields 3 and 22 of /proc/PID/stat, counted behind the command's name, which may hold spaces and parentheses; empty
- * where there is no such file. See proc(5).
+ * Fields 3 and 22 of /proc/PID/stat, counted behind the command's name, which may contain spaces and parentheses;
+ * empty if there is no such file. See proc(5).
  */
 function statOf(pid: number): { readonly state: string; readonly startTime: string } {
   const stat = attempt(() => fs.readFileSync(`/proc/${pid}/stat`, "utf8"));

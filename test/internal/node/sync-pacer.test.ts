@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { Pace } from "../../../src/blobs/node/pace.js";
+import { SyncPacer } from "../../../src/internal/node/node-file-system.js";
 
 let clock = 0;
 beforeEach(() => {
@@ -11,7 +11,7 @@ afterEach(() => {
 });
 
 /** Runs a call that takes so long, and says where it was made. */
-async function where(pace: Pace, ms: number): Promise<"here" | "pool"> {
+async function where(pace: SyncPacer, ms: number): Promise<"here" | "pool"> {
   let made: "here" | "pool" = "pool";
   await pace.run(
     async () => {
@@ -27,13 +27,13 @@ async function where(pace: Pace, ms: number): Promise<"here" | "pool"> {
 
 describe("a call that waits for the device", () => {
   test("is made in the pool first, and here while such calls are short", async () => {
-    const pace = new Pace();
+    const pace = new SyncPacer();
     expect(await where(pace, 0.3)).toBe("pool");
     for (let i = 0; i < 20; i++) expect(await where(pace, 0.5)).toBe("here");
   });
 
   test("goes to the pool when the device becomes slow, and comes back when it is quick again", async () => {
-    const pace = new Pace();
+    const pace = new SyncPacer();
     await where(pace, 0.3);
     expect(await where(pace, 30)).toBe("here");
     for (let i = 0; i < 5; i++) expect(await where(pace, 30)).toBe("pool");
@@ -44,7 +44,7 @@ describe("a call that waits for the device", () => {
   });
 
   test("is made in the pool while another is there, so that both run at once", async () => {
-    const pace = new Pace();
+    const pace = new SyncPacer();
     let end = () => {};
     const first = pace.run(
       () =>
@@ -60,7 +60,7 @@ describe("a call that waits for the device", () => {
   });
 
   test("may fail in either place", async () => {
-    const pace = new Pace();
+    const pace = new SyncPacer();
     const fail = () => {
       throw new RangeError("EIO");
     };

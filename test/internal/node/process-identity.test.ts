@@ -2,7 +2,7 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { isAlive, ownIdentity } from "../../../src/session/node/process-identity.js";
+import { isAlive, ownIdentity } from "../../../src/internal/node/process-identity.js";
 
 // The kernel's word on when a process started, and on its state, is found there on Linux alone.
 const hasProc = existsSync("/proc/self/stat");
