@@ -1,9 +1,9 @@
 import { encodeUtf8 } from "../../internal/bytes.js";
 import { crc32Hex } from "../../internal/crc32.js";
 import { progress } from "../../internal/lost-bytes.js";
+import { isAlive, ownIdentity, type ProcessIdentity } from "../../internal/node/process-identity.js";
 import { isRecord } from "../../internal/shape.js";
 import type { Disk } from "./disk.js";
-import { isAlive, ownIdentity, type ProcessIdentity } from "../../internal/node/process-identity.js";
 
 /** Who made a lock file. */
 export interface Holder extends ProcessIdentity {

@@ -2,9 +2,9 @@ import { existsSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, wr
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { ownIdentity } from "../../../src/internal/node/process-identity.js";
 import { type Disk, nodeDisk } from "../../../src/session/node/disk.js";
 import { FileLock, type LockTimes } from "../../../src/session/node/lock.js";
-import { ownIdentity } from "../../../src/internal/node/process-identity.js";
 import { useChildren } from "../../faults/start-child.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 import { temporaryDirectory } from "./temporary-directory.js";
