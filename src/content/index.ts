@@ -37,11 +37,11 @@ export {
   type BlobRef,
   describeImage,
   describeResource,
+  isResource,
   type LinkResource,
   type Resource,
   resourceOf,
   type StoredResource,
 } from "./resource.js";
-export { isResource } from "./shape.js";
 export { type ToolPair, type ToolPairs, toolCalls, toolPairs } from "./tools.js";
 export { type AsUserMessageOptions, asUserMessage } from "./trust.js";

@@ -1,3 +1,4 @@
+import { resourceShape } from "../internal/message-shapes.js";
 import type { TextBlock } from "./blocks.js";
 
 /** The name of stored bytes: the digest algorithm and 64 lower-case hexadecimal digits. */
@@ -76,6 +77,11 @@ export function describeResource(resource: Resource): string {
  */
 export function describeImage(image: Pick<StoredResource, "mediaType" | "size">): string {
   return `[image, ${safeName(image.mediaType)}, ${byteCount(image.size)}]`;
+}
+
+/** Whether a value is a well-formed resource descriptor. Does not look for its blob. */
+export function isResource(value: unknown): value is Resource {
+  return resourceShape(value) === undefined;
 }
 
 /** The resource that a block stands for, or undefined where it is a plain block. */

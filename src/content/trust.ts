@@ -3,8 +3,7 @@ import { describe } from "../internal/arguments.js";
 import { isRecord } from "../internal/shape.js";
 import type { ImageBlock, TextBlock } from "./blocks.js";
 import type { UserMessage } from "./messages.js";
-import type { LinkResource, Resource, StoredResource } from "./resource.js";
-import { isResource } from "./shape.js";
+import { isResource, type LinkResource, type Resource, type StoredResource } from "./resource.js";
 
 /** Options of {@link asUserMessage}. */
 export interface AsUserMessageOptions {

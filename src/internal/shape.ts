@@ -1,6 +1,7 @@
 /**
- * Checks of plain data that say where it is wrong. A check gives undefined for a good value, else the place, relative
- * to the value, and what was expected there. Paths are only built on failure: these run for every line of a session.
+ * Shapes of plain data: one value that checks, that tells its TypeScript type ({@link Infer}), and that a zod schema is
+ * derived from (schema.ts). A check returns undefined for a good value, else the first wrong place and what belongs
+ * there. Paths are built only on failure: checks run for every line of a session.
  */
 
 /** Where a value is wrong, such as `content[2].text`, and what belongs there. */
@@ -9,108 +10,234 @@ export interface Problem {
   readonly expected: string;
 }
 
-/** Gives the first problem of a value, or undefined. Never throws. */
+/** Returns the first problem of a value, or undefined. Never throws. */
 export type Check = (value: unknown) => Problem | undefined;
 
-const simple =
-  (expected: string, test: (value: unknown) => boolean): Check =>
-  (value) =>
-    test(value) ? undefined : { path: "", expected };
+/** A check with its description as data. */
+export interface Shape<T = unknown> extends Check {
+  readonly spec: ShapeSpec;
+  /** Never present: carries the type of the values that pass. */
+  readonly type?: () => T;
+}
 
-/** Any value. */
-export const anything: Check = () => undefined;
+/** The shape of a member that may be absent. */
+export interface OptionalShape<T = unknown> extends Shape<T> {
+  readonly isOptional: true;
+}
+
+/** What a {@link Shape} is made of. */
+export type ShapeSpec =
+  | { readonly kind: "anything" }
+  /** Known to the check alone: no schema can be derived. */
+  | { readonly kind: "custom" }
+  | {
+      readonly kind: "string";
+      readonly pattern?: RegExp;
+      readonly minLength?: number;
+      /** Values that a schema requires and the check leaves to an error of its caller. */
+      readonly among?: readonly string[];
+    }
+  | { readonly kind: "number"; readonly integerFrom?: number }
+  | { readonly kind: "boolean" }
+  | { readonly kind: "oneOf"; readonly values: readonly (string | number)[] }
+  | { readonly kind: "optional" | "nullable" | "array" | "record"; readonly of: Shape }
+  | { readonly kind: "union"; readonly of: readonly [Shape, Shape] }
+  | { readonly kind: "object"; readonly fields: Fields }
+  | { readonly kind: "variants"; readonly key: string; readonly cases: readonly Shape[] };
+
+/** Shapes of the members of an object, by name. */
+export type Fields = Readonly<Record<string, Shape>>;
+
+/** The type of the values that pass a shape. */
+export type Infer<S extends Shape> = S extends Shape<infer T> ? T : never;
+
+/** The type of the objects whose members pass. */
+export type InferFields<F extends Fields> = Flat<
+  { readonly [K in keyof F as F[K] extends OptionalShape ? never : K]: Infer<F[K]> } & {
+    readonly [K in keyof F as F[K] extends OptionalShape ? K : never]?: Infer<F[K]>;
+  }
+>;
+
+type Flat<T> = { [K in keyof T]: T[K] };
+
+function shape<T>(spec: ShapeSpec, check: Check): Shape<T> {
+  return Object.assign(check, { spec });
+}
+
+function simple<T>(spec: ShapeSpec, expected: string, test: (value: unknown) => boolean): Shape<T> {
+  return shape(spec, (value) => (test(value) ? undefined : { path: "", expected }));
+}
+
+/** Any value, or none. */
+export const anything: Shape = shape({ kind: "anything" }, () => undefined);
 /** A string, empty or not. */
-export const text: Check = simple("a string", (value) => typeof value === "string");
+export const string: Shape<string> = stringOf();
 /** A string that is not empty. */
-export const nonEmptyText: Check = simple(
+export const nonEmptyString: Shape<string> = simple(
+  { kind: "string", minLength: 1 },
   "a non-empty string",
   (value) => typeof value === "string" && value !== "",
 );
 /** A finite number. */
-export const finite: Check = simple(
+export const number: Shape<number> = simple(
+  { kind: "number" },
   "a finite number",
   (value) => typeof value === "number" && Number.isFinite(value),
 );
 /** true or false. */
-export const flag: Check = simple("a boolean", (value) => typeof value === "boolean");
+export const boolean: Shape<boolean> = simple(
+  { kind: "boolean" },
+  "a boolean",
+  (value) => typeof value === "boolean",
+);
 
-/** One of these strings. */
-export function oneOf(...values: readonly string[]): Check {
-  return simple(`one of ${values.map((value) => JSON.stringify(value)).join(", ")}`, (value) =>
-    values.includes(value as string),
+/** What a check by hand accepts. */
+export function custom<T = unknown>(check: Check): Shape<T> {
+  return shape({ kind: "custom" }, (value) => check(value));
+}
+
+/**
+ * A string whose type lists known values and allows others.
+ *
+ * @param among the values that a schema requires
+ */
+export function stringOf<T extends string>(...among: readonly string[]): Shape<T> {
+  const spec = { kind: "string", ...(among.length > 0 && { among }) } as const;
+  return simple(spec, "a string", (value) => typeof value === "string");
+}
+
+/** A string that a pattern matches. */
+export function matching<T extends string>(pattern: RegExp, expected = String(pattern)): Shape<T> {
+  const test = (value: unknown) => typeof value === "string" && pattern.test(value);
+  return simple({ kind: "string", pattern }, expected, test);
+}
+
+/** An integer that a double holds exactly. */
+export function integerFrom(least: number): Shape<number> {
+  const test = (value: unknown) => Number.isSafeInteger(value) && (value as number) >= least;
+  return simple({ kind: "number", integerFrom: least }, `an integer >= ${least}`, test);
+}
+
+/** One of these values. */
+export function oneOf<const V extends readonly (string | number)[]>(...values: V): Shape<V[number]> {
+  const [only] = values;
+  const listed = values.map((value) => JSON.stringify(value)).join(", ");
+  const one = typeof only === "number" ? `the number ${only}` : listed;
+  const expected = values.length === 1 ? one : `one of ${listed}`;
+  return simple({ kind: "oneOf", values }, expected, (value) => values.includes(value as V[number]));
+}
+
+/** Absent, or undefined, or of a shape. */
+export function optional<T>(of: Shape<T>): OptionalShape<T> {
+  const check: Check = (value) => (value === undefined ? undefined : of(value));
+  return Object.assign(shape<T>({ kind: "optional", of }, check), { isOptional: true } as const);
+}
+
+/** null, or of a shape. */
+export function nullable<T>(of: Shape<T>): Shape<T | null> {
+  return shape({ kind: "nullable", of }, (value) => (value === null ? undefined : of(value)));
+}
+
+/** Of one of two shapes; the problem named is the second one's. */
+export function union<A, B>(first: Shape<A>, second: Shape<B>): Shape<A | B> {
+  return shape({ kind: "union", of: [first, second] }, (value) =>
+    first(value) === undefined ? undefined : second(value),
   );
 }
 
-/** undefined, or what `check` takes. */
-export function optional(check: Check): Check {
-  return (value) => (value === undefined ? undefined : check(value));
-}
-
-/** null, or what `check` takes. */
-export function nullable(check: Check): Check {
-  return (value) => (value === null ? undefined : check(value));
-}
-
-/** What one of two checks takes; the problem named is the second one's. */
-export function either(first: Check, second: Check): Check {
-  return (value) => (first(value) === undefined ? undefined : second(value));
-}
-
-/** An array whose every item passes. */
-export function listOf(item: Check): Check {
-  return (value) => {
+/** An array whose every item is of a shape. */
+export function array<T>(of: Shape<T>): Shape<readonly T[]> {
+  return shape({ kind: "array", of }, (value) => {
     if (!Array.isArray(value)) return { path: "", expected: "an array" };
     for (let i = 0; i < value.length; i++) {
-      const problem = item(value[i]);
-      if (problem !== undefined)
-        return { path: joinPath(`[${i}]`, problem.path), expected: problem.expected };
+      const problem = of(value[i]);
+      if (problem !== undefined) return inside(`[${i}]`, problem);
     }
     return undefined;
-  };
+  });
 }
 
-/** An object whose named fields pass; others may be there. */
-export function fields(checks: Readonly<Record<string, Check>>): Check {
-  const keys = Object.keys(checks);
-  const inOrder = Object.values(checks);
-  // Most fields are text or a number, and good: those are looked at here, without a call for each.
-  const plain = inOrder.map((check) => (check === text ? "string" : check === finite ? "number" : ""));
-  return (value) => {
-    if (!isRecord(value)) return { path: "", expected: "an object" };
+/** An object whose every value is of a shape. */
+export function record<T>(of: Shape<T>): Shape<Readonly<Record<string, T>>> {
+  return shape({ kind: "record", of }, (value) => {
+    if (!isRecord(value)) return notAnObject;
+    for (const key of Object.keys(value)) {
+      const problem = of(value[key]);
+      if (problem !== undefined) return inside(key, problem);
+    }
+    return undefined;
+  });
+}
+
+const notAnObject: Problem = { path: "", expected: "an object" };
+
+/** An object whose named members are of their shapes; others may be there. */
+export function object<F extends Fields>(fields: F): Shape<InferFields<F>> {
+  const keys = Object.keys(fields);
+  const checks = Object.values(fields);
+  // Most members are strings or numbers, and good: those are tested inline, without a call each.
+  const types = checks.map((check) => (check === string ? "string" : check === number ? "number" : ""));
+  return shape({ kind: "object", fields }, (value) => {
+    if (!isRecord(value)) return notAnObject;
     for (let i = 0; i < keys.length; i++) {
       const key = keys[i] as string;
       const member = value[key];
-      const kind = plain[i];
-      if (kind === "string") {
+      const type = types[i];
+      if (type === "string") {
         if (typeof member === "string") continue;
-      } else if (kind === "number" && typeof member === "number" && Number.isFinite(member)) {
+      } else if (type === "number" && typeof member === "number" && Number.isFinite(member)) {
         continue;
       }
-      const problem = (inOrder[i] as Check)(member);
-      if (problem !== undefined) return { path: joinPath(key, problem.path), expected: problem.expected };
+      const problem = (checks[i] as Check)(member);
+      if (problem !== undefined) return inside(key, problem);
     }
     return undefined;
-  };
+  });
 }
 
-/** An object whose every value passes. */
-export function recordOf(item: Check): Check {
-  return (value) => {
-    if (!isRecord(value)) return { path: "", expected: "an object" };
-    for (const key of Object.keys(value)) {
-      const problem = item(value[key]);
-      if (problem !== undefined) return { path: joinPath(key, problem.path), expected: problem.expected };
-    }
-    return undefined;
-  };
+/**
+ * An object of one of several shapes, told apart by the values of a {@link oneOf} member. A last case whose member is
+ * another string takes every value that the cases before it do not name.
+ *
+ * @param expected how errors name a value that is no object
+ */
+export function variants<const C extends readonly Shape[]>(
+  key: string,
+  cases: C,
+  expected = notAnObject.expected,
+): Shape<Infer<C[number]>> {
+  const known = new Map<unknown, Shape>();
+  let rest: Shape | undefined;
+  for (const one of cases) {
+    const member = memberOf(one, key).spec;
+    if (member.kind !== "oneOf") rest = one;
+    else for (const value of member.values) known.set(value, one);
+  }
+  const unknownCase = oneOf(...(known.keys() as Iterable<string>));
+  return shape({ kind: "variants", key, cases }, (value) => {
+    if (!isRecord(value)) return { path: "", expected };
+    const found = known.get(value[key]) ?? rest;
+    return found === undefined ? inside(key, unknownCase(value[key]) as Problem) : found(value);
+  });
 }
 
-/** Whether `value` is an object that is no array. */
+/** The shape of a member of an object. */
+export function memberOf({ spec }: Shape, key: string): Shape {
+  const member = spec.kind === "object" ? spec.fields[key] : undefined;
+  if (member === undefined) throw new TypeError(`expected the shape of an object with the member ${key}`);
+  return member;
+}
+
+function inside(place: string, { path, expected }: Problem): Problem {
+  return { path: joinPath(place, path), expected };
+}
+
+/** Whether `value` is an object and no array. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** `base` followed by `rest`, with a dot where one belongs. */
+/** `base` followed by `rest`, with a dot if one belongs between them. */
 export function joinPath(base: string, rest: string): string {
   if (base === "" || rest === "" || rest.startsWith("[")) return base + rest;
   return `${base}.${rest}`;

@@ -1,24 +1,35 @@
 import { SessileError } from "../errors/index.js";
 import { describe } from "../internal/arguments.js";
-import { type Check, fields, isRecord, joinPath, nullable, optional } from "../internal/shape.js";
+import {
+  type Check,
+  custom,
+  type Fields,
+  isRecord,
+  joinPath,
+  nullable,
+  type OptionalShape,
+  object,
+  optional,
+  type Shape,
+} from "../internal/shape.js";
 
 /** A member that may be left out; proxies write null for that too. */
-export function given(check: Check): Check {
-  return optional(nullable(check));
+export function given<T>(shape: Shape<T>): OptionalShape<T | null> {
+  return optional(nullable(shape));
 }
 
 /** An object that may be left out, whose named members pass. */
-export function givenFields(checks: Readonly<Record<string, Check>>): Check {
-  return given(fields(checks));
+export function givenFields(fields: Fields): OptionalShape {
+  return given(object(fields));
 }
 
 /** An array of which the first item passes: the others are not read. */
-export function firstOf(item: Check): Check {
-  return (value) => {
+export function firstOf(item: Shape): Shape {
+  return custom((value) => {
     if (!Array.isArray(value)) return { path: "", expected: "an array" };
     const problem = value.length === 0 ? undefined : item(value[0]);
     return problem && { path: joinPath("[0]", problem.path), expected: problem.expected };
-  };
+  });
 }
 
 /**

@@ -3,8 +3,8 @@ import { SessileError } from "../errors/index.js";
 import { itemOf } from "./context/items.js";
 import { type BodySteps, contextSteps } from "./context/steps.js";
 import type { News, SessionCore } from "./core.js";
-import { references } from "./draft.js";
 import type { EntryDraft, SessionEntry, UnknownEntry } from "./entries.js";
+import { references, typesThat } from "./entry-types.js";
 import { noRow, parseKind, type TreeRows } from "./tree/rows.js";
 import { type SessionTree, treeRows } from "./tree/tree.js";
 import { toolStarted } from "./turn.js";
@@ -21,7 +21,7 @@ const conflicts: ReadonlySet<unknown> = new Set([
 ] satisfies Conflict[]);
 
 /** Entries outside the conversation: another writer's are no conflict, and ours may go after theirs. */
-const metadata: ReadonlySet<string> = new Set(["label", "session_info", "usage"]);
+const metadata = typesThat("metadata");
 
 /** Throws for options of an append that make no sense, and for an abort. */
 export function checkAppend(drafts: readonly EntryDraft[], options: AppendOptions): void {

@@ -12,6 +12,7 @@ import { migratedLine, ordinalOfId, versionOf } from "./codec/migrate.js";
 import { splicedJson } from "./codec/splice.js";
 import type { SessionCore, SessionSettings } from "./core.js";
 import { formatVersion, type SessionEntry, type SessionHeader } from "./entries.js";
+import { typesThat } from "./entry-types.js";
 import { FreshResources } from "./fresh-resources.js";
 import type { LiveSession } from "./live-session.js";
 import { storedLines } from "./stored-lines.js";
@@ -142,7 +143,7 @@ export interface PathCopy {
 export async function pathLines(session: LiveSession, leafId: string): Promise<PathCopy> {
   const path = session.tree.path(leafId);
   const stated = versionOf(session.header);
-  const kept = path.filter((node) => !isDropped(node.type));
+  const kept = path.filter((node) => !dropped.has(node.type));
   const standIn = standIns(path);
   const stored = await session.rawLines(kept.map((node) => node.id));
   const lines: Uint8Array[] = [];
@@ -256,9 +257,7 @@ async function rewrittenLine(
   return splicedJson(text, entry, placed);
 }
 
-function isDropped(type: string): boolean {
-  return type === "label" || type === "leaf";
-}
+const dropped = typesThat("droppedOnExtract");
 
 /** For each entry that is dropped the next one that is kept, for compactions that begin at it; null for none. */
 function standIns(
@@ -267,7 +266,7 @@ function standIns(
   const standIn = new Map<string, string | null>();
   let next: string | null = null;
   for (const node of [...path].reverse()) {
-    if (isDropped(node.type)) standIn.set(node.id, next);
+    if (dropped.has(node.type)) standIn.set(node.id, next);
     else next = node.id;
   }
   return standIn;

@@ -2,8 +2,8 @@ import { SessileError } from "../errors/index.js";
 import { describe } from "../internal/arguments.js";
 import { isRecord } from "../internal/shape.js";
 import type { EntryDraft, SessionEntry, SessionInfoFields } from "./entries.js";
+import { isEntryType, references } from "./entry-types.js";
 import { patchedInfo } from "./info.js";
-import { isEntryType } from "./shape.js";
 
 /** Where a new entry goes. */
 export interface EntryPlace {
@@ -56,31 +56,6 @@ export function namesAny(draft: EntryDraft, ids: ReadonlySet<string>): boolean {
   if (draft.id !== undefined && ids.has(draft.id)) return true;
   return references(draft).some(([, id]) => typeof id === "string" && ids.has(id));
 }
-
-/** Ids that a draft names and that have to be there. A reference into nothing would silently change a context. */
-export function references(draft: EntryDraft): readonly (readonly [string, unknown])[] {
-  switch (draft.type) {
-    case "label":
-    case "context_edit":
-    case "context_pin":
-    case "message_update":
-    case "part_update":
-    case "revert":
-    case "leaf":
-      return [["targetId", draft.targetId]];
-    case "compaction":
-      return [
-        ["firstKeptEntryId", draft.firstKeptEntryId],
-        ...(Array.isArray(draft.retain)
-          ? draft.retain.map((id: unknown, i) => [`retain[${i}]`, id] as const)
-          : []),
-      ];
-    default:
-      return noReferences;
-  }
-}
-
-const noReferences: readonly (readonly [string, unknown])[] = [];
 
 const ephemeralTypes: ReadonlySet<string> = new Set([
   "text_delta",

@@ -115,7 +115,8 @@ export interface EntryMap {
   context_edit: {
     readonly targetId: string;
     readonly replacement: null | {
-      readonly content: string | readonly (TextBlock | ImageBlock)[] | readonly unknown[];
+      /** Text, or blocks of the message's role. */
+      readonly content: string | readonly unknown[];
     };
   };
   /** The target's message is this one now, of the same role. The latest on the path counts. */

@@ -7,7 +7,7 @@ import type { SessionCore } from "./core.js";
 import { checkDraft, entryOf } from "./draft.js";
 import type { EntryDraft, SessionEntry } from "./entries.js";
 import { assertInline, hasInline } from "./recording.js";
-import { unsafeKeyExpected } from "./shape.js";
+import { unsafeKeyExpected } from "./validate.js";
 
 /** Drafts at the places that they take if all goes well. */
 export interface Placed {

@@ -2,6 +2,7 @@ import type { LinePlace } from "./backend.js";
 import type { PlacedEntry, Request } from "./batch.js";
 import type { SessionCore } from "./core.js";
 import type { EntryDraft, SessionEntry } from "./entries.js";
+import { typesThat } from "./entry-types.js";
 import { noRow } from "./tree/rows.js";
 import { treeRows } from "./tree/tree.js";
 import { turnSettings } from "./turn.js";
@@ -62,13 +63,7 @@ export class Staged {
 }
 
 /** Settings of a session: of one without messages they are not worth a file. */
-const settings: ReadonlySet<string> = new Set([
-  "model_change",
-  "thinking_level_change",
-  "label",
-  "session_info",
-  "leaf",
-]);
+const settings = typesThat("setting");
 
 /** Whether appends have settings in them, and nothing else: before the session is stored, such ones wait. */
 export function areSettings(group: readonly Request[]): boolean {

@@ -1,27 +1,22 @@
 /**
- * Frames and the tools' arguments as zod schemas, for the boundary. They agree with what the checks by hand accept in shape, and
- * keep fields that they do not know; how many images, their sizes and their bytes are `checkFrame`'s.
+ * Frames and the tools' arguments as zod schemas, for the boundary. They are derived from the shapes that `checkFrame` checks
+ * by, and keep members that they do not know; how many images, their sizes and their bytes are for `checkFrame`.
  *
  * @module tether/schema
  */
 import * as z from "zod";
-import { tetherLimits } from "../limits/index.js";
+import { memberSchemas, schemaOf } from "../internal/schema.js";
+import { nonEmptyString, string } from "../internal/shape.js";
 import type {
-  AssistantDeltaFrame,
   AssistantDeltaPayload,
-  AssistantDoneFrame,
   AssistantDonePayload,
   TetherFrame,
   TetherImage,
-  TetherUser,
-  UserMessageFrame,
   UserMessagePayload,
 } from "./frame.js";
-import { knownTypes, timePattern } from "./shape.js";
+import { frameShape, imageFields, payloadShapes } from "./shape.js";
 
-const text = z.string();
-const name = text.min(1);
-const optionalText = z.exactOptional(text);
+const { media_type, data } = memberSchemas(imageFields);
 
 /**
  * An image on the wire.
@@ -31,68 +26,28 @@ const optionalText = z.exactOptional(text);
  * const { media_type, data } = tetherImageSchema.parse(json);
  * ```
  */
-export const tetherImageSchema = z.looseObject({
-  media_type: z.enum(tetherLimits.imageTypes).describe("MIME type"),
-  data: text.describe("Base64 of the image's bytes, without a data URL's prefix"),
-}) satisfies z.ZodType<TetherImage>;
+export const tetherImageSchema: z.ZodType<TetherImage> = z.looseObject({
+  media_type: media_type.describe("MIME type"),
+  data: data.describe("Base64 of the image's bytes, without a data URL's prefix"),
+});
 
-const images = z.exactOptional(z.array(tetherImageSchema));
-const user = z.looseObject({ id: optionalText, name: optionalText }) satisfies z.ZodType<TetherUser>;
+/** The payload of a `user.message`. */
+export const userMessagePayloadSchema: z.ZodType<UserMessagePayload> = schemaOf(
+  payloadShapes["user.message"],
+);
 
-/** What a `user.message` holds. */
-export const userMessagePayloadSchema = z.looseObject({
-  text,
-  images,
-  user: z.exactOptional(user),
-}) satisfies z.ZodType<UserMessagePayload>;
+/** The payload of an `assistant.delta`. */
+export const assistantDeltaPayloadSchema: z.ZodType<AssistantDeltaPayload> = schemaOf(
+  payloadShapes["assistant.delta"],
+);
 
-/** What an `assistant.delta` holds. */
-export const assistantDeltaPayloadSchema = z.looseObject({ text }) satisfies z.ZodType<AssistantDeltaPayload>;
-
-/** What an `assistant.done` holds. */
-export const assistantDonePayloadSchema = z.looseObject({
-  text,
-  images,
-}) satisfies z.ZodType<AssistantDonePayload>;
-
-const envelope = {
-  v: z.literal(1),
-  ts: text.regex(timePattern),
-  session: z.looseObject({ channel: name, id: name }),
-  msg_id: z.exactOptional(name),
-  seq: z.exactOptional(z.int().min(1)),
-};
-
-const userMessage = z.looseObject({
-  ...envelope,
-  type: z.literal("user.message"),
-  payload: userMessagePayloadSchema,
-}) satisfies z.ZodType<UserMessageFrame>;
-
-const assistantDelta = z.looseObject({
-  ...envelope,
-  type: z.literal("assistant.delta"),
-  payload: assistantDeltaPayloadSchema,
-}) satisfies z.ZodType<AssistantDeltaFrame>;
-
-const assistantDone = z.looseObject({
-  ...envelope,
-  type: z.literal("assistant.done"),
-  payload: assistantDonePayloadSchema,
-}) satisfies z.ZodType<AssistantDoneFrame>;
-
-/** A known type whose payload is wrong is not one of these. */
-const otherType = new RegExp(`^(?!(?:${knownTypes.map((type) => type.replace(".", "\\.")).join("|")})$)`);
-
-const other = z.looseObject({
-  ...envelope,
-  type: name.regex(otherType),
-  // Whatever it is, and absent too.
-  payload: z.unknown().catch(undefined),
-}) satisfies z.ZodType<TetherFrame>;
+/** The payload of an `assistant.done`. */
+export const assistantDonePayloadSchema: z.ZodType<AssistantDonePayload> = schemaOf(
+  payloadShapes["assistant.done"],
+);
 
 /**
- * A frame of any type: the payloads of `user.message`, `assistant.delta` and `assistant.done` are looked at, others are not.
+ * A frame of any type. The payloads of `user.message`, `assistant.delta` and `assistant.done` are checked, others are not.
  *
  * @example
  * ```ts
@@ -100,15 +55,11 @@ const other = z.looseObject({
  * const documentation = z.toJSONSchema(tetherFrameSchema);
  * ```
  */
-export const tetherFrameSchema: z.ZodType<TetherFrame> = z.union([
-  userMessage,
-  assistantDelta,
-  assistantDone,
-  other,
-]);
+export const tetherFrameSchema: z.ZodType<TetherFrame> = schemaOf(frameShape);
 
 /**
- * The arguments of `tether_send`, as an input schema for a server of the MCP SDK. `session_id` is `default` where none is told.
+ * The arguments of `tether_send`, as an input schema for a server of the MCP SDK. `session_id` is `default` if
+ * none is given.
  *
  * @see https://github.com/modelcontextprotocol/typescript-sdk version 1.32, `McpServer.registerTool` (read 2026-11-22)
  * @example
@@ -117,8 +68,8 @@ export const tetherFrameSchema: z.ZodType<TetherFrame> = z.union([
  * ```
  */
 export const tetherSendInput = z.looseObject({
-  instance: name.describe("Handle or id of the agent"),
-  text: text.describe("What to say to the agent"),
-  images: images.describe("Images that go with it"),
-  session_id: name.default("default").describe("The conversation"),
+  instance: schemaOf(nonEmptyString).describe("Handle or id of the agent"),
+  text: schemaOf(string).describe("What to say to the agent"),
+  images: z.exactOptional(z.array(tetherImageSchema)).describe("Images that go with it"),
+  session_id: schemaOf(nonEmptyString).default("default").describe("The conversation"),
 });

@@ -1,60 +1,71 @@
 import {
-  type Check,
-  fields,
-  joinPath,
-  listOf,
-  nonEmptyText,
+  anything,
+  array,
+  integerFrom,
+  matching,
+  nonEmptyString,
+  object,
+  oneOf,
   optional,
   type Problem,
-  text,
+  string,
+  stringOf,
+  variants,
 } from "../internal/shape.js";
+import { tetherLimits } from "../limits/index.js";
+import type { ImageMediaType } from "../media/index.js";
+
+/** Frames as shapes: the one table that `checkFrame` and the zod schemas of `sessile/tether/schema` derive from. */
 
 /**
- * The part of ISO 8601 that `toISOString` and other languages' clocks write. Whether there is such a day is not looked at.
+ * The part of ISO 8601 that `toISOString` and other languages' clocks write. Impossible days pass.
  *
  * @see https://www.rfc-editor.org/rfc/rfc3339 section 5.6 (read 2026-11-22)
  */
 export const timePattern: RegExp =
   /^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})$/;
 
-const check =
-  (expected: string, test: (value: unknown) => boolean): Check =>
-  (value) =>
-    test(value) ? undefined : { path: "", expected };
+const envelope = {
+  v: oneOf(1),
+  type: nonEmptyString,
+  ts: matching<string>(timePattern, "a time such as 2026-01-31T12:00:00Z"),
+  session: object({ channel: nonEmptyString, id: nonEmptyString }),
+  msg_id: optional(nonEmptyString),
+  seq: optional(integerFrom(1)),
+};
+const envelopeShape = object(envelope);
 
-const envelope = fields({
-  v: check("the number 1", (value) => value === 1),
-  type: nonEmptyText,
-  ts: check(
-    "a time such as 2026-01-31T12:00:00Z",
-    (value) => typeof value === "string" && timePattern.test(value),
-  ),
-  session: fields({ channel: nonEmptyText, id: nonEmptyText }),
-  msg_id: optional(nonEmptyText),
-  seq: optional(check("an integer >= 1", (value) => Number.isSafeInteger(value) && (value as number) >= 1)),
-});
-
-const images = optional(listOf(fields({ media_type: text, data: text })));
-
-/** Types whose payloads are known. */
-export const knownTypes = ["user.message", "assistant.delta", "assistant.done"] as const;
-
-const payloads: Readonly<Record<(typeof knownTypes)[number], Check>> = {
-  "user.message": fields({
-    text,
-    images,
-    user: optional(fields({ id: optional(text), name: optional(text) })),
-  }),
-  "assistant.delta": fields({ text }),
-  "assistant.done": fields({ text, images }),
+/** The members of an image. A type that no frame takes breaks a limit: LIMIT_EXCEEDED, not a wrong shape. */
+export const imageFields = {
+  media_type: stringOf<ImageMediaType>(...tetherLimits.imageTypes),
+  data: string,
 };
 
-/** Where a value is no frame in shape, whatever its images hold; undefined for one that is. */
+const images = optional(array(object(imageFields)));
+const user = optional(object({ id: optional(string), name: optional(string) }));
+
+/** Payloads of the known types. */
+export const payloadShapes = {
+  "user.message": object({ text: string, images, user }),
+  "assistant.delta": object({ text: string }),
+  "assistant.done": object({ text: string, images }),
+};
+
+type KnownType = keyof typeof payloadShapes;
+
+const knownFrame = <T extends KnownType>(type: T) =>
+  object({ ...envelope, type: oneOf(type), payload: payloadShapes[type] });
+
+/** A frame of any type: unknown types have any payload, or none. */
+export const frameShape = variants("type", [
+  knownFrame("user.message"),
+  knownFrame("assistant.delta"),
+  knownFrame("assistant.done"),
+  object({ ...envelope, payload: anything }),
+]);
+
+/** The first problem of a frame's shape; its images are checked by their limits. */
 export function frameProblem(value: unknown): Problem | undefined {
-  const problem = envelope(value);
-  if (problem !== undefined) return problem;
-  const { type, payload } = value as { readonly type: string; readonly payload?: unknown };
-  const known = knownTypes.find((one) => one === type);
-  const wrong = known && payloads[known](payload);
-  return wrong && { path: joinPath("payload", wrong.path), expected: wrong.expected };
+  // The envelope first: of several problems, errors name the one that makes it no frame.
+  return envelopeShape(value) ?? frameShape(value);
 }

@@ -2,20 +2,20 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
   anything,
+  array,
+  boolean,
   type Check,
-  either,
-  fields,
-  finite,
-  flag,
   isRecord,
   joinPath,
-  listOf,
-  nonEmptyText,
+  nonEmptyString,
   nullable,
+  number,
+  object,
   oneOf,
   optional,
-  recordOf,
-  text,
+  record,
+  string,
+  union,
 } from "../../src/internal/shape.js";
 
 const samples: readonly unknown[] = [
@@ -37,24 +37,24 @@ const taken = (check: Check) => samples.filter((value) => check(value) === undef
 describe("checks", () => {
   test.each<[string, Check, readonly unknown[]]>([
     ["anything", anything, samples],
-    ["text", text, ["", "a", "b"]],
-    ["nonEmptyText", nonEmptyText, ["a", "b"]],
-    ["finite", finite, [0, 1.5]],
-    ["flag", flag, [true]],
+    ["text", string, ["", "a", "b"]],
+    ["nonEmptyText", nonEmptyString, ["a", "b"]],
+    ["finite", number, [0, 1.5]],
+    ["flag", boolean, [true]],
     ["oneOf", oneOf("a", "c"), ["a"]],
-    ["optional", optional(flag), [undefined, true]],
-    ["nullable", nullable(flag), [null, true]],
-    ["either", either(flag, finite), [0, 1.5, true]],
-    ["listOf", listOf(flag), [[]]],
-    ["recordOf", recordOf(flag), [{}]],
-    ["fields", fields({ a: optional(text) }), [{}]],
+    ["optional", optional(boolean), [undefined, true]],
+    ["nullable", nullable(boolean), [null, true]],
+    ["either", union(boolean, number), [0, 1.5, true]],
+    ["listOf", array(boolean), [[]]],
+    ["recordOf", record(boolean), [{}]],
+    ["fields", object({ a: optional(string) }), [{}]],
   ])("%s takes what it names and nothing else", (_, check, values) => {
     expect(taken(check)).toEqual(values);
   });
 
   test("never throw, whatever they are given", () => {
-    const nested = fields({
-      a: listOf(either(text, recordOf(nullable(finite)))),
+    const nested = object({
+      a: array(union(string, record(nullable(number)))),
       b: optional(oneOf("x")),
     });
     const value = fc.oneof(
@@ -70,9 +70,9 @@ describe("checks", () => {
   });
 
   test("name the first wrong place", () => {
-    const check = fields({
-      list: listOf(fields({ name: text, tags: optional(recordOf(text)) })),
-      end: flag,
+    const check = object({
+      list: array(object({ name: string, tags: optional(record(string)) })),
+      end: boolean,
     });
     expect(check({ list: [{ name: "a" }, { name: 1 }], end: 5 })).toEqual({
       path: "list[1].name",
@@ -87,11 +87,11 @@ describe("checks", () => {
   });
 
   test("leave other fields alone", () => {
-    expect(fields({ a: text })({ a: "", b: Symbol("later") })).toBeUndefined();
+    expect(object({ a: string })({ a: "", b: Symbol("later") })).toBeUndefined();
   });
 
   test("of one of two say what the second wanted", () => {
-    expect(either(text, finite)(true)).toEqual({ path: "", expected: "a finite number" });
+    expect(union(string, number)(true)).toEqual({ path: "", expected: "a finite number" });
   });
 
   test("say what strings they take", () => {

@@ -1,6 +1,6 @@
 import { type AssistantMessage, assistantMessage, type StopReason, type Usage } from "../../content/index.js";
 import { copyJson, copyJsonObject } from "../../internal/copy-json.js";
-import { fields, isRecord, joinPath, listOf, text } from "../../internal/shape.js";
+import { array, custom, isRecord, joinPath, object, string } from "../../internal/shape.js";
 import { modelNames } from "../model-ref.js";
 import { assertReply, countOf, countsIn, given } from "../reply-shape.js";
 import { makerNames } from "./families.js";
@@ -40,19 +40,19 @@ export interface ReadAiSdkReplyOptions {
 }
 
 const stepFields = {
-  model: fields({ provider: text, modelId: text }),
-  content: listOf(fields({})),
-  finishReason: given(text),
-  response: fields({ messages: listOf(fields({})) }),
+  model: object({ provider: string, modelId: string }),
+  content: array(object({})),
+  finishReason: given(string),
+  response: object({ messages: array(object({})) }),
 };
-const stepShape = fields(stepFields);
+const stepShape = object(stepFields);
 /** Only the last step is read. */
-const result = fields({
-  steps: (value) => {
+const result = object({
+  steps: custom((value) => {
     if (!Array.isArray(value) || value.length === 0) return { path: "", expected: "an array with a step" };
     const problem = stepShape(value.at(-1));
     return problem && { path: joinPath(`[${value.length - 1}]`, problem.path), expected: problem.expected };
-  },
+  }),
 });
 
 type Block = AssistantMessage["content"][number];

@@ -1,5 +1,5 @@
 import type { AssistantMessage, StopReason, Usage } from "../../content/index.js";
-import { anything, fields, isRecord, listOf, text } from "../../internal/shape.js";
+import { anything, array, isRecord, object, string } from "../../internal/shape.js";
 import { modelNames } from "../model-ref.js";
 import { assertReply, countOf, countsIn, given, givenFields } from "../reply-shape.js";
 import { leftoverOf } from "./types.js";
@@ -36,12 +36,12 @@ export interface ReadAnthropicReplyOptions {
 
 /** What is read of a message; also of what a stream says of it. */
 export const messageFields = {
-  model: text,
-  content: listOf(anything),
-  stop_reason: given(text),
-  stop_details: givenFields({ explanation: given(text) }),
+  model: string,
+  content: array(anything),
+  stop_reason: given(string),
+  stop_details: givenFields({ explanation: given(string) }),
 };
-const finished = fields(messageFields);
+const finished = object(messageFields);
 
 type Content = AssistantMessage["content"][number];
 

@@ -2,7 +2,7 @@ import { type AssistantMessage, assistantMessage, type StopReason, type Usage } 
 import { stringArgument } from "../../internal/arguments.js";
 import { copyJson } from "../../internal/copy-json.js";
 import { encodeBase64 } from "../../internal/encode-base64.js";
-import { fields, listOf, text } from "../../internal/shape.js";
+import { array, custom, object, string } from "../../internal/shape.js";
 import { assertReply, countOf, countsIn, given, givenFields } from "../reply-shape.js";
 import { converseApi } from "./model.js";
 import { opaqueData } from "./opaque.js";
@@ -92,19 +92,19 @@ export function readBedrockReply(reply: BedrockReply, options: ReadBedrockReplyO
 }
 
 /** What is read of a block; a stream leaves out blocks that are otherwise. */
-export const replyBlock = fields({
-  text: given(text),
-  toolUse: givenFields({ toolUseId: given(text), name: given(text), type: given(text) }),
+export const replyBlock = object({
+  text: given(string),
+  toolUse: givenFields({ toolUseId: given(string), name: given(string), type: given(string) }),
   reasoningContent: givenFields({
-    reasoningText: givenFields({ text: given(text), signature: given(text) }),
-    redactedContent: given((value) =>
-      value instanceof Uint8Array ? undefined : { path: "", expected: "a Uint8Array" },
+    reasoningText: givenFields({ text: given(string), signature: given(string) }),
+    redactedContent: given(
+      custom((value) => (value instanceof Uint8Array ? undefined : { path: "", expected: "a Uint8Array" })),
     ),
   }),
 });
-const response = fields({
-  output: givenFields({ message: givenFields({ content: given(listOf(replyBlock)) }) }),
-  stopReason: given(text),
+const response = object({
+  output: givenFields({ message: givenFields({ content: given(array(replyBlock)) }) }),
+  stopReason: given(string),
 });
 
 /** Whether an abort or a limit cut the last call, which then is as if it had never begun. */

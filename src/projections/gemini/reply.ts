@@ -3,7 +3,7 @@ import { stringArgument } from "../../internal/arguments.js";
 import { encodeUtf8 } from "../../internal/bytes.js";
 import { copyJsonObject } from "../../internal/copy-json.js";
 import { crc32Hex } from "../../internal/crc32.js";
-import { fields, isRecord, listOf, nonEmptyText, text } from "../../internal/shape.js";
+import { array, isRecord, nonEmptyString, object, string } from "../../internal/shape.js";
 import { modelNames } from "../model-ref.js";
 import { assertReply, countOf, countsIn, firstOf, given, givenFields } from "../reply-shape.js";
 import { geminiApi } from "./shapes.js";
@@ -55,24 +55,24 @@ export interface ReadGeminiReplyOptions {
 }
 
 /** What is read of a part; a stream leaves out parts that are otherwise. */
-export const replyPart = fields({
-  text: given(text),
-  thoughtSignature: given(text),
-  functionCall: givenFields({ name: given(text), args: givenFields({}) }),
+export const replyPart = object({
+  text: given(string),
+  thoughtSignature: given(string),
+  functionCall: givenFields({ name: given(string), args: givenFields({}) }),
 });
 /** What is read of a response; also of what a stream says of it. */
 export const responseFields = {
   candidates: given(
     firstOf(
       givenFields({
-        content: givenFields({ parts: given(listOf(replyPart)) }),
-        finishReason: given(text),
-        finishMessage: given(text),
+        content: givenFields({ parts: given(array(replyPart)) }),
+        finishReason: given(string),
+        finishMessage: given(string),
       }),
     ),
   ),
-  promptFeedback: givenFields({ blockReason: given(text), blockReasonMessage: given(text) }),
-  responseId: given(text),
+  promptFeedback: givenFields({ blockReason: given(string), blockReasonMessage: given(string) }),
+  responseId: given(string),
 };
 
 type Block = AssistantMessage["content"][number];
@@ -97,7 +97,7 @@ export function readGeminiReply(reply: GeminiReply, options: ReadGeminiReplyOpti
   const { model: named } = options;
   assertReply(
     reply,
-    fields(named === undefined ? { modelVersion: nonEmptyText, ...responseFields } : responseFields),
+    object(named === undefined ? { modelVersion: nonEmptyString, ...responseFields } : responseFields),
   );
   const asked = named === undefined ? undefined : stringArgument("model", named);
   const { provider = "google", account } = options;

@@ -1,6 +1,6 @@
 import type { AssistantMessage, StopReason } from "../../content/index.js";
 import { copyJson } from "../../internal/copy-json.js";
-import { anything, either, fields, isRecord, listOf, text } from "../../internal/shape.js";
+import { anything, array, isRecord, object, string, union } from "../../internal/shape.js";
 import { assertReply, countsIn, firstOf, given, givenFields } from "../reply-shape.js";
 import { chatApi } from "./chat.js";
 import {
@@ -66,7 +66,7 @@ export function readOpenaiChatReply(
   reply: OpenaiChatReply,
   options: OpenaiChatReplyOptions = {},
 ): AssistantMessage {
-  assertReply(reply, options.model === undefined ? completion : fields({ choices }));
+  assertReply(reply, options.model === undefined ? completion : object({ choices }));
   const dialect = dialectOf(options.dialect);
   const [choice] = reply.choices;
   const { usage } = reply;
@@ -95,17 +95,17 @@ export function readOpenaiChatReply(
 }
 
 const choices = firstOf(
-  fields({
-    finish_reason: given(text),
+  object({
+    finish_reason: given(string),
     message: givenFields({
-      content: given(either(listOf(anything), text)),
-      refusal: given(text),
-      audio: givenFields({ transcript: given(text) }),
-      tool_calls: given(listOf(fields({}))),
+      content: given(union(array(anything), string)),
+      refusal: given(string),
+      audio: givenFields({ transcript: given(string) }),
+      tool_calls: given(array(object({}))),
     }),
   }),
 );
-const completion = fields({ model: text, choices });
+const completion = object({ model: string, choices });
 
 type Content = AssistantMessage["content"];
 type Message = OpenaiChatReply["choices"][number]["message"];

@@ -1,6 +1,6 @@
 /** The chunks of Chat Completions, accumulated into the message that {@link readOpenaiChatReply} gives of a whole completion. */
 import type { AssistantMessage } from "../../content/index.js";
-import { isRecord, text } from "../../internal/shape.js";
+import { isRecord, string } from "../../internal/shape.js";
 import { passing } from "../reply-shape.js";
 import {
   type ReplyAccumulator,
@@ -112,7 +112,7 @@ class ChatAccumulator implements ReplyAccumulator<OpenaiChatChunk> {
     const reply = {
       model: "unknown",
       created: Number.NaN,
-      ...passing(this.#reply, { model: text }),
+      ...passing(this.#reply, { model: string }),
       choices,
     } as unknown as OpenaiChatReply;
     const read = readOpenaiChatReply(reply, this.#options);

@@ -1,6 +1,6 @@
 import type { AssistantMessage, StopReason, ToolCall } from "../../content/index.js";
 import { copyJsonObject } from "../../internal/copy-json.js";
-import { fields, isRecord, listOf, text } from "../../internal/shape.js";
+import { array, isRecord, object, string } from "../../internal/shape.js";
 import { assertReply, countsIn, given, givenFields } from "../reply-shape.js";
 import { argumentsOf, rawArguments } from "./json.js";
 import { type OpenaiReplyOptions, replyMessage, usageOf } from "./reply.js";
@@ -83,15 +83,15 @@ export function readOpenaiResponsesReply(
 
 /** What is read of a response; also of what a stream says of it. */
 export const responseFields = {
-  model: text,
-  status: given(text),
-  error: givenFields({ code: given(text), message: given(text) }),
-  incomplete_details: givenFields({ reason: given(text) }),
-  output: listOf(fields({})),
+  model: string,
+  status: given(string),
+  error: givenFields({ code: given(string), message: given(string) }),
+  incomplete_details: givenFields({ reason: given(string) }),
+  output: array(object({})),
 };
 const { model: _model, ...unnamedFields } = responseFields;
-const response = fields(responseFields);
-const unnamed = fields(unnamedFields);
+const response = object(responseFields);
+const unnamed = object(unnamedFields);
 
 type Content = AssistantMessage["content"];
 type Item = Readonly<Record<string, unknown>>;

@@ -7,8 +7,9 @@ import {
   type SessionHeader,
   type UnknownEntry,
 } from "../entries.js";
-import { fieldsProblem, headerProblem, isEntryType } from "../shape.js";
+import { isEntryType, typesThat } from "../entry-types.js";
 import { keyOf } from "../tree/entry-key.js";
+import { fieldsProblem, headerProblem } from "../validate.js";
 import { type EntryHead, sliceHead, timeOf } from "./head.js";
 import { type KnownOfLine, parseLine } from "./json.js";
 import { knownContent, knownMessage } from "./messages.js";
@@ -65,7 +66,7 @@ export function decodeHead(
 
 const none: readonly LineNote[] = [];
 
-const structural: ReadonlySet<string> = new Set(["label", "session_info", "leaf"]);
+const structural = typesThat("structural");
 
 /** Reads a whole line. */
 export function decodeLine(bytes: Uint8Array, context: DecodeContext): Decoded {

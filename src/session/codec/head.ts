@@ -1,3 +1,5 @@
+import { messageRoles } from "../../internal/message-shapes.js";
+import { entryTypeNames } from "../entry-types.js";
 import { type EntryKey, hexDigit } from "../tree/entry-key.js";
 
 /**
@@ -123,18 +125,7 @@ function textOf(bytes: Uint8Array, start: number, end: number): string {
 }
 
 const words = new Map<number, readonly { readonly text: string; readonly bytes: Uint8Array }[]>();
-for (const text of [
-  "message",
-  "user",
-  "assistant",
-  "toolResult",
-  "custom",
-  "label",
-  "compaction",
-  "model_change",
-  "thinking_level_change",
-  "context_edit",
-]) {
+for (const text of new Set<string>([...entryTypeNames, ...messageRoles])) {
   words.set(text.length, [...(words.get(text.length) ?? []), { text, bytes: ascii(text) }]);
 }
 

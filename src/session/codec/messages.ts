@@ -1,5 +1,6 @@
 import { isResource } from "../../content/index.js";
 import { describe } from "../../internal/arguments.js";
+import { contentRules } from "../../internal/message-shapes.js";
 import { isRecord } from "../../internal/shape.js";
 
 /**
@@ -17,16 +18,16 @@ export function knownMessage(message: unknown): unknown {
 
 /** The same for content alone, as a context edit carries it. */
 export function knownContent(role: unknown, content: unknown): unknown {
-  const known = knownBlocks.get(role);
-  if (known === undefined) return content;
+  const rule = contentRules.get(role);
+  if (rule === undefined) return content;
+  const { blocks, takesText } = rule;
   if (content === undefined || content === null) return role === "system" ? "" : [];
-  if (typeof content === "string")
-    return listRoles.has(role as string) ? [{ type: "text", text: content }] : content;
-  if (!Array.isArray(content) || content.every((block) => !isRecord(block) || isKnown(block, known))) {
+  if (typeof content === "string") return takesText ? content : [{ type: "text", text: content }];
+  if (!Array.isArray(content) || content.every((block) => !isRecord(block) || isKnown(block, blocks))) {
     return content;
   }
   return content.map((block: unknown) => {
-    if (!isRecord(block) || isKnown(block, known)) return block;
+    if (!isRecord(block) || isKnown(block, blocks)) return block;
     if (block.type === "text") {
       const { resource: _resource, ...rest } = block;
       return rest;
@@ -50,15 +51,3 @@ function isForeign(resource: unknown): boolean {
 }
 
 const resourceKinds = new Set(["image", "file", "link"]);
-
-/** By role. A map, since a stored role can be the name of what every object has. */
-const knownBlocks: ReadonlyMap<unknown, ReadonlySet<string>> = new Map([
-  ["user", new Set(["text", "image"])],
-  ["custom", new Set(["text", "image"])],
-  ["toolResult", new Set(["text", "image"])],
-  ["assistant", new Set(["text", "thinking", "toolCall", "opaque"])],
-  ["system", new Set(["text"])],
-]);
-
-/** Roles whose content is always a list. */
-const listRoles = new Set(["assistant", "toolResult"]);

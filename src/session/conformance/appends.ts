@@ -1,6 +1,6 @@
 import { assistantMessage, toolResult, userMessage } from "../../content/index.js";
 import { equal, refuses, rejects } from "../../internal/expect.js";
-import type { EntryDraft } from "../entries.js";
+import type { EntryDraft, EntryType } from "../entries.js";
 import { conformanceCase, say } from "./trial.js";
 
 const usage = { input: 1, output: 2, cacheRead: 3, cacheWrite: 4, totalTokens: 10 };
@@ -11,65 +11,62 @@ const call = {
   arguments: { path: "a", depth: [null, 1.5] },
 } as const;
 
-/** A draft of every type, and a message of every role. */
-const everyType: readonly EntryDraft[] = [
-  { type: "thinking_level_change", thinkingLevel: "high" },
-  { type: "model_change", provider: "anthropic", modelId: "m" },
-  { type: "message", message: { role: "system", content: "Be brief.", sections: { a: null }, timestamp: 1 } },
-  { type: "message", message: userMessage("one"), id: "a0000001" },
-  {
-    type: "message",
-    message: assistantMessage(
-      { provider: "anthropic", model: "m", usage, stopReason: "toolUse" },
-      { type: "thinking", thinking: "hm", thinkingSignature: "c2ln" },
-      "Let me look.",
-      call,
-      { type: "opaque", data: { type: "server_tool_use", input: { deep: [[{}]] } } },
-    ),
-  },
-  { type: "message", message: { ...toolResult(call, "text"), details: { lines: [1, 2] } } },
-  {
-    type: "message",
-    message: {
-      role: "bashExecution",
-      command: "ls",
-      output: "",
-      exitCode: null,
-      cancelled: true,
-      truncated: false,
-      timestamp: 2,
+type Fields<T extends EntryType> = Omit<EntryDraft & { readonly type: T }, "type">;
+
+/** Drafts of every type, a message of every role among them. The leaf comes last: the session ends at its target. */
+const draftsByType: { readonly [T in EntryType]: readonly Fields<T>[] } = {
+  thinking_level_change: [{ thinkingLevel: "high" }],
+  model_change: [{ provider: "anthropic", modelId: "m" }],
+  message: [
+    { message: { role: "system", content: "Be brief.", sections: { a: null }, timestamp: 1 } },
+    { message: userMessage("one"), id: "a0000001" },
+    {
+      message: assistantMessage(
+        { provider: "anthropic", model: "m", usage, stopReason: "toolUse" },
+        { type: "thinking", thinking: "hm", thinkingSignature: "c2ln" },
+        "Let me look.",
+        call,
+        { type: "opaque", data: { type: "server_tool_use", input: { deep: [[{}]] } } },
+      ),
     },
-  },
-  {
-    type: "message",
-    message: { role: "custom", customType: "acme.note", content: [], display: true, timestamp: 3 },
-  },
-  { type: "custom", customType: "acme.state", data: { nested: { list: [true, null, ""] } } },
-  { type: "custom_message", customType: "acme.hint", content: "hint", display: false },
-  { type: "label", targetId: "a0000001", label: "begin" },
-  {
-    type: "session_info",
-    name: "name",
-    title: "title",
-    permission: [{ permission: "*", pattern: "*", action: "ask" }],
-  },
-  { type: "usage", kind: "title", provider: "anthropic", model: "m", usage },
-  { type: "context_edit", targetId: "a0000001", replacement: null },
-  { type: "context_pin", targetId: "a0000001", pinned: true },
-  { type: "resource_view", resourceId: "res_0123456789abcdef", reason: "again" },
-  { type: "resource_observation", resourceId: "res_0123456789abcdef", text: "a cat" },
-  { type: "revert", targetId: "a0000001", snapshot: "abc", diff: "--- a\n+++ b\n" },
-  { type: "branch_summary", fromId: "root", summary: "went elsewhere" },
-  {
-    type: "compaction",
-    summary: "so far",
-    firstKeptEntryId: "a0000001",
-    tokensBefore: 1000,
-    retain: ["a0000001"],
-    usage,
-  },
-  { type: "leaf", targetId: "a0000001", name: "here" },
-];
+    { message: { ...toolResult(call, "text"), details: { lines: [1, 2] } } },
+    {
+      message: {
+        role: "bashExecution",
+        command: "ls",
+        output: "",
+        exitCode: null,
+        cancelled: true,
+        truncated: false,
+        timestamp: 2,
+      },
+    },
+    { message: { role: "custom", customType: "acme.note", content: [], display: true, timestamp: 3 } },
+  ],
+  custom: [{ customType: "acme.state", data: { nested: { list: [true, null, ""] } } }],
+  custom_message: [{ customType: "acme.hint", content: "hint", display: false }],
+  label: [{ targetId: "a0000001", label: "begin" }],
+  session_info: [
+    { name: "name", title: "title", permission: [{ permission: "*", pattern: "*", action: "ask" }] },
+  ],
+  usage: [{ kind: "title", provider: "anthropic", model: "m", usage }],
+  context_edit: [{ targetId: "a0000001", replacement: null }],
+  message_update: [{ targetId: "a0000001", message: { ...userMessage("one again"), timestamp: 4 } }],
+  part_update: [{ targetId: "a0000001", index: 0, part: { type: "text", text: "once more" } }],
+  context_pin: [{ targetId: "a0000001", pinned: true }],
+  resource_view: [{ resourceId: "res_0123456789abcdef", reason: "again" }],
+  resource_observation: [{ resourceId: "res_0123456789abcdef", text: "a cat" }],
+  revert: [{ targetId: "a0000001", snapshot: "abc", diff: "--- a\n+++ b\n" }],
+  branch_summary: [{ fromId: "root", summary: "went elsewhere" }],
+  compaction: [
+    { summary: "so far", firstKeptEntryId: "a0000001", tokensBefore: 1000, retain: ["a0000001"], usage },
+  ],
+  leaf: [{ targetId: "a0000001", name: "here" }],
+};
+
+const everyType: readonly EntryDraft[] = Object.entries(draftsByType).flatMap(([type, drafts]) =>
+  drafts.map((fields) => ({ type, ...fields }) as EntryDraft),
+);
 
 /** Appending through one handle. */
 export const appendCases = [

@@ -1,4 +1,5 @@
 import type { Context } from "../../content/index.js";
+import { typesThat } from "../entry-types.js";
 import { noRow, type TreeRows } from "../tree/rows.js";
 import { itemOf } from "./items.js";
 import { type BodySteps, type BuiltContext, builtSteps } from "./steps.js";
@@ -6,16 +7,8 @@ import { type BodySteps, type BuiltContext, builtSteps } from "./steps.js";
 /** Further from the last context than this, and it is built from its start. */
 const maxTail = 256;
 
-/** Entries that change what stands before them, or are read with it. */
-const lookBack = [
-  "compaction",
-  "context_edit",
-  "message_update",
-  "part_update",
-  "context_pin",
-  "resource_view",
-  "resource_observation",
-];
+/** An entry of these types between two contexts: the second is built from its start. */
+const changesEarlier = [...typesThat("changesEarlier")];
 
 const nothingRetained: ReadonlySet<string> = new Set();
 
@@ -51,7 +44,7 @@ export function* extendedSteps(
 
 /** The rows that follow `from` up to `to`; undefined where `to` does not follow it, or not by plain entries alone. */
 function tailAfter(rows: TreeRows, from: number, to: number): readonly number[] | undefined {
-  const codes = new Set(lookBack.map((kind) => rows.kindCode(kind)));
+  const codes = new Set(changesEarlier.map((kind) => rows.kindCode(kind)));
   const tail: number[] = [];
   for (let row = to; row !== from; row = rows.parent(row)) {
     if (row === noRow || tail.length === maxTail || codes.has(rows.kindAt(row))) return undefined;

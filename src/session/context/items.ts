@@ -1,7 +1,7 @@
 import { type ContextItem, type ContextMessage, type Message, toolCalls } from "../../content/index.js";
 import { knownContent } from "../codec/messages.js";
 import type { EntryMap, SessionEntry, UnknownEntry } from "../entries.js";
-import { messageProblem } from "../shape.js";
+import { messageProblem } from "../validate.js";
 
 /** The bodies that a context is made of. */
 export interface ItemParts {

@@ -1,5 +1,6 @@
 import type { Context, ContextItem } from "../../content/index.js";
 import type { SessionEntry, UnknownEntry } from "../entries.js";
+import { kindsInContext, typesThat } from "../entry-types.js";
 import { noRow, type TreeRows } from "../tree/rows.js";
 import {
   assembleItems,
@@ -136,7 +137,7 @@ function saysNothingOfLater(
 }
 
 /** Entries that change what contexts show of another one. */
-const editTypes: ReadonlySet<string> = new Set(["context_edit", "message_update", "part_update"]);
+const editTypes = typesThat("edits");
 
 const nothing: ReadonlySet<string> = new Set();
 
@@ -190,17 +191,6 @@ interface KindCodes {
   readonly shown: readonly boolean[];
 }
 
-const shownKinds = [
-  "message/user",
-  "message/assistant",
-  "message/toolResult",
-  "message/bashExecution",
-  "message/custom",
-  "message/system",
-  "custom_message",
-  "branch_summary",
-];
-
 function kindCodes(rows: TreeRows): KindCodes {
   const codes = (kinds: Iterable<string>) => {
     const among: boolean[] = new Array(rows.kindCount).fill(false);
@@ -212,7 +202,7 @@ function kindCodes(rows: TreeRows): KindCodes {
     edits: codes(editTypes),
     view: rows.kindCode("resource_view"),
     observation: rows.kindCode("resource_observation"),
-    shown: codes(shownKinds),
+    shown: codes(kindsInContext),
   };
 }
 

@@ -9,8 +9,8 @@ import {
   isNewer,
 } from "../../../src/session/codec/decode.js";
 import { timeOf } from "../../../src/session/codec/head.js";
-import { entryProblem } from "../../../src/session/shape.js";
 import { keyOf } from "../../../src/session/tree/entry-key.js";
+import { entryProblem } from "../../../src/session/validate.js";
 import { damage, damaged } from "../../arbitraries/bytes.js";
 import { entryTypes, header, sessionEntry } from "../../arbitraries/entries.js";
 import { messagesByRole } from "../../arbitraries/messages.js";

@@ -1,0 +1,223 @@
+import {
+  anything,
+  array,
+  boolean,
+  type Infer,
+  matching,
+  memberOf,
+  nullable,
+  number,
+  object,
+  oneOf,
+  optional,
+  record,
+  string,
+  stringOf,
+  union,
+  variants,
+} from "./shape.js";
+
+/**
+ * Resources, blocks and messages as shapes: the one table from which their checks, the zod schemas of
+ * `sessile/session/schema` and the blocks that each role can have are derived. Here, and not in `content`, because the
+ * session needs the shapes and they are not exported. A type test holds them against the types of `content`.
+ */
+
+const described = {
+  resourceId: matching<string>(/^res_[0-9a-f]{16}$/),
+  name: optional(string),
+  source: stringOf<"upload" | "tool" | "link" | "import" | (string & Record<never, never>)>(),
+  declared: optional(object({ mediaType: optional(string), size: optional(number) })),
+};
+
+const storedResource = object({
+  ...described,
+  kind: oneOf("image", "file"),
+  mediaType: string,
+  size: number,
+  blob: matching<`${"sha256" | "blake3"}:${string}`>(/^(?:sha256|blake3):[0-9a-f]{64}$/),
+  contentSha256: matching<string>(/^[0-9a-f]{64}$/),
+  width: optional(number),
+  height: optional(number),
+  uri: optional(string),
+});
+
+const linkResource = object({ ...described, kind: oneOf("link"), uri: string });
+
+/** The descriptor of an attachment. */
+export const resourceShape = variants("kind", [storedResource, linkResource], "a resource descriptor");
+
+/** Tokens of one provider call. */
+export const usageShape = object({
+  input: number,
+  output: number,
+  cacheRead: number,
+  cacheWrite: number,
+  cacheWrite1h: optional(number),
+  totalTokens: optional(number),
+  cost: optional(
+    object({ input: number, output: number, cacheRead: number, cacheWrite: number, total: number }),
+  ),
+});
+
+const textBlock = object({
+  type: oneOf("text"),
+  text: string,
+  resource: optional(resourceShape),
+  textSignature: optional(string),
+});
+
+const imageBlock = object({ type: oneOf("image"), data: string, mimeType: string });
+
+const thinkingBlock = object({
+  type: oneOf("thinking"),
+  thinking: string,
+  thinkingSignature: optional(string),
+  redacted: optional(boolean),
+});
+
+const toolCall = object({
+  type: oneOf("toolCall"),
+  id: string,
+  name: string,
+  arguments: anything,
+  namespace: optional(string),
+  thoughtSignature: optional(string),
+});
+
+const opaqueBlock = object({ type: oneOf("opaque"), data: anything });
+
+/** A block of any message. */
+export const blockShape = variants(
+  "type",
+  [textBlock, imageBlock, thinkingBlock, toolCall, opaqueBlock],
+  "a block",
+);
+
+const shownBlocks = array(variants("type", [textBlock, imageBlock], "a block"));
+
+/** Text, or text and images: the content of a user message, and of an extension's. */
+export const shownContent = union(string, shownBlocks);
+
+/** A model as entries and messages name it. */
+export const modelShape = object({ provider: string, modelId: string });
+
+const userMessage = object({
+  role: oneOf("user"),
+  content: shownContent,
+  name: optional(string),
+  model: optional(modelShape),
+  variant: optional(string),
+  path: optional(object({ cwd: string, root: optional(string) })),
+  timestamp: number,
+});
+
+const assistantMessage = object({
+  role: oneOf("assistant"),
+  content: array(variants("type", [textBlock, thinkingBlock, toolCall, opaqueBlock], "a block")),
+  provider: string,
+  model: string,
+  responseModel: optional(string),
+  api: optional(string),
+  usage: optional(usageShape),
+  stopReason: optional(
+    stringOf<"stop" | "length" | "toolUse" | "error" | "aborted" | (string & Record<never, never>)>(),
+  ),
+  errorMessage: optional(string),
+  summary: optional(boolean),
+  mode: optional(string),
+  account: optional(string),
+  timestamp: number,
+});
+
+const toolResultMessage = object({
+  role: oneOf("toolResult"),
+  toolCallId: string,
+  toolName: string,
+  content: shownBlocks,
+  details: optional(anything),
+  nestedCalls: optional(anything),
+  usage: optional(usageShape),
+  isError: boolean,
+  timestamp: number,
+});
+
+const bashExecutionMessage = object({
+  role: oneOf("bashExecution"),
+  command: string,
+  output: string,
+  exitCode: optional(nullable(number)),
+  cancelled: boolean,
+  truncated: boolean,
+  fullOutputPath: optional(string),
+  excludeFromContext: optional(boolean),
+  timestamp: number,
+});
+
+const customMessage = object({
+  role: oneOf("custom"),
+  customType: string,
+  content: shownContent,
+  display: boolean,
+  details: optional(anything),
+  timestamp: number,
+});
+
+const systemMessage = object({
+  role: oneOf("system"),
+  content: union(string, array(variants("type", [textBlock], "a block"))),
+  sections: optional(record(nullable(string))),
+  toolsAdded: optional(array(anything)),
+  toolsRemoved: optional(array(anything)),
+  timestamp: number,
+});
+
+const messages = [
+  userMessage,
+  assistantMessage,
+  toolResultMessage,
+  bashExecutionMessage,
+  customMessage,
+  systemMessage,
+] as const;
+
+/** A message of a session entry. */
+export const messageShape = variants("role", messages, "a message");
+/** A system message, as a compaction carries it. */
+export const systemMessageShape = variants("role", [systemMessage], "a message");
+
+/** The roles of stored messages. */
+export type MessageRole = Infer<typeof messageShape>["role"];
+
+/** The roles of stored messages. */
+export const messageRoles: readonly MessageRole[] = messages.flatMap(
+  (message) => valuesOf(message, "role") as readonly MessageRole[],
+);
+
+/** How a role's content may be written. */
+export interface ContentRule {
+  /** Types of its blocks. */
+  readonly blocks: ReadonlySet<string>;
+  /** Whether text may stand for a list of one text block. */
+  readonly takesText: boolean;
+}
+
+/** By role, for the roles with content. A map: a stored role can be the name of a member of every object. */
+export const contentRules: ReadonlyMap<unknown, ContentRule> = new Map(
+  messages.flatMap((message) => {
+    const { spec } = message;
+    if (spec.kind !== "object" || spec.fields.content === undefined) return [];
+    const content = spec.fields.content.spec;
+    const takesText = content.kind === "union";
+    const list = takesText ? content.of[1].spec : content;
+    const block = list.kind === "array" ? list.of.spec : undefined;
+    if (block?.kind !== "variants") throw new TypeError("expected content to be a list of blocks");
+    const blocks = new Set(block.cases.flatMap((one) => valuesOf(one, "type")));
+    return valuesOf(message, "role").map((role) => [role, { blocks, takesText }] as const);
+  }),
+);
+
+function valuesOf(shape: Parameters<typeof memberOf>[0], key: string): readonly string[] {
+  const { spec } = memberOf(shape, key);
+  return spec.kind === "oneOf" ? spec.values.map(String) : [];
+}
