@@ -1,4 +1,4 @@
-import { asOf, type ModelPrice, type TokenRates } from "./price.js";
+import { asOf, exact, type ModelPrice, type TokenRates } from "./price.js";
 
 const claude = {
   provider: "anthropic",
@@ -8,8 +8,8 @@ const claude = {
 /** A write of 5 minutes costs 1.25 of the input and one of an hour 2, for every model. */
 const claudeRates = (input: number, cacheRead: number, output: number): TokenRates => ({
   input,
-  cacheWrite: (input * 5) / 4,
-  cacheWrite1h: input * 2,
+  cacheWrite: exact((input * 5) / 4),
+  cacheWrite1h: exact(input * 2),
   cacheRead,
   output,
 });
@@ -115,9 +115,7 @@ function onBedrock(row: ModelPrice): readonly ModelPrice[] {
 }
 
 function withTenth({ input, cacheRead, output }: TokenRates): TokenRates {
-  // Dividing once keeps 3.3 what it is.
-  const tenth = (rate: number) => Math.round(rate * 11_000) / 10_000;
-  return claudeRates(tenth(input), tenth(cacheRead), tenth(output));
+  return claudeRates(exact(input * 1.1), exact(cacheRead * 1.1), exact(output * 1.1));
 }
 
 /**

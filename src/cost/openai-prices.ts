@@ -1,4 +1,4 @@
-import { asOf, type ModelPrice, rates, type TokenRates } from "./price.js";
+import { asOf, exact, type ModelPrice, rates, type TokenRates } from "./price.js";
 
 const openai = { provider: "openai", asOf } as const;
 const page = (model: string) => `https://developers.openai.com/api/docs/models/${model}`;
@@ -10,7 +10,7 @@ const pi = {
 /** Since GPT-5.6 a write costs 1.25 of the input, and a prompt above 272,000 tokens 2 of all and 1.5 of the output. */
 function since56(input: number, cacheRead: number, output: number, write12h?: number) {
   const at = (factor: number, out: number): TokenRates => ({
-    ...rates(input * factor, cacheRead * factor, out, (input * factor * 5) / 4),
+    ...rates(input * factor, exact(cacheRead * factor), exact(out), exact((input * factor * 5) / 4)),
     ...(write12h !== undefined && { cacheWrite12h: write12h * factor }),
   });
   return { ...at(1, output), long: { above: 272_000, rates: at(2, (output * 3) / 2) } };

@@ -59,3 +59,8 @@ export const asOf = "2026-11-22";
 export function rates(input: number, cacheRead: number, output: number, cacheWrite = input): TokenRates {
   return { input, cacheRead, cacheWrite, output };
 }
+
+/** A rate that was multiplied, without what floating point adds to it. */
+export function exact(rate: number): number {
+  return Math.round(rate * 1_000_000) / 1_000_000;
+}

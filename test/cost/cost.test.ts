@@ -35,6 +35,8 @@ describe("modelPrices", () => {
       expect(price.asOf).toMatch(/^\d{4}-\d{2}-\d{2}$/);
       const all: (TokenRates | undefined)[] = [price, price.long?.rates, price.peak?.rates];
       for (const rates of all.filter((one) => one !== undefined)) {
+        for (const rate of [rates.input, rates.cacheRead, rates.cacheWrite, rates.output])
+          expect(String(rate)).toMatch(/^\d+(\.\d{1,6})?$/);
         expect(rates.cacheRead).toBeGreaterThan(0);
         expect(rates.cacheRead).toBeLessThanOrEqual(rates.input);
         expect(rates.input).toBeLessThanOrEqual(rates.cacheWrite);
