@@ -3,6 +3,7 @@
  *
  * @module blobs
  */
+export { blobRefsIn } from "../internal/blob-refs.js";
 export type {
   BlobBackend,
   BlobHints,
@@ -22,7 +23,7 @@ export {
 } from "./collect.js";
 export { digest, type Hasher, type HashFunction } from "./hash.js";
 export { memoryBlobStore } from "./memory.js";
-export { blobRefsIn, type DigestAlgorithm, isBlobRef } from "./ref.js";
+export { type DigestAlgorithm, isBlobRef } from "./ref.js";
 export { type BlobStoreOptions, blobStore } from "./store.js";
 export type {
   BlobProgress,

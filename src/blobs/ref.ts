@@ -6,8 +6,6 @@ export type DigestAlgorithm = "sha256" | "blake3";
 
 const refPattern = /^(sha256|blake3):[0-9a-f]{64}$/;
 const digits = /^[0-9a-f]{64}$/;
-// What stands before it does not count: in JSON that may be the letter of an escape, as in "see:\nsha256:…".
-const anyRef = /(?:sha256|blake3):[0-9a-f]{64}(?![0-9A-Za-z])/g;
 
 /**
  * Whether a value is the name of a blob: an algorithm and 64 lower-case hexadecimal digits. Names come from logs and from
@@ -21,20 +19,6 @@ const anyRef = /(?:sha256|blake3):[0-9a-f]{64}(?![0-9A-Za-z])/g;
 export function isBlobRef(value: unknown): value is BlobRef {
   // `$` would take a line feed behind the last digit in other languages; not in this one, without the flag m.
   return typeof value === "string" && refPattern.test(value);
-}
-
-/**
- * Every blob that a text names, wherever in it the name stands: the mark of a log's lines for {@link collectGarbage}, which
- * needs no knowledge of what the lines mean, and so misses nothing that a newer version wrote. Whatever stands before a name,
- * as the letter of an escape in JSON does, it counts: to keep a blob too many costs little.
- *
- * @example
- * ```ts
- * [...blobRefsIn(`{"note":"sha256:${"0".repeat(64)}"}`)].length; // 1
- * ```
- */
-export function blobRefsIn(text: string): ReadonlySet<BlobRef> {
-  return new Set(text.match(anyRef) as BlobRef[] | null);
 }
 
 /** Returns a ref; a TypeError names the argument otherwise. */

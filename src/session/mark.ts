@@ -1,5 +1,6 @@
-import { type BlobMark, blobRefsIn } from "../blobs/index.js";
+import type { BlobMark } from "../blobs/index.js";
 import type { BlobRef } from "../content/index.js";
+import { blobRefsIn } from "../internal/blob-refs.js";
 import { defaultLimits } from "./codec/limits.js";
 import { LineSplitter } from "./codec/lines.js";
 import { SessionReader } from "./codec/reader.js";

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { entries } from "../../scripts/entries.mjs";
@@ -27,6 +28,16 @@ describe("the built package", () => {
     "leaves out zod: $specifier",
     ({ name }) => {
       expect(reach(name).packages).not.toContain("zod");
+    },
+  );
+
+  it.each(["session/index", "session/node/index"])(
+    "loads no digests and no stores of blobs with %s",
+    (name) => {
+      const atImport = (path: string) => readFileSync(path, "utf8").replaceAll(/\bimport\(/g, "later(");
+      const { files, packages } = reachOf(join(built.dir, `${name}.js`), atImport);
+      expect(packages.filter((each) => each.startsWith("@noble/"))).toEqual([]);
+      expect(files.filter(({ text }) => text.includes("// src/blobs/")).map(({ path }) => path)).toEqual([]);
     },
   );
 

@@ -1,5 +1,5 @@
-import { blobRefsIn } from "../../blobs/index.js";
 import type { BlobRef } from "../../content/index.js";
+import { blobRefsIn } from "../../internal/blob-refs.js";
 import { decodeUtf8 } from "../../internal/bytes.js";
 
 /** What became of a blob. */
