@@ -3,8 +3,15 @@
  *
  * @module estimate
  */
-export { estimateImageTokens, type ImageFamily, type ImageSize, type ImageTokenRule } from "./image.js";
 export {
+  estimateImageTokens,
+  type ImageFamily,
+  type ImageSize,
+  type ImageTokenRule,
+  imageTokenRules,
+} from "./image.js";
+export {
+  type AttachmentSize,
   estimateMessageTokens,
   estimateResourceTokens,
   type MessageTokenOptions,

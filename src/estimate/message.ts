@@ -136,8 +136,8 @@ const bytesPerPage = 50_000;
 /** Between prose and compact JSON. */
 const bytesPerToken = 3;
 
-/** Properties of an attachment that its cost depends on. */
-interface Attached {
+/** The properties of an attachment that its cost depends on. A stored resource has them. */
+export interface AttachmentSize {
   readonly mediaType: string;
   readonly size: number;
   readonly width?: number | undefined;
@@ -156,7 +156,7 @@ interface Attached {
  * ```
  */
 export function estimateResourceTokens(
-  { mediaType, size, width, height }: Attached,
+  { mediaType, size, width, height }: AttachmentSize,
   rules: {
     readonly image?: ImageFamily | ImageTokenRule | undefined;
     readonly pdf?: PdfFamily | undefined;

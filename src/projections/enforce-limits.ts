@@ -318,7 +318,7 @@ export function sentBytes(media: AttachmentDraft["media"]): number {
 }
 
 /** Bytes of a document that goes as text, as a string of JSON. */
-export function shownBytes({ draft: { text }, asText }: AttachmentWork): number {
+function shownBytes({ draft: { text }, asText }: AttachmentWork): number {
   return asText === true ? jsonBytes(text) : 0;
 }
 

@@ -98,7 +98,7 @@ export class DocumentNames {
 }
 
 /** Temporarily overrides a part's base64 with a placeholder; undefined restores it. */
-export const standIn: unique symbol = Symbol("stand-in");
+const standIn: unique symbol = Symbol("stand-in");
 
 /** A media part whose base64 can be overridden. */
 export interface Replaceable extends MediaPart {

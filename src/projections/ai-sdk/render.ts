@@ -129,11 +129,7 @@ const emptyDocument = "[an empty document]";
 const errorHeading = "[error]";
 
 /** What is shown in what the user says. */
-export function userPart(
-  part: ShownPart,
-  tools: RenderTools,
-  names?: DocumentNames,
-): AiSdkTextPart | AiSdkFilePart {
+function userPart(part: ShownPart, tools: RenderTools, names?: DocumentNames): AiSdkTextPart | AiSdkFilePart {
   if (part.type === "text") return { type: "text", text: part.text };
   if (part.type === "reference") throw notTaken();
   if (part.bytes.length === 0) return { type: "text", text: emptied(part, tools) };
@@ -146,7 +142,7 @@ export function userPart(
  * What a tool gave back: text where it is text alone, since converters of chat completions write anything else out as JSON.
  * Images go as images and not as files, which the converter for Anthropic of version 6 drops.
  */
-export function outputOf(
+function outputOf(
   { parts, isError }: ResultPart,
   tools: RenderTools,
   names?: DocumentNames,

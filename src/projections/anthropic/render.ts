@@ -192,7 +192,7 @@ function callBlock(part: CallPart, droppedServerCalls: ReadonlySet<string>): Ant
 }
 
 /** The set of tools that a call is of, which its result has to name. */
-export function toolsetOf(part: CallPart): string | undefined {
+function toolsetOf(part: CallPart): string | undefined {
   const { toolset_name: toolset } = parseLeftover(part.signature);
   return typeof toolset === "string" ? toolset : undefined;
 }
