@@ -1,4 +1,5 @@
 import { isRecord } from "../../internal/shape.js";
+import { clientMembers } from "./client-calls.js";
 import { hasMembers, type Members } from "./members.js";
 
 /** A search of the web that the API did. */
@@ -154,15 +155,67 @@ const members = {
   program_output: { id: "string", call_id: "string", result: "string" },
 } satisfies Record<OpenaiHostedItem["type"], Members>;
 
+/** Calls that want an answer, and the type of the answer. In a reply that has both the API answered by itself. */
+const answers: Readonly<Record<string, string>> = {
+  function_call: "function_call_output",
+  custom_tool_call: "custom_tool_call_output",
+  shell_call: "shell_call_output",
+  local_shell_call: "local_shell_call_output",
+  apply_patch_call: "apply_patch_call_output",
+  computer_call: "computer_call_output",
+  mcp_approval_request: "mcp_approval_response",
+};
+
+/** Those calls and their answers. */
+const answeredMembers: Readonly<Record<string, Members>> = {
+  ...clientMembers,
+  function_call: { call_id: "string", name: "string", arguments: "string" },
+  custom_tool_call: { call_id: "string", name: "string", input: "string" },
+  function_call_output: { call_id: "string" },
+  custom_tool_call_output: { call_id: "string" },
+  shell_call_output: { call_id: "string", output: "object" },
+  local_shell_call_output: { id: "string", output: "string" },
+  apply_patch_call_output: { call_id: "string", status: "string" },
+  computer_call_output: { call_id: "string", output: "object" },
+  mcp_approval_response: { approval_request_id: "string" },
+};
+
 /** Types of items that other providers make. */
 const otherTypes: ReadonlySet<unknown> = new Set([...Object.keys(members), "x_search_call"]);
+
+/** Whether an item is half of a pair of a call and its answer. */
+export function wantsAnswer(data: unknown): boolean {
+  return isRecord(data) && typeof data.type === "string" && Object.hasOwn(answeredMembers, data.type);
+}
+
+/** Of items of one reply the calls whose answer stands behind them, and these answers. */
+export function answeredItems<T>(items: readonly T[], dataOf: (item: T) => unknown): ReadonlySet<T> {
+  const calls = new Map<string, T>();
+  const found = new Set<T>();
+  for (const item of items) {
+    const data = dataOf(item);
+    if (!hasMembers(data, answeredMembers) || !isRecord(data)) continue;
+    const { type, id, call_id, approval_request_id } = data;
+    const own = type === "mcp_approval_request" ? id : (call_id ?? approval_request_id ?? id);
+    const answer = answers[String(type)];
+    if (answer !== undefined) {
+      calls.set(`${answer} ${own}`, item);
+      continue;
+    }
+    const call = calls.get(`${type} ${own}`);
+    if (call !== undefined) found.add(call).add(item);
+  }
+  return found;
+}
 
 /**
  * Whether a stored block is an item that can go back by itself. Other providers than OpenAI leave members out or have their
  * own: xAI's searches have `arguments` in place of `action`.
  */
 export function isHostedItem(data: unknown, isOpenai: boolean): data is OpenaiHostedItem {
-  if (hasMembers(data, members)) return true;
+  if (hasMembers(data, members) || hasMembers(data, answeredMembers)) return true;
+  // What a program of the API added; the official client's type knows the developer's alone.
+  if (isRecord(data) && data.type === "additional_tools") return data.role === "developer";
   return !isOpenai && isRecord(data) && otherTypes.has(data.type) && typeof data.id === "string";
 }
 

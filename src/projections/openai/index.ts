@@ -22,6 +22,7 @@ export type {
   OpenaiChatText,
   OpenaiChatValue,
 } from "./chat-value.js";
+export type { OpenaiClientAnswer, OpenaiClientCall } from "./client-calls.js";
 export type {
   OpenaiCodeInterpreter,
   OpenaiCompaction,

@@ -1,7 +1,7 @@
 import { isRecord } from "../../internal/shape.js";
 import { cleanJson } from "../block-reader.js";
 import type { OpaquePart, ReasoningPart, SaidPart } from "../request.js";
-import { isHostedItem } from "./hosted.js";
+import { answeredItems, isHostedItem, wantsAnswer } from "./hosted.js";
 import { parsed } from "./json.js";
 import { isStatus } from "./responses-marks.js";
 import type { OpenaiReasoningItem } from "./responses-value.js";
@@ -96,7 +96,12 @@ export interface RefusedPart {
  */
 export function refusedParts(said: readonly SaidPart[], rules: ItemRules): readonly RefusedPart[] {
   const own = said.filter((part) => part.type === "reasoning" || part.type === "opaque");
-  const problems = own.map((part) => problemOf(part, rules));
+  const answered = answeredItems(own, (part) => (part.type === "opaque" ? part.data : undefined));
+  const problems = own.map((part) =>
+    part.type === "opaque" && wantsAnswer(part.data) && !answered.has(part)
+      ? "an item that cannot go back by itself"
+      : problemOf(part, rules),
+  );
   const [first] = problems.filter((problem) => problem !== undefined);
   if (first !== undefined) {
     return own.map((part, at) => ({ part, reason: problems[at] ?? `part of a reply with ${first}` }));

@@ -39,6 +39,8 @@ export interface CallMark {
   readonly custom?: string;
   /** It is a search for tools that the client answers: the id of its item, or an empty text. */
   readonly search?: string;
+  /** It is one of a tool of OpenAI's own that the client answers: its item without the call's id and arguments. */
+  readonly item?: Readonly<Record<string, unknown>>;
   /** The arguments as the model wrote them. */
   readonly arguments?: string;
   readonly namespace?: string;
@@ -103,11 +105,12 @@ export function partsOf(text: string, { parts }: Pick<TextMark, "parts">): Opena
 
 /** The mark of a call; none where there is nothing to say. */
 export function printCallMark(mark: CallMark): string | undefined {
-  const { alone, custom, search, status, arguments: text, namespace, caller } = mark;
+  const { alone, custom, search, item, status, arguments: text, namespace, caller } = mark;
   const said = {
     ...(alone ? { alone } : {}),
     ...(custom === undefined ? {} : { custom }),
     ...(search === undefined ? {} : { search }),
+    ...(item === undefined ? {} : { item }),
     ...(text === undefined ? {} : { arguments: text }),
     ...(namespace === undefined ? {} : { namespace }),
     ...(caller === undefined ? {} : { caller }),
@@ -124,6 +127,7 @@ export function readCallMark(mark: string | undefined): CallMark {
     alone: data.alone === true,
     ...(typeof data.custom === "string" ? { custom: data.custom } : {}),
     ...(typeof data.search === "string" ? { search: data.search } : {}),
+    ...(isRecord(data.item) ? { item: data.item } : {}),
     ...(typeof data.arguments === "string" ? { arguments: data.arguments } : {}),
     ...(typeof data.namespace === "string" ? { namespace: data.namespace } : {}),
     ...(isCaller(data.caller) ? { caller: data.caller } : {}),

@@ -2,6 +2,8 @@ import type { AssistantMessage, StopReason, ToolCall } from "../../content/index
 import { copyJsonObject } from "../../internal/copy-json.js";
 import { array, isRecord, object, string } from "../../internal/shape.js";
 import { assertReply, countsIn, given, givenFields } from "../reply-shape.js";
+import { clientToolCall, isClientCall } from "./client-calls.js";
+import { answeredItems, wantsAnswer } from "./hosted.js";
 import { argumentsOf, rawArguments } from "./json.js";
 import { type OpenaiReplyOptions, replyMessage, usageOf } from "./reply.js";
 import { responsesApi } from "./responses.js";
@@ -57,13 +59,19 @@ export function readOpenaiResponsesReply(
   const output = reply.output.filter((item) => !isHalfCall(item, reply.status));
   const alone = output.every(({ type }) => type !== "reasoning") && output.some(hasId);
   const isTold = output.some((item) => hasId(item) && spokenTypes.has(item.type));
+  const answered = answeredItems(output, (item) => item);
   const tokens = countsIn(usage);
   const details = countsIn(tokens.input_tokens_details);
   return replyMessage(
     {
       api: responsesApi,
       model: reply.model,
-      content: output.flatMap((item) => blocksOf(copyJsonObject(item), alone && (hasId(item) || !isTold))),
+      content: output.flatMap((item) => {
+        const data = copyJsonObject(item);
+        // A call that the API answered by itself is not the agent's to run.
+        if (answered.has(item)) return [{ type: "opaque", data }];
+        return blocksOf(data, alone && (hasId(item) || !isTold));
+      }),
       usage:
         usage === undefined || usage === null
           ? undefined
@@ -100,7 +108,7 @@ type Item = Readonly<Record<string, unknown>>;
 function isHalfCall(item: { readonly type: string }, status: string | undefined): boolean {
   if (!isRecord(item) || status === undefined || status === "completed") return false;
   const { type, status: reached, arguments: text } = item as Item;
-  if (type !== "function_call" && type !== "custom_tool_call" && type !== "tool_search_call") return false;
+  if (type !== "tool_search_call" && !wantsAnswer(item)) return false;
   if (reached === "in_progress" || reached === "incomplete") return true;
   return type === "function_call" && !isRecord(argumentsOf(typeof text === "string" ? text : ""));
 }
@@ -127,7 +135,7 @@ function blocksOf(item: Item, alone: boolean): Content {
     case "tool_search_call":
       return item.execution === "client" ? searchBlocks(item, alone) : [{ type: "opaque", data: item }];
     default:
-      return [{ type: "opaque", data: item }];
+      return isClientCall(item) ? [clientToolCall(item, alone)] : [{ type: "opaque", data: item }];
   }
 }
 

@@ -1,13 +1,14 @@
 import { isRecord } from "../../internal/shape.js";
 import { unreachable } from "../../internal/unreachable.js";
-import type { CallPart, SaidPart, TextPart } from "../request.js";
+import type { CallPart, ResultPart, SaidPart, TextPart } from "../request.js";
 import type { RenderTools } from "../target.js";
-import { hostedCopy, isHostedItem, type OpenaiToolSearch } from "./hosted.js";
+import { clientItem, type OpenaiClientCall } from "./client-calls.js";
+import { hostedCopy, isHostedItem } from "./hosted.js";
 import { argumentsText } from "./json.js";
 import { itemIdOf } from "./options.js";
 import { type ItemRules, isItemId, reasoningItem, refusedParts } from "./reasoning.js";
 import { partsOf, readCallMark, readTextMark } from "./responses-marks.js";
-import type { OpenaiCustomCall, OpenaiFunctionCall, OpenaiResponsesItem } from "./responses-value.js";
+import type { OpenaiResponsesItem } from "./responses-value.js";
 
 /** Writes what the model said as items of the input. Ids of items go once, and only beside the reasoning that led to them. */
 export class SaidWriter {
@@ -15,15 +16,18 @@ export class SaidWriter {
   readonly #rules: ItemRules;
   readonly #used = new Set<string>();
   /** Calls other than those of functions, by their id: their results are of another type. */
-  readonly #kinds = new Map<string, "custom" | "search">();
+  readonly #kinds = new Map<string, "custom" | "search" | OpenaiClientCall>();
+  readonly #results: ReadonlyMap<string, ResultPart>;
 
-  constructor(tools: RenderTools, rules: ItemRules) {
+  /** @param results those of the request, by the ids of their calls */
+  constructor(tools: RenderTools, rules: ItemRules, results: ReadonlyMap<string, ResultPart>) {
     this.#tools = tools;
     this.#rules = rules;
+    this.#results = results;
   }
 
-  /** Which kind of call has this id. */
-  kindOf(callId: string): "function" | "custom" | "search" {
+  /** Which kind of call has this id; the item itself of one that is answered in the item's own way. */
+  kindOf(callId: string): "function" | "custom" | "search" | OpenaiClientCall {
     return this.#kinds.get(callId) ?? "function";
   }
 
@@ -94,7 +98,7 @@ export class SaidWriter {
     return { type: "message", id, role: "assistant", status, ...phase, content: partsOf(text, mark) };
   }
 
-  #call(part: CallPart, identified: boolean): OpenaiFunctionCall | OpenaiCustomCall | OpenaiToolSearch {
+  #call(part: CallPart, identified: boolean): OpenaiResponsesItem {
     const { id: call_id, name, storedId, own } = part;
     const mark = readCallMark(part.signature);
     const { custom, search, arguments: raw, status, caller, namespace = part.namespace } = mark;
@@ -116,6 +120,16 @@ export class SaidWriter {
         identified && isItemId(search, "tsc", this.#rules) && this.#take(search) ? { id: search } : {};
       const sought = part.arguments;
       return { type: "tool_search_call", ...id, call_id, execution: "client", arguments: sought, status };
+    }
+    const client = clientItem(
+      part,
+      mark,
+      this.#results.get(call_id),
+      (id) => identified && isItemId(id, "", this.#rules) && this.#take(id),
+    );
+    if (client !== undefined) {
+      this.#kinds.set(call_id, client);
+      return client;
     }
     const isOwn = item !== "undefined" && isItemId(item, "fc", this.#rules);
     const id = isOwn && this.#take(item) ? { id: item, status } : {};

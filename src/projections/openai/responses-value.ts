@@ -1,4 +1,5 @@
 import type { OpenaiBreakpoint } from "./breakpoint.js";
+import type { OpenaiClientAnswer, OpenaiClientCall } from "./client-calls.js";
 import type { OpenaiHostedItem } from "./hosted.js";
 
 /** Text in a message, or in what a tool gave back. */
@@ -107,6 +108,8 @@ export type OpenaiResponsesItem =
   | OpenaiCustomCall
   | { type: "function_call_output"; call_id: string; output: string | OpenaiInputPart[] }
   | { type: "custom_tool_call_output"; call_id: string; output: string | OpenaiInputPart[] }
+  | OpenaiClientCall
+  | OpenaiClientAnswer
   | { type: "item_reference"; id: string }
   | OpenaiHostedItem;
 

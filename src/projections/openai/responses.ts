@@ -5,6 +5,7 @@ import { openingText } from "../placeholders.js";
 import type { NeutralRequest, Part, ResultPart, ShownPart } from "../request.js";
 import type { RenderTools, Target } from "../target.js";
 import { breakpointBehind } from "./breakpoint.js";
+import { clientAnswer } from "./client-calls.js";
 import { fileName } from "./file-name.js";
 import type { OpenaiFoundTool } from "./hosted.js";
 import { parsed } from "./json.js";
@@ -49,7 +50,7 @@ export function openaiResponses(options: OpenaiResponsesOptions): Target<OpenaiR
       callId: { character: /[A-Za-z0-9_-]/, maxLength: 64, of: callIdOf },
       userFirst: false,
     },
-    render: (request, tools) => new ResponsesWriter(options, tools).value(request),
+    render: (request, tools) => new ResponsesWriter(options, tools, request.turns).value(request),
   };
 }
 
@@ -73,13 +74,15 @@ class ResponsesWriter {
   /** Characters of one text. */
   readonly #maxText: number;
 
-  constructor(options: OpenaiResponsesOptions, tools: RenderTools) {
+  constructor(options: OpenaiResponsesOptions, tools: RenderTools, turns: NeutralRequest["turns"]) {
     this.#options = options;
     this.#tools = tools;
     const { profile = limitProfiles.openai } = options;
     const limits = profile.rows.flatMap((row) => (row.rule === "textCharacters" ? [row.value] : []));
     this.#maxText = limits.reduce((least, limit) => Math.min(least, limit), Number.POSITIVE_INFINITY);
-    this.#said = new SaidWriter(tools, itemRules(options.provider ?? "openai", options.stored ?? false));
+    const results = turns.flatMap((turn) => (turn.role === "user" ? turn.results : []));
+    const rules = itemRules(options.provider ?? "openai", options.stored ?? false);
+    this.#said = new SaidWriter(tools, rules, new Map(results.map((result) => [result.callId, result])));
   }
 
   value({ system, turns }: NeutralRequest): OpenaiResponsesValue {
@@ -112,6 +115,11 @@ class ResponsesWriter {
     const { callId: call_id, parts } = result;
     const kind = this.#said.kindOf(call_id);
     if (kind === "search") return this.#found(result);
+    if (typeof kind === "object") {
+      const lose = (part: ShownPart, reason: string) =>
+        this.#tools.lose(part, { code: "unsupported", by: "target", reason });
+      return this.#tools.mark<OpenaiResponsesItem>(clientAnswer(kind, result, lose), result);
+    }
     const [only] = parts;
     const last = parts.at(-1);
     const blocks = parts.flatMap((part) => (part === last ? this.#blocks(part, result) : this.#blocks(part)));
