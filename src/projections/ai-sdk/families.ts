@@ -20,8 +20,14 @@ const pdf = "application/pdf";
 
 type CallId = NonNullable<Family["callId"]>;
 
-/** Chat Completions: https://github.com/vercel/ai/issues/5171 (stored copy, 2026-11-21). */
-const chatIds: CallId = { character: /[A-Za-z0-9_-]/, maxLength: 40 };
+/**
+ * Chat Completions, as for `openaiChat`: https://github.com/vercel/ai/issues/5171 (stored copy, 2026-11-21). Kimi loses its own
+ * calls if `functions.read:0` is rewritten: https://github.com/MoonshotAI/kimi-code/pull/2503 (stored copy, 2026-11-22).
+ */
+const chatIds: CallId = { character: /[!-~]/, maxLength: 40 };
+
+/** https://github.com/run-llama/llama_index/pull/22775 (stored copy, 2026-11-22), as for `bedrockConverse`. */
+const bedrockIds: CallId = { character: /[A-Za-z0-9_.:-]/, maxLength: 64 };
 
 /** https://github.com/anomalyco/opencode/issues/1680 (stored copy, 2026-11-22). */
 const mistralIds: CallId = { character: /[A-Za-z0-9]/, minLength: 9, maxLength: 9 };
@@ -65,6 +71,7 @@ const families: readonly (readonly [RegExp, Family])[] = [
       accepts: { user: [...images, pdf], toolResult: images },
       limits: { profile: limitProfiles.bedrockConverse },
       estimate: { image: "anthropic" },
+      callId: bedrockIds,
       // https://github.com/vercel/ai/issues/20365 (stored copy, 2026-11-22).
       namesDocuments: true,
     },
@@ -129,10 +136,19 @@ const routed: readonly (readonly [RegExp, Pick<Family, "callId" | "toolName">])[
 /** What is known of a provider, by the name that its models say. Only models from Gemini 3 on see what is in a tool's result. */
 export function familyOf(provider: string, modelId: string): Family {
   const known = families.find(([name]) => name.test(provider))?.[1];
-  const family = known ?? { ...unknown, ...routed.find(([name]) => name.test(modelId))?.[1] };
+  const found = known ?? { ...unknown, ...routed.find(([name]) => name.test(modelId))?.[1] };
+  const family = { ...found, ...idsFor(found, provider, modelId) };
   if (family.limits?.profile !== limitProfiles.gemini || !/gemini-(?:[3-9]|\d\d)/.test(modelId))
     return family;
   return { ...family, accepts: { ...family.accepts, toolResult: family.accepts.user } };
+}
+
+/** Claude and Responses take letters, digits, `_` and `-` alone, behind a gateway too; the name of a profile does not tell the model. */
+function idsFor({ callId }: Family, provider: string, modelId: string): Pick<Family, "callId"> {
+  const isWide = callId === chatIds || callId === bedrockIds;
+  return isWide && (/claude|^arn:/i.test(modelId) || provider.endsWith(".responses"))
+    ? { callId: { character: /[A-Za-z0-9_-]/, maxLength: callId.maxLength } }
+    : {};
 }
 
 /** How a message names who made it: the provider by its first name, and the package by the rest. */

@@ -170,6 +170,9 @@ export const messageMembers: ReadonlySet<string> = new Set([
   "function_call",
 ]);
 
+/** Members of replies that no request of the protocol has: https://platform.openai.com/docs/api-reference/chat/create. */
+export const replyOnlyMembers: ReadonlySet<string> = new Set(["annotations"]);
+
 /** The same of a call; a number that some add to calls is of the stream alone. */
 export const callMembers: ReadonlySet<string> = new Set(["id", "type", "function", "custom", "index"]);
 

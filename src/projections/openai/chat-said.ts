@@ -7,6 +7,7 @@ import {
   messageMembers,
   type OpenaiChatDialect,
   reasoningMembersOf,
+  replyOnlyMembers,
   takenBack,
 } from "./chat-dialects.js";
 import { callMark, membersOfMessage, refusalMark } from "./chat-marks.js";
@@ -110,7 +111,13 @@ export class ChatSaidWriter {
       return {};
     }
     const { taken, left } = takenBack(members, this.#dialect, messageMembers);
-    if (left.length > 0) this.#lose(part, `the dialect takes back no ${left.join(", ")}`);
+    const refused = left.filter((name) => !replyOnlyMembers.has(name));
+    if (refused.length > 0) this.#lose(part, `the dialect takes back no ${refused.join(", ")}`);
+    else if (left.length > 0) {
+      // Nothing that the model could read again, so that it is not a loss of each request.
+      const reason = `the dialect leaves out ${left.join(", ")}, which only replies have`;
+      this.#tools.lose(part, { code: "opaque", by: "policy", reason });
+    }
     return copied(taken);
   }
 

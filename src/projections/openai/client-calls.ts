@@ -193,12 +193,19 @@ export function clientAnswer(
     }
     case "computer_call": {
       const image = parts.findLast(isImage);
-      const checks = isRecord(said) ? said.acknowledged_safety_checks : undefined;
+      // The descriptor of an attachment is a text at the same block as the attachment.
+      const shown = new Set(parts.flatMap(({ type, origin }) => (type === "text" ? [] : [origin.block])));
+      const told = parts.filter(({ type, origin }) => type === "text" && !shown.has(origin.block));
+      const [only] = told;
+      const data = told.length === 1 && only?.type === "text" ? parsed(only.text) : undefined;
+      const checks = isRecord(data) ? data.acknowledged_safety_checks : undefined;
       const acknowledged = Array.isArray(checks) && checks.every((one) => hasId(one)) ? checks : undefined;
-      for (const part of parts) {
-        const isRead = part === image || (part.type === "text" && acknowledged !== undefined);
-        if (!isRead) lose(part, "the target takes one screenshot as the result of a computer's action");
-      }
+      const lost = [
+        ...(acknowledged === undefined ? told : []),
+        ...parts.filter((part) => part.type !== "text" && part !== image),
+      ];
+      for (const part of lost)
+        lose(part, "the target takes one screenshot as the result of a computer's action");
       const output = { type: "computer_screenshot" as const, ...addressOf(image) };
       return {
         type: "computer_call_output",

@@ -93,7 +93,10 @@ export class SaidWriter {
     const { id, status } = mark;
     const phase = mark.phase === undefined ? {} : { phase: mark.phase };
     if (!(identified && isItemId(id, "msg", this.#rules) && this.#take(id))) {
-      return { role: "assistant", content: text, ...phase };
+      if (mark.parts === undefined) return { role: "assistant", content: text, ...phase };
+      // Citations and refusals stay without an id too, which the official client's type demands.
+      const message = { type: "message", role: "assistant", status, ...phase, content: partsOf(text, mark) };
+      return message as OpenaiResponsesItem;
     }
     return { type: "message", id, role: "assistant", status, ...phase, content: partsOf(text, mark) };
   }

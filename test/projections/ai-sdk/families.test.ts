@@ -33,6 +33,26 @@ describe("familyOf", () => {
   });
 
   test.each([
+    ["moonshotai.chat", "kimi-k2.5", true],
+    ["openai.chat", "kimi-k2.5", true],
+    ["azure.chat", "kimi-k2.5", true],
+    ["groq.chat", "moonshotai/kimi-k2-instruct", true],
+    ["gateway", "moonshotai/kimi-k2.5", true],
+    ["amazon-bedrock", "moonshot.kimi-k2-thinking", true],
+    ["amazon-bedrock", "us.anthropic.claude-opus-5-v1:0", false],
+    ["amazon-bedrock", "arn:aws:bedrock:us-east-1:1:application-inference-profile/a", false],
+    ["gateway", "anthropic/claude-sonnet-4-5", false],
+    ["openai.chat", "claude-sonnet-4-5", false],
+    ["xai.responses", "m", false],
+    ["openai.responses", "m", false],
+    ["mistral.chat", "m", false],
+    ["anthropic.messages", "m", false],
+  ])("%s, %s: whether Kimi's own id goes as it is: %s", (provider, modelId, taken) => {
+    const character = familyOf(provider, modelId).callId?.character ?? /[A-Za-z0-9_-]/;
+    expect(Array.from("functions.read:0").every((one) => character.test(one))).toBe(taken);
+  });
+
+  test.each([
     ["mistral.chat", "m", 9, 9],
     ["gateway", "mistral/mistral-large", 9, 9],
     ["openai.chat", "m", 40, undefined],

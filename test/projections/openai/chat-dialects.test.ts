@@ -372,3 +372,26 @@ function saidBy({ role: _, tool_calls, ...members }: Fields): Fields {
   });
   return { ...Object.fromEntries(said), calls };
 }
+
+test("annotations are left out by the dialect, which is no loss of each request", async () => {
+  const annotations = [
+    {
+      type: "url_citation",
+      url_citation: { url: "https://a.example", title: "A", start_index: 0, end_index: 2 },
+    },
+  ];
+  for (const [more, by] of [
+    [{}, ["policy"]],
+    [{ vendor: 1 }, ["target"]],
+  ] as const) {
+    const reply = read({ role: "assistant", content: "So.", annotations, ...more }, "openai");
+    const context = contextOf([userMessage("Go"), reply, userMessage("And?")]);
+    const { value, losses, byPolicy } = await project(context, openaiChat({ model }));
+    expect(value.messages[1]).toEqual({ role: "assistant", content: "So." });
+    expect([...losses, ...byPolicy].map((loss) => [loss.code, loss.by])).toEqual(
+      by.map((one) => ["opaque", one]),
+    );
+  }
+  const { messages } = await roundTrip({ role: "assistant", content: "So.", annotations }, "openrouter");
+  expect(messages[1]).toMatchObject({ annotations });
+});

@@ -1,5 +1,7 @@
 import { userMessage } from "sessile/content";
+import { readOpenaiResponsesReply } from "sessile/projections/openai";
 import { describe, expect, test } from "vitest";
+import { responsesReply } from "../../support/providers/openai/replies.js";
 import { call, inputOf, projected, reasoningItem, saidBack, text, thinking } from "./responses-samples.js";
 import { said } from "./samples.js";
 
@@ -182,6 +184,24 @@ describe("openaiResponses, of what the model said,", () => {
       },
     ]);
     expect(await contentOf("edited")).toMatchObject([{ content: [{ type: "output_text", text: "edited" }] }]);
+  });
+
+  test("keeps the citations and the refusal of a message that has no id", async () => {
+    const content = [
+      {
+        type: "output_text",
+        text: "So.",
+        annotations: [
+          { type: "url_citation", url: "https://a.example", title: "A", start_index: 0, end_index: 2 },
+        ],
+      },
+      { type: "refusal", refusal: "But no." },
+    ];
+    const item = { type: "message", role: "assistant", status: "completed", content };
+    const read = readOpenaiResponsesReply(responsesReply([item] as never));
+    const { value, losses } = await projected([userMessage("Go"), read, userMessage("And?")]);
+    expect(value.input[1]).toEqual(item);
+    expect(losses).toEqual([]);
   });
 
   test("gives values that are the caller's own, hosted items too", async () => {
