@@ -1,8 +1,19 @@
 import { planAttachments, resourceObservation } from "sessile/attachments";
-import { type CompactOptions, compact, summarizeBranch } from "sessile/compaction";
-import { type Message, userMessage } from "sessile/content";
-import type { EphemeralEvent, Session } from "sessile/session";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import {
+  type CompactionPlan,
+  type CompactOptions,
+  compact,
+  fileLedger,
+  type PlanAnswer,
+  pruneThenSummarize,
+  recentUserMessages,
+  rollingSummary,
+  summarizeBranch,
+} from "sessile/compaction";
+import { assistantMessage, type Message, toolResult, userMessage } from "sessile/content";
+import { SessileError } from "sessile/errors";
+import { type EphemeralEvent, memorySessionStore, type Session } from "sessile/session";
+import { afterEach, describe, expect, it, test, vi } from "vitest";
 import {
   mergeCoveredResources,
   readCoveredResources,
@@ -376,4 +387,184 @@ describe("what was seen in an attachment", () => {
     expect(mergeCoveredResources(read("old"), [one])).toEqual(read("old"));
     expect(mergeCoveredResources(read("old"), read("new"))).toEqual(read("new"));
   });
+});
+
+describe("hooks", () => {
+  const long = "x".repeat(400);
+  const talk: readonly Message[] = [user(long), told(long, ["1"]), gave("1", long), user("now this")];
+
+  describe("hooks", () => {
+    const hooked = async (
+      answer: PlanAnswer | undefined,
+      model = scripted("SUMMARY"),
+      more: Partial<CompactOptions> = {},
+    ) => {
+      const session = await sessionOf(talk);
+      const result = await compactNow(session, { ...model, before: async () => answer, ...more });
+      return { session, result, model };
+    };
+
+    test("are shown the plan and the context before, and the result after", async () => {
+      const seen: unknown[] = [];
+      const session = await sessionOf(talk);
+      const context = await session.context();
+      const before = (plan: CompactionPlan, of: unknown) => {
+        seen.push([plan.keepFrom, plan.tokensBefore, of]);
+        return undefined;
+      };
+      const result = await compactNow(session, {
+        ...scripted("S"),
+        before,
+        after: async (of) => void seen.push(of),
+      });
+      expect(seen).toEqual([[3, 1208, context], result]);
+    });
+
+    test("bring context, or a prompt in the place of the strategy's", async () => {
+      const { model } = await hooked({ context: ["THE PLAN"], prompt: "Write a poem." });
+      expect(model.prompts[0]?.text).toContain(
+        "<injected-context>\nTHE PLAN\n</injected-context>\n\nWrite a poem.",
+      );
+      expect(model.prompts[0]?.text).not.toContain("INSTRUCTIONS");
+    });
+
+    test("bring a summary: no model is asked, and the entry says where it is from", async () => {
+      const { model, result } = await hooked({ summary: "MINE" });
+      expect(model.prompts).toEqual([]);
+      expect(result).toMatchObject({ status: "compacted", calls: 0, entry: { fromHook: true } });
+      expect(result.status === "compacted" && result.entry.summary).toMatch(/^MINE\n\n<read-files>/);
+    });
+
+    test("a hook's summary that is too long is IRREDUCIBLE, and asked for once", async () => {
+      const session = await sessionOf(talk);
+      let asked = 0;
+      const before = () => {
+        asked++;
+        return { summary: "y".repeat(2000) };
+      };
+      const error = { code: "IRREDUCIBLE", details: { reason: "longer" } };
+      await expect(compactNow(session, { ...scripted("S"), before })).rejects.toMatchObject(error);
+      expect([asked, session.tree.size]).toEqual([1, 4]);
+    });
+
+    test.each(["", " \n"])("a hook's summary that says nothing is refused: %j", async (summary) => {
+      const session = await sessionOf(talk);
+      const compacting = compactNow(session, { ...scripted("S"), before: () => ({ summary }) });
+      await expect(compacting).rejects.toThrow(
+        new TypeError("summary: expected a non-empty string, got an empty string"),
+      );
+      expect(session.tree.size).toBe(4);
+    });
+
+    test("cancel", async () => {
+      const { session, result, model } = await hooked({ cancel: true });
+      expect([result, model.prompts, session.tree.size]).toEqual([{ status: "cancelled" }, [], 4]);
+    });
+
+    test("after is not called where nothing was done", async () => {
+      const after = () => {
+        throw new Error("called");
+      };
+      expect((await hooked({ cancel: true }, scripted("S"), { after })).result.status).toBe("cancelled");
+      expect(
+        await compactNow(await sessionOf([user("a")]), { ...scripted("S"), strategy: keepLast(5), after }),
+      ).toEqual({ status: "nothingToDo" });
+    });
+  });
+});
+
+describe("an update of an earlier summary", () => {
+  const window = 4_000;
+  const summary = "## Goal\nWhat was asked.";
+
+  async function talkativeSession(): Promise<Session> {
+    const session = await memorySessionStore().create({ cwd: "/project" });
+    await talk(session);
+    return session;
+  }
+
+  async function talk(session: Session): Promise<void> {
+    for (let turn = 0; turn < 4; turn++)
+      await session.appendMessage(userMessage("Something to say. ".repeat(150)));
+  }
+
+  const options = (generate: CompactOptions["generate"]): CompactOptions => ({
+    strategy: rollingSummary({ reserveTokens: 0, keepRecentTokens: 500 }),
+    window,
+    generate,
+  });
+
+  describe("summaries that are brought up to date", () => {
+    it("may stay as they were, where there is nothing new to say", async () => {
+      const session = await talkativeSession();
+      const answer = options(async () => ({ text: summary }));
+      expect(await compact(session, answer)).toMatchObject({ status: "compacted", entry: { summary } });
+      await talk(session);
+      expect(await compact(session, answer)).toMatchObject({ status: "compacted", entry: { summary } });
+    });
+
+    it("are none where the model refuses every part as too long", async () => {
+      const session = await talkativeSession();
+      await compact(
+        session,
+        options(async () => ({ text: summary })),
+      );
+      await talk(session);
+      const size = session.tree.size;
+      const refusal = compact(
+        session,
+        options(async () => Promise.reject(new Error("prompt is too long: 2 tokens > 1 maximum"))),
+      );
+      const error = await refusal.catch((reason: unknown) => reason);
+      expect(SessileError.is(error, "SUMMARY_FAILED") && error.details.reason).toBe("overflow");
+      expect(session.tree.size).toBe(size);
+    });
+  });
+});
+
+describe("entries that are excluded", () => {
+  const maker = { provider: "p", model: "m" };
+
+  async function look(session: Session, id: string, path: string): Promise<readonly string[]> {
+    const call = { type: "toolCall", id, name: "read", arguments: { path } } as const;
+    const told = [
+      userMessage(`look at ${path}`),
+      assistantMessage(maker, call),
+      toolResult(call, `in ${path}`),
+    ];
+    const entries = await session.append(told.map((message) => ({ type: "message", message })));
+    return entries.map((entry) => entry.id);
+  }
+
+  test.each([
+    rollingSummary({ keepRecentTokens: 1 }),
+    recentUserMessages({ keepUserTokens: 100 }),
+    pruneThenSummarize(),
+  ])(
+    "what an edit took out is shown to no model that summarises, and is in no ledger: $name",
+    async (strategy) => {
+      const session = await memorySessionStore().create({ cwd: "/work" });
+      const excluded = await look(session, "c1", "secret.txt");
+      await look(session, "c2", "plain.txt");
+      await session.appendMessage(userMessage("lorem ipsum ".repeat(2000)));
+      await session.appendMessage(userMessage("go on"));
+      await session.append(
+        excluded.map((targetId) => ({ type: "context_edit", targetId, replacement: null })),
+      );
+      const asked: string[] = [];
+      await compact(session, {
+        strategy,
+        window: 200_000,
+        trigger: "manual",
+        generate: async ({ system, text }) => {
+          asked.push(system, text);
+          return { text: "A summary." };
+        },
+      });
+      expect(asked.join()).toContain("plain.txt");
+      const context = await session.context();
+      expect(fileLedger(context, { cwd: "/work" }).files.map(({ path }) => path)).toEqual(["plain.txt"]);
+      expect(JSON.stringify([asked, context])).not.toContain("secret");
+    },
+  );
 });

@@ -1,5 +1,19 @@
-import { type CompactionTrigger, pruneThenSummarize } from "sessile/compaction";
-import { contextOf, type Message, type UserMessage } from "sessile/content";
+import fc from "fast-check";
+import { type CompactionTrigger, planPrune, pruneThenSummarize } from "sessile/compaction";
+import {
+  type AssistantMessage,
+  assistantMessage,
+  type Context,
+  type ContextItem,
+  type ContextMessage,
+  contextOf,
+  type Message,
+  toolPairs,
+  toolResult,
+  type UserMessage,
+  userMessage,
+} from "sessile/content";
+import { memorySessionStore } from "sessile/session";
 import { describe, expect, test } from "vitest";
 import { prunedOutput } from "../../src/compaction/prune-then-summarize.js";
 import { attachment, compactNow, gave, saidIn, scripted, sessionOf, told, user } from "./scripted.js";
@@ -134,5 +148,233 @@ describe("after an overflow", () => {
       { window: 1500, tokens: 5, trigger: "overflow" },
     );
     expect(made?.edits).toEqual([]);
+  });
+});
+
+describe("pruning", () => {
+  const init = { provider: "p", model: "m" };
+  const call = (id: string, name: string) => ({ type: "toolCall" as const, id, name, arguments: {} });
+  const summary = (role: "compactionSummary" | "branchSummary"): ContextMessage =>
+    role === "branchSummary"
+      ? { role, summary: "", fromId: "root", timestamp: 0 }
+      : { role, summary: "", tokensBefore: 0, timestamp: 0 };
+  /** The text of a result is as long as it is to count. */
+  const estimate = (message: ContextMessage): number =>
+    message.role === "toolResult" && message.content[0]?.type === "text"
+      ? message.content[0].text.length
+      : 1e9;
+
+  interface Step {
+    readonly kind: "user" | "answer" | "summary" | "written summary" | "branch" | "orphan";
+    readonly results: readonly {
+      readonly tool: string;
+      readonly tokens: number;
+      readonly state: "done" | "error" | "none" | "cleared" | "says cleared";
+    }[];
+    readonly pinned: readonly boolean[];
+  }
+
+  const step: fc.Arbitrary<Step> = fc.record({
+    kind: fc.oneof(
+      { weight: 8, arbitrary: fc.constant("answer" as const) },
+      { weight: 3, arbitrary: fc.constant("user" as const) },
+      {
+        weight: 1,
+        arbitrary: fc.constantFrom(
+          "summary" as const,
+          "written summary" as const,
+          "branch" as const,
+          "orphan" as const,
+        ),
+      },
+    ),
+    results: fc.array(
+      fc.record({
+        tool: fc.constantFrom("bash", "bash", "read", "skill"),
+        tokens: fc.nat({ max: 12 }),
+        state: fc.oneof(
+          { weight: 12, arbitrary: fc.constant("done" as const) },
+          {
+            weight: 1,
+            arbitrary: fc.constantFrom(
+              "error" as const,
+              "none" as const,
+              "cleared" as const,
+              "says cleared" as const,
+            ),
+          },
+        ),
+      }),
+      { maxLength: 3 },
+    ),
+    pinned: fc.array(fc.boolean(), { maxLength: 1 }),
+  });
+
+  /** The context that steps make: what an answer calls, and each result behind it. */
+  function contextFrom(steps: readonly Step[]): Context {
+    const items: ContextItem[] = [];
+    const pins: string[] = [];
+    const push = (message: ContextMessage, edited = false): string => {
+      const entryId = `e${items.length}`;
+      items.push({ entryId, origin: "message", message, ...(edited ? { edited: true as const } : {}) });
+      return entryId;
+    };
+    steps.forEach(({ kind, results, pinned }, at) => {
+      if (kind === "user") push(userMessage("go on"));
+      else if (kind === "summary") push(summary("compactionSummary"));
+      else if (kind === "written summary") push({ ...assistantMessage(init), summary: true });
+      else if (kind === "branch") push(summary("branchSummary"));
+      else if (kind === "orphan") push(toolResult(call(`none${at}`, "bash"), "x".repeat(9)));
+      else {
+        const ids = [push(assistantMessage(init, ...results.map(({ tool }, n) => call(`${at}.${n}`, tool))))];
+        results.forEach(({ tool, tokens, state }, n) => {
+          if (state === "none") return;
+          const isCleared = state === "cleared" || state === "says cleared";
+          const result = toolResult(call(`${at}.${n}`, tool), isCleared ? prunedOutput : "x".repeat(tokens));
+          ids.push(push({ ...result, isError: state === "error" }, state === "cleared"));
+        });
+        pins.push(...ids.filter((_, n) => pinned[0] === true && n === at % ids.length && at % 5 === 0));
+      }
+    });
+    return { ...contextOf([]), items, pins };
+  }
+
+  /** The rule said without a walk: which part of the list is looked at, which results of it count, which are beyond the budget. */
+  function naivePrune(
+    { items, pins }: Context,
+    options: {
+      readonly skipTurns: number;
+      readonly protectTokens: number;
+      readonly minimumTokens: number;
+      readonly protectedTools: readonly string[];
+    },
+  ) {
+    const messages = items.map(({ message }) => message);
+    const users = messages.flatMap(({ role }, at) => (role === "user" ? [at] : [])).reverse();
+    const last = options.skipTurns === 0 ? items.length - 1 : (users[options.skipTurns - 1] ?? -1);
+    const { pairs } = toolPairs(messages);
+    const counting = pairs.flatMap(({ call: { name }, callAt, result, resultAt }) => {
+      if (result === undefined || resultAt === undefined || resultAt > last || result.isError) return [];
+      if (options.protectedTools.includes(name)) return [];
+      if ([callAt, resultAt].some((at) => pins.includes(items[at]?.entryId ?? ""))) return [];
+      return [resultAt];
+    });
+    const isCleared = (at: number) =>
+      items[at]?.edited === true && estimate(messages[at] as ContextMessage) === prunedOutput.length;
+    const summaries = messages.flatMap((message, at) =>
+      at <= last && (message.role === "compactionSummary" || (message as AssistantMessage).summary === true)
+        ? [at]
+        : [],
+    );
+    const stop = Math.max(-1, ...summaries, ...counting.filter(isCleared));
+    const sum = (ats: readonly number[]) =>
+      ats.reduce((tokens, at) => tokens + estimate(messages[at] as ContextMessage), 0);
+    const reached = counting.filter((at) => at > stop).sort((a, b) => a - b);
+    const old = reached.filter((at) => sum(reached.filter((other) => other >= at)) > options.protectTokens);
+    return sum(old) > options.minimumTokens
+      ? { entryIds: old.map((at) => items[at]?.entryId), tokens: sum(old) }
+      : undefined;
+  }
+
+  describe("planPrune", () => {
+    test("is the rule, over any context", () => {
+      const options = fc.record({
+        skipTurns: fc.nat({ max: 3 }),
+        protectTokens: fc.nat({ max: 30 }),
+        minimumTokens: fc.nat({ max: 20 }),
+        protectedTools: fc.constantFrom([], ["skill"], ["skill", "read"]),
+      });
+      let plans = 0;
+      fc.assert(
+        fc.property(fc.array(step, { maxLength: 25 }), options, (steps, given) => {
+          const context = contextFrom(steps);
+          const plan = planPrune(context, { ...given, estimate });
+          expect(plan && { entryIds: plan.entryIds, tokens: plan.tokens }).toEqual(
+            naivePrune(context, given),
+          );
+          if (plan !== undefined) plans++;
+        }),
+        { numRuns: 1000 },
+      );
+      expect(plans).toBeGreaterThan(100);
+    });
+
+    /** An old turn with results of these sizes, and two turns after it. */
+    const old = (...sizes: readonly number[]) =>
+      contextOf([
+        userMessage("a"),
+        assistantMessage(init, ...sizes.map((_, at) => call(`${at}`, "bash"))),
+        ...sizes.map((size, at) => toolResult(call(`${at}`, "bash"), "x".repeat(size))),
+        userMessage("b"),
+        userMessage("c"),
+      ]);
+
+    test.each([
+      ["20,000 beyond are too few", [20_000, 40_000], undefined],
+      ["20,001 beyond are enough", [20_001, 40_000], ["m2"]],
+      ["what passes 40,000 goes itself", [20_001, 20_001], ["m2"]],
+      ["what passes 40,000 goes itself", [20_000, 20_001], undefined],
+      ["what passes 40,000 goes itself", [20_001, 20_000, 20_000], ["m2"]],
+      ["what passes 40,000 goes itself", [1, 20_001, 20_000], ["m2", "m3"]],
+      ["one result alone", [40_001], ["m2"]],
+      ["one result alone", [40_000], undefined],
+    ])("by default: %s, of %j", (_, sizes, entryIds) => {
+      expect(planPrune(old(...sizes), { estimate })?.entryIds).toEqual(entryIds);
+    });
+
+    test("its defaults are opencode's", () => {
+      const defaults = {
+        skipTurns: 2,
+        protectTokens: 40_000,
+        minimumTokens: 20_000,
+        protectedTools: ["skill"],
+      };
+      const large = (message: ContextMessage) => 4_000 * estimate(message);
+      let plans = 0;
+      fc.assert(
+        fc.property(fc.array(step, { maxLength: 25 }), (steps) => {
+          const context = contextFrom(steps);
+          const plan = planPrune(context, { estimate: large });
+          expect(plan).toEqual(planPrune(context, { ...defaults, estimate: large }));
+          if (plan !== undefined) plans++;
+        }),
+        { numRuns: 500 },
+      );
+      expect(plans).toBeGreaterThan(20);
+    });
+
+    test("its drafts clear the output in a session, once, and the entry keeps it", async () => {
+      const session = await memorySessionStore().create({ cwd: "/" });
+      const output = "word ".repeat(50_000);
+      const messages = [
+        userMessage("a"),
+        assistantMessage(init, call("c", "bash")),
+        toolResult(call("c", "bash"), output),
+        userMessage("b"),
+        userMessage("c"),
+      ];
+      const entries = await session.append(messages.map((message) => ({ type: "message", message })));
+      const id = entries[2]?.id ?? "";
+      const plan = planPrune(await session.context());
+      expect(plan?.drafts).toEqual([
+        {
+          type: "context_edit",
+          targetId: id,
+          replacement: { content: [{ type: "text", text: "[Old tool result content cleared]" }] },
+        },
+      ]);
+      await session.append(plan?.drafts ?? []);
+      const context = await session.context();
+      expect(context.items[2]?.message).toMatchObject({
+        role: "toolResult",
+        content: [{ text: prunedOutput }],
+      });
+      expect(planPrune(context, { protectTokens: 0, minimumTokens: 0 })).toBeUndefined();
+      expect(await session.entry(id)).toMatchObject({ message: { content: [{ text: output }] } });
+    });
+
+    test.each(["skipTurns", "protectTokens", "minimumTokens"])("refuses a %s that is no count", (name) => {
+      expect(() => planPrune(contextOf([]), { [name]: -1 })).toThrow(new RegExp(`^${name}: `));
+    });
   });
 });

@@ -1,21 +1,27 @@
 import fc from "fast-check";
+import { truncateToolResult } from "sessile/compaction";
 import {
   assistantMessage,
   type ContextItem,
   type ContextMessage,
   contextOf,
+  type TextBlock,
+  type ToolResultMessage,
   toolResult,
   userMessage,
 } from "sessile/content";
+import { memorySessionStore } from "sessile/session";
 import { describe, expect, test } from "vitest";
 import {
+  imageText,
   type SerializeBounds,
   serializeBounds,
   serializeItem,
   serializeItems,
 } from "../../src/compaction/serialize.js";
-import { message, resource } from "../arbitraries/messages.js";
-import { text } from "../arbitraries/values.js";
+import { safeLabel, truncateCharacters, truncateJson, truncateText } from "../../src/compaction/truncate.js";
+import { imageBlock, message, resource, textBlock } from "../arbitraries/messages.js";
+import { jsonValue, text } from "../arbitraries/values.js";
 
 const one = (of: ContextMessage, bounds: Partial<SerializeBounds> = {}): string => {
   const [item] = contextOf([of]).items;
@@ -239,5 +245,254 @@ describe("serializeItems", () => {
     expect(() =>
       serializeItem(contextOf([userMessage("")]).items[0] as ContextItem, { [name]: 0.5 }),
     ).toThrow(RangeError);
+  });
+});
+
+describe("inline images", () => {
+  test("says what an image was and how large, and no id", () => {
+    const text = imageText({ type: "image", data: "a".repeat(4096), mimeType: "image/png" });
+    expect(text).toBe("[image, image/png, 3 kB]");
+  });
+
+  test("stays short and on one line, whatever the image claims to be", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary", maxLength: 500 }), fc.string(), (mimeType, data) => {
+        const text = imageText({ type: "image", data, mimeType });
+        expect(text.length).toBeLessThan(300);
+        expect(text).toMatch(/^\[[^\n\r]*\]$/);
+      }),
+    );
+  });
+});
+
+describe("truncation", () => {
+  const tokensOf = (text: string) => Math.ceil(new TextEncoder().encode(text).length / 4);
+  const note = /\[… (\d+) tokens left out …\]/;
+
+  const piece = fc.constantFrom("a", "é", "日", "\ud83d\ude00", "\ud83d", "\ude00", "\n", "a line of text\n");
+  const texts = fc
+    .tuple(fc.array(piece, { maxLength: 60 }), fc.integer({ min: 1, max: 8 }))
+    .map(([pieces, times]) => pieces.join("").repeat(times));
+  const bounds = fc.record(
+    { maxTokens: fc.integer({ min: 1, max: 120 }), maxChars: fc.integer({ min: 1, max: 300 }) },
+    { requiredKeys: ["maxTokens"] },
+  );
+
+  describe("truncateText", () => {
+    test("is within the bounds, and the same text where that is", () => {
+      fc.assert(
+        fc.property(texts, bounds, (text, options) => {
+          const { maxTokens, maxChars = Number.POSITIVE_INFINITY } = options;
+          const cut = truncateText(text, options);
+          expect(tokensOf(cut)).toBeLessThanOrEqual(maxTokens);
+          expect(cut.length).toBeLessThanOrEqual(maxChars);
+          expect(cut === text).toBe(tokensOf(text) <= maxTokens && text.length <= maxChars);
+          expect(truncateText(cut, options)).toBe(cut);
+        }),
+      );
+    });
+
+    test("keeps a head and a tail of the text, and counts what is between them", () => {
+      fc.assert(
+        fc.property(texts, bounds, (text, options) => {
+          const cut = truncateText(text, options);
+          const found = cut === text ? null : note.exec(cut);
+          fc.pre(found !== null);
+          const [whole, tokens] = found as RegExpExecArray;
+          const head = cut.slice(0, found?.index);
+          const tail = cut.slice((found?.index ?? 0) + whole.length).replace(/^\n/, "");
+          expect(text.startsWith(head)).toBe(true);
+          expect(text.endsWith(tail)).toBe(true);
+          const between = text.slice(head.length, text.length - tail.length);
+          // A line end behind the note may be the note's or the text's.
+          expect([tokensOf(between), tokensOf(between.slice(0, -1))]).toContain(Number(tokens));
+        }),
+      );
+    });
+
+    test("never makes a lone surrogate", () => {
+      const wholeTexts = fc.array(fc.constantFrom("\ud83d\ude00", "a", "\n"), { maxLength: 200 });
+      fc.assert(
+        fc.property(wholeTexts, bounds, (pieces, options) => {
+          expect(truncateText(pieces.join(""), options).isWellFormed()).toBe(true);
+        }),
+      );
+    });
+
+    test("cuts at lines' ends where lines are short, and within a line that is long", () => {
+      const lines = Array.from({ length: 1000 }, (_, at) => `line ${at}\n`).join("");
+      expect(truncateText(lines, { maxTokens: 100 })).toMatch(
+        /^(?:line \d+\n)+\[… \d+ tokens left out …\]\n(?:line \d+\n)+$/,
+      );
+      const long = truncateText("x".repeat(10_000), { maxTokens: 100 });
+      expect(long).toMatch(/^x{180,}\[… \d+ tokens left out …\]x{180,}$/);
+    });
+
+    test("leaves the head alone where there is no room for the note", () => {
+      expect(truncateText("abcdefghijkl", { maxTokens: 2 })).toBe("abcdefgh");
+      expect(truncateText("abcdefghijkl", { maxChars: 3 })).toBe("abc");
+    });
+
+    test("takes 10,000 tokens by default", () => {
+      const most = "x".repeat(40_000);
+      expect(truncateText(most)).toBe(most);
+      expect(truncateText(`${most}x`)).toMatch(note);
+    });
+
+    test.each([{ maxTokens: 0 }, { maxTokens: 1.5 }, { maxChars: 0 }, { maxChars: Number.NaN }])(
+      "refuses %j",
+      (options) => {
+        expect(() => truncateText("", options)).toThrow(RangeError);
+      },
+    );
+  });
+
+  describe("truncateToolResult", () => {
+    const contents = fc.array(
+      fc.oneof(
+        texts.map((text): TextBlock => ({ type: "text", text })),
+        textBlock,
+        imageBlock,
+      ),
+      { maxLength: 6 },
+    );
+    const isPlain = (block: ToolResultMessage["content"][number]): block is TextBlock =>
+      block.type === "text" && block.resource === undefined;
+    const plainText = ({ content }: ToolResultMessage) =>
+      content.map((block) => (isPlain(block) ? block.text : "")).join("");
+
+    test("cuts all its texts as one, and keeps every other block", () => {
+      fc.assert(
+        fc.property(contents, bounds, (content, options) => {
+          const message = { ...toolResult({ id: "c", name: "bash" }), content, details: { exit: 1 } };
+          const cut = truncateToolResult(message, options);
+          expect(plainText(cut)).toBe(truncateText(plainText(message), options));
+          const others = (of: ToolResultMessage) => of.content.filter((block) => !isPlain(block));
+          expect(others(cut)).toEqual(others(message));
+          expect({ ...cut, content }).toEqual(message);
+          if (plainText(cut) === plainText(message)) expect(cut).toBe(message);
+          expect(truncateToolResult(cut, options)).toBe(cut);
+        }),
+      );
+    });
+
+    test("keeps blocks in their places, and leaves out those that are cut away", () => {
+      const block = (text: string): TextBlock => ({ type: "text", text });
+      const image = { type: "image" as const, data: "", mimeType: "image/png" };
+      const marked = { ...block("m".repeat(400)), textSignature: "of the whole" };
+      const message = {
+        ...toolResult({ id: "c", name: "bash" }),
+        content: [marked, image, block("n".repeat(400)), block("o".repeat(400))],
+      };
+      const { content } = truncateToolResult(message, { maxTokens: 50 });
+      expect(content).toHaveLength(3);
+      expect(content[0]).toEqual({
+        type: "text",
+        text: expect.stringMatching(/^m+\[… \d+ tokens left out …\]$/),
+      });
+      expect(content[1]).toBe(image);
+      expect(content[2]).toEqual({ type: "text", text: expect.stringMatching(/^o+$/) });
+    });
+  });
+
+  describe("truncateToolResult as the policy of a store", () => {
+    test("holds what is recorded to 10,000 tokens, and a second append is the same entry", async () => {
+      const sessions = memorySessionStore({ truncate: truncateToolResult });
+      const session = await sessions.create({ cwd: "/p" });
+      const draft = {
+        type: "message",
+        id: "r1",
+        message: toolResult({ id: "c1", name: "bash" }, "a line of output\n".repeat(20_000)),
+      } as const;
+      const [entry] = await session.append([draft]);
+      const stored = JSON.parse(new TextDecoder().decode(await session.raw("r1"))).message.content[0].text;
+      expect(tokensOf(stored)).toBeLessThanOrEqual(10_000);
+      expect(tokensOf(stored)).toBeGreaterThan(5000);
+      expect(stored).toMatch(note);
+      const { items } = await session.context();
+      expect(items[0]?.message).toMatchObject({ content: [{ text: stored }] });
+      expect(await session.append([draft])).toEqual([entry]);
+      await session.appendMessage(userMessage("a line of output\n".repeat(20_000)));
+      expect((await session.context()).items[1]?.message).toMatchObject({
+        content: "a line of output\n".repeat(20_000),
+      });
+    });
+  });
+});
+
+describe("excerpts", () => {
+  const note = /\[… (\d+) characters left out …\]/;
+  const emoji = fc
+    .array(fc.constantFrom("\ud83d\ude00", "a"), { maxLength: 30 })
+    .map((parts) => parts.join(""));
+  const max = fc.nat({ max: 40 });
+
+  describe("truncateCharacters", () => {
+    test("is the texts where they have room, else two ends of them and a count of the rest", () => {
+      fc.assert(
+        fc.property(fc.array(text, { maxLength: 4 }), max, (texts, most) => {
+          const whole = texts.join("\n");
+          const short = truncateCharacters(texts, most);
+          if (whole.length <= most) {
+            expect(short).toBe(whole);
+            return;
+          }
+          const found = [...short.matchAll(new RegExp(note, "g"))].find(({ index, 0: mark, 1: count }) => {
+            const [head, tail] = [short.slice(0, index), short.slice(index + mark.length)];
+            const isWhole = head.length + tail.length + Number(count) === whole.length;
+            return (
+              isWhole && head.length + tail.length <= most && whole.startsWith(head) && whole.endsWith(tail)
+            );
+          });
+          expect(found).toBeDefined();
+        }),
+      );
+    });
+
+    test("never splits a pair", () => {
+      fc.assert(
+        fc.property(emoji, max, (whole, most) => {
+          expect(truncateCharacters([whole], most).isWellFormed()).toBe(true);
+          expect(truncateJson(whole, most).isWellFormed()).toBe(true);
+          expect(safeLabel(whole.repeat(8)).includes("\ufffd…")).toBe(false);
+        }),
+      );
+    });
+  });
+
+  describe("truncateJson", () => {
+    test("is JSON where it has room, else its start and a count of the rest", () => {
+      fc.assert(
+        fc.property(jsonValue, max, (value, most) => {
+          const whole = JSON.stringify(value);
+          const short = truncateJson(value, most);
+          if (whole.length <= most) {
+            expect(short).toBe(whole);
+            return;
+          }
+          const at = short.lastIndexOf("[… ");
+          expect(at).toBeLessThanOrEqual(most);
+          expect(whole.startsWith(short.slice(0, at))).toBe(true);
+          expect(short.slice(at)).toBe(`[… ${whole.length - at} characters left out …]`);
+        }),
+      );
+    });
+  });
+
+  describe("safeLabel", () => {
+    test("is a short line without brackets, and its own label", () => {
+      fc.assert(
+        fc.property(text, (name) => {
+          const short = safeLabel(name);
+          expect(short.length).toBeLessThanOrEqual(80);
+          expect(short).not.toMatch(/[[\]<>\p{Cc}\p{Zl}\p{Zp}]/u);
+          expect(short.isWellFormed()).toBe(true);
+          expect(safeLabel(short)).toBe(short);
+        }),
+      );
+      expect(safeLabel("a.png")).toBe("a.png");
+      expect(safeLabel("x".repeat(81))).toBe(`${"x".repeat(79)}…`);
+      expect(safeLabel(" ".repeat(200))).toBe("…");
+    });
   });
 });

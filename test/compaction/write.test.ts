@@ -1,11 +1,39 @@
-import { compact, initialContext, summarizeBranch } from "sessile/compaction";
-import type { Message } from "sessile/content";
+import fc from "fast-check";
+import {
+  type CompactionPlan,
+  compact,
+  initialContext,
+  type PlanOptions,
+  planCompaction,
+  summarizeBranch,
+} from "sessile/compaction";
+import {
+  type Context,
+  type ContextItem,
+  type ContextMessage,
+  contextOf,
+  type Message,
+} from "sessile/content";
 import { memorySessionStore, type Session } from "sessile/session";
 import { describe, expect, test } from "vitest";
+import { previewItems, verify } from "../../src/compaction/verify.js";
+import { compactionDrafts } from "../../src/compaction/write.js";
 import { memoryBackend } from "../../src/session/memory.js";
 import { sessionStore } from "../../src/session/store.js";
 import { gate, hookedBackend } from "../session/hooked-backend.js";
-import { compactNow, gave, keepLast, saidIn, scripted, sessionOf, told, user } from "./scripted.js";
+import {
+  compactNow,
+  gave,
+  keepLast,
+  lengthOf,
+  saidIn,
+  scripted,
+  sessionOf,
+  textOf,
+  told,
+  usage,
+  user,
+} from "./scripted.js";
 
 const long = "x".repeat(400);
 const talk: readonly Message[] = [user(long), told(long, ["1"]), gave("1", long), user("now this")];
@@ -230,5 +258,224 @@ describe("the batch", () => {
     ).rejects.toBe(reason);
     await session.flush();
     expect([...session.tree.walk()].map(({ node }) => node.type)).not.toContain("compaction");
+  });
+});
+
+describe("drafts", () => {
+  const long = "x".repeat(400);
+  const context = contextOf([user(long), told(long, ["1"]), gave("1", long), user("now"), told("this")]);
+  const summary = { text: "SUMMARY", fromHook: false };
+  const planFor = (of: Context, more: Partial<PlanOptions> = {}) =>
+    planCompaction(of, {
+      strategy: keepLast(1),
+      window: 1000,
+      estimate: lengthOf,
+      ...more,
+    }) as CompactionPlan;
+  const compactionOf = (
+    of: Context,
+    plan = planFor(of),
+    written: Parameters<typeof compactionDrafts>[2] = summary,
+  ) => {
+    const draft = compactionDrafts(of, plan, written).at(-1);
+    return draft?.type === "compaction" ? draft : undefined;
+  };
+
+  test("edits alone are the batch where no summary is written", () => {
+    const edits = [{ type: "context_edit", targetId: "m0", replacement: null }] as const;
+    expect(compactionDrafts(context, { ...planFor(context), edits }, undefined)).toBe(edits);
+  });
+
+  test("first what is told again, then edits, and last the compaction, which lists what is told again in its place", () => {
+    const edits = [{ type: "context_edit", targetId: "m4", replacement: { content: [] } }] as const;
+    const drafts = compactionDrafts(
+      context,
+      { ...planFor(context), edits, retain: ["a", "b"], initialContext: { content: "rules", at: 1 } },
+      summary,
+    );
+    expect(drafts.map(({ type }) => type)).toEqual(["custom_message", "context_edit", "compaction"]);
+    const [rules, , compaction] = drafts;
+    expect(rules?.id).toMatch(/^[0-9a-f]{8}$/);
+    expect(compaction).toMatchObject({ retain: ["a", rules?.id, "b"] });
+  });
+
+  test("the first kept entry is the first item's, or that of a view before it; of nothing kept, its own", () => {
+    expect(compactionOf(context)?.firstKeptEntryId).toBe("m4");
+    const viewed = {
+      ...context,
+      views: [
+        { entryId: "v1", resourceId: "res_1", item: 3 },
+        { entryId: "v2", resourceId: "res_1", item: 4 },
+      ],
+    };
+    expect(compactionOf(viewed)?.firstKeptEntryId).toBe("v2");
+    const none = compactionOf(context, planFor(context, { strategy: keepLast(0) }));
+    expect(none?.firstKeptEntryId).toBe(none?.id);
+    expect(none?.id).toMatch(/^[0-9a-f]{8}$/);
+  });
+
+  test("what there is nothing of is left out", () => {
+    const plain = contextOf([told(long), user("now")]);
+    const { id, ...draft } = compactionOf(plain) ?? {};
+    expect(draft).toEqual({
+      type: "compaction",
+      summary: "SUMMARY",
+      firstKeptEntryId: "m1",
+      tokensBefore: 403,
+      details: expect.not.objectContaining({ resources: expect.anything() }),
+      strategy: "keep-last",
+    });
+  });
+
+  test("what there is is written", () => {
+    const system = { role: "system", content: "be kind", timestamp: 1 } as const;
+    const of = contextOf([system, user("a"), told(long), told("b")]);
+    const model = { provider: "p", modelId: "m" };
+    const written = { text: "MINE", fromHook: true, usage: usage(5), model };
+    const resources = [{ resourceId: "res_00000000000000aa", kind: "image" }] as const;
+    expect(compactionOf(of, { ...planFor(of), resources }, written)).toMatchObject({
+      summary: "MINE",
+      fromHook: true,
+      usage: usage(5),
+      model,
+      systemMessage: system,
+      retain: ["m1"],
+      details: { resources },
+    });
+  });
+});
+
+describe("verification", () => {
+  const long = "x".repeat(400);
+  const context = contextOf([user(long), told(long, ["1"]), gave("1", long), user("now"), told("this")]);
+  const options = { strategy: keepLast(2), window: 1000, estimate: lengthOf };
+  const plan = planCompaction(context, options) as CompactionPlan;
+
+  test("says what is left, and whether it is less and little enough", async () => {
+    expect(await verify(context, plan, "SUMMARY", options)).toEqual({ tokensAfter: 14 });
+    expect(await verify(context, plan, "y".repeat(1200), options)).toEqual({
+      tokensAfter: 1207,
+      shortfall: "longer",
+    });
+    expect(await verify(context, plan, "y".repeat(1199), options)).toEqual({
+      tokensAfter: 1206,
+      shortfall: "over-limit",
+    });
+  });
+
+  test("an estimate need not be whole, and a result that is less by a part is less", async () => {
+    const estimate = (message: ContextMessage) => lengthOf(message) / 4;
+    const { shortfall } = await verify(context, plan, "y".repeat(1199), { ...options, estimate });
+    expect(shortfall).not.toBe("over-limit");
+  });
+
+  test("edits alone need only free something", async () => {
+    const edits = [
+      { type: "context_edit", targetId: "m0", replacement: { content: long.slice(1) } },
+    ] as const;
+    const pruning: CompactionPlan = { ...plan, parts: [], edits, keepFrom: 0, retain: [], limit: 5 };
+    expect(await verify(context, pruning, undefined, options)).toEqual({ tokensAfter: 1206 });
+    const none = { ...pruning, edits: [] };
+    expect(await verify(context, none, undefined, options)).toEqual({
+      tokensAfter: 1207,
+      shortfall: "longer",
+    });
+  });
+
+  test.each<[string, Partial<CompactionPlan>, RegExp]>([
+    ["a tool pair", { keepFrom: 2 }, /break a tool pair/],
+    [
+      "a tool pair by an edit",
+      { parts: [], keepFrom: 0, edits: [{ type: "context_edit", targetId: "m1", replacement: null }] },
+      /break a tool pair/,
+    ],
+    ["the newest message of the user", { keepFrom: 4 }, /lose the newest message/],
+  ])("a plan that would lose %s is never written", async (_, broken, words) => {
+    const summary = broken.parts === undefined ? "SUMMARY" : undefined;
+    await expect(verify(context, { ...plan, ...broken }, summary, options)).rejects.toThrow(words);
+  });
+
+  test("what was broken before is no fault of the plan's", async () => {
+    const broken = contextOf([gave("9", long), user(long), told("a", ["8"]), user("now"), told("this")]);
+    const made = planCompaction(broken, options) as CompactionPlan;
+    expect(await verify(broken, made, "SUMMARY", options)).toEqual({ tokensAfter: 14 });
+  });
+
+  test("the strategy is shown the context as it will be, with its trigger", async () => {
+    const seen: unknown[] = [];
+    const strategy = keepLast(2, {
+      shouldCompact: ({ items, usageSince, views }, budget) => {
+        seen.push(
+          items.map(({ message }) => message.role),
+          [usageSince, views],
+          budget,
+        );
+        return false;
+      },
+    });
+    await verify(context, plan, "SUMMARY", { ...options, strategy, trigger: "overflow" });
+    expect(seen).toEqual([
+      ["compactionSummary", "user", "assistant"],
+      [3, []],
+      { window: 1000, tokens: 14, trigger: "overflow", estimate: lengthOf },
+    ]);
+  });
+});
+
+describe("previews", () => {
+  const long = "line of text\n".repeat(2000);
+  const shown = (items: readonly ContextItem[]) =>
+    items.map(({ origin, message }) => [origin, message.role, textOf(message)]);
+
+  test("what a plan leaves is what the session shows after it", async () => {
+    const message = (of: Parameters<typeof sessionOf>[0][number]) =>
+      ({ type: "message", message: of }) as const;
+    const system = (content: string) => message({ role: "system", content, timestamp: 1 });
+    const written = [
+      system("be kind"),
+      initialContext("old rules"),
+      message(user("first")),
+      message(told("on it", ["1"])),
+      message(gave("1", long)),
+      system("be short"),
+      message(user(long)),
+      message(told("and", ["2"])),
+      initialContext("late rules"),
+      message(gave("2", long)),
+    ];
+    const at = fc.nat({ max: written.length - 1 });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(at, { maxLength: 3 }),
+        fc.nat({ max: 9 }),
+        fc.boolean(),
+        fc.boolean(),
+        async (pins, keep, tells, twice) => {
+          const session = await sessionOf([]);
+          const ids = (await session.append(written)).map(({ id }) => id);
+          await session.append(
+            pins.map((index) => ({ type: "context_pin", targetId: ids[index] as string, pinned: true })),
+          );
+          for (const round of twice ? [1, 2] : [1]) {
+            let planned: readonly [CompactionPlan, Context] | undefined;
+            const done = await compactNow(session, {
+              ...scripted("S".repeat(300 - 100 * round)),
+              strategy: keepLast(keep + 1),
+              window: 40_000,
+              before: (plan, context) => {
+                planned = [plan, context];
+                return undefined;
+              },
+              ...(tells ? { initialContext: { content: `rules ${round}`, mode: "before-last-user" } } : {}),
+            }).catch((error: unknown) => error as { readonly code: string });
+            if (planned === undefined || !("status" in done) || done.status !== "compacted") return;
+            const [plan, context] = planned;
+            const { items } = await session.context();
+            expect(shown(items)).toEqual(shown(previewItems(context, plan, done.entry.summary)));
+          }
+        },
+      ),
+      { numRuns: 150 },
+    );
   });
 });

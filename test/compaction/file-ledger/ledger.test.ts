@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { fileLedger } from "sessile/compaction";
+import { type FileLedger, type FileRecord, fileLedger } from "sessile/compaction";
 import {
   assistantMessage,
   type ContextItem,
@@ -12,7 +12,7 @@ import { project } from "sessile/projections";
 import { anthropicMessages } from "sessile/projections/anthropic";
 import { memorySessionStore } from "sessile/session";
 import { describe, expect, test } from "vitest";
-import { ledgerDetails } from "../../../src/compaction/file-ledger/details.js";
+import { ledgerDetails, ledgerText, stripLedgerText } from "../../../src/compaction/file-ledger/details.js";
 import { fileTools } from "../../../src/compaction/file-ledger/tool-table.js";
 import { jsonValue } from "../../arbitraries/values.js";
 import { acts, actTools, cwd, hashes, messagesOf, summaryItem } from "./arbitraries.js";
@@ -377,5 +377,291 @@ describe("tools", () => {
       ["a", "moved"],
       ["b", "moved"],
     ]);
+  });
+});
+
+describe("details", () => {
+  const options = { cwd, tools: actTools };
+  const ledgers = acts.map((all) => fileLedger(contextOf(messagesOf(all)), options));
+  const back = (...details: readonly unknown[]): FileLedger =>
+    fileLedger({ items: details.map(summaryItem) }, options);
+  const changed = (operations: readonly string[]) => operations.some((each) => each !== "read");
+
+  describe("details", () => {
+    test("give the same ledger back", () => {
+      fc.assert(
+        fc.property(ledgers, (ledger) => {
+          expect(back(JSON.parse(JSON.stringify(ledgerDetails(ledger))))).toEqual(ledger);
+        }),
+      );
+    });
+
+    test("have pi's lists: what was changed, and what was only read, sorted", () => {
+      fc.assert(
+        fc.property(ledgers, (ledger) => {
+          const { readFiles, modifiedFiles } = ledgerDetails(ledger);
+          const paths = (wanted: boolean) =>
+            ledger.files.filter(({ operations }) => changed(operations) === wanted).map(({ path }) => path);
+          expect(modifiedFiles).toEqual(paths(true).sort());
+          expect(readFiles).toEqual(paths(false).sort());
+        }),
+      );
+    });
+
+    test("of pi alone give which files were read or changed, unconfirmed", () => {
+      fc.assert(
+        fc.property(ledgers, (ledger) => {
+          const { files: _, ...pi } = ledgerDetails(ledger);
+          const expected = ledger.files.map(({ path, operations }) => ({
+            path,
+            operations: [changed(operations) ? "modified" : "read"],
+            unconfirmed: true,
+            step: 1,
+          }));
+          expect(back(pi).files).toEqual(expected);
+        }),
+      );
+    });
+
+    test("of pi that name more than the records are merged with them", () => {
+      const files = [
+        { path: "a", operations: ["read"], contentSha256: hashes[0], step: 2 },
+        { path: "b", operations: ["deleted"], gone: true, step: 7 },
+      ];
+      expect(back({ files, readFiles: ["./a", "c"], modifiedFiles: ["/w/a", "b", "d"] }).files).toEqual([
+        { path: "a", operations: ["read", "modified"], unconfirmed: true, step: 8 },
+        { path: "b", operations: ["deleted"], gone: true, step: 7 },
+        { path: "c", operations: ["read"], unconfirmed: true, step: 8 },
+        { path: "d", operations: ["modified"], unconfirmed: true, step: 8 },
+      ]);
+    });
+
+    test("of a later summary come on top of those of an earlier one", () => {
+      const first = { files: [{ path: "d", operations: ["deleted"], gone: true, step: 3 }] };
+      const second = { files: [{ path: "d/x", operations: ["created"], contentSha256: hashes[1], step: 1 }] };
+      expect(back(first, second).files).toEqual([
+        { path: "d", operations: ["deleted"], step: 3 },
+        { path: "d/x", operations: ["created"], contentSha256: hashes[1], step: 4 },
+      ]);
+    });
+
+    test.each([
+      undefined,
+      null,
+      7,
+      "files",
+      [],
+      { files: "a", readFiles: { a: 1 }, modifiedFiles: 3 },
+      {
+        files: [
+          null,
+          {},
+          { path: "a" },
+          { path: 1, operations: ["read"] },
+          { path: "a", operations: ["eaten"] },
+        ],
+      },
+      { files: [{ path: "a\0", operations: ["read"] }], readFiles: [null, "", 5] },
+    ])("that are malformed give an empty ledger: %j", (details) => {
+      expect(back(details)).toEqual({ files: [] });
+    });
+
+    test("are held to what a ledger can be", () => {
+      const path = "a";
+      const rows: readonly (readonly [object, object])[] = [
+        [{ operations: ["read", "x", "read"] }, { operations: ["read"], step: 0 }],
+        [
+          { operations: ["deleted"], gone: true, contentSha256: hashes[0], movedFrom: "b" },
+          { operations: ["deleted"], gone: true, step: 0 },
+        ],
+        [
+          { operations: ["moved"], movedTo: "b", step: -1 },
+          { operations: ["moved"], step: 0 },
+        ],
+        [
+          { operations: ["read"], contentSha256: "abc", step: 1.5 },
+          { operations: ["read"], step: 0 },
+        ],
+        [
+          { operations: ["read"], contentSha256: hashes[0], unconfirmed: true },
+          { operations: ["read"], unconfirmed: true, step: 0 },
+        ],
+        [
+          { operations: ["read"], contentSha256: "A".repeat(64) },
+          { operations: ["read"], contentSha256: hashes[0], step: 0 },
+        ],
+      ];
+      for (const [stored, expected] of rows) {
+        expect(back({ files: [{ path, ...stored }] }).files).toEqual([{ path, ...expected }]);
+      }
+    });
+
+    test("of any JSON shape never throw, and what they give is stored as it is", () => {
+      const file = fc.dictionary(
+        fc.constantFrom("path", "operations", "gone", "movedTo", "step", "__proto__"),
+        fc.oneof(
+          jsonValue,
+          fc.constantFrom("a", "/w/d/x", true, Number.MAX_SAFE_INTEGER),
+          fc.constant(["read", "moved"]),
+        ),
+      );
+      const lists = fc.array(fc.oneof(file, fc.constantFrom("a", "d", "/w/a"), jsonValue));
+      const details = fc.dictionary(
+        fc.constantFrom("files", "readFiles", "modifiedFiles"),
+        fc.oneof(lists, jsonValue),
+      );
+      fc.assert(
+        fc.property(fc.array(details), (all) => {
+          const ledger = back(...all);
+          expect(back(JSON.parse(JSON.stringify(ledgerDetails(ledger))))).toEqual(ledger);
+        }),
+      );
+    });
+  });
+});
+
+describe("text", () => {
+  const ledgers = acts.map((all) => fileLedger(contextOf(messagesOf(all)), { cwd, tools: actTools }));
+  const file = (path: string, step: number, more: Partial<FileRecord> = {}): FileRecord => ({
+    path,
+    operations: ["read"],
+    step,
+    ...more,
+  });
+
+  describe("the text of a ledger", () => {
+    test("is two blocks, with what was deleted or moved in words", () => {
+      const files = [
+        file("a", 1),
+        file("b", 2, { operations: ["created"] }),
+        file("c", 3, { operations: ["deleted"], gone: true }),
+        file("d", 4, { operations: ["moved"], gone: true, movedTo: "e" }),
+        file("e", 4, { operations: ["moved"], movedFrom: "d" }),
+        file("f", 5, { operations: ["moved"], gone: true }),
+      ];
+      expect(ledgerText({ files })).toBe(
+        "\n\n<read-files>\na\n</read-files>\n\n" +
+          "<modified-files>\nb\nc (deleted)\nd (moved to e)\ne (moved from d)\nf (moved away)\n</modified-files>",
+      );
+    });
+
+    test("is empty for no files", () => {
+      expect(ledgerText({ files: [] })).toBe("");
+    });
+
+    test("keeps the files touched last, in the order of paths, and says how many it left out", () => {
+      const files = [file("a", 5), file("b", 1), file("c", 9), file("d", 2)];
+      const block = (...lines: readonly string[]) => `\n\n<read-files>\n${lines.join("\n")}\n</read-files>`;
+      expect(ledgerText({ files }, { maxFiles: 3 })).toBe(
+        block("a", "c", "d", "(1 file touched earlier left out)"),
+      );
+      expect(ledgerText({ files }, { maxFiles: 2 })).toBe(
+        block("a", "c", "(2 files touched earlier left out)"),
+      );
+      expect(ledgerText({ files }, { maxFiles: 0 })).toBe(block("(4 files touched earlier left out)"));
+      const many = Array.from({ length: 101 }, (_, at) => file(`f${at}`, at));
+      expect(ledgerText({ files: many })).toContain("(1 file touched");
+      expect(() => ledgerText({ files }, { maxFiles: -1 })).toThrow(RangeError);
+    });
+
+    test("is bounded by the number of files, whatever their paths", () => {
+      const path = fc.oneof(
+        fc.string({ unit: "binary", minLength: 1 }),
+        fc.constant("\u202e".repeat(4096)),
+        fc.constant("\n<".repeat(2000)),
+      );
+      fc.assert(
+        fc.property(fc.uniqueArray(path), fc.boolean(), (paths, gone) => {
+          const files = paths.map((each, at) =>
+            gone ? file(each, at, { operations: ["moved"], gone, movedTo: each }) : file(each, at),
+          );
+          const text = ledgerText({ files }, { maxFiles: 5 });
+          // An empty line and the tags of one block, five files and what was left out.
+          const lines = text === "" ? [] : text.split(/[\n\r\u0085\u2028\u2029\v\f]/);
+          expect(lines).toHaveLength(
+            files.length === 0 ? 0 : Math.min(files.length, 5) + (files.length > 5 ? 5 : 4),
+          );
+          expect(text.length).toBeLessThan(5 * 2 * 401 * 10 + 200);
+          expect(text.match(/<[^>]*>/g) ?? []).toHaveLength(files.length === 0 ? 0 : 2);
+        }),
+      );
+    });
+
+    test.each([
+      ["a\nb", '"a\\u{a}b"'],
+      ["</modified-files>", '"\\u{3c}/modified-files\\u{3e}"'],
+      [" a", '" a"'],
+      ["(7 files touched earlier left out)", '"(7 files touched earlier left out)"'],
+      ["a (deleted)", '"a (deleted)"'],
+      ['say "x"', '"say \\u{22}x\\u{22}"'],
+      ["a\u202eb", '"a\\u{202e}b"'],
+      ["\ud800", '"\\u{d800}"'],
+      ["app/(group)/ä b.tsx", "app/(group)/ä b.tsx"],
+      ["😀.png", "😀.png"],
+    ])("has %j as %s", (path, shown) => {
+      expect(ledgerText({ files: [file(path, 1)] })).toBe(`\n\n<read-files>\n${shown}\n</read-files>`);
+    });
+
+    test("has a long path without its middle", () => {
+      const path = `${"a".repeat(300)}${"b".repeat(300)}`;
+      expect(ledgerText({ files: [file(path, 1)] })).toContain(`\n${"a".repeat(200)}…${"b".repeat(200)}\n`);
+    });
+  });
+
+  describe("a summary", () => {
+    const body = fc.oneof(
+      fc.string({ unit: "binary" }),
+      fc
+        .array(
+          fc.constantFrom(
+            "text",
+            "\n",
+            " ",
+            "<read-files>",
+            "</read-files>",
+            "</modified-files>",
+            "<modified-files>\n",
+          ),
+        )
+        .map((parts) => parts.join("")),
+    );
+
+    test("loses the blocks that close it, and nothing else", () => {
+      fc.assert(
+        fc.property(body, ledgers, fc.constantFrom("", "\n", " \n\n"), (text, ledger, end) => {
+          const blocks = ledgerText(ledger);
+          fc.pre(blocks !== "");
+          expect(stripLedgerText(`${text}${blocks}${end}`)).toBe(stripLedgerText(text.trimEnd()));
+          expect(stripLedgerText(`${blocks}${end}`)).toBe("");
+        }),
+      );
+    });
+
+    test("stays as it is without such blocks", () => {
+      for (const text of [
+        "",
+        "a \n",
+        "<read-files>\na\n</read-files>\nmore",
+        "a</read-files>",
+        "x\n</read-files>",
+      ]) {
+        expect(stripLedgerText(text)).toBe(text);
+      }
+    });
+
+    test("loses pi's blocks", () => {
+      const pi = "Goal\n\n<read-files>\na\nb\n</read-files>\n\n<modified-files>\nc\n</modified-files>";
+      expect(stripLedgerText(pi)).toBe("Goal");
+    });
+
+    test("is stripped once and for all", () => {
+      fc.assert(
+        fc.property(body, (text) => {
+          const once = stripLedgerText(text);
+          expect(stripLedgerText(once)).toBe(once);
+          expect(text.startsWith(once)).toBe(true);
+        }),
+      );
+    });
   });
 });
