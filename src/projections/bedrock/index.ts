@@ -4,13 +4,14 @@
  * @module projections/bedrock
  */
 export type { Json, JsonObject } from "../../internal/copy-json.js";
-export { type BedrockConverseOptions, bedrockConverse } from "./converse.js";
 export {
   type BedrockReply,
   type BedrockReplyBlock,
   type ReadBedrockReplyOptions,
   readBedrockReply,
 } from "./reply.js";
+export { type BedrockStreamEvent, type BedrockStreamReply, bedrockStream } from "./stream.js";
+export { type BedrockConverseOptions, bedrockConverse } from "./target.js";
 export type {
   BedrockBlock,
   BedrockCachePoint,
@@ -23,5 +24,4 @@ export type {
   BedrockSystemBlock,
   BedrockText,
   BedrockToolResult,
-} from "./shapes.js";
-export { type BedrockStreamEvent, type BedrockStreamReply, bedrockStream } from "./stream.js";
+} from "./types.js";

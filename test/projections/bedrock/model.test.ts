@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { bedrockFamilies, modelFacts } from "../../../src/projections/bedrock/model.js";
+import { bedrockFamilies, modelFacts } from "../../../src/projections/bedrock/target.js";
 
 const profile = "arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/abc123";
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { opaqueBlock, opaqueData } from "../../../src/projections/bedrock/opaque.js";
+import { opaqueBlock, opaqueData } from "../../../src/projections/bedrock/reply.js";
 
 const leaf = fc.oneof(fc.string(), fc.integer(), fc.boolean(), fc.constant(null), fc.uint8Array());
 const { value } = fc.letrec((tie) => ({

@@ -1,92 +1,108 @@
-import { stringArgument } from "../../internal/arguments.js";
+import { describe } from "../../internal/arguments.js";
 import { decodeBase64 } from "../../internal/base64.js";
 import { copyJson } from "../../internal/copy-json.js";
 import { unreachable } from "../../internal/unreachable.js";
-import { type LimitProfile, limitProfiles } from "../../limits/index.js";
 import { DocumentNames } from "../media-part.js";
 import { noOutputText, nothingShownText } from "../placeholders.js";
 import type {
   AssistantTurn,
+  MediaPart,
+  NeutralRequest,
   Part,
   ReasoningPart,
+  ReferencePart,
   ResultPart,
   SaidPart,
   ShownPart,
   TextPart,
   UserTurn,
 } from "../request.js";
-import type { RenderTools, Target } from "../target.js";
-import { claudeLimits } from "./limits.js";
-import { resultTypes, shownBlocks, takenTypes } from "./media.js";
-import { type BedrockFamily, converseApi, modelFacts } from "./model.js";
-import { opaqueBlock } from "./opaque.js";
+import type { RenderTools } from "../target.js";
+import { opaqueBlock } from "./reply.js";
 import type {
   BedrockBlock,
+  BedrockDocument,
+  BedrockImage,
   BedrockMessage,
   BedrockRequest,
+  BedrockSource,
   BedrockSystemBlock,
   BedrockText,
-} from "./shapes.js";
+} from "./types.js";
 
-/** Options of {@link bedrockConverse}. */
-export interface BedrockConverseOptions {
-  /** As in the request: a model's id, or an inference profile's. What the model takes goes by the name in it. */
-  readonly model: string;
-  /** The id of the model behind an ARN that does not name it. Default `model`. */
-  readonly baseModel?: string;
-  /** Whose signatures are the model's own: the provider of messages that it made. Default `amazon-bedrock`. */
-  readonly provider?: string;
-  /** Of those messages, where the harness has several accounts. */
-  readonly account?: string;
-  /** Default `limitProfiles.bedrockConverse`, for Claude with images and documents counted together as well. */
-  readonly profile?: LimitProfile;
-}
+type ImageFormat = BedrockImage["image"]["format"];
+type DocumentFormat = BedrockDocument["document"]["format"];
+
+/** @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ImageBlock.html (stored copy, 2026-11-21) */
+const imageFormats: Readonly<Record<string, ImageFormat>> = {
+  "image/png": "png",
+  "image/jpeg": "jpeg",
+  "image/gif": "gif",
+  "image/webp": "webp",
+};
 
 /**
- * Projects to Amazon Bedrock's `Converse`: `messages`, and `system` where there are instructions.
+ * Formats of Office are left out, since nothing here can tell such a file from any other archive.
  *
- * Results come first in their message, each with its status; images and documents stand within them or behind them, as the model's
- * family takes them, and in a message of their own behind a short one of the model if it takes them beside no result. Bytes go as they are. Documents have neutral names. Reasoning goes back with its signature, withheld
- * reasoning as it was. Cache points are for Claude. References are addresses in S3.
- *
- * A request with calls wants `toolConfig` beside the projection, even where no tool is to be called any more.
- *
- * @throws TypeError when `model` is no text, and from `project` when a reference is no address in S3.
- * @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Message.html and
- *   https://docs.aws.amazon.com/bedrock/latest/userguide/tool-use.html (stored copies, 2026-11-21)
- * @example
- * ```ts
- * import { ConverseCommand } from "@aws-sdk/client-bedrock-runtime";
- *
- * const { value } = await project(await session.context(), bedrockConverse({ model }), { blobs });
- * const tools = [{ toolSpec: { name: "read", inputSchema: { json: { type: "object" } } } }];
- * const command = new ConverseCommand({ modelId: model, ...value, toolConfig: { tools } });
- * const reply = await client.send(command);
- * ```
+ * @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_DocumentBlock.html (stored copy, 2026-11-21)
  */
-export function bedrockConverse(options: BedrockConverseOptions): Target<BedrockRequest> {
-  const model = stringArgument("model", options?.model);
-  const { baseModel = model, provider = "amazon-bedrock", account } = options;
-  const { family, caches, isClaude } = modelFacts(baseModel);
-  const { profile = isClaude ? claudeLimits : limitProfiles.bedrockConverse } = options;
-  return {
-    name: "bedrock-converse",
-    maker: { provider, model, api: converseApi, ...(account === undefined ? {} : { account }) },
-    accepts: { user: takenTypes, toolResult: resultTypes(family.inResults), references: ["file", "url"] },
-    rules: { trimsAssistant: true, ...(isClaude ? {} : { callId }) },
-    limits: { profile },
-    estimate: { image: "anthropic", pdf: "anthropic" },
-    ...(caches ? { maxCacheMarkers: 4 } : {}),
-    render({ system, turns }, tools) {
-      const names = new DocumentNames();
-      const messages = turns.flatMap((turn) =>
-        turn.role === "user"
-          ? userMessages(turn, names, family, tools)
-          : [assistantMessage(turn, isClaude, tools)],
-      );
-      return system.length === 0 ? { messages } : { messages, system: systemBlocks(system, tools) };
-    },
-  };
+const documentFormats: Readonly<Record<string, DocumentFormat>> = {
+  "application/pdf": "pdf",
+  "text/plain": "txt",
+  "text/markdown": "md",
+  "text/csv": "csv",
+  "text/html": "html",
+};
+
+/** The media types that Converse takes. */
+export const takenTypes: readonly string[] = [...Object.keys(imageFormats), ...Object.keys(documentFormats)];
+
+/** The media types that a family takes in results. */
+export function resultTypes({ images, pdf, texts }: BedrockFamily["inResults"]): readonly string[] {
+  return takenTypes.filter((type) => {
+    if (type in imageFormats) return images;
+    return type === "application/pdf" ? pdf : texts;
+  });
+}
+
+/** What the models of a family take in and beside results of tools. */
+export interface BedrockFamily {
+  /** A part of a model's id. */
+  readonly pattern: RegExp;
+  /** What a result holds; all else stands behind the results. */
+  readonly inResults: { readonly images: boolean; readonly pdf: boolean; readonly texts: boolean };
+  /** What stands beside results in their message; all else follows in a message of its own. */
+  readonly besideResults: "all" | "noTextDocuments" | "nothing";
+  /** A failed result holds text only. */
+  readonly failedAsText: boolean;
+  readonly evidence: "documented" | "measured" | "inferred";
+  /** The day on which the source was read. */
+  readonly asOf: string;
+  readonly source: string;
+}
+
+/** What a model takes besides what Converse takes for every model. */
+export interface BedrockModelFacts {
+  readonly family: BedrockFamily;
+  /** Cache points. */
+  readonly caches: boolean;
+  /** It is Claude, or taken for it: it signs its reasoning, where others refuse a signature, and counts documents among images. */
+  readonly isClaude: boolean;
+}
+
+/** Writes a request as Converse takes it. */
+export function renderConverse(
+  { system, turns }: NeutralRequest,
+  { family, isClaude }: BedrockModelFacts,
+  tools: RenderTools,
+): BedrockRequest {
+  const names = new DocumentNames();
+  const messages = turns.flatMap((turn) =>
+    turn.role === "user"
+      ? userMessages(turn, names, family, tools)
+      : [assistantMessage(turn, isClaude, tools)],
+  );
+  return system.length === 0 ? { messages } : { messages, system: systemBlocks(system, tools) };
 }
 
 function systemBlocks(system: readonly TextPart[], tools: RenderTools): BedrockSystemBlock[] {
@@ -95,13 +111,6 @@ function systemBlocks(system: readonly TextPart[], tools: RenderTools): BedrockS
     return tools.endsCache(part) ? [block, cachePoint()] : [block];
   });
 }
-
-/**
- * Ids of Kimi's calls, such as `functions.read:0`, go as they are. Claude behind the API takes Anthropic's own pattern.
- *
- * @see https://github.com/run-llama/llama_index/pull/22775 (stored copy, 2026-11-22): `[a-zA-Z0-9_.:-]+`, at most 64
- */
-const callId = { character: /[A-Za-z0-9_.:-]/, maxLength: 64 };
 
 /** The messages of a turn: one, or the results, a word of the model, and what its family takes beside no result. */
 function userMessages(
@@ -254,4 +263,46 @@ function put(content: BedrockBlock[], blocks: readonly BedrockBlock[], part: Par
   const place = behindText ? at : content.length;
   const before = content[place - 1];
   if (before !== undefined && !("cachePoint" in before)) content.splice(place, 0, cachePoint());
+}
+
+/** A part of a message or a result as its block; none for a file of no bytes, which is refused. */
+function shownBlocks(
+  part: ShownPart,
+  names: DocumentNames,
+  tools: RenderTools,
+): readonly (BedrockText | BedrockImage | BedrockDocument)[] {
+  switch (part.type) {
+    case "text":
+      return [tools.mark({ text: part.text }, part)];
+    case "media":
+      if (part.bytes.length > 0) return [tools.mark(medium(part, { bytes: part.bytes }, names), part)];
+      tools.lose(part, { code: "unsupported", by: "target", reason: "the target takes no file of no bytes" });
+      return [];
+    case "reference":
+      return [tools.mark(medium(part, { s3Location: { uri: s3Address(part) } }, names), part)];
+    default:
+      return unreachable(part);
+  }
+}
+
+/**
+ * The bytes as they are for text too: a source of text is refused where citations are not asked for.
+ *
+ * @see https://github.com/strands-agents/harness-sdk/pull/3582 (stored copy, 2026-11-21)
+ */
+function medium(
+  part: MediaPart | ReferencePart,
+  source: BedrockSource,
+  names: DocumentNames,
+): BedrockImage | BedrockDocument {
+  const image = imageFormats[part.mediaType];
+  if (image !== undefined) return { image: { format: image, source } };
+  const format = documentFormats[part.mediaType] ?? "txt";
+  return { document: { name: names.nameFor(part), format, source } };
+}
+
+function s3Address({ reference }: ReferencePart): string {
+  const address = reference.kind === "file" ? reference.id : reference.url;
+  if (address.startsWith("s3://")) return address;
+  throw new TypeError(`references: expected an address that begins with s3://, got ${describe(address)}`);
 }
