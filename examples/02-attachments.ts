@@ -11,11 +11,9 @@ import {
   type IngestSource,
   imageExternalizer,
   ingest,
-  ingestAll,
   type LeakageBoundary,
   listResources,
   observationsIn,
-  planAttachments,
   resourceObservation,
   resourcesIn,
   runViewTool,
@@ -36,6 +34,8 @@ import {
 } from "sessile/content";
 import { SessileError } from "sessile/errors";
 import { limitProfiles } from "sessile/limits";
+import { type NeutralRequest, project, type TextPart } from "sessile/projections";
+import { anthropicMessages } from "sessile/projections/anthropic";
 import type { Session } from "sessile/session";
 import { fileSessionStore } from "sessile/session/node";
 import { check } from "./support/check.js";
@@ -47,6 +47,7 @@ const files = join(dir, "files");
 const blobs = fileBlobStore({ dir: join(dir, "blobs") });
 const sessions = fileSessionStore({ dir: join(dir, "sessions") });
 const model = { provider: "scripted", model: "scripted-1" };
+const cloud = anthropicMessages({ model: "claude-sonnet-4-5" });
 
 try {
   await tellStory(process.argv.slice(2).map((path) => resolve(path)));
@@ -137,12 +138,11 @@ async function tellStory(given: readonly string[]): Promise<void> {
   check("a subagent gets none", resourcesIn(grantResources(messages)), []);
   check("or what it is granted", resourcesIn(grantResources(messages, [shot.resourceId])), [shot]);
   const atHome: LeakageBoundary = (_resource, { target }) => (target === "local" ? "allow" : "refuse");
-  const abroad = await planAttachments(contextOf(messages.slice(0, 1)), {
-    target: "cloud",
-    blobs,
-    boundary: atHome,
-  });
-  check("a boundary keeps all of them at home", abroad.attachments.map(({ text }) => text).join(""), "");
+  const abroad = await project(contextOf(messages.slice(0, 1)), cloud, { blobs, boundary: atHome });
+  check(
+    "a boundary keeps all of them at home",
+    abroad.attachments.every(({ sent }) => sent === "nothing"),
+  );
   const forged = asUserMessage({ content: [{ type: "text", text: "mine", resource: shot }] });
   check("a client's JSON cannot name one", resourcesIn([forged]), []);
 
@@ -230,7 +230,7 @@ async function collect(session: Session, fork: Session, shot: StoredResource): P
       options?.mediaType === "text/plain" ? Promise.reject(new Error("full")) : blobs.put(source, options),
   };
   const batch: readonly IngestSource[] = [{ bytes: makePng(9, 9) }, { bytes: new TextEncoder().encode("x") }];
-  const failed = await ingestAll(batch, { blobs: full }).then(
+  const failed = await ingest(batch, { blobs: full }).then(
     () => "stored",
     () => "failed",
   );
@@ -255,11 +255,11 @@ async function loseBytes(session: Session, shot: StoredResource): Promise<void> 
   await blobs.delete(shot.blob);
   check("a view says so", await look(session, shot.resourceId), "RESOURCE_MISSING");
   await printRequest(await session.context());
-  const { attachments } = await planAttachments(await session.context(), { target: "t", blobs });
-  const places = attachments.filter(({ resource }) => resource.resourceId === shot.resourceId);
+  const { attachments } = await project(await session.context(), cloud, { blobs });
+  const places = attachments.filter(({ resourceId }) => resourceId === shot.resourceId);
   check(
     "no request pretends to have sent them",
-    places.some(({ decision }) => decision === "full"),
+    places.some(({ sent }) => sent === "bytes"),
     false,
   );
   check(
@@ -299,13 +299,26 @@ async function logOf(session: Session): Promise<string> {
 
 /** How many resources a request made now would send. */
 async function sentIn(context: Context): Promise<number> {
-  const { attachments } = await planAttachments(context, { target: "scripted", blobs });
-  return attachments.filter(({ bytes }) => bytes !== undefined).length;
+  const { attachments } = await project(context, cloud, { blobs });
+  return attachments.filter(({ sent }) => sent === "bytes" || sent === "text").length;
 }
 
 async function printRequest(context: Context): Promise<void> {
-  const { attachments } = await planAttachments(context, { target: "scripted", blobs });
-  for (const { item, decision, text } of attachments) say(`${decision} message ${item}: ${text}`);
+  const { attachments, request } = await project(context, cloud, { blobs });
+  for (const { entryId, block, sent } of attachments) {
+    const { origin, text } = textAt(request, entryId, block) ?? {};
+    say(`${sent} message ${origin?.item}: ${text}`);
+  }
+}
+
+/** The text of a request that describes one block of an entry. */
+function textAt({ turns }: NeutralRequest, entryId: string, block: number | undefined): TextPart | undefined {
+  const parts = turns.flatMap((turn) =>
+    turn.role === "user" ? [...turn.results.flatMap((result) => result.parts), ...turn.parts] : [],
+  );
+  return parts
+    .filter((part) => part.type === "text")
+    .find(({ origin }) => origin.entryId === entryId && origin.block === block);
 }
 
 async function seen(session: Session, { resourceId }: Resource): Promise<readonly string[]> {

@@ -71,23 +71,26 @@ export function ingest(
   options: IngestOptions,
 ): Promise<Resource>;
 export function ingest(
-  source: IngestSource,
+  sources: readonly IngestSource[],
+  options: IngestOptions,
+): Promise<readonly Resource[]>;
+export function ingest(
+  source: IngestSource | readonly IngestSource[],
   options: Partial<IngestOptions> = {},
-): LinkResource | Promise<Resource> {
+): LinkResource | Promise<Resource | readonly Resource[]> {
+  if (isList(source)) return ingestAll(source, options as IngestOptions);
   if (typeof source === "object" && source !== null && !isBlock(source) && "link" in source) {
     return gatherLink(source, () => resourceIdFrom(options.newId));
   }
   return ingestAll([source], options as IngestOptions).then(([resource]) => resource as Resource);
 }
 
-/**
- * {@link ingest} of several that belong to one message, in order: all are read and checked, each by itself and all
- * together, before the first is stored. When it throws there is nothing to clean up: bytes that were stored by then are
- * named by no log, and the next collection takes them.
- *
- * @throws what {@link ingest} throws; `details.violations` of LIMIT_EXCEEDED has the places of those that are too much
- */
-export async function ingestAll(
+/** Tells lists from sources; `Array.isArray` alone does not narrow readonly arrays. */
+function isList(source: IngestSource | readonly IngestSource[]): source is readonly IngestSource[] {
+  return Array.isArray(source);
+}
+
+async function ingestAll(
   sources: readonly IngestSource[],
   options: IngestOptions,
 ): Promise<readonly Resource[]> {

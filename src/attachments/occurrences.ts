@@ -114,12 +114,6 @@ function observedAt<P extends { readonly resource: Resource; readonly item: numb
  * Index of the first item of the current turn: the latest user message, together with user messages right before it that
  * no reply separates, since a channel may deliver a picture and its question as two messages. 0 where the context has no
  * user message: the turn began before the context does.
- *
- * @example
- * ```ts
- * const answered = assistantMessage({ provider: "p", model: "m" }, "Hello.");
- * currentTurnStart(contextOf([userMessage("hi"), answered, userMessage("and now?")])); // 2
- * ```
  */
 export function currentTurnStart({ items }: Pick<Context, "items">): number {
   let start = items.findLastIndex(({ message }) => message.role === "user");

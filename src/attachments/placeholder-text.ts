@@ -48,11 +48,6 @@ const maxObservationLength = 500;
 /**
  * An observation as descriptors and the notes of summaries tell it: one line of at most 500 characters, no brackets, quotes or
  * control characters in it. Empty for one that says nothing.
- *
- * @example
- * ```ts
- * observationText("a [red] dialog\nwith two buttons"); // 'noted when it was seen: "a _red_ dialog with two buttons"'
- * ```
  */
 export function observationText(observation: string | undefined, maxLength = maxObservationLength): string {
   // Twice as much is looked at, since what goes may be at the start.

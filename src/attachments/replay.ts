@@ -48,7 +48,8 @@ export interface ReplayBudget {
  * @example
  * ```ts
  * const replay = replayWithin({ tokens: 20_000, images: 12, turns: 20 });
- * const { attachments } = await planAttachments(await session.context(), { target: "anthropic", replay });
+ * const target = anthropicMessages({ model: "claude-sonnet-4-5" });
+ * const { attachments } = await project(await session.context(), target, { replay });
  * ```
  */
 export function replayWithin(budget: ReplayBudget): ReplayPolicy {

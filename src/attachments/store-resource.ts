@@ -6,73 +6,42 @@ import { randomHex8 } from "../internal/ids.js";
 import { type ImageMedia, mediaTypeOfName, sniff } from "../media/index.js";
 import type { Gathered } from "./read-source.js";
 
-/** The same, and what the bytes are. */
-export interface Identified extends Gathered {
-  readonly identity: Identity;
-}
-
-/** The most bytes of one resource, where nothing else is said. */
+/** Default maximum size of one resource, in bytes. */
 export const defaultMaxBytes: number = 64 << 20;
 
-/** @throws TypeError for what cannot store bytes */
+/** @throws TypeError if `blobs` has no `put` */
 export function assertBlobs(blobs: unknown): void {
   if (typeof (blobs as Partial<BlobStore> | null | undefined)?.put === "function") return;
   throw new TypeError(`blobs: expected a blob store, got ${describe(blobs)}`);
 }
 
-/** @throws SessileError MEDIA_INVALID, MEDIA_TYPE_MISMATCH */
-export function identified(piece: Gathered, mismatch: MismatchPolicy): Identified {
-  const { bytes, name, declared } = piece;
-  return { ...piece, identity: identify(bytes, { name, mediaType: declared?.mediaType }, mismatch) };
+/** A new resource id, of the caller's generator if there is one. @throws TypeError if that returns another format */
+export function resourceIdFrom(newId: (() => string) | undefined): string {
+  if (newId === undefined) return newResourceId();
+  const id = newId();
+  if (typeof id === "string" && /^res_[0-9a-f]{16}$/.test(id)) return id;
+  throw new TypeError(`newId: expected "res_" and 16 hexadecimal digits, got ${describe(id)}`);
 }
 
-/** Stores bytes, and gives their resource. */
-export async function store(
-  piece: Identified,
-  resourceId: string,
-  options: {
-    readonly blobs: Pick<BlobStore, "put">;
-    readonly source?: "upload" | "tool" | "import";
-    readonly signal?: AbortSignal;
-  },
-): Promise<StoredResource> {
-  const { bytes, name, declared, uri, identity } = piece;
-  const { mediaType } = identity;
-  const { signal } = options;
-  const { ref } = await options.blobs.put(bytes, { mediaType, ...(signal === undefined ? {} : { signal }) });
-  const sha256 = ref.startsWith("sha256:") ? ref : digest(bytes);
-  return {
-    resourceId,
-    kind: identity.kind,
-    ...(name === undefined ? {} : { name }),
-    mediaType,
-    size: bytes.length,
-    contentSha256: sha256.slice("sha256:".length),
-    blob: ref,
-    ...(identity.kind === "image" ? { width: identity.width, height: identity.height } : {}),
-    source: options.source ?? "upload",
-    ...(uri === undefined ? {} : { uri }),
-    ...(declared === undefined ? {} : { declared }),
-  };
+/** `res_` and 16 random hexadecimal digits. */
+export function newResourceId(): string {
+  return `res_${randomHex8()}${randomHex8()}`;
 }
 
-/** What bytes are, as far as a resource says so. */
+/** The kind and media type of bytes; for an image its dimensions too. */
 export type Identity =
   | Pick<ImageMedia, "kind" | "mediaType" | "width" | "height" | "animated">
   | { readonly kind: "file"; readonly mediaType: string };
 
-/** The media type of bytes that are none of what is recognised: kept and described, never projected. */
+/** The media type of bytes whose format is not recognised. They are stored and described, never sent. */
 export const unknownMediaType = "application/octet-stream";
 
-/**
- * What to do with bytes that claim to be an image and are none: `refuse` them, or keep them as a `file`, which is never
- * sent as an image.
- */
+/** Behaviour if bytes that claim to be an image are not one: `refuse` them, or store them as a `file`. */
 export type MismatchPolicy = "refuse" | "file";
 
 /**
- * What bytes are, by the bytes, held against what a name and a sender claim. Of an image of another image type the bytes
- * are believed, and the claim is no error.
+ * Identifies bytes by sniffing them, and compares the result with the sender's name and media type. A claim of another
+ * image type is no error: the bytes win.
  *
  * @throws SessileError MEDIA_INVALID, MEDIA_TYPE_MISMATCH
  */
@@ -89,32 +58,60 @@ export function identify(
   if (media?.kind === "invalid") {
     if (mismatch === "file") return { kind: "file", mediaType: unknownMediaType };
     const { mediaType: begins, reason } = media;
-    throw new SessileError("MEDIA_INVALID", `begins as ${begins} and is none: ${reason}`, {
+    throw new SessileError("MEDIA_INVALID", `begins as ${begins}, but is not valid: ${reason}`, {
       details: { mediaType: begins, reason },
     });
   }
   const actual = media?.mediaType ?? unknownMediaType;
   const claim = [mediaType, mediaTypeOfName(name)].find(isRecognisable);
   if (claim === undefined || mismatch === "file") return { kind: "file", mediaType: actual };
-  throw new SessileError("MEDIA_TYPE_MISMATCH", `said to be ${claim}, and is ${actual}`, {
+  throw new SessileError("MEDIA_TYPE_MISMATCH", `declared as ${claim}, but is ${actual}`, {
     details: { declared: claim, actual },
   });
 }
 
-/** Only where the bytes of a type are known can they contradict the claim: of SVG or HEIC nothing is known. */
+/** Image types that `sniff` recognises. Bytes can contradict only a claim of one of these, not of SVG or HEIC. */
 function isRecognisable(mediaType: string | undefined): mediaType is string {
   return mediaType !== undefined && /^image\/(?:png|jpe?g|gif|webp)$/.test(mediaType);
 }
 
-/** `res_` and 16 random hexadecimal digits. */
-export function newResourceId(): string {
-  return `res_${randomHex8()}${randomHex8()}`;
+/** Bytes of a source, with their identity. */
+export interface Identified extends Gathered {
+  readonly identity: Identity;
 }
 
-/** An id from a caller's source; a TypeError says what it should have been. */
-export function resourceIdFrom(newId: (() => string) | undefined): string {
-  if (newId === undefined) return newResourceId();
-  const id = newId();
-  if (typeof id === "string" && /^res_[0-9a-f]{16}$/.test(id)) return id;
-  throw new TypeError(`newId: expected "res_" and 16 hexadecimal digits, got ${describe(id)}`);
+/** @throws SessileError MEDIA_INVALID, MEDIA_TYPE_MISMATCH */
+export function identified(piece: Gathered, mismatch: MismatchPolicy): Identified {
+  const { bytes, name, declared } = piece;
+  return { ...piece, identity: identify(bytes, { name, mediaType: declared?.mediaType }, mismatch) };
+}
+
+/** Stores identified bytes, and returns their resource. */
+export async function store(
+  piece: Identified,
+  resourceId: string,
+  options: {
+    readonly blobs: Pick<BlobStore, "put">;
+    readonly source?: "upload" | "tool" | "import" | undefined;
+    readonly signal?: AbortSignal | undefined;
+  },
+): Promise<StoredResource> {
+  const { bytes, name, declared, uri, identity } = piece;
+  const { mediaType } = identity;
+  const { signal } = options;
+  const { ref } = await options.blobs.put(bytes, { mediaType, ...(signal && { signal }) });
+  const sha256 = ref.startsWith("sha256:") ? ref : digest(bytes);
+  return {
+    resourceId,
+    kind: identity.kind,
+    ...(name === undefined ? {} : { name }),
+    mediaType,
+    size: bytes.length,
+    contentSha256: sha256.slice("sha256:".length),
+    blob: ref,
+    ...(identity.kind === "image" ? { width: identity.width, height: identity.height } : {}),
+    source: options.source ?? "upload",
+    ...(uri === undefined ? {} : { uri }),
+    ...(declared === undefined ? {} : { declared }),
+  };
 }

@@ -1,5 +1,6 @@
 /** The leakage boundary of a summary: which reasoning and which attachments may go to the summariser. */
-import { boundItems, type LeakageBoundary } from "../attachments/index.js";
+import type { LeakageBoundary } from "../attachments/index.js";
+import { boundItems } from "../attachments/internal.js";
 import { type Context, type ContextItem, resourceOf, type StoredResource } from "../content/index.js";
 import { describe } from "../internal/arguments.js";
 import { withNotes } from "../internal/covered-notes.js";

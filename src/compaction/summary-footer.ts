@@ -1,7 +1,7 @@
 /**
  * The footer of a summary: the attachments that it covers and the file ledger; made anew by each compaction.
  */
-import { observationText } from "../attachments/index.js";
+import { observationText } from "../attachments/internal.js";
 import { type Context, type ContextItem, isResource, type StoredResource } from "../content/index.js";
 import { estimateTextTokens } from "../estimate/index.js";
 import { integerOption } from "../internal/arguments.js";

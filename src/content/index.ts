@@ -17,6 +17,10 @@ export {
   type ContextObservation,
   type ContextView,
   contextOf,
+  type ReplayAmount,
+  type ReplayDecision,
+  type ReplayPlace,
+  type ReplayPolicy,
 } from "./context.js";
 export type {
   AssistantMessage,
@@ -32,7 +36,6 @@ export type {
   Usage,
   UserMessage,
 } from "./messages.js";
-export type { ReplayAmount, ReplayDecision, ReplayPlace, ReplayPolicy } from "./replay.js";
 export {
   type BlobRef,
   describeImage,

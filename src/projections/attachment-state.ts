@@ -1,11 +1,10 @@
+import type { AttachmentReason, LeakageBoundary } from "../attachments/index.js";
 import {
-  type AttachmentReason,
   attachmentText,
   type DecidedAttachment,
   type InlineImage,
-  type LeakageBoundary,
   observationText,
-} from "../attachments/index.js";
+} from "../attachments/internal.js";
 import type { BlobStore } from "../blobs/index.js";
 import { describeImage, type ReplayPolicy, type StoredResource } from "../content/index.js";
 import { cleanText, isBlank } from "./block-reader.js";

@@ -1,9 +1,5 @@
-import {
-  attachmentText,
-  decideAttachments,
-  inlineAsResources,
-  replayCurrentTurn,
-} from "../attachments/index.js";
+import { replayCurrentTurn } from "../attachments/index.js";
+import { attachmentText, decideAttachments, inlineAsResources } from "../attachments/internal.js";
 import type { Context, ContextMessage, ReplayPolicy } from "../content/index.js";
 import { type Attaching, type AttachmentWork, descriptor, knownId, mayGo } from "./attachment-state.js";
 import { hydrate } from "./load-media.js";

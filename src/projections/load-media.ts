@@ -1,4 +1,4 @@
-import { type ResourcePayload, readPayload } from "../attachments/index.js";
+import { type ResourcePayload, readPayload } from "../attachments/internal.js";
 import type { BlobRef, StoredResource } from "../content/index.js";
 import { describe } from "../internal/arguments.js";
 import { essenceOf } from "../internal/media-types.js";

@@ -1,4 +1,5 @@
-import { boundSummaries, resourcesIn } from "../attachments/index.js";
+import { resourcesIn } from "../attachments/index.js";
+import { boundSummaries } from "../attachments/internal.js";
 import type { Context, ContextItem } from "../content/index.js";
 import { SessileError } from "../errors/index.js";
 import { describe, oneOfOption, stringArgument } from "../internal/arguments.js";

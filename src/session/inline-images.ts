@@ -2,7 +2,7 @@
  * Inline images of a draft, moved to the blob store before the entry is written. A module of its own that is loaded with the
  * first image: most sessions have none, and digests and the sniffer are half of what `sessile/session` would load.
  */
-import { externalizeEntry } from "../attachments/index.js";
+import { externalizeEntry } from "../attachments/internal.js";
 import { digest } from "../blobs/index.js";
 import { encodeUtf8 } from "../internal/bytes.js";
 import type { EntryDraft } from "./entries.js";

@@ -1,4 +1,4 @@
-import { readPayload } from "../attachments/index.js";
+import { readPayload } from "../attachments/internal.js";
 import type { BlobStore } from "../blobs/index.js";
 import type { ImageBlock, Resource } from "../content/index.js";
 import { describe } from "../internal/arguments.js";

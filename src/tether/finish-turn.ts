@@ -1,4 +1,4 @@
-import { currentTurnStart } from "../attachments/index.js";
+import { currentTurnStart } from "../attachments/internal.js";
 import {
   type AssistantMessage,
   type Context,

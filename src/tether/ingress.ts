@@ -1,4 +1,4 @@
-import { type IngestOptions, ingestAll } from "../attachments/index.js";
+import { type IngestOptions, ingest } from "../attachments/index.js";
 import { type UserMessage, userMessage } from "../content/index.js";
 import { assuredMessage, type CheckedUserMessage } from "./check.js";
 
@@ -23,7 +23,7 @@ export async function receiveMessage(
   const { frame, images } = assuredMessage(checked);
   const { text, user } = frame.payload;
   const { blobs, newId, signal } = options;
-  const resources = await ingestAll(
+  const resources = await ingest(
     images.map(({ bytes }) => ({ bytes })),
     { blobs, ...(newId && { newId }), ...(signal && { signal }), source: "upload" },
   );

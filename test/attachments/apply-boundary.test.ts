@@ -1,6 +1,7 @@
-import { boundItems, boundSummaries, type LeakageBoundary, type Transfer } from "sessile/attachments";
+import type { LeakageBoundary, Transfer } from "sessile/attachments";
 import { assistantMessage, contextOf, type ImageBlock, userMessage } from "sessile/content";
 import { describe, expect, test } from "vitest";
+import { boundItems, boundSummaries } from "../../src/attachments/apply-boundary.js";
 import { base64, image, png } from "./samples.js";
 
 const inline: ImageBlock = { type: "image", data: base64(png()), mimeType: "image/png" };

@@ -2,11 +2,13 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { externalizeImages, imageExternalizer, resourcesIn } from "sessile/attachments";
+import { type ExternalizerReport, imageExternalizer, resourcesIn } from "sessile/attachments";
 import { memoryBlobStore } from "sessile/blobs";
 import {
   assistantMessage,
   type ImageBlock,
+  type Message,
+  type Resource,
   toolResult,
   type UserMessage,
   userMessage,
@@ -29,14 +31,46 @@ const withImages = (...images: readonly ImageBlock[]): UserMessage => ({
 });
 const jsonBytes = (value: unknown) => Buffer.byteLength(JSON.stringify(value));
 
-describe("externalizeImages", () => {
+type Externalized<M> = Pick<ExternalizerReport, "bytesBefore" | "bytesAfter"> & {
+  readonly message: M;
+  readonly resources: readonly Resource[];
+  readonly kept: readonly Omit<ExternalizerReport["kept"][number], "entryId">[];
+};
+
+/** Moves the images out of one message, as out of the entry that has it. */
+async function externalize<M extends Message>(
+  message: M,
+  options: Parameters<typeof imageExternalizer>[0],
+): Promise<Externalized<M>> {
+  const { rewrite, report } = imageExternalizer(options);
+  const entry = { type: "message", id: "00000001", message } as const;
+  const after = await rewrite(entry);
+  expect(after === entry).toBe(after.message === message);
+  const around = jsonBytes({ ...entry, message: 0 }) - 1;
+  const { bytesBefore, bytesAfter, kept } = report;
+  const known = new Set(resourcesOf(message).map(({ resourceId }) => resourceId));
+  return {
+    message: after.message,
+    resources: resourcesOf(after.message).filter(({ resourceId }) => !known.has(resourceId)),
+    bytesBefore: bytesBefore - around,
+    bytesAfter: bytesAfter - around,
+    kept: kept.map(({ block, code }) => ({ block, code })),
+  };
+}
+
+function resourcesOf(message: Message): readonly Resource[] {
+  if (!("content" in message) || !Array.isArray(message.content)) return [];
+  return resourcesIn([{ ...message, content: message.content.filter((block) => block !== null) }]);
+}
+
+describe("imageExternalizer of one message", () => {
   test("puts resources in the place of images, and says what that saves", async () => {
     const blobs = memoryBlobStore();
     const bytes = Uint8Array.from(png(640, 480));
     const padded = new Uint8Array(10_000);
     padded.set(bytes);
     const message = withImages(inline(padded), inline(bytes, "image/jpeg"));
-    const moved = await externalizeImages(message, { blobs, newId: countingIds() });
+    const moved = await externalize(message, { blobs, newId: countingIds() });
     expectTypeOf(moved.message).toEqualTypeOf<UserMessage>();
     expect(moved.kept).toEqual([]);
     expect(moved.bytesBefore).toBe(jsonBytes(message));
@@ -56,7 +90,7 @@ describe("externalizeImages", () => {
   test("keeps the bytes of what is no image as a file", async () => {
     const blobs = memoryBlobStore();
     const odd = Uint8Array.of(0, 1, 2, 3);
-    const { resources } = await externalizeImages(withImages(inline(odd), inline(png().slice(0, 12))), {
+    const { resources } = await externalize(withImages(inline(odd), inline(png().slice(0, 12))), {
       blobs,
     });
     expect(resources).toMatchObject([
@@ -68,7 +102,7 @@ describe("externalizeImages", () => {
   test("moves an image that other fields were logged with", async () => {
     for (const more of [{ link: "https://e.com/a" }, { bytes: 70 }, { uri: "https://e.com/a" }]) {
       const message = withImages({ ...inline(png()), ...more });
-      const { resources } = await externalizeImages(message, { blobs: memoryBlobStore() });
+      const { resources } = await externalize(message, { blobs: memoryBlobStore() });
       expect(resources).toMatchObject([{ kind: "image" }]);
       expect(resources[0]).not.toHaveProperty("uri");
     }
@@ -77,7 +111,7 @@ describe("externalizeImages", () => {
   test("leaves what it cannot decode or keep where it is, and says so", async () => {
     const broken: ImageBlock = { type: "image", data: "not base64", mimeType: "image/png" };
     const message = withImages(broken, inline(png()), inline(new Uint8Array(500)));
-    const moved = await externalizeImages(message, { blobs: memoryBlobStore(), maxBytes: 400 });
+    const moved = await externalize(message, { blobs: memoryBlobStore(), maxBytes: 400 });
     expect(moved.kept).toEqual([
       { block: 1, code: "INVALID_MESSAGE" },
       { block: 3, code: "BLOB_TOO_LARGE" },
@@ -88,7 +122,7 @@ describe("externalizeImages", () => {
 
   test("gives back the very message where there is nothing to move", async () => {
     for (const message of [userMessage("hi"), withImages(), toolResult({ id: "c", name: "t" }, "r")]) {
-      const moved = await externalizeImages(message, { blobs: memoryBlobStore() });
+      const moved = await externalize(message, { blobs: memoryBlobStore() });
       expect(moved.message).toBe(message);
       expect(moved.bytesAfter).toBe(moved.bytesBefore);
     }
@@ -98,7 +132,7 @@ describe("externalizeImages", () => {
     "leaves content that is none as it is: %j",
     async (content) => {
       const message = { ...withImages(), content } as never as UserMessage;
-      const moved = await externalizeImages(message, { blobs: memoryBlobStore() });
+      const moved = await externalize(message, { blobs: memoryBlobStore() });
       expect(moved.message).toBe(message);
       expect(moved.kept).toEqual([]);
     },
@@ -109,28 +143,28 @@ describe("externalizeImages", () => {
       ...assistantMessage({ provider: "p", model: "m" }, "a"),
       content: [inline(png())],
     } as never;
-    const moved = await externalizeImages(message, { blobs: memoryBlobStore() });
+    const moved = await externalize(message, { blobs: memoryBlobStore() });
     expect(moved.message).toBe(message);
     expect(moved.kept).toEqual([{ block: 0, code: "INVALID_MESSAGE" }]);
   });
 
   test("moves the image beside a block that is none", async () => {
     const message = { ...withImages(), content: [null, inline(png())] } as never as UserMessage;
-    const moved = await externalizeImages(message, { blobs: memoryBlobStore() });
+    const moved = await externalize(message, { blobs: memoryBlobStore() });
     expect(moved.resources).toHaveLength(1);
     expect(moved.message.content[0]).toBe(null);
   });
 
   test("throws what the store throws", async () => {
     const blobs = { put: () => Promise.reject(new Error("full")) };
-    await expect(externalizeImages(withImages(inline(png())), { blobs })).rejects.toThrow("full");
+    await expect(externalize(withImages(inline(png())), { blobs })).rejects.toThrow("full");
   });
 
   test("of any message changes the images alone, and does nothing the second time", async () => {
     await fc.assert(
       fc.asyncProperty(anyMessage, async (message) => {
         const blobs = memoryBlobStore();
-        const once = await externalizeImages(message, { blobs });
+        const once = await externalize(message, { blobs });
         const blocks = (of: object): readonly { readonly type: string }[] => {
           const content: unknown = "content" in of ? of.content : [];
           return Array.isArray(content) ? content : [];
@@ -139,7 +173,7 @@ describe("externalizeImages", () => {
           if (block.type !== "image") expect(blocks(once.message)[at]).toEqual(block);
         }
         expect({ ...once.message, content: 0 }).toEqual({ ...message, content: 0 });
-        const again = await externalizeImages(once.message, { blobs });
+        const again = await externalize(once.message, { blobs });
         expect(again.message).toBe(once.message);
         expect(again.kept).toEqual(once.kept);
       }),
@@ -249,5 +283,4 @@ test("entries without images come back as they are", async () => {
 test("fits what a fork takes", () => {
   type Options = NonNullable<Parameters<ReturnType<typeof fileSessionStore>["fork"]>[1]>;
   expectTypeOf(imageExternalizer({ blobs: memoryBlobStore() })).toExtend<Pick<Options, "rewrite">>();
-  expectTypeOf(externalizeImages).toBeFunction();
 });

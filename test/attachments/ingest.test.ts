@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import fc from "fast-check";
-import { type ImageContentSource, type IngestOptions, ingest, ingestAll } from "sessile/attachments";
+import { type ImageContentSource, type IngestOptions, ingest } from "sessile/attachments";
 import { readLocalFile } from "sessile/attachments/node";
 import { type BlobStore, collectGarbage, memoryBlobStore } from "sessile/blobs";
 import {
@@ -85,7 +85,7 @@ describe("ingest", () => {
 
   test("gives one that was attached twice two ids and one blob", async () => {
     const blobs = memoryBlobStore();
-    const [first, second] = await ingestAll([{ bytes: gif }, { bytes: gif }], { blobs });
+    const [first, second] = await ingest([{ bytes: gif }, { bytes: gif }], { blobs });
     expect((first as StoredResource).contentSha256).toBe((second as StoredResource).contentSha256);
     expect(first?.resourceId).not.toBe(second?.resourceId);
     expect(await all(blobs.list())).toHaveLength(1);
@@ -153,7 +153,7 @@ describe("ingest", () => {
         return inner.put(source, options);
       },
     };
-    await ingestAll([{ bytes: gif, name: "a.png" }, { bytes: pdf }, { bytes: Uint8Array.of(0) }], { blobs });
+    await ingest([{ bytes: gif, name: "a.png" }, { bytes: pdf }, { bytes: Uint8Array.of(0) }], { blobs });
     expect(seen).toEqual(["image/gif", "application/pdf", "application/octet-stream"]);
   });
 
@@ -203,14 +203,14 @@ describe("ingest", () => {
   }
 });
 
-describe("ingestAll", () => {
+describe("ingest of a list", () => {
   test("keeps the order of what it is given", async () => {
     const sources = [
       { bytes: gif },
       { link: "https://a.example/" },
       { dataUrl: `data:;base64,${base64(pdf)}` },
     ];
-    const resources = await ingestAll(sources, { blobs: memoryBlobStore(), newId: countingIds() });
+    const resources = await ingest(sources, { blobs: memoryBlobStore(), newId: countingIds() });
     expect(resources.map(({ kind }) => kind)).toEqual(["image", "link", "file"]);
     expect(new Set(resources.map(({ resourceId }) => resourceId)).size).toBe(3);
   });
@@ -218,7 +218,7 @@ describe("ingestAll", () => {
   test("stores nothing where one of them is refused", async () => {
     const blobs = memoryBlobStore();
     const bad = { type: "image", data: "!", mimeType: "image/png" } as const;
-    await failureOf(() => ingestAll([{ bytes: gif }, { bytes: png() }, bad], { blobs }));
+    await failureOf(() => ingest([{ bytes: gif }, { bytes: png() }, bad], { blobs }));
     expect(await all(blobs.list())).toEqual([]);
   });
 
@@ -248,7 +248,7 @@ describe("ingestAll", () => {
       { bytes: bytesOf("text") },
       { bytes: png(9, 9) },
     ];
-    expect(await failureOf(() => ingestAll(sources, { blobs, limits: twoImages }))).toEqual({
+    expect(await failureOf(() => ingest(sources, { blobs, limits: twoImages }))).toEqual({
       code: "LIMIT_EXCEEDED",
       details: {
         profile: "two",
@@ -256,16 +256,16 @@ describe("ingestAll", () => {
       },
     });
     expect(await all(blobs.list())).toEqual([]);
-    expect(await ingestAll(sources.slice(0, 4), { blobs, limits: twoImages })).toHaveLength(4);
+    expect(await ingest(sources.slice(0, 4), { blobs, limits: twoImages })).toHaveLength(4);
   });
 
   test("knows the limits of real targets", async () => {
     const blobs = memoryBlobStore();
     const images = Array.from({ length: 5 }, (_, at) => ({ bytes: png(at + 1, 1) }));
-    expect(await failureOf(() => ingestAll(images, { blobs, limits: limitProfiles.tether }))).toMatchObject({
+    expect(await failureOf(() => ingest(images, { blobs, limits: limitProfiles.tether }))).toMatchObject({
       code: "LIMIT_EXCEEDED",
     });
-    expect(await ingestAll(images.slice(1), { blobs, limits: limitProfiles.tether })).toHaveLength(4);
+    expect(await ingest(images.slice(1), { blobs, limits: limitProfiles.tether })).toHaveLength(4);
     const wide = { bytes: png(8001, 1) };
     expect(await failureOf(() => ingest(wide, { blobs, limits: limitProfiles.anthropic }))).toMatchObject({
       details: { violations: [{ rule: "imageSide", limit: 8000, actual: 8001, items: [0] }] },
@@ -288,7 +288,7 @@ describe("ingestAll", () => {
       put: (source, options) =>
         source === gif ? Promise.reject(new Error("full")) : blobs.put(source, options),
     };
-    await expect(ingestAll([{ bytes: pdf }, { bytes: gif }], { blobs: full })).rejects.toThrow("full");
+    await expect(ingest([{ bytes: pdf }, { bytes: gif }], { blobs: full })).rejects.toThrow("full");
     expect(await all(blobs.list())).toHaveLength(1);
     const marks = [{ root: "log", refs: [], complete: true }];
     now += 15 * 86_400_000;
@@ -309,7 +309,7 @@ describe("ingestAll", () => {
         return { ref: `sha256:${sha256(bytes)}`, size: bytes.length, touchedAt: 0 };
       },
     };
-    await expect(ingestAll([{ bytes: gif }, { bytes: pdf }], { blobs })).rejects.toThrow("full");
+    await expect(ingest([{ bytes: gif }, { bytes: pdf }], { blobs })).rejects.toThrow("full");
     expect(underWay).toBe(0);
   });
 });

@@ -1,9 +1,8 @@
 import fc from "fast-check";
-import { currentTurnStart } from "sessile/attachments";
 import { assistantMessage, type ContextItem, contextOf, toolResult, userMessage } from "sessile/content";
 import { estimateResourceTokens } from "sessile/estimate";
 import { describe, expect, test } from "vitest";
-import { placesIn } from "../../src/attachments/occurrences.js";
+import { currentTurnStart, placesIn } from "../../src/attachments/occurrences.js";
 import { isSendable } from "../../src/attachments/resources.js";
 import { contextWith, image } from "./samples.js";
 

@@ -1,6 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type AttachmentReason, attachmentText } from "../../src/attachments/placeholder-text.js";
+import {
+  type AttachmentReason,
+  attachmentText,
+  observationText,
+} from "../../src/attachments/placeholder-text.js";
 import { resource } from "../arbitraries/messages.js";
 import { image } from "./samples.js";
 
@@ -73,5 +77,31 @@ describe("attachmentText", () => {
         expect(attachmentText(any, "omit", reason)).toBe("");
       }),
     );
+  });
+});
+
+describe("observationText", () => {
+  test("is one line in quotes that nothing can leave, of bounded length", () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.string({ unit: "binary" }),
+          fc.constantFrom("x".repeat(499), "x".repeat(500), "\ud83d\ude00".repeat(400)),
+        ),
+        (text) => {
+          const told = observationText(text);
+          if (told === "") return;
+          const [, inner = ""] = /^noted when it was seen: "([^"]*)"$/s.exec(told) ?? [];
+          expect(inner).not.toBe("");
+          expect(inner.length).toBeLessThanOrEqual(500);
+          expect(inner).not.toMatch(/[[\]<>"\p{Cc}\p{Zl}\p{Zp}]/u);
+          expect(inner.isWellFormed()).toBe(true);
+        },
+      ),
+    );
+    const most = `noted when it was seen: "${"x".repeat(500)}"`;
+    expect(observationText("x".repeat(500))).toBe(most);
+    expect(observationText("x".repeat(501))).toBe(`noted when it was seen: "${"x".repeat(499)}…"`);
+    expect([observationText(undefined), observationText(" \n\u0000")]).toEqual(["", ""]);
   });
 });

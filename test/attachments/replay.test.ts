@@ -1,7 +1,5 @@
 import fc from "fast-check";
 import {
-  currentTurnStart,
-  decideAttachments,
   type ReplayBudget,
   replayAlways,
   replayCurrentTurn,
@@ -11,7 +9,8 @@ import {
 import { assistantMessage, type ContextMessage, type ReplayPlace, userMessage } from "sessile/content";
 import { estimateImageTokens } from "sessile/estimate";
 import { describe, expect, test } from "vitest";
-import { turnsOf } from "../../src/attachments/occurrences.js";
+import { decideAttachments } from "../../src/attachments/decide.js";
+import { currentTurnStart, turnsOf } from "../../src/attachments/occurrences.js";
 import { bounded, type LeakageVerdict } from "../../src/attachments/replay.js";
 import { contextWith, image } from "./samples.js";
 

@@ -2,6 +2,14 @@ import { crc32, deflateSync } from "node:zlib";
 import type { BlobStore } from "sessile/blobs";
 import { type Context, type ContextMessage, contextOf, type StoredResource } from "sessile/content";
 import { SessileError } from "sessile/errors";
+import {
+  type AttachmentReport,
+  type NeutralRequest,
+  type Part,
+  type ProjectOptions,
+  project,
+  type Target,
+} from "sessile/projections";
 import { expect } from "vitest";
 
 function chunk(type: string, data: Uint8Array): Buffer {
@@ -73,7 +81,7 @@ export function image(number: number, more: Partial<StoredResource> = {}): Store
   };
 }
 
-/** A store that has every blob, save those named as missing or damaged, and counts what is read. */
+/** A store in which every blob is the same PNG, except those that are missing or damaged; records the reads. */
 export function everyBlob(missing: readonly string[] = [], damaged: readonly string[] = []) {
   const reads: string[] = [];
   const blobs: Pick<BlobStore, "get"> = {
@@ -84,7 +92,7 @@ export function everyBlob(missing: readonly string[] = [], damaged: readonly str
         const details = { expected: ref, actual: "sha256:0", size: 1 };
         throw new SessileError("BLOB_CORRUPT", "damaged", { details });
       }
-      return bytesOf(`bytes of ${ref}`);
+      return png();
     },
   };
   return { blobs, reads };
@@ -96,6 +104,35 @@ export function contextWith(
   views: readonly { readonly item: number; readonly resourceId: string }[] = [],
 ): Context {
   return { ...contextOf(messages), views: views.map((view, at) => ({ entryId: `v${at}`, ...view })) };
+}
+
+const everyMedia: Target<NeutralRequest> = {
+  name: "t",
+  maker: { provider: "p", model: "m" },
+  accepts: {
+    user: ["image/*", "application/pdf", "text/plain"],
+    toolResult: ["image/*", "application/pdf", "text/plain"],
+  },
+  render: (request) => request,
+};
+
+/** What a request to a target that accepts all media shows of each attachment, with its text. */
+export async function sentAttachments(
+  context: Context,
+  options: ProjectOptions = {},
+): Promise<readonly (AttachmentReport & { readonly text: string })[]> {
+  const { attachments, value } = await project(context, everyMedia, options);
+  const parts = value.turns.flatMap((turn): readonly Part[] =>
+    turn.role === "user" ? [...turn.results.flatMap((result) => result.parts), ...turn.parts] : turn.parts,
+  );
+  return attachments.map((report) => {
+    const text = parts.flatMap((part) =>
+      part.type === "text" && part.origin.entryId === report.entryId && part.origin.block === report.block
+        ? [part.text]
+        : [],
+    );
+    return { ...report, text: text.join("") };
+  });
 }
 
 /** The code and details of the failure. */

@@ -7,9 +7,6 @@ import fc from "fast-check";
 import type OpenAI from "openai";
 import {
   observationsIn,
-  observationText,
-  type PlanAttachmentsOptions,
-  planAttachments,
   type ResourceObservationDraft,
   type ResourceViewDraft,
   resourceObservation,
@@ -29,11 +26,12 @@ import {
   toolResult,
   userMessage,
 } from "sessile/content";
-import { project } from "sessile/projections";
+import { type ProjectOptions, project } from "sessile/projections";
 import { anthropicMessages } from "sessile/projections/anthropic";
 import { type EntryDraft, memorySessionStore, type Session } from "sessile/session";
 import { describe, expect, expectTypeOf, test } from "vitest";
-import { bytesOf, everyBlob, image, pdf, png } from "./samples.js";
+import { vp8l, webp } from "../support/media-files.js";
+import { bytesOf, everyBlob, image, pdf, png, sentAttachments } from "./samples.js";
 
 const resources = [
   image(1),
@@ -128,13 +126,15 @@ describe("a view in a session", () => {
   test("is recorded, brings one image back for this turn, and none for the next", async () => {
     const session = await memorySessionStore().create({ cwd: "/work" });
     const sent = async () => {
-      const plan = await planAttachments(await session.context(), { target: "t", blobs });
-      return plan.attachments.map(({ item, decision }) => `${item} ${decision}`);
+      const { items } = await session.context();
+      return (await sentAttachments(await session.context(), { blobs })).map(({ entryId, sent }) => {
+        return `${items.findIndex((item) => item.entryId === entryId)} ${sent}`;
+      });
     };
     await session.appendMessage(userMessage("look", image(1)));
     await session.appendMessage(reply);
     await session.appendMessage(userMessage("what was in the corner?"));
-    expect(await sent()).toEqual(["0 describe"]);
+    expect(await sent()).toEqual(["0 descriptor"]);
     await session.appendMessage(
       assistantMessage({ provider: "p", model: "m" }, { type: "toolCall", ...call, arguments: {} }),
     );
@@ -142,21 +142,22 @@ describe("a view in a session", () => {
     const message = toolResult(call, ...viewing.parts);
     await session.append([...(viewing.draft ? [viewing.draft] : []), { type: "message", message }]);
     expect((await session.context()).views).toMatchObject([{ resourceId: image(1).resourceId, item: 4 }]);
-    expect(await sent()).toEqual(["0 describe", "4 full"]);
+    expect(await sent()).toEqual(["0 descriptor", "4 bytes"]);
     await session.appendMessage(reply);
     await session.appendMessage(userMessage("thanks"));
-    expect(await sent()).toEqual(["0 describe", "4 describe"]);
+    expect(await sent()).toEqual(["0 descriptor", "4 descriptor"]);
   });
 });
 
 describe("a view of what is no image", () => {
   test.each([
-    ["application/pdf", "file"],
-    ["text/plain", "file"],
-    ["application/json", "file"],
-    ["image/webp", "image"],
-  ] as const)("brings %s back for one turn", async (mediaType, kind) => {
+    ["application/pdf", "file", pdf],
+    ["text/plain", "file", bytesOf("page two")],
+    ["application/json", "file", bytesOf("{}")],
+    ["image/webp", "image", webp(vp8l({ width: 640, height: 480 }))],
+  ] as const)("brings %s back for one turn", async (mediaType, kind, bytes) => {
     const paper = image(7, { kind, mediaType });
+    const blobs = { get: async () => bytes };
     const viewing = await viewResource(paper.resourceId, [paper], { blobs });
     expect(viewing).toMatchObject({ ok: true, resource: paper, parts: [paper] });
     const session = await memorySessionStore().create({ cwd: "/work" });
@@ -165,14 +166,13 @@ describe("a view of what is no image", () => {
     await session.appendMessage(userMessage("what was on page two?"));
     await session.append([resourceView(paper.resourceId)]);
     const sent = async () => {
-      const context = await session.context();
-      const { attachments } = await planAttachments(context, { target: "t", blobs });
-      return attachments.map(({ decision, reason }) => `${decision} ${reason}`);
+      const sent = await sentAttachments(await session.context(), { blobs });
+      return sent.map(({ sent, reason }) => `${sent} ${reason}`);
     };
-    expect(await sent()).toEqual(["full viewed"]);
+    expect(await sent()).toEqual([`${mediaType === "application/json" ? "text" : "bytes"} viewed`]);
     await session.appendMessage(reply);
     await session.appendMessage(userMessage("thanks"));
-    expect(await sent()).toEqual(["describe earlierTurn"]);
+    expect(await sent()).toEqual(["descriptor earlierTurn"]);
   });
 });
 
@@ -201,14 +201,9 @@ describe("observationsIn", () => {
 
 describe("what was seen", () => {
   const id = image(1).resourceId;
-  async function texts(session: Session, options: Partial<PlanAttachmentsOptions> = {}) {
-    const plan = await planAttachments(await session.context(), {
-      target: "t",
-      blobs,
-      viewTool: true,
-      ...options,
-    });
-    return plan.attachments.map(({ text }) => text);
+  async function texts(session: Session, options: ProjectOptions = {}) {
+    const sent = await sentAttachments(await session.context(), { blobs, viewTool: true, ...options });
+    return sent.map(({ text }) => text);
   }
   const turn = async (session: Session) => {
     await session.appendMessage(reply);
@@ -285,32 +280,6 @@ describe("what was seen", () => {
     ]);
     await session.appendMessage(reply);
     expect((await session.context()).observations).toHaveLength(1);
-  });
-});
-
-describe("observationText", () => {
-  test("is one line in quotes that nothing can leave, of bounded length", () => {
-    fc.assert(
-      fc.property(
-        fc.oneof(
-          fc.string({ unit: "binary" }),
-          fc.constantFrom("x".repeat(499), "x".repeat(500), "\ud83d\ude00".repeat(400)),
-        ),
-        (text) => {
-          const told = observationText(text);
-          if (told === "") return;
-          const [, inner = ""] = /^noted when it was seen: "([^"]*)"$/s.exec(told) ?? [];
-          expect(inner).not.toBe("");
-          expect(inner.length).toBeLessThanOrEqual(500);
-          expect(inner).not.toMatch(/[[\]<>"\p{Cc}\p{Zl}\p{Zp}]/u);
-          expect(inner.isWellFormed()).toBe(true);
-        },
-      ),
-    );
-    const most = `noted when it was seen: "${"x".repeat(500)}"`;
-    expect(observationText("x".repeat(500))).toBe(most);
-    expect(observationText("x".repeat(501))).toBe(`noted when it was seen: "${"x".repeat(499)}…"`);
-    expect([observationText(undefined), observationText(" \n\u0000")]).toEqual(["", ""]);
   });
 });
 

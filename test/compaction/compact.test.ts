@@ -1,4 +1,4 @@
-import { planAttachments, resourceObservation } from "sessile/attachments";
+import { resourceObservation } from "sessile/attachments";
 import {
   type CompactionPlan,
   type CompactOptions,
@@ -19,6 +19,7 @@ import {
   readCoveredResources,
   resourceNotes,
 } from "../../src/compaction/summary-footer.js";
+import { sentAttachments } from "../attachments/samples.js";
 import {
   attachment,
   compactNow,
@@ -372,7 +373,7 @@ describe("what was seen in an attachment", () => {
     const viewed = { ...gave("v1", ""), content: userMessage(attachment, "shown").content } as Message;
     await session.appendMessage(viewed);
     for (const message of [told("ok"), user("and now?")]) await session.appendMessage(message);
-    const { attachments } = await planAttachments(await session.context(), { target: "t" });
+    const attachments = await sentAttachments(await session.context());
     expect(attachments.map(({ text }) => text)).toEqual([expect.stringContaining('"a red dialog"')]);
   });
 

@@ -47,9 +47,9 @@ describe("the attachments example", () => {
 
   it("shows what a request says of each attachment", () => {
     expect(run.stdout).toMatch(
-      /^ {2}describe message 0: \[image screen\.png, image\/png, \d+ kB, res_\w{16}\] \(320 x 200/m,
+      /^ {2}descriptor message 0: \[image screen\.png, image\/png, \d+ kB, res_\w{16}\] \(320 x 200/m,
     );
-    expect(run.stdout).toMatch(/^ {2}full message 4: \[image screen\.png/m);
+    expect(run.stdout).toMatch(/^ {2}bytes message 4: \[image screen\.png/m);
     expect(run.stdout).toMatch(/^ {2}\[endless\.bin could not be attached: FILE_TOO_LARGE\]$/m);
   });
 

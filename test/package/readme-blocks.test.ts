@@ -25,7 +25,7 @@ const readme = readFileSync(join(root, "README.md"), "utf8");
 
 /** A piece of each block that no other has. The first block and the strategy are run by readme.test.ts. */
 const blocks = {
-  attachments: "planAttachments",
+  attachments: "readFile: readLocalFile",
   view: "runViewTool(",
   blobs: "collectGarbage",
   media: "checkLimits",
@@ -96,11 +96,11 @@ describe("the blocks of README.md", () => {
 
   it("take attachments in, and say what becomes of each", async () => {
     const session = await newSession();
-    const given = { session, blobs: memoryBlobStore(), bytes: makePdf() };
+    const given = { session, model, blobs: memoryBlobStore(), bytes: makePdf() };
     const { printed } = await run(blocks.attachments, given);
     expect(printed).toEqual([
-      expect.stringMatching(/^full currentTurn .*paper\.pdf/),
-      expect.stringMatching(/^describe link .*https:\/\/example\.com\/a/),
+      expect.stringMatching(/^bytes currentTurn res_[0-9a-f]{16}$/),
+      expect.stringMatching(/^descriptor link res_[0-9a-f]{16}$/),
     ]);
   });
 

@@ -38,7 +38,7 @@ export type LayerRule =
   | "node file from core" // a core file imports a file that may use them
   | "upward" // a module of a higher layer
   | "sideways" // another module of the same layer
-  | "inner file" // a file of another module that is no entry point
+  | "inner file" // a file of another module that is neither an entry point nor its internal.ts
   | "root" // the root passes on a module that it should not
   | "by name" // a source imports the library by its name, which would get around the other rules
   | "validator"; // zod outside a schema.ts
@@ -59,8 +59,8 @@ function isNodeFile(path: string): boolean {
  * Checks every import of the sources, type imports and `import()` included, against the layers.
  *
  * @param files the sources, `src/…`
- * @param entryPoints the source files that are entry points of the package: what other modules may import. The files of
- *   `internal` have no entry point and are open to all.
+ * @param entryPoints the source files that are entry points of the package: what other modules may import, besides a
+ *   module's own `internal.ts`. The files of `internal` have no entry point and are open to all.
  */
 export function checkLayers(
   files: readonly SourceFile[],
@@ -117,7 +117,8 @@ function checkRelative(path: string, target: string, entryPoints: readonly strin
   return inner();
 
   function inner(): LayerRule | undefined {
-    return to === "internal" || entryPoints.includes(target) ? undefined : "inner file";
+    const isShared = from !== undefined && target === `src/${to}/internal.ts`;
+    return to === "internal" || isShared || entryPoints.includes(target) ? undefined : "inner file";
   }
 }
 

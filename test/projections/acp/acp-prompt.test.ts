@@ -1,5 +1,5 @@
 import type { PromptRequest } from "@agentclientprotocol/sdk";
-import { ingestAll, replayAlways } from "sessile/attachments";
+import { ingest, replayAlways } from "sessile/attachments";
 import { memoryBlobStore } from "sessile/blobs";
 import { contextOf, userMessage } from "sessile/content";
 import { project } from "sessile/projections";
@@ -99,7 +99,7 @@ describe("acpPrompt", () => {
     const { value } = await project(context, target, { blobs, replay: replayAlways });
     const elsewhere = memoryBlobStore();
     const attached = (prompt: AcpPrompt["prompt"]) => prompt.filter((block) => block.type !== "text");
-    const parts = await ingestAll(attached(value.prompt), { blobs: elsewhere });
+    const parts = await ingest(attached(value.prompt), { blobs: elsewhere });
     const again = await project(contextOf([userMessage(...parts)]), acpPrompt({ capabilities: everything }), {
       blobs: elsewhere,
     });

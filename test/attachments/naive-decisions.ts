@@ -1,5 +1,4 @@
-import type { AttachmentPlan } from "sessile/attachments";
-import { type Context, resourceOf, type TextBlock } from "sessile/content";
+import { type Context, type ReplayDecision, resourceOf, type TextBlock } from "sessile/content";
 
 /**
  * What of each place of a resource is sent by the default policy, as the rule words it: everything is looked for anew in
@@ -8,7 +7,7 @@ import { type Context, resourceOf, type TextBlock } from "sessile/content";
 export function naiveDecisions(
   context: Context,
   missing: readonly string[],
-): readonly Pick<AttachmentPlan["attachments"][number], "item" | "block" | "decision">[] {
+): readonly { readonly item: number; readonly block: number; readonly decision: ReplayDecision }[] {
   const places = context.items.flatMap(({ message }, item) => {
     const content: readonly unknown[] =
       "content" in message && typeof message.content !== "string" ? message.content : [];
