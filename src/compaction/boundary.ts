@@ -2,9 +2,9 @@
 import type { LeakageBoundary } from "../attachments/index.js";
 import { boundItems } from "../attachments/internal.js";
 import { type Context, type ContextItem, resourceOf, type StoredResource } from "../content/index.js";
+import { untilAborted } from "../internal/abortable.js";
 import { describe } from "../internal/arguments.js";
 import { withNotes } from "../internal/covered-notes.js";
-import { untilAborted } from "./abort.js";
 import type { SummaryPart } from "./strategy.js";
 import type { CoveredResource } from "./summary-footer.js";
 
@@ -96,8 +96,8 @@ function withOwnReasoning(item: ContextItem, target: SummaryTarget | undefined):
 }
 
 /**
- * An item for each attachment with a known descriptor, with the id of the entry that holds it or of the
- * summary that lists it.
+ * An item for each attachment with a known descriptor. Its id is that of the entry that holds the attachment,
+ * or of the summary that lists it.
  */
 function noteItems(
   items: readonly ContextItem[],

@@ -1,8 +1,8 @@
 /** Compacts a session: plans, asks the model, verifies, and only then writes. */
 import type { Context } from "../content/index.js";
 import { estimateMessageTokens } from "../estimate/index.js";
+import { untilAborted } from "../internal/abortable.js";
 import { integerOption } from "../internal/arguments.js";
-import { untilAborted } from "./abort.js";
 import { applyBoundary, assertSummaryTarget } from "./boundary.js";
 import { makeSummary } from "./make-summary.js";
 import type {
@@ -26,8 +26,8 @@ import { writeCompaction } from "./write.js";
  * the file ledger and the covered attachments, and `usage` is the sum of the model calls.
  *
  * The result is a smaller context, an error, or a status that there is nothing to do. After a summary the
- * strategy does not ask for another one, so an agent may call it in a loop while the status is `compacted` or
- * `pruned`.
+ * strategy does not ask for another one. An agent may therefore call `compact` in a loop while the status is
+ * `compacted` or `pruned`.
  *
  * @throws SessileError IRREDUCIBLE if the items that must stay do not fit, or no summary is smaller than the
  *   items it replaces

@@ -25,8 +25,7 @@ export type CustomMessageDraft = EntryDraft & { readonly type: "custom_message" 
 
 /**
  * The entry for the initial context of a harness, such as instruction files and the environment. It is a
- * custom message with a type of its own, so that no compaction summarises it or keeps an old one beside a new
- * one.
+ * custom message with a type of its own, by which compactions recognise it.
  *
  * @example
  * ```ts

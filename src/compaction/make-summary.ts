@@ -4,8 +4,8 @@
  */
 import type { Context } from "../content/index.js";
 import { estimateTextTokens } from "../estimate/index.js";
+import { untilAborted } from "../internal/abortable.js";
 import { stringArgument } from "../internal/arguments.js";
-import { untilAborted } from "./abort.js";
 import type { CompactionPlan, PlanAnswer, ResolvedCompactOptions } from "./options.js";
 import { type Generation, shortenSummary, summarizePart } from "./summarize.js";
 import { footerText, withFooter } from "./summary-footer.js";

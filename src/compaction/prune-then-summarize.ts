@@ -52,20 +52,20 @@ export function pruneThenSummarize(options: PruneThenSummarizeOptions = {}): Com
       tokens > limit(window) && isOverflow(tokens, model(window), settings),
     choose: (context, budget) => {
       const most = limit(budget.window);
-      return pruned(context, budget, most, { ...prune, ...scaled(most, prune) });
+      return chooseAfterPruning(context, budget, most, { ...prune, ...scaledDefaults(most, prune) });
     },
   };
 }
 
 /** The defaults scaled to small windows: at most a quarter and an eighth of the limit. */
-function scaled(limit: number, { protectTokens, minimumTokens }: PruneOptions): PruneOptions {
+function scaledDefaults(limit: number, { protectTokens, minimumTokens }: PruneOptions): PruneOptions {
   return {
     protectTokens: protectTokens ?? Math.min(pruneDefaults.protectTokens, Math.floor(limit / 4)),
     minimumTokens: minimumTokens ?? Math.min(pruneDefaults.minimumTokens, Math.floor(limit / 8)),
   };
 }
 
-function pruned(
+function chooseAfterPruning(
   context: Context,
   budget: CompactionBudget,
   limit: number,
@@ -75,21 +75,21 @@ function pruned(
   const { items } = context;
   const prune = planPrune(context, { ...options, estimate });
   const edits: ContextEditDraft[] = [...(prune?.drafts ?? [])];
-  const byItself = trigger === "pre-turn" || trigger === "mid-turn";
-  if (prune !== undefined && byItself && tokens - prune.tokens <= limit) {
+  const isAutomatic = trigger === "pre-turn" || trigger === "mid-turn";
+  if (prune !== undefined && isAutomatic && tokens - prune.tokens <= limit) {
     return { keepFrom: 0, edits, parts: [] };
   }
   // The summary covers the newest message before it is reduced to text, so that it names the attachments.
   const targets = editsByTarget(edits);
   const shown = applyEdits(items, targets);
   if (trigger === "overflow") {
-    for (const edit of textOnly(items[newestUserIndex(items)])) edits.push(edit);
+    for (const edit of textOnlyEdits(items[newestUserIndex(items)])) edits.push(edit);
   }
   return { keepFrom: items.length, edits, parts: [{ items: shown, prompt: prompts.continuation }] };
 }
 
 /** Replaces attachments and images by placeholders, since one of them may be too large; links stay. */
-function textOnly(item: ContextItem | undefined): readonly ContextEditDraft[] {
+function textOnlyEdits(item: ContextItem | undefined): readonly ContextEditDraft[] {
   if (item?.message.role !== "user" || typeof item.message.content === "string") return [];
   const { content } = item.message;
   let changed = false;
@@ -163,7 +163,7 @@ export function planPrune(context: Context, options: PruneOptions = {}): PrunePl
   const protect = integerOption("protectTokens", options.protectTokens, pruneDefaults.protectTokens, 0);
   const minimum = integerOption("minimumTokens", options.minimumTokens, pruneDefaults.minimumTokens, 0);
   const estimate: MessageEstimator = options.estimate ?? ((message) => estimateMessageTokens(message));
-  const isSpared = sparedIn(context, new Set(options.protectedTools ?? pruneDefaults.protectedTools));
+  const isAlwaysKept = alwaysKept(context, new Set(options.protectedTools ?? pruneDefaults.protectedTools));
   const cleared: ContextEditDraft[] = [];
   let turns = 0;
   let total = 0;
@@ -174,13 +174,13 @@ export function planPrune(context: Context, options: PruneOptions = {}): PrunePl
     if (message.role === "user") turns++;
     if (turns < skipTurns) continue;
     if (isSummary(message)) break;
-    if (message.role !== "toolResult" || message.isError || isSpared(at)) continue;
+    if (message.role !== "toolResult" || message.isError || isAlwaysKept(at)) continue;
     if (item.edited === true && isCleared(message)) break;
     const size = estimate(message);
     total += size;
     if (total <= protect) continue;
     tokens += size;
-    cleared.push(clearing(item.entryId, message));
+    cleared.push(clearingEdit(item.entryId, message));
   }
   if (tokens <= minimum) return undefined;
   const drafts = cleared.reverse();
@@ -196,7 +196,7 @@ function isCleared({ content: [first] }: ToolResultMessage): boolean {
 }
 
 /** Whether a result always stays: of a protected tool, pinned, of a pinned call, or without a call. */
-function sparedIn({ items, pins }: Context, tools: ReadonlySet<string>): (at: number) => boolean {
+function alwaysKept({ items, pins }: Context, tools: ReadonlySet<string>): (at: number) => boolean {
   const calls = new Map<number, ToolPair>();
   for (const pair of toolPairs(items.map(({ message }) => message)).pairs) {
     if (pair.resultAt !== undefined) calls.set(pair.resultAt, pair);
@@ -211,7 +211,7 @@ function sparedIn({ items, pins }: Context, tools: ReadonlySet<string>): (at: nu
 }
 
 /** Keeps the attachments, so that the model can view them again. */
-function clearing(targetId: string, { content }: ToolResultMessage): ContextEditDraft {
+function clearingEdit(targetId: string, { content }: ToolResultMessage): ContextEditDraft {
   const attached = content.filter((block) => block.type === "text" && block.resource !== undefined);
   return contentEdit(targetId, [{ type: "text", text: prunedOutput }, ...attached]);
 }

@@ -51,20 +51,24 @@ export function recentUserMessages(options: RecentUserMessagesOptions = {}): Com
     limit: (window) => Math.max(1, limit(window) - 1),
     shouldCompact: (_, { window, tokens }) => tokens >= limit(window),
     choose: (context, budget) =>
-      recent(context, budget, Math.min(keep, Math.floor(limit(budget.window) / 4))),
+      chooseRecent(context, budget, Math.min(keep, Math.floor(limit(budget.window) / 4))),
     join: (texts) => `${preface}\n\n${texts.join("\n\n")}`,
     emptySummary: "(no summary available)",
   };
 }
 
-function recent({ items }: Context, { minimal }: CompactionBudget, keepTokens: number): CompactionChoice {
+function chooseRecent(
+  { items }: Context,
+  { minimal }: CompactionBudget,
+  keepTokens: number,
+): CompactionChoice {
   const retain: string[] = [];
   const edits: ContextEditDraft[] = [];
   let left = minimal ? 0 : keepTokens;
   for (let at = items.length - 1; at >= 0 && left > 0; at--) {
     const { entryId, message } = items[at] as ContextItem;
     if (message.role !== "user") continue;
-    const blocks = withoutImages(message);
+    const blocks = textBlocks(message);
     const attached = blocks.filter(({ resource }) => resource !== undefined);
     const texts = blocks.flatMap(({ resource, text }) => (resource === undefined ? [text] : []));
     const tokens = approximateTokens(blocks.map(({ text }) => text).join(""));
@@ -82,7 +86,7 @@ function recent({ items }: Context, { minimal }: CompactionBudget, keepTokens: n
 }
 
 /** The blocks of a user message with placeholders for inline images. */
-function withoutImages({ content }: UserMessage): readonly TextBlock[] {
+function textBlocks({ content }: UserMessage): readonly TextBlock[] {
   if (typeof content === "string") return [{ type: "text", text: content }];
   return content.map((block) =>
     block.type === "text"

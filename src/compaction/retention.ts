@@ -20,8 +20,8 @@ export interface Retention {
 
 /**
  * The items that stay: the strategy's choice, pinned items, the newest user message, calls that wait for
- * results, results that the model has not seen, and the other half of every tool pair. Excludes the summary,
- * system messages and initial context, which the compaction makes anew.
+ * results, and results that the model has not seen. The other half of every tool pair stays too. The summary,
+ * system messages and initial context are never among them, because the compaction makes them anew.
  *
  * @param isMinimal drops results that the model has not seen; it can repeat the calls
  */

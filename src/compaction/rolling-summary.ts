@@ -52,7 +52,7 @@ export function rollingSummary(options: RollingSummaryOptions = {}): CompactionS
     shouldCompact: (_, { window, tokens }) =>
       shouldCompact(tokens, window, { enabled, reserveTokens: window - limit(window) }),
     choose: (context, budget) =>
-      rolling(context, budget, Math.min(keep, Math.floor(limit(budget.window) / 2))),
+      chooseRolling(context, budget, Math.min(keep, Math.floor(limit(budget.window) / 2))),
     join: ([history = "", prefix]) =>
       [history, prefix === undefined ? "" : `## Turn in Progress\n\n${prefix}`]
         .filter((text) => text !== "")
@@ -60,7 +60,7 @@ export function rollingSummary(options: RollingSummaryOptions = {}): CompactionS
   };
 }
 
-function rolling(
+function chooseRolling(
   { items }: Context,
   { estimate, minimal }: CompactionBudget,
   keepTokens: number,

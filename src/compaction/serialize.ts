@@ -107,26 +107,32 @@ function itemText({ message }: ContextItem, bounds: SerializeBounds): string {
   switch (message.role) {
     case "user": {
       const name = message.name === undefined ? "" : safeLabel(message.name);
-      return said(`User${name === "" ? "" : `, ${name}`}`, contentText(message.content, bounds.user, bounds));
+      return labelledText(
+        `User${name === "" ? "" : `, ${name}`}`,
+        contentText(message.content, bounds.user, bounds),
+      );
     }
     case "assistant":
       return assistantText(message, bounds);
     case "toolResult": {
       const text = contentText(message.content, bounds.toolResult, bounds);
       const kind = message.isError ? "Tool error" : "Tool result";
-      return said(`${kind} of ${safeLabel(message.toolName)}`, text === "" ? "(no output)" : text);
+      return labelledText(`${kind} of ${safeLabel(message.toolName)}`, text === "" ? "(no output)" : text);
     }
     case "bashExecution":
-      return message.excludeFromContext === true ? "" : said("User ran", bashText(message, bounds));
+      return message.excludeFromContext === true ? "" : labelledText("User ran", bashText(message, bounds));
     case "custom":
-      return said(
+      return labelledText(
         `Message of ${safeLabel(message.customType)}`,
         contentText(message.content, bounds.custom, bounds),
       );
     case "compactionSummary":
-      return said("Earlier summary", truncateCharacters([message.summary], bounds.summary));
+      return labelledText("Earlier summary", truncateCharacters([message.summary], bounds.summary));
     case "branchSummary":
-      return said("Summary of a branch that was left", truncateCharacters([message.summary], bounds.summary));
+      return labelledText(
+        "Summary of a branch that was left",
+        truncateCharacters([message.summary], bounds.summary),
+      );
     case "system":
       return "";
     default:
@@ -134,7 +140,7 @@ function itemText({ message }: ContextItem, bounds: SerializeBounds): string {
   }
 }
 
-function said(role: string, text: string): string {
+function labelledText(role: string, text: string): string {
   return text === "" ? "" : `[${role}]: ${neutralizeSpeech(text)}`;
 }
 
@@ -146,9 +152,9 @@ function assistantText(message: AssistantMessage, bounds: SerializeBounds): stri
     else if (block.type === "text") texts.push(descriptorOf(block) ?? block.text);
   }
   return [
-    said("Assistant thinking", truncateCharacters(thinking, bounds.thinking)),
-    said("Assistant", truncateCharacters(texts, bounds.assistant)),
-    said("Assistant tool calls", callsText(toolCalls(message), bounds)),
+    labelledText("Assistant thinking", truncateCharacters(thinking, bounds.thinking)),
+    labelledText("Assistant", truncateCharacters(texts, bounds.assistant)),
+    labelledText("Assistant tool calls", callsText(toolCalls(message), bounds)),
   ]
     .filter((text) => text !== "")
     .join(betweenItems);

@@ -2,8 +2,8 @@
 import type { ContextItem, Usage } from "../content/index.js";
 import { SessileError } from "../errors/index.js";
 import { estimateTextTokens } from "../estimate/index.js";
+import { pause, untilAborted } from "../internal/abortable.js";
 import { integerOption } from "../internal/arguments.js";
-import { pause, untilAborted } from "./abort.js";
 import type { CompactOptions, Generate, Generated, GeneratePrompt } from "./options.js";
 import { isContextOverflow } from "./overflow.js";
 import { summaryRequest } from "./prompts.js";
@@ -90,14 +90,14 @@ const overheadTokens = 2_000;
 export async function summarizePart(
   part: SummaryPart,
   generation: Generation,
-  asked: number,
+  requested: number,
 ): Promise<string> {
   const units = unitsOf(part.items);
   if (part.items.length === 0) return part.previous ?? "";
-  if (units.length === 0) return part.previous ?? nothingSaid;
+  if (units.length === 0) return part.previous ?? emptyText;
   // Many providers count the answer as part of the window, and a longer summary would leave no room for new
   // items.
-  const maxTokens = Math.max(1, Math.min(asked, Math.floor(generation.window / 2)));
+  const maxTokens = Math.max(1, Math.min(requested, Math.floor(generation.window / 2)));
   const bounded = (text: string) =>
     truncateText(text, { maxTokens: Math.max(1, Math.floor(generation.window / previousShare)) });
   let summary = part.previous === undefined ? undefined : bounded(part.previous);
@@ -113,10 +113,10 @@ export async function summarizePart(
   let dropped = 1;
   for (let at = 0; at < units.length; ) {
     const room = Math.min(most, roomFor(part, summary, generation, maxTokens));
-    const taken = unitsThatFit(units, at, room);
+    const batch = unitsThatFit(units, at, room);
     const request = summaryRequest({
       prompt: part.prompt,
-      conversation: taken.map(({ text }) => text).join("\n\n"),
+      conversation: batch.map(({ text }) => text).join("\n\n"),
       previous: summary,
       focus: generation.focus,
       context: generation.context,
@@ -125,17 +125,17 @@ export async function summarizePart(
     });
     const text = await ask(request, generation, maxTokens);
     if (text !== undefined) {
-      summary = at + taken.length < units.length ? bounded(text) : text;
+      summary = at + batch.length < units.length ? bounded(text) : text;
       isAnswered = true;
-      at += taken.length;
+      at += batch.length;
       omitted = 0;
       dropped = 1;
-    } else if (taken.length > 1) {
-      most = taken.reduce((sum, { tokens }) => sum + tokens, 0) / 2;
+    } else if (batch.length > 1) {
+      most = batch.reduce((sum, { tokens }) => sum + tokens, 0) / 2;
     } else {
-      const gone = units.slice(at, at + dropped).reduce((sum, { items }) => sum + items, 0);
-      omitted += gone;
-      generation.tally.omitted += gone;
+      const lost = units.slice(at, at + dropped).reduce((sum, { items }) => sum + items, 0);
+      omitted += lost;
+      generation.tally.omitted += lost;
       at += dropped;
       dropped *= 2;
       // A summary of less than half would mislead.
@@ -166,7 +166,7 @@ export async function shortenSummary(
     prompt,
     conversation: "(nothing new)",
     previous,
-    focus: shorter,
+    focus: shortenFocus,
     maxTokens,
   });
   const text = await ask(request, generation, maxTokens);
@@ -174,14 +174,14 @@ export async function shortenSummary(
   return text;
 }
 
-const shorter =
+const shortenFocus =
   "The earlier summary is too long to be used. Say the same in fewer words: keep what the next steps need.";
 
 /** An earlier summary may have one third of the model's window. */
 const previousShare = 3;
 
 /** The summary of items without text, such as commands hidden from the model. */
-const nothingSaid = "(nothing was said)";
+const emptyText = "(nothing was said)";
 
 /** The tokens of conversation that fit in a request. */
 function roomFor(
@@ -256,12 +256,12 @@ function failed(
   reason: "error" | "empty" | "overflow",
   cause: unknown,
 ): SessileError {
-  const what = {
+  const reasons = {
     error: `the model failed ${attempts} times`,
     empty: `the model gave no text ${attempts} times`,
     overflow: "the model refused every part of the conversation as too long",
   };
-  return new SessileError("SUMMARY_FAILED", `no summary: ${what[reason]}; nothing was written`, {
+  return new SessileError("SUMMARY_FAILED", `no summary: ${reasons[reason]}; nothing was written`, {
     details: { reason, calls: tally.calls },
     ...(cause === undefined ? {} : { cause }),
   });

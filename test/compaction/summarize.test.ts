@@ -3,10 +3,10 @@ import { type CompactOptions, compact, prompts } from "sessile/compaction";
 import { type ContextMessage, contextOf, type Message } from "sessile/content";
 import type { SessileError } from "sessile/errors";
 import { describe, expect, test, vi } from "vitest";
-import { pause, untilAborted } from "../../src/compaction/abort.js";
 import { summaryRequest } from "../../src/compaction/prompts.js";
 import type { SummaryPart } from "../../src/compaction/strategy.js";
 import { type Generation, generationOf, summarizePart } from "../../src/compaction/summarize.js";
+import { pause, untilAborted } from "../../src/internal/abortable.js";
 import { text } from "../arbitraries/values.js";
 import {
   compactNow,

@@ -1,6 +1,7 @@
 /** Compares a file ledger with the files as they are now. */
+
+import { untilAborted } from "../../internal/abortable.js";
 import { integerOption } from "../../internal/arguments.js";
-import { untilAborted } from "../abort.js";
 import type { FileLedger, FileRecord } from "./details.js";
 
 /** Concurrent probes of {@link staleFiles}. */
