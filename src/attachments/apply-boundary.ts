@@ -1,12 +1,12 @@
 import type { Context, ContextItem, ReplayPlace, Resource } from "../content/index.js";
 import { notedIds, withNotes } from "../internal/covered-notes.js";
 import { inlineAsResources } from "./inline-images.js";
-import { currentTurnStart, placesIn } from "./occurrences.js";
-import { bounded, type LeakageBoundary } from "./replay.js";
+import { currentTurnStart, occurrencesIn } from "./occurrences.js";
+import { applyVerdict, type LeakageBoundary } from "./replay.js";
 import { isSendable, recordedResources, resourcesIn } from "./resources.js";
 
-/** Options of {@link boundSummaries} and {@link boundItems}. */
-export interface BoundItemsOptions {
+/** Options of {@link dropRefusedNotes} and {@link dropRefusedAttachments}. */
+export interface BoundaryOptions {
   /** Where the words go; told to the boundary. */
   readonly target: string;
   readonly boundary: LeakageBoundary;
@@ -25,7 +25,7 @@ export interface RefusedNote {
 }
 
 /** Items whose summaries note only what may be told. */
-export interface BoundSummaries {
+export interface CheckedSummaries {
   readonly items: readonly ContextItem[];
   readonly refused: readonly RefusedNote[];
 }
@@ -36,13 +36,13 @@ export interface BoundSummaries {
  *
  * @throws what the boundary throws, and the signal's reason
  */
-export async function boundSummaries(
+export async function dropRefusedNotes(
   items: readonly ContextItem[],
-  options: BoundItemsOptions,
-): Promise<BoundSummaries> {
+  options: BoundaryOptions,
+): Promise<CheckedSummaries> {
   const { among = items } = options;
   const refused: RefusedNote[] = [];
-  let asker: Asker | undefined;
+  let asker: BoundaryCheck | undefined;
   let known: ReadonlyMap<string, Resource> | undefined;
   const shown: ContextItem[] = [];
   for (const entry of items) {
@@ -54,7 +54,7 @@ export async function boundSummaries(
     const recorded = recordedResources(message.details);
     const allowed = new Set<string>();
     for (const resourceId of notedIds(message.summary)) {
-      asker ??= new Asker(among, options);
+      asker ??= new BoundaryCheck(among, options);
       known ??= new Map(resourcesIn({ items: among }).map((one) => [one.resourceId, one]));
       const note = recorded.get(resourceId);
       const resource = note?.resource ?? known.get(resourceId);
@@ -74,16 +74,16 @@ export async function boundSummaries(
  *
  * @throws what the boundary throws, and the signal's reason
  */
-export async function boundItems(
+export async function dropRefusedAttachments(
   items: readonly ContextItem[],
-  options: BoundItemsOptions,
+  options: BoundaryOptions,
 ): Promise<readonly ContextItem[]> {
-  const summaries = await boundSummaries(items, { ...options, among: options.among ?? items });
+  const summaries = await dropRefusedNotes(items, { ...options, among: options.among ?? items });
   const placed = { items: summaries.items, views: [], observations: options.observations ?? [] };
   const inlined = inlineAsResources(placed, true).context;
-  const asker = new Asker(options.among ?? items, options);
+  const asker = new BoundaryCheck(options.among ?? items, options);
   const refused = new Map<number, Set<number>>();
-  for (const { resource, block, place, observation } of placesIn(inlined)) {
+  for (const { resource, block, place, observation } of occurrencesIn(inlined)) {
     const { entryId, newer } = place;
     if (await asker.mayDescribe(resource, { entryId, newer, observation })) continue;
     refused.set(place.item, (refused.get(place.item) ?? new Set()).add(block));
@@ -99,22 +99,22 @@ function without(entry: ContextItem, blocks: ReadonlySet<number> | undefined): C
 }
 
 /** Where a descriptor stands, and what it tells besides. */
-interface Described {
+interface DescriptorPlace {
   readonly entryId: string;
   readonly newer?: ReplayPlace["newer"];
   readonly observation: string | undefined;
 }
 
 /** Asks for descriptors in a history that is told again. */
-class Asker {
-  readonly #options: BoundItemsOptions;
+class BoundaryCheck {
+  readonly #options: BoundaryOptions;
   readonly #items: ReadonlyMap<string, number>;
   readonly #turnStart: number;
   /** What stands behind a summary: all that its context holds. */
   readonly #sizes = new Map<string, number>();
   #bytes = 0;
 
-  constructor(items: readonly ContextItem[], options: BoundItemsOptions) {
+  constructor(items: readonly ContextItem[], options: BoundaryOptions) {
     this.#options = options;
     this.#items = new Map(items.map(({ entryId }, item) => [entryId, item]));
     this.#turnStart = currentTurnStart({ items });
@@ -125,7 +125,7 @@ class Asker {
     }
   }
 
-  async mayDescribe(resource: Resource, { entryId, newer, observation }: Described): Promise<boolean> {
+  async mayDescribe(resource: Resource, { entryId, newer, observation }: DescriptorPlace): Promise<boolean> {
     const { boundary, target, signal } = this.#options;
     signal?.throwIfAborted();
     const item = this.#items.get(entryId) ?? -1;
@@ -140,7 +140,7 @@ class Asker {
     const transfer = { target, wanted: "describe", intent: "replay", place, ...told } as const;
     const verdict = await boundary(resource, transfer);
     signal?.throwIfAborted();
-    return bounded("describe", verdict) === "describe";
+    return applyVerdict("describe", verdict) === "describe";
   }
 
   #others(resourceId: string): ReplayPlace["newer"] {

@@ -1,8 +1,8 @@
 import type { Context, ReplayDecision, ReplayPolicy, Resource } from "../content/index.js";
 import { stringArgument } from "../internal/arguments.js";
-import { currentTurnStart, type Place, placesIn } from "./occurrences.js";
+import { currentTurnStart, type Occurrence, occurrencesIn } from "./occurrences.js";
 import type { AttachmentReason } from "./placeholder-text.js";
-import { bounded, type LeakageBoundary, replayCurrentTurn } from "./replay.js";
+import { applyVerdict, type LeakageBoundary, replayCurrentTurn } from "./replay.js";
 import { isSendable } from "./resources.js";
 
 /** Options of {@link decideAttachments}. */
@@ -48,7 +48,7 @@ export async function decideAttachments(
   options: DecideAttachmentsOptions,
 ): Promise<AttachmentDecisions> {
   const target = stringArgument("target", options?.target);
-  const places = placesIn(context);
+  const places = occurrencesIn(context);
   const attachments: DecidedAttachment[] = [];
   options.signal?.throwIfAborted();
   for (const at of places) {
@@ -63,26 +63,26 @@ export async function decideAttachments(
 
 type Decided = Pick<DecidedAttachment, "decision" | "reason">;
 
-function observationOf({ observation }: Place): { readonly observation?: string } {
+function observationOf({ observation }: Occurrence): { readonly observation?: string } {
   return observation === undefined ? {} : { observation };
 }
 
 async function decide(
-  at: Place,
+  at: Occurrence,
   target: string,
   { replay = replayCurrentTurn, boundary }: DecideAttachmentsOptions,
 ): Promise<Decided> {
   const { resource, place } = at;
-  const policy = isSendable(resource) ? byPolicy(replay(resource, place), place) : neverSent(at, replay);
+  const policy = isSendable(resource) ? byPolicy(replay(resource, place), place) : describedOnly(at, replay);
   const { decision: wanted } = policy;
   if (boundary === undefined || wanted === "omit") return policy;
   const intent = place.viewed ? "view" : place.currentTurn ? "attach" : "replay";
   const transfer = { target, wanted, intent, place, ...observationOf(at) } as const;
-  const decision = bounded(wanted, await boundary(resource, transfer));
+  const decision = applyVerdict(wanted, await boundary(resource, transfer));
   return decision === wanted ? policy : { decision, reason: "boundary" };
 }
 
-function byPolicy(decision: ReplayDecision, { viewed, currentTurn }: Place["place"]): Decided {
+function byPolicy(decision: ReplayDecision, { viewed, currentTurn }: Occurrence["place"]): Decided {
   switch (decision) {
     case "full":
       return { decision, reason: viewed ? "viewed" : currentTurn ? "currentTurn" : "replayed" };
@@ -95,7 +95,7 @@ function byPolicy(decision: ReplayDecision, { viewed, currentTurn }: Place["plac
 }
 
 /** What is described in any case. Of unknown bytes of an earlier turn the policy tells whether it wanted them. */
-function neverSent({ resource, place }: Place, replay: ReplayPolicy): Decided {
+function describedOnly({ resource, place }: Occurrence, replay: ReplayPolicy): Decided {
   if (resource.kind === "link") return { decision: "describe", reason: "link" };
   const isHeldBack = !place.currentTurn && !place.viewed && replay(resource, place) === "describe";
   return { decision: "describe", reason: isHeldBack ? "earlierTurn" : "unknownType" };
@@ -103,7 +103,7 @@ function neverSent({ resource, place }: Place, replay: ReplayPolicy): Decided {
 
 function unplacedViews(
   context: Pick<Context, "items" | "views">,
-  places: readonly Place[],
+  places: readonly Occurrence[],
 ): readonly string[] {
   const placed = new Set(places.map(({ resource }) => resource.resourceId));
   const start = currentTurnStart(context);

@@ -13,7 +13,13 @@ import { isRecord } from "../internal/shape.js";
 import type { IngestOptions } from "./ingest.js";
 import { checkSize } from "./read-source.js";
 import { declaredFrom } from "./sources.js";
-import { assertBlobs, defaultMaxBytes, identified, resourceIdFrom, store } from "./store-resource.js";
+import {
+  assertBlobs,
+  defaultMaxBytes,
+  identifySource,
+  resourceIdFrom,
+  storeResource,
+} from "./store-resource.js";
 
 /** Options of {@link imageExternalizer}. */
 export type ExternalizeOptions = Pick<IngestOptions, "blobs" | "maxBytes" | "newId" | "signal" | "source">;
@@ -137,8 +143,8 @@ async function storeImage(
   signal?.throwIfAborted();
   checkSize(bytes.length, maxBytes);
   const declared = declaredFrom({ mediaType });
-  const piece = identified({ kind: "bytes", bytes, name: undefined, declared, uri: undefined }, "file");
-  return store(piece, resourceIdFrom(newId), { blobs, source, signal });
+  const piece = identifySource({ kind: "bytes", bytes, name: undefined, declared, uri: undefined }, "file");
+  return storeResource(piece, resourceIdFrom(newId), { blobs, source, signal });
 }
 
 /** Takes any value: a foreign log may have anything for the data. */

@@ -3,7 +3,7 @@ import type { LinkResource, Resource, StoredResource } from "../content/index.js
 import { SessileError } from "../errors/index.js";
 import { integerOption, oneOfOption } from "../internal/arguments.js";
 import { checkLimits, type LimitProfile, type LimitSituation } from "../limits/index.js";
-import { gather, gatherLink, type ReadFile } from "./read-source.js";
+import { type ReadFile, readLink, readSource } from "./read-source.js";
 import {
   type IngestSource,
   type InputImageSource,
@@ -15,11 +15,11 @@ import {
 import {
   assertBlobs,
   defaultMaxBytes,
-  type Identified,
-  identified,
+  type IdentifiedBytes,
+  identifySource,
   type MismatchPolicy,
   resourceIdFrom,
-  store,
+  storeResource,
   unknownMediaType,
 } from "./store-resource.js";
 
@@ -80,7 +80,7 @@ export function ingest(
 ): LinkResource | Promise<Resource | readonly Resource[]> {
   if (isList(source)) return ingestAll(source, options as IngestOptions);
   if (typeof source === "object" && source !== null && !isBlock(source) && "link" in source) {
-    return gatherLink(source, () => resourceIdFrom(options.newId));
+    return readLink(source, () => resourceIdFrom(options.newId));
   }
   return ingestAll([source], options as IngestOptions).then(([resource]) => resource as Resource);
 }
@@ -99,15 +99,15 @@ async function ingestAll(
   const maxBytes = integerOption("maxBytes", options.maxBytes, defaultMaxBytes, 0);
   const mismatch = oneOfOption("mismatch", options.mismatch, ["refuse", "file"]);
   const newId = () => resourceIdFrom(options.newId);
-  const pieces: (LinkResource | Identified)[] = [];
+  const pieces: (LinkResource | IdentifiedBytes)[] = [];
   for (const source of sources) {
     signal?.throwIfAborted();
-    const piece = await gather(source, { maxBytes, readFile, signal, newId });
-    pieces.push(piece.kind === "link" ? piece : identified(piece, mismatch));
+    const piece = await readSource(source, { maxBytes, readFile, signal, newId });
+    pieces.push(piece.kind === "link" ? piece : identifySource(piece, mismatch));
   }
   checkTogether(pieces, options);
   const stored = await Promise.allSettled(
-    pieces.map((piece) => (piece.kind === "link" ? piece : store(piece, newId(), options))),
+    pieces.map((piece) => (piece.kind === "link" ? piece : storeResource(piece, newId(), options))),
   );
   return stored.map((outcome) => {
     if (outcome.status === "rejected") throw outcome.reason;
@@ -116,7 +116,7 @@ async function ingestAll(
 }
 
 function checkTogether(
-  pieces: readonly (LinkResource | Identified)[],
+  pieces: readonly (LinkResource | IdentifiedBytes)[],
   { limits, situation }: IngestOptions,
 ): void {
   if (limits === undefined) return;

@@ -39,7 +39,7 @@ export function inlineAsResources(
     const content = message.content.map((block, index): TextBlock => {
       if (block.type !== "image") return block;
       const image = readInline(block);
-      isTaken ??= idsIn(context);
+      isTaken ??= idsInUse(context);
       let id = `inline_${item}_${index}`;
       while (isTaken(id)) id += "_";
       const resource = resourceFor(image, id, named);
@@ -62,7 +62,7 @@ function hasInline(message: ContextMessage): message is WithInline {
 }
 
 /** Ids that resources or views have, which only by chance or malice can be ones of a projection. */
-function idsIn(context: Pick<Context, "items" | "views">): (id: string) => boolean {
+function idsInUse(context: Pick<Context, "items" | "views">): (id: string) => boolean {
   const ids = new Set(context.views.map(({ resourceId }) => resourceId));
   for (const { resourceId } of resourcesIn(context)) ids.add(resourceId);
   return (id) => ids.has(id);

@@ -3,7 +3,7 @@ import { estimateResourceTokens } from "../estimate/index.js";
 import { isSendable, resourceBlocks } from "./resources.js";
 
 /** A place of a resource in a context, and what a policy has to know of it. */
-export interface Place {
+export interface Occurrence {
   readonly resource: Resource;
   readonly block: number;
   readonly place: ReplayPlace;
@@ -12,7 +12,9 @@ export interface Place {
 }
 
 /** Every place of a resource in a context, in order. Linear in its blocks. */
-export function placesIn(context: Pick<Context, "items" | "views" | "observations">): readonly Place[] {
+export function occurrencesIn(
+  context: Pick<Context, "items" | "views" | "observations">,
+): readonly Occurrence[] {
   const start = currentTurnStart(context);
   const found = context.items.flatMap(({ entryId, message }, item) =>
     resourceBlocks(message).map(({ resource, block }) => ({
@@ -23,8 +25,8 @@ export function placesIn(context: Pick<Context, "items" | "views" | "observation
       shows: message.role !== "assistant" && message.role !== "system",
     })),
   );
-  const observed = observedAt(found, context.observations ?? []);
-  const { before, all } = amountsOf(context, found);
+  const observed = observationsAt(found, context.observations ?? []);
+  const { before, all } = amountsBefore(context, found);
   const shown = new Set(found.flatMap(({ resource, shows }) => (shows ? [resource.resourceId] : [])));
   const wanted = new Set(
     context.views.flatMap(({ resourceId, item }) => (item >= start ? [resourceId] : [])),
@@ -62,11 +64,11 @@ export function placesIn(context: Pick<Context, "items" | "views" | "observation
     .reverse();
 }
 
-function amountsOf(
+function amountsBefore(
   context: Pick<Context, "items">,
   found: readonly { readonly resource: Resource; readonly item: number }[],
 ): { readonly before: readonly ReplayAmount[]; readonly all: ReplayAmount } {
-  const turnOf = turnsOf(context);
+  const turnOf = turnNumbers(context);
   let [tokens, images] = [0, 0];
   const before = found.map(({ resource, item }): ReplayAmount => {
     const amount = { tokens, images, turns: Math.max(0, (turnOf[item] ?? 0) - 1) };
@@ -83,7 +85,7 @@ function amountsOf(
  * The place of each observation: the latest of its resource before it was recorded, and else the first one. So it changes the
  * words of no place that a request has described since, where the resource was shown again to be looked at. The latest wins.
  */
-function observedAt<P extends { readonly resource: Resource; readonly item: number }>(
+function observationsAt<P extends { readonly resource: Resource; readonly item: number }>(
   found: readonly P[],
   observations: NonNullable<Context["observations"]>,
 ): ReadonlyMap<P, string> {
@@ -130,7 +132,7 @@ export function currentTurnStart({ items }: Pick<Context, "items">): number {
 }
 
 /** The turn of each item, from 1 on; 0 before the first user message. The last one is the current turn. */
-export function turnsOf({ items }: Pick<Context, "items">): readonly number[] {
+export function turnNumbers({ items }: Pick<Context, "items">): readonly number[] {
   let turn = 0;
   let isOpen = false;
   return items.map(({ origin, message: { role } }) => {

@@ -69,14 +69,14 @@ function dimensions(resource: Resource): string {
   return `${resource.width} x ${resource.height} pixels`;
 }
 
-const unknownWords = "kept, and not sent, since its type is unknown";
+const unknownTypeText = "kept, and not sent, since its type is unknown";
 
 function explanation(resource: Resource, reason: AttachmentReason, viewTool: boolean): string {
   const { resourceId } = resource;
   switch (reason) {
     case "earlierTurn":
       // The words of its own turn, so that the prompt's prefix stays.
-      if (!isSendable(resource)) return unknownWords;
+      if (!isSendable(resource)) return unknownTypeText;
       // An id of ours is one word; what a foreign history calls one is shown in brackets only, where it is made safe.
       return viewTool && /^\w+$/.test(resourceId)
         ? `not sent again, view ${resourceId} to see it`
@@ -86,7 +86,7 @@ function explanation(resource: Resource, reason: AttachmentReason, viewTool: boo
     case "link":
       return "a link, never fetched";
     case "unknownType":
-      return unknownWords;
+      return unknownTypeText;
     case "missing":
       return "not shown: its bytes are no longer stored";
     case "corrupt":

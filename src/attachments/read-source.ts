@@ -24,7 +24,7 @@ export type ReadFile = (
 ) => Promise<{ readonly bytes: Uint8Array; readonly name?: string }>;
 
 /** Bytes in memory, and what was said of them. */
-export interface Gathered {
+export interface SourceBytes {
   readonly kind: "bytes";
   readonly bytes: Uint8Array;
   readonly name: string | undefined;
@@ -33,7 +33,7 @@ export interface Gathered {
 }
 
 /** What gathering needs besides the source. */
-export interface GatherOptions {
+export interface ReadSourceOptions {
   readonly maxBytes: number;
   readonly readFile?: ReadFile | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -47,28 +47,31 @@ export interface GatherOptions {
  *
  * @throws SessileError INVALID_MESSAGE, BLOB_TOO_LARGE, LINK_REFUSED, and what `readFile` throws
  */
-export async function gather(source: IngestSource, options: GatherOptions): Promise<Gathered | LinkResource> {
+export async function readSource(
+  source: IngestSource,
+  options: ReadSourceOptions,
+): Promise<SourceBytes | LinkResource> {
   if (typeof source !== "object" || source === null) throw unknownSource(source);
-  if (isBlock(source)) return gatherBlock(source, options);
-  if ("link" in source) return gatherLink(source, options.newId);
-  if ("dataUrl" in source) return gatherDataUrl("dataUrl", source.dataUrl, source.name, options);
+  if (isBlock(source)) return readBlock(source, options);
+  if ("link" in source) return readLink(source, options.newId);
+  if ("dataUrl" in source) return readDataUrl("dataUrl", source.dataUrl, source.name, options);
   if (!("bytes" in source)) throw unknownSource(source);
   const { bytes, name, mediaType, size } = source;
   if (!(bytes instanceof Uint8Array)) {
     throw new TypeError(`source.bytes: expected a Uint8Array, got ${describe(bytes)}`);
   }
   checkSize(bytes.length, options.maxBytes);
-  return gathered(bytes, { name, mediaType, size });
+  return sourceBytes(bytes, { name, mediaType, size });
 }
 
-function gatherBlock(
+function readBlock(
   source: BlockSource,
-  options: GatherOptions,
-): Gathered | LinkResource | Promise<Gathered> {
+  options: ReadSourceOptions,
+): SourceBytes | LinkResource | Promise<SourceBytes> {
   switch (source.type) {
     case "image": {
       const bytes = decoded("data", source.data, options.maxBytes);
-      return gathered(bytes, { mediaType: source.mimeType, uri: remoteUri(source.uri) });
+      return sourceBytes(bytes, { mediaType: source.mimeType, uri: remoteUri(source.uri) });
     }
     case "resource": {
       const { uri, mimeType, text, blob }: Partial<typeof source.resource> = source.resource ?? {};
@@ -76,11 +79,11 @@ function gatherBlock(
         typeof text === "string"
           ? textBytes(text, options.maxBytes)
           : decoded("resource.blob", blob, options.maxBytes);
-      return gathered(bytes, { name: nameFromUrl(uri), mediaType: mimeType, uri: remoteUri(uri) });
+      return sourceBytes(bytes, { name: nameFromUrl(uri), mediaType: mimeType, uri: remoteUri(uri) });
     }
     case "resource_link":
       return isFileUri(source.uri)
-        ? gatherFile(source, options)
+        ? readFileLink(source, options)
         : linkResource(source.uri, {
             resourceId: options.newId(),
             ...named(source.name),
@@ -89,8 +92,8 @@ function gatherBlock(
     case "input_image": {
       const { image_url: url } = source;
       if (typeof url !== "string")
-        throw refused("fileId", "an id of a provider's file is neither bytes nor a link");
-      if (/^\s*data:/i.test(url)) return gatherDataUrl("image_url", url, undefined, options);
+        throw linkRefused("fileId", "an id of a provider's file is neither bytes nor a link");
+      if (/^\s*data:/i.test(url)) return readDataUrl("image_url", url, undefined, options);
       return linkResource(url, { resourceId: options.newId() });
     }
     default:
@@ -99,48 +102,48 @@ function gatherBlock(
 }
 
 /** The resource of a link. */
-export function gatherLink({ link, name }: LinkSource, newId: () => string): LinkResource {
+export function readLink({ link, name }: LinkSource, newId: () => string): LinkResource {
   return linkResource(link, { resourceId: newId(), ...named(name) });
 }
 
-function gatherDataUrl(
+function readDataUrl(
   path: string,
   url: unknown,
   name: string | undefined,
-  { maxBytes }: GatherOptions,
-): Gathered {
+  { maxBytes }: ReadSourceOptions,
+): SourceBytes {
   const parsed = typeof url === "string" ? parseDataUrl(url) : undefined;
   if (parsed !== undefined) checkSize(parsed.size, maxBytes);
   const bytes = parsed?.decode();
   if (parsed === undefined || bytes === undefined) throw invalid(path, "a data URL with base64");
-  return gathered(bytes, { name, mediaType: parsed.mediaType });
+  return sourceBytes(bytes, { name, mediaType: parsed.mediaType });
 }
 
 /** What `readLocalFile` takes at most. */
 const mostReadBytes = 2 ** 32 - 1;
 
-async function gatherFile(
+async function readFileLink(
   { uri, name, mimeType, size }: { uri: string; name: unknown; mimeType?: unknown; size?: unknown },
-  { readFile, maxBytes, signal }: GatherOptions,
-): Promise<Gathered> {
-  if (readFile === undefined) throw refused("file", "a link to a file, and no readFile to read it");
+  { readFile, maxBytes, signal }: ReadSourceOptions,
+): Promise<SourceBytes> {
+  if (readFile === undefined) throw linkRefused("file", "a link to a file, and no readFile to read it");
   const file = await readFile(uri.trim().replace(/^file:/i, "file:"), {
     maxBytes: Math.min(Math.max(maxBytes, 1), mostReadBytes),
     ...(signal === undefined ? {} : { signal }),
   });
   checkSize(file.bytes.length, maxBytes);
   // Its address is not recorded: where a file lay is nobody's business.
-  return gathered(file.bytes, {
+  return sourceBytes(file.bytes, {
     name: nameFrom(name) ?? file.name,
     mediaType: mimeType,
     size: numberOf(size),
   });
 }
 
-function gathered(
+function sourceBytes(
   bytes: Uint8Array,
   { name, uri, ...claims }: Claims & { readonly name?: unknown; readonly uri?: string | undefined },
-): Gathered {
+): SourceBytes {
   return { kind: "bytes", bytes, name: nameFrom(name), declared: declaredFrom(claims), uri };
 }
 
@@ -256,24 +259,24 @@ const maxLinkBytes = 1000;
  */
 export function linkUri(link: string): string {
   // Before the parser: a data URL may be of any length, and is never a link.
-  if (/^\s*data:/i.test(link)) throw refused("data", "a data URL is no link: its bytes are in it");
+  if (/^\s*data:/i.test(link)) throw linkRefused("data", "a data URL is no link: its bytes are in it");
   const url = parsed(link);
-  if (url === undefined) throw refused("malformed", "it is no absolute URL");
+  if (url === undefined) throw linkRefused("malformed", "it is no absolute URL");
   switch (url.protocol) {
     case "http:":
     case "https:":
       break;
     case "data:":
-      throw refused("data", "a data URL is no link: its bytes are in it");
+      throw linkRefused("data", "a data URL is no link: its bytes are in it");
     case "file:":
-      throw refused("file", "a file is to be read, not linked");
+      throw linkRefused("file", "a file is to be read, not linked");
     default:
-      throw refused("scheme", "only http and https are links");
+      throw linkRefused("scheme", "only http and https are links");
   }
   const uri = `${url.protocol}//${url.host}${url.pathname}`;
   // Cut, it would be another address.
   if (encodeUtf8(uri).length > maxLinkBytes)
-    throw refused("tooLong", `it has more than ${maxLinkBytes} bytes`);
+    throw linkRefused("tooLong", `it has more than ${maxLinkBytes} bytes`);
   return uri;
 }
 
@@ -284,7 +287,7 @@ function parsed(link: string): URL | undefined {
 type LinkRefusal = SessileError<"LINK_REFUSED">["details"]["reason"];
 
 /** A link that is not taken. */
-export function refused(reason: LinkRefusal, because: string): SessileError<"LINK_REFUSED"> {
+export function linkRefused(reason: LinkRefusal, because: string): SessileError<"LINK_REFUSED"> {
   return new SessileError("LINK_REFUSED", `link: ${because}`, { details: { reason } });
 }
 

@@ -68,14 +68,14 @@ export function replayWithin(budget: ReplayBudget): ReplayPolicy {
     if (newer.count + 1 > maxCount || newer.bytes + resource.size > maxBytes) return "describe";
     if (history === undefined) return "full";
     const { before, all } = history;
-    return kinds.every((kind) => isKept(kind, resource) || before[kind] >= cutAt(all[kind], bounds[kind]))
+    return kinds.every((kind) => isExempt(kind, resource) || before[kind] >= cutAt(all[kind], bounds[kind]))
       ? "full"
       : "describe";
   };
 }
 
 /** Whether a budget does not apply to a resource: that of images to a document. */
-function isKept(kind: keyof ReplayAmount, { kind: of }: StoredResource): boolean {
+function isExempt(kind: keyof ReplayAmount, { kind: of }: StoredResource): boolean {
   return kind === "images" && of !== "image";
 }
 
@@ -111,7 +111,7 @@ export type LeakageBoundary = (
 ) => LeakageVerdict | Promise<LeakageVerdict>;
 
 /** What is left of what the policy wants. */
-export function bounded(wanted: ReplayDecision, verdict: LeakageVerdict): ReplayDecision {
+export function applyVerdict(wanted: ReplayDecision, verdict: LeakageVerdict): ReplayDecision {
   if (verdict === "allow") return wanted;
   // Anything else that a boundary might say is a no.
   return verdict === "describe" && wanted !== "omit" ? "describe" : "omit";

@@ -101,12 +101,12 @@ export function listResources(
 }
 
 /** What a summary's details have of an attachment that it notes. */
-export interface Recorded {
+export interface RecordedResource {
   readonly resource: Resource | undefined;
   readonly observation: string | undefined;
 }
 
-export function recordedResources(details: unknown): ReadonlyMap<string, Recorded> {
+export function recordedResources(details: unknown): ReadonlyMap<string, RecordedResource> {
   const list = isRecord(details) && Array.isArray(details.resources) ? details.resources : [];
   return new Map(
     list.flatMap((item: unknown) => {
@@ -153,7 +153,7 @@ export interface ResourcePath {
 }
 
 /** A change that an entry makes to what an earlier one shows. */
-interface Change {
+interface EntryChange {
   readonly type: string;
   readonly targetId?: unknown;
   readonly replacement?: unknown;
@@ -168,30 +168,30 @@ const changeTypes: ReadonlySet<string> = new Set(["context_edit", "message_updat
  * A resource by its id, on the path to the tip, before a compaction too, and among those that the summary of a left branch
  * records. What an edit took out is not found. Reads the path from the tip on, until it is found.
  */
-export async function resourceOnPath(
-  session: ResourcePath,
-  resourceId: string,
-): Promise<Resource | undefined> {
-  const changes = new Map<string, Change[]>();
+export async function findResource(session: ResourcePath, resourceId: string): Promise<Resource | undefined> {
+  const changes = new Map<string, EntryChange[]>();
   for (const { id } of session.tree.path(session.leafId).toReversed()) {
     const entry = await session.entry(id);
     if (entry === undefined) continue;
     if (changeTypes.has(entry.type)) {
-      const { targetId } = entry as Change;
+      const { targetId } = entry as EntryChange;
       if (typeof targetId !== "string") continue;
       const same = changes.get(targetId);
       if (same === undefined) changes.set(targetId, [entry]);
       else same.push(entry);
       continue;
     }
-    const found = shownBy(entry, changes.get(id) ?? []).find((one) => one.resourceId === resourceId);
+    const found = resourcesOfEntry(entry, changes.get(id) ?? []).find((one) => one.resourceId === resourceId);
     if (found !== undefined) return found;
   }
   return undefined;
 }
 
 /** The resources that an entry shows, after its changes, the newest first. */
-function shownBy(entry: { readonly type: string }, changes: readonly Change[]): readonly Resource[] {
+function resourcesOfEntry(
+  entry: { readonly type: string },
+  changes: readonly EntryChange[],
+): readonly Resource[] {
   const { message, content, details } = entry as {
     readonly message?: unknown;
     readonly content?: unknown;

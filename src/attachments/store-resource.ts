@@ -4,7 +4,7 @@ import { SessileError } from "../errors/index.js";
 import { describe } from "../internal/arguments.js";
 import { randomHex8 } from "../internal/ids.js";
 import { type ImageMedia, mediaTypeOfName, sniff } from "../media/index.js";
-import type { Gathered } from "./read-source.js";
+import type { SourceBytes } from "./read-source.js";
 
 /** Default maximum size of one resource, in bytes. */
 export const defaultMaxBytes: number = 64 << 20;
@@ -76,19 +76,19 @@ function isRecognisable(mediaType: string | undefined): mediaType is string {
 }
 
 /** Bytes of a source, with their identity. */
-export interface Identified extends Gathered {
+export interface IdentifiedBytes extends SourceBytes {
   readonly identity: Identity;
 }
 
 /** @throws SessileError MEDIA_INVALID, MEDIA_TYPE_MISMATCH */
-export function identified(piece: Gathered, mismatch: MismatchPolicy): Identified {
+export function identifySource(piece: SourceBytes, mismatch: MismatchPolicy): IdentifiedBytes {
   const { bytes, name, declared } = piece;
   return { ...piece, identity: identify(bytes, { name, mediaType: declared?.mediaType }, mismatch) };
 }
 
 /** Stores identified bytes, and returns their resource. */
-export async function store(
-  piece: Identified,
+export async function storeResource(
+  piece: IdentifiedBytes,
   resourceId: string,
   options: {
     readonly blobs: Pick<BlobStore, "put">;

@@ -8,7 +8,7 @@ import {
 } from "../content/index.js";
 import { describe, stringArgument } from "../internal/arguments.js";
 import { isRecord } from "../internal/shape.js";
-import { isSendable, type ResourcePath, readPayload, resourceOnPath } from "./resources.js";
+import { findResource, isSendable, type ResourcePath, readPayload } from "./resources.js";
 
 /** What `session.append` takes to record that a resource is to be seen again. */
 export interface ResourceViewDraft {
@@ -132,7 +132,7 @@ export async function viewResource(
 ): Promise<ResourceViewing> {
   const resource =
     "tree" in resources
-      ? await resourceOnPath(resources, resourceId)
+      ? await findResource(resources, resourceId)
       : resources.find((known) => known.resourceId === resourceId);
   if (resource === undefined) return failed("NOT_FOUND", resourceId);
   const draft = resourceView(resourceId, reason);

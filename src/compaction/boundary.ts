@@ -1,6 +1,6 @@
 /** The leakage boundary of a summary: which reasoning and which attachments may go to the summariser. */
 import type { LeakageBoundary } from "../attachments/index.js";
-import { boundItems } from "../attachments/internal.js";
+import { dropRefusedAttachments } from "../attachments/internal.js";
 import { type Context, type ContextItem, resourceOf, type StoredResource } from "../content/index.js";
 import { untilAborted } from "../internal/abortable.js";
 import { describe } from "../internal/arguments.js";
@@ -67,7 +67,7 @@ export async function applyBoundary<M extends SummaryInput>(
     const { previous } = part;
     parts[at] = {
       ...part,
-      items: await untilAborted(boundItems(part.items, options), signal),
+      items: await untilAborted(dropRefusedAttachments(part.items, options), signal),
       // The footer has the notes that are allowed.
       previous: previous && withNotes(previous, () => false),
     };
@@ -75,8 +75,8 @@ export async function applyBoundary<M extends SummaryInput>(
   const noted = noteItems(items, input.resources);
   const observations = observationsOf(noted, input.resources);
   const allowed = new Set(
-    (await untilAborted(boundItems(noted, { ...options, observations }), signal)).flatMap(({ message }) =>
-      idsOf(message),
+    (await untilAborted(dropRefusedAttachments(noted, { ...options, observations }), signal)).flatMap(
+      ({ message }) => idsOf(message),
     ),
   );
   const resources = input.resources.filter(({ resourceId }) => allowed.has(resourceId));

@@ -1,5 +1,5 @@
 import { resourcesIn } from "../attachments/index.js";
-import { boundSummaries } from "../attachments/internal.js";
+import { dropRefusedNotes } from "../attachments/internal.js";
 import type { Context, ContextItem } from "../content/index.js";
 import { SessileError } from "../errors/index.js";
 import { describe, oneOfOption, stringArgument } from "../internal/arguments.js";
@@ -114,7 +114,7 @@ async function itemsToTell(
   const { messages } = rules.history === "latest" ? latestOnly(items, selection, unheard) : selection;
   const sent = new Set(messages.map(({ item }) => item));
   const at = [...items.keys()].filter((item) => sent.has(item) && isSummary(items[item] as ContextItem));
-  const { items: shown, refused } = await boundSummaries(
+  const { items: shown, refused } = await dropRefusedNotes(
     at.map((item) => items[item] as ContextItem),
     { target: name, boundary, among: items, ...(signal === undefined ? {} : { signal }) },
   );

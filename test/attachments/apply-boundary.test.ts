@@ -1,7 +1,7 @@
 import type { LeakageBoundary, Transfer } from "sessile/attachments";
 import { assistantMessage, contextOf, type ImageBlock, userMessage } from "sessile/content";
 import { describe, expect, test } from "vitest";
-import { boundItems, boundSummaries } from "../../src/attachments/apply-boundary.js";
+import { dropRefusedAttachments, dropRefusedNotes } from "../../src/attachments/apply-boundary.js";
 import { base64, image, png } from "./samples.js";
 
 const inline: ImageBlock = { type: "image", data: base64(png()), mimeType: "image/png" };
@@ -29,11 +29,11 @@ function recording(verdict: (id: string) => "allow" | "refuse") {
   return { boundary, asked };
 }
 
-describe("boundItems", () => {
+describe("dropRefusedAttachments", () => {
   test("asks for each place, in order, with where it stands among all", async () => {
     const { boundary, asked } = recording(() => "allow");
     const some = [items[0], items[3]].filter((item) => item !== undefined);
-    expect(await boundItems(some, { target: "t", boundary, among: items })).toEqual(some);
+    expect(await dropRefusedAttachments(some, { target: "t", boundary, among: items })).toEqual(some);
     const two = image(2).size;
     expect(asked.map(({ place }) => place)).toEqual([
       {
@@ -55,7 +55,7 @@ describe("boundItems", () => {
 
   test("leaves out what is refused, and nothing else", async () => {
     const { boundary } = recording((id) => (id === image(2).resourceId ? "allow" : "refuse"));
-    const shown = await boundItems(items, { target: "t", boundary });
+    const shown = await dropRefusedAttachments(items, { target: "t", boundary });
     expect(
       shown.map(({ message }) =>
         "summary" in message ? message.summary : "content" in message && message.content,
@@ -79,8 +79,8 @@ describe("boundItems", () => {
       return "allow";
     };
     const options = { target: "t", boundary, signal: controller.signal };
-    await expect(boundItems(items, options)).rejects.toBe(reason);
-    await expect(boundSummaries(items, options)).rejects.toBe(reason);
+    await expect(dropRefusedAttachments(items, options)).rejects.toBe(reason);
+    await expect(dropRefusedNotes(items, options)).rejects.toBe(reason);
     expect(asked).toBe(1);
   });
 });

@@ -2,7 +2,7 @@ import { assistantMessage, type Context, userMessage } from "sessile/content";
 import { describe, expect, test } from "vitest";
 import { pathOfFileUrl } from "../../src/attachments/node/file-url.js";
 import { pathRefusal } from "../../src/attachments/node/path-rules.js";
-import { placesIn } from "../../src/attachments/occurrences.js";
+import { occurrencesIn } from "../../src/attachments/occurrences.js";
 import { linkUri, parseDataUrl } from "../../src/attachments/read-source.js";
 import { listResources } from "../../src/attachments/resources.js";
 import { declaredFrom, nameFrom } from "../../src/attachments/sources.js";
@@ -90,7 +90,7 @@ describe("takes time in proportion to the context:", () => {
     ["all the same", () => 1],
   ])("places of resources, %s", (_, number) => {
     const make = (size: number) => history(size, number);
-    expect(exponentOf(growing(4000), make, placesIn)).toBeLessThan(maxExponent);
+    expect(exponentOf(growing(4000), make, occurrencesIn)).toBeLessThan(maxExponent);
   });
 
   test("a list of resources", () => {

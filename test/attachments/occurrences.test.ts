@@ -2,13 +2,13 @@ import fc from "fast-check";
 import { assistantMessage, type ContextItem, contextOf, toolResult, userMessage } from "sessile/content";
 import { estimateResourceTokens } from "sessile/estimate";
 import { describe, expect, test } from "vitest";
-import { currentTurnStart, placesIn } from "../../src/attachments/occurrences.js";
+import { currentTurnStart, occurrencesIn } from "../../src/attachments/occurrences.js";
 import { isSendable } from "../../src/attachments/resources.js";
 import { contextWith, image } from "./samples.js";
 
 const reply = assistantMessage({ provider: "p", model: "m" }, "ok");
 
-describe("placesIn", () => {
+describe("occurrencesIn", () => {
   test("says where each stands, and what is newer", () => {
     const link = {
       resourceId: "res_00000000000000aa",
@@ -21,7 +21,7 @@ describe("placesIn", () => {
       reply,
       userMessage(link, image(1, { size: 10 })),
     ]);
-    const places = placesIn(context);
+    const places = occurrencesIn(context);
     const one = estimateResourceTokens(image(1));
     expect(one).toBe(414);
     const all = { tokens: 3 * one, images: 3, turns: 2 };
@@ -44,7 +44,7 @@ describe("a view", () => {
   const said = { ...reply, content: [{ type: "text" as const, text: "here", resource: image(1) }] };
   const viewedIn = (...messages: Parameters<typeof contextWith>[0]) => {
     const views = [{ entryId: "v", resourceId: image(1).resourceId, item: messages.length }];
-    return placesIn({ ...contextWith(messages), views }).map(({ place }) => place.viewed);
+    return occurrencesIn({ ...contextWith(messages), views }).map(({ place }) => place.viewed);
   };
 
   test("is meant at the last place that can show anything", () => {

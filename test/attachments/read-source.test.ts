@@ -2,26 +2,26 @@ import fc from "fast-check";
 import { SessileError } from "sessile/errors";
 import { describe, expect, test } from "vitest";
 import {
-  type GatherOptions,
-  gather,
   linkResource,
   linkUri,
   parseDataUrl,
   type ReadFile,
+  type ReadSourceOptions,
+  readSource,
 } from "../../src/attachments/read-source.js";
 import type { IngestSource } from "../../src/attachments/sources.js";
 import { declaredFrom, nameFrom } from "../../src/attachments/sources.js";
 import { text } from "../arbitraries/values.js";
 import { base64, bytesOf, countingIds, failureOf, png } from "./samples.js";
 
-const options = (more: Partial<GatherOptions> = {}): GatherOptions => ({
+const options = (more: Partial<ReadSourceOptions> = {}): ReadSourceOptions => ({
   maxBytes: 1000,
   newId: countingIds(),
   ...more,
 });
 const url = `data:image/png;base64,${base64(png())}`;
 
-describe("gather", () => {
+describe("readSource", () => {
   test.each<[string, IngestSource, object]>([
     [
       "bytes with what is said of them",
@@ -55,20 +55,20 @@ describe("gather", () => {
       { declared: { mediaType: "image/png" } },
     ],
   ])("reads %s", async (_, source, expected) => {
-    expect(await gather(source, options())).toMatchObject({ kind: "bytes", bytes: png(), ...expected });
+    expect(await readSource(source, options())).toMatchObject({ kind: "bytes", bytes: png(), ...expected });
   });
 
   test.each([{ link: "https://e.com/a" }, { bytes: 70 }, { dataUrl: "data:,x" }])(
     "goes by the type of a block, whatever else it has: %j",
     async (more) => {
       const source = { type: "image", data: base64(png()), mimeType: "image/png", ...more } as IngestSource;
-      expect(await gather(source, options())).toMatchObject({ kind: "bytes", bytes: png() });
+      expect(await readSource(source, options())).toMatchObject({ kind: "bytes", bytes: png() });
     },
   );
 
   test("reads the text of an embedded resource", async () => {
     const source: IngestSource = { type: "resource", resource: { uri: "file:///x/notes.md", text: "grüße" } };
-    expect(await gather(source, options())).toMatchObject({ bytes: bytesOf("grüße"), name: "notes.md" });
+    expect(await readSource(source, options())).toMatchObject({ bytes: bytesOf("grüße"), name: "notes.md" });
   });
 
   test.each([
@@ -81,7 +81,7 @@ describe("gather", () => {
     ["//user:secret@example.com", undefined],
   ])("names an embedded resource after the path of %s at most", async (uri, name) => {
     const source: IngestSource = { type: "resource", resource: { uri, text: "x" } };
-    expect(await gather(source, options())).toMatchObject({ name });
+    expect(await readSource(source, options())).toMatchObject({ name });
   });
 
   test("makes links of what is remote, and fetches nothing", async () => {
@@ -92,7 +92,7 @@ describe("gather", () => {
       mimeType: "application/pdf",
       size: 12n,
     } as const;
-    expect(await gather(resource_link, options())).toEqual({
+    expect(await readSource(resource_link, options())).toEqual({
       resourceId: "res_0000000000000001",
       kind: "link",
       name: "report",
@@ -101,8 +101,11 @@ describe("gather", () => {
       declared: { mediaType: "application/pdf", size: 12 },
     });
     const input = { type: "input_image", image_url: "https://example.com/a.png?sig=x" } as const;
-    expect(await gather(input, options())).toMatchObject({ kind: "link", uri: "https://example.com/a.png" });
-    expect(await gather({ link: "https://example.com/" }, options())).toMatchObject({ kind: "link" });
+    expect(await readSource(input, options())).toMatchObject({
+      kind: "link",
+      uri: "https://example.com/a.png",
+    });
+    expect(await readSource({ link: "https://example.com/" }, options())).toMatchObject({ kind: "link" });
   });
 
   test("reads the file of a link through the port, and no other way", async () => {
@@ -117,7 +120,7 @@ describe("gather", () => {
       asked.push([uri, options]);
       return { bytes: bytesOf("notes"), name: "notes.txt" };
     };
-    expect(await gather(link, options({ readFile }))).toEqual({
+    expect(await readSource(link, options({ readFile }))).toEqual({
       kind: "bytes",
       bytes: bytesOf("notes"),
       name: "Notes",
@@ -126,19 +129,22 @@ describe("gather", () => {
       uri: undefined,
     });
     const { signal } = new AbortController();
-    await gather({ ...link, uri: " file:///tmp/a b\n" }, options({ readFile, signal, maxBytes: 2 ** 40 }));
-    await failureOf(() => gather(link, options({ readFile, maxBytes: 0 })));
+    await readSource(
+      { ...link, uri: " file:///tmp/a b\n" },
+      options({ readFile, signal, maxBytes: 2 ** 40 }),
+    );
+    await failureOf(() => readSource(link, options({ readFile, maxBytes: 0 })));
     expect(asked).toEqual([
       ["file:///tmp/notes.txt", { maxBytes: 1000 }],
       ["file:///tmp/a b", { maxBytes: 2 ** 32 - 1, signal }],
       // The least that readLocalFile takes.
       ["file:///tmp/notes.txt", { maxBytes: 1 }],
     ]);
-    expect(await failureOf(() => gather(link, options()))).toEqual({
+    expect(await failureOf(() => readSource(link, options()))).toEqual({
       code: "LINK_REFUSED",
       details: { reason: "file" },
     });
-    expect(await failureOf(() => gather(link, options({ readFile, maxBytes: 4 })))).toMatchObject({
+    expect(await failureOf(() => readSource(link, options({ readFile, maxBytes: 4 })))).toMatchObject({
       code: "BLOB_TOO_LARGE",
     });
   });
@@ -158,7 +164,7 @@ describe("gather", () => {
     ["a link without an address", { type: "resource_link", name: "x" }, "LINK_REFUSED"],
     ["neither text nor bytes", { type: "resource", resource: { uri: "x:y" } }, "INVALID_MESSAGE"],
   ])("refuses %s without repeating it", async (_, source, code) => {
-    const failure = await failureOf(() => gather(source as IngestSource, options()));
+    const failure = await failureOf(() => readSource(source as IngestSource, options()));
     expect(failure.code).toBe(code);
     expect(JSON.stringify(failure)).not.toContain("c2Vj");
   });
@@ -166,7 +172,7 @@ describe("gather", () => {
   test.each([undefined, null, "x", { type: "audio" }, {}, { bytes: [1, 2] }])(
     "throws a TypeError for %j",
     async (source) => {
-      await expect(gather(source as never, options())).rejects.toThrow(TypeError);
+      await expect(readSource(source as never, options())).rejects.toThrow(TypeError);
     },
   );
 
@@ -180,22 +186,22 @@ describe("gather", () => {
       { type: "resource", resource: { uri: "a:b", text: "ä".repeat(50) } },
     ];
     for (const source of sources) {
-      expect(await gather(source, options({ maxBytes: 100 }))).toMatchObject({ kind: "bytes" });
-      expect(await failureOf(() => gather(source, options({ maxBytes: 99 })))).toEqual({
+      expect(await readSource(source, options({ maxBytes: 100 }))).toMatchObject({ kind: "bytes" });
+      expect(await failureOf(() => readSource(source, options({ maxBytes: 99 })))).toEqual({
         code: "BLOB_TOO_LARGE",
         details: { bytes: 100, maxBytes: 99 },
       });
     }
     // It is not even base64: the length alone decides.
     const huge = { type: "image", data: "!".repeat(4000), mimeType: "image/png" } as const;
-    expect(await failureOf(() => gather(huge, options()))).toMatchObject({ code: "BLOB_TOO_LARGE" });
+    expect(await failureOf(() => readSource(huge, options()))).toMatchObject({ code: "BLOB_TOO_LARGE" });
   });
 
   test("gives the bytes of any payload exactly", async () => {
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ maxLength: 200 }), async (bytes) => {
         const source = { type: "image", data: base64(bytes), mimeType: "image/png" } as const;
-        expect(await gather(source, options())).toMatchObject({ bytes });
+        expect(await readSource(source, options())).toMatchObject({ bytes });
       }),
     );
   });

@@ -10,8 +10,8 @@ import { assistantMessage, type ContextMessage, type ReplayPlace, userMessage } 
 import { estimateImageTokens } from "sessile/estimate";
 import { describe, expect, test } from "vitest";
 import { decideAttachments } from "../../src/attachments/decide.js";
-import { currentTurnStart, turnsOf } from "../../src/attachments/occurrences.js";
-import { bounded, type LeakageVerdict } from "../../src/attachments/replay.js";
+import { currentTurnStart, turnNumbers } from "../../src/attachments/occurrences.js";
+import { applyVerdict, type LeakageVerdict } from "../../src/attachments/replay.js";
 import { contextWith, image } from "./samples.js";
 
 const reply = assistantMessage({ provider: "p", model: "m" }, "ok");
@@ -121,7 +121,7 @@ describe("replay policies", () => {
             return { role: "custom", customType: "x", content: "c", display: true, timestamp: 1 };
           }),
         );
-        const turns = turnsOf(context);
+        const turns = turnNumbers(context);
         if (of.includes("user")) expect(turns.indexOf(turns.at(-1) ?? 0)).toBe(currentTurnStart(context));
         else expect(new Set(turns)).toEqual(new Set(of.length === 0 ? [] : [0]));
       }),
@@ -129,7 +129,7 @@ describe("replay policies", () => {
   });
 });
 
-describe("bounded", () => {
+describe("applyVerdict", () => {
   const order = ["omit", "describe", "full"] as const;
 
   test("is never more than was wanted, nor more than the verdict grants", () => {
@@ -140,7 +140,7 @@ describe("bounded", () => {
         fc.constantFrom("allow", "describe", "refuse"),
         (wanted, verdict) => {
           const least = Math.min(order.indexOf(wanted), order.indexOf(most[verdict as keyof typeof most]));
-          expect(bounded(wanted, verdict as LeakageVerdict)).toBe(order[least]);
+          expect(applyVerdict(wanted, verdict as LeakageVerdict)).toBe(order[least]);
         },
       ),
     );
@@ -148,7 +148,7 @@ describe("bounded", () => {
 
   test("takes a verdict that is none for a no", () => {
     for (const verdict of [undefined, true, "Allow", "full"]) {
-      expect(bounded("full", verdict as LeakageVerdict)).toBe("omit");
+      expect(applyVerdict("full", verdict as LeakageVerdict)).toBe("omit");
     }
   });
 });
