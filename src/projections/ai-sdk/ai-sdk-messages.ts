@@ -5,7 +5,7 @@ import { familyOf, makerNames } from "./families.js";
 import type { AiSdkMessages } from "./messages.js";
 import { renderMessages } from "./render.js";
 
-/** What a model of the AI SDK says of itself. */
+/** The identity that a model object of the AI SDK carries. */
 export interface AiSdkModel {
   /** Such as `anthropic.messages`. */
   readonly provider: string;
@@ -16,19 +16,20 @@ export interface AiSdkModel {
 export interface AiSdkMessagesOptions {
   /** The model that the messages are for: the object that `generateText` takes. */
   readonly model: AiSdkModel;
-  /** The account, where the harness has several with one provider. */
+  /** The account, if the harness has several with one provider. */
   readonly account?: string;
-  /** Media that the provider takes, in place of what is known of it. */
+  /** Media types that the provider accepts; overrides the built-in table. */
   readonly accepts?: TargetMedia;
   /** Limits in place of the provider's. */
   readonly profile?: LimitProfile;
-  /** The model's context window, in tokens; where it is not told, limits of models with a small one count. */
+  /** The model's context window in tokens. Without it the limits of models with a small window apply. */
   readonly contextWindow?: number;
 }
 
 /**
- * Messages of the AI SDK, for version 6 and 7. What a provider package takes is known of some by their models' names, of others that
- * they take images from a user: a converter throws at what it does not know, or writes base64 out as text.
+ * Projects to messages of the AI SDK, versions 6 and 7. A table by provider and model name lists the media
+ * that each provider package converts. For an unknown provider only images from a user are sent: a converter
+ * throws on other media or writes base64 as text.
  *
  * @throws TypeError for a model without a provider or an id
  * @see https://ai-sdk.dev/docs/reference/ai-sdk-core/model-message (a stored copy, read 2026-11-21)

@@ -1,16 +1,19 @@
 import { limitProfiles } from "../../limits/index.js";
 import type { Target, TargetLimits, TargetMedia, TargetRules } from "../target.js";
 
-/** What is known of a family of providers. */
+/** Facts about a family of providers. */
 export interface Family {
   readonly accepts: TargetMedia;
   readonly limits?: Pick<TargetLimits, "profile" | "transport">;
   readonly estimate?: NonNullable<Target<unknown>["estimate"]>;
   readonly callId?: NonNullable<TargetRules["callId"]>;
   readonly toolName?: NonNullable<TargetRules["toolName"]>;
-  /** The converter sends a document's file name as its name, of which Bedrock takes few characters, and each once. */
+  /**
+   * The converter uses a document's file name as its name. Bedrock accepts short names only, each once per
+   * request.
+   */
   readonly namesDocuments?: true;
-  /** The name of its options, where they can hold a cache marker on a part. */
+  /** The key of its provider options, if these can hold a cache marker on a part. */
   readonly cacheKey?: "anthropic";
 }
 
@@ -21,12 +24,16 @@ const pdf = "application/pdf";
 type CallId = NonNullable<Family["callId"]>;
 
 /**
- * Chat Completions, as for `openaiChat`: https://github.com/vercel/ai/issues/5171 (stored copy, 2026-11-21). Kimi loses its own
- * calls if `functions.read:0` is rewritten: https://github.com/MoonshotAI/kimi-code/pull/2503 (stored copy, 2026-11-22).
+ * The id rule of Chat Completions, as for `openaiChat`: https://github.com/vercel/ai/issues/5171 (stored
+ * copy, 2026-11-22). Kimi does not recognize its own calls if `functions.read:0` is rewritten:
+ * https://github.com/MoonshotAI/kimi-code/pull/2503 (stored copy, 2026-11-22).
  */
 const chatIds: CallId = { character: /[!-~]/, maxLength: 40 };
 
-/** https://github.com/run-llama/llama_index/pull/22775 (stored copy, 2026-11-22), as for `bedrockConverse`. */
+/**
+ * The id rule of Bedrock, as for `bedrockConverse`: https://github.com/run-llama/llama_index/pull/22775
+ * (stored copy, 2026-11-22).
+ */
 const bedrockIds: CallId = { character: /[A-Za-z0-9_.:-]/, maxLength: 64 };
 
 /** https://github.com/anomalyco/opencode/issues/1680 (stored copy, 2026-11-22). */
@@ -36,8 +43,8 @@ const mistralIds: CallId = { character: /[A-Za-z0-9]/, minLength: 9, maxLength: 
 const googleNames: Family["toolName"] = { character: /[\w.:-]/, first: /[A-Za-z_]/ };
 
 /**
- * Of a provider that nobody knows: images, since all converters write these, and nothing in a tool's result. Most speak Chat
- * Completions.
+ * An unknown provider: all converters write images, and no converter is sure to write media in a tool's
+ * result. Most of these providers use Chat Completions.
  */
 const unknown: Family = { accepts: { user: images, toolResult: [] }, callId: chatIds };
 
@@ -49,11 +56,11 @@ const anthropic: Family = {
 };
 
 /**
- * What the converter of a provider package takes, throwing at all else, and what it writes as it is in a tool's result. The
- * first line that fits counts.
+ * The media types that each provider package converts (it throws on any other), and those that it keeps in a
+ * tool's result. The first row that matches applies.
  *
- * @see https://github.com/vercel/ai packages/anthropic, amazon-bedrock, openai, openai-compatible, google, mistral, xai and groq:
- *   src/convert-to-….ts (stored copies, read 2026-11-21), and of @ai-sdk/anthropic 3.0.138 itself
+ * @see https://github.com/vercel/ai packages/anthropic, amazon-bedrock, openai, openai-compatible, google,
+ *   mistral, xai and groq: src/convert-to-….ts (stored copies, read 2026-11-21), and @ai-sdk/anthropic 3.0.138
  */
 const families: readonly (readonly [RegExp, Family])[] = [
   [
@@ -127,13 +134,16 @@ const families: readonly (readonly [RegExp, Family])[] = [
   ],
 ];
 
-/** What a model behind a gateway asks of ids and names, by the maker that its id begins with. */
+/** The rules for ids and names of a model behind a gateway, by the maker that prefixes its id. */
 const routed: readonly (readonly [RegExp, Pick<Family, "callId" | "toolName">])[] = [
   [/^mistral(?:ai)?\//, { callId: mistralIds }],
   [/^(?:google|vertex)\//, { toolName: googleNames }],
 ];
 
-/** What is known of a provider, by the name that its models say. Only models from Gemini 3 on see what is in a tool's result. */
+/**
+ * Facts about a provider, by its name in model objects. Only models from Gemini 3 on see media in a tool's
+ * result.
+ */
 export function familyOf(provider: string, modelId: string): Family {
   const known = families.find(([name]) => name.test(provider))?.[1];
   const found = known ?? { ...unknown, ...routed.find(([name]) => name.test(modelId))?.[1] };
@@ -143,7 +153,10 @@ export function familyOf(provider: string, modelId: string): Family {
   return { ...family, accepts: { ...family.accepts, toolResult: family.accepts.user } };
 }
 
-/** Claude and Responses take letters, digits, `_` and `-` alone, behind a gateway too; the name of a profile does not tell the model. */
+/**
+ * Claude and Responses accept only letters, digits, `_` and `-`, behind a gateway too. An inference profile's
+ * name does not identify its model.
+ */
 function idsFor({ callId }: Family, provider: string, modelId: string): Pick<Family, "callId"> {
   const isWide = callId === chatIds || callId === bedrockIds;
   return isWide && (/claude|^arn:/i.test(modelId) || provider.endsWith(".responses"))

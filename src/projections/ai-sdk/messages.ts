@@ -1,7 +1,8 @@
 import { isRecord } from "../../internal/shape.js";
 
 /**
- * Messages as `ModelMessage` of the AI SDK 6 and 7 both have them: of the forms that a part can have, those that neither drops.
+ * Types of messages that fit `ModelMessage` of the AI SDK 6 and 7. If a part has several forms, these types
+ * use the one that both versions keep.
  *
  * @see https://ai-sdk.dev/docs/reference/ai-sdk-core/model-message and
  *   https://ai-sdk.dev/v7/docs/reference/ai-sdk-core/model-message (stored copies, read 2026-11-21)
@@ -16,10 +17,10 @@ export type AiSdkJson =
   | { [key: string]: AiSdkJson | undefined }
   | AiSdkJson[];
 
-/** What is for one provider, under its name. */
+/** Options for providers, by the provider's name. */
 export type AiSdkProviderOptions = { [provider: string]: { [key: string]: AiSdkJson | undefined } };
 
-/** What any part may carry for its provider. */
+/** Provider options, which any part may carry. */
 export type AiSdkWithOptions = { providerOptions?: AiSdkProviderOptions };
 
 /** Text. */
@@ -45,13 +46,13 @@ export type AiSdkToolCallPart = {
   providerExecuted?: boolean;
 } & AiSdkWithOptions;
 
-/** What a tool's result shows, where it is more than text. */
+/** Content of a tool's result, if it is more than text. */
 export type AiSdkResultPart =
   | { type: "text"; text: string }
   | { type: "image-data"; data: string; mediaType: string }
   | { type: "file-data"; data: string; mediaType: string; filename?: string };
 
-/** What a tool gave back. */
+/** The output of a tool. */
 export type AiSdkToolOutput =
   | { type: "text"; value: string }
   | { type: "error-text"; value: string }
@@ -70,28 +71,31 @@ export type AiSdkToolResultPart = {
 /** Instructions. */
 export type AiSdkSystemMessage = { role: "system"; content: string } & AiSdkWithOptions;
 
-/** What the user said. */
+/** A message of the user. */
 export type AiSdkUserMessage = { role: "user"; content: (AiSdkTextPart | AiSdkFilePart)[] };
 
-/** What the model said. */
+/** A message of the model. */
 export type AiSdkAssistantMessage = {
   role: "assistant";
   content: (AiSdkTextPart | AiSdkFilePart | AiSdkReasoningPart | AiSdkToolCallPart | AiSdkToolResultPart)[];
 };
 
-/** What tools gave back. */
+/** Results of tools. */
 export type AiSdkToolMessage = { role: "tool"; content: AiSdkToolResultPart[] };
 
 /** A message; instructions are apart. */
 export type AiSdkMessage = AiSdkUserMessage | AiSdkAssistantMessage | AiSdkToolMessage;
 
-/** The part of a call of `generateText` that a projection makes. For the AI SDK 7 `system` is `instructions`. */
+/** The part of a `generateText` call that a projection writes. The AI SDK 7 calls `system` `instructions`. */
 export type AiSdkMessages = { system?: string | AiSdkSystemMessage; messages: AiSdkMessage[] };
 
-/** A part of what the model said. */
+/** A part of a message of the model. */
 export type AssistantPart = AiSdkAssistantMessage["content"][number];
 
-/** Whether an opaque block is a part that a message of the AI SDK can hold: a file, or what the provider ran itself. */
+/**
+ * Whether an opaque block is a part of an AI SDK message: a file, or a call or result of a tool that the
+ * provider ran.
+ */
 export function isOwnPart(data: unknown): data is AssistantPart {
   if (!isRecord(data)) return false;
   const { type, toolCallId, toolName } = data;
@@ -108,8 +112,8 @@ export function isOwnPart(data: unknown): data is AssistantPart {
 }
 
 /**
- * What a provider marked a part with, as text that a message of a session can hold: signatures, ids of items. Undefined where
- * there is nothing.
+ * A provider's metadata of a part (signatures, ids of items) as text for a block of a session. Undefined if
+ * it is empty.
  */
 export function signatureOf(options: unknown): string | undefined {
   return isRecord(options) && Object.keys(options).length > 0 ? JSON.stringify(options) : undefined;

@@ -27,8 +27,8 @@ import {
 } from "./messages.js";
 
 /**
- * A request as messages, with cache markers where the provider's options can hold some. Nothing is marked: a refusal names a place
- * in the provider's own request, which is another one in these messages.
+ * Renders a request as messages, with cache markers if the provider's options can hold them. Records no
+ * trace: a provider's error path refers to the provider's own request, not to these messages.
  */
 export function renderMessages(
   { system, turns }: NeutralRequest,
@@ -51,7 +51,7 @@ export function renderMessages(
 class MessageWriter {
   readonly #tools: RenderTools;
   readonly #cacheKey: string | undefined;
-  /** Where the provider has a rule for these. */
+  /** Undefined if the provider has no rule for document names. */
   readonly #names: DocumentNames | undefined;
 
   constructor(tools: RenderTools, { cacheKey, namesDocuments }: Pick<Family, "cacheKey" | "namesDocuments">) {
@@ -86,7 +86,7 @@ class MessageWriter {
     return content.length === 0 ? [] : [{ role: "assistant", content }];
   }
 
-  /** What a provider had marked a part with, and a cache marker where one belongs. */
+  /** A part's stored provider options, and a cache marker if the cached prefix ends here. */
   options(part: Part, own?: AiSdkProviderOptions): { providerOptions?: AiSdkProviderOptions } {
     const key = this.#cacheKey;
     if (key === undefined || !this.#tools.endsCache(part)) {
@@ -123,24 +123,24 @@ class MessageWriter {
   }
 }
 
-/** In place of a document without a byte, which providers refuse. */
+/** Replaces a document of zero bytes, which providers refuse. */
 const emptyDocument = "[an empty document]";
-/** Before what a tool shows, where the result has no other way to say that it is an error. */
+/** Precedes the content of a failed result, if the result has no other way to signal an error. */
 const errorHeading = "[error]";
 
-/** What is shown in what the user says. */
+/** Media and text in a message of the user. */
 function userPart(part: ShownPart, tools: RenderTools, names?: DocumentNames): AiSdkTextPart | AiSdkFilePart {
   if (part.type === "text") return { type: "text", text: part.text };
   if (part.type === "reference") throw notTaken();
   if (part.bytes.length === 0) return { type: "text", text: emptied(part, tools) };
-  // The one type of text that a converter takes, whatever kind of text it is.
+  // Converters accept `text/plain` as the only text type, so all text files are sent as it.
   const mediaType = isTextual(part.mediaType) ? "text/plain" : part.mediaType;
   return { type: "file", mediaType, data: part.base64, ...filename(part, names) };
 }
 
 /**
- * What a tool gave back: text where it is text alone, since converters of chat completions write anything else out as JSON.
- * Images go as images and not as files, which the converter for Anthropic of version 6 drops.
+ * The output of a tool. A result of text alone is text: converters for Chat Completions write any other
+ * content as JSON. Images are sent as images, not as files: the Anthropic converter of version 6 drops files.
  */
 function outputOf(
   { parts, isError }: ResultPart,

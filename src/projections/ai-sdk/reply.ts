@@ -9,7 +9,7 @@ import { signatureOf } from "./messages.js";
 /** A step of `generateText` or `streamText`, as far as it is read. */
 export interface AiSdkStep {
   readonly model: { readonly provider: string; readonly modelId: string };
-  /** What the model made, to see whether it made anything. */
+  /** Content that the model generated; used to check that a step is not empty. */
   readonly content: readonly { readonly type: string }[];
   readonly finishReason: string;
   readonly usage: {
@@ -25,7 +25,7 @@ export interface AiSdkStep {
   readonly response: {
     /** The model that answered. */
     readonly modelId?: string;
-    /** Of this step and those before it. */
+    /** Messages of this step and of all steps before it. */
     readonly messages: readonly { readonly role: string; readonly content: unknown }[];
   };
 }
@@ -35,7 +35,7 @@ export type AiSdkReply = AiSdkStep | { readonly steps: readonly AiSdkStep[] };
 
 /** Options of {@link readAiSdkReply}. */
 export interface ReadAiSdkReplyOptions {
-  /** The account, where the harness has several with one provider. */
+  /** The account, if the harness has several with one provider. */
   readonly account?: string;
 }
 
@@ -58,11 +58,13 @@ const result = object({
 type Block = AssistantMessage["content"][number];
 
 /**
- * A reply of the AI SDK as a message of a session, which a projection to the same model gives back as it was: what a provider
- * marked its parts with is kept as signatures, and what it ran itself as opaque blocks. Of a result the last step; where a call had
- * several, read each of `result.steps`, with the tools' results between them.
+ * Reads a reply of the AI SDK as a message of a session. A projection to the same model sends it back
+ * unchanged: provider metadata is kept as signatures, provider-executed tools as opaque blocks. Of a result
+ * the last step is read. If a call had several steps, read each of `result.steps`, with the results of the
+ * tools between them.
  *
- * @throws SessileError INVALID_MESSAGE with the path of what is not as in a step; also for a result without a step
+ * @throws SessileError INVALID_MESSAGE with the path of the first invalid member; also for a result without a
+ *   step
  * @example
  * ```ts
  * const reply = readAiSdkReply({
@@ -120,14 +122,18 @@ function usageOf({ usage }: AiSdkStep): Usage {
 }
 
 function blocksOf({ content, response }: AiSdkStep): readonly Block[] {
-  // The messages are those of all steps so far: a step that said nothing would give the one before it.
+  // The messages are those of all steps so far: after an empty step the last message would be that of the
+  // step before.
   if (!content.some(isKept)) return [];
   const said = response.messages.findLast(({ role }) => role === "assistant")?.content;
   if (typeof said === "string") return said === "" ? [] : [{ type: "text", text: said }];
   return Array.isArray(said) ? said.flatMap((part: unknown) => blockOf(part)) : [];
 }
 
-/** What of the content becomes a part of the assistant's message: neither sources, nor empty text, nor what tools gave back here. */
+/**
+ * Whether a content part belongs in the assistant message: not sources, empty text or results of the client's
+ * tools.
+ */
 function isKept(part: {
   readonly type: string;
   readonly text?: string;

@@ -4,7 +4,9 @@ import { type ClaudeShownBlock, claudeMedia, claudeShownBlock } from "../claude-
 import type { Target } from "../target.js";
 import { transcriptOf } from "../transcript.js";
 
-/** A user's message, as the Claude Agent SDK takes it: assigns to `SDKUserMessage` of @anthropic-ai/claude-agent-sdk. */
+/**
+ * A user message of the Claude Agent SDK. Assignable to `SDKUserMessage` of @anthropic-ai/claude-agent-sdk.
+ */
 export interface ClaudeAgentMessage {
   type: "user";
   message: { role: "user"; content: ClaudeShownBlock[] };
@@ -14,11 +16,11 @@ export interface ClaudeAgentMessage {
 
 /** Options of {@link claudeAgentMessages}. */
 export interface ClaudeAgentMessagesOptions {
-  /** The agent's session. Default "", as the SDK itself has it where the prompt is a string. */
+  /** The agent's session id. Default "", as the SDK itself sends it if the prompt is a string. */
   readonly sessionId?: string;
   /**
-   * `latest`: what the user said since the model spoke, for a session that the agent has itself. `transcript`: everything from
-   * the beginning, told as a conversation, for a new one. Default `latest`.
+   * `latest`: the user's content since the model's last message, for a session that the agent itself has.
+   * `transcript`: the whole conversation as text, for a new session. Default `latest`.
    */
   readonly history?: "latest" | "transcript";
   /** Default `limitProfiles.anthropic`. */
@@ -30,13 +32,14 @@ export interface ClaudeAgentMessagesOptions {
 }
 
 /**
- * A turn for the Claude Agent SDK: one message with text, images and documents. The agent keeps its own history and has its own
- * instructions, so that what it has been told is not repeated unless a transcript is asked for.
+ * Projects a turn for the Claude Agent SDK: one message with text, images and documents. The agent keeps its
+ * own history and instructions. Earlier turns are repeated only if a transcript is asked for.
  *
- * @throws TypeError for a session's id that is no string, and for a `history` that is neither.
+ * @throws TypeError if `sessionId` is no string or `history` is not one of the two.
  * @example
  * ```ts
- * const { value } = await project(contextOf([userMessage("hi")]), claudeAgentMessages({ sessionId: "5f0c" }));
+ * const target = claudeAgentMessages({ sessionId: "5f0c" });
+ * const { value } = await project(contextOf([userMessage("hi")]), target);
  * const prompt = (async function* () { yield* value; })();
  * // for await (const event of query({ prompt })) …
  * value.length; // 1
@@ -57,14 +60,15 @@ export function claudeAgentMessages(options: ClaudeAgentMessagesOptions = {}): T
     rules: {
       ...(history === "latest" ? { history } : {}),
       takesReasoning: false,
-      // Ids and arguments are told in words: nothing needs to be changed in them.
+      // Ids and arguments appear only within text, so they need no rewriting.
       callId: { character: /[^\p{Cs}\p{Cc}]/u, maxLength: 1000 },
       objectArguments: false,
       userFirst: false,
     },
     limits: { profile, transport, ...(contextWindow === undefined ? {} : { contextWindow }) },
     embedsBase64: true,
-    // Blocks are not marked: the API counts the turns of the agent's own history, so that its paths lead nowhere here.
+    // No trace: the API counts the turns of the agent's own history, so its error paths do not refer to these
+    // messages.
     render: (request) => {
       const pieces = transcriptOf(request, history === "transcript");
       const content = pieces.map(({ text, part }): ClaudeShownBlock => {

@@ -5,7 +5,7 @@ import { isBlank } from "../../block-reader.js";
 import type { Refusal } from "./failure.js";
 import type { ReadAttachment } from "./read-attachment.js";
 
-/** A block of a file's bytes, and what of them the target may have limits for. */
+/** A content block of a file, and the properties that the target's limits check. */
 export interface FileContent {
   readonly block: AttachmentImageBlock | AttachmentDocumentBlock;
   readonly image?: ImageMedia;
@@ -13,7 +13,7 @@ export interface FileContent {
   readonly size: number;
 }
 
-/** What the bytes are by themselves, held against what the name claims. The name alone decides nothing. */
+/** The type that the bytes have, compared with the name's extension. The name alone decides nothing. */
 export function contentOf({ bytes, claimed }: ReadAttachment, title: string): FileContent | Refusal {
   const size = bytes.length;
   if (size === 0) return empty;
@@ -34,7 +34,7 @@ export function contentOf({ bytes, claimed }: ReadAttachment, title: string): Fi
     case "text": {
       const data = decodeUtf8(bytes);
       if (data === undefined) return notText;
-      // The API refuses blank text blocks, and a document of nothing tells no one anything.
+      // The API refuses blank text blocks, and an empty document carries no information.
       if (isBlank(data)) return empty;
       const source = { type: "text", media_type: media.mediaType, data } as const;
       return { block: { type: "document", source, title }, size };
@@ -51,7 +51,7 @@ function mismatch(claimed: string, actual: string): Refusal {
   return { code: "CONTENT_MISMATCH", reason: `its name says ${claimed}, and it is ${actual}` };
 }
 
-/** Text of the user, or the warning that stands before it. */
+/** A text block: the user's text, or the warning before it. */
 export interface AttachmentTextBlock {
   type: "text";
   text: string;
@@ -73,14 +73,14 @@ export interface AttachmentDocumentBlock {
 }
 
 /**
- * What a turn with attachments is made of, as the Messages API and with it the Claude Agent SDK take it.
+ * The content blocks of a turn with attachments, as the Messages API and the Claude Agent SDK accept them.
  *
- * @see https://platform.claude.com/docs/en/build-with-claude/citations for the sources of documents (a stored copy, read
- *   2026-11-21)
+ * @see https://platform.claude.com/docs/en/build-with-claude/citations for the sources of documents (a stored
+ *   copy, read 2026-11-21)
  */
 export type AttachmentContentBlock = AttachmentTextBlock | AttachmentImageBlock | AttachmentDocumentBlock;
 
-/** The bytes that a block takes in a JSON body, without making a second copy of a large one. */
+/** The number of bytes of a block in a JSON body, computed without a second copy of a large one. */
 export function bodyBytesOf(block: AttachmentContentBlock): number {
   if (block.type === "text") return size({ ...block, text: "" }) + jsonBytes(block.text);
   const { source } = block;

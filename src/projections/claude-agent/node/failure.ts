@@ -2,24 +2,24 @@ import { type ErrorDetails, SessileError } from "../../../errors/index.js";
 import { chiralityLimits } from "../../../limits/index.js";
 
 /**
- * Why an attachment was not taken; codes change only with a major version. In the order in which a file is looked at:
+ * Why an attachment was refused. A code changes only with a major version. Checks run in this order:
  *
  * - `NOT_ABSOLUTE` the path is relative, or no path of this platform
- * - `UNSUPPORTED_EXTENSION` the name does not end as one of the nine
- * - `PATH_REFUSED` no file can have this path, it lies outside the roots, or in /proc, /sys or /dev
- * - `NOT_FOUND` there is nothing, or a link that leads nowhere
- * - `UNREADABLE` reading it is not permitted
+ * - `UNSUPPORTED_EXTENSION` the name has none of the nine extensions
+ * - `PATH_REFUSED` no file can have this path, or it lies outside the roots or in /proc, /sys or /dev
+ * - `NOT_FOUND` the path does not exist, or is a dangling link
+ * - `UNREADABLE` the process has no permission to read it
  * - `SYMLINK` the file itself is a symbolic link
  * - `NOT_A_FILE` a directory, a FIFO, a socket or a device
- * - `FILE_TOO_LARGE` more bytes than a file may have
- * - `TURN_BUDGET_EXCEEDED` with the files that were taken before it, more bytes than a turn may have
- * - `CHANGED_DURING_READ` it was written to or swapped meanwhile
- * - `READ_FAILED` the system gave another error
- * - `EMPTY` it has no bytes, or no text but white space
- * - `NOT_TEXT` the name says text, and it is no UTF-8
- * - `CONTENT_MISMATCH` the contents are of another type than the name says
- * - `IMAGE_INVALID` it begins as the image that it is called, and its header is unsound
- * - `TARGET_LIMIT` with it, the request would break a limit of the target
+ * - `FILE_TOO_LARGE` the file has more than 10 MiB
+ * - `TURN_BUDGET_EXCEEDED` the turn would have more than 18 MiB of files
+ * - `CHANGED_DURING_READ` the file was written to or replaced during the read
+ * - `READ_FAILED` the system reported another error
+ * - `EMPTY` it has zero bytes, or only white space
+ * - `NOT_TEXT` the extension is one of text, and the bytes are no UTF-8
+ * - `CONTENT_MISMATCH` the bytes are of another type than the extension
+ * - `IMAGE_INVALID` the bytes begin as the extension's image format, but the header is invalid
+ * - `TARGET_LIMIT` with this file, the request would exceed a limit of the target
  */
 export type AttachmentErrorCode =
   | "NOT_ABSOLUTE"
@@ -39,7 +39,10 @@ export type AttachmentErrorCode =
   | "IMAGE_INVALID"
   | "TARGET_LIMIT";
 
-/** Why a file is not taken. The reason is of our own words and numbers: nothing of its path or contents is in it. */
+/**
+ * Why a file is refused. The reason contains only fixed words and numbers, no part of the path or the
+ * contents.
+ */
 export interface Refusal {
   readonly code: AttachmentErrorCode;
   readonly reason: string;
@@ -47,7 +50,7 @@ export interface Refusal {
 
 /** An attachment that was not taken. */
 export interface AttachmentError extends Refusal {
-  /** As it was given, for the caller's eyes only; the warning that the model reads has a plain name instead. */
+  /** The path as given, for the caller only. The warning to the model has a sanitized name instead. */
   readonly path: string;
 }
 
@@ -67,13 +70,13 @@ function mebibytes(bytes: number): string {
   return `${bytes / 2 ** 20} MiB`;
 }
 
-/** What an error of reading means for the file; undefined where it is not about the file. */
+/** Maps a read error to the file's failure; undefined if the error is not about the file. */
 export function refusalOf(error: unknown): Refusal | undefined {
   if (SessileError.is(error, "FILE_REFUSED")) return pathRefusals[error.details.reason];
   if (SessileError.is(error, "NOT_A_FILE")) {
     return { code: "NOT_A_FILE", reason: `it is a ${error.details.kind}, not a file` };
   }
-  // Less was allowed than a file may have where the turn has no room for more.
+  // The limit of this read is below that of a file if the turn has little room left.
   if (SessileError.is(error, "FILE_TOO_LARGE")) {
     return error.details.bytes > maxFileBytes ? tooLarge : overBudget;
   }
@@ -112,9 +115,9 @@ const maxCharacters = 60;
 const maxUnits = 1024;
 
 /**
- * The last part of a path as a model may read it: letters, digits and a few marks, on one line, at most 60 characters.
- * What could be taken for markup, a quotation's end, an `@` mention, another path or nothing at all (control, bidirectional
- * and invisible characters) is a `_` or left out, since whoever named the file may have meant it for the model.
+ * The last part of a path, sanitized for a model: letters, digits and some punctuation, one line, at most 60
+ * characters. Characters of markup, quotes, `@` mentions and paths become `_`. Control, bidirectional and
+ * invisible characters are removed. A file's name is untrusted: it may contain a prompt injection.
  */
 export function plainName(path: string): string {
   const end = path.slice(-maxUnits);
@@ -132,7 +135,9 @@ export function plainName(path: string): string {
 
 const maxBullets = 3;
 
-/** What the model reads of attachments that failed, in a few lines whatever they are called; "" where none did. */
+/**
+ * The warning about failed attachments that the model reads, bounded in length; "" if no attachment failed.
+ */
 export function warningText(errors: readonly AttachmentError[], attachments: number): string {
   if (errors.length === 0) return "";
   const bullets = errors.slice(0, maxBullets).map(({ path, reason }) => `- "${plainName(path)}": ${reason}`);

@@ -1,6 +1,6 @@
 /**
- * Files of this machine as a turn of the Claude Agent SDK: which of them are taken, as which blocks, and what is said of
- * the others.
+ * Files of this machine as a turn of the Claude Agent SDK: checks them, makes content blocks of them, and
+ * reports the refused ones.
  *
  * @module projections/claude-agent/node
  */

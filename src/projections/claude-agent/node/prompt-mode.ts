@@ -5,7 +5,9 @@ import type { AttachmentContentBlock } from "./content.js";
 import { plainName } from "./failure.js";
 import type { ResolvedAttachments } from "./resolve.js";
 
-/** The message that a turn with attachments is: assigns to `SDKUserMessage` of @anthropic-ai/claude-agent-sdk. */
+/**
+ * The message of a turn with attachments. Assignable to `SDKUserMessage` of @anthropic-ai/claude-agent-sdk.
+ */
 export interface AgentUserMessage {
   type: "user";
   message: { role: "user"; content: AttachmentContentBlock[] };
@@ -13,24 +15,24 @@ export interface AgentUserMessage {
   session_id: string;
 }
 
-/** What `query` of the Claude Agent SDK takes as its `prompt`. */
+/** The `prompt` of the Claude Agent SDK's `query`. */
 export type AgentPrompt = string | AsyncIterable<AgentUserMessage>;
 
 /** Options of {@link selectPromptMode}. */
 export interface PromptModeOptions {
-  /** The agent's session. Default "", as the SDK itself has it where the prompt is a string. */
+  /** The agent's session id. Default "", as the SDK itself sends it if the prompt is a string. */
   readonly sessionId?: string;
 }
 
 /**
- * The prompt of a turn, once its attachments are resolved: the text alone where there is no file to send, with the warning
- * in front where there should have been; else one message of all blocks, which can be iterated again for another attempt.
- * A turn of neither text nor attachments is its text, blank as it is: whether to ask anything then is the caller's matter.
+ * The prompt of a turn, once its attachments are resolved. Without files it is the text alone, behind the
+ * warning if some failed. With files it is one message of all blocks, which can be iterated again for another
+ * attempt. A turn without text and attachments gives its blank text: the caller decides whether to send it.
  *
  * @param message the text that the attachments were resolved with
- * @throws SessileError ATTACHMENT_FAILURE when all attachments failed and there is no text: answer 400. Its details have no
- *   paths, so that they can go to the client.
- * @throws TypeError when `message` or `sessionId` is no string
+ * @throws SessileError ATTACHMENT_FAILURE if all attachments failed and there is no text: answer 400. Its
+ *   details contain no paths, so they are safe to send to the client.
+ * @throws TypeError if `message` or `sessionId` is no string
  * @example
  * ```ts
  * const message = "";

@@ -8,7 +8,7 @@ import { notAbsolute, overBudget, type Refusal, refusalOf, unreadable, unsupport
 /** The file system as the resolver needs it. */
 export interface AttachmentFiles {
   read(path: string, options: ReadLocalFileOptions): Promise<Pick<LocalFile, "bytes">>;
-  /** Rejects where this process may not read what the path leads to; opens nothing. */
+  /** Rejects if this process has no permission to read the path's target; opens nothing. */
   access(path: string): Promise<void>;
 }
 
@@ -24,7 +24,7 @@ export interface ReadAttachment {
   readonly claimed: string;
 }
 
-/** Reads an attachment of which no more than `room` bytes are wanted, or says why it is not taken. */
+/** Reads an attachment of at most `room` bytes, or returns why it is refused. */
 export async function readAttachment(
   files: AttachmentFiles,
   path: string,
@@ -34,7 +34,7 @@ export async function readAttachment(
   if (!nodePath.isAbsolute(path)) return notAbsolute;
   const claimed = claimedType(path);
   if (claimed === undefined) return unsupported;
-  // At least 1: an empty file is taken for one where there is no room left.
+  // At least 1, so that an empty file is reported as empty if no room is left.
   const maxBytes = Math.max(1, Math.min(room, chiralityLimits.maxFileBytes));
   try {
     const { bytes } = await files.read(path, { ...options, maxBytes });
@@ -42,7 +42,7 @@ export async function readAttachment(
   } catch (error) {
     const refusal = refusalOf(error);
     if (refusal === undefined) throw error;
-    // Reading looks at what a file is before it opens it; here permission comes first.
+    // The read checks the kind of file before it opens it, so permission is checked first here.
     const isOther = refusal.code === "SYMLINK" || refusal.code === "NOT_A_FILE";
     return isOther && (await isDenied(files, path)) ? unreadable : refusal;
   }
@@ -50,7 +50,7 @@ export async function readAttachment(
 
 const extensionPattern = /\.(?:png|jpe?g|gif|webp|pdf|txt|md|csv)$/i;
 
-/** By the nine extensions; the table of media types knows more. */
+/** The type of the nine extensions only; the table of media types has more. */
 function claimedType(path: string): string | undefined {
   return extensionPattern.test(path) ? mediaTypeOfName(path) : undefined;
 }

@@ -12,35 +12,42 @@ import { targetCheck } from "./target.js";
 
 /** Options of {@link resolveAttachmentsToContentBlocks}. */
 export interface ResolveAttachmentsOptions extends Pick<ReadLocalFileOptions, "roots" | "signal"> {
-  /** Whose limits count besides those of a turn; null for nobody's. Default Anthropic's own API, with a small context. */
+  /**
+   * The profile whose limits apply besides those of a turn; null for no profile. Default Anthropic's own API,
+   * with a small context.
+   */
   readonly limits?: TargetLimits | null;
 }
 
-/** What became of a turn's attachments. */
+/** The outcome of a turn's attachments. */
 export interface ResolvedAttachments {
-  /** The warning where any failed, the text where there is any, then the files that were taken, in order. */
+  /** The warning if some failed, the text if it is not blank, then the accepted files in order. */
   readonly blocks: AttachmentContentBlock[];
   /** Those that were not taken, in order. */
   readonly errors: AttachmentError[];
 }
 
 /**
- * Reads the files that a user attached to a turn and makes content blocks of them: images, PDFs, and text as documents.
- * Files are looked at one by one, in order, and the first rule that one breaks is its error: an absolute path, one of nine
- * extensions, readable, no symbolic link, a regular file, at most 10 MiB, no more than 18 MiB in the turn, contents of the
- * type that the name says, the limits of the target. A file that is not taken counts for nothing, and those behind it are
- * still looked at; one that is named twice counts twice. What the client says of a file besides its path is never asked.
+ * Reads the files that a user attached to a turn and makes content blocks of them: images, PDFs, and text as
+ * documents.
  *
- * Where files failed, the first block is a warning to the model: how many, the plain names and reasons of three, and how
- * many more. It has no path in it, and nothing that a file's name could have brought along.
+ * Files are checked one by one, in order, and the first broken rule is the file's error: an absolute path,
+ * one of nine extensions, readable, no symbolic link, a regular file, at most 10 MiB, at most 18 MiB in the
+ * turn, contents of the extension's type, the limits of the target. A refused file does not count against the
+ * budget, and later files are still checked. A path that occurs twice counts twice. The client's claims about
+ * a file, other than its path, are ignored.
  *
- * No more than 18 MiB of files are in memory at once, and the base64 of them. A file costs a few calls of the system, and
- * a check of all that were taken before it: bound the number of paths where they come from outside.
+ * If files failed, the first block is a warning to the model: their number, and the sanitized names and
+ * reasons of up to three. It contains no path and no text that a file's name could inject.
+ *
+ * At most 18 MiB of files and their base64 are in memory at once. A file costs a few system calls, and a
+ * check against all accepted files before it. Bound the number of paths if they come from outside.
  *
  * @param message the user's text; blank text gives no block
- * @param attachmentPaths absolute paths; from a source that is not to read everything, give `roots` as well
- * @throws TypeError when `message` is no string, or `attachmentPaths` no array of strings; RangeError for a transport that
- *   the target's profile does not have; the signal's reason when it is aborted
+ * @param attachmentPaths absolute paths; give `roots` too if they come from an untrusted source
+ * @throws TypeError if `message` is no string, or `attachmentPaths` no array of strings
+ * @throws RangeError for a transport that the target's profile does not have; the signal's reason if it is
+ *   aborted
  * @example
  * ```ts
  * const resolved = await resolveAttachmentsToContentBlocks("What is wrong here?", ["/home/me/screen.png"]);
@@ -91,7 +98,10 @@ export async function resolveWith(
   return { blocks: [warning, text, ...taken].filter((block) => block !== undefined), errors };
 }
 
-/** None for blank text, which the API refuses (https://github.com/anthropics/claude-code/issues/23440, read 2026-11-21). */
+/**
+ * Empty for blank text, which the API refuses (https://github.com/anthropics/claude-code/issues/23440, read
+ * 2026-11-21).
+ */
 function textBlock(text: string): AttachmentTextBlock | undefined {
   return isBlank(text) ? undefined : { type: "text", text: text.toWellFormed() };
 }

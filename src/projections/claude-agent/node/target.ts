@@ -10,17 +10,17 @@ import type { AttachmentTextBlock, FileContent } from "./content.js";
 import { bodyBytesOf } from "./content.js";
 import type { Refusal } from "./failure.js";
 
-/** Room for what the agent puts beside the turn, such as its instructions and tools. Bytes. */
+/** Bytes reserved for the rest of the agent's request, such as its instructions and tools. */
 const reservedBytes = 2 ** 18;
 
-/** Holds one file more against the target, and counts it where it is taken. */
+/** Checks one more file against the target, and counts it if it is accepted. */
 export type TargetCheck = (content: FileContent) => Refusal | undefined;
 
 /**
- * Holds a turn's files against the limits of its target, together with its text: a file that the target would refuse, or
- * for which it would refuse the turn, is not taken.
+ * Checks a turn's files, together with its text, against the limits of its target. Refuses a file that the
+ * target would refuse, or that would make the target refuse the turn.
  *
- * @throws what `checkLimits` throws of the target
+ * @throws the errors of `checkLimits` for the target
  */
 export function targetCheck(
   text: AttachmentTextBlock | undefined,
