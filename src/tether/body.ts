@@ -3,6 +3,7 @@ import { decodeUtf8 } from "../internal/bytes.js";
 import { tooDeep } from "../internal/json-depth.js";
 import { tetherLimits } from "../limits/index.js";
 import { frameTooLarge, limitExceeded } from "./limit-errors.js";
+import { utf8Bytes } from "./wire-bytes.js";
 
 /** As for a session's lines: what is deeper breaks every recursive reader after this one. */
 const maxDepth = 256;
@@ -33,20 +34,4 @@ function sizeOf(body: Uint8Array | string): number {
 function noFrame(expected: string, cause?: unknown): SessileError<"INVALID_MESSAGE"> {
   const message = `frame: expected ${expected}`;
   return new SessileError("INVALID_MESSAGE", message, { details: { path: "", expected }, cause });
-}
-
-const encoder = new TextEncoder();
-const scratchBytes = 2 ** 16;
-
-/** The bytes of text as UTF-8, counted piece by piece: no copy of it is made. */
-export function utf8Bytes(text: string): number {
-  const scratch = new Uint8Array(scratchBytes);
-  let bytes = 0;
-  for (let at = 0; at < text.length; ) {
-    // A pair that the piece cuts in two does not fit into what is left of the scratch, so it begins the next piece.
-    const { read, written } = encoder.encodeInto(text.slice(at, at + scratchBytes), scratch);
-    at += read;
-    bytes += written;
-  }
-  return bytes;
 }

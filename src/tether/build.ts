@@ -14,8 +14,7 @@ import type {
   UserMessageFrame,
   UserMessagePayload,
 } from "./frame.js";
-import { unsoundImage } from "./images.js";
-import { imageTooLarge, limitExceeded, unsupportedType } from "./limit-errors.js";
+import { imageTooLarge, limitExceeded, unsoundImage, unsupportedType } from "./limit-errors.js";
 import { sessionArgument } from "./session-argument.js";
 
 /** What every builder of a frame takes besides the content. */

@@ -10,6 +10,7 @@ import {
   imageTooLarge,
   limitExceeded,
   tooManyImages,
+  unsoundImage,
   unsupportedType,
 } from "./limit-errors.js";
 
@@ -65,14 +66,4 @@ function readImage({ media_type, data }: TetherImage, place: string): FrameImage
 
 function frameImage({ mediaType, width, height }: ImageMedia, bytes: Uint8Array): FrameImage {
   return { mediaType, bytes, width, height };
-}
-
-/** The error of bytes that begin as an image. */
-export function unsoundImage(
-  { mediaType, reason }: { readonly mediaType: string; readonly reason: string },
-  place = "",
-): SessileError<"MEDIA_INVALID"> {
-  return new SessileError("MEDIA_INVALID", `${place}begins as ${mediaType} and is none: ${reason}`, {
-    details: { mediaType, reason },
-  });
 }

@@ -88,3 +88,13 @@ export function limitExceeded(...broken: readonly Broken[]): SessileError<"LIMIT
 function placesOf(count: number): readonly number[] {
   return Array.from({ length: Math.min(count, maxPlaces) }, (_, index) => index);
 }
+
+/** The error of bytes that begin as an image. */
+export function unsoundImage(
+  { mediaType, reason }: { readonly mediaType: string; readonly reason: string },
+  place = "",
+): SessileError<"MEDIA_INVALID"> {
+  return new SessileError("MEDIA_INVALID", `${place}begins as ${mediaType} and is none: ${reason}`, {
+    details: { mediaType, reason },
+  });
+}

@@ -1,5 +1,4 @@
 import { tetherLimits } from "../limits/index.js";
-import { utf8Bytes } from "./body.js";
 import type { TetherFrame } from "./frame.js";
 import { frameTooLarge, limitExceeded } from "./limit-errors.js";
 
@@ -24,4 +23,20 @@ export function wireBytes(frame: TetherFrame): number {
 export function assertFitsWire(frame: TetherFrame): void {
   const bytes = wireBytes(frame);
   if (bytes > tetherLimits.maxWireBytes) throw limitExceeded(frameTooLarge(bytes));
+}
+
+const encoder = new TextEncoder();
+const scratchBytes = 2 ** 16;
+
+/** The bytes of text as UTF-8, counted piece by piece: no copy of it is made. */
+export function utf8Bytes(text: string): number {
+  const scratch = new Uint8Array(scratchBytes);
+  let bytes = 0;
+  for (let at = 0; at < text.length; ) {
+    // A pair that the piece cuts in two does not fit into what is left of the scratch, so it begins the next piece.
+    const { read, written } = encoder.encodeInto(text.slice(at, at + scratchBytes), scratch);
+    at += read;
+    bytes += written;
+  }
+  return bytes;
 }
