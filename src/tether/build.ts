@@ -14,8 +14,8 @@ import type {
   UserMessageFrame,
   UserMessagePayload,
 } from "./frame.js";
-import { imageTooLarge, limitExceeded, unsoundImage, unsupportedType } from "./limit-errors.js";
-import { sessionArgument } from "./session-argument.js";
+import { imageTooLarge, limitExceeded, unsoundImage, unsupportedType } from "./frame-limits.js";
+import { sessionArgument } from "./session-id.js";
 
 /** What every builder of a frame takes besides the content. */
 export interface FrameOptions {

@@ -1,12 +1,30 @@
 import { SessileError } from "../errors/index.js";
+import { base64BytesAtMost, decodeBase64, padBase64 } from "../internal/base64.js";
+import { decodeUtf8 } from "../internal/bytes.js";
+import { tooDeep } from "../internal/json-depth.js";
 import { isRecord, joinPath, type Problem } from "../internal/shape.js";
 import { tetherLimits } from "../limits/index.js";
-import type { ImageMediaType } from "../media/index.js";
-import { parseBody } from "./body.js";
-import type { AssistantDeltaFrame, AssistantDoneFrame, TetherFrame, UserMessageFrame } from "./frame.js";
-import { readImages } from "./images.js";
+import { type ImageMedia, type ImageMediaType, sniff } from "../media/index.js";
+import type {
+  AssistantDeltaFrame,
+  AssistantDoneFrame,
+  TetherFrame,
+  TetherImage,
+  UserMessageFrame,
+} from "./frame.js";
+import {
+  assertFitsWire,
+  type Broken,
+  frameTooLarge,
+  imagesTooLarge,
+  imageTooLarge,
+  limitExceeded,
+  tooManyImages,
+  unsoundImage,
+  unsupportedType,
+  utf8Bytes,
+} from "./frame-limits.js";
 import { frameProblem } from "./shape.js";
-import { assertFitsWire } from "./wire-bytes.js";
 
 /** An image of a frame, decoded. */
 export interface FrameImage {
@@ -168,4 +186,89 @@ function copyPayload(from: Record<string, unknown>): Record<string, unknown> {
 
 function copyRecord(value: unknown): unknown {
   return isRecord(value) ? { ...value } : value;
+}
+
+/**
+ * The images of a payload, decoded, once all of them are within the limits.
+ *
+ * @param place where they stand, such as `payload.images`
+ */
+export function readImages(images: readonly TetherImage[], place: string): readonly FrameImage[] {
+  assertWithinLimits(images);
+  return images.map((image, index) => readImage(image, `${place}[${index}]`));
+}
+
+/** By the length of the base64: nothing is decoded for it. */
+function assertWithinLimits(images: readonly TetherImage[]): void {
+  // Alone, so that nothing below grows with what somebody sends.
+  if (images.length > tetherLimits.maxImages) throw limitExceeded(tooManyImages(images.length));
+  const broken: Broken[] = [];
+  let total = 0;
+  images.forEach(({ media_type, data }, index) => {
+    const name = `images[${index}]`;
+    const bytes = base64BytesAtMost(data);
+    total += bytes;
+    if (!isImageType(media_type)) broken.push(unsupportedType(media_type, index, name));
+    if (bytes > tetherLimits.maxImageBytes) broken.push(imageTooLarge(bytes, index, name));
+  });
+  if (total > tetherLimits.maxFrameBytes) broken.push(imagesTooLarge(total, images.length));
+  if (broken.length > 0) throw limitExceeded(...broken);
+}
+
+/** To the letter: what reads a frame compares. */
+function isImageType(mediaType: string): boolean {
+  return tetherLimits.imageTypes.some((type) => type === mediaType);
+}
+
+function readImage({ media_type, data }: TetherImage, place: string): FrameImage {
+  const bytes = decodeBase64(padBase64(data));
+  if (bytes === undefined) {
+    const path = `${place}.data`;
+    const expected = "base64 (RFC 4648 section 4), without a data URL's prefix";
+    throw new SessileError("INVALID_MESSAGE", `${path}: expected ${expected}`, {
+      details: { path, expected },
+    });
+  }
+  const media = sniff(bytes);
+  if (media?.kind === "invalid") throw unsoundImage(media, `${place}: `);
+  if (media?.kind === "image" && media.mediaType === media_type) return frameImage(media, bytes);
+  const actual = media?.mediaType ?? "application/octet-stream";
+  throw new SessileError("MEDIA_TYPE_MISMATCH", `${place}: said to be ${media_type}, and is ${actual}`, {
+    details: { declared: media_type, actual },
+  });
+}
+
+function frameImage({ mediaType, width, height }: ImageMedia, bytes: Uint8Array): FrameImage {
+  return { mediaType, bytes, width, height };
+}
+
+/** As for a session's lines: what is deeper breaks every recursive reader after this one. */
+const maxDepth = 256;
+
+/** The JSON of a body, which is measured before anything is made of it. */
+export function parseBody(body: Uint8Array | string): unknown {
+  const size = sizeOf(body);
+  if (size > tetherLimits.maxWireBytes) throw limitExceeded(frameTooLarge(size));
+  const text = typeof body === "string" ? body : decodeUtf8(body);
+  if (text === undefined) throw noFrame("UTF-8");
+  if (tooDeep(text, maxDepth)) throw noFrame(`JSON that is at most ${maxDepth} deep`);
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw noFrame("JSON", cause);
+  }
+}
+
+/** Bytes on the wire, or fewer where they are too few to matter. */
+function sizeOf(body: Uint8Array | string): number {
+  if (typeof body === "string") {
+    // One unit of a string is three bytes at most.
+    return body.length * 3 <= tetherLimits.maxWireBytes ? body.length : utf8Bytes(body);
+  }
+  return body.length;
+}
+
+function noFrame(expected: string, cause?: unknown): SessileError<"INVALID_MESSAGE"> {
+  const message = `frame: expected ${expected}`;
+  return new SessileError("INVALID_MESSAGE", message, { details: { path: "", expected }, cause });
 }

@@ -13,14 +13,6 @@ export {
   type FrameImage,
   readFrame,
 } from "./check.js";
-export {
-  type LeftReason,
-  type OutgoingImage,
-  type OutgoingImages,
-  type OutgoingOptions,
-  outgoingImages,
-} from "./egress.js";
-export { type FinishedTurn, type FinishTurnOptions, finishTurn, producedImages } from "./finish-turn.js";
 export type {
   AssistantDeltaFrame,
   AssistantDeltaPayload,
@@ -34,8 +26,6 @@ export type {
   UserMessageFrame,
   UserMessagePayload,
 } from "./frame.js";
-export type { FrameQuery } from "./frame-query.js";
-export { receiveMessage } from "./ingress.js";
 export {
   readTetherSend,
   type TetherReadResult,
@@ -43,7 +33,19 @@ export {
   tetherReadResult,
   tetherSendTool,
 } from "./mcp.js";
-export { imageCharacters } from "./message-characters.js";
+export { receiveMessage } from "./receive.js";
+export type { FrameQuery } from "./ring.js";
 export { type FrameReading, FrameRing, type FrameRingOptions } from "./ring.js";
+export {
+  type FinishedTurn,
+  type FinishTurnOptions,
+  finishTurn,
+  type LeftReason,
+  type OutgoingImage,
+  type OutgoingImages,
+  type OutgoingOptions,
+  outgoingImages,
+  producedImages,
+} from "./send.js";
 export { tetherSessionId } from "./session-id.js";
-export { windowContext } from "./window.js";
+export { imageCharacters, windowContext } from "./window.js";

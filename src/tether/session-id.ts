@@ -1,8 +1,7 @@
 import { digest } from "../blobs/index.js";
-import { stringArgument } from "../internal/arguments.js";
+import { describe, stringArgument } from "../internal/arguments.js";
 import { encodeUtf8 } from "../internal/bytes.js";
 import type { TetherSession } from "./frame.js";
-import { sessionArgument } from "./session-argument.js";
 
 /**
  * An id for the session store, the same for the same conversation and another for every other: `tether-` and 32 hexadecimal
@@ -22,4 +21,15 @@ export function tetherSessionId(session: TetherSession, instance?: string): stri
   // As JSON, which says where each name ends, and writes half a surrogate pair out, that UTF-8 would lose.
   const names = encodeUtf8(JSON.stringify([agent, channel, id]));
   return `tether-${digest(names).slice("sha256:".length, "sha256:".length + 32)}`;
+}
+
+/** A conversation that a caller names: its two names and nothing else. Throws a TypeError that says which is none. */
+export function sessionArgument(session: TetherSession): TetherSession {
+  if (typeof session !== "object" || session === null) {
+    throw new TypeError(`session: expected an object with channel and id, got ${describe(session)}`);
+  }
+  return {
+    channel: stringArgument("session.channel", session.channel),
+    id: stringArgument("session.id", session.id),
+  };
 }

@@ -2,11 +2,9 @@ import { getEventListeners } from "node:events";
 import fc from "fast-check";
 import { type FrameReading, FrameRing } from "sessile/tether";
 import { describe, expect, test } from "vitest";
-import { Waiters } from "../../src/tether/waiters.js";
+import { Waiters } from "../../src/tether/ring.js";
 import { amount, anyFrame, filter, frameOf, sessions } from "./frames.js";
 import { isWanted } from "./naive-ring.js";
-
-const numbersOf = ({ frames }: FrameReading): readonly number[] => frames.map(({ seq }) => seq);
 
 /** Lets everything go on that waits for nothing but its turn. */
 const turn = () => new Promise((resolve) => setTimeout(resolve));
