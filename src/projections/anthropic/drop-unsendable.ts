@@ -3,14 +3,14 @@ import type { OpaquePart, Part, ReasoningPart, ResultPart, SaidPart, Turn } from
 import type { RenderTools } from "../target.js";
 import type { AnthropicOpaqueBlock } from "./types.js";
 
-/** What of the model's own cannot go back. */
+/** The model's own blocks that cannot be sent back. */
 export interface Drops {
   readonly parts: ReadonlySet<Part>;
-  /** Ids of calls of the provider's own tools that are left out, which other calls may name as their caller. */
+  /** Ids of omitted calls of the provider's own tools, which other calls may name as their caller. */
   readonly serverCalls: ReadonlySet<string>;
 }
 
-/** Decides what to leave out, and says so. */
+/** Decides which blocks to leave out, and reports each as a loss. */
 export function findDrops(turns: readonly Turn[], currentReasoningOnly: boolean, tools: RenderTools): Drops {
   const parts = new Set<Part>();
   const said = turns.flatMap((turn) => (turn.role === "assistant" ? turn.parts : []));
@@ -38,7 +38,10 @@ export function findDrops(turns: readonly Turn[], currentReasoningOnly: boolean,
   return { parts, serverCalls };
 }
 
-/** Types that a session has blocks of its own for, or that a model never says: kept whole they are damaged, and are refused. */
+/**
+ * Block types that a session represents itself, or that an assistant message never has. An opaque block of
+ * such a type is malformed, so the API would refuse it.
+ */
 const neverOpaque = new Set(["", "text", "tool_use", "tool_result", "image", "document", "search_result"]);
 
 /** Whether a value can be a block of the model's: which types there are besides, the provider knows. */
@@ -59,14 +62,14 @@ function reasoningIn(turn: Turn): readonly (ReasoningPart | OpaquePart)[] {
   return turn.role === "assistant" ? turn.parts.filter(isReasoning) : [];
 }
 
-/** Also what is kept whole, since it has fields that a session has no place for. */
+/** Also opaque reasoning blocks, which have fields that a session does not represent. */
 export function isReasoning(part: SaidPart): part is ReasoningPart | OpaquePart {
   if (part.type !== "opaque") return part.type === "reasoning";
   return isRecord(part.data) && (part.data.type === "thinking" || part.data.type === "redacted_thinking");
 }
 
 /**
- * Reasoning that nothing follows is refused, also where what followed it was left out.
+ * The API refuses a message that ends with reasoning, also if the blocks after it were left out.
  *
  * @see https://github.com/tailcallhq/forgecode/issues/2107 (stored copy read 2026-11-21)
  */
@@ -87,11 +90,12 @@ export interface StrayServerBlock {
 }
 
 /**
- * Calls of the provider's own tools without their results, and the other way round. A call may be open while its turn is: to the
- * end of the request, over user turns that have nothing but results. What else the user's side shows ends the turn, and then
- * the request is refused for it.
+ * Calls of the provider's own tools without results, and results without calls. A call may stay open until
+ * the end of the request, across user turns that have only results. Any other user content ends the turn, and
+ * the API then refuses the request.
  *
- * @see https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons (stored copy read 2026-11-21)
+ * @see https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons (stored copy read
+ *   2026-11-21)
  */
 export function strayServerBlocks(turns: readonly Turn[]): readonly StrayServerBlock[] {
   const stray: StrayServerBlock[] = [];
@@ -121,7 +125,7 @@ export function strayServerBlocks(turns: readonly Turn[]): readonly StrayServerB
   return stray;
 }
 
-/** Whether something of a result has to stand behind the results: one that failed is text only. */
+/** Whether part of a result has to follow the results: a failed result is text only. */
 function showsBehind({ isError, parts }: ResultPart): boolean {
   return isError && parts.some(({ type }) => type !== "text");
 }

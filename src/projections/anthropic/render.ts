@@ -29,7 +29,7 @@ import {
   parseLeftover,
 } from "./types.js";
 
-/** What rendering is told besides the request. */
+/** Options of the rendering. */
 export interface RenderOptions {
   readonly cacheTtl: "5m" | "1h";
   /** Reasoning of turns that are over is left out. */
@@ -70,7 +70,7 @@ class Writer {
     this.#tools = tools;
   }
 
-  /** Marks a block for {@link RenderTools.mark}, and for the cache where a marker belongs there. */
+  /** Traces a block to its part, and adds a cache marker if the cached prefix ends here. */
   placed<T extends { cache_control?: ClaudeCacheControl }>(block: T, part: Part): T {
     if (this.#tools.endsCache(part)) {
       const { cacheTtl } = this.#options;
@@ -139,7 +139,7 @@ class Writer {
   }
 
   /**
-   * A failed result is text only; what else it has stands behind the results.
+   * A failed result is text only; its other parts follow the results.
    *
    * @see https://github.com/can1357/oh-my-pi/issues/12809 (stored copy read 2026-11-21)
    */
@@ -156,8 +156,8 @@ class Writer {
 }
 
 /**
- * A part as a block. What the API made goes back as it came, with the fields that a session has no place for; undefined for what
- * is no block at all.
+ * Renders a part as a block. A block of the API is sent back unchanged, with the fields that a session does
+ * not represent. Undefined if the data is no block.
  */
 export function saidBlock(
   part: SaidPart,
@@ -198,9 +198,9 @@ function toolsetOf(part: CallPart): string | undefined {
 }
 
 /**
- * Parts in which no block of the provider's own tools stands behind a call of the client's: that is refused, though the model
- * puts them so. The calls move behind these blocks. Reasoning keeps its place: if some stands between, nothing moves. Text
- * behind a call is accepted.
+ * Moves client calls behind the blocks of the provider's own tools. The API refuses a client call before such
+ * a block, though the model writes them so. If reasoning is between them, nothing moves. Text after a call is
+ * accepted.
  *
  * @see https://github.com/vercel/ai/issues/13013 (stored copy read 2026-11-22)
  */

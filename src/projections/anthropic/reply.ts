@@ -4,7 +4,7 @@ import { modelNames } from "../model-ref.js";
 import { assertReply, countOf, countsIn, given, givenFields } from "../reply-shape.js";
 import { leftoverOf } from "./types.js";
 
-/** What of a finished message is read; the official client's has more. */
+/** The members of a finished message that are read; the official client's type has more. */
 export interface AnthropicReply {
   readonly model: string;
   readonly content: readonly { readonly type: string }[];
@@ -21,20 +21,21 @@ export interface AnthropicReply {
 
 /** Options of {@link readAnthropicReply}. */
 export interface ReadAnthropicReplyOptions {
-  /** As the target that asked has it. Default `anthropic`. */
+  /** The provider, as for the target. Default `anthropic`. */
   readonly provider?: string;
   /**
-   * As the target that asked has it; by default what the reply names. Reasoning goes back to this model alone, and a reply may name
-   * another, so give it: only a date, a version and `latest` at the end of a name are known to be the same model's.
+   * The requested model. Default the model that the reply names. Give it: reasoning is sent back to this
+   * model only, and a reply may name another. Two names count as one model if they differ only by a date, a
+   * version or `latest` at the end.
    */
   readonly model?: string;
-  /** As the target that asked has it. */
+  /** The account, as for the target. */
   readonly account?: string;
   /** Milliseconds since 1970; default now. */
   readonly timestamp?: number;
 }
 
-/** What is read of a message; also of what a stream says of it. */
+/** The shape of the members that are read, of a message and of a stream's `message_start`. */
 export const messageFields = {
   model: string,
   content: array(anything),
@@ -46,12 +47,14 @@ const finished = object(messageFields);
 type Content = AssistantMessage["content"][number];
 
 /**
- * A reply of Anthropic's API as a message of a session, so that projecting it to the same model gives the API its own
- * blocks back. Reasoning keeps its signature, text its citations, calls their caller; a block that a session does not know is
- * kept whole. A refusal is an error with the API's explanation. A message without a stop reason, as after an abort of the client's
- * stream, is aborted: a call at its end may be half built, and is left out as never begun.
+ * Reads a reply of Anthropic's API as a message of a session. A projection to the same model sends the API
+ * its own blocks back: reasoning with its signature, text with its citations, calls with their caller. An
+ * unknown block is kept whole.
  *
- * @throws SessileError INVALID_MESSAGE with the path of what is not as in a finished message.
+ * A refusal is an error with the API's explanation. A message without a stop reason, as after the client
+ * aborted its stream, is aborted. A call at its end may be incomplete and is left out.
+ *
+ * @throws SessileError INVALID_MESSAGE with the path of the first invalid member.
  * @example
  * ```ts
  * const model = "claude-opus-5-5";
@@ -115,7 +118,7 @@ function blockOf(block: AnthropicReply["content"][number]): Content {
   return { type: "opaque", data: structuredClone(fields) };
 }
 
-/** `pause_turn` is no end: the message goes back as it is, and the API goes on. */
+/** `pause_turn` is not an end: the message is sent back unchanged, and the API continues it. */
 function stopReasonOf(reason: string): StopReason {
   switch (reason) {
     case "max_tokens":
@@ -130,7 +133,7 @@ function stopReasonOf(reason: string): StopReason {
   }
 }
 
-/** Those who speak the protocol besides may tell less. */
+/** Other servers of this protocol may leave counts out. */
 function usageOf(usage: unknown): Usage {
   const tokens = countsIn(usage);
   const input = countOf(tokens.input_tokens) ?? 0;

@@ -1,4 +1,7 @@
-/** The Messages API's stream of events, accumulated into the message that {@link readAnthropicReply} gives of a whole reply. */
+/**
+ * Accumulates the events of the Messages API into the message that {@link readAnthropicReply} returns for a
+ * whole reply.
+ */
 import type { AssistantMessage } from "../../content/index.js";
 import { isRecord } from "../../internal/shape.js";
 import { passing } from "../reply-shape.js";
@@ -25,9 +28,10 @@ export interface AnthropicStreamEvent {
 }
 
 /**
- * A streamed reply of Anthropic's API: deltas while it arrives, then the message that {@link readAnthropicReply} gives of the
- * same reply. Takes the official client's stream (of `stream: true` or `messages.stream`), a `Response`, or its body. A second
- * `message_start` before the end restarts the message, as after a retry of a proxy; events after the end are ignored.
+ * Reads a streamed reply of Anthropic's API: deltas as they arrive, then the message that {@link
+ * readAnthropicReply} returns for the same reply. Accepts the official client's stream (of `stream: true` or
+ * `messages.stream`), a `Response`, or its body. A second `message_start` before the end restarts the
+ * message, as after a retry of a proxy. Events after the end are ignored.
  *
  * @see https://platform.claude.com/docs/en/build-with-claude/streaming (stored copy, 2026-11-22)
  * @example
@@ -133,7 +137,7 @@ class AnthropicAccumulator implements ReplyAccumulator<AnthropicStreamEvent> {
     if (!isRecord(message)) return;
     const { content, ...fields } = message;
     this.#message = fields;
-    // Behind a tool that calls tools, the message comes with its content.
+    // After a tool that calls tools, `message_start` already has content.
     const blocks: readonly unknown[] = Array.isArray(content) ? content : [];
     this.#blocks = blocks.filter(isRecord).map((block) => ({
       fields: { ...block },
@@ -203,13 +207,13 @@ class AnthropicAccumulator implements ReplyAccumulator<AnthropicStreamEvent> {
     if (isRecord(delta)) Object.assign(this.#message, delta);
     if (!isRecord(usage)) return;
     const before = isRecord(this.#message.usage) ? this.#message.usage : {};
-    // Counts are cumulative; null stands for a count that did not change.
+    // Counts are cumulative; null means that a count did not change.
     const news = Object.entries(usage).filter(([, value]) => value !== null && value !== undefined);
     this.#message.usage = { ...before, ...Object.fromEntries(news) };
   }
 }
 
-/** Blocks of which a part is of use; a part of a call, or of a search's result, is none. */
+/** Block types of which an incomplete part is useful; not of a call or a search result. */
 function isTextual({ type }: Fields): boolean {
   return type === "text" || type === "thinking";
 }

@@ -8,33 +8,42 @@ import { bindsReasoning, seesFinely, takesPrefill } from "./types.js";
 
 /** Options of {@link anthropicMessages}. */
 export interface AnthropicMessagesOptions {
-  /** As the request has it, such as `claude-opus-5-5`. */
+  /** The model of the request, such as `claude-opus-5-5`. */
   readonly model: string;
-  /** Who serves it, as messages of the session name it; reasoning goes back to the same one only. Default `anthropic`. */
+  /**
+   * The provider, as messages of the session name it. Reasoning is sent back only to the same provider.
+   * Default `anthropic`.
+   */
   readonly provider?: string;
-  /** The account, where the harness has several; see `AssistantMessage.account`. */
+  /** The account, if the harness has several; see `AssistantMessage.account`. */
   readonly account?: string;
   /** Default `limitProfiles.anthropic`. */
   readonly profile?: LimitProfile;
-  /** One of the profile's; default its first, Anthropic's own API. On Bedrock and Vertex nothing goes by reference. */
+  /**
+   * A transport of the profile. Default its first, Anthropic's own API. On Bedrock and Vertex no media is
+   * sent by reference.
+   */
   readonly transport?: string;
-  /** Tokens; without it limits of models with a small one count. */
+  /** The model's context window in tokens. Without it the limits of models with a small window apply. */
   readonly contextWindow?: number;
   /**
-   * Whether reasoning of turns that are over goes back. It must stand behind the same bytes as when it was made where a model
-   * binds it to these, and a replay policy that ends, a limit or a compaction changes them: by default `current` for such
-   * models, from Fable and Mythos 5.1 and Opus 5.5 on, `all` for the rest.
+   * Whether reasoning of earlier turns is sent back. Newer models accept reasoning only behind the same bytes
+   * as when it was made. A replay policy, a limit or a compaction changes these bytes. Default `current` for
+   * such models (Fable and Mythos from 5.1, Opus from 5.5), `all` for the rest.
    */
   readonly reasoning?: "all" | "current";
-  /** How long cache markers hold. Default `5m`. Where the tools that you declare have markers too, at most four may be there. */
+  /**
+   * The lifetime of cache markers. Default `5m`. A request has at most four markers, including those on
+   * declared tools.
+   */
   readonly cacheTtl?: "5m" | "1h";
 }
 
 /**
- * Anthropic's Messages API. The value is what a session fills of a request, `system` and `messages`, in shapes that the
- * official client's types take.
+ * Projects to Anthropic's Messages API. The value has the members of a request that a session fills, `system`
+ * and `messages`, and fits the official client's types.
  *
- * @throws TypeError when `model` is no text, or an option is none of its choices.
+ * @throws TypeError if `model` is no string, or an option has an unknown value.
  * @example
  * ```ts
  * const model = "claude-opus-5-5";
@@ -87,9 +96,10 @@ export function anthropicMessages(options: AnthropicMessagesOptions): Target<Ant
 }
 
 /**
- * Of declared tools. A call in the history may have 200, but then it is of no tool that there is.
+ * The limit for names of declared tools. A call in the history may have 200 characters, but then its tool
+ * cannot be declared.
  *
- * @see https://github.com/anthropics/claude-code/issues/16425 and https://github.com/anthropics/claude-code/issues/2673
- *   (stored copies read 2026-11-21)
+ * @see https://github.com/anthropics/claude-code/issues/16425 and
+ *   https://github.com/anthropics/claude-code/issues/2673 (stored copies read 2026-11-21)
  */
 const maxToolNameLength = 128;

@@ -2,7 +2,7 @@ import { isRecord } from "../../internal/shape.js";
 import { cleanJson } from "../block-reader.js";
 import type { ClaudeCacheControl, ClaudeShownBlock, ClaudeTextBlock } from "../claude-blocks.js";
 
-/** Reasoning, with what only the API can make: its signature. */
+/** Reasoning, with the signature that the API made. */
 export type AnthropicReasoningBlock =
   | { type: "thinking"; thinking: string; signature: string }
   | { type: "redacted_thinking"; data: string };
@@ -38,8 +38,8 @@ export type AnthropicOpaqueType =
   | "container_upload";
 
 /**
- * A block that only the API reads, as it made it, such as the result of a search. Its type can be one that is not listed here;
- * what else it has is not to be looked at.
+ * A block that only the API reads, such as a search result. It is sent back unchanged. Its type may be one
+ * that is not listed here.
  */
 export type AnthropicOpaqueBlock = {
   [T in AnthropicOpaqueType]: {
@@ -53,10 +53,10 @@ export type AnthropicOpaqueBlock = {
   };
 }[AnthropicOpaqueType];
 
-/** What a user turn is made of: results first, and what is shown after them. */
+/** A block of a user turn: results first, then text and media. */
 export type AnthropicUserBlock = AnthropicResultBlock | ClaudeShownBlock;
 
-/** What an assistant turn is made of. */
+/** A block of an assistant turn. */
 export type AnthropicAssistantBlock =
   | ClaudeTextBlock
   | AnthropicReasoningBlock
@@ -68,16 +68,18 @@ export type AnthropicTurn =
   | { role: "user"; content: AnthropicUserBlock[] }
   | { role: "assistant"; content: AnthropicAssistantBlock[] };
 
-/** The part of a Messages request that a session fills: spread it beside `model`, `max_tokens` and `tools`. */
+/**
+ * The part of a Messages request that a session fills. Spread it beside `model`, `max_tokens` and `tools`.
+ */
 export interface AnthropicRequest {
-  /** Absent where there are no instructions. */
+  /** Absent without instructions. */
   system?: ClaudeTextBlock[];
   messages: AnthropicTurn[];
 }
 
 /**
- * The fields of a block that a session's own block has no place for, as JSON, so that they go back with it; undefined where there
- * are none. Cache markers are placed anew for each request.
+ * The fields of a block that the session's block does not represent, as JSON, so that they can be sent back.
+ * Undefined without such fields. Cache markers are not kept: each request places its own.
  */
 export function leftoverOf(
   block: Readonly<Record<string, unknown>>,
@@ -89,7 +91,7 @@ export function leftoverOf(
   return rest.length === 0 ? undefined : JSON.stringify(Object.fromEntries(rest));
 }
 
-/** The fields of {@link leftoverOf}; none where a signature is something else. */
+/** The inverse of {@link leftoverOf}; empty for any other signature. */
 export function parseLeftover(signature: string | undefined): Readonly<Record<string, unknown>> {
   if (signature === undefined || !signature.startsWith("{")) return {};
   try {
@@ -103,8 +105,8 @@ export function parseLeftover(signature: string | undefined): Readonly<Record<st
 }
 
 /**
- * The version in a Claude model's id, as in `claude-sonnet-4-5-20250929`; undefined where there is none. The words of a
- * family are bounded, since a name of nothing else takes quadratic time without.
+ * The version in a Claude model's id, as in `claude-sonnet-4-5-20250929`; undefined without a version. The
+ * pattern bounds the words of a family: without a bound it takes quadratic time on other names.
  */
 function versionOf(model: string): { readonly family: string; readonly version: number } | undefined {
   const [, family = "", major, minor = "0"] =
@@ -114,8 +116,9 @@ function versionOf(model: string): { readonly family: string; readonly version: 
 }
 
 /**
- * Whether a request may end with what the model is to go on from, and then not with white space. From version 4.6 on such a request
- * is refused as a whole; of a model that is not known, as behind a proxy, the older way is expected.
+ * Whether a request may end with an assistant turn that the model continues (prefill). Such a turn must not
+ * end with white space. From version 4.6 on the API refuses such a request. An unknown model, as behind a
+ * proxy, is treated as an older one.
  *
  * @see https://platform.claude.com/docs/en/api/errors (stored copy read 2026-11-21)
  */
@@ -133,8 +136,8 @@ export function seesFinely(model: string): boolean {
 }
 
 /**
- * Whether reasoning is valid only while all that stood before it is as it was: for Fable and Mythos from 5.1 on, Opus from 5.5 on,
- * and, as the page says, for later models.
+ * Whether reasoning is valid only behind an unchanged prefix: Fable and Mythos from 5.1, Opus from 5.5, and
+ * later models by the page below.
  *
  * @see https://platform.claude.com/docs/en/build-with-claude/preserved-thinking (stored copy read 2026-11-21)
  */

@@ -33,7 +33,12 @@ import type {
 type ImageFormat = BedrockImage["image"]["format"];
 type DocumentFormat = BedrockDocument["document"]["format"];
 
-/** @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ImageBlock.html (stored copy, 2026-11-21) */
+/**
+ * Image formats.
+ *
+ * @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ImageBlock.html (stored copy,
+ *   2026-11-21)
+ */
 const imageFormats: Readonly<Record<string, ImageFormat>> = {
   "image/png": "png",
   "image/jpeg": "jpeg",
@@ -42,9 +47,10 @@ const imageFormats: Readonly<Record<string, ImageFormat>> = {
 };
 
 /**
- * Formats of Office are left out, since nothing here can tell such a file from any other archive.
+ * Office formats are left out: nothing here distinguishes such a file from any other archive.
  *
- * @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_DocumentBlock.html (stored copy, 2026-11-21)
+ * @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_DocumentBlock.html (stored copy,
+ *   2026-11-21)
  */
 const documentFormats: Readonly<Record<string, DocumentFormat>> = {
   "application/pdf": "pdf",
@@ -54,10 +60,10 @@ const documentFormats: Readonly<Record<string, DocumentFormat>> = {
   "text/html": "html",
 };
 
-/** The media types that Converse takes. */
+/** Media types that Converse accepts. */
 export const takenTypes: readonly string[] = [...Object.keys(imageFormats), ...Object.keys(documentFormats)];
 
-/** The media types that a family takes in results. */
+/** Media types that a family accepts in a tool result. */
 export function resultTypes({ images, pdf, texts }: BedrockFamily["inResults"]): readonly string[] {
   return takenTypes.filter((type) => {
     if (type in imageFormats) return images;
@@ -65,13 +71,13 @@ export function resultTypes({ images, pdf, texts }: BedrockFamily["inResults"]):
   });
 }
 
-/** What the models of a family take in and beside results of tools. */
+/** The content that a family of models accepts in tool results and beside them. */
 export interface BedrockFamily {
   /** A part of a model's id. */
   readonly pattern: RegExp;
-  /** What a result holds; all else stands behind the results. */
+  /** The media that a result may contain; other media follow the results. */
   readonly inResults: { readonly images: boolean; readonly pdf: boolean; readonly texts: boolean };
-  /** What stands beside results in their message; all else follows in a message of its own. */
+  /** The content that a message may have beside results; other content follows in a message of its own. */
   readonly besideResults: "all" | "noTextDocuments" | "nothing";
   /** A failed result holds text only. */
   readonly failedAsText: boolean;
@@ -81,12 +87,15 @@ export interface BedrockFamily {
   readonly source: string;
 }
 
-/** What a model takes besides what Converse takes for every model. */
+/** Facts about a model beyond those of Converse itself. */
 export interface BedrockModelFacts {
   readonly family: BedrockFamily;
   /** Cache points. */
   readonly caches: boolean;
-  /** It is Claude, or taken for it: it signs its reasoning, where others refuse a signature, and counts documents among images. */
+  /**
+   * The model is Claude, or assumed to be. Claude signs its reasoning, while other models refuse a signature.
+   * It counts documents as images.
+   */
   readonly isClaude: boolean;
 }
 
@@ -112,7 +121,10 @@ function systemBlocks(system: readonly TextPart[], tools: RenderTools): BedrockS
   });
 }
 
-/** The messages of a turn: one, or the results, a word of the model, and what its family takes beside no result. */
+/**
+ * The messages of a user turn: one message, or the results, a short assistant message, and the content that
+ * the family refuses beside results.
+ */
 function userMessages(
   turn: UserTurn,
   names: DocumentNames,
@@ -129,10 +141,10 @@ function userMessages(
   const refused = results.length === 0 ? -1 : parts.findIndex((part) => !isTakenBeside(part, family));
   if (refused === -1) return [userMessage(answers, parts, names, tools)];
   const [before, part] = [parts[refused - 1], parts[refused]];
-  // The words about an attachment go with it.
+  // The text that describes an attachment moves with it.
   const at = before?.type === "text" && isOfOneBlock(before, part) ? refused - 1 : refused;
   const rest = userMessage([], parts.slice(at), names, tools);
-  // As it will be when a text is said behind it.
+  // The same bytes as after a later text: the message of an attachment begins with a text.
   if (parts[at]?.type !== "text" && !isAttachedText(rest.content[0])) rest.content.unshift(attachedText());
   return [
     userMessage(answers, parts.slice(0, at), names, tools),
@@ -162,7 +174,7 @@ function userMessage(
 ): BedrockMessage {
   const content: BedrockBlock[] = [...answers];
   for (const part of parts) put(content, shownBlocks(part, names, tools), part, tools);
-  // A document is refused where no text stands in its message.
+  // Converse refuses a document in a message without text.
   const bare = content.some((block) => "document" in block) && !content.some((block) => "text" in block);
   if (bare) content.splice(answers.length, 0, attachedText());
   return { role: "user", content: content.length > 0 ? content : [{ text: nothingShownText }] };
@@ -243,14 +255,18 @@ function reasoning(part: ReasoningPart, isClaude: boolean, tools: RenderTools): 
   return [];
 }
 
-/** In its place rather than nothing, since a turn with nothing in it would have to be filled, until something followed. */
+/**
+ * A placeholder keeps the turn from being empty. An empty turn would need a filler, which a later block would
+ * remove again.
+ */
 const unknownBlockText = "[a block that cannot be sent again]";
 
 const cachePoint = () => ({ cachePoint: { type: "default" as const } });
 
 /**
- * Puts a part's blocks into a message, and a cache point behind them where one belongs; before them where the last is a document
- * other than PDF, behind which Claude takes none, and nowhere where nothing would be before it.
+ * Appends a part's blocks to a message, and a cache point if the cached prefix ends here. Claude refuses a
+ * cache point behind a document other than PDF: it is placed before such a document, or left out at the start
+ * of a message.
  *
  * @see https://github.com/strands-agents/harness-sdk/issues/1966 (stored copy, 2026-11-21)
  */
@@ -265,7 +281,7 @@ function put(content: BedrockBlock[], blocks: readonly BedrockBlock[], part: Par
   if (before !== undefined && !("cachePoint" in before)) content.splice(place, 0, cachePoint());
 }
 
-/** A part of a message or a result as its block; none for a file of no bytes, which is refused. */
+/** Renders a part of a message or a result. Empty for a file of zero bytes, which Converse refuses. */
 function shownBlocks(
   part: ShownPart,
   names: DocumentNames,
@@ -286,7 +302,7 @@ function shownBlocks(
 }
 
 /**
- * The bytes as they are for text too: a source of text is refused where citations are not asked for.
+ * Sends text files as bytes too: Converse refuses a text source without citations.
  *
  * @see https://github.com/strands-agents/harness-sdk/pull/3582 (stored copy, 2026-11-21)
  */

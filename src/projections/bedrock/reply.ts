@@ -7,7 +7,7 @@ import { array, custom, isRecord, object, string } from "../../internal/shape.js
 import { assertReply, countOf, countsIn, given, givenFields } from "../reply-shape.js";
 import type { BedrockBlock } from "./types.js";
 
-/** What messages of this protocol are marked with: the name under which pi keeps what Converse gives, streamed or not. */
+/** The `api` of messages of this protocol: pi's name for Converse, streamed or not. */
 export const converseApi = "bedrock-converse-stream";
 
 /** A response of `Converse`, as far as it is read. The official client's fits. */
@@ -44,22 +44,23 @@ export interface BedrockReplyBlock {
 
 /** Options of {@link readBedrockReply}. */
 export interface ReadBedrockReplyOptions {
-  /** The model that was asked, as the target will name it: a response of Converse does not say. */
+  /** The requested model, as for the target: a response of Converse does not name it. */
   readonly model: string;
-  /** As `bedrockConverse` has it. Default `amazon-bedrock`. */
+  /** The provider, as for `bedrockConverse`. Default `amazon-bedrock`. */
   readonly provider?: string;
-  /** As `bedrockConverse` has it. */
+  /** The account, as for `bedrockConverse`. */
   readonly account?: string;
 }
 
 /**
- * An assistant message of a response of the official client: text, reasoning and calls, with signatures and withheld reasoning, so
- * that `bedrockConverse` gives the model its own blocks back. Blocks of other kinds, and calls that Bedrock answers itself, are
- * kept as they came.
+ * Reads a response of the official client as a message of a session: text, reasoning and calls, with
+ * signatures and redacted reasoning. `bedrockConverse` sends the model its own blocks back. Blocks of other
+ * kinds, and calls that Bedrock answers itself, are kept unchanged.
  *
- * @throws SessileError INVALID_MESSAGE with the path of what is not as in a response.
- * @throws TypeError when no model is named.
- * @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html (stored copy, 2026-11-21)
+ * @throws SessileError INVALID_MESSAGE with the path of the first invalid member.
+ * @throws TypeError if no model is given.
+ * @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html (stored copy,
+ *   2026-11-21)
  * @example
  * ```ts
  * import { ConverseCommand } from "@aws-sdk/client-bedrock-runtime";
@@ -94,7 +95,7 @@ export function readBedrockReply(reply: BedrockReply, options: ReadBedrockReplyO
   return account === undefined ? message : { ...message, account };
 }
 
-/** What is read of a block; a stream leaves out blocks that are otherwise. */
+/** The shape of a block that is read; a stream leaves out any other block. */
 export const replyBlock = object({
   text: given(string),
   toolUse: givenFields({ toolUseId: given(string), name: given(string), type: given(string) }),
@@ -124,7 +125,7 @@ function withoutNulls<T extends object>(value: T): T {
 function blockOf(block: BedrockReplyBlock): AssistantMessage["content"][number] {
   const { text, toolUse, reasoningContent } = withoutNulls(block);
   if (text !== undefined) return { type: "text", text };
-  // The service says `tool_use` of a call of the client's, or nothing, and `server_tool_use` of its own.
+  // A client call has type `tool_use` or no type; a call that the service runs has `server_tool_use`.
   if (toolUse !== undefined && ((toolUse.type ?? undefined) === undefined || toolUse.type === "tool_use")) {
     const { toolUseId, name, input } = toolUse;
     return { type: "toolCall", id: toolUseId ?? "", name: name ?? "", arguments: copyJson(input ?? {}) };
@@ -172,7 +173,7 @@ function usageOf({ usage }: BedrockReply): Usage {
   };
 }
 
-/** The one member of an object that stands for bytes, since a session's log has no other place for them. */
+/** The only member of an object that represents bytes: the session's log is JSON. */
 const bytesKey = "$base64";
 
 /** A block of the client's as JSON, its bytes under a member of their own. */
@@ -191,9 +192,10 @@ function without(value: unknown): unknown {
 }
 
 /**
- * What Converse gives besides text, calls and reasoning, and takes again from the model.
+ * Block types beside text, calls and reasoning that Converse accepts back from the model.
  *
- * @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlock.html (stored copy, 2026-11-21)
+ * @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlock.html (stored copy,
+ *   2026-11-21)
  */
 const kinds = ["citationsContent", "searchResult", "audio", "video", "$unknown"];
 

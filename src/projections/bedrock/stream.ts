@@ -1,4 +1,7 @@
-/** The events of ConverseStream, accumulated into the message that {@link readBedrockReply} gives of a whole response. */
+/**
+ * Accumulates the events of ConverseStream into the message that {@link readBedrockReply} returns for a whole
+ * response.
+ */
 import type { AssistantMessage } from "../../content/index.js";
 import { decodeBase64 } from "../../internal/base64.js";
 import { concatBytes, decodeUtf8 } from "../../internal/bytes.js";
@@ -26,18 +29,21 @@ export interface BedrockStreamReply {
 }
 
 /**
- * A streamed response of Converse: deltas while it arrives, then the message that {@link readBedrockReply} gives of the same
- * response. Takes the official client's response, or its `stream`; of a fetch, such as one with an API key as bearer token, the
- * `Response` or its body, whose binary frames are decoded here.
+ * Reads a streamed response of Converse: deltas as they arrive, then the message that {@link
+ * readBedrockReply} returns for the same response. Accepts the official client's response or its `stream`.
+ * Also accepts the `Response` of a fetch, such as one with an API key as bearer token, or its body; the
+ * binary frames are decoded here.
  *
- * @throws TypeError when no model is named.
- * @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html (stored copy, 2026-11-22)
+ * @throws TypeError if no model is given.
+ * @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html (stored copy,
+ *   2026-11-22)
  * @example
  * ```ts
  * import { ConverseStreamCommand } from "@aws-sdk/client-bedrock-runtime";
  *
  * const { value } = await project(await session.context(), bedrockConverse({ model }), { blobs });
- * const stream = bedrockStream(await client.send(new ConverseStreamCommand({ modelId: model, ...value })), { model });
+ * const response = await client.send(new ConverseStreamCommand({ modelId: model, ...value }));
+ * const stream = bedrockStream(response, { model });
  * for await (const delta of stream) if (delta.type === "text") process.stdout.write(delta.text);
  * await session.appendMessage(await stream.message());
  * ```
@@ -88,7 +94,7 @@ interface OpenBlock {
   isOpen: boolean;
 }
 
-/** Errors come as members of events; the client throws some of them itself. */
+/** Errors arrive as members of events; the official client throws some of these itself. */
 const exceptions = [
   "internalServerException",
   "modelStreamErrorException",
@@ -120,7 +126,7 @@ class BedrockAccumulator implements ReplyAccumulator<BedrockStreamEvent> {
       const error = (event as Fields)[name];
       if (error !== undefined && error !== null) throw exception(name, error);
     }
-    // Usage stands behind the stop reason, or before it.
+    // Usage arrives after the stop reason, or before it.
     if (isRecord(metadata)) this.#usage = metadata.usage;
     if (isRecord(messageStop) && typeof messageStop.stopReason === "string")
       this.#stopReason = messageStop.stopReason;
@@ -217,7 +223,7 @@ function recordOr(value: unknown): Fields {
   return isRecord(value) ? value : {};
 }
 
-/** The block as a whole response has it; none of a block of nothing. */
+/** The block as in a whole response; no block if it is empty. */
 function wholeBlock({ kind, fields, pieces, bytes, signature }: OpenBlock): readonly Fields[] {
   const text = pieces.join("");
   switch (kind) {

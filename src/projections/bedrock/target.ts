@@ -13,28 +13,35 @@ import type { BedrockRequest } from "./types.js";
 
 /** Options of {@link bedrockConverse}. */
 export interface BedrockConverseOptions {
-  /** As in the request: a model's id, or an inference profile's. What the model takes goes by the name in it. */
+  /**
+   * The model of the request: a model id, or that of an inference profile. The model's name in it selects the
+   * family.
+   */
   readonly model: string;
   /** The id of the model behind an ARN that does not name it. Default `model`. */
   readonly baseModel?: string;
-  /** Whose signatures are the model's own: the provider of messages that it made. Default `amazon-bedrock`. */
+  /**
+   * The provider, as messages of the session name it. Reasoning is sent back only to the same provider.
+   * Default `amazon-bedrock`.
+   */
   readonly provider?: string;
-  /** Of those messages, where the harness has several accounts. */
+  /** The account, if the harness has several. */
   readonly account?: string;
-  /** Default `limitProfiles.bedrockConverse`, for Claude with images and documents counted together as well. */
+  /** Default `limitProfiles.bedrockConverse`; for Claude also a limit on images and documents together. */
   readonly profile?: LimitProfile;
 }
 
 /**
- * Projects to Amazon Bedrock's `Converse`: `messages`, and `system` where there are instructions.
+ * Projects to Amazon Bedrock's `Converse`: `messages`, and `system` if there are instructions.
  *
- * Results come first in their message, each with its status; images and documents stand within them or behind them, as the model's
- * family takes them, and in a message of their own behind a short one of the model if it takes them beside no result. Bytes go as they are. Documents have neutral names. Reasoning goes back with its signature, withheld
- * reasoning as it was. Cache points are for Claude. References are addresses in S3.
+ * Results come first in their message, each with its status. Images and documents are placed within a result,
+ * after the results, or in a following message behind a short assistant message, as the model's family
+ * accepts them. Documents have neutral names. Media is sent as bytes, references as S3 URIs. Reasoning is
+ * sent back with its signature, redacted reasoning unchanged. Only Claude gets cache points.
  *
- * A request with calls wants `toolConfig` beside the projection, even where no tool is to be called any more.
+ * A request with tool calls needs `toolConfig` beside the projection, even if no more tools are to be called.
  *
- * @throws TypeError when `model` is no text, and from `project` when a reference is no address in S3.
+ * @throws TypeError if `model` is no string, and from `project` if a reference is no S3 URI.
  * @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Message.html and
  *   https://docs.aws.amazon.com/bedrock/latest/userguide/tool-use.html (stored copies, 2026-11-21)
  * @example
@@ -66,17 +73,20 @@ export function bedrockConverse(options: BedrockConverseOptions): Target<Bedrock
 }
 
 /**
- * Ids of Kimi's calls, such as `functions.read:0`, go as they are. Claude behind the API takes Anthropic's own pattern.
+ * The id rule of all models but Claude, which has Anthropic's own. Kimi's ids, such as `functions.read:0`,
+ * are sent unchanged.
  *
- * @see https://github.com/run-llama/llama_index/pull/22775 (stored copy, 2026-11-22): `[a-zA-Z0-9_.:-]+`, at most 64
+ * @see https://github.com/run-llama/llama_index/pull/22775 (stored copy, 2026-11-22): `[a-zA-Z0-9_.:-]+`, at
+ *   most 64
  */
 const callId = { character: /[A-Za-z0-9_.:-]/, maxLength: 64 };
 
 /**
- * Converse's limits, and the one that Claude has besides: images and documents count together, and are 20 at most. Documents
- * are five at most, so that 15 images always have room.
+ * Converse's limits, and Claude's own: at most 20 images and documents together. With at most five documents,
+ * 15 images always fit.
  *
- * @see https://github.com/boto/boto3/issues/4632 (stored copy, 2026-11-21): "too many images and documents: 19 + 5 > 20"
+ * @see https://github.com/boto/boto3/issues/4632 (stored copy, 2026-11-21): "too many images and documents:
+ *   19 + 5 > 20"
  */
 const claudeLimits: LimitProfile = {
   ...limitProfiles.bedrockConverse,
@@ -99,6 +109,7 @@ const claudeLimits: LimitProfile = {
 const asOf = "2026-11-22";
 const measured = { evidence: "measured", asOf } as const;
 const pydantic = "https://github.com/pydantic/pydantic-ai";
+const ohMyPi = "https://github.com/can1357/oh-my-pi";
 
 /** The first row that fits counts. */
 export const bedrockFamilies: readonly BedrockFamily[] = [
@@ -108,7 +119,7 @@ export const bedrockFamilies: readonly BedrockFamily[] = [
     besideResults: "noTextDocuments",
     failedAsText: true,
     ...measured,
-    source: `${pydantic}/pull/6098, ${pydantic}/pull/6254 and https://github.com/can1357/oh-my-pi/issues/12809`,
+    source: `${pydantic}/pull/6098, ${pydantic}/pull/6254 and ${ohMyPi}/issues/12809`,
   },
   {
     pattern: /\bnova\b/,
@@ -154,8 +165,8 @@ export const bedrockFamilies: readonly BedrockFamily[] = [
 ];
 
 /**
- * Facts by the model's id, which may be an inference profile's. An ARN of an application's own profile does not name its model;
- * those of Claude are assumed then, but for cache points.
+ * Facts by the model's id or that of an inference profile. The ARN of an application's own profile does not
+ * name its model: Claude is then assumed, but without cache points.
  *
  * @see https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html (stored copy, 2026-11-21)
  */

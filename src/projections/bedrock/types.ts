@@ -1,14 +1,14 @@
 import type { Json } from "../../internal/copy-json.js";
 
 /**
- * What `Converse` takes, as far as a projection writes it: each type fits the one of the same meaning in
- * `@aws-sdk/client-bedrock-runtime`, without importing it. Values are mutable, as that package's parameters are.
+ * Types of a Converse request, as far as a projection writes it. Each is assignable to its counterpart in
+ * `@aws-sdk/client-bedrock-runtime` without importing it. Values are mutable, as in that package.
  *
- * @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html (stored copy, 2026-11-21), and the types of
- *   `@aws-sdk/client-bedrock-runtime` 3.1162
+ * @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html (stored copy,
+ *   2026-11-21), and the types of `@aws-sdk/client-bedrock-runtime` 3.1162
  */
 
-/** The conversation, and the instructions where there are any. */
+/** The conversation, and the instructions if there are any. */
 export interface BedrockRequest {
   messages: BedrockMessage[];
   system?: BedrockSystemBlock[];
@@ -20,10 +20,10 @@ export interface BedrockMessage {
   content: BedrockBlock[];
 }
 
-/** Instructions, or a mark behind which they are cached. */
+/** Instructions, or a cache point behind them. */
 export type BedrockSystemBlock = BedrockText | BedrockCachePoint;
 
-/** One thing that was said or shown. */
+/** A block of a message. */
 export type BedrockBlock =
   | BedrockText
   | BedrockImage
@@ -48,7 +48,7 @@ export interface BedrockDocument {
   document: { name: string; format: "pdf" | "txt" | "md" | "csv" | "html"; source: BedrockSource };
 }
 
-/** Bytes as they are, which the client encodes; or where in S3 they lie. */
+/** Bytes, which the client encodes, or an S3 URI. */
 export type BedrockSource = { bytes: Uint8Array } | { s3Location: { uri: string } };
 
 /** Up to here a prompt is to be cached. */
@@ -63,7 +63,7 @@ export interface BedrockToolResult {
   status: "success" | "error";
 }
 
-/** Reasoning, or what the provider withheld of it. */
+/** Reasoning, or redacted reasoning. */
 export type BedrockReasoning =
   | { reasoningText: { text: string; signature: string } }
   | { redactedContent: Uint8Array };
