@@ -1,7 +1,7 @@
 import { SessileError } from "../errors/index.js";
 import type { LogBatch, LogPosition, SessionLog } from "./backend.js";
 import { Bodies } from "./bodies.js";
-import { decodeLine, isNewer } from "./codec/decode.js";
+import { decodeBody, isNewer } from "./codec/decode.js";
 import { versionOf } from "./codec/migrate.js";
 import { SessionReader } from "./codec/reader.js";
 import { leafOf, type OthersLeaf } from "./conflict.js";
@@ -307,7 +307,8 @@ export class SessionCore {
     const line = place && lineAt(batch, place.at);
     if (line === undefined) return;
     const { maxDepth } = this.settings;
-    this.#tipIsDamaged = decodeLine(line, { version, ordinal: 0, maxDepth }).kind === "bad";
+    const known = { unchecked: true } as const;
+    this.#tipIsDamaged = decodeBody(line, { version, ordinal: 0, maxDepth }, known).kind === "bad";
   }
 
   /** Moves the tip to the last entry that has a body. */

@@ -62,13 +62,17 @@ export class Block {
   }
 
   /** Reads behind what was carried over, up to an offset in the file; how many bytes. */
-  async fill(file: DiskFile, until: number): Promise<number> {
+  fill(file: DiskFile, until: number, sync = false): Promise<number> | number {
     const start = this.#carried;
     const end = Math.min(this.bytes.length, until - this.at);
     this.#length = start;
-    const count = end <= start ? 0 : await file.read(this.bytes.subarray(start, end), this.at + start);
-    this.#length = start + count;
-    return count;
+    if (end <= start) return 0;
+    const filled = (count: number) => {
+      this.#length = start + count;
+      return count;
+    };
+    const into = this.bytes.subarray(start, end);
+    return sync ? filled(file.readNow(into, this.at + start)) : file.read(into, this.at + start).then(filled);
   }
 
   /** The lines that end in this block. */

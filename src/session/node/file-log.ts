@@ -6,7 +6,8 @@ import { assertTaken, existsError, progress } from "../../internal/lost-bytes.js
 import { errnoOf, storageError } from "../../internal/storage-error.js";
 import type { LinePlace, LogAppend, LogBatch, LogPosition, SessionLog } from "../backend.js";
 import { type CopySource, copyLines } from "./copy-lines.js";
-import type { DiskFile } from "./disk.js";
+import type { DiskFile, FileStat } from "./disk.js";
+import { isUnchanged } from "./file-end.js";
 import type { FileLock } from "./lock.js";
 import { LogEnd, type LogEndOptions, type Written } from "./log-end.js";
 import { gone, regular } from "./log-errors.js";
@@ -26,6 +27,9 @@ export interface FileLogOptions extends LogEndOptions {
   /** Throws SESSION_EXISTS where another file has the session's id. */
   readonly refuseTaken?: () => Promise<void>;
 }
+
+/** The bytes of the file that was opened last, if it was read in one piece: the first context reads most of its lines again. */
+let lastRead: { readonly log: FileLog; readonly bytes: Uint8Array; readonly stat: FileStat } | undefined;
 
 /**
  * A session in a file. A batch is one write behind the last line, under the lock, after a look whether the file still
@@ -102,6 +106,7 @@ export class FileLog implements SessionLog, FileHolder {
         if (batch.restarted) this.#keepReading(handle);
         isOurs ||= batch.restarted === true;
         if (isOurs) this.#places.reached(batch.next);
+        if (from === undefined) this.#remember(batch, stat);
         last = batch;
         yield batch;
       }
@@ -118,7 +123,8 @@ export class FileLog implements SessionLog, FileHolder {
     this.#use();
     try {
       const file = this.#places.open();
-      return file === undefined ? places.map(() => undefined) : await readPlaces(file, places);
+      if (file === undefined) return places.map(() => undefined);
+      return this.#fromLastRead(file, places) ?? (await readPlaces(file, places));
     } catch (error) {
       throw storageError("read", this.#options.path, error);
     } finally {
@@ -183,6 +189,7 @@ export class FileLog implements SessionLog, FileHolder {
 
   async close(): Promise<void> {
     this.#watch.close();
+    this.#release();
     this.#options.lock.release();
     this.#end.close();
     this.#places.close();
@@ -194,6 +201,28 @@ export class FileLog implements SessionLog, FileHolder {
     this.#end.rest();
     this.#places.close();
     return true;
+  }
+
+  /**
+   * Lines out of the bytes that opening read, if the file is unchanged since. They are released once the event loop turns:
+   * a context asks for all of its lines within one turn.
+   */
+  #fromLastRead(file: DiskFile, places: readonly LinePlace[]): readonly Uint8Array[] | undefined {
+    if (lastRead?.log !== this) return undefined;
+    const { bytes, stat } = lastRead;
+    setImmediate(() => this.#release());
+    if (!isUnchanged(stat, file.stat())) return undefined;
+    if (places.some(({ at, length }) => at + length > stat.size)) return undefined;
+    return places.map(({ at, length }) => bytes.subarray(at, at + length));
+  }
+
+  #remember({ lines, at: [first] }: LogBatch, stat: FileStat): void {
+    if (first === 0 && "bytes" in lines && lines.bytes.length >= stat.size)
+      lastRead = { log: this, bytes: lines.bytes, stat };
+  }
+
+  #release(): void {
+    if (lastRead?.log === this) lastRead = undefined;
   }
 
   #use(): void {

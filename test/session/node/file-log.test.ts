@@ -298,12 +298,76 @@ describe("changed", () => {
   });
 });
 
+describe("the bytes that opening read", () => {
+  const places = [
+    { at: 0, length: 12 },
+    { at: 13, length: 9 },
+  ];
+  const line = utf8('{"one":1}\n');
+
+  /** A log that was read from its start, of a file with a header and a line. */
+  async function opened() {
+    const { disk, log, position } = await created();
+    const { position: end } = await log.append([line], position);
+    await log.close();
+    const reads: number[] = [];
+    const open = disk.open.bind(disk);
+    disk.open = (name, mode) => {
+      const file = open(name, mode);
+      if (file === undefined) return undefined;
+      const counted = (into: Uint8Array, at: number) => {
+        reads.push(at);
+        return file.read(into, at);
+      };
+      return { ...file, read: counted };
+    };
+    const again = logOn(disk);
+    await read(again);
+    return { disk, again, end, reads };
+  }
+
+  async function textsOf({ again, reads }: Awaited<ReturnType<typeof opened>>): Promise<readonly unknown[]> {
+    const before = reads.length;
+    const lines = await again.readAt(places);
+    const texts = lines.map((each) => each && Buffer.from(each).toString());
+    return [...texts, reads.length > before ? "read" : "kept"];
+  }
+
+  test("serve lines without a read until the event loop turns", async () => {
+    const log = await opened();
+    expect(await textsOf(log)).toEqual(['{"header":1}', '{"one":1}', "kept"]);
+    expect(await textsOf(log)).toEqual(['{"header":1}', '{"one":1}', "kept"]);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(await textsOf(log)).toEqual(['{"header":1}', '{"one":1}', "read"]);
+  });
+
+  test("are not used once the file changed, nor for lines behind them", async () => {
+    const rewritten = await opened();
+    rewritten.disk.put(path, '{"header":1}\n{"two":2}\n');
+    expect(await textsOf(rewritten)).not.toContain('{"one":1}');
+    const grown = await opened();
+    await grown.again.append([line], grown.end);
+    expect((await grown.again.readAt([{ at: 23, length: 9 }])).map((each) => each?.length)).toEqual([9]);
+    expect(await textsOf(grown)).toEqual(['{"header":1}', '{"one":1}', "read"]);
+  });
+
+  test("are those of one log: the one that was read last, unless it was closed", async () => {
+    const first = await opened();
+    const second = await opened();
+    expect(await textsOf(first)).toContain("read");
+    expect(await textsOf(second)).toContain("kept");
+    const closed = await opened();
+    await closed.again.close();
+    expect(await textsOf(closed)).toContain("read");
+  });
+});
+
 describe("what the system refuses", () => {
   test.each([
     ["open", "read", (log: FileLog) => read(log)],
     ["stat", "mend", (log: FileLog) => log.prepare()],
     ["open", "read", (log: FileLog) => log.readAt([{ at: 0, length: 1 }])],
-    ["read", "read", (log: FileLog) => read(log)],
+    ["readNow", "read", (log: FileLog) => read(log)],
     ["open", "append to", (log: FileLog, position: LogPosition) => log.append([utf8("{}\n")], position)],
     ["open", "replace", (log: FileLog, position: LogPosition) => log.replace([], position)],
   ] as const)("in %s is STORAGE_FAILED of %s", async (operation, name, act) => {

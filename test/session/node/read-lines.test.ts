@@ -70,7 +70,7 @@ test("lines, places and tail are those of the text, and reading on from any line
 });
 
 test("a log of many chunks is read a chunk at a time, and its end marks it as one read does", async () => {
-  const lines = Array.from({ length: 30_000 }, (_, at) => `${at}:${"z".repeat(at % 300)}`);
+  const lines = Array.from({ length: 60_000 }, (_, at) => `${at}:${"z".repeat(at % 300)}`);
   const disk = diskOf(`${lines.join("\n")}\n`);
   const whole = await read(disk);
   expect(whole.batches).toBeGreaterThan(3);
