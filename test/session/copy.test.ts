@@ -367,6 +367,7 @@ describe("extract", () => {
       const source = await store.open("source");
       const at = (disk.bytes("/s/x_source.jsonl") as Uint8Array).indexOf(10) + 1;
       (disk.bytes("/s/x_source.jsonl") as Uint8Array).set(Buffer.from(other), at);
+      disk.touch("/s/x_source.jsonl");
       await expect(source.extract("aaaaaaaa")).rejects.toMatchObject({ code: "LOG_CHANGED" });
     }
   });

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "tsup";
 import { root } from "../../scripts/entries.mjs";
@@ -20,5 +20,7 @@ export async function buildPackage(): Promise<Built> {
   mkdirSync(cache, { recursive: true });
   const dir = mkdtempSync(join(cache, "sessile-"));
   await build({ ...config, config: false, dts: false, outDir: dir, silent: true });
+  // As in the package: without it, Node parses each file twice to find out that it is a module.
+  writeFileSync(join(dir, "package.json"), JSON.stringify({ type: "module", sideEffects: false }));
   return { dir, [Symbol.dispose]: () => rmSync(dir, { recursive: true, force: true }) };
 }
