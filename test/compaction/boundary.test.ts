@@ -319,7 +319,7 @@ describe("a boundary and a summary", () => {
     expect(toldIn(shown())).toEqual([]);
   });
 
-  test("a note of which nobody knows the descriptor is told to nobody, where there is a boundary", async () => {
+  test("with a boundary, a note without a known descriptor is dropped", async () => {
     const note = `<covered-resources>\nx\n- ${idOf(1)}, image CANARY1, image/png\n</covered-resources>`;
     const message = {
       role: "compactionSummary",
@@ -406,7 +406,7 @@ describe("the summariser is shown the reasoning of", () => {
     ["its own model", target, ["p"]],
     ["no other provider", { ...target, maker: { provider: "q", model: "m" } }, ["q"]],
     ["no other model", { ...target, maker: { provider: "p", model: "n" } }, []],
-    ["nobody, where it is not said who it is", undefined, []],
+    ["nobody, without a target", undefined, []],
   ] as const)("%s", async (_, of, expected) => {
     const session = await sessionOf(messagesOf(mixed));
     const { generate, shown } = listening();

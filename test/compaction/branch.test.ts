@@ -40,7 +40,7 @@ async function forked() {
 }
 
 describe("what is summarised", () => {
-  test("is what is left from the entry on that both paths have in common, and the tip goes", async () => {
+  test("covers the entries after the common ancestor, and the leaf moves", async () => {
     const { session, fork, firstEnd } = await forked();
     const leafId = session.leafId;
     for (const [to, shown] of [
@@ -88,7 +88,7 @@ describe("what is summarised", () => {
     expect(model.prompts[0]?.text).not.toContain("third");
   });
 
-  test("is nothing of instructions, initial context and switches of models; where that is all, the tip only moves", async () => {
+  test("does not cover system messages, initial context and model switches; if that is all, the leaf only moves", async () => {
     const { session, fork } = await forked();
     session.branch(fork);
     await session.append([
@@ -108,7 +108,7 @@ describe("what is summarised", () => {
     expect(await leave(session, fork, { ...model, skip: () => false })).toEqual({ status: "moved" });
   });
 
-  test("is nothing where the tip only goes forward, or stays", async () => {
+  test("is empty if the leaf only advances, or stays", async () => {
     const { session, fork } = await forked();
     const leafId = session.leafId as string;
     const model = scripted("LEFT");
@@ -171,7 +171,7 @@ test("attachments and files that a compaction on the branch covers are among the
   expect(result.status === "summarized" && result.entry.summary).toContain(attachment.resourceId);
 });
 
-describe("the tip stays and nothing is written", () => {
+describe("the leaf stays and nothing is written", () => {
   test.each([
     ["an error", down, { code: "SUMMARY_FAILED", cause: down, details: { reason: "error", calls: 3 } }],
     ["no text", "", { code: "SUMMARY_FAILED", details: { reason: "empty" } }],
@@ -201,16 +201,16 @@ describe("the tip stays and nothing is written", () => {
     expect([session.leafId, session.tree.size]).toEqual([fork, size]);
   });
 
-  test("where the tip went on meanwhile", async () => {
+  test("if the leaf advanced meanwhile", async () => {
     const { session, fork } = await forked();
-    let tip: string | null = null;
+    let leaf: string | null = null;
     const generate = async () => {
       await session.append([say(user("wait"))]);
-      tip = session.leafId;
+      leaf = session.leafId;
       return { text: "LEFT" };
     };
     await expect(leave(session, fork, { generate })).rejects.toMatchObject({ code: "CONCURRENT_WRITER" });
-    expect(session.leafId).toBe(tip);
+    expect(session.leafId).toBe(leaf);
     expect((await saidIn(session)).at(-1)).toBe("user: wait");
   });
 });

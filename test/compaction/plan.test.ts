@@ -334,7 +334,7 @@ describe("retention", () => {
       };
       expect(kept([...talk, custom], 4).retained).toEqual([0, 1, 2]);
       expect(kept([...talk, gave("2", "y")], 4).retained).toEqual([0]);
-      // Nobody waits once somebody spoke.
+      // A user message ends the wait.
       expect(kept([...talk, user("never mind")], 4).retained).toEqual([3]);
       expect(kept([...talk, told("never mind")], 4).retained).toEqual([0]);
     });

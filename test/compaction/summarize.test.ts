@@ -406,7 +406,7 @@ describe("aborts", () => {
     );
   });
 
-  test("throws the signal's reason, also where the promise never settles", async () => {
+  test("throws the signal's reason, even if the promise never settles", async () => {
     const reason = new Error("enough");
     await expect(untilAborted(never, AbortSignal.abort(reason))).rejects.toBe(reason);
     const controller = new AbortController();
@@ -415,7 +415,7 @@ describe("aborts", () => {
     await expect(waiting).rejects.toBe(reason);
   });
 
-  test("a promise that fails after the signal aborted is nobody's fault: no unhandled rejection", async () => {
+  test("a promise that rejects after the signal aborted is no unhandled rejection", async () => {
     const reason = new Error("enough");
     const failing = Promise.reject(new Error("late"));
     await expect(untilAborted(failing, AbortSignal.abort(reason))).rejects.toBe(reason);

@@ -131,7 +131,7 @@ describe("what comes from elsewhere is CONCURRENT_WRITER, and nothing is written
     expect(await saidIn(session)).toHaveLength(4);
   });
 
-  test("the tip moved to another branch, a shorter one, or to no entry", async () => {
+  test("the leaf moved to another branch, a shorter one, or to no entry", async () => {
     for (const at of [0, 2, undefined]) {
       const session = await sessionOf(talk);
       const ids = session.tree.path(session.leafId).map(({ id }) => id);

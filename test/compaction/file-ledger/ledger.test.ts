@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { type FileLedger, type FileRecord, fileLedger } from "sessile/compaction";
+import { type FileLedger, type FileRecord, type FileToolTable, fileLedger } from "sessile/compaction";
 import {
   assistantMessage,
   type ContextItem,
@@ -285,7 +285,7 @@ describe("state", () => {
 });
 
 describe("tools", () => {
-  const run = (name: string, args: unknown, tools = fileTools, details?: unknown) => {
+  const run = (name: string, args: unknown, tools: FileToolTable = {}, details?: unknown) => {
     const call = { type: "toolCall", id: "c", name, arguments: args } as const;
     const asked = assistantMessage({ provider: "p", model: "m" }, call);
     const { files } = fileLedger(contextOf([asked, { ...toolResult(call), details }]), { cwd, tools });
@@ -293,8 +293,18 @@ describe("tools", () => {
   };
 
   test("a write whose result says so created the file", () => {
-    expect(run("write", { path: "a" }, fileTools, { created: true })).toEqual([["a", "created"]]);
-    expect(run("write", { path: "a" }, fileTools, { created: "yes" })).toEqual([["a", "modified"]]);
+    expect(run("write", { path: "a" }, {}, { created: true })).toEqual([["a", "created"]]);
+    expect(run("write", { path: "a" }, {}, { created: "yes" })).toEqual([["a", "modified"]]);
+  });
+
+  test("of yours are added to those of known agents, and replace one of the same name", () => {
+    const save = { operation: "write", path: "target" } as const;
+    expect(run("save", { target: "a" }, { save })).toEqual([["a", "modified"]]);
+    expect(run("read", { path: "a" }, { save })).toEqual([["a", "read"]]);
+    expect(run("read", { path: "a" }, { read: { operation: "delete", path: "path" } })).toEqual([
+      ["a", "deleted"],
+    ]);
+    expect(run("read", { path: "a" }, { read: () => [] })).toEqual([]);
   });
 
   test("an argument that is a list names every file in it, and the first argument that is there counts", () => {
