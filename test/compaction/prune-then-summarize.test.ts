@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { type CompactionTrigger, planPrune, pruneThenSummarize } from "sessile/compaction";
+import { type CompactionTrigger, type PruneOptions, planPrune, pruneThenSummarize } from "sessile/compaction";
 import {
   type AssistantMessage,
   assistantMessage,
@@ -16,7 +16,17 @@ import {
 import { memorySessionStore } from "sessile/session";
 import { describe, expect, test } from "vitest";
 import { prunedOutput } from "../../src/compaction/prune-then-summarize.js";
-import { attachment, compactNow, gave, saidIn, scripted, sessionOf, told, user } from "./scripted.js";
+import {
+  attachment,
+  compactNow,
+  gave,
+  lengthOf,
+  saidIn,
+  scripted,
+  sessionOf,
+  told,
+  user,
+} from "./scripted.js";
 
 const empty = contextOf([]);
 
@@ -81,6 +91,21 @@ describe("what", () => {
       expect(JSON.stringify(await session.entry(kept))).toContain(output);
     },
   );
+
+  test("the protected output is an option; by default at most a quarter of the limit, for at least an eighth", () => {
+    const cleared = (options: PruneOptions) =>
+      pruneThenSummarize({ output: 500, ...options }).choose(contextOf(talk), {
+        window: 8000,
+        tokens: 0,
+        trigger: "pre-turn",
+        estimate: lengthOf,
+      })?.edits?.length;
+    // The limit is 7,500: 1,875 and 937.
+    expect(cleared({})).toBe(1);
+    expect(cleared({ protectTokens: undefined, minimumTokens: undefined })).toBe(1);
+    expect([cleared({ protectTokens: 0 }), cleared({ protectTokens: 2000 })]).toEqual([2, 0]);
+    expect([cleared({ minimumTokens: 999 }), cleared({ minimumTokens: 1000 })]).toEqual([1, 0]);
+  });
 
   test("all is summarised where that is not enough, with the output cleared; the newest message of the user stays", async () => {
     const session = await sessionOf([...talk, told("y".repeat(2000)), user("fourth")]);
