@@ -4,7 +4,10 @@ import { type ContentBlock, contentBlock, documentTypes, imageTypes } from "../c
 import type { RenderTools, Target } from "../target.js";
 import { transcriptOf } from "../transcript.js";
 
-/** What an agent says of itself in `agentCapabilities.promptCapabilities`. What it does not say it does not take. */
+/**
+ * The agent's `agentCapabilities.promptCapabilities`. An absent member means that the agent does not accept
+ * that content.
+ */
 export interface PromptCapabilities {
   /** It takes images. */
   readonly image?: boolean;
@@ -17,25 +20,26 @@ export type AcpPrompt = { prompt: ContentBlock[] };
 
 /** Options of {@link acpPrompt}. */
 export interface AcpPromptOptions {
-  /** What the agent answered to `initialize`; by default that it takes text and links alone. */
+  /** The agent's answer to `initialize`. Default text and links only. */
   readonly capabilities?: PromptCapabilities;
   /**
-   * `latest`: what the user said since the agent spoke, for a session that the agent has itself. `transcript`: everything from
-   * the beginning, told as a conversation, for a session that is new to the agent. Default `latest`.
+   * `latest`: the user's content since the agent's last message, for a session that the agent itself has.
+   * `transcript`: the whole conversation as text, for a session that is new to the agent. Default `latest`.
    */
   readonly history?: "latest" | "transcript";
-  /** Limits in place of those of the official SDK. */
+  /** Limits that replace those of the official SDK. */
   readonly profile?: LimitProfile;
 }
 
 /**
- * The prompt of an agent that speaks ACP. The agent keeps its own history and its own instructions, so that what it has been
- * told is not repeated, with a loss for each entry. In a transcript it is: instructions, calls and results become words, and what
- * is attached stands in its place.
+ * Projects to the prompt of an ACP agent. The agent keeps its own history and instructions: by default
+ * earlier entries are left out, with a loss each. A transcript has all of them: instructions, calls and
+ * results as text, attachments in their places.
  *
- * @throws TypeError for a `history` that is neither
+ * @throws TypeError if `history` is not one of the two
  * @see https://agentclientprotocol.com/protocol/content and
- *   https://agentclientprotocol.com/protocol/initialization#prompt-capabilities (stored copies, read 2026-11-21)
+ *   https://agentclientprotocol.com/protocol/initialization#prompt-capabilities (stored copies, read
+ *   2026-11-21)
  * @example
  * ```ts
  * const target = acpPrompt({ capabilities: { image: true, embeddedContext: true } });
@@ -57,7 +61,7 @@ export function acpPrompt(options: AcpPromptOptions = {}): Target<AcpPrompt> {
     rules: {
       ...(history === "latest" ? { history } : {}),
       takesReasoning: false,
-      // Ids and arguments are told in words: nothing needs to be changed in them.
+      // Ids and arguments appear only within text, so they need no rewriting.
       callId: { character: /[^\p{Cs}\p{Cc}]/u, maxLength: 1000 },
       objectArguments: false,
       userFirst: false,

@@ -8,9 +8,12 @@ export type CodexInputItem = { type: "text"; text: string } | { type: "local_ima
 
 /** A turn for Codex. */
 export type CodexExec = {
-  /** What follows `codex exec`, or `codex exec resume ID`. The prompt is not in it: Codex reads it from its standard input. */
+  /**
+   * The arguments after `codex exec` or `codex exec resume ID`. The prompt is not among them: Codex reads it
+   * from its standard input.
+   */
   args: string[];
-  /** For the standard input: the texts, with an empty line between. */
+  /** The text for the standard input: all texts, with an empty line between them. */
   prompt: string;
   /** The same for `thread.run` of the Codex SDK. */
   input: CodexInputItem[];
@@ -19,30 +22,33 @@ export type CodexExec = {
 /** Options of {@link codexExec}. */
 export interface CodexExecOptions {
   /**
-   * Where the bytes of an image are as a file: an absolute path, without a comma. Undefined where they are in none. The bytes are
-   * those of `resource`, but where a `resize` made others of them.
+   * Returns the path of the file that holds an image's bytes: absolute, without a comma. Undefined if there
+   * is no such file. The bytes are those of `resource`, unless a `resize` changed them.
    */
   readonly pathOf: (image: MediaPart) => string | undefined;
   /**
-   * `latest`: what the user said since the model spoke, for a thread that Codex has itself. `transcript`: everything from the
-   * beginning, told as a conversation, for a new thread. Default `latest`.
+   * `latest`: the user's content since the model's last message, for a thread that Codex itself has.
+   * `transcript`: the whole conversation as text, for a new thread. Default `latest`.
    */
   readonly history?: "latest" | "transcript";
 }
 
 /**
- * A turn for Codex: a prompt, and images by their paths, in order. Documents become text where they are text, and are described
- * where not. Codex keeps its own history, so that what it has been told is not repeated unless a transcript is asked for.
+ * Projects a turn for Codex: a prompt, and images by their paths, in order. Text documents become text, other
+ * documents a description. Codex keeps its own history. Earlier turns are repeated only if a transcript is
+ * asked for.
  *
- * The prompt is for the standard input, and the arguments say so before they name an image: behind `--image`, which takes as many
- * values as come, it would be taken for another image, and as an argument it could be taken for an option or a command.
+ * The prompt is for the standard input: `-` precedes the images. After `--image`, which accepts any number of
+ * values, a prompt would be read as another image. As an argument it could be read as an option or a command.
  *
- * @throws TypeError for a `pathOf` that is no function, and for a `history` that is neither
- * @see https://github.com/openai/codex: codex-rs/utils/cli/src/shared_options.rs, codex-rs/exec/src/cli.rs and
- *   sdk/typescript/src/thread.ts (stored copies, read 2026-11-21)
+ * @throws TypeError if `pathOf` is no function, or `history` is not one of the two
+ * @see https://github.com/openai/codex: codex-rs/utils/cli/src/shared_options.rs, codex-rs/exec/src/cli.rs
+ *   and sdk/typescript/src/thread.ts (stored copies, read 2026-11-21)
  * @example
  * ```ts
- * const target = codexExec({ pathOf: ({ resource }) => resource && `/images/${resource.contentSha256}.png` });
+ * const target = codexExec({
+ *   pathOf: ({ resource }) => resource && `/images/${resource.contentSha256}.png`,
+ * });
  * const { value } = await project(contextOf([userMessage("hi")]), target);
  * value.args; // ["-"]
  * value.prompt; // "hi"
@@ -62,7 +68,7 @@ export function codexExec(options: CodexExecOptions): Target<CodexExec> {
     rules: {
       ...(history === "latest" ? { history } : {}),
       takesReasoning: false,
-      // Ids and arguments are told in words: nothing needs to be changed in them.
+      // Ids and arguments appear only within text, so they need no rewriting.
       callId: { character: /[^\p{Cs}\p{Cc}]/u, maxLength: 1000 },
       objectArguments: false,
       userFirst: false,
@@ -81,7 +87,7 @@ function turnOf(input: CodexInputItem[]): CodexExec {
   return { args, prompt: texts.join("\n\n"), input };
 }
 
-/** In place of a prompt that has no text: Codex does not run without. */
+/** Replaces a prompt without text: Codex refuses an empty prompt. */
 const imagesAlone = "[images, without a word]";
 
 function inputOf(
@@ -105,7 +111,7 @@ function inputOf(
 
 function itemOf(part: ShownPart, pathOf: CodexExecOptions["pathOf"], tools: RenderTools): CodexInputItem {
   if (part.type === "media") return imageItem(part, pathOf(part), tools);
-  // No reference ever comes: this target takes none.
+  // Unreachable: this target accepts no references.
   return textItem(part.type === "text" ? part.text : "");
 }
 
@@ -113,7 +119,7 @@ function textItem(text: string): CodexInputItem & { type: "text" } {
   return { type: "text", text };
 }
 
-/** A byte order mark at the beginning of the input is no part of it for Codex. */
+/** Codex strips a BOM at the start of its input. */
 function withoutMark(text: string, part: Part | undefined, tools: RenderTools): string {
   if (!text.startsWith("\ufeff")) return text;
   const reason = "Codex takes no byte order mark at the beginning";
@@ -121,7 +127,10 @@ function withoutMark(text: string, part: Part | undefined, tools: RenderTools): 
   return text.replace(/^\ufeff+/, "");
 }
 
-/** A root of POSIX, a drive or a share; no comma, at which Codex cuts paths; nothing that no argument can hold. */
+/**
+ * An absolute path of POSIX, a drive or a share. Excludes commas, at which Codex splits paths, and characters
+ * that no argument can hold.
+ */
 const passable = /^(?:\/|[A-Za-z]:[\\/]|\\\\)[^,\0]*$/;
 
 function imageItem(part: MediaPart, path: string | undefined, tools: RenderTools): CodexInputItem {

@@ -44,23 +44,23 @@ export interface GeminiReplyPart {
 /** Options of {@link readGeminiReply}. */
 export interface ReadGeminiReplyOptions {
   /**
-   * The model that was asked, as the target will name it; by default the version that the response names. Signatures go back to
-   * the model that the message names alone, so give it where an alias was asked.
+   * The requested model, as for the target. Default the version that the response names. Give it if an alias
+   * was requested: signatures are sent back only to the model that the message names.
    */
   readonly model?: string;
-  /** As `geminiContents` has it. Default `google`. */
+  /** The provider, as for `geminiContents`. Default `google`. */
   readonly provider?: string;
-  /** As `geminiContents` has it. */
+  /** The account, as for `geminiContents`. */
   readonly account?: string;
 }
 
-/** What is read of a part; a stream leaves out parts that are otherwise. */
+/** The shape of a part that is read; a stream leaves out any other part. */
 export const replyPart = object({
   text: given(string),
   thoughtSignature: given(string),
   functionCall: givenFields({ name: given(string), args: givenFields({}) }),
 });
-/** What is read of a response; also of what a stream says of it. */
+/** The shape of the members that are read, of a response and of a stream's chunk. */
 export const responseFields = {
   candidates: given(
     firstOf(
@@ -78,13 +78,13 @@ export const responseFields = {
 type Block = AssistantMessage["content"][number];
 
 /**
- * An assistant message of a response of the official client: text, reasoning, calls and what else there is, each with its
- * signature, so that `geminiContents` gives the model its own parts back. A call without an id gets one that is not sent back.
- * Only the first candidate is read.
+ * Reads a response of the official client as a message of a session: text, reasoning, calls and other parts,
+ * each with its signature. `geminiContents` sends the model its own parts back. A call without an id gets one
+ * that is not sent back. Only the first candidate is read.
  *
- * @throws SessileError INVALID_MESSAGE with the path of what is not as in a response; also of `modelVersion`, if the options
- *   name no model.
- * @throws TypeError for a model in the options that is none.
+ * @throws SessileError INVALID_MESSAGE with the path of the first invalid member; also for `modelVersion`, if
+ *   the options name no model.
+ * @throws TypeError if the `model` option is no string.
  * @see https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse (stored copy, 2026-11-21)
  * @example
  * ```ts
@@ -127,7 +127,7 @@ function blocksOf(parts: readonly GeminiReplyPart[], responseId: string | undefi
   const known = new Set<string>();
   return parts.map((part, index): Block => {
     const { thought } = part;
-    // REST answers through a proxy may say null for what is not there.
+    // REST answers through a proxy may have null for absent members.
     const text = part.text ?? undefined;
     const thoughtSignature = part.thoughtSignature ?? undefined;
     const functionCall = part.functionCall ?? undefined;
@@ -163,7 +163,7 @@ function isUnfinishedCall(part: GeminiReplyPart): boolean {
   return isRecord(call) && call.willContinue === true;
 }
 
-/** As JSON has it: without what is undefined, and no part of the client's own objects. */
+/** A JSON copy: without undefined members, and sharing no objects with the client. */
 function opaque(part: GeminiReplyPart): Block {
   return { type: "opaque", data: JSON.parse(JSON.stringify(part)) };
 }

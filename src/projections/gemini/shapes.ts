@@ -4,16 +4,17 @@ import type { MediaPart, ReferencePart, ResultPart, TextPart } from "../request.
 import type { RenderTools } from "../target.js";
 
 /**
- * What `generateContent` takes, as far as a projection writes it: each type fits the one of the same name in `@google/genai`,
- * without importing it. Values are mutable, as that package's parameters are.
+ * Types of a `generateContent` request, as far as a projection writes it. Each is assignable to the type of
+ * the same name in `@google/genai` without importing it. Values are mutable, as in that package.
  *
- * @see https://ai.google.dev/api/caching#Content (stored copy, 2026-11-21), and the types of `@google/genai` 2.32
+ * @see https://ai.google.dev/api/caching#Content (stored copy, 2026-11-21), and the types of `@google/genai`
+ *   2.32
  */
 
 /** The conversation, and the instructions beside it. */
 export interface GeminiRequest {
   contents: GeminiContent[];
-  /** Goes into `config` of the client's call; where a request is written by hand, beside `contents`. */
+  /** Belongs in `config` of the client's call, or beside `contents` in a request written by hand. */
   systemInstruction?: { parts: GeminiPart[] };
 }
 
@@ -23,7 +24,10 @@ export interface GeminiContent {
   parts: GeminiPart[];
 }
 
-/** One thing that was said or shown: one of `text`, `inlineData`, `fileData`, `functionCall` and `functionResponse` is there. */
+/**
+ * A part of a content. One of `text`, `inlineData`, `fileData`, `functionCall` and `functionResponse` is
+ * present.
+ */
 export interface GeminiPart {
   text?: string;
   /** The text is the model's reasoning. */
@@ -43,7 +47,7 @@ export interface GeminiBlob {
   data: string;
 }
 
-/** What a function gave back: `output` where it went well, `error` where not. */
+/** The response of a function: `output` after a success, `error` after a failure. */
 export interface GeminiFunctionResponse {
   id?: string;
   name: string;
@@ -52,7 +56,10 @@ export interface GeminiFunctionResponse {
   parts?: { inlineData: GeminiBlob }[];
 }
 
-/** Bytes as a part; none for a file of no bytes, which is refused. What it is stands before it in words. */
+/**
+ * Renders bytes as a part, behind a text that describes it. Empty for a file of zero bytes, which Gemini
+ * refuses.
+ */
 export function inlineData(part: MediaPart, tools: RenderTools): readonly { inlineData: GeminiBlob }[] {
   if (part.bytes.length > 0) {
     return [tools.mark({ inlineData: { mimeType: sentType(part), data: part.base64 } }, part)];
@@ -62,8 +69,8 @@ export function inlineData(part: MediaPart, tools: RenderTools): readonly { inli
 }
 
 /**
- * The type under which something is sent. All text is one type to Gemini: it reads documents other than PDF as text, and knows
- * but some of their types.
+ * The MIME type to send. All text is sent as one type: Gemini reads documents other than PDF as text, and
+ * knows only some of their types.
  *
  * @see https://ai.google.dev/gemini-api/docs/document-processing (stored copy, 2026-11-21)
  */
@@ -71,25 +78,28 @@ export function sentType({ mediaType }: MediaPart | ReferencePart): string {
   return mediaType.startsWith("text/") ? "text/plain" : mediaType;
 }
 
-/** The first version that signs its calls, wants the signatures back, and takes media in a function's response. */
+/**
+ * The first version that signs its calls, requires the signatures, and accepts media in a function response.
+ */
 export const signingVersion = 3;
 
 /**
- * A Gemini's version by its name, such as 2.5. A name without one, such as `gemini-flash-latest` or a tuned model's, counts as
- * the newest, since old models are shut down and aliases move on.
+ * The version of a Gemini model by its name, such as 2.5. A name without a version, such as
+ * `gemini-flash-latest` or that of a tuned model, counts as the newest: old models are shut down and aliases
+ * move to new ones.
  */
 export function geminiVersion(model: string): number {
   const found = /gemini-(\d+(?:\.\d+)?)/.exec(model)?.[1];
   return found === undefined ? Number.POSITIVE_INFINITY : Number(found);
 }
 
-/** What messages of this protocol are marked with: the names under which pi keeps what the two ways to it give. */
+/** The `api` of messages of this protocol: pi's names for the Gemini API and Vertex AI. */
 export function geminiApi(provider: string): string {
   return provider === "google-vertex" ? provider : "google-generative-ai";
 }
 
 /**
- * What a part can be besides text that is read and calls that are answered: one of these is in it.
+ * Members of parts beside texts and client calls. An opaque part has one of these.
  *
  * @see https://ai.google.dev/api/caching#Part (stored copy, 2026-11-21)
  */
@@ -104,7 +114,7 @@ const kinds = [
 ];
 const others = ["thought", "thoughtSignature", "videoMetadata", "mediaResolution", "partMetadata"];
 
-/** A copy of a part that `readGeminiReply` kept for Gemini alone; undefined for data that Gemini would refuse. */
+/** A copy of an opaque part that `readGeminiReply` kept; undefined for data that Gemini would refuse. */
 export function ownPart(data: unknown): GeminiPart | undefined {
   if (!isRecord(data)) return undefined;
   const names = Object.keys(data);
@@ -121,11 +131,11 @@ function isPart(copy: object): copy is GeminiPart {
 }
 
 /**
- * A function's response: its text under `output` or `error`, as Google wants it said how a call went, and its media beside
- * it. The text does not refer to the media by name, since the Gemini API refuses that.
+ * Renders a function response: its text under `output` or `error`, as Google documents, and its media beside
+ * the text. The text does not refer to the media by name: the Gemini API refuses that.
  *
- * @see https://ai.google.dev/api/caching#FunctionResponse and https://github.com/googleapis/python-genai/issues/2792 (stored
- *   copies, 2026-11-21)
+ * @see https://ai.google.dev/api/caching#FunctionResponse and
+ *   https://github.com/googleapis/python-genai/issues/2792 (stored copies, 2026-11-21)
  */
 export function functionResponse(
   result: ResultPart,

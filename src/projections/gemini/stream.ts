@@ -1,4 +1,7 @@
-/** The chunks of streamGenerateContent, accumulated into the message that {@link readGeminiReply} gives of a whole response. */
+/**
+ * Accumulates the chunks of streamGenerateContent into the message that {@link readGeminiReply} returns for a
+ * whole response.
+ */
 import type { AssistantMessage } from "../../content/index.js";
 import { encodeUtf8 } from "../../internal/bytes.js";
 import { crc32Hex } from "../../internal/crc32.js";
@@ -29,12 +32,14 @@ export interface GeminiStreamChunk {
 }
 
 /**
- * A streamed response of Gemini: deltas while it arrives, then the message that {@link readGeminiReply} gives of the whole.
- * Takes the official client's stream, the `Response` of `alt=sse`, or its body. Texts that follow each other are one, unless
- * one has a signature; arguments of calls may come in pieces, as Vertex AI sends them if asked.
+ * Reads a streamed response of Gemini: deltas as they arrive, then the message that {@link readGeminiReply}
+ * returns for the whole response. Accepts the official client's stream, the `Response` of `alt=sse`, or its
+ * body. Consecutive texts are joined, unless one has a signature. Arguments of calls may arrive in pieces, as
+ * Vertex AI sends them on request.
  *
  * @see https://ai.google.dev/gemini-api/docs/thought-signatures and
- * https://docs.cloud.google.com/vertex-ai/generative-ai/docs/multimodal/function-calling (stored copies, 2026-11-22)
+ *   https://docs.cloud.google.com/vertex-ai/generative-ai/docs/multimodal/function-calling (stored copies,
+ *   2026-11-22)
  * @example
  * ```ts
  * const { value } = await project(await session.context(), geminiContents({ model }), { blobs });
@@ -132,7 +137,7 @@ class GeminiAccumulator implements ReplyAccumulator<GeminiStreamChunk> {
       last.pieces.length > 0 &&
       (last.fields.thought === true) === isThought;
     if (goesOn && last.fields.thoughtSignature === undefined) last.pieces.push(text);
-    // An empty text without a signature says nothing.
+    // An empty text without a signature carries no content.
     else if (text !== "" || isSigned) this.#parts.push({ fields: part, pieces: [text], isOpen: false });
     if (text === "") return [];
     return [{ type: isThought ? "thinking" : "text", index: this.#parts.length - 1, text }];
@@ -170,7 +175,7 @@ class GeminiAccumulator implements ReplyAccumulator<GeminiStreamChunk> {
     ];
   }
 
-  /** As the reader of the whole response has it. */
+  /** The same id that the reader of the whole response assigns. */
   #callId(id: unknown, index: number): string {
     const isKnown = this.#parts.slice(0, index).some(({ fields }) => {
       return isRecord(fields.functionCall) && fields.functionCall.id === id;
@@ -188,7 +193,7 @@ function isFirst(candidate: unknown): boolean {
 const maxPathSteps = 64;
 const maxArrayIndex = 100_000;
 
-/** Puts one piece into the arguments: text is added to the text at its path, any other value takes its place. */
+/** Applies one piece to the arguments: text is appended at its path, any other value replaces the old one. */
 function setArgument(args: Fields, piece: Fields): void {
   const path = stepsOf(piece.jsonPath);
   const last = path?.at(-1);

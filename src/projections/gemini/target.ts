@@ -20,36 +20,49 @@ import {
 
 /** Options of {@link geminiContents}. */
 export interface GeminiContentsOptions {
-  /** As in the request, such as `gemini-3-pro-preview`; what the model takes goes by the version in it. */
+  /**
+   * The model of the request, such as `gemini-3-pro-preview`. The version in its name selects its features.
+   */
   readonly model: string;
-  /** Whose signatures are the model's own: the provider of messages that it made. Default `google`. */
+  /**
+   * The provider, as messages of the session name it. Signatures are sent back only to the same provider.
+   * Default `google`.
+   */
   readonly provider?: string;
-  /** Of those messages, where the harness has several accounts. */
+  /** The account, if the harness has several. */
   readonly account?: string;
   /** Default `limitProfiles.gemini`. */
   readonly profile?: LimitProfile;
 }
 
-/** In place of a signature that there never was: `skip_thought_signature_validator` is taken by Vertex AI too. */
+/** Replaces an absent signature. Vertex AI accepts `skip_thought_signature_validator` too. */
 const dummySignature = "skip_thought_signature_validator";
 
-/** In its place rather than nothing, since a turn with nothing in it would have to be filled, until something followed. */
+/**
+ * A placeholder keeps the turn from being empty. An empty turn would need a filler, which a later part would
+ * remove again.
+ */
 const unknownPartText = "[a part that cannot be sent again]";
 
 const pictures = ["image/png", "image/jpeg", "image/webp"];
 const documents = ["application/pdf", "text/*"];
 
 /**
- * Projects to the Gemini API's `generateContent`: `contents`, and a `systemInstruction` where there are instructions.
+ * Projects to the Gemini API's `generateContent`: `contents`, and a `systemInstruction` if there are
+ * instructions.
  *
- * Function responses stand in a content of their own, as many as the calls and in their order; what the user says comes in the
- * next. Ids go back where Gemini gave them, and signatures where it put them, but for those that are no base64. The calls of
- * other models get what Google documents for a history without signatures, from Gemini 3 on. Images and documents are inline,
- * those of a tool's result within the response from Gemini 3 on and behind it before; text documents go as `text/plain`.
- * References are `fileData`, always in the user's content.
+ * Function responses have a content of their own, as many as the calls and in their order; the user's parts
+ * follow in the next. Ids and signatures are sent back if Gemini made them; a signature that is no base64 is
+ * left out. From Gemini 3 on the first call of another model gets the signature that Google documents for a
+ * history without signatures.
  *
- * @throws TypeError when `model` is no text.
- * @see https://ai.google.dev/gemini-api/docs/function-calling, https://ai.google.dev/gemini-api/docs/thought-signatures and
+ * Images and documents are inline. Those of a tool's result are part of the response from Gemini 3 on, and
+ * follow it for older models. Text documents are sent as `text/plain`. References are `fileData`, always in
+ * the user's content.
+ *
+ * @throws TypeError if `model` is no string.
+ * @see https://ai.google.dev/gemini-api/docs/function-calling,
+ *   https://ai.google.dev/gemini-api/docs/thought-signatures and
  *   https://ai.google.dev/gemini-api/docs/image-understanding (stored copies, 2026-11-21)
  * @example
  * ```ts
@@ -90,7 +103,10 @@ export function geminiContents(options: GeminiContentsOptions): Target<GeminiReq
   };
 }
 
-/** The responses in a content, and all else in the next: a model refuses responses that anything stands beside. */
+/**
+ * Function responses in one content, all other parts in the next: a model refuses other parts beside
+ * responses.
+ */
 function userContents(
   turn: UserTurn,
   ids: ReadonlySet<string>,
@@ -178,7 +194,7 @@ function functionCall(
   };
 }
 
-/** What is no base64 is refused before any model sees it, and the whole request with it. */
+/** Gemini refuses a whole request for one signature that is no base64. */
 function signed(
   part: TextPart | ReasoningPart | CallPart,
   tools: RenderTools,
@@ -196,9 +212,9 @@ const prefix = "gemini_noid_";
 const maxTagLength = 32;
 
 /**
- * An id for a call that Gemini gave none, so that its result can name it: the same for the same response, and not sent back.
+ * A deterministic id for a call without one, so that its result can refer to it. It is not sent back.
  *
- * @param tag what tells the response from others
+ * @param tag identifies the response
  * @param index of the call in the response
  */
 export function madeCallId(tag: string, index: number): string {
@@ -206,7 +222,9 @@ export function madeCallId(tag: string, index: number): string {
   return `${prefix}${safe}_${index}`;
 }
 
-/** Whether an id was made by {@link madeCallId}, or by pi, which takes the name, the time and a count: Gemini never had it. */
+/**
+ * Whether an id is not Gemini's: made by {@link madeCallId}, or by pi from the name, the time and a count.
+ */
 export function isMadeCallId(id: string, name: string): boolean {
   if (id.startsWith(prefix)) return true;
   return id.startsWith(`${name}_`) && /^\d{13}_\d+$/.test(id.slice(name.length + 1));

@@ -15,19 +15,20 @@ export type McpContent = { messages: McpPromptMessage[] };
 export interface McpContentOptions {
   /** How the messages travel: over `stdio` a message is small. Default `stdio`. */
   readonly transport?: "stdio" | "http";
-  /** Limits in place of those of the transport. */
+  /** Limits that replace those of the transport. */
   readonly profile?: LimitProfile;
 }
 
 /**
- * The messages of an MCP prompt. Each block is a message of its own, as the protocol has it. Images are images, PDF and texts
- * are embedded resources under a name that leads nowhere, links are links. What MCP has no form for becomes words:
- * instructions a first message of the user, calls and results texts with their ids.
+ * Projects to the messages of an MCP prompt, one message per block, as the protocol requires. Images are
+ * images, links are links. PDF and text files are embedded resources with a made-up URI. Content without a
+ * form in MCP becomes text: instructions a first user message, calls and results texts with their ids.
  *
- * The blocks are those of a tool's result too: `value.messages.map(({ content }) => content)`.
+ * The blocks also fit a tool's result: `value.messages.map(({ content }) => content)`.
  *
- * @throws TypeError for a `transport` that is neither
- * @see https://modelcontextprotocol.io/specification/2025-11-25/server/prompts (a stored copy, read 2026-11-21)
+ * @throws TypeError if `transport` is not one of the two
+ * @see https://modelcontextprotocol.io/specification/2025-11-25/server/prompts (a stored copy, read
+ *   2026-11-21)
  * @example
  * ```ts
  * const { value } = await project(contextOf([userMessage("hi")]), mcpContent());
@@ -42,7 +43,7 @@ export function mcpContent(options: McpContentOptions = {}): Target<McpContent> 
     name: "mcp-content",
     maker: { provider: "mcp", model: "none" },
     accepts: { user: media, toolResult: media },
-    // Ids and arguments are told in words: nothing needs to be changed in them.
+    // Ids and arguments appear only within text, so they need no rewriting.
     rules: {
       takesReasoning: false,
       callId: { character: /[^\p{Cs}\p{Cc}]/u, maxLength: 1000 },
@@ -72,7 +73,10 @@ function* saidByModel(part: SaidPart, tools: RenderTools): Iterable<McpPromptMes
   if (part.type === "call") yield said("assistant", callText(part), part, tools);
 }
 
-/** Each message has the heading of its result, or stands right behind one that is nothing else: what has none is the user's. */
+/**
+ * Adds the heading of a result to each of its messages, or follows a message that is only the heading: a
+ * message without a heading is the user's.
+ */
 function* resultMessages(result: ResultPart, tools: RenderTools): Iterable<McpPromptMessage> {
   const heading = resultHeading(result);
   for (const part of result.parts) {
