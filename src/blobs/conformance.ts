@@ -4,17 +4,17 @@
  * @module blobs/conformance
  */
 import { collectionCases } from "./conformance/collections.js";
-import { endCases } from "./conformance/ends.js";
+import type { BlobConformanceCase } from "./conformance/harness.js";
+import { partitionCases } from "./conformance/partitions.js";
 import { putCases } from "./conformance/puts.js";
 import { readCases } from "./conformance/reads.js";
-import type { BlobConformanceCase } from "./conformance/subject.js";
-import { tenantCases } from "./conformance/tenants.js";
+import { streamCases } from "./conformance/streams.js";
 
-export type { BlobConformanceCase, BlobConformanceSubject } from "./conformance/subject.js";
+export type { BlobConformanceCase, BlobConformanceFixture } from "./conformance/harness.js";
 
 /**
  * Every promise of a blob store, one case each, free of any test runner. A backend is right when `blobStore` on it passes
- * all of them, each with a fresh subject.
+ * all of them, each with a fresh fixture.
  *
  * @example
  * ```ts
@@ -31,7 +31,7 @@ export type { BlobConformanceCase, BlobConformanceSubject } from "./conformance/
 export const blobStoreConformance: readonly BlobConformanceCase[] = [
   ...putCases,
   ...readCases,
-  ...endCases,
-  ...tenantCases,
+  ...streamCases,
+  ...partitionCases,
   ...collectionCases,
 ];

@@ -8,18 +8,18 @@ import { branchCases } from "./conformance/branches.js";
 import { conflictCases } from "./conformance/conflicts.js";
 import { copyCases } from "./conformance/copies.js";
 import { eventCases } from "./conformance/events.js";
+import type { ConformanceCase } from "./conformance/harness.js";
 import { idCases } from "./conformance/ids.js";
 import { lifecycleCases } from "./conformance/lifecycle.js";
 import { lineCases } from "./conformance/lines.js";
 import { listCases } from "./conformance/lists.js";
-import type { ConformanceCase } from "./conformance/subject.js";
 import { writerCases } from "./conformance/writers.js";
 
-export type { ConformanceCase, ConformanceSubject } from "./conformance/subject.js";
+export type { ConformanceCase, ConformanceFixture } from "./conformance/harness.js";
 
 /**
  * Every promise of a session store, one case each, free of any test runner. A backend is right when `sessionStore` on it
- * passes all of them, each with a fresh subject.
+ * passes all of them, each with a fresh fixture.
  *
  * @example
  * ```ts

@@ -11,7 +11,7 @@ import {
 } from "sessile/blobs";
 import {
   type BlobConformanceCase,
-  type BlobConformanceSubject,
+  type BlobConformanceFixture,
   blobStoreConformance,
 } from "sessile/blobs/conformance";
 import { type FileBlobStoreOptions, fileBlobStore } from "sessile/blobs/node";
@@ -29,7 +29,7 @@ afterEach(() => {
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true });
 });
 
-function subjectOn(backend: BlobBackend): BlobConformanceSubject {
+function fixtureOn(backend: BlobBackend): BlobConformanceFixture {
   return {
     open: (options) => blobStore(backend, { hashes, ...options }),
     // The store's own way in, under a name that is not the bytes' digest.
@@ -40,7 +40,7 @@ function subjectOn(backend: BlobBackend): BlobConformanceSubject {
   };
 }
 
-function fileSubject(how: Omit<FileBlobStoreOptions, "dir">): BlobConformanceSubject {
+function fileFixture(how: Omit<FileBlobStoreOptions, "dir">): BlobConformanceFixture {
   const dir = mkdtempSync(join(tmpdir(), "sessile-"));
   folders.push(dir);
   return {
@@ -58,19 +58,19 @@ function fileSubject(how: Omit<FileBlobStoreOptions, "dir">): BlobConformanceSub
   };
 }
 
-const subjects: Readonly<Record<string, () => BlobConformanceSubject>> = {
-  "a store in memory": () => subjectOn(memoryBlobBackend()),
-  "a store in files": () => fileSubject({}),
-  "a store in files that are durable in the operating system": () => fileSubject({ durability: "os" }),
-  "a flat store in files": () => fileSubject({ layout: "flat" }),
+const fixtures: Readonly<Record<string, () => BlobConformanceFixture>> = {
+  "a store in memory": () => fixtureOn(memoryBlobBackend()),
+  "a store in files": () => fileFixture({}),
+  "a store in files that are durable in the operating system": () => fileFixture({ durability: "os" }),
+  "a flat store in files": () => fileFixture({ layout: "flat" }),
   "a flat store in files, by BLAKE3": () =>
-    fileSubject({ layout: "flat", digest: "blake3", durability: "os" }),
+    fileFixture({ layout: "flat", digest: "blake3", durability: "os" }),
 };
 
-describe.each(Object.entries(subjects))("%s", (_, subject) => {
+describe.each(Object.entries(fixtures))("%s", (_, fixture) => {
   for (const { name, run } of blobStoreConformance) {
     test(name, async ({ skip }) => {
-      const result = await run(subject());
+      const result = await run(fixture());
       if (result !== undefined) skip(result.skipped);
     });
   }
@@ -405,7 +405,7 @@ function toStream(bytes: AsyncIterable<Uint8Array>): ReadableStream {
 /** Why a case fails on this backend; undefined where it does not. */
 async function failureOf({ run }: BlobConformanceCase, backend: BlobBackend): Promise<string | undefined> {
   try {
-    await run(subjectOn(backend));
+    await run(fixtureOn(backend));
     return undefined;
   } catch (error) {
     return (error as Error).message;

@@ -12,7 +12,7 @@ import {
 } from "sessile/session";
 import {
   type ConformanceCase,
-  type ConformanceSubject,
+  type ConformanceFixture,
   sessionStoreConformance,
 } from "sessile/session/conformance";
 import { fileSessionStore } from "sessile/session/node";
@@ -22,7 +22,7 @@ import { memoryBackend } from "../../src/session/memory.js";
 const maxLineBytes = 2 * 1024 * 1024;
 const unnamed = { partition: "", cwd: "/work", timestamp: "2026-01-01T00:00:00.000Z" };
 
-function subjectOn(backend: SessionBackend): ConformanceSubject {
+function fixtureOn(backend: SessionBackend): ConformanceFixture {
   return {
     open: () => sessionStore(backend, { maxLineBytes }),
     maxLineBytes,
@@ -40,7 +40,7 @@ afterEach(() => {
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true });
 });
 
-function fileSubject(durability: "disk" | "os"): ConformanceSubject {
+function fileFixture(durability: "disk" | "os"): ConformanceFixture {
   const dir = mkdtempSync(join(tmpdir(), "sessile-"));
   folders.push(dir);
   const open = (): SessionStore => fileSessionStore({ dir, durability, maxLineBytes });
@@ -61,16 +61,16 @@ function fileSubject(durability: "disk" | "os"): ConformanceSubject {
   };
 }
 
-const subjects: Readonly<Record<string, () => ConformanceSubject>> = {
-  "a store in memory": () => subjectOn(memoryBackend(Date.now)),
-  "a store in files that are durable on disk": () => fileSubject("disk"),
-  "a store in files that are durable in the operating system": () => fileSubject("os"),
+const fixtures: Readonly<Record<string, () => ConformanceFixture>> = {
+  "a store in memory": () => fixtureOn(memoryBackend(Date.now)),
+  "a store in files that are durable on disk": () => fileFixture("disk"),
+  "a store in files that are durable in the operating system": () => fileFixture("os"),
 };
 
-describe.each(Object.entries(subjects))("%s", (_, subject) => {
+describe.each(Object.entries(fixtures))("%s", (_, fixture) => {
   for (const { name, run } of sessionStoreConformance) {
     test(name, { timeout: 30_000 }, async ({ skip }) => {
-      const result = await run(subject());
+      const result = await run(fixture());
       if (result !== undefined) skip(result.skipped);
     });
   }
@@ -285,7 +285,7 @@ const mistakes: Readonly<
 /** Why a case fails on this backend; undefined where it does not. */
 async function failureOf({ run }: ConformanceCase, backend: SessionBackend): Promise<string | undefined> {
   try {
-    await run(subjectOn(backend));
+    await run(fixtureOn(backend));
     return undefined;
   } catch (error) {
     return (error as Error).message;

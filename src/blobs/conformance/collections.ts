@@ -2,7 +2,7 @@ import type { BlobRef } from "../../content/index.js";
 import { equal, rejects } from "../../internal/expect.js";
 import { type BlobMark, collectGarbage } from "../collect.js";
 import type { BlobStore } from "../types.js";
-import { blobCase, collect, noise, pause, refsIn, sameBytes } from "./trial.js";
+import { blobCase, collect, noise, pause, refsIn, sameBytes } from "./harness.js";
 
 const dayMs = 86_400_000;
 const mark = (...refs: readonly BlobRef[]): BlobMark => ({ root: "log", refs, complete: true });

@@ -1,7 +1,7 @@
 import type { BlobRef } from "../../content/index.js";
 import { equal, rejects } from "../../internal/expect.js";
 import { digest } from "../hash.js";
-import { blobCase, inChunks, noise, refsIn, sameBytes, sizes } from "./trial.js";
+import { blobCase, inChunks, noise, refsIn, sameBytes, sizes } from "./harness.js";
 
 /** Of FIPS 180-4's and BLAKE3's own test vectors. */
 const known: readonly [text: string, sha256: BlobRef, blake3: BlobRef][] = [
@@ -43,8 +43,8 @@ export const putCases = [
     }
   }),
 
-  blobCase("a blob's name is the digest of its bytes", async ({ open, subject }) => {
-    for (const algorithm of subject.digests ?? ["sha256", "blake3"]) {
+  blobCase("a blob's name is the digest of its bytes", async ({ open, fixture }) => {
+    for (const algorithm of fixture.digests ?? ["sha256", "blake3"]) {
       const store = await open({ digest: algorithm });
       for (const [text, sha256, blake3] of known) {
         const { ref } = await store.put(new TextEncoder().encode(text));

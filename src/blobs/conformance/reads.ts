@@ -3,7 +3,7 @@ import { concatBytes } from "../../internal/bytes.js";
 import { equal, refuses, rejects } from "../../internal/expect.js";
 import { digest } from "../hash.js";
 import { partsOf } from "../ref.js";
-import { blobCase, collect, inChunks, noise, refsIn, sameBytes } from "./trial.js";
+import { blobCase, collect, inChunks, noise, refsIn, sameBytes } from "./harness.js";
 
 const absent = digest(noise(77, 77));
 
@@ -163,8 +163,8 @@ export const readCases = [
     sameBytes(await other.get(ref), noise(10), "bytes after another put");
   }),
 
-  blobCase("bytes that are not what their name says never come back", async ({ open, subject }) => {
-    if (subject.damage === undefined) return { skipped: "the subject cannot damage what is stored" };
+  blobCase("bytes that are not what their name says never come back", async ({ open, fixture }) => {
+    if (fixture.damage === undefined) return { skipped: "the fixture cannot damage what is stored" };
     for (const size of [1000, 1_100_000]) {
       for (const [fault, change] of Object.entries(faults)) {
         const store = await open();
@@ -172,14 +172,14 @@ export const readCases = [
         const { ref } = await store.put(bytes);
         const wrong = change(bytes);
         const actual = digest(wrong, partsOf(ref).algorithm);
-        await subject.damage(ref, wrong);
+        await fixture.damage(ref, wrong);
         const details = await rejects(() => store.get(ref), "BLOB_CORRUPT", `get of what is ${fault}`);
         const { quarantined: _, ...rest } = details as { readonly quarantined?: string };
         equal(rest, { expected: ref, actual, size: wrong.length }, `details of what is ${fault}`);
         await store.delete(ref);
 
         await store.put(bytes);
-        await subject.damage(ref, wrong);
+        await fixture.damage(ref, wrong);
         let streamed = 0;
         await rejects(
           async () => {
@@ -195,25 +195,25 @@ export const readCases = [
     return undefined;
   }),
 
-  blobCase("a corrupt blob is mended by a put of its bytes", async ({ open, subject }) => {
-    if (subject.damage === undefined) return { skipped: "the subject cannot damage what is stored" };
+  blobCase("a corrupt blob is mended by a put of its bytes", async ({ open, fixture }) => {
+    if (fixture.damage === undefined) return { skipped: "the fixture cannot damage what is stored" };
     const store = await open();
     const bytes = noise(1000);
     const { ref } = await store.put(bytes);
     // Seen by its size alone.
-    await subject.damage(ref, bytes.slice(0, 500));
+    await fixture.damage(ref, bytes.slice(0, 500));
     await store.put(bytes);
     sameBytes(await store.get(ref), bytes, "what was cut, and put again");
     // Seen when it is read, and put aside.
-    await subject.damage(ref, noise(1000, 2));
+    await fixture.damage(ref, noise(1000, 2));
     await rejects(() => store.get(ref), "BLOB_CORRUPT", "get of what is corrupt");
     await store.put(bytes);
     sameBytes(await store.get(ref), bytes, "what was corrupt, and put again");
     return undefined;
   }),
 
-  blobCase("a put over damaged bytes heals them, though nobody has read them", async ({ open, subject }) => {
-    if (subject.damage === undefined) return { skipped: "the subject cannot damage what is stored" };
+  blobCase("a put over damaged bytes heals them, though nobody has read them", async ({ open, fixture }) => {
+    if (fixture.damage === undefined) return { skipped: "the fixture cannot damage what is stored" };
     for (const size of [1000, 262_144, 1_100_000]) {
       const bytes = noise(size, 6);
       const puts = {
@@ -225,7 +225,7 @@ export const readCases = [
         for (const [fault, change] of Object.entries(faults)) {
           const store = await open();
           const { ref } = await store.put(bytes, { mediaType: "image/png" });
-          await subject.damage(ref, change(bytes));
+          await fixture.damage(ref, change(bytes));
           equal((await put()).ref, ref, "ref of the second put");
           sameBytes(await store.get(ref), bytes, `what was ${fault}, after ${way}`);
           equal(await refsIn(store), [ref], "blobs");
@@ -236,15 +236,15 @@ export const readCases = [
     return undefined;
   }),
 
-  blobCase("verify names what is corrupt and what is missing", async ({ open, subject }) => {
+  blobCase("verify names what is corrupt and what is missing", async ({ open, fixture }) => {
     const store = await open();
     const good = await store.put(noise(1000, 2));
     const bad = await store.put(noise(300_000));
     const whole = await store.verify();
     equal(whole, { checked: { count: 2, bytes: 301_000 }, corrupt: [], missing: [] }, "of whole blobs");
     equal((await store.verify({ refs: [absent, good.ref] })).missing, [absent], "missing blobs");
-    if (subject.damage === undefined) return { skipped: "the subject cannot damage what is stored" };
-    await subject.damage(bad.ref, noise(300_000, 3));
+    if (fixture.damage === undefined) return { skipped: "the fixture cannot damage what is stored" };
+    await fixture.damage(bad.ref, noise(300_000, 3));
     const [one, ...others] = (await store.verify()).corrupt;
     const actual = digest(noise(300_000, 3), partsOf(bad.ref).algorithm);
     equal([one?.ref, one?.actual, others.length], [bad.ref, actual, 0], "the corrupt blob");

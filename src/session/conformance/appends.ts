@@ -1,7 +1,7 @@
 import { assistantMessage, toolResult, userMessage } from "../../content/index.js";
 import { equal, refuses, rejects } from "../../internal/expect.js";
 import type { EntryDraft, EntryType } from "../entries.js";
-import { conformanceCase, say } from "./trial.js";
+import { conformanceCase, say } from "./harness.js";
 
 const usage = { input: 1, output: 2, cacheRead: 3, cacheWrite: 4, totalTokens: 10 };
 const call = {
@@ -72,8 +72,8 @@ const everyType: readonly EntryDraft[] = Object.entries(draftsByType).flatMap(([
 export const appendCases = [
   conformanceCase(
     "what was acknowledged is read back by another handle, equal entry by entry",
-    async (trial) => {
-      const session = await trial.create();
+    async (harness) => {
+      const session = await harness.create();
       const entries = await session.append(everyType);
       equal(
         entries.map(({ type }) => type),
@@ -84,7 +84,7 @@ export const appendCases = [
         const { id, parentId, timestamp, ...fields } = entries[index] as (typeof entries)[number];
         equal(fields, draft, "fields of the entry that append gives");
       }
-      const back = await trial.open(session.id, "read");
+      const back = await harness.open(session.id, "read");
       for (const entry of entries)
         equal(await back.entry(entry.id), entry, `the ${entry.type} entry read back`);
       equal(back.tree.size, entries.length, "entries in the tree");
@@ -94,17 +94,17 @@ export const appendCases = [
     },
   ),
 
-  conformanceCase("each append is there for other handles when it resolves", async (trial) => {
-    const session = await trial.create();
+  conformanceCase("each append is there for other handles when it resolves", async (harness) => {
+    const session = await harness.create();
     const entries = [];
     for (const text of ["one", "two", "three"]) {
       entries.push(...(await session.append([say(text)])));
-      await trial.reads(session.id, entries, `after ${text}`);
+      await harness.reads(session.id, entries, `after ${text}`);
     }
   }),
 
-  conformanceCase("a batch is written all or none", async (trial) => {
-    const session = await trial.start();
+  conformanceCase("a batch is written all or none", async (harness) => {
+    const session = await harness.start();
     const before = session.leafId;
     const wrong = { type: "message", message: { role: "user", content: 1, timestamp: 0 } };
     await rejects(
@@ -124,23 +124,23 @@ export const appendCases = [
     );
     equal(session.leafId, before, "tip");
     equal(
-      (await trial.readBack(session.id)).ids,
+      (await harness.readBack(session.id)).ids,
       [before],
       "entries read back after the batches that failed",
     );
     const batch = await session.append([say("one"), say("two"), say("three")]);
-    const { ids } = await trial.readBack(session.id);
+    const { ids } = await harness.readBack(session.id);
     equal(ids, [before, ...batch.map(({ id }) => id)], "entries read back after one that did not");
   }),
 
-  conformanceCase("an empty append writes nothing", async (trial) => {
-    const session = await trial.start();
+  conformanceCase("an empty append writes nothing", async (harness) => {
+    const session = await harness.start();
     equal(await session.append([]), [], "entries");
-    equal((await trial.readBack(session.id)).ids, [session.leafId], "entries read back");
+    equal((await harness.readBack(session.id)).ids, [session.leafId], "entries read back");
   }),
 
-  conformanceCase("appends of one tick follow each other", async (trial) => {
-    const session = await trial.start();
+  conformanceCase("appends of one tick follow each other", async (harness) => {
+    const session = await harness.start();
     const root = session.leafId;
     const [one, two, three] = await Promise.all([
       session.append([say("one")]),
@@ -154,11 +154,15 @@ export const appendCases = [
       "parents",
     );
     equal(session.leafId, chain.at(-1)?.id, "tip");
-    equal((await trial.readBack(session.id)).ids, [root, ...chain.map(({ id }) => id)], "entries read back");
+    equal(
+      (await harness.readBack(session.id)).ids,
+      [root, ...chain.map(({ id }) => id)],
+      "entries read back",
+    );
   }),
 
-  conformanceCase("a hundred concurrent appends are stored in the order of the calls", async (trial) => {
-    const session = await trial.create();
+  conformanceCase("a hundred concurrent appends are stored in the order of the calls", async (harness) => {
+    const session = await harness.create();
     const calls: Promise<readonly { readonly id: string }[]>[] = [];
     for (let i = 0; i < 100; i++) {
       calls.push(session.append([say(`message ${i}`)]));
@@ -167,13 +171,13 @@ export const appendCases = [
       if (i % 23 === 0) await new Promise((resolve) => setTimeout(resolve, 1));
     }
     const ids = (await Promise.all(calls)).flat().map(({ id }) => id);
-    const back = await trial.readBack(session.id);
+    const back = await harness.readBack(session.id);
     equal(back.ids, ids, "entries read back");
     equal(back.leafId, ids.at(-1), "tip");
   }),
 
-  conformanceCase("an append with an aborted signal writes nothing", async (trial) => {
-    const session = await trial.start();
+  conformanceCase("an append with an aborted signal writes nothing", async (harness) => {
+    const session = await harness.start();
     const before = session.leafId;
     const reason = new TypeError("no longer wanted");
     await refuses(
@@ -183,6 +187,6 @@ export const appendCases = [
     equal(session.leafId, before, "tip");
     const [after] = await session.append([say("yes")]);
     equal(after?.parentId, before, "parent of the next entry");
-    equal((await trial.readBack(session.id)).ids, [before, after?.id], "entries read back");
+    equal((await harness.readBack(session.id)).ids, [before, after?.id], "entries read back");
   }),
 ];

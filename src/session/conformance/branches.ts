@@ -1,10 +1,10 @@
 import { equal, rejects } from "../../internal/expect.js";
-import { conformanceCase, say, textsInContext } from "./trial.js";
+import { conformanceCase, say, textsInContext } from "./harness.js";
 
 /** Branches, and where the tip is. */
 export const branchCases = [
-  conformanceCase("the context of one branch never has another's messages", async (trial) => {
-    const session = await trial.start();
+  conformanceCase("the context of one branch never has another's messages", async (harness) => {
+    const session = await harness.start();
     const root = session.leafId;
     const [left] = await session.append([say("left")]);
     session.branch(root);
@@ -12,7 +12,7 @@ export const branchCases = [
     session.branch(null);
     const [other] = await session.append([say("another root")]);
     equal([left?.parentId, right?.parentId, other?.parentId], [root, root, null], "parents");
-    for (const handle of [session, await trial.open(session.id, "read")]) {
+    for (const handle of [session, await harness.open(session.id, "read")]) {
       equal(await textsInContext(handle), ["another root"], "context at the tip");
       equal(await textsInContext(handle, left?.id), ["start", "left"], "context of the first branch");
       equal(await textsInContext(handle, right?.id), ["start", "right"], "context of the second branch");
@@ -25,36 +25,36 @@ export const branchCases = [
     }
   }),
 
-  conformanceCase("a tip that was moved is recorded at close", async (trial) => {
-    const session = await trial.start();
+  conformanceCase("a tip that was moved is recorded at close", async (harness) => {
+    const session = await harness.start();
     const root = session.leafId;
     await session.append([say("one"), say("two")]);
     session.branch(root);
     equal(session.leafId, root, "tip at once");
     await session.close();
-    const again = await trial.open(session.id);
+    const again = await harness.open(session.id);
     equal(again.leafId, root, "tip read back");
     const [next] = await again.append([say("three")]);
     equal(next?.parentId, root, "parent of the next entry");
     again.branch(null);
     await again.close();
-    const back = await trial.open(session.id);
+    const back = await harness.open(session.id);
     equal(back.leafId, null, "tip read back after branch(null)");
     const [fresh] = await back.append([say("four")]);
     equal(fresh?.parentId, null, "parent of the entry after branch(null)");
   }),
 
-  conformanceCase("flush records it too", async (trial) => {
-    const session = await trial.start();
+  conformanceCase("flush records it too", async (harness) => {
+    const session = await harness.start();
     const root = session.leafId;
     await session.append([say("one")]);
     session.branch(root);
     await session.flush();
-    equal((await trial.readBack(session.id)).leafId, root, "tip read back");
+    equal((await harness.readBack(session.id)).leafId, root, "tip read back");
   }),
 
-  conformanceCase("browsing writes nothing", async (trial) => {
-    const session = await trial.start();
+  conformanceCase("browsing writes nothing", async (harness) => {
+    const session = await harness.start();
     const root = session.leafId;
     const [one] = await session.append([say("one")]);
     session.branch(root);
@@ -62,11 +62,11 @@ export const branchCases = [
     await session.context();
     session.branch(one?.id as string);
     await session.close();
-    equal((await trial.readBack(session.id)).ids, [root, one?.id], "entries read back");
+    equal((await harness.readBack(session.id)).ids, [root, one?.id], "entries read back");
   }),
 
-  conformanceCase("branch refuses an id that is not there", async (trial) => {
-    const session = await trial.start();
+  conformanceCase("branch refuses an id that is not there", async (harness) => {
+    const session = await harness.start();
     const root = session.leafId;
     const details = await rejects(() => session.branch("nowhere"), "ENTRY_NOT_FOUND", "branch");
     equal(details, { entryId: "nowhere" }, "details");
@@ -74,16 +74,19 @@ export const branchCases = [
     await rejects(() => session.context("nowhere"), "ENTRY_NOT_FOUND", "context");
   }),
 
-  conformanceCase("branchWithSummary begins the new branch with what the old one came to", async (trial) => {
-    const session = await trial.start();
-    const root = session.leafId;
-    const [one] = await session.append([say("one")]);
-    const summary = await session.branchWithSummary(root, "one was tried", { details: { files: ["a"] } });
-    equal([summary.parentId, summary.fromId], [root, one?.id], "parentId and fromId");
-    const back = await trial.open(session.id);
-    equal(await textsInContext(back), ["start", "branchSummary"], "context read back");
-    equal(await back.entry(summary.id), summary, "the entry read back");
-    const fresh = await back.branchWithSummary(null, "all was tried");
-    equal([fresh.parentId, fresh.fromId], [null, summary.id], "parentId and fromId of a new root");
-  }),
+  conformanceCase(
+    "branchWithSummary begins the new branch with what the old one came to",
+    async (harness) => {
+      const session = await harness.start();
+      const root = session.leafId;
+      const [one] = await session.append([say("one")]);
+      const summary = await session.branchWithSummary(root, "one was tried", { details: { files: ["a"] } });
+      equal([summary.parentId, summary.fromId], [root, one?.id], "parentId and fromId");
+      const back = await harness.open(session.id);
+      equal(await textsInContext(back), ["start", "branchSummary"], "context read back");
+      equal(await back.entry(summary.id), summary, "the entry read back");
+      const fresh = await back.branchWithSummary(null, "all was tried");
+      equal([fresh.parentId, fresh.fromId], [null, summary.id], "parentId and fromId of a new root");
+    },
+  ),
 ];

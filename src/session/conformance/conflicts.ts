@@ -3,16 +3,16 @@ import { SessileError } from "../../errors/index.js";
 import { equal, refuses, rejects } from "../../internal/expect.js";
 import type { EntryDraft } from "../entries.js";
 import type { Session } from "../types.js";
-import { conformanceCase, say, type Trial, textsInContext } from "./trial.js";
+import { conformanceCase, type Harness, say, textsInContext } from "./harness.js";
 
 const call = { type: "toolCall", id: "c1", name: "look", arguments: {} } as const;
 const asks: EntryDraft = { type: "message", message: assistantMessage({ provider: "p", model: "m" }, call) };
 const answers: EntryDraft = { type: "message", message: toolResult(call, "seen") };
 
 /** Two handles on one session with one message, the root. */
-async function twoHandles(trial: Trial): Promise<{ first: Session; second: Session; root: string }> {
-  const first = await trial.start();
-  return { first, second: await trial.open(first.id), root: first.leafId as string };
+async function twoHandles(harness: Harness): Promise<{ first: Session; second: Session; root: string }> {
+  const first = await harness.start();
+  return { first, second: await harness.open(first.id), root: first.leafId as string };
 }
 
 /** The reason in the details of a follow that is refused. */
@@ -22,8 +22,8 @@ async function reasonOf(append: () => Promise<unknown>, what: string): Promise<u
 
 /** What becomes of an append that another writer came before. */
 export const conflictCases = [
-  conformanceCase("a conflict names the other's leaf and entries, and branch goes there", async (trial) => {
-    const { first, second, root } = await twoHandles(trial);
+  conformanceCase("a conflict names the other's leaf and entries, and branch goes there", async (harness) => {
+    const { first, second, root } = await twoHandles(harness);
     const theirs = await first.append([say("first"), say("more")]);
     const error = await second.append([say("second")]).catch((reason: unknown) => reason);
     if (!SessileError.is(error, "CONCURRENT_WRITER")) throw new Error("the append did not meet a conflict");
@@ -39,8 +39,8 @@ export const conflictCases = [
     equal(await textsInContext(second), ["start", "first", "more", "second"], "context of the second");
   }),
 
-  conformanceCase("refresh gives what came, also after a conflict has read it", async (trial) => {
-    const { first, second } = await twoHandles(trial);
+  conformanceCase("refresh gives what came, also after a conflict has read it", async (harness) => {
+    const { first, second } = await twoHandles(harness);
     const [one] = await first.append([say("one")]);
     await rejects(() => second.append([say("second")]), "CONCURRENT_WRITER", "append of the second");
     const [two] = await first.append([say("two")]);
@@ -62,8 +62,8 @@ export const conflictCases = [
     );
   }),
 
-  conformanceCase("branch keeps both branches, and either handle on its own", async (trial) => {
-    const { first, second, root } = await twoHandles(trial);
+  conformanceCase("branch keeps both branches, and either handle on its own", async (harness) => {
+    const { first, second, root } = await twoHandles(harness);
     const [theirs] = await first.append([say("first")]);
     const [ours, next] = await Promise.all([
       second.append([say("second")], { conflict: "branch", after: root }),
@@ -76,7 +76,7 @@ export const conflictCases = [
     equal(more[0]?.parentId, theirs?.id, "parent of what the first appends then");
     equal(await textsInContext(first), ["start", "first", "more"], "context of the first");
     equal(await textsInContext(second), ["start", "second", "next"], "context of the second");
-    const read = await trial.open(first.id, "read");
+    const read = await harness.open(first.id, "read");
     equal(read.tree.size, 5, "entries in the log");
     equal(
       await textsInContext(read, more[0]?.id),
@@ -86,19 +86,22 @@ export const conflictCases = [
     equal(await textsInContext(read, next[0]?.id), ["start", "second", "next"], "the second's, read back");
   }),
 
-  conformanceCase("branch stays on its own branch behind a label that went to the other's", async (trial) => {
-    const { first, second, root } = await twoHandles(trial);
-    await first.append([say("first")]);
-    const [label, message] = await Promise.all([
-      second.append([{ type: "label", targetId: root, label: "l" }], { conflict: "rebase" }),
-      second.append([say("second")], { conflict: "branch" }),
-    ]);
-    equal([label.length, message[0]?.parentId], [1, root], "the label, and the parent of the message");
-    equal(await textsInContext(second), ["start", "second"], "context of the second");
-  }),
+  conformanceCase(
+    "branch stays on its own branch behind a label that went to the other's",
+    async (harness) => {
+      const { first, second, root } = await twoHandles(harness);
+      await first.append([say("first")]);
+      const [label, message] = await Promise.all([
+        second.append([{ type: "label", targetId: root, label: "l" }], { conflict: "rebase" }),
+        second.append([say("second")], { conflict: "branch" }),
+      ]);
+      equal([label.length, message[0]?.parentId], [1, root], "the label, and the parent of the message");
+      equal(await textsInContext(second), ["start", "second"], "context of the second");
+    },
+  ),
 
-  conformanceCase("follow goes after the other's newest entry, chained appends included", async (trial) => {
-    const { first, second, root } = await twoHandles(trial);
+  conformanceCase("follow goes after the other's newest entry, chained appends included", async (harness) => {
+    const { first, second, root } = await twoHandles(harness);
     const theirs = await first.append([say("first"), { type: "label", targetId: root, label: "l" }]);
     const [one, two] = await Promise.all([
       second.append([say("one", "0000aaaa"), say("one more")], { conflict: "follow", after: root }),
@@ -111,11 +114,11 @@ export const conflictCases = [
     await first.append([say("first again")], { conflict: "follow" });
     const all = ["start", "first", "one", "one more", "two", "first again"];
     equal(await textsInContext(first), all, "context of the first");
-    equal(await textsInContext(await trial.open(first.id, "read")), all, "context read back");
+    equal(await textsInContext(await harness.open(first.id, "read")), all, "context read back");
   }),
 
-  conformanceCase("follow goes after what refresh has read", async (trial) => {
-    const { first, second, root } = await twoHandles(trial);
+  conformanceCase("follow goes after what refresh has read", async (harness) => {
+    const { first, second, root } = await twoHandles(harness);
     const [theirs] = await first.append([say("first")]);
     await second.refresh();
     await second.updateInfo({ title: "title" });
@@ -126,8 +129,8 @@ export const conflictCases = [
     equal(chosen?.parentId, root, "parent after a move of the tip: nobody wrote since");
   }),
 
-  conformanceCase("follow takes what is staged along", async (trial) => {
-    const { first, second } = await twoHandles(trial);
+  conformanceCase("follow takes what is staged along", async (harness) => {
+    const { first, second } = await twoHandles(harness);
     const [staged] = second.stage([{ type: "thinking_level_change", thinkingLevel: "high" }]);
     const [theirs] = await first.append([say("first")]);
     await second.context();
@@ -136,13 +139,13 @@ export const conflictCases = [
     equal(ours?.parentId, staged?.id, "parent of what was appended");
     equal(await textsInContext(second), ["start", "first", "second"], "context of the second");
     const walk = ({ tree }: Session) => Array.from(tree.walk(), ({ node }) => node);
-    equal(walk(second), walk(await trial.open(first.id, "read")), "the tree, as it is read back");
+    equal(walk(second), walk(await harness.open(first.id, "read")), "the tree, as it is read back");
   }),
 
   conformanceCase(
     "follow is refused where a result would lose its call, and writes nothing",
-    async (trial) => {
-      const { first, second } = await twoHandles(trial);
+    async (harness) => {
+      const { first, second } = await twoHandles(harness);
       await second.append([asks]);
       await first.refresh();
       first.branch(null);
@@ -157,27 +160,30 @@ export const conflictCases = [
     },
   ),
 
-  conformanceCase("a result that was chained to a message that followed is refused alone", async (trial) => {
-    const { first, second } = await twoHandles(trial);
-    await second.append([asks]);
-    await first.refresh();
-    first.branch(null);
-    await first.append([say("elsewhere")]);
-    const [message, result, behind] = await Promise.allSettled([
-      second.append([say("second")], { conflict: "follow" }),
-      second.append([answers]),
-      second.append([say("third")], { conflict: "follow" }),
-    ]);
-    equal(
-      [message.status, result.status, behind.status],
-      ["fulfilled", "rejected", "rejected"],
-      "what became of the message, of the result, and of what was chained to the result",
-    );
-    equal(await textsInContext(second), ["elsewhere", "second"], "context of the second");
-  }),
+  conformanceCase(
+    "a result that was chained to a message that followed is refused alone",
+    async (harness) => {
+      const { first, second } = await twoHandles(harness);
+      await second.append([asks]);
+      await first.refresh();
+      first.branch(null);
+      await first.append([say("elsewhere")]);
+      const [message, result, behind] = await Promise.allSettled([
+        second.append([say("second")], { conflict: "follow" }),
+        second.append([answers]),
+        second.append([say("third")], { conflict: "follow" }),
+      ]);
+      equal(
+        [message.status, result.status, behind.status],
+        ["fulfilled", "rejected", "rejected"],
+        "what became of the message, of the result, and of what was chained to the result",
+      );
+      equal(await textsInContext(second), ["elsewhere", "second"], "context of the second");
+    },
+  ),
 
-  conformanceCase("follow does not come between a call and its result", async (trial) => {
-    const { first, second } = await twoHandles(trial);
+  conformanceCase("follow does not come between a call and its result", async (harness) => {
+    const { first, second } = await twoHandles(harness);
     await first.append([asks]);
     const interrupts = () => second.append([say("second")], { conflict: "follow" });
     equal(await reasonOf(interrupts, "a message behind a call that waits"), "pendingCall", "reason");
@@ -194,8 +200,8 @@ export const conflictCases = [
     );
   }),
 
-  conformanceCase("follow is refused where what is named is on another branch", async (trial) => {
-    const { first, second } = await twoHandles(trial);
+  conformanceCase("follow is refused where what is named is on another branch", async (harness) => {
+    const { first, second } = await twoHandles(harness);
     const [own] = await second.append([say("own")]);
     await first.append([say("first")], { conflict: "branch" });
     const targetId = own?.id as string;
@@ -221,9 +227,9 @@ export const conflictCases = [
     );
   }),
 
-  conformanceCase("an append that is made again with its ids is one entry, in each mode", async (trial) => {
+  conformanceCase("an append that is made again with its ids is one entry, in each mode", async (harness) => {
     for (const conflict of ["branch", "follow"] as const) {
-      const { first, second } = await twoHandles(trial);
+      const { first, second } = await twoHandles(harness);
       await first.append([say("first")]);
       const drafts = [say("second", "0000aaaa"), say("third", "0000bbbb")];
       const entries = await second.append(drafts, { conflict });
@@ -233,14 +239,14 @@ export const conflictCases = [
         `what the same handle gives again: ${conflict}`,
       );
       equal(await first.append(drafts, { conflict }), entries, `what another handle gives: ${conflict}`);
-      equal((await trial.readBack(first.id)).ids.length, 4, `entries in the log: ${conflict}`);
+      equal((await harness.readBack(first.id)).ids.length, 4, `entries in the log: ${conflict}`);
     }
   }),
 
-  conformanceCase("eight racing writers that follow write one history, each entry once", async (trial) => {
-    const session = await trial.start();
+  conformanceCase("eight racing writers that follow write one history, each entry once", async (harness) => {
+    const session = await harness.start();
     const writers = [session];
-    while (writers.length < 8) writers.push(await trial.open(session.id));
+    while (writers.length < 8) writers.push(await harness.open(session.id));
     const written: string[] = [];
     for (let round = 1; round <= 4; round++) {
       const entries = await Promise.all(
@@ -248,7 +254,7 @@ export const conflictCases = [
       );
       written.push(...entries.flat().map(({ id }) => id));
     }
-    const read = await trial.open(session.id, "read");
+    const read = await harness.open(session.id, "read");
     const path = read.tree.path(read.leafId).map(({ id }) => id);
     equal(path.length, read.tree.size, "entries on the path: nothing branches");
     equal([...path.slice(1)].sort(), written.sort(), "entries of the path");

@@ -1,10 +1,10 @@
 import { equal, refuses, rejects } from "../../internal/expect.js";
 import type { Session } from "../types.js";
-import { collect, conformanceCase, cwd, say, type Trial, textsInContext } from "./trial.js";
+import { collect, conformanceCase, cwd, type Harness, say, textsInContext } from "./harness.js";
 
 /** A session with two branches, a label on each, and the tip on the first. */
-async function branched(trial: Trial): Promise<Session> {
-  const session = await trial.create({ id: "source" });
+async function branched(harness: Harness): Promise<Session> {
+  const session = await harness.create({ id: "source" });
   await session.append([
     say("start", "e0000001"),
     { type: "label", targetId: "e0000001", label: "root", id: "e0000002" },
@@ -35,10 +35,10 @@ async function haveSameLines(copy: Session, source: Session, ids: readonly strin
 
 /** Forks and extracts. */
 export const copyCases = [
-  conformanceCase("a fork has every line of the source, byte for byte", async (trial) => {
-    const source = await branched(trial);
-    const store = await trial.store();
-    const fork = await trial.keep(store.fork("source"));
+  conformanceCase("a fork has every line of the source, byte for byte", async (harness) => {
+    const source = await branched(harness);
+    const store = await harness.store();
+    const fork = await harness.keep(store.fork("source"));
     const ids = idsOf(source);
     equal(
       idsOf(fork).filter((id) => source.tree.has(id)),
@@ -53,37 +53,39 @@ export const copyCases = [
     equal(await textsInContext(fork), await textsInContext(source), "context");
     equal(fork.tree.label("e0000003"), "here", "label");
     await fork.append([say("only here")]);
-    equal((await trial.readBack("source")).ids, ids, "ids of the source after an append to the fork");
-    const back = await trial.open(fork.id, "read");
+    equal((await harness.readBack("source")).ids, ids, "ids of the source after an append to the fork");
+    const back = await harness.open(fork.id, "read");
     equal((await textsInContext(back)).at(-1), "only here", "last message of the fork read back");
     equal(back.diagnostics, [], "diagnostics");
   }),
 
   conformanceCase(
     "a fork goes from one partition to another, or stays where its source is",
-    async (trial) => {
-      const store = await trial.store();
-      const source = await trial.keep(store.create({ cwd, id: "source", partition: "tenant-a" }));
+    async (harness) => {
+      const store = await harness.store();
+      const source = await harness.keep(store.create({ cwd, id: "source", partition: "tenant-a" }));
       await source.append([say("start", "e0000001")]);
       const from = { partition: "tenant-a" };
-      const moved = await trial.keep(store.fork("source", { ...from, toPartition: "tenant-b", id: "moved" }));
+      const moved = await harness.keep(
+        store.fork("source", { ...from, toPartition: "tenant-b", id: "moved" }),
+      );
       await haveSameLines(moved, source, ["e0000001"]);
-      await trial.keep(store.fork("source", { ...from, id: "stays" }));
-      await trial.keep(store.fork("source", { ...from, toPartition: "", id: "unnamed" }));
+      await harness.keep(store.fork("source", { ...from, id: "stays" }));
+      await harness.keep(store.fork("source", { ...from, toPartition: "", id: "unnamed" }));
       const ids = async (partition: string) => {
-        const rows = await collect((await trial.store()).list({ partition }));
+        const rows = await collect((await harness.store()).list({ partition }));
         return rows.map(({ id }) => id).sort();
       };
       equal(await ids("tenant-a"), ["source", "stays"], "ids where the source is");
       equal(await ids("tenant-b"), ["moved"], "ids in the other partition");
       equal(await ids(""), ["unnamed"], "ids in the unnamed partition");
       await rejects(
-        () => trial.keep(store.fork("source", { toPartition: "tenant-a" })),
+        () => harness.keep(store.fork("source", { toPartition: "tenant-a" })),
         "SESSION_NOT_FOUND",
         "fork of a session that is in the partition of the fork only",
       );
       await refuses(
-        () => trial.keep(store.fork("source", { ...from, toPartition: "no name" })),
+        () => harness.keep(store.fork("source", { ...from, toPartition: "no name" })),
         "fork to a partition whose name is none",
       );
     },
@@ -91,18 +93,18 @@ export const copyCases = [
 
   conformanceCase(
     "a session is opened, forked, archived and deleted by what a list gave of it",
-    async (trial) => {
-      const source = await branched(trial);
-      const store = await trial.store();
+    async (harness) => {
+      const source = await branched(harness);
+      const store = await harness.store();
       const [row] = await collect(store.list());
       if (row === undefined) throw new Error("nothing is listed");
-      equal((await trial.keep(store.open(row))).id, "source", "id of what was opened by a row");
-      equal((await trial.keep(store.open(source))).id, "source", "id of what was opened by a session");
-      await trial.keep(store.fork(row, { id: "fork" }));
+      equal((await harness.keep(store.open(row))).id, "source", "id of what was opened by a row");
+      equal((await harness.keep(store.open(source))).id, "source", "id of what was opened by a session");
+      await harness.keep(store.fork(row, { id: "fork" }));
       equal((await store.archive(row)).time.archived !== undefined, true, "archived");
       const stale = { ...row, id: "another" };
       await rejects(
-        () => trial.keep(store.open(stale)),
+        () => harness.keep(store.open(stale)),
         "SESSION_NOT_FOUND",
         "open of a row with another id",
       );
@@ -117,9 +119,9 @@ export const copyCases = [
     },
   ),
 
-  conformanceCase("a fork keeps lines that this version does not know", async (trial) => {
-    const { subject } = trial;
-    if (subject.put === undefined) return { skipped: "nobody else writes to this storage" };
+  conformanceCase("a fork keeps lines that this version does not know", async (harness) => {
+    const { fixture } = harness;
+    if (fixture.put === undefined) return { skipped: "nobody else writes to this storage" };
     const timestamp = "2026-01-01T00:00:00.000Z";
     const strange = [
       `{"type":"later","id":"f0000001","parentId":null,"timestamp":"${timestamp}","n":12345678901234567890,"z":-0}`,
@@ -127,8 +129,8 @@ export const copyCases = [
       `{"type":"message","id":"f0000003","parentId":"f0000002","timestamp":"${timestamp}","message":{"role":"judge"}}`,
     ];
     const header = JSON.stringify({ type: "session", version: 3, id: "strange", timestamp, cwd });
-    await subject.put("strange", [header, ...strange]);
-    const fork = await trial.keep((await trial.store()).fork("strange"));
+    await fixture.put("strange", [header, ...strange]);
+    const fork = await harness.keep((await harness.store()).fork("strange"));
     for (const [index, line] of strange.entries()) {
       const raw = await fork.raw(`f000000${index + 1}`);
       equal(new TextDecoder().decode(raw), line, `line ${index + 1}`);
@@ -136,10 +138,12 @@ export const copyCases = [
     return undefined;
   }),
 
-  conformanceCase("a fork up to an entry has the lines up to that one", async (trial) => {
-    const source = await branched(trial);
-    const store = await trial.store();
-    const fork = await trial.keep(store.fork("source", { upTo: "e0000004", id: "part", cwd: "/work/other" }));
+  conformanceCase("a fork up to an entry has the lines up to that one", async (harness) => {
+    const source = await branched(harness);
+    const store = await harness.store();
+    const fork = await harness.keep(
+      store.fork("source", { upTo: "e0000004", id: "part", cwd: "/work/other" }),
+    );
     const ids = ["e0000001", "e0000002", "e0000003", "e0000004"];
     equal(
       ids.map((id) => fork.tree.has(id)),
@@ -155,39 +159,39 @@ export const copyCases = [
     equal([fork.id, fork.header.cwd], ["part", "/work/other"], "id and cwd");
     equal(await textsInContext(fork), ["start", "right"], "context");
     const details = await rejects(
-      () => trial.keep(store.fork("source", { upTo: "nowhere" })),
+      () => harness.keep(store.fork("source", { upTo: "nowhere" })),
       "ENTRY_NOT_FOUND",
       "fork up to an entry that is not there",
     );
     equal(details, { entryId: "nowhere" }, "details");
-    await rejects(() => trial.keep(store.fork("nowhere")), "SESSION_NOT_FOUND", "fork of no session");
+    await rejects(() => harness.keep(store.fork("nowhere")), "SESSION_NOT_FOUND", "fork of no session");
     await rejects(
-      () => trial.keep(store.fork("source", { id: "part" })),
+      () => harness.keep(store.fork("source", { id: "part" })),
       "SESSION_EXISTS",
       "fork to an id that is taken",
     );
   }),
 
-  conformanceCase("titles of forks are numbered on", async (trial) => {
-    const source = await branched(trial);
-    const store = await trial.store();
-    const untitled = await trial.keep(store.fork("source"));
+  conformanceCase("titles of forks are numbered on", async (harness) => {
+    const source = await branched(harness);
+    const store = await harness.store();
+    const untitled = await harness.keep(store.fork("source"));
     equal(untitled.info.title, "start (fork #1)", "title of a fork of a session without one");
     await source.updateInfo({ title: "A title", name: "a name" });
-    const first = await trial.keep(store.fork("source"));
+    const first = await harness.keep(store.fork("source"));
     equal(first.info.title, "A title (fork #1)", "title of the fork");
-    const second = await trial.keep(store.fork(first.id));
+    const second = await harness.keep(store.fork(first.id));
     equal(second.info.title, "A title (fork #2)", "title of the fork of the fork");
-    const back = await trial.readBack(second.id);
+    const back = await harness.readBack(second.id);
     equal(back.info.title, "A title (fork #2)", "title read back");
-    equal((await trial.readBack("source")).info.title, "A title", "title of the source");
+    equal((await harness.readBack("source")).info.title, "A title", "title of the source");
   }),
 
-  conformanceCase("an extract is one path, with its labels resolved", async (trial) => {
-    const source = await branched(trial);
-    const extract = await trial.keep(source.extract("e0000009", { id: "path", cwd: "/work/other" }));
+  conformanceCase("an extract is one path, with its labels resolved", async (harness) => {
+    const source = await branched(harness);
+    const extract = await harness.keep(source.extract("e0000009", { id: "path", cwd: "/work/other" }));
     const kept = ["e0000001", "e0000003", "e0000007", "e0000009"];
-    const back = await trial.open("path", "read");
+    const back = await harness.open("path", "read");
     for (const session of [extract, back]) {
       equal(
         session.tree.path("e0000009").map(({ id }) => id),
@@ -212,10 +216,10 @@ export const copyCases = [
     equal(extract.writable, true, "writable");
     await extract.append([say("on")]);
     equal(
-      (await trial.readBack("source")).ids,
+      (await harness.readBack("source")).ids,
       idsOf(source),
       "ids of the source after an append to the extract",
     );
-    await rejects(() => trial.keep(source.extract("nowhere")), "ENTRY_NOT_FOUND", "extract of no entry");
+    await rejects(() => harness.keep(source.extract("nowhere")), "ENTRY_NOT_FOUND", "extract of no entry");
   }),
 ];

@@ -1,15 +1,15 @@
 import { equal, within } from "../../internal/expect.js";
 import type { SessionEntry, UnknownEntry } from "../entries.js";
 import type { SessionEventName } from "../events.js";
-import { conformanceCase, say } from "./trial.js";
+import { conformanceCase, say } from "./harness.js";
 
 const watched: readonly SessionEventName[] = ["created", "updated", "entry", "leaf", "closed", "error"];
 
 /** Events and following. */
 export const eventCases = [
-  conformanceCase("events say what was written, once it is", async (trial) => {
-    const store = await trial.store();
-    const session = await trial.create({ store });
+  conformanceCase("events say what was written, once it is", async (harness) => {
+    const store = await harness.store();
+    const session = await harness.create({ store });
     const { id } = session;
     const seen: unknown[] = [];
     const take = () => seen.splice(0);
@@ -67,9 +67,9 @@ export const eventCases = [
     );
   }),
 
-  conformanceCase("events say what another writer wrote, when it is read", async (trial) => {
-    const session = await trial.start();
-    const reader = await trial.open(session.id, "read");
+  conformanceCase("events say what another writer wrote, when it is read", async (harness) => {
+    const session = await harness.start();
+    const reader = await harness.open(session.id, "read");
     const seen: unknown[] = [];
     reader.on("entry", (payload) => {
       seen.push(payload);
@@ -89,9 +89,9 @@ export const eventCases = [
 
   conformanceCase(
     "follow gives what another handle appends, in order, until its signal aborts",
-    async (trial) => {
-      const session = await trial.start();
-      const reader = await trial.open(session.id, "read");
+    async (harness) => {
+      const session = await harness.start();
+      const reader = await harness.open(session.id, "read");
       const controller = new AbortController();
       const seen: (SessionEntry | UnknownEntry)[] = [];
       const following = (async () => {
@@ -113,8 +113,8 @@ export const eventCases = [
     },
   ),
 
-  conformanceCase("follow gives what its own handle appends, and ends with it", async (trial) => {
-    const session = await trial.start();
+  conformanceCase("follow gives what its own handle appends, and ends with it", async (harness) => {
+    const session = await harness.start();
     const seen: string[] = [];
     const { signal } = new AbortController();
     const following = (async () => {

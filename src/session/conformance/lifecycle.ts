@@ -2,17 +2,17 @@ import { userMessage } from "../../content/index.js";
 import { equal, refuses, rejects } from "../../internal/expect.js";
 import type { EntryDraft } from "../entries.js";
 import { turnSettings } from "../turn.js";
-import { collect, conformanceCase, cwd, pause, say, textsInContext } from "./trial.js";
+import { collect, conformanceCase, cwd, pause, say, textsInContext } from "./harness.js";
 
 const usage = { input: 1, output: 2, cacheRead: 0, cacheWrite: 0 };
 
 /** Creating, opening and closing. */
 export const lifecycleCases = [
-  conformanceCase("create stores nothing before the first append", async (trial) => {
-    const store = await trial.store();
-    const session = await trial.create({ store });
+  conformanceCase("create stores nothing before the first append", async (harness) => {
+    const store = await harness.store();
+    const session = await harness.create({ store });
     session.stage([{ type: "thinking_level_change", thinkingLevel: "high" }]);
-    const other = await trial.store();
+    const other = await harness.store();
     const isAbsent = async (when: string) => {
       await rejects(() => other.open(session.id), "SESSION_NOT_FOUND", `open ${when}`);
       equal(await collect(other.list()), [], `list ${when}`);
@@ -25,8 +25,8 @@ export const lifecycleCases = [
 
   conformanceCase(
     "staged entries are in context at once, and stored with the first append",
-    async (trial) => {
-      const session = await trial.create();
+    async (harness) => {
+      const session = await harness.create();
       const staged = session.stage([
         { type: "model_change", provider: "anthropic", modelId: "m" },
         { type: "message", message: userMessage("staged") },
@@ -37,16 +37,16 @@ export const lifecycleCases = [
       const appended = await session.append([say("appended")]);
       equal(appended[0]?.parentId, staged[1]?.id, "parent of the appended entry");
       equal(await textsInContext(session), ["staged", "appended"], "context after the append");
-      await trial.reads(session.id, [...staged, ...appended], "after the append");
+      await harness.reads(session.id, [...staged, ...appended], "after the append");
     },
   ),
 
   conformanceCase(
     "settings of a session without messages wait for the first message, or flush",
-    async (trial) => {
+    async (harness) => {
       for (const first of ["message", "flush", "close"] as const) {
-        const store = await trial.store();
-        const session = await trial.create({ store });
+        const store = await harness.store();
+        const session = await harness.create({ store });
         const told: string[] = [];
         store.on("created", ({ id }) => id === session.id && told.push("created"));
         store.on("updated", ({ id, info }) => id === session.id && told.push(`updated ${info.title}`));
@@ -67,7 +67,7 @@ export const lifecycleCases = [
         equal((await session.turn()).tools, ["read"], "tools in force");
         const types = ["model_change", "thinking_level_change", "custom", "label", "session_info"];
         equal(told, types, "events before anything is stored");
-        const other = await trial.store();
+        const other = await harness.store();
         await rejects(() => other.open(session.id), "SESSION_NOT_FOUND", "open");
         equal(await collect(other.list()), [], "list");
         if (first === "close") {
@@ -79,19 +79,23 @@ export const lifecycleCases = [
         else await session.flush();
         const rest = first === "message" ? ["message"] : [];
         equal(told, [...types, "created", "updated title", ...rest], "events once it is stored");
-        const back = await trial.readBack(session.id);
+        const back = await harness.readBack(session.id);
         equal(back.entries.slice(0, 2), [...model, again[0]], "the first entries read back");
         equal([back.ids.length, back.leafId], [5 + rest.length, session.leafId], "entries and tip read back");
         equal(back.info.title, "title", "title read back");
         const [late] = await session.append([{ type: "thinking_level_change", thinkingLevel: "low" }]);
-        equal((await trial.readBack(session.id)).leafId, late?.id, "tip after a setting of a stored session");
+        equal(
+          (await harness.readBack(session.id)).leafId,
+          late?.id,
+          "tip after a setting of a stored session",
+        );
         await session.close();
         await store.delete(session.id);
       }
     },
   ),
 
-  conformanceCase("what a user or an extension says is stored at once", async (trial) => {
+  conformanceCase("what a user or an extension says is stored at once", async (harness) => {
     const drafts: readonly EntryDraft[] = [
       say("message"),
       { type: "custom", customType: "acme.todo", data: [] },
@@ -99,57 +103,60 @@ export const lifecycleCases = [
       { type: "usage", kind: "title", provider: "p", model: "m", usage },
     ];
     for (const draft of drafts) {
-      const session = await trial.create();
+      const session = await harness.create();
       await session.updateInfo({ title: "title" });
       const [entry] = await session.append([draft]);
-      equal((await trial.readBack(session.id)).leafId, entry?.id, `tip read back after a ${draft.type}`);
+      equal((await harness.readBack(session.id)).leafId, entry?.id, `tip read back after a ${draft.type}`);
     }
   }),
 
-  conformanceCase("flush stores what is staged", async (trial) => {
-    const session = await trial.create();
+  conformanceCase("flush stores what is staged", async (harness) => {
+    const session = await harness.create();
     const staged = session.stage([say("staged")]);
     await session.flush();
-    await trial.reads(session.id, staged, "after flush");
+    await harness.reads(session.id, staged, "after flush");
   }),
 
-  conformanceCase("the header is read back", async (trial) => {
-    const store = await trial.store();
-    const session = await trial.keep(store.create({ cwd: "/work/ü", parentSession: "another-session" }));
+  conformanceCase("the header is read back", async (harness) => {
+    const store = await harness.store();
+    const session = await harness.keep(store.create({ cwd: "/work/ü", parentSession: "another-session" }));
     await session.append([say("one")]);
-    const back = await trial.open(session.id, "read");
+    const back = await harness.open(session.id, "read");
     equal(back.header, session.header, "header");
     equal(back.header.cwd, "/work/ü", "cwd of the header");
     equal(back.header.parentSession, "another-session", "parentSession of the header");
     equal(back.id, session.id, "id");
   }),
 
-  conformanceCase("create refuses an id that is taken", async (trial) => {
-    const session = await trial.start({ id: "taken" });
-    const store = await trial.store();
+  conformanceCase("create refuses an id that is taken", async (harness) => {
+    const session = await harness.start({ id: "taken" });
+    const store = await harness.store();
     const details = await rejects(() => store.create({ cwd, id: "taken" }), "SESSION_EXISTS", "create");
     equal(details, { id: "taken" }, "details");
-    equal((await trial.readBack("taken")).ids, [session.leafId], "entries of the first");
-  }),
-
-  conformanceCase("of two sessions created with one id, the one that writes first has it", async (trial) => {
-    const first = await trial.create({ id: "same" });
-    await pause();
-    const second = await trial.create({ id: "same" });
-    const third = await trial.keep((await trial.store()).create({ cwd: "/work/other", id: "same" }));
-    const entries = await first.append([say("first")]);
-    await rejects(() => second.append([say("second")]), "SESSION_EXISTS", "append of the second");
-    await rejects(() => third.append([say("third")]), "SESSION_EXISTS", "append in another project");
-    await trial.reads("same", entries, "of the first");
-    equal((await collect((await trial.store()).list())).length, 1, "sessions in the list");
+    equal((await harness.readBack("taken")).ids, [session.leafId], "entries of the first");
   }),
 
   conformanceCase(
-    "of two sessions that take one id in the same moment, at most one has it",
-    async (trial) => {
-      const first = await trial.create({ id: "same" });
+    "of two sessions created with one id, the one that writes first has it",
+    async (harness) => {
+      const first = await harness.create({ id: "same" });
       await pause();
-      const second = await trial.create({ id: "same" });
+      const second = await harness.create({ id: "same" });
+      const third = await harness.keep((await harness.store()).create({ cwd: "/work/other", id: "same" }));
+      const entries = await first.append([say("first")]);
+      await rejects(() => second.append([say("second")]), "SESSION_EXISTS", "append of the second");
+      await rejects(() => third.append([say("third")]), "SESSION_EXISTS", "append in another project");
+      await harness.reads("same", entries, "of the first");
+      equal((await collect((await harness.store()).list())).length, 1, "sessions in the list");
+    },
+  ),
+
+  conformanceCase(
+    "of two sessions that take one id in the same moment, at most one has it",
+    async (harness) => {
+      const first = await harness.create({ id: "same" });
+      await pause();
+      const second = await harness.create({ id: "same" });
       const outcomes = await Promise.allSettled([
         first.append([say("first")]),
         second.append([say("second")]),
@@ -160,30 +167,30 @@ export const lifecycleCases = [
         if (outcome.status === "rejected")
           await rejects(() => Promise.reject(outcome.reason), "SESSION_EXISTS", "append");
       }
-      equal((await collect((await trial.store()).list())).length, winners.length, "sessions in the list");
-      for (const entries of winners) await trial.reads("same", entries, "of the one that has the id");
+      equal((await collect((await harness.store()).list())).length, winners.length, "sessions in the list");
+      for (const entries of winners) await harness.reads("same", entries, "of the one that has the id");
     },
   ),
 
-  conformanceCase("create refuses ids and partitions that are no names", async (trial) => {
-    const store = await trial.store();
+  conformanceCase("create refuses ids and partitions that are no names", async (harness) => {
+    const store = await harness.store();
     for (const name of ["../up", "a/b", "a\\b", ".hidden", "-", "a\nb", "ü", "x".repeat(129)]) {
       const shown = JSON.stringify(name);
-      await refuses(() => trial.keep(store.create({ cwd, id: name })), `create with the id ${shown}`);
+      await refuses(() => harness.keep(store.create({ cwd, id: name })), `create with the id ${shown}`);
       await refuses(
-        () => trial.keep(store.create({ cwd, partition: name })),
+        () => harness.keep(store.create({ cwd, partition: name })),
         `create with the partition ${shown}`,
       );
     }
   }),
 
-  conformanceCase("open rejects an id that no session has", async (trial) => {
-    await trial.start({ id: "here" });
-    const store = await trial.store();
+  conformanceCase("open rejects an id that no session has", async (harness) => {
+    await harness.start({ id: "here" });
+    const store = await harness.store();
     for (const id of ["elsewhere", "../here", "HERE ", "__proto__"]) {
       for (const mode of ["read", "write"] as const) {
         const details = await rejects(
-          () => trial.keep(store.open(id, { mode })),
+          () => harness.keep(store.open(id, { mode })),
           "SESSION_NOT_FOUND",
           `open ${JSON.stringify(id)} to ${mode}`,
         );
@@ -192,9 +199,9 @@ export const lifecycleCases = [
     }
   }),
 
-  conformanceCase("a handle for reading refuses to write", async (trial) => {
-    const { id, leafId } = await trial.start();
-    const reader = await trial.open(id, "read");
+  conformanceCase("a handle for reading refuses to write", async (harness) => {
+    const { id, leafId } = await harness.start();
+    const reader = await harness.open(id, "read");
     equal(reader.writable, false, "writable");
     const details = await rejects(() => reader.append([say("no")]), "SESSION_READ_ONLY", "append");
     equal(details, { id, reason: "mode" }, "details");
@@ -202,91 +209,94 @@ export const lifecycleCases = [
     await rejects(() => reader.updateInfo({ name: "no" }), "SESSION_READ_ONLY", "updateInfo");
     reader.branch(null);
     await reader.close();
-    const back = await trial.readBack(id);
+    const back = await harness.readBack(id);
     equal(back.ids, [leafId], "entries read back");
   }),
 
-  conformanceCase("a session of a newer version opens for reading only", async (trial) => {
-    const { subject } = trial;
-    if (subject.put === undefined) return { skipped: "nobody else writes to this storage" };
+  conformanceCase("a session of a newer version opens for reading only", async (harness) => {
+    const { fixture } = harness;
+    if (fixture.put === undefined) return { skipped: "nobody else writes to this storage" };
     const entry = { type: "label", id: "a0000001", parentId: null, timestamp: "", targetId: "a0000001" };
     for (const versions of [{ version: 99 }, { version: 3, sessile: 2 }]) {
       const id = `newer-${versions.version}`;
       const header = { type: "session", ...versions, id, timestamp: "2026-01-01T00:00:00.000Z", cwd };
-      await subject.put(id, [JSON.stringify(header), JSON.stringify(entry)]);
-      const session = await trial.open(id, "write");
+      await fixture.put(id, [JSON.stringify(header), JSON.stringify(entry)]);
+      const session = await harness.open(id, "write");
       equal(session.writable, false, `writable at ${JSON.stringify(versions)}`);
       const details = await rejects(() => session.append([say("no")]), "SESSION_READ_ONLY", "append");
       equal(details, { id, reason: "version" }, "details");
       await session.close();
-      const back = await trial.readBack(id);
+      const back = await harness.readBack(id);
       equal(back.ids, ["a0000001"], "entries read back");
       equal(back.codes, ["NEWER_VERSION"], "diagnostics");
     }
     return undefined;
   }),
 
-  conformanceCase("a session of the first version opens, and is carried on", async (trial) => {
-    const { subject } = trial;
-    if (subject.put === undefined) return { skipped: "nobody else writes to this storage" };
+  conformanceCase("a session of the first version opens, and is carried on", async (harness) => {
+    const { fixture } = harness;
+    if (fixture.put === undefined) return { skipped: "nobody else writes to this storage" };
     const timestamp = "2026-01-01T00:00:00.000Z";
-    await subject.put("old", [
+    await fixture.put("old", [
       JSON.stringify({ type: "session", id: "old", timestamp, cwd }),
       JSON.stringify({ type: "message", timestamp, message: { role: "user", content: "old", timestamp: 0 } }),
     ]);
-    equal(await textsInContext(await trial.open("old", "read")), ["old"], "context read");
-    const session = await trial.open("old", "write");
+    equal(await textsInContext(await harness.open("old", "read")), ["old"], "context read");
+    const session = await harness.open("old", "write");
     if (!session.writable) return { skipped: "this storage does not migrate" };
     await session.append([say("new")]);
     await session.close();
-    const back = await trial.open("old", "read");
+    const back = await harness.open("old", "read");
     equal(back.header.version, 3, "version of the header");
     equal(await textsInContext(back), ["old", "new"], "context after an append");
     return undefined;
   }),
 
-  conformanceCase("names that objects inherit are ordinary ids", async (trial) => {
+  conformanceCase("names that objects inherit are ordinary ids", async (harness) => {
     for (const id of ["constructor", "toString"]) {
-      const session = await trial.create({ id });
+      const session = await harness.create({ id });
       const entries = await session.append([
         say("a", "__proto__"),
         say("b", "constructor"),
         { type: "label", targetId: "__proto__", label: "__proto__", id: "hasOwnProperty" },
       ]);
-      await trial.reads(id, entries, `of ${id}`);
-      const back = await trial.open(id, "write");
+      await harness.reads(id, entries, `of ${id}`);
+      const back = await harness.open(id, "write");
       equal(back.tree.label("__proto__"), "__proto__", "label");
       equal(back.tree.label("constructor"), undefined, "label of an entry without one");
       equal(await back.entry("toString"), undefined, "an entry that is not there");
       back.branch("__proto__");
       equal(await textsInContext(back), ["a"], "context at __proto__");
       await back.close();
-      equal((await trial.readBack(id)).leafId, "__proto__", "tip");
+      equal((await harness.readBack(id)).leafId, "__proto__", "tip");
     }
   }),
 
-  conformanceCase("close waits for what is being written", async (trial) => {
-    const session = await trial.create();
+  conformanceCase("close waits for what is being written", async (harness) => {
+    const session = await harness.create();
     const writing = [session.append([say("one")]), session.append([say("two")])];
     await session.close();
     const entries = (await Promise.all(writing)).flat();
-    await trial.reads(session.id, entries, "after close");
+    await harness.reads(session.id, entries, "after close");
   }),
 
-  conformanceCase("close may be called again, ends the handle, and leaves its store open", async (trial) => {
-    const store = await trial.store();
-    const session = await trial.start({ store });
-    const sibling = await trial.start({ store });
-    await Promise.all([session.close(), session.close()]);
-    await session.close();
-    await session[Symbol.asyncDispose]();
-    equal(session.writable, false, "writable");
-    await rejects(() => session.append([say("no")]), "SESSION_CLOSED", "append after close");
-    await rejects(() => session.stage([say("no")]), "SESSION_CLOSED", "stage after close");
-    await rejects(() => session.branch(null), "SESSION_CLOSED", "branch after close");
-    await rejects(() => session.refresh(), "SESSION_CLOSED", "refresh after close");
-    await sibling.append([say("still")]);
-    const again = await trial.keep(store.open(session.id, { mode: "write" }));
-    equal((await again.append([say("again")])).length, 1, "entries appended through a new handle");
-  }),
+  conformanceCase(
+    "close may be called again, ends the handle, and leaves its store open",
+    async (harness) => {
+      const store = await harness.store();
+      const session = await harness.start({ store });
+      const sibling = await harness.start({ store });
+      await Promise.all([session.close(), session.close()]);
+      await session.close();
+      await session[Symbol.asyncDispose]();
+      equal(session.writable, false, "writable");
+      await rejects(() => session.append([say("no")]), "SESSION_CLOSED", "append after close");
+      await rejects(() => session.stage([say("no")]), "SESSION_CLOSED", "stage after close");
+      await rejects(() => session.branch(null), "SESSION_CLOSED", "branch after close");
+      await rejects(() => session.refresh(), "SESSION_CLOSED", "refresh after close");
+      await sibling.append([say("still")]);
+      const again = await harness.keep(store.open(session.id, { mode: "write" }));
+      equal((await again.append([say("again")])).length, 1, "entries appended through a new handle");
+    },
+  ),
 ];

@@ -1,7 +1,7 @@
 import type { UserMessage } from "../../content/index.js";
 import { encodeUtf8 } from "../../internal/bytes.js";
 import { equal, rejects } from "../../internal/expect.js";
-import { conformanceCase, say, textsInContext } from "./trial.js";
+import { conformanceCase, say, textsInContext } from "./harness.js";
 
 const mebibyte = 1024 * 1024;
 
@@ -26,10 +26,10 @@ const oddTexts: readonly string[] = [
 
 /** Lines as they are stored. */
 export const lineCases = [
-  conformanceCase("text with any character comes back as it was", async (trial) => {
-    const session = await trial.create();
+  conformanceCase("text with any character comes back as it was", async (harness) => {
+    const session = await harness.create();
     const entries = await session.append(oddTexts.map((text) => say(text)));
-    const back = await trial.readBack(session.id);
+    const back = await harness.readBack(session.id);
     for (const [index, text] of oddTexts.entries()) {
       const entry = back.entries[index];
       const message = entry?.type === "message" ? (entry.message as UserMessage) : undefined;
@@ -39,41 +39,41 @@ export const lineCases = [
     equal(back.codes, [], "diagnostics");
   }),
 
-  conformanceCase("numbers and keys of custom data come back as they were", async (trial) => {
-    const session = await trial.create();
+  conformanceCase("numbers and keys of custom data come back as they were", async (harness) => {
+    const session = await harness.create();
     const data = {
       numbers: [0, -1, 1.5, 1e21, 5e-324, Number.MAX_SAFE_INTEGER, 0.1 + 0.2],
       "": { "a key\n": null, constructor: "c", toString: [] },
     };
     const entries = await session.append([{ type: "custom", customType: "acme.data", data }]);
-    await trial.reads(session.id, entries, "with custom data");
+    await harness.reads(session.id, entries, "with custom data");
   }),
 
-  conformanceCase("a text of one mebibyte comes back as it was", async (trial) => {
-    const session = await trial.create();
+  conformanceCase("a text of one mebibyte comes back as it was", async (harness) => {
+    const session = await harness.create();
     const text = "0123456789abcdeü".repeat(mebibyte / 16);
     const entries = await session.append([say("small"), say(text), say("behind")]);
-    await trial.reads(session.id, entries, "with a large line in the middle");
-    const reader = await trial.open(session.id, "read");
+    await harness.reads(session.id, entries, "with a large line in the middle");
+    const reader = await harness.open(session.id, "read");
     equal((await textsInContext(reader))[1] === text, true, "the text in context is the same");
   }),
 
-  conformanceCase("raw gives the line as it is stored", async (trial) => {
-    const session = await trial.start();
+  conformanceCase("raw gives the line as it is stored", async (harness) => {
+    const session = await harness.start();
     const [entry] = await session.append([say("raw \u2028")]);
     const id = entry?.id as string;
     const line = new TextDecoder().decode(await session.raw(id));
     equal(line.includes("\n"), false, "the line has a line feed");
     const { crc: _, ...value } = JSON.parse(line) as Record<string, unknown>;
     equal(value, entry, "the line as JSON");
-    const reader = await trial.open(session.id, "read");
+    const reader = await harness.open(session.id, "read");
     equal(await reader.raw(id), encodeUtf8(line), "the line as another handle reads it");
     equal(await reader.raw("nowhere"), undefined, "the line of no entry");
   }),
 
-  conformanceCase("a line of maxLineBytes is stored, and one byte more is refused", async (trial) => {
-    const maxBytes = trial.subject.maxLineBytes ?? 64 * mebibyte;
-    const session = await trial.start();
+  conformanceCase("a line of maxLineBytes is stored, and one byte more is refused", async (harness) => {
+    const maxBytes = harness.fixture.maxLineBytes ?? 64 * mebibyte;
+    const session = await harness.start();
     const root = session.leafId;
     const [probe] = await session.append([say("", "size0000")]);
     const overhead = (await session.raw(probe?.id as string))?.length ?? 0;
@@ -87,22 +87,22 @@ export const lineCases = [
       "append of one byte more",
     );
     equal(details, { bytes: maxBytes + 1, maxBytes }, "details");
-    const back = await trial.readBack(session.id);
+    const back = await harness.readBack(session.id);
     equal(back.ids, [root, probe?.id, largest?.id], "entries read back");
     equal(back.codes, [], "diagnostics");
     const [next] = await session.append([say("next")]);
     equal(next?.parentId, root, "parent of the next entry");
   }),
 
-  conformanceCase("a torn end is no entry, and reading leaves it as it is", async (trial) => {
-    const { subject } = trial;
-    if (subject.tear === undefined) return { skipped: "this storage cannot tear" };
-    const session = await trial.create();
+  conformanceCase("a torn end is no entry, and reading leaves it as it is", async (harness) => {
+    const { fixture } = harness;
+    if (fixture.tear === undefined) return { skipped: "this storage cannot tear" };
+    const session = await harness.create();
     const entries = await session.append([say("one"), say("two")]);
     await session.close();
-    await subject.tear(session.id);
+    await fixture.tear(session.id);
     for (const time of ["first", "second"]) {
-      const back = await trial.readBack(session.id);
+      const back = await harness.readBack(session.id);
       equal(back.entries, entries, `entries read back the ${time} time`);
       equal(back.codes, ["TORN_TAIL"], `diagnostics the ${time} time`);
     }
@@ -111,15 +111,15 @@ export const lineCases = [
 
   conformanceCase(
     "a session with a torn end opens for writing, and loses nothing acknowledged",
-    async (trial) => {
-      const { subject } = trial;
-      if (subject.tear === undefined) return { skipped: "this storage cannot tear" };
-      const session = await trial.create();
+    async (harness) => {
+      const { fixture } = harness;
+      if (fixture.tear === undefined) return { skipped: "this storage cannot tear" };
+      const session = await harness.create();
       const entries = [...(await session.append([say("one"), say("two")]))];
       await session.close();
       for (const text of ["three", "four"]) {
-        await subject.tear(session.id);
-        const writer = await trial.open(session.id);
+        await fixture.tear(session.id);
+        const writer = await harness.open(session.id);
         // A backend may keep the torn line, or remove it where it knows that nobody is writing it.
         equal(
           writer.diagnostics.map(({ code }) => code).filter((code) => code !== "TORN_LINE"),
@@ -129,22 +129,22 @@ export const lineCases = [
         equal(writer.leafId, entries.at(-1)?.id, `tip before ${text}`);
         entries.push(...(await writer.append([say(text)])));
         await writer.close();
-        await trial.reads(session.id, entries, `after ${text}`, ["TORN_LINE"]);
+        await harness.reads(session.id, entries, `after ${text}`, ["TORN_LINE"]);
       }
       return undefined;
     },
   ),
 
-  conformanceCase("a handle that is open when the end is torn goes on writing", async (trial) => {
-    const { subject } = trial;
-    if (subject.tear === undefined) return { skipped: "this storage cannot tear" };
-    const session = await trial.create();
+  conformanceCase("a handle that is open when the end is torn goes on writing", async (harness) => {
+    const { fixture } = harness;
+    if (fixture.tear === undefined) return { skipped: "this storage cannot tear" };
+    const session = await harness.create();
     const entries = [...(await session.append([say("one")]))];
-    const reader = await trial.open(session.id, "read");
-    await subject.tear(session.id);
+    const reader = await harness.open(session.id, "read");
+    await fixture.tear(session.id);
     equal(await reader.refresh(), [], "what a reader finds new");
     entries.push(...(await session.append([say("two")])));
-    await trial.reads(session.id, entries, "after the append", ["TORN_LINE"]);
+    await harness.reads(session.id, entries, "after the append", ["TORN_LINE"]);
     equal(
       (await reader.refresh()).map(({ id }) => id),
       [entries[1]?.id],

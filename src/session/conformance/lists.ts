@@ -1,51 +1,56 @@
 import { equal, refuses, rejects } from "../../internal/expect.js";
 import type { SessionQuery, SessionStore } from "../types.js";
-import { collect, conformanceCase, cwd, pause, say, type Trial } from "./trial.js";
+import { collect, conformanceCase, cwd, type Harness, pause, say } from "./harness.js";
 
 async function idsOf(store: SessionStore, query?: SessionQuery): Promise<readonly string[]> {
   return (await collect(store.list(query))).map(({ id }) => id);
 }
 
 /** Stores a session with one message, later than all before. */
-async function add(trial: Trial, store: SessionStore, id: string, options: { readonly cwd?: string } = {}) {
+async function add(
+  harness: Harness,
+  store: SessionStore,
+  id: string,
+  options: { readonly cwd?: string } = {},
+) {
   await pause();
-  const session = await trial.keep(store.create({ cwd, id, ...options }));
+  const session = await harness.keep(store.create({ cwd, id, ...options }));
   await session.append([say(`first of ${id}`)]);
   return session;
 }
 
 /** Finding sessions. */
 export const listCases = [
-  conformanceCase("list gives sessions by their last change, newest first", async (trial) => {
-    const store = await trial.store();
+  conformanceCase("list gives sessions by their last change, newest first", async (harness) => {
+    const store = await harness.store();
     equal(await idsOf(store), [], "an empty storage");
     equal(await store.latest(), undefined, "latest of an empty storage");
-    const a = await add(trial, store, "a");
-    await add(trial, store, "b");
-    await add(trial, store, "c");
-    equal(await idsOf(await trial.store()), ["c", "b", "a"], "ids");
+    const a = await add(harness, store, "a");
+    await add(harness, store, "b");
+    await add(harness, store, "c");
+    equal(await idsOf(await harness.store()), ["c", "b", "a"], "ids");
     await pause();
     await a.append([say("more")]);
-    equal(await idsOf(await trial.store()), ["a", "c", "b"], "ids after an append to the oldest");
+    equal(await idsOf(await harness.store()), ["a", "c", "b"], "ids after an append to the oldest");
     equal((await store.latest())?.id, "a", "latest");
     await pause();
-    await (await trial.open("b", "read")).close();
+    await (await harness.open("b", "read")).close();
     equal(await idsOf(store), ["a", "c", "b"], "ids after one was read");
   }),
 
   conformanceCase(
     "a listed session has its header, its size, its times and its first message",
-    async (trial) => {
-      const store = await trial.store();
+    async (harness) => {
+      const store = await harness.store();
       const before = Date.now();
       const parentSession = "parent";
-      const session = await trial.keep(store.create({ cwd: "/work/a", id: "listed", parentSession }));
+      const session = await harness.keep(store.create({ cwd: "/work/a", id: "listed", parentSession }));
       await session.append([{ type: "thinking_level_change", thinkingLevel: "high" }]);
       const [bare] = await collect(store.list());
       equal(bare?.firstMessage, undefined, "first message before there is one");
       const long = "🙂é ".repeat(100);
       await session.append([say(`  ${long}`), say("second")]);
-      const [summary] = await collect((await trial.store()).list());
+      const [summary] = await collect((await harness.store()).list());
       const { created, modified, size = 0, firstMessage } = summary ?? {};
       equal(
         [summary?.id, summary?.cwd, summary?.parentSession],
@@ -69,35 +74,35 @@ export const listCases = [
     },
   ),
 
-  conformanceCase("a listed session has the name and title of its last session_info", async (trial) => {
-    const store = await trial.store();
-    const session = await add(trial, store, "named");
+  conformanceCase("a listed session has the name and title of its last session_info", async (harness) => {
+    const store = await harness.store();
+    const session = await add(harness, store, "named");
     await session.updateInfo({ name: "old name", title: "title", slug: "slug" });
     await session.updateInfo({ name: "name" });
     const stats = { additions: 1, deletions: 2, files: 3 };
     await session.updateInfo({ slug: null, stats });
-    const [summary] = await collect((await trial.store()).list());
+    const [summary] = await collect((await harness.store()).list());
     const { name, title, slug } = summary ?? {};
     equal([name, title, slug], ["name", "title", session.info.slug], "name, title and slug");
     equal(slug === "slug" || slug === undefined, false, "slug is cleared, and made of the id again");
     equal(summary?.stats, stats, "stats");
   }),
 
-  conformanceCase("a listed session has its name however much was written since", async (trial) => {
-    const store = await trial.store();
-    const session = await add(trial, store, "named");
+  conformanceCase("a listed session has its name however much was written since", async (harness) => {
+    const store = await harness.store();
+    const session = await add(harness, store, "named");
     for (let i = 0; i < 5; i++) await session.append([say("x".repeat(20_000))]);
     await session.updateInfo({ name: "name" });
     for (let i = 0; i < 20; i++) await session.append([say("x".repeat(20_000))]);
     await session.close();
-    const [after] = await collect((await trial.store()).list());
+    const [after] = await collect((await harness.store()).list());
     equal(after?.name, "name", "name");
   }),
 
-  conformanceCase("list tells projects apart", async (trial) => {
-    const store = await trial.store();
+  conformanceCase("list tells projects apart", async (harness) => {
+    const store = await harness.store();
     const cwds = { one: "/work/a/b", two: "/work/a-b", three: "/work/a", four: "/work/a/b" };
-    for (const [id, directory] of Object.entries(cwds)) await add(trial, store, id, { cwd: directory });
+    for (const [id, directory] of Object.entries(cwds)) await add(harness, store, id, { cwd: directory });
     equal(await idsOf(store, { cwd: "/work/a/b" }), ["four", "one"], "ids of /work/a/b");
     equal(await idsOf(store, { cwd: "/work/a-b" }), ["two"], "ids of /work/a-b");
     equal(await idsOf(store, { cwd: "/work" }), [], "ids of /work");
@@ -105,9 +110,9 @@ export const listCases = [
     equal(await idsOf(store), ["four", "three", "two", "one"], "ids of all");
   }),
 
-  conformanceCase("list tells archived sessions from active ones", async (trial) => {
-    const store = await trial.store();
-    for (const id of ["a", "b", "c"]) await add(trial, store, id);
+  conformanceCase("list tells archived sessions from active ones", async (harness) => {
+    const store = await harness.store();
+    for (const id of ["a", "b", "c"]) await add(harness, store, id);
     await pause();
     const archived = await store.archive("b");
     equal(archived.time.archived !== undefined, true, "info says that it is archived");
@@ -118,16 +123,16 @@ export const listCases = [
     const [summary] = await collect(store.list({ archived: true }));
     equal(summary?.archivedAt, archived.time.archived, "archivedAt");
     await pause();
-    const active = await (await trial.store()).archive("b", { archived: false });
+    const active = await (await harness.store()).archive("b", { archived: false });
     equal(active.time.archived, undefined, "info says that it is active again");
     equal(await idsOf(store, { archived: true }), [], "archived after that");
     equal(await idsOf(store, { archived: false }), ["b", "c", "a"], "active after that");
     await rejects(() => store.archive("nowhere"), "SESSION_NOT_FOUND", "archive of no session");
   }),
 
-  conformanceCase("list can be bounded in time", async (trial) => {
-    const store = await trial.store();
-    for (const id of ["a", "b", "c"]) await add(trial, store, id);
+  conformanceCase("list can be bounded in time", async (harness) => {
+    const store = await harness.store();
+    for (const id of ["a", "b", "c"]) await add(harness, store, id);
     const middle = (await collect(store.list()))[1];
     const time = new Date(middle?.modified ?? "");
     equal(await idsOf(store, { since: time }), ["c", "b"], "at or after the time of b");
@@ -139,11 +144,11 @@ export const listCases = [
     );
   }),
 
-  conformanceCase("paging visits each session once, in order", async (trial) => {
-    const store = await trial.store();
+  conformanceCase("paging visits each session once, in order", async (harness) => {
+    const store = await harness.store();
     // Without pauses, so that several may have the same time.
     for (const id of ["a", "B", "c", "d", "e", "f", "g"]) {
-      const session = await trial.keep(store.create({ cwd, id }));
+      const session = await harness.keep(store.create({ cwd, id }));
       await session.append([say(id)]);
     }
     const all = await idsOf(store);
@@ -163,9 +168,9 @@ export const listCases = [
     await refuses(() => collect(store.list({ after: "no cursor" })), "list after what is no cursor");
   }),
 
-  conformanceCase("list ends when its signal is aborted, and when nobody reads on", async (trial) => {
-    const store = await trial.store();
-    for (const id of ["a", "b"]) await add(trial, store, id);
+  conformanceCase("list ends when its signal is aborted, and when nobody reads on", async (harness) => {
+    const store = await harness.store();
+    for (const id of ["a", "b"]) await add(harness, store, id);
     const controller = new AbortController();
     const reason = new TypeError("enough");
     await refuses(async () => {
@@ -177,21 +182,21 @@ export const listCases = [
     }
   }),
 
-  conformanceCase("partitions do not see each other's sessions", async (trial) => {
-    const store = await trial.store();
+  conformanceCase("partitions do not see each other's sessions", async (harness) => {
+    const store = await harness.store();
     const partitions = [undefined, "tenant-a", "tenant-b"] as const;
     const inPartition = (partition: string | undefined) => (partition === undefined ? {} : { partition });
     const written = [];
     for (const partition of partitions) {
-      const session = await trial.keep(store.create({ cwd, id: "same", ...inPartition(partition) }));
+      const session = await harness.keep(store.create({ cwd, id: "same", ...inPartition(partition) }));
       written.push(await session.append([say(`in ${partition}`)]));
       await session.close();
     }
-    const alone = await trial.keep(store.create({ cwd, id: "alone", partition: "tenant-a" }));
+    const alone = await harness.keep(store.create({ cwd, id: "alone", partition: "tenant-a" }));
     await alone.append([say("alone")]);
     for (const [index, partition] of partitions.entries()) {
-      const other = await trial.store();
-      const session = await trial.keep(other.open("same", inPartition(partition)));
+      const other = await harness.store();
+      const session = await harness.keep(other.open("same", inPartition(partition)));
       equal(await session.entry(session.leafId as string), written[index]?.[0], `the entry in ${partition}`);
       const [summary] = await collect(other.list({ ...inPartition(partition), stats: true }));
       equal(summary?.counts?.entries, 1, `entries counted in ${partition}`);
@@ -218,10 +223,10 @@ export const listCases = [
     equal((await idsOf(store, { partition: "tenant-a" })).length, 2, "sessions in tenant-a after that");
   }),
 
-  conformanceCase("a deleted session is gone", async (trial) => {
-    const store = await trial.store();
-    const session = await add(trial, store, "a");
-    await add(trial, store, "b");
+  conformanceCase("a deleted session is gone", async (harness) => {
+    const store = await harness.store();
+    const session = await add(harness, store, "a");
+    await add(harness, store, "b");
     const events: string[] = [];
     session.on("deleted", ({ id }) => events.push(`session ${id}`));
     store.on("deleted", ({ id }) => events.push(`store ${id}`));
@@ -230,11 +235,11 @@ export const listCases = [
     equal(await store.delete("a"), false, "the second delete");
     equal(events.length, 2, "events after the second");
     await rejects(() => store.open("a"), "SESSION_NOT_FOUND", "open");
-    equal(await idsOf(await trial.store()), ["b"], "ids");
+    equal(await idsOf(await harness.store()), ["b"], "ids");
     await rejects(() => session.append([say("again")]), "SESSION_NOT_FOUND", "append through an open handle");
     await rejects(() => store.open("a"), "SESSION_NOT_FOUND", "open after that");
     await session.close();
-    const fresh = await add(trial, store, "a");
-    equal((await trial.readBack("a")).ids, [fresh.leafId], "entries of a new session with the id");
+    const fresh = await add(harness, store, "a");
+    equal((await harness.readBack("a")).ids, [fresh.leafId], "entries of a new session with the id");
   }),
 ];

@@ -1,7 +1,7 @@
 import { SessileError } from "../../errors/index.js";
 import { equal, refuses, rejects } from "../../internal/expect.js";
 import type { EntryDraft } from "../entries.js";
-import { conformanceCase, say, textsInContext } from "./trial.js";
+import { conformanceCase, say, textsInContext } from "./harness.js";
 
 const usage = { input: 1, output: 2, cacheRead: 0, cacheWrite: 0 };
 
@@ -14,10 +14,10 @@ const metadata = (targetId: string): readonly EntryDraft[] => [
 
 /** Several handles that write to one session. */
 export const writerCases = [
-  conformanceCase("of two writers the second is told, and has written nothing", async (trial) => {
-    const first = await trial.start();
+  conformanceCase("of two writers the second is told, and has written nothing", async (harness) => {
+    const first = await harness.start();
     const root = first.leafId as string;
-    const second = await trial.open(first.id);
+    const second = await harness.open(first.id);
     const [theirs] = await first.append([say("first")]);
     const details = (await rejects(
       () => second.append([say("second"), say("third")]),
@@ -26,7 +26,7 @@ export const writerCases = [
     )) as { readonly expected: unknown; readonly actual: unknown };
     equal(typeof details.expected, "string", "type of details.expected");
     equal(details.actual !== details.expected, true, "details.actual is another position");
-    equal((await trial.readBack(first.id)).ids, [root, theirs?.id], "entries read back");
+    equal((await harness.readBack(first.id)).ids, [root, theirs?.id], "entries read back");
     equal(second.tree.size, 2, "entries that the second writer sees, having refreshed");
     equal(await second.entry(theirs?.id as string), theirs, "the entry of the first, as the second reads it");
     equal(second.leafId, root, "tip of the second writer");
@@ -38,15 +38,15 @@ export const writerCases = [
       [theirs?.id, ours?.id],
       "siblings",
     );
-    const back = await trial.readBack(first.id);
+    const back = await harness.readBack(first.id);
     equal(back.ids, [root, theirs?.id, ours?.id], "entries read back after the second append");
     equal(back.leafId, ours?.id, "tip read back: the branch that was written last");
   }),
 
-  conformanceCase("appends that wait behind one that fails, fail with it", async (trial) => {
-    const first = await trial.start();
+  conformanceCase("appends that wait behind one that fails, fail with it", async (harness) => {
+    const first = await harness.start();
     const root = first.leafId;
-    const second = await trial.open(first.id);
+    const second = await harness.open(first.id);
     const [theirs] = await first.append([say("first")]);
     const outcomes = await Promise.allSettled([
       second.append([say("one")]),
@@ -61,43 +61,43 @@ export const writerCases = [
         "an append of the tick rejects CONCURRENT_WRITER",
       );
     }
-    equal((await trial.readBack(first.id)).ids, [root, theirs?.id], "entries read back");
+    equal((await harness.readBack(first.id)).ids, [root, theirs?.id], "entries read back");
     const [next] = await second.append([say("next")]);
     equal(next?.parentId, root, "parent of what is appended then");
   }),
 
-  conformanceCase("another writer's labels, names and usage are no conflict", async (trial) => {
-    const first = await trial.start();
+  conformanceCase("another writer's labels, names and usage are no conflict", async (harness) => {
+    const first = await harness.start();
     const root = first.leafId as string;
-    const second = await trial.open(first.id);
+    const second = await harness.open(first.id);
     const theirs = await first.append(metadata(root));
     const ours = await second.append([say("second")]);
     equal(ours[0]?.parentId, root, "parent of what the second appends");
     equal(second.tree.label(root), "start", "label, as the second sees it");
     equal(second.info.title, "title", "title, as the second sees it");
-    const back = await trial.readBack(first.id);
+    const back = await harness.readBack(first.id);
     equal(back.ids, [root, ...theirs.map(({ id }) => id), ours[0]?.id], "entries read back");
     equal(back.info.title, "title", "title read back");
     equal(back.leafId, ours[0]?.id, "tip read back");
   }),
 
-  conformanceCase("rebase puts labels, names and usage after the other writer's entries", async (trial) => {
-    const first = await trial.start();
+  conformanceCase("rebase puts labels, names and usage after the other writer's entries", async (harness) => {
+    const first = await harness.start();
     const root = first.leafId as string;
-    const second = await trial.open(first.id);
+    const second = await harness.open(first.id);
     const theirs = await first.append([say("first"), { type: "session_info", name: "their name" }]);
     const ours = await second.append(metadata(root), { conflict: "rebase" });
     equal(ours[0]?.parentId, theirs.at(-1)?.id, "parent of the first entry");
-    const back = await trial.readBack(first.id);
+    const back = await harness.readBack(first.id);
     equal(back.entries.slice(1), [...theirs, ...ours], "entries read back");
-    const reader = await trial.open(first.id, "read");
+    const reader = await harness.open(first.id, "read");
     equal(await textsInContext(reader), ["start", "first"], "context at the log's tip");
     equal([back.info.name, back.info.title], ["their name", "title"], "name and title read back");
   }),
 
-  conformanceCase("after a rebase a writer is still on its own branch", async (trial) => {
-    const first = await trial.start();
-    const second = await trial.open(first.id);
+  conformanceCase("after a rebase a writer is still on its own branch", async (harness) => {
+    const first = await harness.start();
+    const second = await harness.open(first.id);
     await first.append([say("first")]);
     await rejects(() => second.append([say("second")]), "CONCURRENT_WRITER", "append of the second writer");
     await second.append([say("second")]);
@@ -114,10 +114,10 @@ export const writerCases = [
     equal(await textsInContext(second), ["start", "second", "later"], "context after its next append");
   }),
 
-  conformanceCase("an append behind a rebase is told of the other writer all the same", async (trial) => {
-    const first = await trial.start();
+  conformanceCase("an append behind a rebase is told of the other writer all the same", async (harness) => {
+    const first = await harness.start();
     const root = first.leafId as string;
-    const second = await trial.open(first.id);
+    const second = await harness.open(first.id);
     const [theirs] = await first.append([say("first")]);
     const [label, message] = await Promise.allSettled([
       second.append([{ type: "label", targetId: root, label: "start" }], { conflict: "rebase" }),
@@ -126,7 +126,7 @@ export const writerCases = [
     equal(label.status, "fulfilled", "the label");
     const reason: unknown = message.status === "rejected" ? message.reason : undefined;
     equal(SessileError.is(reason, "CONCURRENT_WRITER"), true, "the message rejects CONCURRENT_WRITER");
-    const reader = await trial.open(first.id, "read");
+    const reader = await harness.open(first.id, "read");
     equal(
       await textsInContext(reader, theirs?.id),
       ["start", "first"],
@@ -135,10 +135,10 @@ export const writerCases = [
     equal(reader.tree.size, 3, "entries in the log");
   }),
 
-  conformanceCase("a rebase behind an append that fails leaves the tip where it is", async (trial) => {
-    const first = await trial.start();
+  conformanceCase("a rebase behind an append that fails leaves the tip where it is", async (harness) => {
+    const first = await harness.start();
     const root = first.leafId as string;
-    const second = await trial.open(first.id);
+    const second = await harness.open(first.id);
     await first.append([say("first")]);
     const [one, label, two] = await Promise.allSettled([
       second.append([say("one")]),
@@ -151,42 +151,45 @@ export const writerCases = [
     equal(await textsInContext(second), ["start", "again"], "context after its next append");
   }),
 
-  conformanceCase("an append that is to follow another entry than the tip writes nothing", async (trial) => {
-    const session = await trial.create();
-    const [start] = await session.append([say("start")], { after: null });
-    const root = start?.id as string;
-    const before = await rejects(
-      () => session.append([say("late")], { after: null }),
-      "CONCURRENT_WRITER",
-      "append that was to be the first",
-    );
-    equal(before, { expected: "none", actual: root }, "details");
-    const waiting = session.append([say("one")]);
-    await rejects(
-      () => session.append([say("late")], { after: root }),
-      "CONCURRENT_WRITER",
-      "append that was to follow what another follows already",
-    );
-    const [one] = await waiting;
-    const draft = say("two", "b0000002");
-    const [two] = await session.append([draft], { after: one?.id as string });
-    const again = await session.append([draft], { after: one?.id as string });
-    equal(again, [two], "what the same call gives again");
-    await rejects(
-      () => session.branchWithSummary(root, "late", { after: one?.id as string }),
-      "CONCURRENT_WRITER",
-      "a summary of a branch that went on",
-    );
-    equal(session.leafId, two?.id, "tip after that");
-    const summary = await session.branchWithSummary(root, "s", { after: two?.id as string });
-    equal([summary.parentId, summary.fromId], [root, two?.id], "parentId and fromId of the summary");
-    const back = await trial.readBack(session.id);
-    equal([...back.ids].sort(), [root, one?.id, two?.id, summary.id].sort(), "entries read back");
-    equal(back.leafId, summary.id, "tip read back");
-  }),
+  conformanceCase(
+    "an append that is to follow another entry than the tip writes nothing",
+    async (harness) => {
+      const session = await harness.create();
+      const [start] = await session.append([say("start")], { after: null });
+      const root = start?.id as string;
+      const before = await rejects(
+        () => session.append([say("late")], { after: null }),
+        "CONCURRENT_WRITER",
+        "append that was to be the first",
+      );
+      equal(before, { expected: "none", actual: root }, "details");
+      const waiting = session.append([say("one")]);
+      await rejects(
+        () => session.append([say("late")], { after: root }),
+        "CONCURRENT_WRITER",
+        "append that was to follow what another follows already",
+      );
+      const [one] = await waiting;
+      const draft = say("two", "b0000002");
+      const [two] = await session.append([draft], { after: one?.id as string });
+      const again = await session.append([draft], { after: one?.id as string });
+      equal(again, [two], "what the same call gives again");
+      await rejects(
+        () => session.branchWithSummary(root, "late", { after: one?.id as string }),
+        "CONCURRENT_WRITER",
+        "a summary of a branch that went on",
+      );
+      equal(session.leafId, two?.id, "tip after that");
+      const summary = await session.branchWithSummary(root, "s", { after: two?.id as string });
+      equal([summary.parentId, summary.fromId], [root, two?.id], "parentId and fromId of the summary");
+      const back = await harness.readBack(session.id);
+      equal([...back.ids].sort(), [root, one?.id, two?.id, summary.id].sort(), "entries read back");
+      equal(back.leafId, summary.id, "tip read back");
+    },
+  ),
 
-  conformanceCase("rebase is refused for anything else", async (trial) => {
-    const session = await trial.start();
+  conformanceCase("rebase is refused for anything else", async (harness) => {
+    const session = await harness.start();
     const root = session.leafId as string;
     const drafts: readonly EntryDraft[] = [
       say("message"),
@@ -200,14 +203,14 @@ export const writerCases = [
         `rebase of a ${draft.type} entry`,
       );
     }
-    equal((await trial.readBack(session.id)).ids, [root], "entries read back");
+    equal((await harness.readBack(session.id)).ids, [root], "entries read back");
   }),
 
-  conformanceCase("of eight racing writers exactly one wins each round", async (trial) => {
-    const session = await trial.start();
+  conformanceCase("of eight racing writers exactly one wins each round", async (harness) => {
+    const session = await harness.start();
     const { id } = session;
     const writers = [session];
-    while (writers.length < 8) writers.push(await trial.open(id));
+    while (writers.length < 8) writers.push(await harness.open(id));
     const won: unknown[] = [];
     for (let round = 1; round <= 6; round++) {
       const outcomes = await Promise.allSettled(
@@ -228,7 +231,7 @@ export const writerCases = [
       won.push(...winners);
       for (const writer of writers) await writer.refresh();
     }
-    const back = await trial.open(id, "read");
+    const back = await harness.open(id, "read");
     equal(back.tree.size, won.length + 1, "entries in the log");
     equal(
       won.map((entryId) => back.tree.has(entryId as string)).includes(false),
@@ -238,9 +241,9 @@ export const writerCases = [
     equal(back.diagnostics, [], "diagnostics");
   }),
 
-  conformanceCase("refresh gives what another writer added, in order", async (trial) => {
-    const session = await trial.start();
-    const reader = await trial.open(session.id, "read");
+  conformanceCase("refresh gives what another writer added, in order", async (harness) => {
+    const session = await harness.start();
+    const reader = await harness.open(session.id, "read");
     equal(await reader.refresh(), [], "new entries before there are any");
     const entries = await session.append([say("one"), { type: "session_info", name: "name" }, say("two")]);
     const nodes = await reader.refresh();

@@ -3,11 +3,10 @@ import { asFailure, equal } from "../../internal/expect.js";
 import { digest } from "../hash.js";
 import type { BlobStoreOptions } from "../store.js";
 import type { BlobStore } from "../types.js";
-import type { BlobConformanceCase, BlobConformanceSubject } from "./subject.js";
 
 /** One run of a case. */
-export interface Trial {
-  readonly subject: BlobConformanceSubject;
+export interface BlobHarness {
+  readonly fixture: BlobConformanceFixture;
   /** A handle on the storage that is independent of those before. */
   open(options?: BlobStoreOptions): Promise<BlobStore>;
 }
@@ -15,13 +14,13 @@ export interface Trial {
 /** A case whose failures all say what was expected. */
 export function blobCase(
   name: string,
-  run: (trial: Trial) => ReturnType<BlobConformanceCase["run"]>,
+  run: (harness: BlobHarness) => ReturnType<BlobConformanceCase["run"]>,
 ): BlobConformanceCase {
   return {
     name,
-    async run(subject) {
+    async run(fixture) {
       try {
-        return await run({ subject, open: async (options) => subject.open(options) });
+        return await run({ fixture, open: async (options) => fixture.open(options) });
       } catch (error) {
         throw asFailure(error);
       }
@@ -85,4 +84,28 @@ export async function errorOf(act: () => Promise<unknown>, what: string): Promis
 /** Lets the clock of the slowest file system move on. */
 export function pause(ms = 25): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+/** What the conformance cases are run against: one empty storage, and ways to it. */
+export interface BlobConformanceFixture {
+  /**
+   * A store over the fixture's one storage. Each call gives an independent handle, as another process would have. Without
+   * a `digest` in the options, any.
+   */
+  open(options?: BlobStoreOptions): Promise<BlobStore> | BlobStore;
+  /** The algorithms that stores of this storage can be opened with. Default both. */
+  readonly digests?: readonly ("sha256" | "blake3")[];
+  /** Puts other bytes in the place of a stored blob's, as a failing disk would. Absent where the storage prevents it. */
+  damage?(ref: BlobRef, bytes: Uint8Array): Promise<void> | void;
+}
+
+/** One promise of a blob store, as a program that fails where it is not kept. */
+export interface BlobConformanceCase {
+  /** What is promised; unique in the suite. */
+  readonly name: string;
+  /**
+   * Rejects with an Error that says what was expected and what came. Each run wants a fresh fixture, its storage empty.
+   * Gives why, where the fixture cannot show what is promised.
+   */
+  run(fixture: BlobConformanceFixture): Promise<undefined | { readonly skipped: string }>;
 }

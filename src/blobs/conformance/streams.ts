@@ -1,8 +1,8 @@
 import { equal, refuses, within } from "../../internal/expect.js";
-import { blobCase, errorOf, inChunks, noise, refsIn } from "./trial.js";
+import { blobCase, errorOf, inChunks, noise, refsIn } from "./harness.js";
 
 /** Puts and reads that end before their end. */
-export const endCases = [
+export const streamCases = [
   blobCase("a source that fails leaves nothing, and its error comes out", async ({ open }) => {
     const store = await open();
     const broken = new Error("the line went dead");

@@ -1,8 +1,8 @@
 import { equal, refuses, rejects } from "../../internal/expect.js";
-import { blobCase, inChunks, noise, refsIn, sameBytes } from "./trial.js";
+import { blobCase, inChunks, noise, refsIn, sameBytes } from "./harness.js";
 
 /** Partitions and quotas. */
-export const tenantCases = [
+export const partitionCases = [
   blobCase("a partition sees nothing of another, even by name", async ({ open }) => {
     const bytes = noise(1000);
     const unnamed = await open();

@@ -2,7 +2,6 @@ import { userMessage } from "../../content/index.js";
 import { asFailure, equal } from "../../internal/expect.js";
 import type { EntryDraft, SessionEntry, UnknownEntry } from "../entries.js";
 import type { Session, SessionStore } from "../types.js";
-import type { ConformanceCase, ConformanceSubject } from "./subject.js";
 
 /** The project directory of sessions that need none in particular. */
 export const cwd = "/work/project";
@@ -17,17 +16,17 @@ export interface ReadBack {
 }
 
 /** One run of a case: what it opens is closed at its end, also where it fails. */
-export class Trial {
-  readonly subject: ConformanceSubject;
+export class Harness {
+  readonly fixture: ConformanceFixture;
   readonly #sessions: Session[] = [];
 
-  constructor(subject: ConformanceSubject) {
-    this.subject = subject;
+  constructor(fixture: ConformanceFixture) {
+    this.fixture = fixture;
   }
 
   /** A handle on the storage that is independent of those before. */
   async store(): Promise<SessionStore> {
-    return this.subject.open();
+    return this.fixture.open();
   }
 
   /** Closes the session at the end of the case. */
@@ -96,18 +95,18 @@ export class Trial {
 /** A case that closes what it opened. */
 export function conformanceCase(
   name: string,
-  run: (trial: Trial) => ReturnType<ConformanceCase["run"]>,
+  run: (harness: Harness) => ReturnType<ConformanceCase["run"]>,
 ): ConformanceCase {
   return {
     name,
-    async run(subject) {
-      const trial = new Trial(subject);
+    async run(fixture) {
+      const harness = new Harness(fixture);
       try {
-        return await run(trial);
+        return await run(harness);
       } catch (error) {
         throw asFailure(error);
       } finally {
-        await trial.close();
+        await harness.close();
       }
     },
   };
@@ -134,4 +133,30 @@ export async function collect<T>(source: AsyncIterable<T>): Promise<T[]> {
 /** Lets the clock of the slowest file system move on. */
 export function pause(ms = 25): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+/** What the conformance cases are run against: one empty storage, and ways to it. */
+export interface ConformanceFixture {
+  /** A store over the fixture's one storage. Each call gives an independent handle, as another process would have. */
+  open(): Promise<SessionStore> | SessionStore;
+  /** Adds half a line to the end of the stored log, as a crash would. Absent where the storage cannot tear. */
+  tear?(id: string): Promise<void>;
+  /**
+   * Stores a log of these lines as they are, as another program or a newer version would have. Each comes without its
+   * line feed, the header first. Absent where nobody else writes.
+   */
+  put?(id: string, lines: readonly string[]): Promise<void>;
+  /** The `maxLineBytes` that the stores were opened with; at least 2 MiB. Absent for the default, 64 MiB. */
+  readonly maxLineBytes?: number;
+}
+
+/** One promise of a session store, as a program that fails where it is not kept. */
+export interface ConformanceCase {
+  /** What is promised; unique in the suite. */
+  readonly name: string;
+  /**
+   * Rejects with an Error that says what was expected and what came. Each run wants a fresh fixture, its storage empty.
+   * Gives why, where the fixture cannot show what is promised.
+   */
+  run(fixture: ConformanceFixture): Promise<undefined | { readonly skipped: string }>;
 }
