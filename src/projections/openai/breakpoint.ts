@@ -1,12 +1,12 @@
 import type { Part } from "../request.js";
 import type { RenderTools } from "../target.js";
 
-/** A mark that the prompt up to here is to be kept. */
+/** An explicit breakpoint of the prompt cache: the prefix up to here is cached. */
 export interface OpenaiBreakpoint {
   prompt_cache_breakpoint?: { mode: "explicit" };
 }
 
-/** A fresh mark where one belongs behind one of these parts, and nothing elsewhere. */
+/** A new breakpoint if the cached prefix ends at one of these parts, else no members. */
 export function breakpointBehind(tools: RenderTools, ...parts: readonly Part[]): OpenaiBreakpoint {
   return parts.some((part) => tools.endsCache(part)) ? { prompt_cache_breakpoint: { mode: "explicit" } } : {};
 }

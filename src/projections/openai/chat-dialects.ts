@@ -3,38 +3,44 @@ import { isRecord } from "../../internal/shape.js";
 import type { CallIdRule } from "../target.js";
 import { callIdOf } from "./options.js";
 
-/** How a server speaks Chat Completions. Start from a row of {@link openaiChatDialects} for one of your own. */
+/**
+ * How a server implements Chat Completions. For a dialect of your own, start from a row of {@link
+ * openaiChatDialects}.
+ */
 export interface OpenaiChatDialect {
   /**
-   * The member of a message that has the reasoning: read first, and sent back. `content` if the reasoning stands in a list of
-   * pieces there. Null if the server takes none back.
+   * The member of an assistant message that holds the reasoning, when read and when sent. `content` if the
+   * reasoning is in a list of pieces there. Null if the server accepts no reasoning.
    */
   readonly reasoning: string | null;
-  /** The reasoning of assistant messages that have none to send, if the server refuses a message without. */
+  /** The reasoning text of assistant messages without reasoning, if the server refuses such messages. */
   readonly missingReasoning?: string;
   /** Other members of messages and calls that the server takes back as it sent them. */
   readonly members: "all" | readonly string[];
-  /** What ids of calls look like. */
+  /** The rule for ids of calls. */
   readonly callId: CallIdRule;
   /**
-   * Whether messages of one role that follow each other become one and the first is the user's, for templates that raise
-   * "roles must alternate".
+   * Whether consecutive messages of one role are merged and the first message is the user's, for templates
+   * that raise "roles must alternate".
    */
   readonly merges: boolean;
   /**
-   * Whether each call has a message of its own, its result behind it and no text beside it, for templates that raise "only
-   * supports single tool-calls at once" (Llama 3). Default false.
+   * Whether each call has its own message without text, directly before its result. For templates that raise
+   * "only supports single tool-calls at once" (Llama 3). Default false.
    */
   readonly singleCalls?: boolean;
-  /** Whether a user message behind a tool's result is refused: then a short assistant message stands between. */
+  /**
+   * Whether the server refuses a user message after a tool result. If so, a short assistant message separates
+   * them.
+   */
   readonly bridgesTools: boolean;
-  /** Who says the instructions. `user` for templates without a system role. */
+  /** The role of the instructions. `user` for templates without a system role. */
   readonly systemRole: "system" | "developer" | "user";
   /** The name of the request's limit of tokens, for the caller who sets one. */
   readonly maxTokens: "max_tokens" | "max_completion_tokens";
   /** Whether images stay in a tool's result; else they move behind the results. */
   readonly toolResultImages: boolean;
-  /** Whether a PDF goes as a part of type `file`; else it is described. */
+  /** Whether a PDF is sent as a part of type `file`; else it is described. */
   readonly files: boolean;
 }
 
@@ -67,21 +73,22 @@ const openai: OpenaiChatDialect = {
 };
 
 /**
- * `developer` and `max_completion_tokens` are OpenAI's own: https://github.com/earendil-works/pi/issues/1048. DeepSeek,
- * Moonshot and Z.AI take `max_tokens`: `detectCompat` of the npm package @earendil-works/pi-ai 1.5.2. A row without a source for
- * this name has the protocol's first one, which no report says is refused.
+ * `developer` and `max_completion_tokens` are OpenAI's own: https://github.com/earendil-works/pi/issues/1048.
+ * DeepSeek, Moonshot and Z.AI accept `max_tokens`: `detectCompat` of the npm package @earendil-works/pi-ai
+ * 1.5.2. A row without a source for this name uses the protocol's first name, which no report calls refused.
  */
 const compatible: OpenaiChatDialect = { ...openai, members: "all", maxTokens: "max_tokens" };
 
 /**
- * The dialects that are known, a row each. All sources are stored copies, read 2026-11-22.
+ * The known dialects, one row each. All sources are stored copies, read 2026-11-22.
  *
  * @example
  * ```ts
  * import { openaiChatDialects } from "sessile/projections/openai";
  *
  * openaiChatDialects.deepseek.maxTokens; // "max_tokens"
- * // vLLM with a Mistral model, whose template asks for Mistral's ids and for an answer between a result and the user:
+ * // vLLM with a Mistral model, whose template requires Mistral's ids, and an answer between a result
+ * // and the user:
  * const { callId, bridgesTools } = openaiChatDialects.mistral;
  * const mistral = { ...openaiChatDialects.vllm, callId, bridgesTools };
  * const llama3 = { ...openaiChatDialects.vllm, singleCalls: true };
@@ -90,26 +97,29 @@ const compatible: OpenaiChatDialect = { ...openai, members: "all", maxTokens: "m
 export const openaiChatDialects: Readonly<Record<OpenaiChatDialectName, OpenaiChatDialect>> = {
   openai,
   // 400 without reasoning_content: https://github.com/continuedev/continue/issues/10193 and
-  // https://api-docs.deepseek.com/guides/thinking_mode. V4 Pro refuses an empty one and takes a space, as older models do:
-  // https://github.com/NousResearch/hermes-agent/pull/18263. "does not support successive user or assistant messages":
-  // https://github.com/deepseek-ai/DeepSeek-R1/issues/21.
+  // https://api-docs.deepseek.com/guides/thinking_mode. V4 Pro refuses an empty one and accepts a space, as
+  // older models do: https://github.com/NousResearch/hermes-agent/pull/18263. "does not support successive
+  // user or assistant messages": https://github.com/deepseek-ai/DeepSeek-R1/issues/21.
   deepseek: { ...compatible, reasoning: "reasoning_content", missingReasoning: " ", merges: true },
-  // An absent or empty reasoning_content is refused, a space is taken: https://github.com/charmbracelet/crush/issues/2696,
-  // https://github.com/bytedance/deer-flow/issues/3043.
+  // Refuses an absent or empty reasoning_content and accepts a space:
+  // https://github.com/charmbracelet/crush/issues/2696, https://github.com/bytedance/deer-flow/issues/3043.
   moonshotai: { ...compatible, reasoning: "reasoning_content", missingReasoning: " " },
-  // Reasoning goes back unmodified, and each turn may think or not, so that messages without are regular:
-  // https://docs.z.ai/guides/capabilities/thinking-mode. So there is no text for a missing one, as in @earendil-works/pi-ai
-  // 1.5.2. One report asks for an empty string, untried: https://github.com/shiaho777/web-to-app/pull/452.
+  // Reasoning is sent back unmodified. Each turn may think or not, so messages without reasoning are regular
+  // and need no placeholder, as in @earendil-works/pi-ai 1.5.2:
+  // https://docs.z.ai/guides/capabilities/thinking-mode. One report asks for an empty string, untested:
+  // https://github.com/shiaho777/web-to-app/pull/452.
   zai: { ...compatible, reasoning: "reasoning_content" },
   // reasoning_details go back as they came: https://openrouter.ai/docs/use-cases/reasoning-tokens.
   openrouter: { ...compatible, reasoning: "reasoning" },
   // Signatures of calls are in extra_content: https://ai.google.dev/gemini-api/docs/thought-signatures,
   // https://github.com/continuedev/continue/pull/8865.
   gemini: { ...compatible, members: ["extra_content"] },
-  // Ids: https://github.com/anomalyco/opencode/issues/1680. No user behind a tool's result:
-  // https://github.com/mistralai/mistral-common/issues/169. Alternating roles: https://github.com/vllm-project/vllm/issues/6862.
-  // max_tokens, and refuses the other name: https://github.com/editor-code-assistant/eca/issues/231. Reasoning in the content:
-  // https://docs.mistral.ai/capabilities/reasoning/. Refuses unknown members: https://github.com/BerriAI/litellm/issues/30835.
+  // Ids: https://github.com/anomalyco/opencode/issues/1680. No user message after a tool result:
+  // https://github.com/mistralai/mistral-common/issues/169. Alternating roles:
+  // https://github.com/vllm-project/vllm/issues/6862. Accepts only max_tokens:
+  // https://github.com/editor-code-assistant/eca/issues/231. Reasoning in the content:
+  // https://docs.mistral.ai/capabilities/reasoning/. Refuses unknown members:
+  // https://github.com/BerriAI/litellm/issues/30835.
   mistral: {
     ...compatible,
     reasoning: "content",
@@ -118,26 +128,30 @@ export const openaiChatDialects: Readonly<Record<OpenaiChatDialectName, OpenaiCh
     merges: true,
     bridgesTools: true,
   },
-  // Refuses members that it does not know: https://github.com/tashfeenahmed/freellmapi/issues/1070. `reasoning` goes back to a
-  // model that reasons: https://github.com/vercel/ai/pull/8057. It deprecates `max_tokens`: types of groq-sdk 1.6.0 on npm.
+  // Refuses unknown members: https://github.com/tashfeenahmed/freellmapi/issues/1070. A reasoning model
+  // accepts `reasoning` back: https://github.com/vercel/ai/pull/8057. Deprecates `max_tokens`: types of
+  // groq-sdk 1.6.0 on npm.
   groq: { ...compatible, reasoning: "reasoning", members: [], maxTokens: "max_completion_tokens" },
   // The same, measured: https://github.com/proxysoul/Empryo/pull/209. `max_tokens` too: types of
   // @cerebras/cerebras_cloud_sdk 1.91.0 on npm.
   cerebras: { ...compatible, reasoning: "reasoning", members: [], maxTokens: "max_completion_tokens" },
-  // https://docs.vllm.ai/en/v0.26.0/features/reasoning_outputs/ (`reasoning_content` before 0.11.2). Templates that raise:
-  // https://github.com/vllm-project/vllm/issues/6862. "Unsupported chat content part type: 'file'":
-  // https://github.com/vllm-project/vllm/pull/57774.
+  // https://docs.vllm.ai/en/v0.26.0/features/reasoning_outputs/ (`reasoning_content` before 0.11.2).
+  // Templates that raise: https://github.com/vllm-project/vllm/issues/6862. "Unsupported chat content part
+  // type: 'file'": https://github.com/vllm-project/vllm/pull/57774.
   vllm: { ...compatible, reasoning: "reasoning", merges: true, files: false },
-  // `reasoning`, and never `reasoning_content`: https://github.com/anomalyco/opencode/issues/34798. Templates as with vLLM.
-  // `max_tokens`: https://docs.ollama.com/api/openai-compatibility. "invalid message format" for a PDF:
-  // https://github.com/Kilo-Org/kilocode/issues/11878.
+  // `reasoning`, and never `reasoning_content`: https://github.com/anomalyco/opencode/issues/34798. Templates
+  // as with vLLM. `max_tokens`: https://docs.ollama.com/api/openai-compatibility. "invalid message format"
+  // for a PDF: https://github.com/Kilo-Org/kilocode/issues/11878.
   ollama: { ...compatible, reasoning: "reasoning", merges: true, files: false },
 };
 
-/** What a target and a reader are told of a dialect: a name, or all of it. */
+/** The `dialect` option of a target and a reader: the name of a row, or a whole dialect. */
 export type OpenaiChatDialectOption = OpenaiChatDialectName | OpenaiChatDialect;
 
-/** @throws RangeError for a name that is not known, TypeError for what is no dialect */
+/**
+ * @throws RangeError for an unknown name
+ * @throws TypeError for a value that is no dialect
+ */
 export function dialectOf(option: OpenaiChatDialectOption | undefined): OpenaiChatDialect {
   if (isRecord(option)) return option as OpenaiChatDialect;
   if (option !== undefined && typeof option !== "string")
@@ -170,13 +184,13 @@ export const messageMembers: ReadonlySet<string> = new Set([
   "function_call",
 ]);
 
-/** Members of replies that no request of the protocol has: https://platform.openai.com/docs/api-reference/chat/create. */
+/** Members of replies that no request has: https://platform.openai.com/docs/api-reference/chat/create. */
 export const replyOnlyMembers: ReadonlySet<string> = new Set(["annotations"]);
 
 /** The same of a call; a number that some add to calls is of the stream alone. */
 export const callMembers: ReadonlySet<string> = new Set(["id", "type", "function", "custom", "index"]);
 
-/** What of some members a server takes back, and the names of the rest. */
+/** Splits members into those that a server accepts back and the names of the rest. */
 export function takenBack(
   members: Readonly<Record<string, unknown>>,
   dialect: OpenaiChatDialect,

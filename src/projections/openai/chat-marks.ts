@@ -1,33 +1,33 @@
 /**
- * What is kept beside the blocks of Chat Completions so that they go back as they came. No mark of a call is JSON: pi reads
- * JSON there as something to send along.
+ * Metadata that is stored beside the blocks of Chat Completions, so that they are sent back unchanged. A
+ * call's metadata is never JSON: pi would send JSON there along with the request.
  */
 import { copyJson, type JsonObject } from "../../internal/copy-json.js";
 import { isRecord } from "../../internal/shape.js";
 import { parsed } from "./json.js";
 
-/** On a text: it is a refusal. */
+/** Signature of a text that is a refusal. */
 export const refusalMark = "refusal";
 
-/** On a call: it is one of a custom tool, whose text is the argument `input`. */
+/** Signature of a call of a custom tool, whose text is the argument `input`. */
 export const customMark = "custom";
 
 const rawPrefix = "arguments:";
 const membersPrefix = "members:";
 
-/** On a call: its arguments as the model wrote them. */
+/** Signature of a call with its arguments as the model wrote them. */
 export function rawMark(text: string): string {
   return rawPrefix + text;
 }
 
-/** A call's members that the protocol does not have, before its other mark. */
+/** Adds a call's members beyond the protocol in front of its other metadata. */
 export function membersMark(members: JsonObject, mark: string | undefined): string | undefined {
   if (Object.keys(members).length === 0) return mark;
   const text = membersPrefix + JSON.stringify(members);
   return mark === undefined ? text : `${text}\n${mark}`;
 }
 
-/** What a call's mark holds. */
+/** The metadata of a call. */
 export interface CallMark {
   readonly isCustom: boolean;
   /** Its arguments as the model wrote them. */

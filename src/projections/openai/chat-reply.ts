@@ -16,7 +16,7 @@ import { customMark, membersMark, messageData, rawMark, refusalMark, unknownMemb
 import { argumentsOf, rawArguments } from "./json.js";
 import { type OpenaiReplyOptions, replyMessage, usageOf } from "./reply.js";
 
-/** What is read of a completion; that of any version of the official client is one. */
+/** The members of a completion that are read. Any version of the official client gives one. */
 export interface OpenaiChatReply {
   /** Seconds since 1970. */
   readonly created: number;
@@ -41,20 +41,20 @@ export interface OpenaiChatReply {
   } | null;
 }
 
-/** What a completion does not say of itself. */
+/** Options of {@link readOpenaiChatReply}. */
 export interface OpenaiChatReplyOptions extends OpenaiReplyOptions {
-  /** As for the target that asked; default `openai`. A name is the default of `provider` too. */
+  /** The dialect, as for the target. Default `openai`. A name is the default of `provider` too. */
   readonly dialect?: OpenaiChatDialectOption;
 }
 
 /**
- * The first choice of a completion as an assistant message: text, refusals and calls, which {@link openaiChat} gives back as
- * they came; reasoning, and members that the protocol does not have, which go back by the dialects that take them; what was
- * said aloud as its transcript.
- * What servers of this protocol leave out is made up for: a time, counts, ids of calls.
+ * Reads the first choice of a completion as a message of a session. {@link openaiChat} sends its text,
+ * refusals and calls back unchanged. Reasoning, and members beyond the protocol, are sent back by the
+ * dialects that accept them. Audio is kept as its transcript. Members that servers leave out get defaults: a
+ * time, counts, ids of calls.
  *
- * @throws SessileError INVALID_MESSAGE with the path of what is not as in a completion; RangeError for a dialect that is not
- *   known.
+ * @throws SessileError INVALID_MESSAGE with the path of the first invalid member
+ * @throws RangeError for an unknown dialect
  * @example
  * ```ts
  * const { value } = await project(await session.context(), openaiChat({ model }));
@@ -139,7 +139,10 @@ function reasoningIn(message: object, dialect: OpenaiChatDialect): Content {
   return [];
 }
 
-/** What the protocol does not have, in one block behind all else; reasoning that is there twice only once. */
+/**
+ * One opaque block after all others with the members beyond the protocol. Reasoning in two members is kept
+ * once.
+ */
 function otherMembers(message: object, reasoning: Content, dialect: OpenaiChatDialect): Content {
   if (!isRecord(message)) return [];
   const [block] = reasoning;

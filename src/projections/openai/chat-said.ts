@@ -16,7 +16,7 @@ import { argumentsText } from "./json.js";
 
 type Assistant = Extract<OpenaiChatMessage, { role: "assistant" }>;
 
-/** What the model said, as messages of one dialect of Chat Completions. */
+/** Renders assistant messages in a dialect of Chat Completions. */
 export class ChatSaidWriter {
   readonly #dialect: OpenaiChatDialect;
   readonly #tools: RenderTools;
@@ -29,7 +29,7 @@ export class ChatSaidWriter {
     this.#signatures = new Set([...reasoningMembersOf(dialect), "content"]);
   }
 
-  /** Undefined for a message that has nothing but what is not taken back. */
+  /** Undefined for a message without any part that is sent back. */
   message(parts: readonly SaidPart[]): Assistant | undefined {
     const [first] = parts;
     const texts: OpenaiChatText[] = [];
@@ -75,7 +75,9 @@ export class ChatSaidWriter {
     return text === undefined ? {} : { [reasoning]: text };
   }
 
-  /** The content as Mistral has it, reasoning among the texts; the official client's types do not know these pieces. */
+  /**
+   * The content in Mistral's form, reasoning among the texts. The official client's types lack these pieces.
+   */
   #pieces(parts: readonly SaidPart[]): readonly object[] {
     return parts.flatMap((part): readonly object[] => {
       if (part.type === "text") return [this.#tools.mark({ type: "text", text: part.text }, part)];
@@ -129,7 +131,7 @@ export class ChatSaidWriter {
 
 const copied = (members: Readonly<Record<string, unknown>>) => copyJson(members) as Record<string, unknown>;
 
-/** A list has texts or one refusal: where a model said both, the refusal stands beside the content, as it came. */
+/** A content list has texts or one refusal. If a reply has both, the refusal stays beside the content. */
 function spokenOf(
   texts: OpenaiChatText[],
   refusals: readonly OpenaiChatRefusal[],

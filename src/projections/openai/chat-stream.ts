@@ -1,4 +1,7 @@
-/** The chunks of Chat Completions, accumulated into the message that {@link readOpenaiChatReply} gives of a whole completion. */
+/**
+ * Accumulates the chunks of Chat Completions into the message that {@link readOpenaiChatReply} returns for a
+ * whole completion.
+ */
 import type { AssistantMessage } from "../../content/index.js";
 import { isRecord, string } from "../../internal/shape.js";
 import { passing } from "../reply-shape.js";
@@ -22,9 +25,9 @@ export interface OpenaiChatChunk {
 }
 
 /**
- * A streamed completion: deltas while it arrives, then the message that {@link readOpenaiChatReply} gives of the same reply.
- * Takes the official client's stream, a `Response`, or its body, of OpenAI and of those that speak its protocol. Ask for
- * `stream_options: { include_usage: true }`, or the message has no usage.
+ * Reads a streamed completion: deltas as they arrive, then the message that {@link readOpenaiChatReply}
+ * returns for the same reply. Accepts the official client's stream, a `Response`, or its body, of OpenAI or
+ * any compatible server. Request `stream_options: { include_usage: true }`, or the message has no usage.
  *
  * @see https://platform.openai.com/docs/api-reference/chat-streaming (types of openai 6.49)
  * @example
@@ -104,7 +107,7 @@ class ChatAccumulator implements ReplyAccumulator<OpenaiChatChunk> {
     if (this.#content.length > 0) message.content = this.#content.map(joinedPiece) as never;
     if (this.#transcript.length > 0)
       Object.assign(message, { audio: { transcript: this.#transcript.join("") } });
-    // No chunk says that a call is whole; the start of the next one does.
+    // No chunk ends a call; it is complete when the next one starts.
     const calls = isOver ? this.#calls : this.#calls.slice(0, -1).filter(isWhole);
     if (calls.length > 0)
       Object.assign(message, { tool_calls: calls.map(({ fields, pieces }) => callOf(fields, pieces)) });
@@ -212,7 +215,10 @@ class ChatAccumulator implements ReplyAccumulator<OpenaiChatChunk> {
     ];
   }
 
-  /** The call that a piece goes on with. Some number all calls 0, and some none: then an id of its own begins a call. */
+  /**
+   * The call that a piece continues. Some servers number all calls 0, or not at all: then a new id starts a
+   * new call.
+   */
   #callOf({ index, id }: Fields): OpenCall | undefined {
     const hasId = typeof id === "string" && id !== "";
     const found =

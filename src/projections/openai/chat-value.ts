@@ -18,7 +18,7 @@ export interface OpenaiChatFile extends OpenaiBreakpoint {
   file: { filename: string; file_data: string } | { file_id: string };
 }
 
-/** What the model would not say. */
+/** A refusal of the model. */
 export interface OpenaiChatRefusal {
   type: "refusal";
   refusal: string;
@@ -30,8 +30,9 @@ export type OpenaiChatCall =
   | { id: string; type: "custom"; custom: { name: string; input: string } };
 
 /**
- * A message of Chat Completions. By a dialect other than `openai` an assistant message also has the dialect's member of
- * reasoning and the members that its server takes back, and for Mistral's reasoning a list of its pieces as content.
+ * A message of Chat Completions. In a dialect other than `openai` an assistant message also has the dialect's
+ * member of reasoning, and the members that its server accepts back. For Mistral's reasoning its content is a
+ * list of pieces.
  */
 export type OpenaiChatMessage =
   | { role: "system"; content: string | OpenaiChatText[] }
@@ -40,7 +41,7 @@ export type OpenaiChatMessage =
   | {
       role: "assistant";
       content: string | OpenaiChatText[] | [OpenaiChatRefusal] | null;
-      /** Beside a text; alone it is the content. */
+      /** A refusal beside a text; a refusal alone is the content. */
       refusal?: string;
       tool_calls?: OpenaiChatCall[];
     }

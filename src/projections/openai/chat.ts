@@ -26,32 +26,34 @@ export interface OpenaiChatOptions extends OpenaiOptions {
   /** How closely images are looked at; by default the API decides. */
   readonly detail?: "auto" | "low" | "high";
   /**
-   * How the server speaks the protocol; default `openai`. A name is the default of `provider` too: tell the reader of the reply
-   * the same.
+   * How the server implements the protocol. Default `openai`. A name is the default of `provider` too: give
+   * the reader of the reply the same.
    */
   readonly dialect?: OpenaiChatDialectOption;
 }
 
 /**
- * Chat Completions of OpenAI, and of those that speak its protocol. The value has `messages`: instructions come first as
- * a message of the system, images of tools stand in a message of the user behind the results, and reasoning goes back to the
- * model that made it if the dialect has a place for it. Only PDFs are files; other documents go as text.
+ * Projects to Chat Completions, of OpenAI or any compatible server. The value has `messages`. Instructions
+ * are a first system message. Images of tool results follow the results in a user message. Reasoning is sent
+ * back to the model that made it if the dialect has a member for it. Only PDFs are files; other documents are
+ * sent as text.
  *
- * @throws TypeError without a model, RangeError for a dialect that is not known
+ * @throws TypeError without a model
+ * @throws RangeError for an unknown dialect
  * @example
  * ```ts
  * const { value } = await project(contextOf([userMessage("hi")]), openaiChat({ model: "gpt-5.4" }));
  * value.messages; // [{ role: "user", content: "hi" }]
  * ```
- * @see https://platform.openai.com/docs/api-reference/chat/create (types of openai 6.49), and for what files are taken
- *   https://developers.openai.com/api/docs/guides/file-inputs (stored copy, 2026-11-21)
+ * @see https://platform.openai.com/docs/api-reference/chat/create (types of openai 6.49), and for accepted
+ *   files https://developers.openai.com/api/docs/guides/file-inputs (stored copy, 2026-11-21)
  */
 export function openaiChat(options: OpenaiChatOptions): Target<OpenaiChatValue> {
   const dialect = dialectOf(options.dialect);
   return {
     name: "openai-chat",
     ...openaiTarget({ ...options, provider: options.provider ?? providerOf(options.dialect) }, chatApi),
-    // References differ by what they are to here, images by address and files by id, which a target cannot say.
+    // Images are referenced by address and files by id, which a target cannot declare.
     accepts: {
       user: dialect.files ? [...imageTypes, "application/pdf"] : imageTypes,
       toolResult: dialect.toolResultImages ? imageTypes : [],
@@ -61,7 +63,10 @@ export function openaiChat(options: OpenaiChatOptions): Target<OpenaiChatValue> 
   };
 }
 
-/** What messages of this protocol are marked with; pi's name for it, so that either continues the other's sessions. */
+/**
+ * The `api` of messages of this protocol. It is pi's name, so that each program continues the other's
+ * sessions.
+ */
 export const chatApi = "openai-completions";
 
 const opening: TextPart = { type: "text", text: openingText, origin: { entryId: "", item: -1 } };
@@ -72,7 +77,9 @@ class ChatWriter {
   readonly #tools: RenderTools;
   readonly #said: ChatSaidWriter;
   readonly #messages: OpenaiChatMessage[] = [];
-  /** What the user's side shows and no message has yet: it goes on if what stands behind it is not sent. */
+  /**
+   * User parts that no message has yet. They are continued if the assistant message after them is not sent.
+   */
   #shownParts: ShownPart[] = [];
 
   constructor(options: OpenaiChatOptions, dialect: OpenaiChatDialect, tools: RenderTools) {
@@ -95,7 +102,7 @@ class ChatWriter {
             this.#endShown();
             this.#messages.push(said);
             if (this.#dialect.singleCalls === true) this.#answer(parts, results);
-            // What is not taken back can be all that there is.
+            // The whole message can consist of parts that are not sent back.
           } else if (isFirst) this.#shownParts.push(opening);
         }
       } else {
@@ -113,7 +120,7 @@ class ChatWriter {
     return this.#dialect.merges ? [parts] : messagesIn(parts);
   }
 
-  /** What the model said, by messages with one call or none: text stands before the first call. */
+  /** Splits an assistant message into messages with at most one call: text precedes the first call. */
   #callsApart(parts: readonly SaidPart[]): readonly (readonly SaidPart[])[] {
     const [first, ...more] = parts.filter(({ type }) => type === "call");
     if (this.#dialect.singleCalls !== true || first === undefined) return [parts];
@@ -207,7 +214,7 @@ class ChatWriter {
       : blocks;
   }
 
-  /** A message stands for its first part, where what is refused is the message. */
+  /** Traces a message to its first part, for errors about the message itself. */
   #marked<T extends OpenaiChatMessage>(message: T, [part]: readonly Part[]): T {
     return part === undefined ? message : this.#tools.mark(message, part);
   }

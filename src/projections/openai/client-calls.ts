@@ -1,6 +1,6 @@
 /**
- * Calls of OpenAI's own tools that the client runs or decides on. Each is read as a call with the tool's name, goes back as the item
- * that it was, and is answered by an item of its own type.
+ * Calls of OpenAI's own tools that the client runs or approves. Each is read as a call with the tool's name.
+ * It is sent back as its original item, and answered by an item of its own type.
  */
 import type { ToolCall } from "../../content/index.js";
 import { isRecord } from "../../internal/shape.js";
@@ -56,7 +56,8 @@ export type OpenaiClientAnswer =
       }[];
       max_output_length?: number;
     }
-  // The API asks for `call_id`, which the client's types lack: https://github.com/openai/openai-python/pull/3923 (stored copy, 2026-11-22).
+  // The API requires `call_id`, which the client's types lack:
+  // https://github.com/openai/openai-python/pull/3923 (stored copy, 2026-11-22).
   | { type: "local_shell_call_output"; id: string; call_id: string; output: string }
   | { type: "apply_patch_call_output"; call_id: string; status: "completed" | "failed"; output: string }
   | {
@@ -71,7 +72,7 @@ export type OpenaiClientAnswer =
 
 type ClientType = OpenaiClientCall["type"];
 
-/** How a call is shown to the agent, and what its item has to have. */
+/** How an item becomes a call of the agent, and the members that the item must have. */
 interface ClientTool {
   /** The name of the call: the tool's own. */
   readonly name: string;
@@ -104,7 +105,7 @@ const tools: Readonly<Record<ClientType, ClientTool>> = {
   },
 };
 
-/** What items of these types have to have. */
+/** The members that items of these types must have. */
 export const clientMembers = Object.fromEntries(
   Object.entries(tools).map(([type, { members }]) => [type, members]),
 ) as Readonly<Record<ClientType, Members>>;
@@ -135,8 +136,8 @@ export function clientToolCall(item: Item & OpenaiClientCall, alone: boolean): T
 }
 
 /**
- * The item that a call was; undefined if its result is none that an item of this type can be answered with, or it cannot go without
- * the id that it has to go without.
+ * The original item of a call. Undefined if an item of this type cannot be answered with the result, or
+ * cannot be sent without an id that is in use.
  */
 export function clientItem(
   part: CallPart,
@@ -151,7 +152,7 @@ export function clientItem(
   if (!fits || (isApproval && part.id !== item.id)) return undefined;
   const called = { ...item, ...(isApproval ? {} : { call_id: part.id }), ...structuredClone(part.arguments) };
   const { id, ...unnamed } = called as Item;
-  // In two steps: an id that is taken for an item that is not sent could not be taken again.
+  // Checked before the id is taken: an id taken for an unsent item would be lost to the next one.
   if (id !== undefined && hasMembers(called, clientMembers) && takeId(id)) return called as OpenaiClientCall;
   return hasMembers(unnamed, clientMembers) ? (unnamed as unknown as OpenaiClientCall) : undefined;
 }
@@ -233,7 +234,7 @@ function hasId(value: unknown): value is { id: string } {
   return isRecord(value) && typeof value.id === "string";
 }
 
-/** What an agent gave as JSON in the API's own form; undefined for anything else. */
+/** An agent's output as JSON in the API's own form; undefined for any other value. */
 function shellOutputs(
   value: unknown,
 ): Extract<OpenaiClientAnswer, { type: "shell_call_output" }>["output"] | undefined {

@@ -1,6 +1,6 @@
 import { extensionOf, mediaTypeOfName } from "../../media/index.js";
 
-/** A file's name as the API wants one: in one line, and with an extension of its type, by which the API knows it. */
+/** A file's name as the API requires it: one line, with an extension by which the API knows its type. */
 export function fileName(name: string | undefined, mediaType: string): string {
   const own = (name ?? "")
     .toWellFormed()

@@ -71,14 +71,16 @@ export interface OpenaiMcpCall {
   status?: "in_progress" | "completed" | "incomplete" | "calling" | "failed";
 }
 
-/** What came before, as the API compacted it. */
+/** The earlier conversation, as the API compacted it. */
 export interface OpenaiCompaction {
   type: "compaction";
   id?: string | null;
   encrypted_content: string;
 }
 
-/** A search for tools: by the API if `execution` is `server`, and answered by the client if it is `client`. */
+/**
+ * A search for tools: run by the API if `execution` is `server`, answered by the client if it is `client`.
+ */
 export interface OpenaiToolSearch {
   type: "tool_search_call";
   id?: string | null;
@@ -98,7 +100,10 @@ export interface OpenaiFoundTool {
   defer_loading?: boolean;
 }
 
-/** The tools that a search found, for the rest of the conversation. Tools of other types are sent as they are. */
+/**
+ * The tools that a search found, valid for the rest of the conversation. Tools of other types are sent
+ * unchanged.
+ */
 export interface OpenaiFoundTools {
   type: "tool_search_output";
   id?: string | null;
@@ -126,7 +131,7 @@ export interface OpenaiProgramOutput {
   status: "completed" | "incomplete";
 }
 
-/** What the API did on its own, which wants no answer and goes back as it came. */
+/** An item of a tool that the API ran itself. It needs no answer and is sent back unchanged. */
 export type OpenaiHostedItem =
   | OpenaiWebSearch
   | OpenaiFileSearch
@@ -140,7 +145,7 @@ export type OpenaiHostedItem =
   | OpenaiProgram
   | OpenaiProgramOutput;
 
-/** What has to be there, by type. What else there is is the API's own. */
+/** Required members by type; other members are the API's own. */
 const members = {
   web_search_call: { id: "string", status: "string", action: "object" },
   file_search_call: { id: "string", status: "string", queries: "object" },
@@ -155,7 +160,10 @@ const members = {
   program_output: { id: "string", call_id: "string", result: "string" },
 } satisfies Record<OpenaiHostedItem["type"], Members>;
 
-/** Calls that want an answer, and the type of the answer. In a reply that has both the API answered by itself. */
+/**
+ * Calls that need an answer, and the type of the answer. If a reply has both, the API answered the call
+ * itself.
+ */
 const answers: Readonly<Record<string, string>> = {
   function_call: "function_call_output",
   custom_tool_call: "custom_tool_call_output",
@@ -188,7 +196,7 @@ export function wantsAnswer(data: unknown): boolean {
   return isRecord(data) && typeof data.type === "string" && Object.hasOwn(answeredMembers, data.type);
 }
 
-/** Of items of one reply the calls whose answer stands behind them, and these answers. */
+/** Among the items of one reply, the calls with a later answer, and these answers. */
 export function answeredItems<T>(items: readonly T[], dataOf: (item: T) => unknown): ReadonlySet<T> {
   const calls = new Map<string, T>();
   const found = new Set<T>();
@@ -209,19 +217,19 @@ export function answeredItems<T>(items: readonly T[], dataOf: (item: T) => unkno
 }
 
 /**
- * Whether a stored block is an item that can go back by itself. Other providers than OpenAI leave members out or have their
- * own: xAI's searches have `arguments` in place of `action`.
+ * Whether a stored block is an item that can be sent back on its own. Providers other than OpenAI leave
+ * members out or add their own: xAI's searches have `arguments` in place of `action`.
  */
 export function isHostedItem(data: unknown, isOpenai: boolean): data is OpenaiHostedItem {
   if (hasMembers(data, members) || hasMembers(data, answeredMembers)) return true;
-  // What a program of the API added; the official client's type knows the developer's alone.
+  // Tools that a program of the API added; the official client's type allows only the role `developer`.
   if (isRecord(data) && data.type === "additional_tools") return data.role === "developer";
   return !isOpenai && isRecord(data) && otherTypes.has(data.type) && typeof data.id === "string";
 }
 
 /**
- * A fresh copy of an item, as the request has it. The types of openai 6.26 want the `query` of a search, which those of 6.49
- * give up in favour of `queries`.
+ * Copies an item for a request. The types of openai 6.26 require the `query` of a search; those of 6.49
+ * replace it by `queries`.
  */
 export function hostedCopy(item: OpenaiHostedItem): OpenaiHostedItem {
   const copy = structuredClone(item);

@@ -1,6 +1,6 @@
 import { isRecord } from "../../internal/shape.js";
 
-/** Members that have to be there, and what `typeof` says of them. */
+/** Required members, and the `typeof` of each. */
 export type Members = Readonly<Record<string, "string" | "number" | "object">>;
 
 /** Whether a value names a `type` of the table and has that type's members. Others may be there. */

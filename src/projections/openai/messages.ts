@@ -1,8 +1,8 @@
 import type { Part } from "../request.js";
 
 /**
- * The parts of a turn by the messages that they come from. Both protocols take several messages of one role in a row, so that
- * one that is added does not change the bytes of the one before it.
+ * Groups the parts of a turn by their messages. Both protocols accept several messages of one role in a row.
+ * An appended message thus does not change the bytes before it.
  */
 export function messagesIn<P extends Part>(parts: readonly P[]): readonly (readonly P[])[] {
   const messages: P[][] = [];

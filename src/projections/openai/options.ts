@@ -3,19 +3,22 @@ import { stringArgument } from "../../internal/arguments.js";
 import { type LimitProfile, limitProfiles } from "../../limits/index.js";
 import type { Maker, Target } from "../target.js";
 
-/** What both of OpenAI's targets are told. */
+/** Options of both OpenAI targets. */
 export interface OpenaiOptions {
-  /** As in the request, such as `gpt-5.4`. */
+  /** The model of the request, such as `gpt-5.4`. */
   readonly model: string;
-  /** Default `openai`; another for those that speak its protocol. Reasoning and ids go back to the same one only. */
+  /**
+   * The provider, as messages of the session name it. Reasoning and ids are sent back only to the same
+   * provider. Default `openai`.
+   */
   readonly provider?: string;
-  /** Which of several accounts; encrypted reasoning of another is left out. */
+  /** The account, if the harness has several. Encrypted reasoning of another account is left out. */
   readonly account?: string;
   /** Default the limits of OpenAI itself. */
   readonly profile?: LimitProfile;
-  /** Tokens of the model's context window. */
+  /** The model's context window in tokens. */
   readonly contextWindow?: number;
-  /** Who the instructions are said to come from. */
+  /** The role of the instructions. */
   readonly instructions?: "system" | "developer";
   /** Whether the model takes cache breakpoints, as those from GPT-5.6 on do. Default false. */
   readonly cacheBreakpoints?: boolean;
@@ -27,26 +30,29 @@ export interface OpenaiOptions {
 export const imageTypes: readonly string[] = ["image/png", "image/jpeg", "image/webp", "image/gif"];
 
 /**
- * A request writes four breakpoints at most, of which the API takes one for itself unless it is told not to.
+ * A request has at most four breakpoints. The API uses one itself unless the request disables that.
  *
- * @see https://docs.rs/async-openai/0.42.0/async_openai/types/responses/struct.PromptCacheOptionsParam.html, generated from
- *   the API's own description (read as a stored copy, 2026-11-21)
+ * @see https://docs.rs/async-openai/0.42.0/async_openai/types/responses/struct.PromptCacheOptionsParam.html,
+ *   generated from the API's own description (read as a stored copy, 2026-11-21)
  */
 const maxBreakpoints = 3;
 
-/** What stands before the first `|` of a stored id: what follows is the item's own id, which Responses has beside it. */
+/**
+ * The call id of a stored id: the text before the first `|`. After it comes the id of the item, which
+ * Responses has beside the call id.
+ */
 export function callIdOf(storedId: string): string {
   const bar = storedId.indexOf("|");
   return bar === -1 ? storedId : storedId.slice(0, bar);
 }
 
-/** What stands behind the first `|` of a stored id: the id of the call's item. pi writes `undefined` where there was none. */
+/** The item id of a stored id: the text after the first `|`. pi writes `undefined` for an absent one. */
 export function itemIdOf(storedId: string): string | undefined {
   const bar = storedId.indexOf("|");
   return bar === -1 ? undefined : storedId.slice(bar + 1);
 }
 
-/** What the two targets have in common. */
+/** The members that the two targets share. */
 export function openaiTarget(
   options: OpenaiOptions,
   api: string,

@@ -6,25 +6,28 @@ import { parsed } from "./json.js";
 import { isStatus } from "./responses-marks.js";
 import type { OpenaiReasoningItem } from "./responses-value.js";
 
-/** What a reasoning part goes back as. */
+/** The item that a reasoning part is sent back as. */
 export type SentReasoning = OpenaiReasoningItem | { readonly type: "item_reference"; readonly id: string };
 
-/** Ids of items: https://github.com/Wei-Shaw/sub2api/issues/954 and https://github.com/can1357/oh-my-pi/issues/284 (stored copies, 2026-11-21). */
+/**
+ * Ids of items: https://github.com/Wei-Shaw/sub2api/issues/954 and
+ * https://github.com/can1357/oh-my-pi/issues/284 (stored copies, 2026-11-21).
+ */
 const itemId = /^[A-Za-z0-9_-]{1,64}$/;
 
-/** What decides which items go back. */
+/** The rules that decide which items are sent back. */
 export interface ItemRules {
   /** The API keeps this conversation's responses. */
   readonly stored: boolean;
-  /** OpenAI itself or Azure, which check ids; other servers of the protocol take back the ids that they gave. */
+  /** OpenAI itself or Azure, which check ids; other servers of the protocol accept the ids that they gave. */
   readonly isOpenai: boolean;
 }
 
 /**
  * The rules of a provider, by its name in messages.
  *
- * @see https://github.com/anomalyco/opencode/pull/45094 and https://github.com/openai/codex/issues/38855 (stored copies,
- *   2026-11-22)
+ * @see https://github.com/anomalyco/opencode/pull/45094 and https://github.com/openai/codex/issues/38855
+ *   (stored copies, 2026-11-22)
  */
 export function itemRules(provider: string, stored: boolean): ItemRules {
   return { stored, isOpenai: /^(?:openai|azure)/i.test(provider) };
@@ -37,8 +40,9 @@ export function isItemId(id: unknown, prefix: string, { isOpenai }: ItemRules): 
 }
 
 /**
- * The item that a signature holds, as pi and this library store it, without an id if it came without one; or a reference to it where it is not encrypted and
- * responses are stored; otherwise why it cannot go back.
+ * Reads the item of a signature, in the form that pi and this library store, without an id if it had none. If
+ * the item is not encrypted and responses are stored, returns a reference to it. Otherwise returns why it
+ * cannot be sent back.
  */
 export function reasoningItem(signature: string, rules: ItemRules): SentReasoning | string {
   const data = parsed(signature);
@@ -54,7 +58,7 @@ export function reasoningItem(signature: string, rules: ItemRules): SentReasonin
     if (isNamed && rules.stored && !isOpen) return { type: "item_reference", id };
     if (!isOpen) return "reasoning that is not encrypted, of a response that is not stored";
   }
-  // Members that are null are refused: https://github.com/BerriAI/litellm/issues/13420 (stored copy, 2026-11-21).
+  // The API refuses null members: https://github.com/BerriAI/litellm/issues/13420 (stored copy, 2026-11-21).
   const item = Object.fromEntries(
     Object.entries(data).filter(([key, value]) => value !== null && (key !== "id" || isNamed)),
   );
@@ -83,16 +87,17 @@ function areTexts(list: unknown, type: string): boolean {
 /** A part that does not go back, and why. */
 export interface RefusedPart {
   readonly part: ReasoningPart | OpaquePart;
-  /** In words for people. */
+  /** The reason, for the loss report. */
   readonly reason: string;
 }
 
 /**
- * What of a message cannot go back. Reasoning and what it led to are one: where an item of the message is missing, so are all
- * of them, and the others go without their ids. Of two reasoning items in a row the first has nothing that follows it.
+ * The parts of a message that cannot be sent back. Reasoning and the items that follow it depend on each
+ * other. If one item cannot be sent, all are left out, and text and calls are sent without ids. Of two
+ * reasoning items in a row the first has no item that follows it.
  *
- * @see https://github.com/UKGovernmentBEIS/inspect_ai/pull/1990 and https://github.com/mastra-ai/mastra/issues/8738 (stored
- *   copies, 2026-11-21)
+ * @see https://github.com/UKGovernmentBEIS/inspect_ai/pull/1990 and
+ *   https://github.com/mastra-ai/mastra/issues/8738 (stored copies, 2026-11-21)
  */
 export function refusedParts(said: readonly SaidPart[], rules: ItemRules): readonly RefusedPart[] {
   const own = said.filter((part) => part.type === "reasoning" || part.type === "opaque");

@@ -2,20 +2,21 @@ import type { AssistantMessage, StopReason, ToolCall, Usage } from "../../conten
 import { modelNames } from "../model-ref.js";
 import { countOf } from "../reply-shape.js";
 
-/** What a reply does not say of itself. */
+/** Options of both OpenAI readers: facts that a reply does not contain. */
 export interface OpenaiReplyOptions {
-  /** As for the target that asked; default `openai`. */
+  /** The provider, as for the target. Default `openai`. */
   readonly provider?: string;
   /**
-   * As in the request; by default what the reply names. Reasoning goes back to this model alone, and a reply may name another, so
-   * give it: only a date, a version and `latest` at the end of a name are known to be the same model's.
+   * The requested model. Default the model that the reply names. Give it: reasoning is sent back to this
+   * model only, and a reply may name another. Two names count as one model if they differ only by a date, a
+   * version or `latest` at the end.
    */
   readonly model?: string;
-  /** As for the target that asked. */
+  /** The account, as for the target. */
   readonly account?: string;
 }
 
-/** What a reply comes to. */
+/** The content of a reply, before it becomes a message. */
 export interface ReadReply {
   readonly api: string;
   readonly model: string;
@@ -49,7 +50,7 @@ function isCall(block: AssistantMessage["content"][number]): block is ToolCall {
   return block.type === "toolCall";
 }
 
-/** Tokens as this library counts them: what came from the cache, or went into it, is no part of the input. */
+/** Token counts of this library: tokens read from or written to the cache are not part of the input. */
 export function usageOf(tokens: {
   readonly input: unknown;
   readonly output: unknown;

@@ -11,8 +11,9 @@ import type {
 } from "./responses-value.js";
 
 /**
- * What is kept beside a text or a call of Responses so that its item goes back as it came. A text's mark is pi's, JSON with
- * `v`, `id` and `phase` or the bare id, so that either continues the other's sessions; what pi does not know is in `sessile`.
+ * Metadata of a text, stored beside it so that its item is sent back unchanged. The form is pi's: the bare
+ * id, or JSON with `v`, `id` and `phase`. Each program thus continues the other's sessions. Members that pi
+ * does not have are in `sessile`.
  */
 export interface TextMark {
   /** Empty if the message came without one. */
@@ -21,7 +22,7 @@ export interface TextMark {
   readonly status: OpenaiStatus;
   /** No reasoning led to it, so that its id can go without one. */
   readonly alone: boolean;
-  /** How the text divides into parts; one text without annotations where there is none. */
+  /** How the text divides into parts; absent for one text without annotations. */
   readonly parts?: readonly PartMark[];
 }
 
@@ -29,17 +30,19 @@ type PartMark =
   | { readonly type: "output_text"; readonly length: number; readonly annotations: OpenaiAnnotation[] }
   | { readonly type: "refusal"; readonly length: number };
 
-/** What is kept beside a call, where its id, name and arguments do not tell all. */
+/** Metadata of a call beyond its id, name and arguments. */
 export interface CallMark {
   readonly alone: boolean;
   /**
-   * It is one of a custom tool, whose text is the argument `input`: the id of its item, or an empty text. pi would take that id, in the
-   * stored id of the call, for one of a function.
+   * A call of a custom tool, whose text is the argument `input`: the id of its item, or an empty text. It is
+   * not part of the stored id, as pi would read it there as the id of a function call.
    */
   readonly custom?: string;
-  /** It is a search for tools that the client answers: the id of its item, or an empty text. */
+  /** A search for tools that the client answers: the id of its item, or an empty text. */
   readonly search?: string;
-  /** It is one of a tool of OpenAI's own that the client answers: its item without the call's id and arguments. */
+  /**
+   * A call of a tool of OpenAI's own that the client answers: its item without the call's id and arguments.
+   */
   readonly item?: Readonly<Record<string, unknown>>;
   /** The arguments as the model wrote them. */
   readonly arguments?: string;
@@ -48,7 +51,7 @@ export interface CallMark {
   readonly status: OpenaiStatus;
 }
 
-/** The mark of a message of the model; none if it has no id and there is nothing else to keep. */
+/** Prints the metadata of an assistant message; undefined if it has no id and nothing else to keep. */
 export function printTextMark(
   { id, phase, status, content }: OpenaiOutputMessage,
   alone: boolean,
@@ -71,7 +74,7 @@ function partMark(part: OpenaiOutputPart): PartMark {
     : { type: "output_text", length: part.text.length, annotations: part.annotations };
 }
 
-/** Reads a text's mark, pi's or this library's. */
+/** Reads the metadata of a text, pi's or this library's. */
 export function readTextMark(mark: string): TextMark {
   const data = mark.startsWith("{") ? parsed(mark) : undefined;
   if (!isRecord(data) || data.v !== 1 || typeof data.id !== "string") {
@@ -88,7 +91,7 @@ export function readTextMark(mark: string): TextMark {
   };
 }
 
-/** A text as the parts that its mark tells of, or as one where they do not fit it. */
+/** Splits a text into the parts of its metadata; one part if the lengths do not match. */
 export function partsOf(text: string, { parts }: Pick<TextMark, "parts">): OpenaiOutputPart[] {
   const length = parts?.reduce((sum, part) => sum + part.length, 0);
   if (parts === undefined || length !== text.length) return [{ type: "output_text", text, annotations: [] }];
@@ -103,7 +106,7 @@ export function partsOf(text: string, { parts }: Pick<TextMark, "parts">): Opena
   });
 }
 
-/** The mark of a call; none where there is nothing to say. */
+/** Prints the metadata of a call; undefined if there is nothing to keep. */
 export function printCallMark(mark: CallMark): string | undefined {
   const { alone, custom, search, item, status, arguments: text, namespace, caller } = mark;
   const said = {
@@ -119,7 +122,7 @@ export function printCallMark(mark: CallMark): string | undefined {
   return Object.keys(said).length === 0 ? undefined : JSON.stringify({ v: 1, ...said });
 }
 
-/** Reads a call's mark. */
+/** Reads the metadata of a call. */
 export function readCallMark(mark: string | undefined): CallMark {
   const data = mark === undefined ? undefined : parsed(mark);
   if (!isRecord(data) || data.v !== 1) return { alone: false, status: "completed" };
@@ -135,7 +138,7 @@ export function readCallMark(mark: string | undefined): CallMark {
   };
 }
 
-/** Whether a value is a phase that is known. */
+/** Whether a value is a known phase. */
 export function isPhase(value: unknown): value is OpenaiPhase {
   return value === "commentary" || value === "final_answer";
 }
@@ -145,7 +148,7 @@ export function isStatus(value: unknown): value is OpenaiStatus {
   return value === "in_progress" || value === "completed" || value === "incomplete";
 }
 
-/** Whether a value says who called. */
+/** Whether a value is a caller. */
 export function isCaller(value: unknown): value is OpenaiCaller {
   if (!isRecord(value)) return false;
   return value.type === "direct" || (value.type === "program" && typeof value.caller_id === "string");
@@ -172,7 +175,7 @@ const annotationMembers = {
   file_path: { file_id: "string", index: "number" },
 } satisfies Record<OpenaiAnnotation["type"], Members>;
 
-/** Whether a value is an annotation that goes back. */
+/** Whether a value is an annotation that can be sent back. */
 export function isAnnotation(value: unknown): value is OpenaiAnnotation {
   return hasMembers(value, annotationMembers);
 }

@@ -17,7 +17,7 @@ import {
 } from "./responses-marks.js";
 import type { OpenaiOutputPart } from "./responses-value.js";
 
-/** What is read of a response; that of any version of the official client is one. */
+/** The members of a response that are read. Any version of the official client gives one. */
 export interface OpenaiResponsesReply {
   /** Seconds since 1970. */
   readonly created_at: number;
@@ -38,11 +38,11 @@ export interface OpenaiResponsesReply {
 }
 
 /**
- * A response as an assistant message: reasoning with its item as the signature, text with the ids and phases of its messages,
- * calls with the ids of their items, and what else the API did as it is; {@link openaiResponses} gives all of it back as it came.
- * Log probabilities are not kept.
+ * Reads a response as a message of a session, which {@link openaiResponses} sends back unchanged. Reasoning
+ * has its item as the signature, text the ids and phases of its messages, and calls the ids of their items.
+ * Items of the API's own tools are kept whole. Log probabilities are not kept.
  *
- * @throws SessileError INVALID_MESSAGE with the path of what is not as in a response.
+ * @throws SessileError INVALID_MESSAGE with the path of the first invalid member.
  * @example
  * ```ts
  * const { value } = await project(await session.context(), openaiResponses({ model }));
@@ -89,7 +89,7 @@ export function readOpenaiResponsesReply(
   );
 }
 
-/** What is read of a response; also of what a stream says of it. */
+/** The shape of the members that are read, of a response and of a stream's response. */
 export const responseFields = {
   model: string,
   status: given(string),
@@ -113,7 +113,7 @@ function isHalfCall(item: { readonly type: string }, status: string | undefined)
   return type === "function_call" && !isRecord(argumentsOf(typeof text === "string" ? text : ""));
 }
 
-/** Items that are kept with a mark. */
+/** Items that are kept with metadata. */
 const spokenTypes: ReadonlySet<string> = new Set(["message", "function_call", "custom_tool_call"]);
 
 /** Codex stores and sends items without their ids. */
@@ -200,7 +200,7 @@ function callBlocks(item: Item, alone: boolean, custom: boolean): Content {
   });
   const call: ToolCall = {
     type: "toolCall",
-    // As pi has it: the call's own id, and that of its item.
+    // pi's form: the call's own id, and that of its item.
     id: itemId !== undefined && !custom ? `${call_id}|${itemId}` : call_id,
     name,
     arguments: custom ? { input: text } : argumentsOf(text),

@@ -10,7 +10,10 @@ import { type ItemRules, isItemId, reasoningItem, refusedParts } from "./reasoni
 import { partsOf, readCallMark, readTextMark } from "./responses-marks.js";
 import type { OpenaiResponsesItem } from "./responses-value.js";
 
-/** Writes what the model said as items of the input. Ids of items go once, and only beside the reasoning that led to them. */
+/**
+ * Renders an assistant message as items of the input. An item's id is sent once, and only beside the
+ * reasoning that preceded it.
+ */
 export class SaidWriter {
   readonly #tools: RenderTools;
   readonly #rules: ItemRules;
@@ -35,10 +38,10 @@ export class SaidWriter {
   items(parts: readonly SaidPart[]): readonly OpenaiResponsesItem[] {
     const refused = new Map<SaidPart, string>();
     for (const { part, reason } of refusedParts(parts, this.#rules)) refused.set(part, reason);
-    // The ids of a message's items need its reasoning, where it had some.
+    // The API accepts the ids of a message's items only together with its reasoning.
     const identified =
       parts.some((part) => !refused.has(part) && isIdentifying(part)) ||
-      // The reader keeps all reasoning: a reply of hosted items alone had none.
+      // The reader keeps all reasoning: a reply of hosted items alone had no reasoning.
       parts.every((part) => part.type === "opaque");
     const sent: { readonly part: SaidPart; readonly item: OpenaiResponsesItem }[] = [];
     for (const part of parts) {
@@ -52,7 +55,7 @@ export class SaidWriter {
       const item = this.#item(part, identified);
       if (item !== undefined) sent.push({ part, item: this.#tools.mark(item, part) });
     }
-    // What the request has already is not there again, and so does not follow the reasoning before it.
+    // An item that the request already has is not repeated, so it does not follow the reasoning before it.
     return sent.flatMap(({ part, item }, at) => {
       const next = sent[at + 1]?.part;
       if (part.type !== "reasoning" || (next !== undefined && next.type !== "reasoning")) return [item];
@@ -140,7 +143,7 @@ export class SaidWriter {
     return { type: "function_call", ...id, call_id, name, arguments: text, ...more };
   }
 
-  /** Whether an item's id was free until now, or it has none. */
+  /** Whether an item has no id, or one that is not yet in use. */
   #take(id: string | undefined): boolean {
     if (id === undefined) return true;
     if (this.#used.has(id)) return false;
@@ -149,7 +152,10 @@ export class SaidWriter {
   }
 }
 
-/** Whether a part says that the ids of its message's items can go: its reasoning does, or a mark that it had none. */
+/**
+ * Whether a part allows the ids of its message's items: it is reasoning, or its metadata records that there
+ * was no reasoning.
+ */
 function isIdentifying(part: SaidPart): boolean {
   if (part.type === "reasoning") return true;
   if (part.type === "text") return part.signature !== undefined && readTextMark(part.signature).alone;

@@ -1,4 +1,7 @@
-/** The events of Responses, accumulated into the message that {@link readOpenaiResponsesReply} gives of a whole response. */
+/**
+ * Accumulates the events of Responses into the message that {@link readOpenaiResponsesReply} returns for a
+ * whole response.
+ */
 import type { AssistantMessage } from "../../content/index.js";
 import { isRecord } from "../../internal/shape.js";
 import { passing } from "../reply-shape.js";
@@ -21,8 +24,9 @@ export interface OpenaiResponsesEvent {
 }
 
 /**
- * A streamed response: deltas while it arrives, then the message that {@link readOpenaiResponsesReply} gives of the same
- * response. Takes the official client's stream, a `Response`, or its body. Events behind the end are ignored.
+ * Reads a streamed response: deltas as they arrive, then the message that {@link readOpenaiResponsesReply}
+ * returns for the same response. Accepts the official client's stream, a `Response`, or its body. Events
+ * after the end are ignored.
  *
  * @see https://platform.openai.com/docs/api-reference/responses-streaming (types of openai 6.49)
  * @example

@@ -2,7 +2,7 @@ import type { OpenaiBreakpoint } from "./breakpoint.js";
 import type { OpenaiClientAnswer, OpenaiClientCall } from "./client-calls.js";
 import type { OpenaiHostedItem } from "./hosted.js";
 
-/** Text in a message, or in what a tool gave back. */
+/** Text in a message or a tool's output. */
 export interface OpenaiInputText extends OpenaiBreakpoint {
   type: "input_text";
   text: string;
@@ -21,10 +21,10 @@ export type OpenaiInputFile = OpenaiBreakpoint & { type: "input_file" } & (
     | { file_id: string }
   );
 
-/** What can be shown to the model. */
+/** A part of a message or of a tool's output. */
 export type OpenaiInputPart = OpenaiInputText | OpenaiInputImage | OpenaiInputFile;
 
-/** Where in a text something is quoted from. */
+/** A citation or file path in a text. */
 export type OpenaiAnnotation =
   | { type: "file_citation"; file_id: string; filename: string; index: number }
   | { type: "url_citation"; start_index: number; end_index: number; title: string; url: string }
@@ -38,7 +38,7 @@ export type OpenaiAnnotation =
     }
   | { type: "file_path"; file_id: string; index: number };
 
-/** What the model said, in one of its own messages. */
+/** A part of an assistant message. */
 export type OpenaiOutputPart =
   | { type: "output_text"; text: string; annotations: OpenaiAnnotation[] }
   | { type: "refusal"; refusal: string };
@@ -60,8 +60,8 @@ export interface OpenaiOutputMessage {
 }
 
 /**
- * The model's reasoning, encrypted. An item that came without an id goes back without one, and that of a server that encrypts
- * nothing without `encrypted_content`, though the official client's type demands an id.
+ * The model's reasoning, encrypted. An item that came without an id is sent back without one, though the
+ * official client's type requires it. An item of a server that encrypts nothing has no `encrypted_content`.
  */
 export interface OpenaiReasoningItem {
   type: "reasoning";

@@ -20,16 +20,16 @@ export interface OpenaiResponsesOptions extends OpenaiOptions {
   /** How closely images are looked at; default `auto`. */
   readonly detail?: "low" | "high" | "auto" | "original";
   /**
-   * Whether the API keeps this conversation's responses, as it does unless the request says `store: false`. Then reasoning that is not
-   * encrypted goes back as a reference to it. Default false.
+   * Whether the API stores this conversation's responses, as it does unless the request has `store: false`.
+   * Reasoning that is not encrypted is then sent back as a reference. Default false.
    */
   readonly stored?: boolean;
 }
 
 /**
- * Responses of OpenAI. The value has `input`: instructions come first as a message of the developer, and what the model
- * made goes back as the items that it was, reasoning with its encrypted content. Ask for that where responses are not
- * stored: `store: false` and `include: ["reasoning.encrypted_content"]` in the request.
+ * Projects to OpenAI's Responses. The value has `input`. Instructions are a first developer message. Items of
+ * the model are sent back unchanged, reasoning with its encrypted content. If responses are not stored,
+ * request that content: `store: false` and `include: ["reasoning.encrypted_content"]`.
  *
  * @throws TypeError without a model
  * @example
@@ -37,8 +37,8 @@ export interface OpenaiResponsesOptions extends OpenaiOptions {
  * const { value } = await project(contextOf([userMessage("hi")]), openaiResponses({ model: "gpt-5.4" }));
  * value.input; // [{ role: "user", content: [{ type: "input_text", text: "hi" }] }]
  * ```
- * @see https://platform.openai.com/docs/api-reference/responses/create (types of openai 6.49), and for what files are taken
- *   https://developers.openai.com/api/docs/guides/file-inputs (stored copy, 2026-11-21)
+ * @see https://platform.openai.com/docs/api-reference/responses/create (types of openai 6.49), and for
+ *   accepted files https://developers.openai.com/api/docs/guides/file-inputs (stored copy, 2026-11-21)
  */
 export function openaiResponses(options: OpenaiResponsesOptions): Target<OpenaiResponsesValue> {
   return {
@@ -54,10 +54,13 @@ export function openaiResponses(options: OpenaiResponsesOptions): Target<OpenaiR
   };
 }
 
-/** What messages of this protocol are marked with, as pi does. */
+/** The `api` of messages of this protocol, as pi names it. */
 export const responsesApi = "openai-responses";
 
-/** Text that is read whole goes as a file; tables are cut to their first thousand rows, and so go as text. */
+/**
+ * Text files that the API reads whole. It cuts tables to their first thousand rows, so these are sent as
+ * text.
+ */
 const mediaTypes: readonly string[] = [
   ...imageTypes,
   "application/pdf",
@@ -93,7 +96,7 @@ class ResponsesWriter {
         for (const parts of messagesIn(turn.parts)) {
           const said = this.#said.items(parts);
           const isFirst = turn === turns[0] && parts[0] === turn.parts[0];
-          // What is not taken back can be all that there is.
+          // The whole message can consist of items that are not sent back.
           if (isFirst && said.length === 0) input.push(opening());
           for (const item of said) input.push(item);
         }
@@ -131,7 +134,10 @@ class ResponsesWriter {
     return this.#tools.mark<OpenaiResponsesItem>({ type, call_id, output }, result);
   }
 
-  /** The result of a search for tools that the client did: a JSON array of tools, or an object with such `tools`. */
+  /**
+   * The result of a search for tools that the client ran: a JSON array of tools, or an object with such
+   * `tools`.
+   */
   #found(result: ResultPart): OpenaiResponsesItem {
     const [only, ...others] = result.parts;
     const value = only?.type === "text" && others.length === 0 ? parsed(only.text) : undefined;
