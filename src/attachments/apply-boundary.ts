@@ -1,3 +1,6 @@
+/**
+ * Applies a leakage boundary to items whose text is sent: descriptors of attachments, and notes of summaries.
+ */
 import type { Context, ContextItem, ReplayPlace, Resource } from "../content/index.js";
 import { notedIds, withNotes } from "../internal/covered-notes.js";
 import { inlineAsResources } from "./inline-images.js";
@@ -7,34 +10,35 @@ import { isSendable, recordedResources, resourcesIn } from "./resources.js";
 
 /** Options of {@link dropRefusedNotes} and {@link dropRefusedAttachments}. */
 export interface BoundaryOptions {
-  /** Where the words go; told to the boundary. */
+  /** The name of the text's target, for the boundary. */
   readonly target: string;
   readonly boundary: LeakageBoundary;
-  /** The items among which these stand, for the places that the boundary is told. By default these. */
-  readonly among?: readonly ContextItem[];
-  /** What the words tell of what was seen, at places of these items; a summary's notes tell what its details have. */
-  readonly observations?: Context["observations"];
-  readonly signal?: AbortSignal;
+  /** All items of the context, for the places that the boundary is given. Default: the items themselves. */
+  readonly among?: readonly ContextItem[] | undefined;
+  /** Observations that descriptors contain. Notes of a summary contain those in its `details`. */
+  readonly observations?: Context["observations"] | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
-/** A note that a boundary refuses. */
+/** A note of an attachment in a summary that the boundary refused. */
 export interface RefusedNote {
-  /** Of the summary. */
+  /** The entry of the summary. */
   readonly entryId: string;
   readonly resourceId: string;
 }
 
-/** Items whose summaries note only what may be told. */
+/** Items without the refused notes in their summaries. */
 export interface CheckedSummaries {
   readonly items: readonly ContextItem[];
   readonly refused: readonly RefusedNote[];
 }
 
 /**
- * Asks a boundary about each attachment that a summary notes, of a compaction or of a branch, and leaves out the notes that it
- * refuses. It is asked for the descriptor in the summary's details or in the context: a note of neither is left out unasked.
+ * Removes the notes of attachments that the boundary refuses from summaries of compactions and branches. The
+ * boundary is called with the resource of the summary's `details` or of the context; a note of an unknown
+ * resource is removed.
  *
- * @throws what the boundary throws, and the signal's reason
+ * @throws errors of the boundary, and the signal's reason
  */
 export async function dropRefusedNotes(
   items: readonly ContextItem[],
@@ -42,7 +46,7 @@ export async function dropRefusedNotes(
 ): Promise<CheckedSummaries> {
   const { among = items } = options;
   const refused: RefusedNote[] = [];
-  let asker: BoundaryCheck | undefined;
+  let check: BoundaryCheck | undefined;
   let known: ReadonlyMap<string, Resource> | undefined;
   const shown: ContextItem[] = [];
   for (const entry of items) {
@@ -54,12 +58,12 @@ export async function dropRefusedNotes(
     const recorded = recordedResources(message.details);
     const allowed = new Set<string>();
     for (const resourceId of notedIds(message.summary)) {
-      asker ??= new BoundaryCheck(among, options);
+      check ??= new BoundaryCheck(among, options);
       known ??= new Map(resourcesIn({ items: among }).map((one) => [one.resourceId, one]));
       const note = recorded.get(resourceId);
       const resource = note?.resource ?? known.get(resourceId);
-      const about = { entryId, observation: note?.observation };
-      if (resource !== undefined && (await asker.mayDescribe(resource, about))) allowed.add(resourceId);
+      const place = { entryId, observation: note?.observation };
+      if (resource !== undefined && (await check.mayDescribe(resource, place))) allowed.add(resourceId);
       else refused.push({ entryId, resourceId });
     }
     const summary = withNotes(message.summary, (id) => allowed.has(id));
@@ -69,23 +73,23 @@ export async function dropRefusedNotes(
 }
 
 /**
- * Items as words may tell of them: without the attachments, inline images among them, whose descriptors the boundary refuses, and
- * with the notes that it allows. It is asked for each place, with the intent `replay`.
+ * {@link dropRefusedNotes}, and removes the attachments whose descriptors the boundary refuses, inline images
+ * too. It is called for each occurrence, with the intent `replay`.
  *
- * @throws what the boundary throws, and the signal's reason
+ * @throws errors of the boundary, and the signal's reason
  */
 export async function dropRefusedAttachments(
   items: readonly ContextItem[],
   options: BoundaryOptions,
 ): Promise<readonly ContextItem[]> {
-  const summaries = await dropRefusedNotes(items, { ...options, among: options.among ?? items });
-  const placed = { items: summaries.items, views: [], observations: options.observations ?? [] };
-  const inlined = inlineAsResources(placed, true).context;
-  const asker = new BoundaryCheck(options.among ?? items, options);
+  const { among = items, observations = [] } = options;
+  const summaries = await dropRefusedNotes(items, options);
+  const { context } = inlineAsResources({ items: summaries.items, views: [], observations }, true);
+  const check = new BoundaryCheck(among, options);
   const refused = new Map<number, Set<number>>();
-  for (const { resource, block, place, observation } of occurrencesIn(inlined)) {
+  for (const { resource, block, place, observation } of occurrencesIn(context)) {
     const { entryId, newer } = place;
-    if (await asker.mayDescribe(resource, { entryId, newer, observation })) continue;
+    if (await check.mayDescribe(resource, { entryId, newer, observation })) continue;
     refused.set(place.item, (refused.get(place.item) ?? new Set()).add(block));
   }
   return summaries.items.map((entry, item) => without(entry, refused.get(item)));
@@ -98,19 +102,19 @@ function without(entry: ContextItem, blocks: ReadonlySet<number> | undefined): C
   return { ...entry, message: { ...message, content } as ContextItem["message"] };
 }
 
-/** Where a descriptor stands, and what it tells besides. */
+/** The place of a descriptor, and its observation. */
 interface DescriptorPlace {
   readonly entryId: string;
   readonly newer?: ReplayPlace["newer"];
   readonly observation: string | undefined;
 }
 
-/** Asks for descriptors in a history that is told again. */
+/** Asks the boundary about single descriptors. */
 class BoundaryCheck {
   readonly #options: BoundaryOptions;
   readonly #items: ReadonlyMap<string, number>;
   readonly #turnStart: number;
-  /** What stands behind a summary: all that its context holds. */
+  /** Bytes of each resource of the context, all of which is newer than a summary. */
   readonly #sizes = new Map<string, number>();
   #bytes = 0;
 
@@ -136,9 +140,13 @@ class BoundaryCheck {
       viewed: false,
       newer: newer ?? this.#others(resource.resourceId),
     };
-    const told = observation === undefined ? {} : { observation };
-    const transfer = { target, wanted: "describe", intent: "replay", place, ...told } as const;
-    const verdict = await boundary(resource, transfer);
+    const verdict = await boundary(resource, {
+      target,
+      wanted: "describe",
+      intent: "replay",
+      place,
+      ...(observation !== undefined && { observation }),
+    });
     signal?.throwIfAborted();
     return applyVerdict("describe", verdict) === "describe";
   }

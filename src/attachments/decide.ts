@@ -1,22 +1,23 @@
+/** Decides for each attachment of a request whether its bytes, its descriptor or nothing is sent, and why. */
 import type { Context, ReplayDecision, ReplayPolicy, Resource } from "../content/index.js";
 import { stringArgument } from "../internal/arguments.js";
 import { currentTurnStart, type Occurrence, occurrencesIn } from "./occurrences.js";
 import type { AttachmentReason } from "./placeholder-text.js";
-import { applyVerdict, type LeakageBoundary, replayCurrentTurn } from "./replay.js";
+import { applyVerdict, type LeakageBoundary, replayCurrentTurn, type Transfer } from "./replay.js";
 import { isSendable } from "./resources.js";
 
 /** Options of {@link decideAttachments}. */
 export interface DecideAttachmentsOptions {
-  /** Where the request goes, such as `anthropic`; told to the boundary. */
+  /** The target's name, such as `anthropic`, for the boundary. */
   readonly target: string;
   /** Default {@link replayCurrentTurn}. */
-  readonly replay?: ReplayPolicy;
+  readonly replay?: ReplayPolicy | undefined;
   /** Default allows all. */
-  readonly boundary?: LeakageBoundary;
-  readonly signal?: AbortSignal;
+  readonly boundary?: LeakageBoundary | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
-/** What is to become of a resource at one place. */
+/** The decision on one occurrence of a resource. */
 export interface DecidedAttachment {
   readonly resource: Resource;
   readonly entryId: string;
@@ -24,89 +25,96 @@ export interface DecidedAttachment {
   readonly item: number;
   /** Index among the item's blocks. */
   readonly block: number;
-  /** `full` says that the bytes may go: whether they are there is for whoever reads them to see. */
+  /** `full` allows to send the bytes. Whether they are stored is not known yet. */
   readonly decision: ReplayDecision;
   readonly reason: AttachmentReason;
-  /** What was seen in it when it stood here; part of its descriptor. */
-  readonly observation?: string;
+  /** The observation of this occurrence, which is part of the descriptor. */
+  readonly observation?: string | undefined;
 }
 
-/** What is to become of a context's resources. */
+/** The decisions on a context's resources. */
 export interface AttachmentDecisions {
-  /** One for each place of a resource in the context, in order. */
+  /** One for each occurrence, in order. */
   readonly attachments: readonly DecidedAttachment[];
-  /** Ids that a view of the current turn asks for and the context does not hold. */
+  /** Resource ids of views in the current turn that do not occur in the context. */
   readonly unplacedViews: readonly string[];
 }
 
 /**
- * Decides, for each place of a resource in a context, whether its bytes may be sent, its descriptor, or nothing. The policy
- * decides, the boundary can lessen; links and bytes of unknown type are only ever described. Nothing is read.
+ * Decides for each occurrence of a resource whether its bytes may be sent, its descriptor, or nothing. The
+ * replay policy decides, and the boundary can reduce that. Links and bytes of unknown type are never sent.
+ * Reads no blobs.
  */
 export async function decideAttachments(
   context: Pick<Context, "items" | "views" | "observations">,
   options: DecideAttachmentsOptions,
 ): Promise<AttachmentDecisions> {
   const target = stringArgument("target", options?.target);
-  const places = occurrencesIn(context);
+  const occurrences = occurrencesIn(context);
   const attachments: DecidedAttachment[] = [];
   options.signal?.throwIfAborted();
-  for (const at of places) {
-    const { resource, block, place } = at;
+  for (const occurrence of occurrences) {
+    const { resource, block, place, observation } = occurrence;
     const { entryId, item } = place;
-    const decided = await decide(at, target, options);
-    attachments.push({ resource, entryId, item, block, ...decided, ...observationOf(at) });
+    const decided = await decide(occurrence, target, options);
+    attachments.push({ resource, entryId, item, block, ...decided, observation });
     options.signal?.throwIfAborted();
   }
-  return { attachments, unplacedViews: unplacedViews(context, places) };
+  return { attachments, unplacedViews: unplacedViews(context, occurrences) };
 }
 
 type Decided = Pick<DecidedAttachment, "decision" | "reason">;
 
-function observationOf({ observation }: Occurrence): { readonly observation?: string } {
-  return observation === undefined ? {} : { observation };
-}
-
 async function decide(
-  at: Occurrence,
+  occurrence: Occurrence,
   target: string,
   { replay = replayCurrentTurn, boundary }: DecideAttachmentsOptions,
 ): Promise<Decided> {
-  const { resource, place } = at;
-  const policy = isSendable(resource) ? byPolicy(replay(resource, place), place) : describedOnly(at, replay);
-  const { decision: wanted } = policy;
-  if (boundary === undefined || wanted === "omit") return policy;
+  const { resource, place, observation } = occurrence;
+  const decided = isSendable(resource)
+    ? byPolicy(replay(resource, place), occurrence)
+    : describedOnly(occurrence, replay);
+  const { decision: wanted } = decided;
+  if (boundary === undefined || wanted === "omit") return decided;
   const intent = place.viewed ? "view" : place.currentTurn ? "attach" : "replay";
-  const transfer = { target, wanted, intent, place, ...observationOf(at) } as const;
+  const transfer: Transfer = {
+    target,
+    wanted,
+    intent,
+    place,
+    ...(observation !== undefined && { observation }),
+  };
   const decision = applyVerdict(wanted, await boundary(resource, transfer));
-  return decision === wanted ? policy : { decision, reason: "boundary" };
+  return decision === wanted ? decided : { decision, reason: "boundary" };
 }
 
-function byPolicy(decision: ReplayDecision, { viewed, currentTurn }: Occurrence["place"]): Decided {
+function byPolicy(decision: ReplayDecision, { place: { viewed, currentTurn } }: Occurrence): Decided {
   switch (decision) {
     case "full":
       return { decision, reason: viewed ? "viewed" : currentTurn ? "currentTurn" : "replayed" };
     case "describe":
       return { decision, reason: currentTurn || viewed ? "policy" : "earlierTurn" };
     default:
-      // Anything else that a policy might say is a no.
+      // Any other value that a policy returns omits the attachment.
       return { decision: "omit", reason: "policy" };
   }
 }
 
-/** What is described in any case. Of unknown bytes of an earlier turn the policy tells whether it wanted them. */
+/**
+ * Links, and bytes of unknown type. For the reason, the policy is asked about such bytes of earlier turns.
+ */
 function describedOnly({ resource, place }: Occurrence, replay: ReplayPolicy): Decided {
   if (resource.kind === "link") return { decision: "describe", reason: "link" };
-  const isHeldBack = !place.currentTurn && !place.viewed && replay(resource, place) === "describe";
-  return { decision: "describe", reason: isHeldBack ? "earlierTurn" : "unknownType" };
+  const isEarlier = !place.currentTurn && !place.viewed && replay(resource, place) === "describe";
+  return { decision: "describe", reason: isEarlier ? "earlierTurn" : "unknownType" };
 }
 
 function unplacedViews(
   context: Pick<Context, "items" | "views">,
-  places: readonly Occurrence[],
+  occurrences: readonly Occurrence[],
 ): readonly string[] {
-  const placed = new Set(places.map(({ resource }) => resource.resourceId));
+  const known = new Set(occurrences.map(({ resource }) => resource.resourceId));
   const start = currentTurnStart(context);
-  const asked = context.views.flatMap(({ resourceId, item }) => (item >= start ? [resourceId] : []));
-  return [...new Set(asked)].filter((id) => !placed.has(id));
+  const viewed = context.views.flatMap(({ resourceId, item }) => (item >= start ? [resourceId] : []));
+  return [...new Set(viewed)].filter((id) => !known.has(id));
 }

@@ -35,8 +35,8 @@ export interface ExternalizerReport {
   /** UTF-8 bytes of all entries as JSON, after. */
   readonly bytesAfter: number;
   /**
-   * Images that stay inline: their data is not base64, they are too large for the store, or messages of the role cannot
-   * have images.
+   * Images that stay inline: their data is not base64, they are too large for the store, or messages of the
+   * role cannot have images.
    */
   readonly kept: readonly {
     readonly entryId: string;
@@ -54,9 +54,10 @@ export interface ImageExternalizer {
 }
 
 /**
- * Moves inline base64 images into a blob store while a session is copied: those of messages, of custom messages, and of
- * edits of either. The decoded bytes are stored unchanged, under the media type sniffed from them; bytes of another type
- * become a file. Each image is durable before the entry that names it is written. Idempotent.
+ * Moves inline base64 images into a blob store while a session is copied: those of messages, of custom
+ * messages, and of edits of either. The decoded bytes are stored unchanged, under the media type sniffed from
+ * them; bytes of another type become a file. Each image is durable before the entry that names it is written.
+ * Idempotent.
  *
  * @throws the error of the store, except BLOB_TOO_LARGE
  * @example

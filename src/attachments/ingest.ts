@@ -1,3 +1,4 @@
+/** `ingest`: an attachment from outside is read, identified, checked against limits and stored. */
 import type { BlobStore } from "../blobs/index.js";
 import type { LinkResource, Resource, StoredResource } from "../content/index.js";
 import { SessileError } from "../errors/index.js";
@@ -23,39 +24,47 @@ import {
   unknownMediaType,
 } from "./store-resource.js";
 
-/** Options of {@link ingest} and {@link ingestAll}. */
+/** Options of {@link ingest}. */
 export interface IngestOptions {
-  /** Where the bytes go. */
+  /** The store of the bytes. */
   readonly blobs: Pick<BlobStore, "put">;
-  /** The most bytes of one resource, at least 0. Default 64 MiB. */
-  readonly maxBytes?: number;
+  /** Maximum bytes of one resource, at least 0. Default 64 MiB. */
+  readonly maxBytes?: number | undefined;
   /**
-   * What the target takes, so that what it will refuse is refused now. Bytes of unknown type are never sent, and only
-   * `maxBytes` counts for them. Default none.
+   * Limits of the target, checked now instead of at the request. Bytes of unknown type are never sent, so
+   * only `maxBytes` applies to them. Default none.
    */
-  readonly limits?: LimitProfile;
-  /** What is known of the request that they are for, such as the images that it has already. */
-  readonly situation?: LimitSituation;
-  /** How they came into the session. Default `upload`. */
-  readonly source?: "upload" | "tool" | "import";
-  /** What to do with bytes that claim to be an image and are none. Default `refuse`. */
-  readonly mismatch?: MismatchPolicy;
-  /** Reads `file://` links; without it they are refused. Give `readLocalFile`, with roots where a model chose the link. */
-  readonly readFile?: ReadFile;
-  /** Default 64 random bits. */
-  readonly newId?: () => string;
-  readonly signal?: AbortSignal;
+  readonly limits?: LimitProfile | undefined;
+  /** Known facts about the request, such as how many images it already has. */
+  readonly situation?: LimitSituation | undefined;
+  /** The resource's `source`. Default `upload`. */
+  readonly source?: "upload" | "tool" | "import" | undefined;
+  /** Behaviour if bytes that claim to be an image are not one. Default `refuse`. */
+  readonly mismatch?: MismatchPolicy | undefined;
+  /**
+   * Reads `file:` links; by default they are refused. Use `readLocalFile`, with roots if a model chose the
+   * link.
+   */
+  readonly readFile?: ReadFile | undefined;
+  /** Generates resource ids. Default 64 random bits. */
+  readonly newId?: (() => string) | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * Takes an attachment in: reads it to bytes, looks at them to tell what they are, holds them against the limits, stores
- * them, and gives the resource to put into a message. The bytes are durable when it resolves, so that no log names bytes
- * that are not there. They are kept exactly as they came; what the sender says of their type and size is recorded as
- * `declared` and never believed. A link is recorded by scheme, host and path, and never fetched.
+ * Stores an attachment and returns the resource to put into a message. The bytes are read, sniffed, checked
+ * against the limits and stored unchanged. They are durable once the promise resolves, before any log can
+ * name them. The sender's media type and size are recorded as `declared` and never trusted. A link keeps
+ * scheme, host and path, and is never fetched.
  *
- * @throws SessileError INVALID_MESSAGE, BLOB_TOO_LARGE, MEDIA_INVALID, MEDIA_TYPE_MISMATCH, LIMIT_EXCEEDED, LINK_REFUSED,
- *   and what the store or `readFile` throws
- * @throws TypeError for a source that is none
+ * A list is for the attachments of one message: all are read and checked, alone and together, before the
+ * first is stored. After an error no log names the blobs that were stored, so the next garbage collection
+ * removes them.
+ *
+ * @throws SessileError INVALID_MESSAGE, BLOB_TOO_LARGE, MEDIA_INVALID, MEDIA_TYPE_MISMATCH, LINK_REFUSED;
+ *   LIMIT_EXCEEDED, with the indexes of the sources in `details.violations`; errors of the store and of
+ *   `readFile`
+ * @throws TypeError for an unknown source
  * @example
  * ```ts
  * const blobs = memoryBlobStore();
@@ -85,7 +94,7 @@ export function ingest(
   return ingestAll([source], options as IngestOptions).then(([resource]) => resource as Resource);
 }
 
-/** Tells lists from sources; `Array.isArray` alone does not narrow readonly arrays. */
+/** `Array.isArray` alone does not narrow a readonly array. */
 function isList(source: IngestSource | readonly IngestSource[]): source is readonly IngestSource[] {
   return Array.isArray(source);
 }
@@ -135,6 +144,6 @@ function checkTogether(
   }));
   const [first] = violations;
   if (first === undefined) return;
-  const message = `${limits.name} takes ${first.rule} ${String(first.limit)}, got ${String(first.actual)}`;
+  const message = `${limits.name}: expected ${first.rule} ${String(first.limit)}, got ${String(first.actual)}`;
   throw new SessileError("LIMIT_EXCEEDED", message, { details: { profile: limits.name, violations } });
 }

@@ -1,3 +1,6 @@
+/**
+ * Inline images as temporary resources, so that policies and boundaries treat them like any other attachment.
+ */
 import { digest } from "../blobs/index.js";
 import type { Context, ContextMessage, ImageBlock, StoredResource, TextBlock } from "../content/index.js";
 import { decodeBase64, decodeLooseBase64 } from "../internal/base64.js";
@@ -7,42 +10,42 @@ import { resourcesIn } from "./resources.js";
 
 /** An image that is inline in its message. */
 export interface InlineImage {
-  /** Undefined where its data is no base64. */
+  /** Undefined if its data is not base64. */
   readonly bytes: Uint8Array | undefined;
-  /** The data as it came, where it is exact base64 of the bytes. */
+  /** The original data, if it is canonical base64 of the bytes. */
   readonly base64: string | undefined;
-  /** What it was said to be. */
+  /** The declared media type; `image/png` if that is not an image type. */
   readonly declared: string;
 }
 
-/** A context in which inline images are resources like any other, for policies to decide on. */
+/** A context with a resource in the place of each inline image. */
 export interface InlineContext {
   readonly context: Pick<Context, "items" | "views" | "observations">;
-  /** By the resource that stands for it. */
+  /** The images by resource id. */
   readonly images: ReadonlyMap<string, InlineImage>;
 }
 
 /**
- * Puts a resource in the place of each inline image. Its id is of this projection alone, so that no view can ask for it.
+ * Replaces each inline image by a resource. Its id is valid in this projection only, so no view can name it.
  *
- * @param named whether somebody will look at the digest, which takes as long as all the rest
+ * @param needsDigest whether digests are computed, which takes half of the time; otherwise they are zeros
  */
 export function inlineAsResources(
   context: Pick<Context, "items" | "views" | "observations">,
-  named: boolean,
+  needsDigest: boolean,
 ): InlineContext {
   const images = new Map<string, InlineImage>();
-  let isTaken: ((id: string) => boolean) | undefined;
+  let isInUse: ((id: string) => boolean) | undefined;
   const items = context.items.map((entry, item) => {
     const { message } = entry;
     if (!hasInline(message)) return entry;
     const content = message.content.map((block, index): TextBlock => {
       if (block.type !== "image") return block;
       const image = readInline(block);
-      isTaken ??= idsInUse(context);
+      isInUse ??= idsInUse(context);
       let id = `inline_${item}_${index}`;
-      while (isTaken(id)) id += "_";
-      const resource = resourceFor(image, id, named);
+      while (isInUse(id)) id += "_";
+      const resource = resourceFor(image, id, needsDigest);
       images.set(id, image);
       return { type: "text", text: "", resource };
     });
@@ -61,7 +64,7 @@ function hasInline(message: ContextMessage): message is WithInline {
   );
 }
 
-/** Ids that resources or views have, which only by chance or malice can be ones of a projection. */
+/** Tells ids of stored resources and views, which can equal those of inline images by chance or malice. */
 function idsInUse(context: Pick<Context, "items" | "views">): (id: string) => boolean {
   const ids = new Set(context.views.map(({ resourceId }) => resourceId));
   for (const { resourceId } of resourcesIn(context)) ids.add(resourceId);
@@ -78,11 +81,11 @@ function readInline({ data, mimeType }: ImageBlock): InlineImage {
 function resourceFor(
   { bytes = new Uint8Array(), declared }: InlineImage,
   resourceId: string,
-  named: boolean,
+  needsDigest: boolean,
 ): StoredResource {
   const media = sniff(bytes);
   const size = media?.kind === "image" ? { width: media.width, height: media.height } : {};
-  const blob = named ? digest(bytes) : (`sha256:${"0".repeat(64)}` as const);
+  const blob = needsDigest ? digest(bytes) : (`sha256:${"0".repeat(64)}` as const);
   return {
     resourceId,
     kind: "image",
@@ -95,7 +98,7 @@ function resourceFor(
   };
 }
 
-/** An image block is about an image, whatever its type says. */
+/** The media type of an image block; `image/png` if it is not one of an image. */
 function declaredImage(mimeType: string): string {
   const essence = essenceOf(mimeType);
   return /^image\/[a-z0-9.+-]+$/.test(essence) ? essence : "image/png";

@@ -1,17 +1,18 @@
+/** Occurrences of resources in a context, and the turn that each belongs to. */
 import type { Context, ReplayAmount, ReplayPlace, Resource } from "../content/index.js";
 import { estimateResourceTokens } from "../estimate/index.js";
 import { isSendable, resourceBlocks } from "./resources.js";
 
-/** A place of a resource in a context, and what a policy has to know of it. */
+/** One occurrence of a resource in a context, with the facts that replay policies decide by. */
 export interface Occurrence {
   readonly resource: Resource;
   readonly block: number;
   readonly place: ReplayPlace;
-  /** What was seen in the resource when it stood here. */
+  /** The observation recorded for this occurrence. */
   readonly observation: string | undefined;
 }
 
-/** Every place of a resource in a context, in order. Linear in its blocks. */
+/** All occurrences of resources in a context, in order. Linear in the number of blocks. */
 export function occurrencesIn(
   context: Pick<Context, "items" | "views" | "observations">,
 ): readonly Occurrence[] {
@@ -33,6 +34,7 @@ export function occurrencesIn(
   );
   const seen = new Set<string>();
   const viewable = new Set<string>();
+  // Each resource that can be sent counts once, at its last occurrence.
   let count = 0;
   let bytes = 0;
   return found
@@ -43,13 +45,14 @@ export function occurrencesIn(
       const { resourceId } = resource;
       const currentTurn = item >= start;
       const isLast = !seen.has(resourceId);
-      // Nobody can show an image in what the model said: only where it stands nowhere else is a view of it meant there.
+      // Assistant messages cannot carry images, so a view resolves to one only if the resource occurs nowhere
+      // else.
       const isViewable = (shows || !shown.has(resourceId)) && !viewable.has(resourceId);
       if (isViewable) viewable.add(resourceId);
-      // A resource of the turn is sent anyway, and one from before it at one place.
+      // Occurrences of the current turn are sent anyway; of the earlier ones, a view brings back the last.
       const viewed = !currentTurn && isViewable && wanted.has(resourceId);
       const own = isSendable(resource) ? resource.size : undefined;
-      // Behind its earlier places a resource stands itself, and counts for the others only.
+      // A resource is not newer than itself, so its earlier occurrences do not count it.
       const newer = isLast || own === undefined ? { count, bytes } : { count: count - 1, bytes: bytes - own };
       if (isLast) {
         seen.add(resourceId);
@@ -64,6 +67,7 @@ export function occurrencesIn(
     .reverse();
 }
 
+/** The amounts before each occurrence and in the whole context, counted from the start. */
 function amountsBefore(
   context: Pick<Context, "items">,
   found: readonly { readonly resource: Resource; readonly item: number }[],
@@ -82,8 +86,9 @@ function amountsBefore(
 }
 
 /**
- * The place of each observation: the latest of its resource before it was recorded, and else the first one. So it changes the
- * words of no place that a request has described since, where the resource was shown again to be looked at. The latest wins.
+ * Assigns each observation to the last occurrence of its resource before it was recorded, else to the first.
+ * If the resource was shown again, the descriptor of an earlier occurrence thus stays the same. The latest
+ * observation wins.
  */
 function observationsAt<P extends { readonly resource: Resource; readonly item: number }>(
   found: readonly P[],
@@ -112,36 +117,29 @@ function observationsAt<P extends { readonly resource: Resource; readonly item: 
   return observed;
 }
 
-/**
- * Index of the first item of the current turn: the latest user message, together with user messages right before it that
- * no reply separates, since a channel may deliver a picture and its question as two messages. 0 where the context has no
- * user message: the turn began before the context does.
- */
-export function currentTurnStart({ items }: Pick<Context, "items">): number {
-  let start = items.findLastIndex(({ message }) => message.role === "user");
-  if (start < 0) return 0;
-  for (let at = start - 1; at >= 0; at--) {
-    const item = items[at];
-    // Messages that a compaction retained stand side by side because what was between them is gone.
-    if (item?.origin !== "message" && item?.origin !== "custom") break;
-    const { role } = item.message;
-    if (role === "user") start = at;
-    else if (role !== "custom" && role !== "bashExecution") break;
-  }
-  return start;
+/** Index of the first item of the current turn; 0 if the context has no user message. */
+export function currentTurnStart(context: Pick<Context, "items">): number {
+  const turns = turnNumbers(context);
+  const current = turns.at(-1) ?? 0;
+  return current === 0 ? 0 : turns.indexOf(current);
 }
 
-/** The turn of each item, from 1 on; 0 before the first user message. The last one is the current turn. */
+/**
+ * The turn of each item, counted from 1; 0 before the first user message. The last one is the current turn.
+ * Successive user messages without a reply between them are one turn: a channel can deliver an image and its
+ * question separately. Messages that a compaction retained are adjacent only because others were removed, so
+ * each is a turn of its own.
+ */
 export function turnNumbers({ items }: Pick<Context, "items">): readonly number[] {
   let turn = 0;
   let isOpen = false;
   return items.map(({ origin, message: { role } }) => {
-    const isJoined = origin === "message" || origin === "custom";
+    const isAdjacent = origin === "message" || origin === "custom";
     if (role === "user") {
       if (!isOpen) turn++;
-      isOpen = isJoined;
+      isOpen = isAdjacent;
     } else {
-      isOpen &&= isJoined && (role === "custom" || role === "bashExecution");
+      isOpen &&= isAdjacent && (role === "custom" || role === "bashExecution");
     }
     return turn;
   });

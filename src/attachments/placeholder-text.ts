@@ -1,10 +1,11 @@
+/** The text that a model reads in the place of an attachment: its descriptor, and why no bytes follow. */
 import { describeResource, type ReplayDecision, type Resource } from "../content/index.js";
 import { isSendable } from "./resources.js";
 
 /**
- * Why a resource is sent in full, described or omitted. In full: it belongs to the `currentTurn`, it was `viewed`, or the
- * policy has it `replayed`. Described: it belongs to an `earlierTurn`, its bytes are `sentAlready` in this request, it is a
- * `link`, of `unknownType`, `missing` or `corrupt`. Described or omitted: by the `policy` or by the `boundary`.
+ * The reason of a decision. Sent in full: `currentTurn`, `viewed`, or `replayed` by the policy. Described:
+ * `earlierTurn`, `sentAlready` (its bytes are elsewhere in this request), `link`, `unknownType`, `missing` or
+ * `corrupt`. Described or omitted: `policy` or `boundary`.
  */
 export type AttachmentReason =
   | "currentTurn"
@@ -20,10 +21,11 @@ export type AttachmentReason =
   | "corrupt";
 
 /**
- * What a model reads at the place of a resource: never that it was shown something that it was not. Empty where it is omitted.
- * With `viewTool` the text tells the model of the tool to view it again; by default it does not.
+ * The text in the place of a resource. It never claims that the model saw bytes that were not sent. Empty if
+ * the resource is omitted.
  *
- * @param observation what was seen in the resource when it stood here; told where the resource is described
+ * @param observation part of the text if the resource is described
+ * @param options.viewTool whether the text mentions the tool of `viewTool`; default false
  */
 export function attachmentText(
   resource: Resource,
@@ -46,11 +48,11 @@ export function attachmentText(
 const maxObservationLength = 500;
 
 /**
- * An observation as descriptors and the notes of summaries tell it: one line of at most 500 characters, no brackets, quotes or
- * control characters in it. Empty for one that says nothing.
+ * An observation as part of a descriptor or of a summary's note: one line of at most 500 characters, without
+ * brackets, quotes or control characters. Empty if the observation is blank.
  */
 export function observationText(observation: string | undefined, maxLength = maxObservationLength): string {
-  // Twice as much is looked at, since what goes may be at the start.
+  // Twice the length, since removed characters can be at the start.
   const line = (observation ?? "")
     .slice(0, 2 * maxLength)
     .toWellFormed()
@@ -75,9 +77,10 @@ function explanation(resource: Resource, reason: AttachmentReason, viewTool: boo
   const { resourceId } = resource;
   switch (reason) {
     case "earlierTurn":
-      // The words of its own turn, so that the prompt's prefix stays.
+      // The same text as in its own turn, so that the prompt's prefix stays stable.
       if (!isSendable(resource)) return unknownTypeText;
-      // An id of ours is one word; what a foreign history calls one is shown in brackets only, where it is made safe.
+      // A foreign history can have ids of any characters. Those appear in brackets only, where they are
+      // escaped.
       return viewTool && /^\w+$/.test(resourceId)
         ? `not sent again, view ${resourceId} to see it`
         : "not sent again";

@@ -1,3 +1,4 @@
+/** Reads a source of `ingest` to bytes in memory, or to a link. */
 import type { LinkResource, StoredResource } from "../content/index.js";
 import { SessileError } from "../errors/index.js";
 import { describe } from "../internal/arguments.js";
@@ -15,15 +16,15 @@ import {
 } from "./sources.js";
 
 /**
- * How `ingest` reads a `file://` link: `readLocalFile` fits, alone or with roots of its own. The link begins with `file:`
- * in lower case and is otherwise as it was given, unchecked. `maxBytes` is as `readLocalFile` takes it, so at least 1.
+ * Reads the file of a `file:` link, as `readLocalFile` does. The link is unchecked; only its scheme is in
+ * lower case. `maxBytes` is at least 1.
  */
 export type ReadFile = (
   uri: string,
   options: { readonly maxBytes: number; readonly signal?: AbortSignal },
 ) => Promise<{ readonly bytes: Uint8Array; readonly name?: string }>;
 
-/** Bytes in memory, and what was said of them. */
+/** The bytes of a source, and the sender's claims about them. */
 export interface SourceBytes {
   readonly kind: "bytes";
   readonly bytes: Uint8Array;
@@ -32,20 +33,19 @@ export interface SourceBytes {
   readonly uri: string | undefined;
 }
 
-/** What gathering needs besides the source. */
 export interface ReadSourceOptions {
   readonly maxBytes: number;
   readonly readFile?: ReadFile | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Gives the id of a link. */
+  /** Generates the id of a link. */
   readonly newId: () => string;
 }
 
 /**
- * Reads a source to its bytes, or to the link that it is. What is too large is refused before it is decoded. Never puts
- * the source's payload into an error.
+ * Reads a source to its bytes, or to a link. Checks the size before decoding. Errors never repeat the
+ * payload.
  *
- * @throws SessileError INVALID_MESSAGE, BLOB_TOO_LARGE, LINK_REFUSED, and what `readFile` throws
+ * @throws SessileError INVALID_MESSAGE, BLOB_TOO_LARGE, LINK_REFUSED; errors of `readFile`
  */
 export async function readSource(
   source: IngestSource,
@@ -86,13 +86,13 @@ function readBlock(
         ? readFileLink(source, options)
         : linkResource(source.uri, {
             resourceId: options.newId(),
-            ...named(source.name),
-            ...declared({ mediaType: source.mimeType, size: numberOf(source.size) }),
+            name: nameFrom(source.name),
+            declared: declaredFrom({ mediaType: source.mimeType, size: numberOf(source.size) }),
           });
     case "input_image": {
       const { image_url: url } = source;
       if (typeof url !== "string")
-        throw linkRefused("fileId", "an id of a provider's file is neither bytes nor a link");
+        throw linkRefused("fileId", "the id of a provider's file is neither bytes nor a link");
       if (/^\s*data:/i.test(url)) return readDataUrl("image_url", url, undefined, options);
       return linkResource(url, { resourceId: options.newId() });
     }
@@ -101,9 +101,9 @@ function readBlock(
   }
 }
 
-/** The resource of a link. */
+/** @throws SessileError LINK_REFUSED */
 export function readLink({ link, name }: LinkSource, newId: () => string): LinkResource {
-  return linkResource(link, { resourceId: newId(), ...named(name) });
+  return linkResource(link, { resourceId: newId(), name: nameFrom(name) });
 }
 
 function readDataUrl(
@@ -119,20 +119,20 @@ function readDataUrl(
   return sourceBytes(bytes, { name, mediaType: parsed.mediaType });
 }
 
-/** What `readLocalFile` takes at most. */
+/** The largest `maxBytes` of `readLocalFile`. */
 const mostReadBytes = 2 ** 32 - 1;
 
 async function readFileLink(
   { uri, name, mimeType, size }: { uri: string; name: unknown; mimeType?: unknown; size?: unknown },
   { readFile, maxBytes, signal }: ReadSourceOptions,
 ): Promise<SourceBytes> {
-  if (readFile === undefined) throw linkRefused("file", "a link to a file, and no readFile to read it");
+  if (readFile === undefined) throw linkRefused("file", "a link to a file needs the option readFile");
   const file = await readFile(uri.trim().replace(/^file:/i, "file:"), {
     maxBytes: Math.min(Math.max(maxBytes, 1), mostReadBytes),
-    ...(signal === undefined ? {} : { signal }),
+    ...(signal && { signal }),
   });
   checkSize(file.bytes.length, maxBytes);
-  // Its address is not recorded: where a file lay is nobody's business.
+  // The path is private, so the address is not recorded.
   return sourceBytes(file.bytes, {
     name: nameFrom(name) ?? file.name,
     mediaType: mimeType,
@@ -151,12 +151,12 @@ function decoded(path: string, base64: unknown, maxBytes: number): Uint8Array {
   const size = typeof base64 === "string" ? base64Bytes(base64) : undefined;
   if (size !== undefined) checkSize(size, maxBytes);
   const bytes = size === undefined ? undefined : decodeBase64(base64 as string);
-  if (bytes === undefined) throw invalid(path, "base64 as RFC 4648 has it");
+  if (bytes === undefined) throw invalid(path, "base64 of RFC 4648");
   return bytes;
 }
 
 function textBytes(text: string, maxBytes: number): Uint8Array {
-  // Not one character is less than a byte.
+  // Each UTF-16 unit is at least one byte, so this bounds the work of encoding.
   checkSize(text.length, maxBytes);
   const bytes = encodeUtf8(text);
   checkSize(bytes.length, maxBytes);
@@ -175,7 +175,7 @@ function isFileUri(uri: unknown): boolean {
   return typeof uri === "string" && /^\s*file:/i.test(uri);
 }
 
-/** The address of a remote origin, stripped; undefined for any other. */
+/** The stripped address of an http or https URL; undefined for anything else. */
 function remoteUri(uri: unknown): string | undefined {
   if (typeof uri !== "string" || !/^\s*https?:/i.test(uri)) return undefined;
   try {
@@ -183,16 +183,6 @@ function remoteUri(uri: unknown): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-function named(name: unknown): { readonly name?: string } {
-  const clean = nameFrom(name);
-  return clean === undefined ? {} : { name: clean };
-}
-
-function declared(claims: Claims): Pick<LinkResource, "declared"> {
-  const said = declaredFrom(claims);
-  return said === undefined ? {} : { declared: said };
 }
 
 function numberOf(size: unknown): unknown {
@@ -210,28 +200,28 @@ function unknownSource(source: unknown): TypeError {
   return new TypeError(`source: expected bytes, dataUrl, link or a known block, got ${describe(kind)}`);
 }
 
-/** A data URL that has been read. */
+/** A parsed data URL. */
 export interface DataUrl {
-  /** As it stands there; empty where there is none. */
+  /** Unchanged; empty if the URL has none. */
   readonly mediaType: string;
   /** Bytes. */
   readonly size: number;
-  /** The bytes, decoded when asked for; undefined where they are not base64. */
+  /** Decodes the payload; undefined if it is not base64. */
   decode(): Uint8Array | undefined;
 }
 
 /**
- * Reads a data URL with a base64 payload; undefined for any other text. Strict in the payload, since a provider that
- * gets it decodes it so, and lenient around the media type.
+ * Parses a data URL with a base64 payload; undefined for any other text. Strict about the payload, as
+ * providers are, and lenient about the media type.
  *
  * @see https://www.rfc-editor.org/rfc/rfc2397 (read 2026-11-21)
  */
 export function parseDataUrl(url: string): DataUrl | undefined {
   const comma = url.indexOf(",");
-  // A media type is short; nobody looks through megabytes for the end of one.
+  // Media types are short: a comma farther on belongs to something else.
   if (comma < 0 || comma > 1000) return undefined;
   const head = url.slice(0, comma).trim();
-  // By hand: a pattern with white space around both sides of a semicolon tries each way to share it out.
+  // Not a pattern: white space on both sides of the semicolon would make it backtrack.
   const semicolon = head.lastIndexOf(";");
   if (
     !/^data:/i.test(head) ||
@@ -248,33 +238,33 @@ export function parseDataUrl(url: string): DataUrl | undefined {
   return { mediaType, size, decode: () => decodeBase64(payload) };
 }
 
-/** The most bytes that the address of a link may have. */
+/** Maximum size of a link's address, in UTF-8 bytes. */
 const maxLinkBytes = 1000;
 
 /**
- * What is kept of the address of a remote link: scheme, host and path. User name, password, query and fragment go, since
- * that is where secrets are. Nothing is fetched.
+ * Reduces the address of a remote link to scheme, host and path. User name, password, query and fragment may
+ * be secrets. Nothing is fetched.
  *
- * @throws SessileError LINK_REFUSED; the address is not repeated in it
+ * @throws SessileError LINK_REFUSED, which does not repeat the address
  */
 export function linkUri(link: string): string {
-  // Before the parser: a data URL may be of any length, and is never a link.
-  if (/^\s*data:/i.test(link)) throw linkRefused("data", "a data URL is no link: its bytes are in it");
+  // Checked before parsing, since a data URL can have any length.
+  if (/^\s*data:/i.test(link)) throw dataUrlRefused();
   const url = parsed(link);
-  if (url === undefined) throw linkRefused("malformed", "it is no absolute URL");
+  if (url === undefined) throw linkRefused("malformed", "it is not an absolute URL");
   switch (url.protocol) {
     case "http:":
     case "https:":
       break;
     case "data:":
-      throw linkRefused("data", "a data URL is no link: its bytes are in it");
+      throw dataUrlRefused();
     case "file:":
-      throw linkRefused("file", "a file is to be read, not linked");
+      throw linkRefused("file", "a file has to be read, not linked");
     default:
-      throw linkRefused("scheme", "only http and https are links");
+      throw linkRefused("scheme", "its scheme is neither http nor https");
   }
   const uri = `${url.protocol}//${url.host}${url.pathname}`;
-  // Cut, it would be another address.
+  // A truncated address would be another one.
   if (encodeUtf8(uri).length > maxLinkBytes)
     throw linkRefused("tooLong", `it has more than ${maxLinkBytes} bytes`);
   return uri;
@@ -286,17 +276,27 @@ function parsed(link: string): URL | undefined {
 
 type LinkRefusal = SessileError<"LINK_REFUSED">["details"]["reason"];
 
-/** A link that is not taken. */
-export function linkRefused(reason: LinkRefusal, because: string): SessileError<"LINK_REFUSED"> {
+function linkRefused(reason: LinkRefusal, because: string): SessileError<"LINK_REFUSED"> {
   return new SessileError("LINK_REFUSED", `link: ${because}`, { details: { reason } });
 }
 
-/** A link as a resource: an address that was recorded, and no bytes. */
+function dataUrlRefused(): SessileError<"LINK_REFUSED"> {
+  return linkRefused("data", "a data URL is not a link, since it contains the bytes");
+}
+
+/** A resource with an address and no bytes. */
 export function linkResource(
   link: string,
-  facts: Pick<LinkResource, "resourceId" | "name" | "declared">,
+  {
+    resourceId,
+    name,
+    declared,
+  }: {
+    readonly resourceId: string;
+    readonly name?: string | undefined;
+    readonly declared?: LinkResource["declared"] | undefined;
+  },
 ): LinkResource {
-  const { resourceId, name, declared } = facts;
   return {
     resourceId,
     kind: "link",

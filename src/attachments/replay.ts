@@ -1,3 +1,4 @@
+/** Decides if attachments are sent again: replay policies, and the boundary that can send less. */
 import type {
   ReplayAmount,
   ReplayDecision,
@@ -9,19 +10,19 @@ import type {
 import { integerOption } from "../internal/arguments.js";
 
 /**
- * The default: the bytes of the current turn's attachments, on every round of its tools; of earlier ones the descriptor,
- * unless a resource view of this turn brings one back.
+ * The default policy. Sends the bytes of the current turn's attachments in each request of the turn, and
+ * descriptors of earlier ones, unless a resource view of this turn brings one back.
  */
 export const replayCurrentTurn: ReplayPolicy = (_resource, { currentTurn, viewed }) =>
   currentTurn || viewed ? "full" : "describe";
 
-/** The bytes of every attachment, in every request. Dear, but the prompt's beginning stays what it was. */
+/** Sends the bytes of every attachment in every request. Expensive, but the prompt's prefix stays stable. */
 export const replayAlways: ReplayPolicy = () => "full";
 
-/** Descriptors only: no bytes leave, not even those of the current turn. */
+/** Sends descriptors only, also of the current turn. */
 export const replayNever: ReplayPolicy = () => "describe";
 
-/** Budgets of {@link replayWithin}; what is absent is unbounded. */
+/** Budgets of {@link replayWithin}. An absent one is unbounded. */
 export interface ReplayBudget {
   /** Estimated tokens of attachments, at least 0. */
   readonly tokens?: number;
@@ -29,22 +30,23 @@ export interface ReplayBudget {
   readonly images?: number;
   /** Turns, the current one included, at least 1. */
   readonly turns?: number;
-  /** Bytes as stored, at least 0. A bound that moves with each new attachment. */
+  /** Stored bytes, at least 0. A sliding window. */
   readonly maxBytes?: number;
-  /** Attachments, at least 0. A bound that moves with each new attachment. */
+  /** Attachments, at least 0. A sliding window. */
   readonly maxCount?: number;
 }
 
 /**
- * {@link replayCurrentTurn}, and of earlier attachments the newest within budgets. So a model sees them for longer, from the
- * provider's cache; what is paid for is the larger prompt.
+ * {@link replayCurrentTurn}, and also sends the newest earlier attachments within budgets. The model sees
+ * them longer, out of the provider's prompt cache, at the cost of a larger prompt.
  *
- * Prefix: if a budget of tokens, images or turns is exceeded, the oldest go until no more than half to all of it is left, and
- * none goes until it is exceeded again. The prompt's prefix breaks at the oldest attachment that goes then, and at no other
- * request. It also breaks after a compaction, and if a view or a new place shows an earlier attachment again. `maxBytes` and
- * `maxCount` are exact: once they are reached, each new attachment breaks the prefix at the oldest one.
+ * Prefix stability: if a budget of tokens, images or turns is exceeded, the oldest attachments are dropped
+ * until between half and all of it is used. Only then does the prefix break, at the oldest dropped
+ * attachment. It also breaks after a compaction, and if a view or a new occurrence shows an earlier
+ * attachment again. `maxBytes` and `maxCount` are exact: once reached, each new attachment breaks the prefix
+ * at the oldest one.
  *
- * @throws RangeError for a budget that is no integer or too small
+ * @throws RangeError for a budget that is not an integer or too small
  * @example
  * ```ts
  * const replay = replayWithin({ tokens: 20_000, images: 12, turns: 20 });
@@ -74,45 +76,45 @@ export function replayWithin(budget: ReplayBudget): ReplayPolicy {
   };
 }
 
-/** Whether a budget does not apply to a resource: that of images to a document. */
+/** Whether a budget does not apply to a resource, as that of images to a document. */
 function isExempt(kind: keyof ReplayAmount, { kind: of }: StoredResource): boolean {
   return kind === "images" && of !== "image";
 }
 
-/** How much of the start goes: in steps of half a budget, so that the cut seldom moves. */
+/** The amount dropped from the start, in steps of half a budget, so that the cut seldom moves. */
 function cutAt(all: number, bound: number): number {
   const step = Math.max(1, Math.floor(bound / 2));
   return all <= bound ? 0 : Math.ceil((all - bound) / step) * step;
 }
 
-/** What is about to leave this machine, for a {@link LeakageBoundary} to judge. */
+/** A transfer of a resource to a target, for a {@link LeakageBoundary} to allow. */
 export interface Transfer {
-  /** Where it would go: the name that the request was planned for. */
+  /** The name of the request's target. */
   readonly target: string;
-  /** What would be sent of it: its bytes, or its descriptor alone. */
+  /** `full`: the bytes and the descriptor would be sent. `describe`: only the descriptor. */
   readonly wanted: Exclude<ReplayDecision, "omit">;
-  /** Why: it was attached in this turn, a view asks for it, or it is part of the history that is sent again. */
+  /** `attach`: attached in this turn. `view`: brought back by a view. `replay`: part of the history. */
   readonly intent: "attach" | "view" | "replay";
   readonly place: ReplayPlace;
-  /** What was seen in it, which its descriptor tells; absent where nothing was recorded for this place. */
+  /** The recorded observation, which is part of the descriptor; absent if there is none. */
   readonly observation?: string;
 }
 
-/** `allow` what is wanted, `describe` it and keep the bytes, or `refuse`: not even the descriptor leaves. */
+/** `allow` sends as wanted, `describe` sends only the descriptor, `refuse` sends nothing. */
 export type LeakageVerdict = "allow" | "describe" | "refuse";
 
 /**
- * Stands between a session and whoever its resources are sent to. Asked for each place of each resource of each request,
- * links too; it can send less than the replay policy wants, never more. May take its time, such as to ask a person.
+ * Controls which resources leave the machine. Called for each occurrence of each resource in each request,
+ * links too. It can send less than the replay policy, never more. May be asynchronous, for example to ask a
+ * person.
  */
 export type LeakageBoundary = (
   resource: Resource,
   transfer: Transfer,
 ) => LeakageVerdict | Promise<LeakageVerdict>;
 
-/** What is left of what the policy wants. */
+/** Reduces a decision by a verdict. An unknown verdict refuses. */
 export function applyVerdict(wanted: ReplayDecision, verdict: LeakageVerdict): ReplayDecision {
   if (verdict === "allow") return wanted;
-  // Anything else that a boundary might say is a no.
   return verdict === "describe" && wanted !== "omit" ? "describe" : "omit";
 }

@@ -1,3 +1,6 @@
+/**
+ * The resources of messages and of a session's path: listing, finding, reading their bytes, granting them.
+ */
 import type { BlobStore } from "../blobs/index.js";
 import {
   type BlobRef,
@@ -16,14 +19,14 @@ import { integerOption } from "../internal/arguments.js";
 import { isRecord } from "../internal/shape.js";
 import { unknownMediaType } from "./store-resource.js";
 
-/** A block of a message that stands for a resource. */
+/** The resource of a block. */
 export interface ResourceBlock {
   readonly resource: Resource;
   /** Index among the message's blocks. */
   readonly block: number;
 }
 
-/** The blocks of a message that stand for resources, in order. */
+/** The resources of a message's blocks, in order. */
 export function resourceBlocks(message: ContextMessage): readonly ResourceBlock[] {
   if (!("content" in message) || typeof message.content === "string") return [];
   const blocks: ResourceBlock[] = [];
@@ -37,8 +40,8 @@ export function resourceBlocks(message: ContextMessage): readonly ResourceBlock[
 }
 
 /**
- * The resources that a context holds, or that messages hold, each once and in the order in which they first appear. Give
- * it the messages of a session's whole path for those that a compaction took out of the context.
+ * The resources of a context or of messages, each once, in the order of first occurrence. The context does
+ * not have those that a compaction summarised; the messages of the session's whole path do.
  *
  * @example
  * ```ts
@@ -56,7 +59,7 @@ export function resourcesIn(source: Pick<Context, "items"> | Iterable<ContextMes
   return [...byId.values()];
 }
 
-/** Whether bytes could ever be sent for a resource: they are there, and it is known what they are. */
+/** Whether a resource has bytes that can be sent: it is not a link, and its media type is known. */
 export function isSendable(resource: Resource): resource is StoredResource {
   return resource.kind !== "link" && resource.mediaType !== unknownMediaType;
 }
@@ -66,13 +69,13 @@ const invitation = "; view one by its id to see it";
 const unviewable = " (cannot be viewed)";
 
 /**
- * A list of resources for a prompt or a summary: one descriptor a line, under a line that says that a description is not
- * the thing itself. Where it would be longer than allowed, descriptors are shortened to their ids, the oldest first; an id
- * is never lost, so that the list of very many may be longer all the same. Empty for no resources.
+ * Lists resources for a prompt or a summary: a heading, and one descriptor a line. To fit `maxCharacters`,
+ * descriptors are shortened to their ids, the oldest first. No id is omitted, so a list of very many
+ * resources can still exceed it. Empty for no resources.
  *
- * @param options.maxCharacters UTF-16 units, at least 0; default no bound
- * @param options.viewTool whether the model has the tool that `viewTool` declares: then the list tells to use it, but not for
- *   links and bytes of unknown type. Default false, which is right for a text that is kept, such as a summary.
+ * @param options.maxCharacters UTF-16 units, at least 0; default unbounded
+ * @param options.viewTool whether the model has the tool of `viewTool`; the list then mentions it, except for
+ *   links and bytes of unknown type. Default false, as stored text such as a summary needs.
  * @example
  * ```ts
  * listResources(resourcesIn(contextOf([userMessage("hi")]))); // ""
@@ -87,9 +90,9 @@ export function listResources(
   if (unique.length === 0) return "";
   const isInviting = options.viewTool === true && unique.some(isSendable);
   const heading = `${listHeading}${isInviting ? invitation : ""}.`;
-  const noted = (line: string, of: Resource) => (isInviting && !isSendable(of) ? line + unviewable : line);
-  const full = unique.map((resource) => noted(describeResource(resource), resource));
-  const bare = unique.map((resource) => noted(`[${resource.resourceId}]`, resource));
+  const lineOf = (text: string, of: Resource) => (isInviting && !isSendable(of) ? text + unviewable : text);
+  const full = unique.map((resource) => lineOf(describeResource(resource), resource));
+  const bare = unique.map((resource) => lineOf(`[${resource.resourceId}]`, resource));
   let length = heading.length + full.reduce((sum, line) => sum + line.length + 1, 0);
   const lines = full.map((line, at) => {
     const short = bare[at] as string;
@@ -100,12 +103,13 @@ export function listResources(
   return [heading, ...lines].join("\n");
 }
 
-/** What a summary's details have of an attachment that it notes. */
+/** The record of an attachment in the `details` of a summary. */
 export interface RecordedResource {
   readonly resource: Resource | undefined;
   readonly observation: string | undefined;
 }
 
+/** The records of attachments in the `details` of a summary, by resource id. Takes any value. */
 export function recordedResources(details: unknown): ReadonlyMap<string, RecordedResource> {
   const list = isRecord(details) && Array.isArray(details.resources) ? details.resources : [];
   return new Map(
@@ -119,13 +123,13 @@ export function recordedResources(details: unknown): ReadonlyMap<string, Recorde
   );
 }
 
-/** Bytes, or why there are none. */
+/** The bytes of a resource, or the reason that they cannot be read. */
 export type ResourcePayload = Uint8Array | "missing" | "corrupt";
 
 /**
- * The bytes of a blob, or why there are none: they are not in the store, or are not what their name says.
+ * Reads a blob. Without a store it is `missing`; if the bytes do not match their digest it is `corrupt`.
  *
- * @throws SessileError what the blob store throws, besides BLOB_CORRUPT
+ * @throws the error of the store, except BLOB_CORRUPT
  */
 export async function readPayload(
   blobs: Pick<BlobStore, "get"> | undefined,
@@ -140,19 +144,18 @@ export async function readPayload(
   }
 }
 
-/** What a session has to be for a resource to be found on its path: a `Session` is one. */
+/** The part of a `Session` that is needed to find a resource on its path. */
 export interface ResourcePath {
   readonly leafId: string | null;
-  /** Gives the entries from the root to an entry. */
   readonly tree: {
-    /** From the root to an entry. */
+    /** The entries from the root to an entry. */
     readonly path: (id: string | null) => readonly { readonly id: string }[];
   };
-  /** One entry; undefined if there is none. */
+  /** Reads one entry; undefined if there is none. */
   entry(id: string): Promise<{ readonly type: string } | undefined>;
 }
 
-/** A change that an entry makes to what an earlier one shows. */
+/** An entry that changes the content of an earlier one. */
 interface EntryChange {
   readonly type: string;
   readonly targetId?: unknown;
@@ -165,8 +168,9 @@ interface EntryChange {
 const changeTypes: ReadonlySet<string> = new Set(["context_edit", "message_update", "part_update"]);
 
 /**
- * A resource by its id, on the path to the tip, before a compaction too, and among those that the summary of a left branch
- * records. What an edit took out is not found. Reads the path from the tip on, until it is found.
+ * Finds a resource by its id on the path to the leaf, before a compaction too, and in the records of branch
+ * summaries. Resources that an edit removed are not found. Reads entries from the leaf to the root and stops
+ * at the first match.
  */
 export async function findResource(session: ResourcePath, resourceId: string): Promise<Resource | undefined> {
   const changes = new Map<string, EntryChange[]>();
@@ -187,7 +191,7 @@ export async function findResource(session: ResourcePath, resourceId: string): P
   return undefined;
 }
 
-/** The resources that an entry shows, after its changes, the newest first. */
+/** The resources of an entry with its changes applied. @param changes newest first */
 function resourcesOfEntry(
   entry: { readonly type: string },
   changes: readonly EntryChange[],
@@ -222,11 +226,10 @@ function resourcesOf(message: unknown, replaced: ReadonlySet<unknown> = new Set(
 }
 
 /**
- * Messages for a subagent: as they are, but for their attachments, of which it gets none that is not granted by its id.
- * Where one was, a text says that something is not there; neither name nor descriptor goes along, so that the subagent's
- * own log cannot name the bytes. Inline images have no id and are never granted, and `details`, which are for programs
- * and may hold anything, are left out. Text stays as it is: what a summary, a tool or a person wrote there of an attachment,
- * be it a descriptor with its name and id, goes along, though no resource does.
+ * Messages for a subagent, without the attachments that are not granted. A text replaces each of them,
+ * without name or descriptor, so that the subagent's log cannot name the bytes. Inline images have no id and
+ * are never granted. `details` are removed, since they can contain anything. Other text is unchanged, even if
+ * it mentions an attachment.
  *
  * @param granted resource ids; default none
  * @example

@@ -1,6 +1,7 @@
+/** The sources that `ingest` takes, and what is recorded of their senders' claims. */
 import type { StoredResource } from "../content/index.js";
 
-/** Bytes at hand, such as `readLocalFile` gives, and what somebody says of them. */
+/** Bytes, such as `readLocalFile` returns, with the sender's claims about them. */
 export interface BytesSource {
   readonly bytes: Uint8Array;
   readonly name?: string;
@@ -23,7 +24,7 @@ export interface LinkSource {
 }
 
 /**
- * An image block of the Agent Client Protocol or of MCP, whose blocks are the same, and of messages that carry images inline.
+ * An image block of the Agent Client Protocol or of MCP, which are the same, or an inline image of a message.
  *
  * @see https://agentclientprotocol.com/protocol/content (read 2026-11-21)
  */
@@ -35,7 +36,7 @@ export interface ImageContentSource {
   readonly uri?: string | null;
 }
 
-/** A resource that a block of the Agent Client Protocol or of MCP brings along, as text or as base64. */
+/** A resource embedded in a block of the Agent Client Protocol or of MCP, as text or as base64. */
 export interface EmbeddedResourceSource {
   readonly type: "resource";
   readonly resource: {
@@ -47,7 +48,7 @@ export interface EmbeddedResourceSource {
   };
 }
 
-/** A block of the Agent Client Protocol or of MCP that only names a resource. */
+/** A block of the Agent Client Protocol or of MCP that names a resource without its bytes. */
 export interface ResourceLinkSource {
   readonly type: "resource_link";
   readonly uri: string;
@@ -64,29 +65,29 @@ export interface InputImageSource {
   readonly detail?: string;
 }
 
-/** A content block, which says by its `type` what it is. */
+/** A content block, identified by its `type`. */
 export type BlockSource = ImageContentSource | EmbeddedResourceSource | ResourceLinkSource | InputImageSource;
 
-/** Whether a source says by a `type` what it is: whatever other fields it has, they do not make it another one. */
+/** Whether a source is a content block. Its `type` decides, whatever its other fields. */
 export function isBlock(source: IngestSource): source is BlockSource {
   return "type" in source && typeof source.type === "string";
 }
 
-/** What always becomes a stored resource. */
+/** A source that always becomes a stored resource. */
 export type StoredSource = BytesSource | DataUrlSource | ImageContentSource | EmbeddedResourceSource;
 
-/** Everything that can be taken in. */
+/** Any source that `ingest` takes. */
 export type IngestSource = StoredSource | ResourceLinkSource | InputImageSource | LinkSource;
 
-/** What a sender says of bytes, in any shape. */
+/** A sender's claims about bytes, unchecked. */
 export interface Claims {
   readonly mediaType?: unknown;
   readonly size?: unknown;
 }
 
 /**
- * What is recorded of a sender's claims: a media type without parameters, in lower case and of bounded length, and a size
- * that can be one. ` IMAGE/PNG ` is `image/png`. undefined where nothing of use was said.
+ * The part of a sender's claims that is recorded: the media type in lower case, without parameters and of
+ * bounded length, and a valid size. ` IMAGE/PNG ` is `image/png`. Undefined if neither is left.
  */
 export function declaredFrom({ mediaType, size }: Claims): StoredResource["declared"] {
   const type = typeof mediaType === "string" ? normalMediaType(mediaType) : "";
@@ -95,7 +96,7 @@ export function declaredFrom({ mediaType, size }: Claims): StoredResource["decla
   return { ...(type === "" ? {} : { mediaType: type }), ...(isSize ? { size } : {}) };
 }
 
-/** As long as RFC 6838 lets one be: 127 characters on either side of the slash. */
+/** RFC 6838 allows 127 characters on either side of the slash. */
 const maxMediaTypeLength = 255;
 
 function normalMediaType(mediaType: string): string {
@@ -106,9 +107,9 @@ function normalMediaType(mediaType: string): string {
 const maxNameLength = 255;
 
 /**
- * What is recorded of a name that a sender gave: the last part of a path, since where a file lay is nobody's business, and
- * of bounded length, the extension kept. Of a URL only the path counts, since user, host and query may have secrets.
- * undefined where nothing is left.
+ * The part of a sender's name that is recorded: the last segment of a path, of bounded length and with its
+ * extension. Directories are private. Of a URL only the path counts, since user, host and query may be
+ * secrets. Undefined if nothing is left.
  */
 export function nameFrom(name: unknown): string | undefined {
   if (typeof name !== "string") return undefined;
@@ -123,7 +124,7 @@ export function nameFrom(name: unknown): string | undefined {
   return `${characters.slice(0, maxNameLength - ending.length - 1).join("")}…${ending}`;
 }
 
-/** A name out of the path of an http, https or file URL; nothing else of it, and of any other text undefined. */
+/** A name from the path of an http, https or file URL; undefined for other text. */
 export function nameFromUrl(url: unknown): string | undefined {
   return typeof url === "string" ? nameFrom(lastPartOf(url)) : undefined;
 }
@@ -135,7 +136,7 @@ function lastPartOf(text: string): string | undefined {
   const { protocol, pathname } = new URL(text);
   if (!/^(?:https?|file):$/.test(protocol)) return undefined;
   try {
-    // Escaped, a slash or a whole URL may be in the last part.
+    // The decoded segment can contain slashes or a whole URL, so the caller checks it again.
     return decodeURIComponent(pathname.slice(pathname.lastIndexOf("/") + 1));
   } catch {
     return undefined;

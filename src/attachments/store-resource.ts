@@ -15,7 +15,10 @@ export function assertBlobs(blobs: unknown): void {
   throw new TypeError(`blobs: expected a blob store, got ${describe(blobs)}`);
 }
 
-/** A new resource id, of the caller's generator if there is one. @throws TypeError if that returns another format */
+/**
+ * A new resource id, of the caller's generator if there is one. @throws TypeError if that returns another
+ * format
+ */
 export function resourceIdFrom(newId: (() => string) | undefined): string {
   if (newId === undefined) return newResourceId();
   const id = newId();
@@ -40,8 +43,8 @@ export const unknownMediaType = "application/octet-stream";
 export type MismatchPolicy = "refuse" | "file";
 
 /**
- * Identifies bytes by sniffing them, and compares the result with the sender's name and media type. A claim of another
- * image type is no error: the bytes win.
+ * Identifies bytes by sniffing them, and compares the result with the sender's name and media type. A claim
+ * of another image type is no error: the bytes win.
  *
  * @throws SessileError MEDIA_INVALID, MEDIA_TYPE_MISMATCH
  */
@@ -70,7 +73,9 @@ export function identify(
   });
 }
 
-/** Image types that `sniff` recognises. Bytes can contradict only a claim of one of these, not of SVG or HEIC. */
+/**
+ * Image types that `sniff` recognises. Bytes can contradict only a claim of one of these, not of SVG or HEIC.
+ */
 function isRecognisable(mediaType: string | undefined): mediaType is string {
   return mediaType !== undefined && /^image\/(?:png|jpe?g|gif|webp)$/.test(mediaType);
 }

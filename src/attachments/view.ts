@@ -1,3 +1,4 @@
+/** Views and observations of resources: their entries, viewing one, and the tool by which a model does. */
 import type { BlobStore } from "../blobs/index.js";
 import {
   type Resource,
@@ -10,14 +11,14 @@ import { describe, stringArgument } from "../internal/arguments.js";
 import { isRecord } from "../internal/shape.js";
 import { findResource, isSendable, type ResourcePath, readPayload } from "./resources.js";
 
-/** What `session.append` takes to record that a resource is to be seen again. */
+/** An entry for `session.append` that requests a resource's bytes for the current turn. */
 export interface ResourceViewDraft {
   readonly type: "resource_view";
   readonly resourceId: string;
   readonly reason?: string;
 }
 
-/** What `session.append` takes to record what was seen in a resource, on this branch. */
+/** An entry for `session.append` that records what a model saw in a resource. */
 export interface ResourceObservationDraft {
   readonly type: "resource_observation";
   readonly resourceId: string;
@@ -25,9 +26,9 @@ export interface ResourceObservationDraft {
 }
 
 /**
- * Records that a resource is to be seen again: in the turn in which it is appended, its bytes are sent once more.
+ * Requests a resource's bytes again, for the turn in which the entry is appended.
  *
- * @param reason why, in words; kept in the log
+ * @param reason free text for the log
  * @example
  * ```ts
  * await session.append([resourceView(screenshot.resourceId, "to read the error code")]);
@@ -38,7 +39,7 @@ export function resourceView(resourceId: string, reason?: string): ResourceViewD
   return reason === undefined || reason === "" ? draft : { ...draft, reason };
 }
 
-/** Records what was seen in a resource. It holds on this branch, so that each fork keeps what it saw itself. */
+/** Records what a model saw in a resource. It applies to its own branch only, so each fork has its own. */
 export function resourceObservation(resourceId: string, text: string): ResourceObservationDraft {
   return {
     type: "resource_observation",
@@ -48,8 +49,8 @@ export function resourceObservation(resourceId: string, text: string): ResourceO
 }
 
 /**
- * What was seen in each resource, by its id and in the order of the entries: give it those of one path, from the root to a
- * leaf, and it has what was seen on that branch and no other.
+ * The observations among entries, by resource id, in the order of the entries. For those of one branch, pass
+ * the entries of its path.
  *
  * @example
  * ```ts
@@ -76,46 +77,46 @@ function isObservation(entry: { readonly type: string }): entry is ResourceObser
 }
 
 /**
- * Why a view shows nothing. `NOT_FOUND`: no such resource. `NOT_REHYDRATABLE`: a link, or bytes of unknown type.
- * `RESOURCE_MISSING`: its bytes are no longer stored. `BLOB_CORRUPT`: they are not what they were.
+ * Why a view fails. `NOT_FOUND`: no such resource. `NOT_REHYDRATABLE`: a link, or bytes of unknown type.
+ * `RESOURCE_MISSING`: its bytes are no longer stored. `BLOB_CORRUPT`: they do not match their digest.
  */
 export type ViewFailure = "NOT_FOUND" | "NOT_REHYDRATABLE" | "RESOURCE_MISSING" | "BLOB_CORRUPT";
 
-/** What came of a view. `parts` are for `toolResult`, whether it failed or not. */
+/** The outcome of a view. `parts` are for `toolResult` in both cases. */
 export type ResourceViewing =
   | {
       readonly ok: true;
       readonly resource: StoredResource;
-      /** The resource: in the turn of the tool's result its bytes are sent. */
+      /** The resource, whose bytes are sent in the turn of the tool result. */
       readonly parts: readonly [StoredResource];
-      /** To append with the tool's result. */
+      /** To be appended with the tool result. */
       readonly draft: ResourceViewDraft;
     }
   | {
       readonly ok: false;
       readonly code: ViewFailure;
-      /** What the model is told, the id included. */
+      /** The error for the model, with the id. */
       readonly parts: readonly [string];
-      /** Absent where there is no such resource. */
+      /** Absent if there is no such resource. */
       readonly draft?: ResourceViewDraft;
     };
 
 /** Options of {@link viewResource}. */
 export interface ViewResourceOptions {
-  /** Where the bytes are. */
+  /** The store of the bytes. */
   readonly blobs: Pick<BlobStore, "get">;
-  /** Why, in words; kept in the log. */
-  readonly reason?: string;
-  readonly signal?: AbortSignal;
+  /** Free text for the log. */
+  readonly reason?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * Carries out a view for a tool that a model called: finds the resource, makes sure that its bytes are there and whole, and
- * gives what the tool answers and what is to be recorded. A failure is an answer too, in words, and no exception.
+ * Views a resource for a tool call of a model: finds it, verifies its bytes, and returns the parts of the
+ * tool result and the entry to append. A view that fails returns an error text for the model; it does not
+ * throw.
  *
- * @param resources what may be viewed: a list, such as `resourcesIn` gives, or a session, whose whole path is looked through,
- *   before a compaction too
- * @throws SessileError what the blob store throws, besides BLOB_CORRUPT
+ * @param resources a list of resources, or a session, whose whole path is searched, before a compaction too
+ * @throws the error of the store, except BLOB_CORRUPT
  * @example
  * ```ts
  * const blobs = memoryBlobStore();
@@ -151,7 +152,7 @@ const failures: Readonly<Record<ViewFailure, string>> = {
 };
 
 function failed(code: ViewFailure, resourceId: unknown, draft?: ResourceViewDraft): ResourceViewing {
-  // A model made the id up, so it is not repeated at any length.
+  // The model made up the id, so its length and characters are bounded.
   const id = String(resourceId)
     .replace(/[^\w-]/g, "_")
     .slice(0, 40);
@@ -159,7 +160,7 @@ function failed(code: ViewFailure, resourceId: unknown, draft?: ResourceViewDraf
   return draft === undefined ? { ok: false, code, parts } : { ok: false, code, parts, draft };
 }
 
-/** A JSON schema of an object, as every provider's tools take it. */
+/** A JSON schema of an object, as the tools of all providers take it. */
 export interface ViewToolSchema {
   [member: string]: unknown;
   type: "object";
@@ -168,7 +169,7 @@ export interface ViewToolSchema {
   additionalProperties: false;
 }
 
-/** The declaration of the tool, by the place that it is for. */
+/** The declaration of the tool in the shape of each client. */
 export interface ViewToolShapes {
   readonly anthropic: { name: string; description: string; input_schema: ViewToolSchema };
   readonly openaiChat: {
@@ -182,13 +183,13 @@ export interface ViewToolShapes {
     parameters: ViewToolSchema;
     strict: false;
   };
-  /** One of `functionDeclarations`. */
+  /** An element of `functionDeclarations`. */
   readonly gemini: { name: string; description: string; parametersJsonSchema: ViewToolSchema };
   readonly bedrock: {
     toolSpec: { name: string; description: string; inputSchema: { json: ViewToolSchema } };
   };
   readonly mcp: { name: string; description: string; inputSchema: ViewToolSchema };
-  /** For the AI SDK: `tool({ description, inputSchema: jsonSchema(schema) })`, and for any other. */
+  /** For other clients, and for the AI SDK: `tool({ description, inputSchema: jsonSchema(schema) })`. */
   readonly plain: { name: string; description: string; schema: ViewToolSchema };
 }
 
@@ -218,10 +219,10 @@ const shapes: { readonly [S in keyof ViewToolShapes]: (tool: ViewToolShapes["pla
 export const viewToolName = "view_resource";
 
 /**
- * The declaration of the tool by which a model sees an attachment of an earlier turn again, in the shape that a provider's
- * client takes. Declare it, project with `viewTool: true`, and answer its calls by {@link runViewTool}.
+ * Declares the tool by which a model views an attachment of an earlier turn, in the shape of a provider's
+ * client. Project with `viewTool: true`, and answer its calls with {@link runViewTool}.
  *
- * @throws TypeError for a shape that is none
+ * @throws TypeError for an unknown shape
  * @example
  * ```ts
  * viewTool("anthropic").input_schema.required; // ["resourceId"]
@@ -251,17 +252,18 @@ export function viewTool<S extends keyof ViewToolShapes>(shape: S): ViewToolShap
   });
 }
 
-/** A session that {@link runViewTool} reads and appends to: a `Session` is one. */
+/** The part of a `Session` that {@link runViewTool} needs. */
 export interface ViewableSession extends ResourcePath {
-  /** Writes the entry of a view after the leaf. */
+  /** Appends the entry of a view after the leaf. */
   append(drafts: readonly ResourceViewDraft[]): Promise<unknown>;
 }
 
 /**
- * Answers a call of {@link viewTool}: finds the resource on the session's whole path, of any kind, records the view, and gives
- * the result for the session. Arguments that are wrong, and a resource that cannot be shown, give a failed result in words.
+ * Answers a call of {@link viewTool}: finds the resource on the session's whole path, appends the view, and
+ * returns the tool result. For wrong arguments, or a resource that cannot be shown, the result is an error
+ * text.
  *
- * @throws SessileError what the session's append and the blob store throw, besides BLOB_CORRUPT
+ * @throws errors of the session's append and of the store, except BLOB_CORRUPT
  * @example
  * ```ts
  * const call = { type: "toolCall", id: "c1", name: viewToolName, arguments: { resourceId: "res_0123456789abcdef" } } as const;
@@ -271,13 +273,13 @@ export interface ViewableSession extends ResourcePath {
 export async function runViewTool(
   session: ViewableSession,
   call: Pick<ToolCall, "id" | "name" | "arguments">,
-  { blobs, signal }: { readonly blobs: Pick<BlobStore, "get">; readonly signal?: AbortSignal },
+  { blobs, signal }: Pick<ViewResourceOptions, "blobs" | "signal">,
 ): Promise<ToolResultMessage> {
   const { resourceId, reason } = isRecord(call.arguments) ? call.arguments : {};
   const { ok, parts, draft } = await viewResource(typeof resourceId === "string" ? resourceId : "", session, {
     blobs,
-    ...(typeof reason === "string" ? { reason: reason.slice(0, 500).toWellFormed() } : {}),
-    ...(signal === undefined ? {} : { signal }),
+    reason: typeof reason === "string" ? reason.slice(0, 500).toWellFormed() : undefined,
+    signal,
   });
   if (draft !== undefined) await session.append([draft]);
   return { ...toolResult(call, ...parts), isError: !ok };

@@ -68,7 +68,7 @@ export const serializeBounds: SerializeBounds = {
  * Serialises items as text for the summariser: the role and the text of each, with a blank line between
  * items. The text is safe between the tags of a request: it cannot open or close a tag, nor imitate another
  * role. Attachments appear as descriptors, never as bytes. No boundary is asked; with a boundary, the items
- * come from `boundItems` of `sessile/attachments`.
+ * come from `dropRefusedAttachments` of `attachments`.
  *
  * The text is well-formed, bounded for each item, linear in the items, and deterministic.
  *

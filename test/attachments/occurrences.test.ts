@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { assistantMessage, type ContextItem, contextOf, toolResult, userMessage } from "sessile/content";
 import { estimateResourceTokens } from "sessile/estimate";
 import { describe, expect, test } from "vitest";
-import { currentTurnStart, occurrencesIn } from "../../src/attachments/occurrences.js";
+import { currentTurnStart, occurrencesIn, turnNumbers } from "../../src/attachments/occurrences.js";
 import { isSendable } from "../../src/attachments/resources.js";
 import { contextWith, image } from "./samples.js";
 
@@ -114,13 +114,16 @@ describe("currentTurnStart", () => {
     expect(currentTurnStart(items("retained", "retained"))).toBe(1);
   });
 
-  test("is where the latest run of user messages begins", () => {
+  test("is where the latest run of user messages begins, and each run is a turn", () => {
+    const kinds = { u: user, a: answer, c: custom };
     fc.assert(
-      fc.property(fc.array(fc.constantFrom("u", "a"), { maxLength: 12 }), (roles) => {
-        const text = roles.join("");
-        const runs = [...text.matchAll(/u+/g)];
-        const context = contextOf(roles.map((role) => (role === "u" ? user : answer)));
-        expect(currentTurnStart(context)).toBe(runs.at(-1)?.index ?? 0);
+      fc.property(fc.array(fc.constantFrom("u", "a", "c"), { maxLength: 12 }), (roles) => {
+        const runs = [...roles.join("").matchAll(/u(?:c*u)*/g)].map(({ index }) => index);
+        const context = contextOf(roles.map((role) => kinds[role]));
+        expect(currentTurnStart(context)).toBe(runs.at(-1) ?? 0);
+        expect(turnNumbers(context)).toEqual(
+          roles.map((_, at) => runs.filter((start) => start <= at).length),
+        );
       }),
     );
   });

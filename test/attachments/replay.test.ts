@@ -10,7 +10,6 @@ import { assistantMessage, type ContextMessage, type ReplayPlace, userMessage } 
 import { estimateImageTokens } from "sessile/estimate";
 import { describe, expect, test } from "vitest";
 import { decideAttachments } from "../../src/attachments/decide.js";
-import { currentTurnStart, turnNumbers } from "../../src/attachments/occurrences.js";
 import { applyVerdict, type LeakageVerdict } from "../../src/attachments/replay.js";
 import { contextWith, image } from "./samples.js";
 
@@ -108,24 +107,6 @@ describe("replay policies", () => {
     expect(await decided({ tokens: 10_000 })).toEqual(["describe", "full", "full"]);
     expect(await decided({ turns: 2 })).toEqual(["describe", "describe", "full"]);
     expect(await decided({ turns: 3 })).toEqual(["full", "full", "full"]);
-  });
-
-  test("turns are counted as the current one is found", () => {
-    const roles = fc.array(fc.constantFrom("user", "assistant", "custom"), { maxLength: 12 });
-    fc.assert(
-      fc.property(roles, (of) => {
-        const context = contextWith(
-          of.map((role): ContextMessage => {
-            if (role === "user") return userMessage("a");
-            if (role === "assistant") return reply;
-            return { role: "custom", customType: "x", content: "c", display: true, timestamp: 1 };
-          }),
-        );
-        const turns = turnNumbers(context);
-        if (of.includes("user")) expect(turns.indexOf(turns.at(-1) ?? 0)).toBe(currentTurnStart(context));
-        else expect(new Set(turns)).toEqual(new Set(of.length === 0 ? [] : [0]));
-      }),
-    );
   });
 });
 

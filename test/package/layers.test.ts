@@ -36,7 +36,7 @@ describe("checkLayers", () => {
     ["root", "src/index.ts", `export * from "./errors/index.js";`],
     ["inner file", "src/index.ts", `export * from "./content/block.js";`],
     ["inner file", "src/index.ts", `export * from "./content/internal.js";`],
-    ["upward", "src/content/block.ts", `import { boundItems } from "../attachments/internal.js";`],
+    ["upward", "src/content/block.ts", `import { externalizeEntry } from "../attachments/internal.js";`],
     ["by name", "src/session/tree.ts", `import { userMessage } from "sessile/content";`],
     ["validator", "src/session/codec.ts", `import { z } from "zod";`],
     ["unknown module", "src/helpers/list.ts", `export const list = [];`],
