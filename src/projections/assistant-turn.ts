@@ -5,7 +5,14 @@ import { unreachable } from "../internal/unreachable.js";
 import type { BlockReader } from "./block-reader.js";
 import { cleanJson, isBlank, withoutSpaceAtEnd } from "./block-reader.js";
 import { isOwn } from "./model-ref.js";
-import type { CallPart, OpaquePart, Origin, ReasoningPart, SaidDraft, TextPart } from "./request.js";
+import type {
+  CallPart,
+  OpaquePart,
+  Origin,
+  PendingAssistantPart,
+  ReasoningPart,
+  TextPart,
+} from "./request.js";
 import type { SelectOptions } from "./select-messages.js";
 import type { ToolNameRule } from "./target.js";
 
@@ -13,13 +20,13 @@ import type { ToolNameRule } from "./target.js";
  * What a model said, as far as this target can take it back. Calls keep their stored ids for now; a call that
  * has the id of an earlier one of the same message is dropped.
  */
-export function assistantDraft(
+export function assistantParts(
   message: AssistantMessage,
   origin: Origin,
   reader: BlockReader,
   options: SelectOptions,
-): readonly SaidDraft[] {
-  const said = new SaidReader(standingOf(message, options), reader, options);
+): readonly PendingAssistantPart[] {
+  const said = new AssistantReader(standingOf(message, options), reader, options);
   const parts = message.content.flatMap((block, index) => {
     const part = said.part(block, { ...origin, block: index });
     return part === undefined ? [] : [part];
@@ -49,7 +56,7 @@ const whyNot: Readonly<Record<Exclude<Standing, "own">, string>> = {
 };
 
 /** Reads the blocks of one message. */
-class SaidReader {
+class AssistantReader {
   readonly #standing: Standing;
   readonly #reader: BlockReader;
   readonly #options: SelectOptions;
@@ -61,7 +68,7 @@ class SaidReader {
     this.#options = options;
   }
 
-  part(block: AssistantMessage["content"][number], origin: Origin): SaidDraft | undefined {
+  part(block: AssistantMessage["content"][number], origin: Origin): PendingAssistantPart | undefined {
     switch (block.type) {
       case "text":
         return this.#text(block, origin);
@@ -76,7 +83,7 @@ class SaidReader {
     }
   }
 
-  #text({ text, resource, textSignature }: TextBlock, origin: Origin): SaidDraft | undefined {
+  #text({ text, resource, textSignature }: TextBlock, origin: Origin): PendingAssistantPart | undefined {
     if (resource !== undefined) return this.#reader.attachment(origin, "textOnly");
     const signed = this.#signed(textSignature, origin);
     if (!isBlank(text)) return { type: "text", text: this.#reader.clean(text, origin), ...signed, origin };
@@ -185,7 +192,7 @@ export function toolName(
 }
 
 /** Reasoning that nothing follows is refused where reasoning is taken: the reply broke off behind it. */
-function dropTrailingReasoning(parts: SaidDraft[], { losses }: SelectOptions): void {
+function dropTrailingReasoning(parts: PendingAssistantPart[], { losses }: SelectOptions): void {
   for (let last = parts.at(-1); last?.type === "reasoning"; last = parts.at(-1)) {
     parts.pop();
     losses.add(last.origin, { code: "reasoning", by: "target", reason: "reasoning that nothing follows" });
@@ -196,7 +203,7 @@ function dropTrailingReasoning(parts: SaidDraft[], { losses }: SelectOptions): v
  * Of each message, not only the last of a request: else a longer history would change the bytes of this one.
  * Before attachments too, since they may leave nothing in their place.
  */
-function trimLastText(parts: SaidDraft[], { rules, losses }: SelectOptions): void {
+function trimLastText(parts: PendingAssistantPart[], { rules, losses }: SelectOptions): void {
   const at = parts.findLastIndex(({ type }) => type !== "attachment");
   const last = parts[at];
   if (rules.trimsAssistant !== true || last?.type !== "text") return;

@@ -10,14 +10,14 @@ import { describeImage, type ReplayPolicy, type StoredResource } from "../conten
 import { cleanText, isBlank } from "./block-reader.js";
 import type { ResizeImage } from "./load-media.js";
 import type { Loss, LossList } from "./losses.js";
-import { isTaken, isTextual } from "./media-part.js";
-import { notShown } from "./placeholders.js";
+import { acceptsMedia, isTextual } from "./media-part.js";
+import { placeholderText } from "./placeholders.js";
 import type { ReferenceCache } from "./references.js";
-import type { AttachmentDraft } from "./request.js";
+import type { PendingAttachment } from "./request.js";
 import type { Target } from "./target.js";
 
 /** The shared context of the attachment stages. */
-export interface Attaching {
+export interface ProjectionContext {
   readonly target: Target<unknown>;
   readonly losses: LossList;
   readonly blobs?: Pick<BlobStore, "get">;
@@ -47,13 +47,13 @@ export interface AttachmentReport {
 }
 
 /** One occurrence of an attachment, with its decision. The stages update it. */
-export interface AttachmentWork {
-  readonly draft: AttachmentDraft;
+export interface AttachmentState {
+  readonly draft: PendingAttachment;
   readonly decided: DecidedAttachment;
   /** The image, if it is inline in its message. */
   readonly inline: InlineImage | undefined;
   /** Another occurrence of the same resource, which has its bytes. */
-  carrier?: AttachmentWork;
+  carrier?: AttachmentState;
   /** Its text is in the request. */
   asText?: true;
   /** The request has a resized image in place of the stored one. */
@@ -62,7 +62,7 @@ export interface AttachmentWork {
 }
 
 /** The description of an attachment. */
-export function descriptor({ decided: { resource }, inline }: AttachmentWork): string {
+export function descriptor({ decided: { resource }, inline }: AttachmentState): string {
   return inline === undefined
     ? attachmentText(resource, "full", "currentTurn")
     : describeImage(resource as Parameters<typeof describeImage>[0]);
@@ -70,7 +70,7 @@ export function descriptor({ decided: { resource }, inline }: AttachmentWork): s
 
 /** The cleaned name of an attachment, to spread; nothing for a blank name. Still untrusted text. */
 export function shownName(
-  { decided: { resource } }: AttachmentWork,
+  { decided: { resource } }: AttachmentState,
   refusesNul: boolean,
 ): { readonly name?: string } {
   const { name = "" } = resource;
@@ -78,12 +78,12 @@ export function shownName(
 }
 
 /** The resource's id, to spread; nothing for an inline image. */
-export function knownId({ decided, inline }: AttachmentWork): { readonly resourceId?: string } {
+export function knownId({ decided, inline }: AttachmentState): { readonly resourceId?: string } {
   return inline === undefined ? { resourceId: decided.resource.resourceId } : {};
 }
 
 /** The report of an occurrence. */
-export function reportOf(work: AttachmentWork): AttachmentReport {
+export function reportOf(work: AttachmentState): AttachmentReport {
   const { draft, decided, reason, asText } = work;
   const { entryId, block } = decided;
   const words = draft.text === "" ? "nothing" : asText === true ? "text" : "descriptor";
@@ -92,9 +92,12 @@ export function reportOf(work: AttachmentWork): AttachmentReport {
 }
 
 /** The reason for a rejection: the policy allows the attachment, and it cannot be sent. */
-export type Refusal = Extract<SendReason, "missing" | "corrupt" | "invalid" | "unsupported" | "overLimit">;
+export type RejectReason = Extract<
+  SendReason,
+  "missing" | "corrupt" | "invalid" | "unsupported" | "overLimit"
+>;
 
-const causes: Readonly<Record<Refusal, Loss["by"]>> = {
+const causes: Readonly<Record<RejectReason, Loss["by"]>> = {
   missing: "history",
   corrupt: "history",
   invalid: "history",
@@ -107,16 +110,16 @@ const causes: Readonly<Record<Refusal, Loss["by"]>> = {
  *
  * @param because a detail for the loss report; not shown to the model
  */
-export function refuse(
-  work: AttachmentWork,
-  code: Refusal,
+export function rejectAttachment(
+  work: AttachmentState,
+  code: RejectReason,
   why: string,
   losses: LossList,
   because?: string,
 ): void {
   const { draft } = work;
   const seen = observationText(work.decided.observation);
-  draft.text = notShown(descriptor(work), seen === "" ? why : `${why}; ${seen}`);
+  draft.text = placeholderText(descriptor(work), seen === "" ? why : `${why}; ${seen}`);
   if (work.asText === true || work.resized === true) losses.takeBack(draft.origin, ["asText", "resized"]);
   delete draft.media;
   delete work.asText;
@@ -129,26 +132,26 @@ export function refuse(
  * The delivery of a media type: unchanged, moved behind the tool results, as text, or converted to another
  * type.
  */
-export type Way = "native" | "moved" | "asText" | "converted";
+export type Delivery = "native" | "moved" | "asText" | "converted";
 
 /** The delivery of a media type in an occurrence; undefined if the target does not accept it there. */
-export function wayFor(
+export function deliveryFor(
   mediaType: string,
-  { draft: { place } }: AttachmentWork,
-  { target: { accepts }, resize }: Attaching,
-): Way | undefined {
+  { draft: { place } }: AttachmentState,
+  { target: { accepts }, resize }: ProjectionContext,
+): Delivery | undefined {
   if (place === "textOnly") return undefined;
   const { user = [], toolResult = [] } = accepts ?? {};
-  if (isTaken(place === "user" ? user : toolResult, mediaType)) return "native";
+  if (acceptsMedia(place === "user" ? user : toolResult, mediaType)) return "native";
   if (isTextual(mediaType)) return "asText";
-  if (place === "toolResult" && isTaken(user, mediaType)) return "moved";
+  if (place === "toolResult" && acceptsMedia(user, mediaType)) return "moved";
   const takesImages = user.some((type) => type.startsWith("image/"));
   return mediaType.startsWith("image/") && takesImages && resize !== undefined ? "converted" : undefined;
 }
 
 /** Whether unread bytes may be deliverable. The bytes of an image can have another type than declared. */
-export function mayGo(work: AttachmentWork, attaching: Attaching): boolean {
+export function canDeliver(work: AttachmentState, attaching: ProjectionContext): boolean {
   const { mediaType, kind } = work.decided.resource as StoredResource;
-  if (wayFor(mediaType, work, attaching) !== undefined) return true;
-  return kind === "image" && wayFor("image/png", work, attaching) !== undefined;
+  if (deliveryFor(mediaType, work, attaching) !== undefined) return true;
+  return kind === "image" && deliveryFor("image/png", work, attaching) !== undefined;
 }

@@ -1,14 +1,20 @@
 import { replayCurrentTurn } from "../attachments/index.js";
 import { attachmentText, decideAttachments, inlineAsResources } from "../attachments/internal.js";
 import type { Context, ContextMessage, ReplayPolicy } from "../content/index.js";
-import { type Attaching, type AttachmentWork, descriptor, knownId, mayGo } from "./attachment-state.js";
-import { hydrate } from "./load-media.js";
-import { notShown } from "./placeholders.js";
-import type { AttachmentDraft } from "./request.js";
+import {
+  type AttachmentState,
+  canDeliver,
+  descriptor,
+  knownId,
+  type ProjectionContext,
+} from "./attachment-state.js";
+import { loadMedia } from "./load-media.js";
+import { placeholderText } from "./placeholders.js";
+import type { PendingAttachment } from "./request.js";
 
 /** Every occurrence of an attachment, final except for limits, and the views without an occurrence. */
-export interface AttachmentWorks {
-  readonly works: readonly AttachmentWork[];
+export interface ResolvedAttachments {
+  readonly states: readonly AttachmentState[];
   readonly unplacedViews: readonly string[];
 }
 
@@ -19,13 +25,13 @@ type Placed = Pick<Context, "items" | "views" | "observations">;
  * the text of each occurrence. Sends inline images unless the caller's policy decides otherwise: no view
  * could bring them back.
  */
-export async function attach(
+export async function resolveAttachments(
   context: Placed,
-  drafts: readonly AttachmentDraft[],
-  attaching: Attaching,
-): Promise<AttachmentWorks> {
+  drafts: readonly PendingAttachment[],
+  attaching: ProjectionContext,
+): Promise<ResolvedAttachments> {
   const { target, replay, boundary, references, signal } = attaching;
-  if (drafts.length === 0 && context.views.length === 0) return { works: [], unplacedViews: [] };
+  if (drafts.length === 0 && context.views.length === 0) return { states: [], unplacedViews: [] };
   const byPlace = new Map(drafts.map((draft) => [placeKey(draft.origin.item, draft.origin.block), draft]));
   const named = replay !== undefined || boundary !== undefined || references !== undefined;
   const { context: all, images } = inlineAsResources(withoutUnsent(context, byPlace), named);
@@ -39,14 +45,14 @@ export async function attach(
     ...(boundary === undefined ? {} : { boundary }),
     ...(signal === undefined ? {} : { signal }),
   });
-  const works = attachments.flatMap((decided): AttachmentWork[] => {
+  const works = attachments.flatMap((decided): AttachmentState[] => {
     const draft = byPlace.get(placeKey(decided.item, decided.block));
     const inline = images.get(decided.resource.resourceId);
     return draft === undefined ? [] : [{ draft, decided, inline, reason: decided.reason }];
   });
-  for (const work of works) describeWork(work, attaching);
-  await hydrate(works, attaching);
-  return { works, unplacedViews };
+  for (const work of works) setText(work, attaching);
+  await loadMedia(works, attaching);
+  return { states: works, unplacedViews };
 }
 
 function placeKey(item: number, block: number | undefined): string {
@@ -79,20 +85,20 @@ function isAttachment({ type, resource }: Block): boolean {
 }
 
 /** Whether a view would show a resource: the target accepts it in or behind a tool result. */
-function isViewable(work: AttachmentWork, attaching: Attaching): boolean {
+function isViewable(work: AttachmentState, attaching: ProjectionContext): boolean {
   if (work.decided.resource.kind === "link") return false;
-  return mayGo({ ...work, draft: { ...work.draft, place: "toolResult" } }, attaching);
+  return canDeliver({ ...work, draft: { ...work.draft, place: "toolResult" } }, attaching);
 }
 
 /** Sets the text of an occurrence by its decision. The decision of a policy is a report, not a loss. */
-function describeWork(work: AttachmentWork, attaching: Attaching): void {
+function setText(work: AttachmentState, attaching: ProjectionContext): void {
   const { losses } = attaching;
   const { draft, decided, inline } = work;
   const { resource, decision, reason, observation } = decided;
   if (inline === undefined) {
     const viewTool = attaching.viewTool === true && isViewable(work, attaching);
     draft.text = attachmentText(resource, decision, reason, observation, { viewTool });
-  } else if (decision === "describe") draft.text = notShown(descriptor(work), "it was withheld");
+  } else if (decision === "describe") draft.text = placeholderText(descriptor(work), "it was withheld");
   if (resource.kind === "link" && decision !== "omit") draft.link = resource;
   if (decision !== "describe" || reason !== "unknownType") return;
   const why = "its type is unknown";

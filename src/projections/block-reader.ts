@@ -1,6 +1,6 @@
 import type { ImageBlock, TextBlock } from "../content/index.js";
 import type { LossList } from "./losses.js";
-import type { AttachmentDraft, AttachmentPlace, Origin, ShownDraft, TextPart } from "./request.js";
+import type { AttachmentPlace, Origin, PendingAttachment, PendingUserPart, TextPart } from "./request.js";
 import type { TargetRules } from "./target.js";
 
 /** Reads blocks of text and attachments as a request has them. */
@@ -18,9 +18,9 @@ export class BlockReader {
     content: string | readonly (TextBlock | ImageBlock)[],
     origin: Origin,
     place: AttachmentPlace,
-  ): readonly ShownDraft[] {
+  ): readonly PendingUserPart[] {
     if (typeof content === "string") return this.text(content, origin);
-    const parts: ShownDraft[] = [];
+    const parts: PendingUserPart[] = [];
     content.forEach((block, index) => {
       const at = { ...origin, block: index };
       const shown =
@@ -33,7 +33,7 @@ export class BlockReader {
   }
 
   /** A place that is decided on later. */
-  attachment(origin: Origin, place: AttachmentPlace): AttachmentDraft {
+  attachment(origin: Origin, place: AttachmentPlace): PendingAttachment {
     return { type: "attachment", place, origin, text: "" };
   }
 

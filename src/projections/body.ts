@@ -1,6 +1,6 @@
 import { encodeUtf8 } from "../internal/bytes.js";
 import { base64Pieces } from "../internal/encode-base64.js";
-import { type Outline, outlineOf, StandIns } from "./media-part.js";
+import { Base64Placeholders, type Outline, outlineOf } from "./media-part.js";
 import type { Projection } from "./projection.js";
 import type { NeutralRequest } from "./request.js";
 import { mediaIn } from "./select-messages.js";
@@ -40,7 +40,7 @@ export function toBody(
   const outlined = projection as { readonly [outlineOf]?: () => Outline | undefined };
   const { value, standIns } = outlined[outlineOf]?.() ?? {
     value: projection.value,
-    standIns: new StandIns(),
+    standIns: new Base64Placeholders(),
   };
   const whole = Object.keys(extra).length === 0 ? value : { ...extra, ...value };
   const { texts, spliced } = standIns.cut(jsonOf(whole, payloadsOf(projection.request), standIns));
@@ -98,7 +98,7 @@ function payloadsOf({ turns }: NeutralRequest): Payloads {
 }
 
 /** The JSON of a value in which bytes, and strings that are known to be base64 of some, are stood in for. */
-function jsonOf(value: object, payloads: Payloads, standIns: StandIns): string {
+function jsonOf(value: object, payloads: Payloads, standIns: Base64Placeholders): string {
   return JSON.stringify(value, function (this: unknown, key: string, field: unknown) {
     const payload = payloadFor((this as Record<string, unknown>)[key], field, payloads);
     return payload === undefined ? field : payload.prefix + standIns.for(payload.bytes);

@@ -1,7 +1,7 @@
 import type { NeutralRequest, Part, Turn } from "./request.js";
 
 /** Where in a request a cache marker goes: behind the system's text, or behind a turn. */
-export type CacheMark = "system" | number;
+export type CacheBreakpoint = "system" | number;
 
 /**
  * Says behind what a provider is to keep what it has read. Told whether there is a system text and how many
@@ -11,7 +11,7 @@ export type CacheMark = "system" | number;
 export type CachePolicy = (request: {
   readonly hasSystem: boolean;
   readonly turns: number;
-}) => readonly CacheMark[];
+}) => readonly CacheBreakpoint[];
 
 /**
  * Keeps everything up to here, for a conversation that goes on: behind the last turn, behind the last but
@@ -27,7 +27,7 @@ export const cacheConversation: CachePolicy = ({ hasSystem, turns }) => [
 export const cacheSystem: CachePolicy = ({ hasSystem }) => (hasSystem ? ["system"] : []);
 
 /** The parts behind which a marker goes, at most so many. */
-export function markedParts(
+export function breakpointParts(
   { system, turns }: NeutralRequest,
   policy: CachePolicy,
   most: number,

@@ -1,9 +1,9 @@
 import { encodeUtf8 } from "../internal/bytes.js";
 import { checkLimits, type LimitItem, type LimitSituation, type LimitViolation } from "../limits/index.js";
-import { type Attaching, type AttachmentWork, refuse } from "./attachment-state.js";
-import { type ImageBounds, placeResized } from "./load-media.js";
-import { isTaken, isTextual } from "./media-part.js";
-import type { AttachmentDraft } from "./request.js";
+import { type AttachmentState, type ProjectionContext, rejectAttachment } from "./attachment-state.js";
+import { type ImageBounds, setResized } from "./load-media.js";
+import { acceptsMedia, isTextual } from "./media-part.js";
+import type { PendingAttachment } from "./request.js";
 import type { TargetLimits, TargetMedia } from "./target.js";
 
 /** Room for what a harness puts beside the messages, such as its tools. Bytes. */
@@ -20,32 +20,32 @@ const reservedBytes = 2 ** 18;
  *   where more than so many would be too much
  * @returns the limits that are broken still: there is too much text
  */
-export async function keepLimits(
-  works: readonly AttachmentWork[],
+export async function enforceLimits(
+  works: readonly AttachmentState[],
   textBytes: (room: number) => number,
-  attaching: Attaching,
+  attaching: ProjectionContext,
 ): Promise<readonly LimitViolation[]> {
   const { limits } = attaching.target;
   if (limits === undefined) return [];
-  const keeper = new LimitKeeper(works, limits, attaching);
-  await keeper.keepAlone();
-  return keeper.keepTogether(textBytes);
+  const keeper = new LimitEnforcer(works, limits, attaching);
+  await keeper.enforcePerItem();
+  return keeper.enforceTotals(textBytes);
 }
 
-class LimitKeeper {
+class LimitEnforcer {
   readonly #limits: TargetLimits;
-  readonly #attaching: Attaching;
+  readonly #attaching: ProjectionContext;
   readonly #situation: LimitSituation;
   /** What is sent, the oldest first. */
-  #live: readonly AttachmentWork[];
+  #live: readonly AttachmentState[];
   /** The places of each. */
-  readonly #places: ReadonlyMap<AttachmentWork, readonly AttachmentWork[]>;
+  readonly #places: ReadonlyMap<AttachmentState, readonly AttachmentState[]>;
   /** What was resized, or why it was not. */
-  readonly #tried = new Map<AttachmentWork, string | undefined>();
-  readonly #sizes = new Map<AttachmentDraft["media"], number>();
-  readonly #shown = new Map<AttachmentWork, number>();
+  readonly #tried = new Map<AttachmentState, string | undefined>();
+  readonly #sizes = new Map<PendingAttachment["media"], number>();
+  readonly #shown = new Map<AttachmentState, number>();
 
-  constructor(works: readonly AttachmentWork[], limits: TargetLimits, attaching: Attaching) {
+  constructor(works: readonly AttachmentState[], limits: TargetLimits, attaching: ProjectionContext) {
     this.#limits = limits;
     this.#attaching = attaching;
     const { transport, contextWindow } = limits;
@@ -53,7 +53,7 @@ class LimitKeeper {
       ...(transport === undefined ? {} : { transport }),
       ...(contextWindow === undefined ? {} : { contextWindow }),
     };
-    const places = new Map<AttachmentWork, readonly AttachmentWork[]>();
+    const places = new Map<AttachmentState, readonly AttachmentState[]>();
     for (const work of works) {
       const carrier = work.carrier ?? work;
       if (!isSent(carrier)) continue;
@@ -67,7 +67,7 @@ class LimitKeeper {
   }
 
   /** The limits that an attachment breaks whatever else is sent. */
-  async keepAlone(): Promise<void> {
+  async enforcePerItem(): Promise<void> {
     for (const work of this.#live) {
       const broken = this.#check([work]);
       if (broken.length === 0) continue;
@@ -79,7 +79,7 @@ class LimitKeeper {
     this.#tried.clear();
   }
 
-  async keepTogether(textBytes: (room: number) => number): Promise<readonly LimitViolation[]> {
+  async enforceTotals(textBytes: (room: number) => number): Promise<readonly LimitViolation[]> {
     const text = this.#textBytes(textBytes);
     for (;;) {
       const found = this.#check(this.#live, text);
@@ -103,20 +103,20 @@ class LimitKeeper {
     return textBytes(room) - shown + reservedBytes;
   }
 
-  #shownBytes(work: AttachmentWork): number {
+  #shownBytes(work: AttachmentState): number {
     const known = this.#shown.get(work) ?? shownBytes(work);
     this.#shown.set(work, known);
     return known;
   }
 
-  #check(live: readonly AttachmentWork[], text?: number): readonly LimitViolation[] {
+  #check(live: readonly AttachmentState[], text?: number): readonly LimitViolation[] {
     const body = text === undefined ? {} : { bodyBytes: this.#bodyBytes(live, text) };
     const { accepts } = this.#attaching.target;
     const items = live.map((work) => limitItem(work, accepts));
     return checkLimits(items, this.#limits.profile, { ...this.#situation, ...body });
   }
 
-  #bodyBytes(live: readonly AttachmentWork[], text: number): number {
+  #bodyBytes(live: readonly AttachmentState[], text: number): number {
     return live.reduce((sum, work) => {
       const { media } = work.draft;
       const known = this.#sizes.get(media) ?? sentBytes(media);
@@ -143,8 +143,8 @@ class LimitKeeper {
   /** As many as must go, or all where that is not enough. */
   #dropOldest(
     violation: LimitViolation,
-    counted: readonly AttachmentWork[],
-    among: readonly AttachmentWork[],
+    counted: readonly AttachmentState[],
+    among: readonly AttachmentState[],
     text: number | undefined,
   ): void {
     const left = among.filter(isSent);
@@ -160,7 +160,7 @@ class LimitKeeper {
 
   /** Limits of single images that hold only because there are many. */
   async #keepConditional(found: readonly LimitViolation[]): Promise<void> {
-    const broken = new Map<AttachmentWork, LimitViolation[]>();
+    const broken = new Map<AttachmentState, LimitViolation[]>();
     for (const violation of found) {
       const work = this.#live[violation.items[0]?.index ?? -1];
       if (work !== undefined) broken.set(work, [...(broken.get(work) ?? []), violation]);
@@ -184,29 +184,29 @@ class LimitKeeper {
   }
 
   /** Has the image made smaller, once; otherwise says why it is not, where somebody tried. */
-  async #resize(work: AttachmentWork, violations: readonly LimitViolation[]): Promise<string | undefined> {
+  async #resize(work: AttachmentState, violations: readonly LimitViolation[]): Promise<string | undefined> {
     const bounds = boundsOf(violations);
     const { media } = work.draft;
     if (this.#attaching.resize === undefined || bounds === undefined) return undefined;
     if (media?.type !== "media" || media.kind !== "image") return undefined;
     if (this.#tried.has(work)) return this.#tried.get(work);
-    const because = await placeResized(work, media, bounds, this.#attaching);
+    const because = await setResized(work, media, bounds, this.#attaching);
     this.#tried.set(work, because);
     return because;
   }
 
-  #drop(works: readonly AttachmentWork[], why: string, because?: string): void {
+  #drop(works: readonly AttachmentState[], why: string, because?: string): void {
     for (const work of works) {
       // Its other places said that it is shown here.
       for (const place of this.#places.get(work) ?? []) {
-        refuse(place, "overLimit", why, this.#attaching.losses, because);
+        rejectAttachment(place, "overLimit", why, this.#attaching.losses, because);
       }
     }
     this.#live = without(this.#live, works);
   }
 }
 
-function isSent({ draft, asText }: AttachmentWork): boolean {
+function isSent({ draft, asText }: AttachmentState): boolean {
   return draft.media !== undefined || asText === true;
 }
 
@@ -225,9 +225,9 @@ function fewest(most: number, holds: (count: number) => boolean): number {
 }
 
 function without(
-  live: readonly AttachmentWork[],
-  dropped: readonly AttachmentWork[],
-): readonly AttachmentWork[] {
+  live: readonly AttachmentState[],
+  dropped: readonly AttachmentState[],
+): readonly AttachmentState[] {
   const gone = new Set(dropped);
   return live.filter((work) => !gone.has(work));
 }
@@ -288,7 +288,7 @@ export function boundsOf(violations: readonly LimitViolation[]): ImageBounds | u
  * request, and a document that goes as text none but those of the text.
  */
 export function limitItem(
-  { draft: { media, origin, place }, asText }: AttachmentWork,
+  { draft: { media, origin, place }, asText }: AttachmentState,
   accepts: TargetMedia | undefined,
 ): LimitItem {
   if (asText === true) return { kind: "text", mediaType: "text/plain", size: 0, message: origin.item };
@@ -300,7 +300,7 @@ export function limitItem(
     mediaType,
     size: media?.type === "media" ? media.bytes.length : 0,
     message: origin.item,
-    ...(place === "toolResult" && isTaken(accepts?.toolResult ?? [], mediaType)
+    ...(place === "toolResult" && acceptsMedia(accepts?.toolResult ?? [], mediaType)
       ? { inToolResult: true }
       : {}),
     ...(width === undefined ? {} : { width }),
@@ -310,7 +310,7 @@ export function limitItem(
 }
 
 /** At least as many bytes as it takes in a body. */
-export function sentBytes(media: AttachmentDraft["media"]): number {
+export function sentBytes(media: PendingAttachment["media"]): number {
   if (media?.type !== "media") return 0;
   const base64 = Math.ceil(media.bytes.length / 3) * 4;
   // A text goes as base64 to some, and to others as a string of JSON, in which a byte can become six.
@@ -318,7 +318,7 @@ export function sentBytes(media: AttachmentDraft["media"]): number {
 }
 
 /** Bytes of a document that goes as text, as a string of JSON. */
-function shownBytes({ draft: { text }, asText }: AttachmentWork): number {
+function shownBytes({ draft: { text }, asText }: AttachmentState): number {
   return asText === true ? jsonBytes(text) : 0;
 }
 

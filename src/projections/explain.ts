@@ -5,7 +5,7 @@ import { type QuarantinePlace, quarantine, quarantineNamed } from "./quarantine.
 import { HalvingSearch, type RefusalSearch, type Suspect } from "./refusal-search.js";
 import type { NeutralRequest, Part } from "./request.js";
 import type { Target } from "./target.js";
-import { type Attached, isAttached, isNewer, markedValue, partAt, partWithId } from "./trace.js";
+import { type Attached, isAttached, isNewer, partAt, partWithId, traceRequest } from "./trace.js";
 
 /** What a provider's refusal is about. */
 export interface Explanation {
@@ -53,7 +53,7 @@ export function explainRejection(
   const { message, status } = rejection;
   if (status !== undefined && ![400, 404, 413, 422].includes(status)) return undefined;
   const { request, target, cached } = explained;
-  const marked = markedValue(request, target, cached);
+  const marked = traceRequest(request, target, cached);
   const roots = isRecord(marked.value) ? Object.keys(marked.value) : [];
   for (const { path, keys } of pathsIn(error, roots)) {
     const part = partAt(marked, keys, isAboutMedia(rejection));

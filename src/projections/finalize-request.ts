@@ -1,29 +1,29 @@
 import { encodeUtf8 } from "../internal/bytes.js";
-import { type AttachmentWork, descriptor } from "./attachment-state.js";
+import { type AttachmentState, descriptor } from "./attachment-state.js";
 import type { LossList } from "./losses.js";
-import { isTaken } from "./media-part.js";
+import { acceptsMedia } from "./media-part.js";
 import { emptyText, noOutputText, nothingShownText } from "./placeholders.js";
 import type {
-  AttachmentDraft,
   NeutralRequest,
   Origin,
   PairedResult,
+  PendingAssistantPart,
+  PendingAttachment,
+  PendingTurn,
+  PendingUserPart,
   ResultPart,
-  SaidDraft,
   SaidPart,
-  ShownDraft,
   ShownPart,
   TextPart,
   Turn,
-  TurnDraft,
 } from "./request.js";
 import type { Target } from "./target.js";
 
-/** The input of {@link settle}. */
-export interface Unsettled {
-  readonly system: readonly ShownDraft[];
-  readonly turns: readonly TurnDraft[];
-  readonly works: readonly AttachmentWork[];
+/** The input of {@link finalizeRequest}. */
+export interface UnfinishedRequest {
+  readonly system: readonly PendingUserPart[];
+  readonly turns: readonly PendingTurn[];
+  readonly states: readonly AttachmentState[];
 }
 
 /**
@@ -31,12 +31,12 @@ export interface Unsettled {
  * from a tool result to behind the results. A message or result without parts gets a placeholder: its removal
  * would depend on later messages and break the prompt's prefix.
  */
-export function settle(
-  { system, turns, works }: Unsettled,
+export function finalizeRequest(
+  { system, turns, states }: UnfinishedRequest,
   target: Target<unknown>,
   losses: LossList,
 ): NeutralRequest {
-  const settler = new Settler(works, target, losses);
+  const settler = new RequestFinalizer(states, target, losses);
   const settled = turns.map((turn): Turn => {
     if (turn.role === "assistant") return { role: "assistant", parts: settler.said(turn.parts) };
     const moved: ShownPart[] = [];
@@ -44,7 +44,7 @@ export function settle(
     const shown = settler.shown(turn.parts);
     return { role: "user", results, parts: moved.length === 0 ? shown : [...moved, ...shown] };
   });
-  const instructions = system.flatMap((part) => (isAttachment(part) ? words(part) : [part]));
+  const instructions = system.flatMap((part) => (isAttachment(part) ? textParts(part) : [part]));
   return { system: instructions, turns: settled.length > 0 ? settled : [emptyTurn] };
 }
 
@@ -76,27 +76,27 @@ function eachMessage<Draft extends { readonly origin: Origin }, Part>(
   return parts;
 }
 
-class Settler {
-  readonly #works: ReadonlyMap<AttachmentDraft, AttachmentWork>;
+class RequestFinalizer {
+  readonly #works: ReadonlyMap<PendingAttachment, AttachmentState>;
   readonly #target: Target<unknown>;
   readonly #losses: LossList;
 
-  constructor(works: readonly AttachmentWork[], target: Target<unknown>, losses: LossList) {
+  constructor(works: readonly AttachmentState[], target: Target<unknown>, losses: LossList) {
     this.#works = new Map(works.map((work) => [work.draft, work]));
     this.#target = target;
     this.#losses = losses;
   }
 
-  said(parts: readonly SaidDraft[]): readonly SaidPart[] {
+  said(parts: readonly PendingAssistantPart[]): readonly SaidPart[] {
     if (!parts.some(isAttachment)) return parts as readonly SaidPart[];
-    return eachMessage(parts, (part): readonly SaidPart[] => (isAttachment(part) ? words(part) : [part]));
+    return eachMessage(parts, (part): readonly SaidPart[] => (isAttachment(part) ? textParts(part) : [part]));
   }
 
-  shown(parts: readonly ShownDraft[]): readonly ShownPart[] {
+  shown(parts: readonly PendingUserPart[]): readonly ShownPart[] {
     if (!parts.some(isAttachment)) return parts as readonly ShownPart[];
     return eachMessage(parts, (part): readonly ShownPart[] => {
       if (!isAttachment(part)) return [part];
-      return part.media === undefined ? words(part) : [...words(part), part.media];
+      return part.media === undefined ? textParts(part) : [...textParts(part), part.media];
     });
   }
 
@@ -108,10 +108,11 @@ class Settler {
     return { type: "result", ...facts, parts: [{ type: "text", text: noOutputText, origin: facts.origin }] };
   }
 
-  #inResult(draft: AttachmentDraft, moved: ShownPart[]): readonly ShownPart[] {
+  #inResult(draft: PendingAttachment, moved: ShownPart[]): readonly ShownPart[] {
     const { media, origin } = draft;
-    if (media === undefined) return words(draft);
-    if (isTaken(this.#target.accepts?.toolResult ?? [], media.mediaType)) return [...words(draft), media];
+    if (media === undefined) return textParts(draft);
+    if (acceptsMedia(this.#target.accepts?.toolResult ?? [], media.mediaType))
+      return [...textParts(draft), media];
     const work = this.#works.get(draft);
     const name = work === undefined ? draft.text : descriptor(work);
     const text = `${name} (shown after the results)`;
@@ -124,11 +125,11 @@ class Settler {
   }
 }
 
-function isAttachment(part: ShownDraft | SaidDraft): part is AttachmentDraft {
+function isAttachment(part: PendingUserPart | PendingAssistantPart): part is PendingAttachment {
   return part.type === "attachment";
 }
 
-function words({ text, link, origin }: AttachmentDraft): readonly TextPart[] {
+function textParts({ text, link, origin }: PendingAttachment): readonly TextPart[] {
   return text === "" ? [] : [{ type: "text", text, ...(link === undefined ? {} : { link }), origin }];
 }
 
@@ -145,7 +146,11 @@ const bytesAround = 300;
  * An upper bound for the bytes of a request without its attachments. Uses lengths alone if that bound fits
  * into the room, then lengths and character classes, and encodes the texts only if neither fits.
  */
-export function textBytes(system: readonly ShownDraft[], turns: readonly TurnDraft[], room: number): number {
+export function textBytes(
+  system: readonly PendingUserPart[],
+  turns: readonly PendingTurn[],
+  room: number,
+): number {
   const texts = [...textsOf(system, turns)];
   const around = texts.length * bytesAround;
   const most = texts.reduce((sum, { length }) => sum + length * mostBytesPerUnit, around);
@@ -158,7 +163,7 @@ export function textBytes(system: readonly ShownDraft[], turns: readonly TurnDra
   return texts.reduce((sum, text) => sum + encodeUtf8(JSON.stringify(text)).length - quotes, around);
 }
 
-function* textsOf(system: readonly ShownDraft[], turns: readonly TurnDraft[]): Iterable<string> {
+function* textsOf(system: readonly PendingUserPart[], turns: readonly PendingTurn[]): Iterable<string> {
   for (const part of system) yield textOf(part);
   for (const turn of turns) {
     const results = turn.role === "user" ? turn.results : [];
@@ -171,7 +176,7 @@ function* textsOf(system: readonly ShownDraft[], turns: readonly TurnDraft[]): I
   }
 }
 
-function textOf(part: ShownDraft | SaidDraft): string {
+function textOf(part: PendingUserPart | PendingAssistantPart): string {
   switch (part.type) {
     case "text":
     case "attachment":

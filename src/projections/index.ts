@@ -6,7 +6,12 @@
 
 export type { AttachmentReport, SendReason } from "./attachment-state.js";
 export { type RequestBody, toBody } from "./body.js";
-export { type CacheMark, type CachePolicy, cacheConversation, cacheSystem } from "./cache-breakpoints.js";
+export {
+  type CacheBreakpoint,
+  type CachePolicy,
+  cacheConversation,
+  cacheSystem,
+} from "./cache-breakpoints.js";
 export type { Explanation } from "./explain.js";
 export type { ImageBounds, ImageToResize, ResizeImage } from "./load-media.js";
 export type { Loss, LossCode } from "./losses.js";

@@ -1,6 +1,6 @@
 import type { Context, ContextMessage } from "../content/index.js";
 import type { LossList } from "./losses.js";
-import type { MessageDraft } from "./request.js";
+import type { PendingMessage } from "./request.js";
 import type { Selection } from "./select-messages.js";
 
 /**
@@ -20,7 +20,10 @@ export function latestOnly(items: Context["items"], { messages }: Selection, los
 }
 
 /** Results of tools may stand between what the user said; they belong to what the model said. */
-function latestMessages(items: Context["items"], messages: readonly MessageDraft[]): readonly MessageDraft[] {
+function latestMessages(
+  items: Context["items"],
+  messages: readonly PendingMessage[],
+): readonly PendingMessage[] {
   const last = messages.findLast(({ role }) => role === "user")?.item ?? -1;
   const answered = items.findLastIndex(({ message }, item) => item < last && message.role === "assistant");
   return messages.filter(({ role, item }) => role === "user" && item > answered && item <= last);

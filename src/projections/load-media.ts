@@ -3,20 +3,20 @@ import type { BlobRef, StoredResource } from "../content/index.js";
 import { describe } from "../internal/arguments.js";
 import { essenceOf } from "../internal/media-types.js";
 import {
-  type Attaching,
-  type AttachmentWork,
+  type AttachmentState,
+  canDeliver,
+  deliveryFor,
   descriptor,
   knownId,
-  mayGo,
-  refuse,
+  type ProjectionContext,
+  rejectAttachment,
   shownName,
-  wayFor,
 } from "./attachment-state.js";
 import {
+  acceptsMedia,
   documentText,
   identifyMedia,
   isMediaType,
-  isTaken,
   type MediaFacts,
   mediaPart,
 } from "./media-part.js";
@@ -29,12 +29,15 @@ import type { Target } from "./target.js";
  * read and sniffed. Sends the bytes of a resource once. An attachment that is missing, or that the target
  * refuses, becomes placeholder text. The only asynchronous stage.
  */
-export async function hydrate(works: readonly AttachmentWork[], attaching: Attaching): Promise<void> {
+export async function loadMedia(
+  works: readonly AttachmentState[],
+  attaching: ProjectionContext,
+): Promise<void> {
   const wanted = works.filter(({ decided }) => decided.decision === "full");
   const references = await knownReferences(wanted, attaching);
-  const unread = wanted.filter((work) => !references.has(work) && mayGo(work, attaching));
+  const unread = wanted.filter((work) => !references.has(work) && canDeliver(work, attaching));
   const payloads = await readPayloads(unread, attaching);
-  const carriers = new Map<string, AttachmentWork>();
+  const carriers = new Map<string, AttachmentState>();
   for (const work of wanted) {
     const { resourceId } = work.decided.resource;
     const carrier = carriers.get(resourceId);
@@ -46,44 +49,45 @@ export async function hydrate(works: readonly AttachmentWork[], attaching: Attac
     }
     const reference = references.get(work);
     if (reference !== undefined) work.draft.media = referencePart(work, reference, attaching);
-    else await load(work, payloads, attaching);
+    else await loadOne(work, payloads, attaching);
     if (work.draft.media !== undefined || work.asText) carriers.set(resourceId, work);
   }
 }
 
-async function load(
-  work: AttachmentWork,
+async function loadOne(
+  work: AttachmentState,
   payloads: ReadonlyMap<BlobRef, ResourcePayload>,
-  attaching: Attaching,
+  attaching: ProjectionContext,
 ): Promise<void> {
   const { target, losses } = attaching;
   const resource = work.decided.resource as StoredResource;
-  if (!mayGo(work, attaching)) return refuse(work, "unsupported", unsupported(work), losses);
+  if (!canDeliver(work, attaching)) return rejectAttachment(work, "unsupported", unsupported(work), losses);
   const { inline } = work;
   const payload = inline === undefined ? payloads.get(resource.blob) : inline.bytes;
   if (payload === undefined || payload === "corrupt") {
     const why = inline === undefined ? "its stored bytes are damaged" : "its data is no base64";
-    return refuse(work, "corrupt", why, losses);
+    return rejectAttachment(work, "corrupt", why, losses);
   }
-  if (payload === "missing") return refuse(work, "missing", "its bytes are no longer stored", losses);
+  if (payload === "missing")
+    return rejectAttachment(work, "missing", "its bytes are no longer stored", losses);
   const facts = identifyMedia(payload, resource.mediaType);
-  if (typeof facts === "string") return refuse(work, "invalid", facts, losses);
-  const way = wayFor(facts.mediaType, work, attaching);
-  if (way === undefined) return refuse(work, "unsupported", unsupported(work), losses);
+  if (typeof facts === "string") return rejectAttachment(work, "invalid", facts, losses);
+  const way = deliveryFor(facts.mediaType, work, attaching);
+  if (way === undefined) return rejectAttachment(work, "unsupported", unsupported(work), losses);
   const said = inline?.declared ?? essenceOf(resource.mediaType);
   if (facts.mediaType !== said) {
     const reason = `it was said to be ${said}, and its bytes are ${facts.mediaType}`;
     losses.add(work.draft.origin, { code: "retyped", by: "history", ...knownId(work), reason });
   }
   if (way === "asText") return showText(work, payload, attaching);
-  if (way !== "converted") return placeMedia(work, payload, facts, attaching);
-  const because = await placeResized(
+  if (way !== "converted") return setMedia(work, payload, facts, attaching);
+  const because = await setResized(
     work,
     { bytes: payload, ...facts },
     { mediaTypes: madeTypes(target) },
     attaching,
   );
-  if (because !== undefined) refuse(work, "unsupported", unsupported(work), losses, because);
+  if (because !== undefined) rejectAttachment(work, "unsupported", unsupported(work), losses, because);
 }
 
 /**
@@ -95,7 +99,7 @@ function madeTypes({ accepts }: Target<unknown>): readonly string[] {
   return usual.length > 0 ? usual : images;
 }
 
-function showText(work: AttachmentWork, bytes: Uint8Array, { target, losses }: Attaching): void {
+function showText(work: AttachmentState, bytes: Uint8Array, { target, losses }: ProjectionContext): void {
   const text = documentText(bytes, target.rules?.refusesNul ?? false);
   work.draft.text = `${descriptor(work)}\n<document>\n${text}\n</document>`;
   work.asText = true;
@@ -103,7 +107,7 @@ function showText(work: AttachmentWork, bytes: Uint8Array, { target, losses }: A
   losses.add(work.draft.origin, { code: "asText", by: "target", ...knownId(work), reason });
 }
 
-function unsupported({ decided, draft }: AttachmentWork): string {
+function unsupported({ decided, draft }: AttachmentState): string {
   if (draft.place === "textOnly") return "nothing but text can be shown here";
   const { mediaType } = decided.resource as StoredResource;
   return `the target takes no ${isMediaType(mediaType) ? essenceOf(mediaType) : "such type"} here`;
@@ -117,17 +121,17 @@ const expiryMarginMs = 60_000;
  * accepts.
  */
 export async function knownReferences(
-  works: readonly AttachmentWork[],
-  attaching: Attaching,
-): Promise<ReadonlyMap<AttachmentWork, ProviderReference>> {
-  const found = new Map<AttachmentWork, ProviderReference>();
+  works: readonly AttachmentState[],
+  attaching: ProjectionContext,
+): Promise<ReadonlyMap<AttachmentState, ProviderReference>> {
+  const found = new Map<AttachmentState, ProviderReference>();
   const { target, references, now } = attaching;
   const kinds = target.accepts?.references ?? [];
   if (references === undefined || kinds.length === 0) return found;
   const { provider, account } = target.maker;
   for (const work of works) {
     const { blob, mediaType } = work.decided.resource as StoredResource;
-    const way = wayFor(mediaType, work, attaching);
+    const way = deliveryFor(mediaType, work, attaching);
     if (way !== "native" && way !== "moved") continue;
     const reference = await references.get({ blob, provider, ...(account === undefined ? {} : { account }) });
     if (reference === undefined || !kinds.includes(reference.kind)) continue;
@@ -139,9 +143,9 @@ export async function knownReferences(
 
 /** The part of a reference. */
 export function referencePart(
-  work: AttachmentWork,
+  work: AttachmentState,
   reference: ProviderReference,
-  { target: { rules } }: Attaching,
+  { target: { rules } }: ProjectionContext,
 ): ReferencePart {
   const resource = work.decided.resource as StoredResource;
   const mediaType = essenceOf(resource.mediaType);
@@ -155,8 +159,8 @@ const readsAtOnce = 8;
 
 /** Reads the bytes of attachments that are not inline, each blob once. */
 export async function readPayloads(
-  works: readonly AttachmentWork[],
-  { blobs, signal }: Attaching,
+  works: readonly AttachmentState[],
+  { blobs, signal }: ProjectionContext,
 ): Promise<ReadonlyMap<BlobRef, ResourcePayload>> {
   const payloads = new Map<BlobRef, ResourcePayload>();
   const stored = works.filter(({ inline }) => inline === undefined);
@@ -177,11 +181,11 @@ function* each<T>(values: Iterable<T>): Generator<T, void, undefined> {
 }
 
 /** Sets the media part of an occurrence, with the sniffed type. */
-export function placeMedia(
-  work: AttachmentWork,
+export function setMedia(
+  work: AttachmentState,
   bytes: Uint8Array,
   facts: MediaFacts,
-  { target: { rules } }: Attaching,
+  { target: { rules } }: ProjectionContext,
 ): void {
   const { draft, decided, inline } = work;
   const refusesNul = rules?.refusesNul ?? false;
@@ -202,11 +206,11 @@ export function placeMedia(
  *
  * @returns undefined on success, otherwise the reason, in words for people
  */
-export async function placeResized(
-  work: AttachmentWork,
+export async function setResized(
+  work: AttachmentState,
   image: { readonly bytes: Uint8Array } & MediaFacts,
   bounds: ImageBounds,
-  attaching: Attaching,
+  attaching: ProjectionContext,
 ): Promise<string | undefined> {
   const { target, resize, losses, signal } = attaching;
   if (resize === undefined) return "nobody can resize it";
@@ -219,9 +223,9 @@ export async function placeResized(
   const facts = identifyMedia(made, "image/png");
   if (typeof facts === "string") return `of what it was resized to, ${facts}`;
   const { user = [], toolResult = [] } = target.accepts ?? {};
-  const isShown = isTaken(work.draft.place === "user" ? user : toolResult, facts.mediaType);
-  if (!isShown && !isTaken(user, facts.mediaType)) return `it was resized to ${facts.mediaType}`;
-  placeMedia(work, made, facts, attaching);
+  const isShown = acceptsMedia(work.draft.place === "user" ? user : toolResult, facts.mediaType);
+  if (!isShown && !acceptsMedia(user, facts.mediaType)) return `it was resized to ${facts.mediaType}`;
+  setMedia(work, made, facts, attaching);
   work.resized = true;
   const sides = facts.width === undefined ? "" : `, ${facts.width} x ${facts.height}`;
   const reason = `the target does not take it as it is; sent as ${facts.mediaType}${sides}, ${made.length} bytes`;

@@ -57,10 +57,10 @@ export function mediaPart(init: MediaPartInit): MediaPart {
       return text;
     },
   };
-  const replace: Replaceable[typeof standIn] = (text) => {
+  const replace: OverridablePart[typeof base64Override] = (text) => {
     inPlace = text;
   };
-  return Object.defineProperty(part, standIn, { value: replace });
+  return Object.defineProperty(part, base64Override, { value: replace });
 }
 
 /** The same bytes as a plain Uint8Array: JSON.stringify writes a Buffer number by number. */
@@ -98,15 +98,15 @@ export class DocumentNames {
 }
 
 /** Temporarily overrides a part's base64 with a placeholder; undefined restores it. */
-const standIn: unique symbol = Symbol("stand-in");
+const base64Override: unique symbol = Symbol("stand-in");
 
 /** A media part whose base64 can be overridden. */
-export interface Replaceable extends MediaPart {
-  [standIn](text: string | undefined): void;
+export interface OverridablePart extends MediaPart {
+  [base64Override](text: string | undefined): void;
 }
 
 /** Unique placeholders for bytes in a text, and the way to split the text at them. */
-export class StandIns {
+export class Base64Placeholders {
   /** Random, so that no text of the request can contain it. */
   readonly #name = Array.from({ length: 4 }, randomHex8).join("");
   readonly #bytes: Uint8Array[] = [];
@@ -130,20 +130,24 @@ export class StandIns {
 }
 
 /** Runs `make` with placeholders in place of the parts' base64, so that its result has no large strings. */
-export function withStandIns<T>(parts: readonly MediaPart[], standIns: StandIns, make: () => T): T {
-  const replaceable = parts.filter((part): part is Replaceable => standIn in part);
-  for (const part of replaceable) part[standIn](standIns.for(part.bytes));
+export function withBase64Placeholders<T>(
+  parts: readonly MediaPart[],
+  standIns: Base64Placeholders,
+  make: () => T,
+): T {
+  const replaceable = parts.filter((part): part is OverridablePart => base64Override in part);
+  for (const part of replaceable) part[base64Override](standIns.for(part.bytes));
   try {
     return make();
   } finally {
-    for (const part of replaceable) part[standIn](undefined);
+    for (const part of replaceable) part[base64Override](undefined);
   }
 }
 
 /** A value with placeholders. */
 export interface Outline {
   readonly value: object;
-  readonly standIns: StandIns;
+  readonly standIns: Base64Placeholders;
 }
 
 /**
@@ -162,7 +166,7 @@ export function isMediaType(mediaType: string): boolean {
 }
 
 /** Whether a list of types, such as `image/png` or `image/*`, accepts a type. */
-export function isTaken(types: readonly string[], mediaType: string): boolean {
+export function acceptsMedia(types: readonly string[], mediaType: string): boolean {
   const essence = essenceOf(mediaType);
   if (!isMediaType(essence)) return false;
   return types.some((taken) =>

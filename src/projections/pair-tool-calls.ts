@@ -6,12 +6,12 @@ import type { LossList } from "./losses.js";
 import { interruptedText, openingText } from "./placeholders.js";
 import type {
   CallPart,
-  MessageDraft,
   PairedResult,
-  ResultDraft,
-  SaidDraft,
+  PendingAssistantPart,
+  PendingMessage,
+  PendingToolResult,
+  PendingTurn,
   TextPart,
-  TurnDraft,
 } from "./request.js";
 import type { CallIdRule, TargetRules } from "./target.js";
 
@@ -30,14 +30,14 @@ export interface PairOptions {
  */
 export function pairTurns(
   items: Context["items"],
-  messages: readonly MessageDraft[],
+  messages: readonly PendingMessage[],
   { rules, losses }: PairOptions,
-): TurnDraft[] {
-  const results = new Map<number, ResultDraft>();
+): PendingTurn[] {
+  const results = new Map<number, PendingToolResult>();
   for (const message of messages) if (message.role === "toolResult") results.set(message.item, message);
   const pairs = pairsByItem(items);
   const ids = new CallIds(rules.callId);
-  const turns: TurnDraft[] = [];
+  const turns: PendingTurn[] = [];
   for (const message of messages) {
     if (message.role === "user") addAll(userTurn(turns).parts, message.parts);
     else if (message.role === "assistant") {
@@ -99,7 +99,7 @@ function withId(call: CallPart, ids: CallIds, { rules, losses }: PairOptions): C
 function answer(
   call: CallPart,
   resultAt: number | undefined,
-  results: Map<number, ResultDraft>,
+  results: Map<number, PendingToolResult>,
   losses: LossList,
 ): PairedResult {
   const { id: callId, storedId: storedCallId, name, origin } = call;
@@ -118,7 +118,7 @@ function answer(
 /** Reports the remaining results: they have no call. */
 function dropOrphans(
   items: Context["items"],
-  results: ReadonlyMap<number, ResultDraft>,
+  results: ReadonlyMap<number, PendingToolResult>,
   losses: LossList,
 ): void {
   if (results.size === 0) return;
@@ -140,7 +140,7 @@ function dropOrphans(
   });
 }
 
-function userTurn(turns: TurnDraft[]): TurnDraft & { readonly role: "user" } {
+function userTurn(turns: PendingTurn[]): PendingTurn & { readonly role: "user" } {
   const last = turns.at(-1);
   if (last?.role === "user") return last;
   const turn = { role: "user" as const, results: [], parts: [] };
@@ -150,9 +150,9 @@ function userTurn(turns: TurnDraft[]): TurnDraft & { readonly role: "user" } {
 
 /** Assistant messages without results between them share a turn. */
 function assistantTurn(
-  turns: TurnDraft[],
+  turns: PendingTurn[],
   { userFirst = true }: TargetRules,
-): { readonly parts: SaidDraft[] } {
+): { readonly parts: PendingAssistantPart[] } {
   const last = turns.at(-1);
   if (last?.role === "assistant") return last;
   if (last === undefined && userFirst) {

@@ -51,7 +51,7 @@ export function namePrefix(name: string): string {
 }
 
 /** A descriptor with a reason why there is no more. */
-export function notShown(descriptor: string, why: string): string {
+export function placeholderText(descriptor: string, why: string): string {
   return `${descriptor} (not shown: ${why})`;
 }
 

@@ -5,20 +5,20 @@ import { SessileError } from "../errors/index.js";
 import { describe, oneOfOption, stringArgument } from "../internal/arguments.js";
 import type { LimitViolation } from "../limits/index.js";
 import { type AttachmentReport, reportOf } from "./attachment-state.js";
-import { attach } from "./attachments.js";
-import { markedParts } from "./cache-breakpoints.js";
-import { keepLimits, limitWords } from "./enforce-limits.js";
+import { resolveAttachments } from "./attachments.js";
+import { breakpointParts } from "./cache-breakpoints.js";
+import { enforceLimits, limitWords } from "./enforce-limits.js";
 import { explainRejection } from "./explain.js";
-import { isEmptyRequest, settle, textBytes } from "./finalize-request.js";
+import { finalizeRequest, isEmptyRequest, textBytes } from "./finalize-request.js";
 import { latestOnly } from "./latest.js";
 import { type Loss, LossList } from "./losses.js";
-import { type Outline, outlineOf, StandIns, withStandIns } from "./media-part.js";
+import { Base64Placeholders, type Outline, outlineOf, withBase64Placeholders } from "./media-part.js";
 import { pairTurns } from "./pair-tool-calls.js";
 import type { Projection, ProjectionWarning, ProjectOptions } from "./projection.js";
-import type { AttachmentDraft, NeutralRequest, Part, ShownDraft, TurnDraft } from "./request.js";
+import type { NeutralRequest, Part, PendingAttachment, PendingTurn, PendingUserPart } from "./request.js";
 import { mediaIn, selectMessages } from "./select-messages.js";
 import type { RenderTools, Target } from "./target.js";
-import { type ProjectionUsage, usageOf } from "./usage.js";
+import { type ProjectionUsage, requestUsage } from "./usage.js";
 
 /**
  * A context as a request for one target: valid by its rules, within its limits, with what had to be changed
@@ -52,16 +52,20 @@ export async function project<V>(
   const { system, messages } = rules.history === "latest" ? latestOnly(items, selected, losses) : selected;
   const turns = pairTurns(items, messages, { rules, losses });
   const attaching = { ...options, now: options.now ?? Date.now, target, losses };
-  const { works, unplacedViews } = await attach(context, attachmentsIn(system, turns), attaching);
+  const { states, unplacedViews } = await resolveAttachments(
+    context,
+    attachmentsIn(system, turns),
+    attaching,
+  );
   noteUnplaced(context, unplacedViews, losses, rules.history === "latest");
   const bytes = (room: number) => textBytes(system, turns, room);
-  const broken = await keepLimits(works, bytes, attaching);
+  const broken = await enforceLimits(states, bytes, attaching);
   options.signal?.throwIfAborted();
-  const request = settle({ system, turns, works }, target, losses);
+  const request = finalizeRequest({ system, turns, states }, target, losses);
   const cached = cachedParts(request, target, options);
   const render = (lose: RenderTools["lose"]) =>
     target.render(request, { mark: (block) => block, endsCache: (part) => cached.has(part), lose });
-  const drawn = drawing(request, target.embedsBase64 === true, render, (part, loss) => {
+  const drawn = lazyValue(request, target.embedsBase64 === true, render, (part, loss) => {
     // What the projection itself put in is nobody's to miss.
     if (part.origin.item >= 0) losses.add(part.origin, loss);
   });
@@ -76,11 +80,11 @@ export async function project<V>(
     losses: forced,
     byPolicy: found.filter(({ by }) => by === "policy"),
     warnings: warningsOf(request, broken),
-    attachments: [...refused, ...works.map((work) => ({ item: work.decided.item, report: reportOf(work) }))]
+    attachments: [...refused, ...states.map((work) => ({ item: work.decided.item, report: reportOf(work) }))]
       .sort((a, b) => a.item - b.item)
       .map(({ report }) => report),
     get usage() {
-      usage ??= usageOf(request, target);
+      usage ??= requestUsage(request, target);
       return usage;
     },
     request,
@@ -141,7 +145,7 @@ function isSummary({ message: { role } }: ContextItem): boolean {
  * texts in the place of that, and for good when the value is asked for: a body needs none of the large
  * strings.
  */
-function drawing<V>(
+function lazyValue<V>(
   request: NeutralRequest,
   embedsBase64: boolean,
   render: (lose: RenderTools["lose"]) => V,
@@ -152,8 +156,8 @@ function drawing<V>(
     const value = render(lose);
     return { value: () => value, outline: () => undefined };
   }
-  const standIns = new StandIns();
-  const outline = withStandIns(media, standIns, () => render(lose));
+  const standIns = new Base64Placeholders();
+  const outline = withBase64Placeholders(media, standIns, () => render(lose));
   let made: { readonly value: V } | undefined;
   return {
     value: () => {
@@ -181,12 +185,12 @@ function checkArguments(context: Pick<Context, "items" | "views">, target: Targe
 
 /** The places of attachments that are in the request: those of dropped results are not. */
 function attachmentsIn(
-  system: readonly ShownDraft[],
-  turns: readonly TurnDraft[],
-): readonly AttachmentDraft[] {
-  const found: AttachmentDraft[] = [];
+  system: readonly PendingUserPart[],
+  turns: readonly PendingTurn[],
+): readonly PendingAttachment[] {
+  const found: PendingAttachment[] = [];
   const add = (part: { readonly type: string }) => {
-    if (part.type === "attachment") found.push(part as AttachmentDraft);
+    if (part.type === "attachment") found.push(part as PendingAttachment);
   };
   system.forEach(add);
   for (const turn of turns) {
@@ -226,7 +230,9 @@ function cachedParts(
   { maxCacheMarkers = 0 }: Target<unknown>,
   { cache }: ProjectOptions,
 ): ReadonlySet<Part> {
-  return cache === undefined || maxCacheMarkers === 0 ? none : markedParts(request, cache, maxCacheMarkers);
+  return cache === undefined || maxCacheMarkers === 0
+    ? none
+    : breakpointParts(request, cache, maxCacheMarkers);
 }
 
 function refuseLossy(target: Target<unknown>, forced: readonly Loss[]): void {

@@ -149,7 +149,7 @@ export type Part = ShownPart | SaidPart | ResultPart;
 export type AttachmentPlace = "user" | "toolResult" | "textOnly";
 
 /** An attachment that is still being decided on: words, and behind them what is sent, if anything is. */
-export interface AttachmentDraft {
+export interface PendingAttachment {
   readonly type: "attachment";
   readonly place: AttachmentPlace;
   readonly origin: Origin;
@@ -161,36 +161,36 @@ export interface AttachmentDraft {
 }
 
 /** A part of what is shown, before attachments are settled. */
-export type ShownDraft = TextPart | AttachmentDraft;
+export type PendingUserPart = TextPart | PendingAttachment;
 
 /** A part of what is said, before attachments are settled. */
-export type SaidDraft = SaidPart | AttachmentDraft;
+export type PendingAssistantPart = SaidPart | PendingAttachment;
 
 /** A message of the user's side. */
-export interface UserDraft {
+export interface PendingUserMessage {
   readonly role: "user";
   readonly item: number;
-  readonly parts: readonly ShownDraft[];
+  readonly parts: readonly PendingUserPart[];
 }
 
 /** A message of the model, whose calls have their stored ids still. */
-export interface AssistantDraft {
+export interface PendingAssistantMessage {
   readonly role: "assistant";
   readonly item: number;
-  readonly parts: readonly SaidDraft[];
+  readonly parts: readonly PendingAssistantPart[];
 }
 
 /** What a tool gave back, wherever in the context it stands. */
-export interface ResultDraft {
+export interface PendingToolResult {
   readonly role: "toolResult";
   readonly item: number;
   readonly origin: Origin;
   readonly isError: boolean;
-  readonly parts: readonly ShownDraft[];
+  readonly parts: readonly PendingUserPart[];
 }
 
 /** A message of a context as a request sees it. */
-export type MessageDraft = UserDraft | AssistantDraft | ResultDraft;
+export type PendingMessage = PendingUserMessage | PendingAssistantMessage | PendingToolResult;
 
 /** The answer to a call, before attachments are settled. */
 export interface PairedResult {
@@ -198,11 +198,11 @@ export interface PairedResult {
   readonly storedCallId: string;
   readonly name: string;
   readonly isError: boolean;
-  readonly parts: readonly ShownDraft[];
+  readonly parts: readonly PendingUserPart[];
   readonly origin: Origin;
 }
 
 /** Turns that alternate, before attachments are settled. */
-export type TurnDraft =
-  | { readonly role: "user"; readonly results: PairedResult[]; readonly parts: ShownDraft[] }
-  | { readonly role: "assistant"; readonly parts: SaidDraft[] };
+export type PendingTurn =
+  | { readonly role: "user"; readonly results: PairedResult[]; readonly parts: PendingUserPart[] }
+  | { readonly role: "assistant"; readonly parts: PendingAssistantPart[] };

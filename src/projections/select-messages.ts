@@ -1,16 +1,16 @@
 import type { AssistantMessage, Context, ContextMessage, ToolResultMessage } from "../content/index.js";
 import { unreachable } from "../internal/unreachable.js";
-import { assistantDraft } from "./assistant-turn.js";
+import { assistantParts } from "./assistant-turn.js";
 import { BlockReader } from "./block-reader.js";
 import type { LossList } from "./losses.js";
 import { bashText, branchSummaryText, namePrefix, summaryText } from "./placeholders.js";
-import type { MediaPart, MessageDraft, Origin, ShownDraft, Turn } from "./request.js";
+import type { MediaPart, Origin, PendingMessage, PendingUserPart, Turn } from "./request.js";
 import type { Maker, TargetRules } from "./target.js";
 
 /** A context as messages of a request, in order, and the system text. */
 export interface Selection {
-  readonly system: readonly ShownDraft[];
-  readonly messages: readonly MessageDraft[];
+  readonly system: readonly PendingUserPart[];
+  readonly messages: readonly PendingMessage[];
 }
 
 /** Options of {@link selectMessages}. */
@@ -27,7 +27,7 @@ export interface SelectOptions {
  */
 export function selectMessages(items: Context["items"], options: SelectOptions): Selection {
   const reader = new BlockReader(options);
-  const messages: MessageDraft[] = [];
+  const messages: PendingMessage[] = [];
   items.forEach(({ entryId, message }, item) => {
     const draft = messageDraft(message, { entryId, item }, reader, options);
     if (draft !== undefined) messages.push(draft);
@@ -40,9 +40,9 @@ function messageDraft(
   origin: Origin,
   reader: BlockReader,
   options: SelectOptions,
-): MessageDraft | undefined {
+): PendingMessage | undefined {
   const { item } = origin;
-  const user = (parts: readonly ShownDraft[]): MessageDraft | undefined =>
+  const user = (parts: readonly PendingUserPart[]): PendingMessage | undefined =>
     parts.length === 0 ? undefined : { role: "user", item, parts };
   switch (message.role) {
     case "user":
@@ -67,10 +67,10 @@ function messageDraft(
 }
 
 function named(
-  parts: readonly ShownDraft[],
+  parts: readonly PendingUserPart[],
   name: string | undefined,
   origin: Origin,
-): readonly ShownDraft[] {
+): readonly PendingUserPart[] {
   const prefix = name === undefined || parts.length === 0 ? "" : namePrefix(name);
   if (prefix === "") return parts;
   const [first, ...rest] = parts;
@@ -83,12 +83,12 @@ function assistant(
   origin: Origin,
   reader: BlockReader,
   options: SelectOptions,
-): MessageDraft | undefined {
-  const parts = assistantDraft(message, origin, reader, options);
+): PendingMessage | undefined {
+  const parts = assistantParts(message, origin, reader, options);
   return parts.length === 0 ? undefined : { role: "assistant", item: origin.item, parts };
 }
 
-function result(message: ToolResultMessage, origin: Origin, reader: BlockReader): MessageDraft {
+function result(message: ToolResultMessage, origin: Origin, reader: BlockReader): PendingMessage {
   const parts = reader.shown(message.content, origin, "toolResult");
   return { role: "toolResult", item: origin.item, origin, isError: message.isError, parts };
 }
@@ -98,9 +98,9 @@ function result(message: ToolResultMessage, origin: Origin, reader: BlockReader)
  * named, as the latest message that names it has it. Tools that a system message declares are the request's
  * parameters, which a harness gives beside the projection.
  */
-export function systemParts(items: Context["items"], reader: BlockReader): readonly ShownDraft[] {
-  const parts: ShownDraft[][] = [];
-  const sections = new Map<string, ShownDraft[]>();
+export function systemParts(items: Context["items"], reader: BlockReader): readonly PendingUserPart[] {
+  const parts: PendingUserPart[][] = [];
+  const sections = new Map<string, PendingUserPart[]>();
   items.forEach(({ entryId, message }, item) => {
     if (message.role !== "system") return;
     const origin = { entryId, item };

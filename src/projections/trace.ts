@@ -3,17 +3,17 @@ import type { MediaPart, NeutralRequest, Part, ReferencePart } from "./request.j
 import type { Target } from "./target.js";
 
 /** A value, and the part that each of its blocks was made of. */
-export interface Marked {
+export interface RequestTrace {
   readonly value: unknown;
   readonly marks: ReadonlyMap<object, Part>;
 }
 
 /** The value once more, with its marks: only a refusal needs them, and there is seldom one. */
-export function markedValue(
+export function traceRequest(
   request: NeutralRequest,
   target: Target<unknown>,
   cached: ReadonlySet<Part>,
-): Marked {
+): RequestTrace {
   const marks = new Map<object, Part>();
   const value = target.render(request, {
     mark: (block, part) => {
@@ -31,7 +31,7 @@ export function markedValue(
  * of one.
  */
 export function partAt(
-  { value, marks }: Marked,
+  { value, marks }: RequestTrace,
   keys: readonly (string | number)[],
   wantsMedia: boolean,
 ): Part | undefined {
@@ -75,7 +75,7 @@ const isId = /^(?=.*[A-Za-z])(?=.*[\d_-]).{4,}$/;
  * there first was taken.
  */
 export function partWithId(
-  { value, marks }: Marked,
+  { value, marks }: RequestTrace,
   message: string,
 ): { readonly part: Part; readonly id: string } | undefined {
   const words = new Set(message.match(/[A-Za-z0-9_-]+/g));
@@ -92,7 +92,7 @@ export function partWithId(
 /** Each object of a value once, with the part that it, or what is around it, was made of. */
 function* objectsIn(
   from: unknown,
-  marks: Marked["marks"],
+  marks: RequestTrace["marks"],
 ): Generator<{ readonly object: object; readonly part: Part | undefined }> {
   const open: { readonly at: unknown; readonly around: Part | undefined }[] = [
     { at: from, around: undefined },

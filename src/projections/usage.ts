@@ -16,7 +16,7 @@ export interface ProjectionUsage {
 }
 
 /** Counts a request. */
-export function usageOf({ system, turns }: NeutralRequest, target: Target<unknown>): ProjectionUsage {
+export function requestUsage({ system, turns }: NeutralRequest, target: Target<unknown>): ProjectionUsage {
   let text = 0;
   let images = 0;
   let documents = 0;

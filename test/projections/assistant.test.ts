@@ -1,7 +1,7 @@
 import { type AssistantMessage, assistantMessage, type ToolCall } from "sessile/content";
 import type { Loss, SaidPart, TargetRules } from "sessile/projections";
 import { describe, expect, test } from "vitest";
-import { assistantDraft, toolName } from "../../src/projections/assistant-turn.js";
+import { assistantParts, toolName } from "../../src/projections/assistant-turn.js";
 import { BlockReader } from "../../src/projections/block-reader.js";
 import { LossList } from "../../src/projections/losses.js";
 import { image } from "../attachments/samples.js";
@@ -14,7 +14,7 @@ type Block = AssistantMessage["content"][number];
 function drafted(message: AssistantMessage, rules: TargetRules = {}) {
   const losses = new LossList();
   const options = { maker, rules, losses };
-  const parts = assistantDraft(message, origin, new BlockReader(options), options);
+  const parts = assistantParts(message, origin, new BlockReader(options), options);
   return { parts, losses: losses.inOrder() };
 }
 

@@ -19,10 +19,10 @@ import { project } from "sessile/projections";
 import { anthropicMessages } from "sessile/projections/anthropic";
 import { memorySessionStore } from "sessile/session";
 import { describe, expect, test } from "vitest";
-import { type Attaching, reportOf } from "../../src/projections/attachment-state.js";
-import { attach } from "../../src/projections/attachments.js";
+import { type ProjectionContext, reportOf } from "../../src/projections/attachment-state.js";
+import { resolveAttachments } from "../../src/projections/attachments.js";
 import { LossList } from "../../src/projections/losses.js";
-import type { AttachmentDraft } from "../../src/projections/request.js";
+import type { PendingAttachment } from "../../src/projections/request.js";
 import { base64, contextWith, image, png } from "../attachments/samples.js";
 import { attaching, stored, storeOf } from "./samples.js";
 
@@ -38,23 +38,27 @@ const link: LinkResource = {
 };
 
 /** A place for each attachment of a context, but for those of these items. */
-function draftsOf({ items }: Context, dropped: readonly number[] = []): readonly AttachmentDraft[] {
+function draftsOf({ items }: Context, dropped: readonly number[] = []): readonly PendingAttachment[] {
   return items.flatMap(({ entryId, message }, item) => {
     if (dropped.includes(item) || !("content" in message) || typeof message.content === "string") return [];
-    return [...message.content].flatMap((block, at): AttachmentDraft[] => {
+    return [...message.content].flatMap((block, at): PendingAttachment[] => {
       if (block.type !== "image" && resourceOf(block) === undefined) return [];
       return [{ type: "attachment", place: "user", origin: { entryId, item, block: at }, text: "" }];
     });
   });
 }
 
-async function attached(context: Context, more: Partial<Attaching> = {}, dropped: readonly number[] = []) {
+async function attached(
+  context: Context,
+  more: Partial<ProjectionContext> = {},
+  dropped: readonly number[] = [],
+) {
   const losses = new LossList();
   const options = attaching({ losses, blobs: storeOf(picture), ...more });
-  const { works, unplacedViews } = await attach(context, draftsOf(context, dropped), options);
+  const { states, unplacedViews } = await resolveAttachments(context, draftsOf(context, dropped), options);
   return {
-    sent: works.map(reportOf).map(({ entryId, sent, reason }) => `${entryId} ${sent} ${reason}`),
-    texts: works.map(({ draft }) => draft.text),
+    sent: states.map(reportOf).map(({ entryId, sent, reason }) => `${entryId} ${sent} ${reason}`),
+    texts: states.map(({ draft }) => draft.text),
     losses: losses.inOrder().map(({ code, by, entryId }) => `${code} ${by} ${entryId}`),
     unplacedViews,
   };

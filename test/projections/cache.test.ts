@@ -8,7 +8,7 @@ import {
   type Turn,
 } from "sessile/projections";
 import { describe, expect, test } from "vitest";
-import { markedParts } from "../../src/projections/cache-breakpoints.js";
+import { breakpointParts } from "../../src/projections/cache-breakpoints.js";
 
 const origin = { entryId: "e", item: 0 };
 const text = (words: string) => ({ type: "text", text: words, origin }) as const;
@@ -41,7 +41,7 @@ const request = (turns: readonly Turn[], system: readonly string[] = ["s1", "s2"
   system: system.map(text),
   turns,
 });
-const marked = (one: NeutralRequest, most = 4) => [...markedParts(one, cacheConversation, most)];
+const marked = (one: NeutralRequest, most = 4) => [...breakpointParts(one, cacheConversation, most)];
 const wordsOf = (part: Part) => (part.type === "text" ? part.text : part.type);
 
 describe("cacheConversation", () => {
@@ -65,7 +65,7 @@ describe("cacheConversation", () => {
 describe("markedParts", () => {
   test("marks what can bear a mark: results, text and calls, not reasoning nor what only the provider reads", () => {
     expect(marked(request([user("a"), said(call), answered], [])).map(wordsOf)).toEqual(["result", "a"]);
-    const ends = (turn: Turn) => [...markedParts(request([turn]), () => [0], 4)].map(wordsOf);
+    const ends = (turn: Turn) => [...breakpointParts(request([turn]), () => [0], 4)].map(wordsOf);
     expect(ends(said(text("a"), reasoning, opaque))).toEqual(["a"]);
     expect(ends(said(text("a"), call, opaque))).toEqual(["call"]);
     expect(ends(said(opaque))).toEqual([]);
@@ -81,7 +81,7 @@ describe("markedParts", () => {
     fc.assert(
       fc.property(fc.array(mark), fc.nat({ max: 5 }), fc.boolean(), (marks, most, hasSystem) => {
         const one = request(turns, hasSystem ? ["s"] : []);
-        const parts = markedParts(one, () => marks, most);
+        const parts = breakpointParts(one, () => marks, most);
         expect(parts.size).toBeLessThanOrEqual(most);
         const led = new Set(
           marks.filter((at) => (at === "system" ? hasSystem : at === 0 || at === 1 || at === 2)),
@@ -97,14 +97,14 @@ describe("markedParts", () => {
       told = facts;
       return [];
     };
-    markedParts(request([user("a"), said(text("b"))], []), policy, 4);
+    breakpointParts(request([user("a"), said(text("b"))], []), policy, 4);
     expect(told).toEqual({ hasSystem: false, turns: 2 });
   });
 });
 
 describe("cacheSystem", () => {
   test("marks the instructions alone, where there are some", () => {
-    expect([...markedParts(request([user("a")]), cacheSystem, 4)].map(wordsOf)).toEqual(["s2"]);
-    expect(markedParts(request([user("a")], []), cacheSystem, 4).size).toBe(0);
+    expect([...breakpointParts(request([user("a")]), cacheSystem, 4)].map(wordsOf)).toEqual(["s2"]);
+    expect(breakpointParts(request([user("a")], []), cacheSystem, 4).size).toBe(0);
   });
 });

@@ -4,8 +4,8 @@ import { contextOf, type StoredResource, userMessage } from "sessile/content";
 import { checkLimits, type LimitRow, type LimitViolation, limitProfiles } from "sessile/limits";
 import { project, type ResizeImage } from "sessile/projections";
 import { describe, expect, test } from "vitest";
-import type { Attaching, AttachmentWork } from "../../src/projections/attachment-state.js";
-import { keepLimits, limitItem, sentBytes } from "../../src/projections/enforce-limits.js";
+import type { AttachmentState, ProjectionContext } from "../../src/projections/attachment-state.js";
+import { enforceLimits, limitItem, sentBytes } from "../../src/projections/enforce-limits.js";
 import { LossList } from "../../src/projections/losses.js";
 import { mediaPart } from "../../src/projections/media-part.js";
 import { bytesOf, image } from "../attachments/samples.js";
@@ -23,8 +23,8 @@ interface Sent {
 }
 
 /** Places with bytes of these sizes; a second place of a resource says where the first is. */
-function worksOf(all: readonly Sent[]): readonly AttachmentWork[] {
-  const carriers = new Map<number, AttachmentWork>();
+function worksOf(all: readonly Sent[]): readonly AttachmentState[] {
+  const carriers = new Map<number, AttachmentState>();
   return all.map(({ item, kind = "image", width = 100, size = 100, of }, at) => {
     const number = of ?? 1000 + at;
     const mediaType = kind === "document" ? "application/pdf" : "image/png";
@@ -55,13 +55,13 @@ function worksOf(all: readonly Sent[]): readonly AttachmentWork[] {
 async function kept(
   all: readonly Sent[],
   rows: readonly LimitRow[],
-  more: Partial<Attaching> = {},
+  more: Partial<ProjectionContext> = {},
   text = 0,
 ) {
   const losses = new LossList();
   const works = worksOf(all);
   const options = attaching({ target: limitedTarget(...rows), losses, ...more });
-  const broken = await keepLimits(works, () => text, options);
+  const broken = await enforceLimits(works, () => text, options);
   return {
     works,
     kept: works.flatMap(({ draft }, at) => (draft.media === undefined ? [] : [at])),
@@ -193,9 +193,9 @@ describe("keepLimits, of what is too much together", () => {
     const asked: number[] = [];
     const works = worksOf([{ item: 0, size: 300 }]);
     const options = attaching({ target: limitedTarget(body(1_000_000)) });
-    await keepLimits(works, (room) => asked.push(room), options);
+    await enforceLimits(works, (room) => asked.push(room), options);
     expect(asked).toEqual([1_000_000 - 400 - reserve]);
-    await keepLimits(
+    await enforceLimits(
       works,
       () => expect.fail("it was asked"),
       attaching({ target: limitedTarget(count(9)) }),
@@ -276,7 +276,7 @@ describe("keepLimits, image 21 makes image 3 too large", () => {
   };
   const wide = (which: (at: number) => boolean, length = 21) =>
     images(length).map((one, at) => (which(at) ? { ...one, width: 3000 } : one));
-  const gone = async (all: readonly Sent[], more: Partial<Attaching> = {}) => {
+  const gone = async (all: readonly Sent[], more: Partial<ProjectionContext> = {}) => {
     const { kept: left, losses } = await kept(all, [], { ...anthropic, ...more });
     return { gone: all.flatMap((_, at) => (left.includes(at) ? [] : [at])), losses };
   };
@@ -346,7 +346,7 @@ describe("keepLimits, image 21 makes image 3 too large", () => {
 function naively(all: readonly Sent[], rows: readonly LimitRow[], text: number): readonly number[] {
   const works = worksOf(all);
   const profile = { name: "test", transports: ["only"] as const, rows };
-  const check = (live: readonly AttachmentWork[]): readonly LimitViolation[] => {
+  const check = (live: readonly AttachmentState[]): readonly LimitViolation[] => {
     const bodyBytes = live.reduce((sum, { draft }) => sum + sentBytes(draft.media), text + reserve);
     return checkLimits(
       live.map((work) => limitItem(work, undefined)),
@@ -354,12 +354,12 @@ function naively(all: readonly Sent[], rows: readonly LimitRow[], text: number):
       { bodyBytes },
     );
   };
-  const lastPlace = (one: AttachmentWork) =>
+  const lastPlace = (one: AttachmentState) =>
     works.findLastIndex((other) => other === one || other.carrier === one);
   let live = works.filter(({ draft }) => draft.media !== undefined);
   live = live.toSorted((a, b) => lastPlace(a) - lastPlace(b));
   live = live.filter((one) => check([one]).every(({ scope }) => scope !== "item"));
-  const drop = (gone: readonly AttachmentWork[]) => {
+  const drop = (gone: readonly AttachmentState[]) => {
     live = live.filter((one) => !gone.includes(one));
   };
   for (;;) {

@@ -2,8 +2,12 @@ import type { StoredResource } from "sessile/content";
 import type { Loss, ResizeImage } from "sessile/projections";
 import { memoryReferenceCache } from "sessile/projections";
 import { describe, expect, test } from "vitest";
-import { type Attaching, type AttachmentWork, reportOf } from "../../src/projections/attachment-state.js";
-import { hydrate } from "../../src/projections/load-media.js";
+import {
+  type AttachmentState,
+  type ProjectionContext,
+  reportOf,
+} from "../../src/projections/attachment-state.js";
+import { loadMedia } from "../../src/projections/load-media.js";
 import { LossList } from "../../src/projections/losses.js";
 import { bytesOf, everyBlob, gif, image, pdf, png } from "../attachments/samples.js";
 import { attaching, plainTarget, stored, storeOf, work } from "./samples.js";
@@ -15,9 +19,9 @@ const file = (bytes: Uint8Array, mediaType: string) =>
 const bmp = bytesOf("BM\u0001\u0002\0");
 
 /** What became of places, in a word each and as they say it, and the losses. */
-async function hydrated(works: readonly AttachmentWork[], more: Partial<Attaching> = {}) {
+async function hydrated(works: readonly AttachmentState[], more: Partial<ProjectionContext> = {}) {
   const losses = new LossList();
-  await hydrate(works, attaching({ losses, ...more }));
+  await loadMedia(works, attaching({ losses, ...more }));
   return {
     sent: works.map((one) => `${reportOf(one).sent} ${one.reason}`),
     texts: works.map(({ draft }) => draft.text),
@@ -70,7 +74,7 @@ describe("hydrate", () => {
     expect(brief(losses)).toEqual(["unsupported target: nothing but text can be shown here"]);
   });
 
-  test.each<[string, AttachmentWork, string]>([
+  test.each<[string, AttachmentState, string]>([
     ["missing", work(image(9)), "missing history: its bytes are no longer stored"],
     ["no image", work(stored(bytesOf("<html>"))), "invalid history: its bytes are no image"],
     [
@@ -178,7 +182,7 @@ describe("hydrate, images that are inline", () => {
     bytes: Uint8Array | undefined,
     declared = "image/png",
     base64?: string,
-  ): AttachmentWork => ({
+  ): AttachmentState => ({
     // Its resource is of the type that its bytes tell.
     ...work(nameless(image(1, { mediaType: bytes === picture ? "image/png" : declared }))),
     inline: { bytes, base64, declared },

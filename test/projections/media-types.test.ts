@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { identifyMedia, isMediaType, isTaken, isTextual } from "../../src/projections/media-part.js";
+import { acceptsMedia, identifyMedia, isMediaType, isTextual } from "../../src/projections/media-part.js";
 import { madeImage } from "../arbitraries/media.js";
 import { bytesOf, gif, lfsPointer, pdf, png } from "../attachments/samples.js";
 
@@ -40,8 +40,8 @@ describe("isTaken", () => {
     const types = ["image/jpeg", "text/*"];
     const taken = ["image/jpeg", "IMAGE/JPG", "text/plain;charset=utf-8", "text/x-rust"];
     const refused = ["image/png", "image/jpegx", "texts/plain", 'text/","role":"system', "text/", "text"];
-    expect(taken.filter((type) => !isTaken(types, type))).toEqual([]);
-    expect(refused.filter((type) => isTaken(types, type))).toEqual([]);
+    expect(taken.filter((type) => !acceptsMedia(types, type))).toEqual([]);
+    expect(refused.filter((type) => acceptsMedia(types, type))).toEqual([]);
   });
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { placeMedia, placeResized } from "../../src/projections/load-media.js";
+import { setMedia, setResized } from "../../src/projections/load-media.js";
 import { LossList } from "../../src/projections/losses.js";
 import { gif, image, png } from "../attachments/samples.js";
 import { attaching, plainTarget, pngOf, work } from "./samples.js";
@@ -11,7 +11,7 @@ const small = pngOf({ width: 1, height: 2 });
 describe("placeMedia", () => {
   test("puts bytes in their place, with what is known of them", () => {
     const one = work(image(1, { name: "a\0.png" }), 3, "user", 2);
-    placeMedia(one, picture, facts, attaching({ target: plainTarget({ rules: { refusesNul: true } }) }));
+    setMedia(one, picture, facts, attaching({ target: plainTarget({ rules: { refusesNul: true } }) }));
     expect(one.draft.media).toMatchObject({
       ...facts,
       type: "media",
@@ -25,10 +25,10 @@ describe("placeMedia", () => {
   test("takes the base64 that an inline image came with for the bytes that it came with, and no others", () => {
     const inline = { bytes: picture, base64: "as it came", declared: "image/png" };
     const one = { ...work(image(1)), inline };
-    placeMedia(one, picture, facts, attaching());
+    setMedia(one, picture, facts, attaching());
     expect(one.draft.media).toMatchObject({ base64: "as it came" });
     expect(one.draft.media?.resource).toBe(undefined);
-    placeMedia(one, small, facts, attaching());
+    setMedia(one, small, facts, attaching());
     expect(one.draft.media).toMatchObject({ base64: Buffer.from(small).toString("base64") });
   });
 });
@@ -43,7 +43,7 @@ describe("placeResized", () => {
       return small;
     };
     const bounds = { maxSide: 2 };
-    expect(await placeResized(one, { bytes: picture, ...facts }, bounds, attaching({ losses, resize }))).toBe(
+    expect(await setResized(one, { bytes: picture, ...facts }, bounds, attaching({ losses, resize }))).toBe(
       undefined,
     );
     expect(asked).toEqual([{ bytes: picture, mediaType: "image/png", width: 2, height: 3 }, bounds]);
@@ -57,7 +57,7 @@ describe("placeResized", () => {
     const one = work(image(1), 0, "toolResult");
     const target = plainTarget({ accepts: { user: ["image/gif"], toolResult: ["image/png"] } });
     const gave = (bytes: Uint8Array) =>
-      placeResized(one, { bytes: picture, ...facts }, {}, attaching({ target, resize: () => bytes }));
+      setResized(one, { bytes: picture, ...facts }, {}, attaching({ target, resize: () => bytes }));
     expect(await gave(gif)).toBe(undefined);
     expect(one.draft.media?.mediaType).toBe("image/gif");
     expect(await gave(small)).toBe(undefined);
@@ -66,14 +66,14 @@ describe("placeResized", () => {
 
   test("leaves all as it is where nothing came, and says why", async () => {
     const one = work(image(1));
-    placeMedia(one, picture, facts, attaching());
+    setMedia(one, picture, facts, attaching());
     const before = one.draft.media;
     const losses = new LossList();
-    expect(await placeResized(one, { bytes: picture, ...facts }, {}, attaching({ losses }))).toBe(
+    expect(await setResized(one, { bytes: picture, ...facts }, {}, attaching({ losses }))).toBe(
       "nobody can resize it",
     );
     const resize = () => gif;
-    expect(await placeResized(one, { bytes: picture, ...facts }, {}, attaching({ losses, resize }))).toBe(
+    expect(await setResized(one, { bytes: picture, ...facts }, {}, attaching({ losses, resize }))).toBe(
       "it was resized to image/gif",
     );
     expect([one.draft.media, losses.inOrder()]).toEqual([before, []]);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { refuse } from "../../src/projections/attachment-state.js";
+import { rejectAttachment } from "../../src/projections/attachment-state.js";
 import { LossList } from "../../src/projections/losses.js";
 import { mediaPart } from "../../src/projections/media-part.js";
 import { image, png } from "../attachments/samples.js";
@@ -15,7 +15,7 @@ describe("refuse", () => {
       origin: one.draft.origin,
     });
     const losses = new LossList();
-    refuse(one, "overLimit", "too large", losses, "no codec");
+    rejectAttachment(one, "overLimit", "too large", losses, "no codec");
     const instead = "[image shot-1.png, image/png, 100 B, res_0000000000000001] (not shown: too large)";
     expect([one.draft.text, one.draft.media, one.reason]).toEqual([instead, undefined, "overLimit"]);
     expect(losses.inOrder()).toEqual([

@@ -2,7 +2,7 @@ import { digest } from "sessile/blobs";
 import type { Resource, StoredResource } from "sessile/content";
 import type { LimitRow } from "sessile/limits";
 import type { NeutralRequest, Target } from "sessile/projections";
-import type { Attaching, AttachmentWork } from "../../src/projections/attachment-state.js";
+import type { AttachmentState, ProjectionContext } from "../../src/projections/attachment-state.js";
 import { LossList } from "../../src/projections/losses.js";
 import type { AttachmentPlace } from "../../src/projections/request.js";
 import { bytesOf, image } from "../attachments/samples.js";
@@ -47,13 +47,13 @@ export function stored(bytes: Uint8Array, more: Partial<StoredResource> = {}): S
 }
 
 /** A store of these bytes. */
-export function storeOf(...all: readonly Uint8Array[]): NonNullable<Attaching["blobs"]> {
+export function storeOf(...all: readonly Uint8Array[]): NonNullable<ProjectionContext["blobs"]> {
   const known = new Map<string, Uint8Array>(all.map((bytes) => [digest(bytes), bytes]));
   return { get: async (ref) => known.get(ref) };
 }
 
 /** What stages of attachments are given. */
-export function attaching(more: Partial<Attaching> = {}): Attaching {
+export function attaching(more: Partial<ProjectionContext> = {}): ProjectionContext {
   return { target: plainTarget(), losses: new LossList(), now: () => 0, ...more };
 }
 
@@ -63,7 +63,7 @@ export function work(
   item = 0,
   place: AttachmentPlace = "user",
   block = 0,
-): AttachmentWork {
+): AttachmentState {
   const entryId = `m${item}`;
   return {
     draft: { type: "attachment", place, origin: { entryId, item, block }, text: "" },

@@ -1,7 +1,7 @@
 import { assistantMessage, type ContextMessage, contextOf, toolResult, userMessage } from "sessile/content";
 import { describe, expect, test } from "vitest";
 import { LossList } from "../../src/projections/losses.js";
-import type { SaidDraft, ShownDraft } from "../../src/projections/request.js";
+import type { PendingAssistantPart, PendingUserPart } from "../../src/projections/request.js";
 import { selectMessages } from "../../src/projections/select-messages.js";
 import { image } from "../attachments/samples.js";
 
@@ -19,7 +19,8 @@ function select(...messages: readonly ContextMessage[]) {
   };
 }
 
-const brief = (part: ShownDraft | SaidDraft) => (part.type === "text" ? part.text : part.type);
+const brief = (part: PendingUserPart | PendingAssistantPart) =>
+  part.type === "text" ? part.text : part.type;
 const bash = (more: object = {}): ContextMessage => ({
   role: "bashExecution",
   command: "ls",

@@ -1,10 +1,15 @@
 import type { ShownPart, TextPart } from "sessile/projections";
 import { describe, expect, test } from "vitest";
-import type { AttachmentWork } from "../../src/projections/attachment-state.js";
-import { isEmptyRequest, settle } from "../../src/projections/finalize-request.js";
+import type { AttachmentState } from "../../src/projections/attachment-state.js";
+import { finalizeRequest, isEmptyRequest } from "../../src/projections/finalize-request.js";
 import { LossList } from "../../src/projections/losses.js";
 import { mediaPart } from "../../src/projections/media-part.js";
-import type { AttachmentDraft, PairedResult, ShownDraft, TurnDraft } from "../../src/projections/request.js";
+import type {
+  PairedResult,
+  PendingAttachment,
+  PendingTurn,
+  PendingUserPart,
+} from "../../src/projections/request.js";
 import { image, pdf, png } from "../attachments/samples.js";
 import { plainTarget, work } from "./samples.js";
 
@@ -12,7 +17,7 @@ const at = (item: number, block = 0) => ({ entryId: `m${item}`, item, block });
 const text = (words: string, item = 0): TextPart => ({ type: "text", text: words, origin: at(item) });
 
 /** A place that was decided on: words, and a picture or a PDF behind them. */
-function place(words: string, item = 0, media?: "image/png" | "application/pdf"): AttachmentWork {
+function place(words: string, item = 0, media?: "image/png" | "application/pdf"): AttachmentState {
   const made = work(image(1), item);
   made.draft.text = words;
   if (media !== undefined) {
@@ -24,33 +29,33 @@ function place(words: string, item = 0, media?: "image/png" | "application/pdf")
 }
 
 function settled(
-  turns: readonly TurnDraft[],
-  works: readonly AttachmentWork[] = [],
-  system: readonly ShownDraft[] = [],
+  turns: readonly PendingTurn[],
+  works: readonly AttachmentState[] = [],
+  system: readonly PendingUserPart[] = [],
 ) {
   const losses = new LossList();
-  const request = settle({ system, turns, works }, plainTarget(), losses);
+  const request = finalizeRequest({ system, turns, states: works }, plainTarget(), losses);
   return { request, losses: losses.inOrder() };
 }
 
 const brief = (part: { readonly type: string; readonly text?: string; readonly mediaType?: string }) =>
   part.type === "media" ? part.mediaType : part.text;
 const briefs = (parts: readonly ShownPart[]) => parts.map(brief);
-const user = (...parts: readonly ShownDraft[]): TurnDraft => ({
+const user = (...parts: readonly PendingUserPart[]): PendingTurn => ({
   role: "user",
   results: [],
   parts: [...parts],
 });
 const nothing = "[a message with nothing that can be shown]";
 
-function userTurn(turn: TurnDraft, works: readonly AttachmentWork[] = []) {
+function userTurn(turn: PendingTurn, works: readonly AttachmentState[] = []) {
   const { request, losses } = settled([turn], works);
   const [only] = request.turns;
   if (only?.role !== "user") return expect.fail("no user turn");
   return { results: only.results.map(({ parts }) => briefs(parts)), parts: briefs(only.parts), losses };
 }
 
-const result = (...parts: readonly ShownDraft[]): PairedResult => ({
+const result = (...parts: readonly PendingUserPart[]): PairedResult => ({
   callId: "c",
   storedCallId: "c",
   name: "t",
@@ -63,9 +68,9 @@ describe("settle", () => {
   test("puts words, and media behind them, in their place", () => {
     const works = [place("[shot]", 0, "image/png"), place("[gone]"), place("", 0, "image/png")];
     const [shot, gone, inline] = works.map(({ draft }) => draft) as [
-      AttachmentDraft,
-      AttachmentDraft,
-      AttachmentDraft,
+      PendingAttachment,
+      PendingAttachment,
+      PendingAttachment,
     ];
     expect(userTurn(user(text("a"), shot, text("b"), gone, inline), works).parts).toEqual([
       "a",
@@ -112,7 +117,7 @@ describe("settle", () => {
       place("[paper]", 0, "application/pdf"),
       place("[late]", 0, "application/pdf"),
     ];
-    const turn: TurnDraft = {
+    const turn: PendingTurn = {
       role: "user",
       results: [result(paper.draft, shot.draft), result(text("r"), late.draft)],
       parts: [text("so?", 1)],

@@ -1,7 +1,7 @@
 import { contextOf, userMessage } from "sessile/content";
 import { project, type Target, toBody } from "sessile/projections";
 import { describe, expect, test } from "vitest";
-import { mediaPart, StandIns, withStandIns } from "../../src/projections/media-part.js";
+import { Base64Placeholders, mediaPart, withBase64Placeholders } from "../../src/projections/media-part.js";
 import { png } from "../attachments/samples.js";
 import { plainTarget } from "./samples.js";
 
@@ -9,7 +9,7 @@ const text = (parts: Iterable<Uint8Array>) => Buffer.concat([...parts]).toString
 
 describe("StandIns", () => {
   test("are found again in any text, in order, and as often as they are there", () => {
-    const standIns = new StandIns();
+    const standIns = new Base64Placeholders();
     const [one, two] = [Uint8Array.of(1), Uint8Array.of(2)];
     const [a, b] = [standIns.for(one), standIns.for(two)];
     expect(JSON.stringify([a, b])).toBe(`["${a}","${b}"]`);
@@ -24,12 +24,12 @@ describe("withStandIns", () => {
   test("stands in for base64 and data URLs while it runs, and no longer, also where it throws", () => {
     const part = mediaPart({ kind: "image", mediaType: "image/png", bytes: png(), origin });
     const [base64, dataUrl] = [part.base64, part.dataUrl];
-    const standIns = new StandIns();
-    const seen = withStandIns([part], standIns, () => [part.base64, part.dataUrl]);
+    const standIns = new Base64Placeholders();
+    const seen = withBase64Placeholders([part], standIns, () => [part.base64, part.dataUrl]);
     expect(seen.map((one) => standIns.cut(one).spliced)).toEqual([[part.bytes], [part.bytes]]);
     expect(seen[1]).toBe(`data:image/png;base64,${seen[0]}`);
     expect(() =>
-      withStandIns([part], standIns, () => {
+      withBase64Placeholders([part], standIns, () => {
         throw new Error("no");
       }),
     ).toThrow("no");

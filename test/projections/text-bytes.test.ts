@@ -5,12 +5,12 @@ import { describe, expect, test } from "vitest";
 import { textBytes } from "../../src/projections/finalize-request.js";
 import { LossList } from "../../src/projections/losses.js";
 import { pairTurns } from "../../src/projections/pair-tool-calls.js";
-import type { TurnDraft } from "../../src/projections/request.js";
+import type { PendingTurn } from "../../src/projections/request.js";
 import { selectMessages } from "../../src/projections/select-messages.js";
 import { message } from "../arbitraries/messages.js";
 
 const origin = { entryId: "e", item: 0 };
-const said = (text: string): TurnDraft => ({
+const said = (text: string): PendingTurn => ({
   role: "user",
   results: [],
   parts: [{ type: "text", text, origin }],
@@ -64,7 +64,7 @@ describe("textBytes", () => {
       parts: [],
       origin,
     };
-    const turns: readonly TurnDraft[] = [{ role: "user", results: Array(50).fill(result), parts: [] }];
+    const turns: readonly PendingTurn[] = [{ role: "user", results: Array(50).fill(result), parts: [] }];
     const least = JSON.stringify(turns).length;
     for (const room of [Number.POSITIVE_INFINITY, 0])
       expect(textBytes([], turns, room)).toBeGreaterThan(least);

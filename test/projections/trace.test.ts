@@ -1,7 +1,7 @@
 import type { NeutralRequest, Part, Target } from "sessile/projections";
 import { describe, expect, test } from "vitest";
 import { mediaPart } from "../../src/projections/media-part.js";
-import { type Marked, markedValue, partAt, partWithId } from "../../src/projections/trace.js";
+import { partAt, partWithId, type RequestTrace, traceRequest } from "../../src/projections/trace.js";
 import { png } from "../attachments/samples.js";
 import { plainTarget } from "./samples.js";
 
@@ -19,7 +19,7 @@ const shown = (item: number, block = 0): Part =>
   });
 
 /** A value whose objects with a `part` are marked with it. */
-function marked(value: unknown): Marked {
+function marked(value: unknown): RequestTrace {
   const marks = new Map<object, Part>();
   const walk = (at: unknown): void => {
     if (typeof at !== "object" || at === null) return;
@@ -45,7 +45,7 @@ describe("markedValue", () => {
         return (turns[0]?.parts ?? []).map((part) => tools.mark({ cached: tools.endsCache(part) }, part));
       },
     };
-    const { value, marks } = markedValue(request, target, new Set([second]));
+    const { value, marks } = traceRequest(request, target, new Set([second]));
     expect(value).toEqual([{ cached: false }, { cached: true }]);
     expect([...marks.values()]).toEqual([first, second]);
   });

@@ -2,7 +2,7 @@ import { estimateImageTokens, estimateResourceTokens, estimateTextTokens } from 
 import type { NeutralRequest, ShownPart, Target } from "sessile/projections";
 import { describe, expect, test } from "vitest";
 import { mediaPart } from "../../src/projections/media-part.js";
-import { usageOf } from "../../src/projections/usage.js";
+import { requestUsage } from "../../src/projections/usage.js";
 import { bytesOf, image, png } from "../attachments/samples.js";
 import { plainTarget } from "./samples.js";
 
@@ -11,7 +11,7 @@ const text = (words: string) => ({ type: "text", text: words, origin }) as const
 const tokens = estimateTextTokens;
 
 function usage(request: Partial<NeutralRequest>, more: Partial<Target<NeutralRequest>> = {}) {
-  return usageOf({ system: [], turns: [], ...request }, plainTarget(more));
+  return requestUsage({ system: [], turns: [], ...request }, plainTarget(more));
 }
 const shown = (...parts: readonly ShownPart[]) => ({
   turns: [{ role: "user", results: [], parts }] as const,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { mayGo, wayFor } from "../../src/projections/attachment-state.js";
+import { canDeliver, deliveryFor } from "../../src/projections/attachment-state.js";
 import type { AttachmentPlace } from "../../src/projections/request.js";
 import { image } from "../attachments/samples.js";
 import { attaching, plainTarget, work } from "./samples.js";
@@ -23,26 +23,26 @@ describe("wayFor", () => {
     ["image/png", "textOnly", undefined],
     ["text/plain", "textOnly", undefined],
   ])("%s in %s: %s", (mediaType, place, way) => {
-    expect(wayFor(mediaType, work(image(1), 0, place), attaching())).toBe(way);
+    expect(deliveryFor(mediaType, work(image(1), 0, place), attaching())).toBe(way);
   });
 
   test("an image that is not taken is converted where somebody can", () => {
     const options = attaching({ resize });
-    expect(wayFor("image/gif", work(image(1)), options)).toBe("converted");
-    expect(wayFor("image/gif", work(image(1), 0, "toolResult"), options)).toBe("converted");
-    expect(wayFor("image/gif", work(image(1), 0, "textOnly"), options)).toBe(undefined);
-    expect(wayFor("application/zip", work(image(1)), options)).toBe(undefined);
+    expect(deliveryFor("image/gif", work(image(1)), options)).toBe("converted");
+    expect(deliveryFor("image/gif", work(image(1), 0, "toolResult"), options)).toBe("converted");
+    expect(deliveryFor("image/gif", work(image(1), 0, "textOnly"), options)).toBe(undefined);
+    expect(deliveryFor("application/zip", work(image(1)), options)).toBe(undefined);
     const blind = attaching({
       resize,
       target: plainTarget({ accepts: { user: ["text/*"], toolResult: [] } }),
     });
-    expect(wayFor("image/gif", work(image(1)), blind)).toBe(undefined);
+    expect(deliveryFor("image/gif", work(image(1)), blind)).toBe(undefined);
   });
 
   test("a target that says nothing takes text alone", () => {
     const target = { name: "t", maker: { provider: "p", model: "m" }, render: () => "" };
     const ways = ["image/png", "text/plain"].map((type) =>
-      wayFor(type, work(image(1)), attaching({ target })),
+      deliveryFor(type, work(image(1)), attaching({ target })),
     );
     expect(ways).toEqual([undefined, "asText"]);
   });
@@ -50,8 +50,10 @@ describe("wayFor", () => {
 
 describe("mayGo", () => {
   test("gives an image of a type that is not taken the benefit of the doubt", () => {
-    expect(mayGo(work(image(1, { mediaType: "image/heic" })), attaching())).toBe(true);
-    expect(mayGo(work(image(1, { mediaType: "application/zip", kind: "file" })), attaching())).toBe(false);
-    expect(mayGo(work(image(1), 0, "textOnly"), attaching())).toBe(false);
+    expect(canDeliver(work(image(1, { mediaType: "image/heic" })), attaching())).toBe(true);
+    expect(canDeliver(work(image(1, { mediaType: "application/zip", kind: "file" })), attaching())).toBe(
+      false,
+    );
+    expect(canDeliver(work(image(1), 0, "textOnly"), attaching())).toBe(false);
   });
 });

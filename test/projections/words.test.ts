@@ -4,7 +4,7 @@ import {
   bashText,
   branchSummaryText,
   namePrefix,
-  notShown,
+  placeholderText,
   summaryText,
 } from "../../src/projections/placeholders.js";
 import { text } from "../arbitraries/values.js";
@@ -73,6 +73,6 @@ describe("summaries", () => {
 
 describe("descriptors", () => {
   test("say why there is no more", () => {
-    expect(notShown("[x]", "it is gone")).toBe("[x] (not shown: it is gone)");
+    expect(placeholderText("[x]", "it is gone")).toBe("[x] (not shown: it is gone)");
   });
 });
