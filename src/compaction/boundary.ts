@@ -11,7 +11,7 @@ import type { CoveredResource } from "./summary-footer.js";
 /** The model that writes the summary. A target of `project` is one: `anthropicMessages({ model })`. */
 export interface SummaryTarget {
   readonly name: string;
-  readonly maker: { readonly provider: string; readonly model: string };
+  readonly model: { readonly provider: string; readonly model: string };
 }
 
 /** The data that may leave for the model behind `generate`. */
@@ -38,11 +38,11 @@ export interface SummaryInput {
 /** Throws a TypeError for an invalid target, or for a boundary without a target. */
 export function assertSummaryTarget({ target, boundary }: SummaryBoundary): void {
   if (target === undefined ? boundary === undefined : isTarget(target)) return;
-  throw new TypeError(`target: expected a name and a maker with provider and model, got ${describe(target)}`);
+  throw new TypeError(`target: expected a name and a model with provider and model, got ${describe(target)}`);
 }
 
-function isTarget({ name, maker }: SummaryTarget): boolean {
-  return [name, maker?.provider, maker?.model].every((value) => typeof value === "string");
+function isTarget({ name, model }: SummaryTarget): boolean {
+  return [name, model?.provider, model?.model].every((value) => typeof value === "string");
 }
 
 /**
@@ -88,7 +88,7 @@ function withOwnReasoning(item: ContextItem, target: SummaryTarget | undefined):
   const { message } = item;
   if (message.role !== "assistant" || message.content.every(({ type }) => type !== "thinking")) return item;
   const { provider, model } = message;
-  if (provider === target?.maker.provider && model === target.maker.model) return item;
+  if (provider === target?.model.provider && model === target.model.model) return item;
   return {
     ...item,
     message: { ...message, content: message.content.filter(({ type }) => type !== "thinking") },

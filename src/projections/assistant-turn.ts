@@ -43,8 +43,8 @@ export function assistantParts(
  */
 type Standing = "own" | "cut" | "untaken" | "foreign";
 
-function standingOf(message: AssistantMessage, { maker, rules }: SelectOptions): Standing {
-  if (!isOwn(message, maker)) return "foreign";
+function standingOf(message: AssistantMessage, { model, rules }: SelectOptions): Standing {
+  if (!isOwn(message, model)) return "foreign";
   if (rules.takesReasoning === false) return "untaken";
   return message.stopReason === "aborted" || message.stopReason === "error" ? "cut" : "own";
 }

@@ -1,5 +1,5 @@
 import { isBlank } from "./block-reader.js";
-import type { MediaPart, ReferencePart, ShownPart } from "./request.js";
+import type { MediaPart, ReferencePart, UserPart } from "./request.js";
 
 /** Says that everything up to its block is to be kept. */
 export interface ClaudeCacheControl {
@@ -54,7 +54,7 @@ export const claudeMedia = [...imageTypes, "application/pdf", "text/*"] as const
  * A part as a block of its own; an image or document of a type that is not taken, which the core does not let
  * through, as text.
  */
-export function claudeShownBlock(part: ShownPart): ClaudeShownBlock {
+export function claudeShownBlock(part: UserPart): ClaudeShownBlock {
   switch (part.type) {
     case "text":
       return { type: "text", text: part.text };

@@ -1,6 +1,6 @@
 import type { LinkResource } from "../content/index.js";
 import { isTextual } from "./media-part.js";
-import type { MediaPart, ShownPart } from "./request.js";
+import type { MediaPart, UserPart } from "./request.js";
 
 /** Text. */
 export type TextContent = { type: "text"; text: string };
@@ -35,7 +35,7 @@ export const documentTypes = [
 ] as const;
 
 /** What is shown, as a content block. A reference never comes, since these targets take none. */
-export function contentBlock(part: ShownPart): ContentBlock {
+export function contentBlock(part: UserPart): ContentBlock {
   switch (part.type) {
     case "text":
       return (part.link && resourceLink(part.link)) ?? { type: "text", text: part.text };

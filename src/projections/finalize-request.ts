@@ -4,6 +4,7 @@ import type { LossList } from "./losses.js";
 import { acceptsMedia } from "./media-part.js";
 import { emptyText, noOutputText, nothingShownText } from "./placeholders.js";
 import type {
+  AssistantPart,
   NeutralRequest,
   Origin,
   PairedResult,
@@ -12,10 +13,9 @@ import type {
   PendingTurn,
   PendingUserPart,
   ResultPart,
-  SaidPart,
-  ShownPart,
   TextPart,
   Turn,
+  UserPart,
 } from "./request.js";
 import type { Target } from "./target.js";
 
@@ -39,7 +39,7 @@ export function finalizeRequest(
   const settler = new RequestFinalizer(states, target, losses);
   const settled = turns.map((turn): Turn => {
     if (turn.role === "assistant") return { role: "assistant", parts: settler.said(turn.parts) };
-    const moved: ShownPart[] = [];
+    const moved: UserPart[] = [];
     const results = turn.results.map((result) => settler.result(result, moved));
     const shown = settler.shown(turn.parts);
     return { role: "user", results, parts: moved.length === 0 ? shown : [...moved, ...shown] };
@@ -87,28 +87,30 @@ class RequestFinalizer {
     this.#losses = losses;
   }
 
-  said(parts: readonly PendingAssistantPart[]): readonly SaidPart[] {
-    if (!parts.some(isAttachment)) return parts as readonly SaidPart[];
-    return eachMessage(parts, (part): readonly SaidPart[] => (isAttachment(part) ? textParts(part) : [part]));
+  said(parts: readonly PendingAssistantPart[]): readonly AssistantPart[] {
+    if (!parts.some(isAttachment)) return parts as readonly AssistantPart[];
+    return eachMessage(parts, (part): readonly AssistantPart[] =>
+      isAttachment(part) ? textParts(part) : [part],
+    );
   }
 
-  shown(parts: readonly PendingUserPart[]): readonly ShownPart[] {
-    if (!parts.some(isAttachment)) return parts as readonly ShownPart[];
-    return eachMessage(parts, (part): readonly ShownPart[] => {
+  shown(parts: readonly PendingUserPart[]): readonly UserPart[] {
+    if (!parts.some(isAttachment)) return parts as readonly UserPart[];
+    return eachMessage(parts, (part): readonly UserPart[] => {
       if (!isAttachment(part)) return [part];
       return part.media === undefined ? textParts(part) : [...textParts(part), part.media];
     });
   }
 
-  result({ parts, ...facts }: PairedResult, moved: ShownPart[]): ResultPart {
+  result({ parts, ...facts }: PairedResult, moved: UserPart[]): ResultPart {
     const kept = parts.some(isAttachment)
       ? parts.flatMap((part) => (isAttachment(part) ? this.#inResult(part, moved) : [part]))
-      : (parts as readonly ShownPart[]);
+      : (parts as readonly UserPart[]);
     if (kept.length > 0) return { type: "result", ...facts, parts: kept };
     return { type: "result", ...facts, parts: [{ type: "text", text: noOutputText, origin: facts.origin }] };
   }
 
-  #inResult(draft: PendingAttachment, moved: ShownPart[]): readonly ShownPart[] {
+  #inResult(draft: PendingAttachment, moved: UserPart[]): readonly UserPart[] {
     const { media, origin } = draft;
     if (media === undefined) return textParts(draft);
     if (acceptsMedia(this.#target.accepts?.toolResult ?? [], media.mediaType))

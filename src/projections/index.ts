@@ -35,6 +35,7 @@ export {
 export { type RefusalSearch, refusalSearch, resumeRefusalSearch } from "./refusal-search.js";
 export type { ReplyDelta, ReplySource, ReplyStream, ReplyStreamOptions } from "./reply-stream.js";
 export type {
+  AssistantPart,
   AssistantTurn,
   CallPart,
   MediaPart,
@@ -45,15 +46,14 @@ export type {
   ReasoningPart,
   ReferencePart,
   ResultPart,
-  SaidPart,
-  ShownPart,
   TextPart,
   Turn,
+  UserPart,
   UserTurn,
 } from "./request.js";
 export type {
   CallIdRule,
-  Maker,
+  ModelRef,
   RenderTools,
   Target,
   TargetLimits,

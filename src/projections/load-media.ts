@@ -128,7 +128,7 @@ export async function knownReferences(
   const { target, references, now } = attaching;
   const kinds = target.accepts?.references ?? [];
   if (references === undefined || kinds.length === 0) return found;
-  const { provider, account } = target.maker;
+  const { provider, account } = target.model;
   for (const work of works) {
     const { blob, mediaType } = work.decided.resource as StoredResource;
     const way = deliveryFor(mediaType, work, attaching);

@@ -1,16 +1,16 @@
 import type { AssistantMessage } from "../content/index.js";
-import type { Maker } from "./target.js";
+import type { ModelRef } from "./target.js";
 
 /**
  * Whether a message's signatures are of use to a target: the provider is the same, the model that was asked
  * too but for a date or an alias, the protocol where both name one, and the account where either does.
  */
-export function isOwn(message: AssistantMessage, maker: Maker): boolean {
+export function isOwn(message: AssistantMessage, model: ModelRef): boolean {
   return (
-    message.provider === maker.provider &&
-    isSameModel(message.model, maker.model) &&
-    (maker.api === undefined || !namesApi(message) || message.api === maker.api) &&
-    message.account === maker.account
+    message.provider === model.provider &&
+    isSameModel(message.model, model.model) &&
+    (model.api === undefined || !namesApi(message) || message.api === model.api) &&
+    message.account === model.account
   );
 }
 

@@ -45,10 +45,10 @@ export async function project<V>(
   checkArguments(context, target);
   const onLoss = oneOfOption("onLoss", options.onLoss, ["report", "throw"]);
   options.signal?.throwIfAborted();
-  const { maker, rules = {} } = target;
+  const { model, rules = {} } = target;
   const losses = new LossList();
   const { items, refused } = await itemsToTell(context.items, target, options);
-  const selected = selectMessages(items, { maker, rules, losses });
+  const selected = selectMessages(items, { model, rules, losses });
   const { system, messages } = rules.history === "latest" ? latestOnly(items, selected, losses) : selected;
   const turns = pairTurns(items, messages, { rules, losses });
   const attaching = { ...options, now: options.now ?? Date.now, target, losses };
@@ -63,8 +63,8 @@ export async function project<V>(
   options.signal?.throwIfAborted();
   const request = finalizeRequest({ system, turns, states }, target, losses);
   const cached = cachedParts(request, target, options);
-  const render = (lose: RenderTools["lose"]) =>
-    target.render(request, { mark: (block) => block, endsCache: (part) => cached.has(part), lose });
+  const render = (reportLoss: RenderTools["reportLoss"]) =>
+    target.render(request, { trace: (block) => block, endsCache: (part) => cached.has(part), reportLoss });
   const drawn = lazyValue(request, target.embedsBase64 === true, render, (part, loss) => {
     // What the projection itself put in is nobody's to miss.
     if (part.origin.item >= 0) losses.add(part.origin, loss);
@@ -109,12 +109,12 @@ interface ToldItems {
  */
 async function itemsToTell(
   items: Context["items"],
-  { name, maker, rules = {} }: Target<unknown>,
+  { name, model, rules = {} }: Target<unknown>,
   { boundary, signal }: ProjectOptions,
 ): Promise<ToldItems> {
   if (boundary === undefined || !items.some(isSummary)) return { items, refused: [] };
   const unheard = new LossList();
-  const selection = selectMessages(items, { maker, rules, losses: unheard });
+  const selection = selectMessages(items, { model, rules, losses: unheard });
   const { messages } = rules.history === "latest" ? latestOnly(items, selection, unheard) : selection;
   const sent = new Set(messages.map(({ item }) => item));
   const at = [...items.keys()].filter((item) => sent.has(item) && isSummary(items[item] as ContextItem));
@@ -148,16 +148,16 @@ function isSummary({ message: { role } }: ContextItem): boolean {
 function lazyValue<V>(
   request: NeutralRequest,
   embedsBase64: boolean,
-  render: (lose: RenderTools["lose"]) => V,
-  lose: RenderTools["lose"],
+  render: (reportLoss: RenderTools["reportLoss"]) => V,
+  reportLoss: RenderTools["reportLoss"],
 ): { readonly value: () => V; readonly outline: () => Outline | undefined } {
   const media = embedsBase64 ? request.turns.flatMap(mediaIn) : [];
   if (media.length === 0) {
-    const value = render(lose);
+    const value = render(reportLoss);
     return { value: () => value, outline: () => undefined };
   }
   const standIns = new Base64Placeholders();
-  const outline = withBase64Placeholders(media, standIns, () => render(lose));
+  const outline = withBase64Placeholders(media, standIns, () => render(reportLoss));
   let made: { readonly value: V } | undefined;
   return {
     value: () => {
@@ -176,8 +176,8 @@ function checkArguments(context: Pick<Context, "items" | "views">, target: Targe
     throw new TypeError(`context: expected a context, got ${describe(context)}`);
   }
   stringArgument("target.name", target?.name);
-  stringArgument("target.maker.provider", target.maker?.provider);
-  stringArgument("target.maker.model", target.maker.model);
+  stringArgument("target.model.provider", target.model?.provider);
+  stringArgument("target.model.model", target.model.model);
   if (typeof target.render !== "function") {
     throw new TypeError(`target.render: expected a function, got ${describe(target.render)}`);
   }

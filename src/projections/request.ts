@@ -59,7 +59,7 @@ export interface ReferencePart {
 }
 
 /** What a user turn shows. */
-export type ShownPart = TextPart | MediaPart | ReferencePart;
+export type UserPart = TextPart | MediaPart | ReferencePart;
 
 /** Reasoning of the target's own model, with its signature; never without, never of another maker. */
 export interface ReasoningPart {
@@ -101,7 +101,7 @@ export interface OpaquePart {
 }
 
 /** What an assistant turn says. */
-export type SaidPart = TextPart | ReasoningPart | CallPart | OpaquePart;
+export type AssistantPart = TextPart | ReasoningPart | CallPart | OpaquePart;
 
 /** The answer to a call of the turn before. */
 export interface ResultPart {
@@ -112,7 +112,7 @@ export interface ResultPart {
   readonly name: string;
   readonly isError: boolean;
   /** At least one. */
-  readonly parts: readonly ShownPart[];
+  readonly parts: readonly UserPart[];
   readonly origin: Origin;
 }
 
@@ -123,13 +123,13 @@ export interface ResultPart {
 export interface UserTurn {
   readonly role: "user";
   readonly results: readonly ResultPart[];
-  readonly parts: readonly ShownPart[];
+  readonly parts: readonly UserPart[];
 }
 
 /** What the model said; never empty. */
 export interface AssistantTurn {
   readonly role: "assistant";
-  readonly parts: readonly SaidPart[];
+  readonly parts: readonly AssistantPart[];
 }
 
 /** Turns alternate. */
@@ -143,7 +143,7 @@ export interface NeutralRequest {
 }
 
 /** Any part of a request. */
-export type Part = ShownPart | SaidPart | ResultPart;
+export type Part = UserPart | AssistantPart | ResultPart;
 
 /** Where an attachment stands, which decides on what a target takes of it. */
 export type AttachmentPlace = "user" | "toolResult" | "textOnly";
@@ -164,7 +164,7 @@ export interface PendingAttachment {
 export type PendingUserPart = TextPart | PendingAttachment;
 
 /** A part of what is said, before attachments are settled. */
-export type PendingAssistantPart = SaidPart | PendingAttachment;
+export type PendingAssistantPart = AssistantPart | PendingAttachment;
 
 /** A message of the user's side. */
 export interface PendingUserMessage {

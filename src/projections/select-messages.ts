@@ -5,7 +5,7 @@ import { BlockReader } from "./block-reader.js";
 import type { LossList } from "./losses.js";
 import { bashText, branchSummaryText, namePrefix, summaryText } from "./placeholders.js";
 import type { MediaPart, Origin, PendingMessage, PendingUserPart, Turn } from "./request.js";
-import type { Maker, TargetRules } from "./target.js";
+import type { ModelRef, TargetRules } from "./target.js";
 
 /** A context as messages of a request, in order, and the system text. */
 export interface Selection {
@@ -15,7 +15,7 @@ export interface Selection {
 
 /** Options of {@link selectMessages}. */
 export interface SelectOptions {
-  readonly maker: Maker;
+  readonly model: ModelRef;
   readonly rules: TargetRules;
   readonly losses: LossList;
 }

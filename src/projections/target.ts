@@ -18,7 +18,7 @@ import type { NeutralRequest, Part } from "./request.js";
  *
  * const transcript: Target<string> = {
  *   name: "transcript",
- *   maker: { provider: "none", model: "none" },
+ *   model: { provider: "none", model: "none" },
  *   render: ({ turns }) => turns.map(({ role }) => role).join(" "),
  * };
  * const { value } = await project(contextOf([userMessage("hi")]), transcript); // "user"
@@ -28,7 +28,7 @@ export interface Target<V> {
   /** Told to the boundary and named in errors, such as `anthropic-messages`. */
   readonly name: string;
   /** Whose reasoning, signatures and opaque blocks it takes back. */
-  readonly maker: Maker;
+  readonly model: ModelRef;
   /** Media it takes; none by default. */
   readonly accepts?: TargetMedia;
   readonly rules?: TargetRules;
@@ -55,7 +55,7 @@ export interface Target<V> {
  * A model, by the way to it. Two are the same where the provider is, the model but for a date that one of
  * them leaves open, the protocol where both name one, and the account.
  */
-export interface Maker {
+export interface ModelRef {
   readonly provider: string;
   readonly model: string;
   /** The wire protocol, such as `anthropic-messages`. */
@@ -136,12 +136,12 @@ export interface RenderTools {
    * Notes where a block of the value comes from, so that a refusal can be traced; gives the block back. Marks
    * are taken down when there is a refusal to explain: the request is rendered once more then.
    */
-  mark<T extends object>(block: T, part: Part): T;
+  trace<T extends object>(block: T, part: Part): T;
   /** Whether a cache marker belongs behind this part. Asked by targets with `maxCacheMarkers`. */
   endsCache(part: Part): boolean;
   /**
    * Notes a loss that only this target can know of, such as of reasoning whose signature is not what it
    * takes.
    */
-  lose(part: Part, loss: Pick<Loss, "code" | "by" | "reason" | "instead">): void;
+  reportLoss(part: Part, loss: Pick<Loss, "code" | "by" | "reason" | "instead">): void;
 }

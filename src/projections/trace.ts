@@ -16,12 +16,12 @@ export function traceRequest(
 ): RequestTrace {
   const marks = new Map<object, Part>();
   const value = target.render(request, {
-    mark: (block, part) => {
+    trace: (block, part) => {
       marks.set(block, part);
       return block;
     },
     endsCache: (part) => cached.has(part),
-    lose: () => undefined,
+    reportLoss: () => undefined,
   });
   return { value, marks };
 }

@@ -1,4 +1,4 @@
-import type { CallPart, NeutralRequest, Part, ResultPart, ShownPart, Turn } from "./request.js";
+import type { CallPart, NeutralRequest, Part, ResultPart, Turn, UserPart } from "./request.js";
 
 /**
  * What targets say in words for which they have no form. Prompt caches live on these bytes, as on those of
@@ -75,7 +75,7 @@ const roleHeadings: Readonly<Record<Turn["role"], string>> = { user: "[user]", a
 /** A piece of a conversation that is told: a text, or something that is shown as it is. */
 export type TranscriptPiece =
   | { readonly text: string; readonly part?: Part }
-  | { readonly text?: undefined; readonly part: ShownPart };
+  | { readonly text?: undefined; readonly part: UserPart };
 
 /**
  * A request for a target that takes only what a user says. Without headings what the user's turns show, for a
@@ -109,7 +109,7 @@ function told(turn: Turn): readonly TranscriptPiece[] {
 function under(
   heading: string,
   owner: ResultPart | undefined,
-  parts: readonly ShownPart[],
+  parts: readonly UserPart[],
 ): readonly TranscriptPiece[] {
   const [first, ...rest] = parts;
   if (first === undefined) return [];
@@ -120,10 +120,10 @@ function under(
 }
 
 /** A part that stands below a heading. A link stays a part, for targets that can point to one. */
-function below(part: ShownPart): TranscriptPiece {
+function below(part: UserPart): TranscriptPiece {
   return part.type === "text" && part.link === undefined ? { text: asContent(part.text), part } : { part };
 }
 
-function shown(part: ShownPart): TranscriptPiece {
+function shown(part: UserPart): TranscriptPiece {
   return { part };
 }

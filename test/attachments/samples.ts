@@ -108,7 +108,7 @@ export function contextWith(
 
 const everyMedia: Target<NeutralRequest> = {
   name: "t",
-  maker: { provider: "p", model: "m" },
+  model: { provider: "p", model: "m" },
   accepts: {
     user: ["image/*", "application/pdf", "text/plain"],
     toolResult: ["image/*", "application/pdf", "text/plain"],

@@ -25,7 +25,7 @@ import { base64, png } from "../attachments/samples.js";
 import { checkedTargets } from "../support/checked-targets.js";
 import { sessionOf } from "./scripted.js";
 
-const target = { name: "summariser", maker: { provider: "p", model: "m" } };
+const target = { name: "summariser", model: { provider: "p", model: "m" } };
 const idOf = (number: number) => `res_${number.toString(16).padStart(16, "0")}`;
 
 /** An attachment of which everything that could be told has the number in it. */
@@ -204,7 +204,7 @@ describe("a boundary and a summary", () => {
     const { items, views } = await session.context();
     await project(
       { items: items.slice(0, 1), views },
-      { name: "t", maker: target.maker, render: (of) => of },
+      { name: "t", model: target.model, render: (of) => of },
       later,
     );
     expect(later.asked).toEqual([3, 4, 6, 1]);
@@ -226,7 +226,7 @@ describe("a boundary and a summary", () => {
       expect(result.entry.summary).toBe(without.entry.summary);
       expect(result.entry.details).toEqual(without.entry.details);
       const all = await other.context();
-      const target2 = { name: "t", maker: target.maker, render: (of: unknown) => of };
+      const target2 = { name: "t", model: target.model, render: (of: unknown) => of };
       const sent = async (more: object) => JSON.stringify((await project(all, target2, more)).value);
       expect(await sent({ boundary: asking(() => "allow").boundary })).toBe(await sent({}));
     }
@@ -265,7 +265,7 @@ describe("a boundary and a summary", () => {
     const summary = items.slice(0, 1);
     const { losses, attachments } = await project(
       { items: summary, views: [] },
-      { name: "t", maker: target.maker, render: (of) => of },
+      { name: "t", model: target.model, render: (of) => of },
       { boundary },
     );
     expect(seen).toEqual(expect.arrayContaining([canary(1), canary(3, "image")]));
@@ -298,7 +298,7 @@ describe("a boundary and a summary", () => {
     );
     const { items } = await session.context();
     const summary = { items: items.slice(0, 1), views: [] };
-    const plain = { name: "t", maker: target.maker, render: (of: unknown) => of };
+    const plain = { name: "t", model: target.model, render: (of: unknown) => of };
     expect(await seen((boundary) => project(summary, plain, { boundary }))).toEqual(expected);
   });
 
@@ -328,7 +328,7 @@ describe("a boundary and a summary", () => {
       timestamp: 1,
     } as const;
     const context = { items: [{ entryId: "s", origin: "summary" as const, message }], views: [] };
-    const plain = { name: "t", maker: target.maker, render: (of: unknown) => of };
+    const plain = { name: "t", model: target.model, render: (of: unknown) => of };
     const sent = async (more: object) => JSON.stringify((await project(context, plain, more)).value);
     expect(toldIn(await sent({}))).toEqual([1]);
     expect(toldIn(await sent({ boundary: () => "allow" }))).toEqual([]);
@@ -383,9 +383,9 @@ describe("a boundary and a summary", () => {
     const { generate } = listening();
     const { boundary } = asking(() => "allow");
     const [first] = session.tree.path(session.leafId);
-    for (const bad of [undefined, { name: "x" }, { name: 1, maker: target.maker }]) {
+    for (const bad of [undefined, { name: "x" }, { name: 1, model: target.model }]) {
       const options = { generate, boundary, target: bad as never };
-      const message = "target: expected a name and a maker with provider and model";
+      const message = "target: expected a name and a model with provider and model";
       await expect(compact(session, { ...rolling, ...options })).rejects.toThrow(message);
       await expect(summarizeBranch(session, first?.id ?? null, { window: 9000, ...options })).rejects.toThrow(
         message,
@@ -404,8 +404,8 @@ describe("the summariser is shown the reasoning of", () => {
 
   test.each([
     ["its own model", target, ["p"]],
-    ["no other provider", { ...target, maker: { provider: "q", model: "m" } }, ["q"]],
-    ["no other model", { ...target, maker: { provider: "p", model: "n" } }, []],
+    ["no other provider", { ...target, model: { provider: "q", model: "m" } }, ["q"]],
+    ["no other model", { ...target, model: { provider: "p", model: "n" } }, []],
     ["nobody, without a target", undefined, []],
   ] as const)("%s", async (_, of, expected) => {
     const session = await sessionOf(messagesOf(mixed));

@@ -357,7 +357,7 @@ describe("what was seen in an attachment", () => {
     await session.appendMessage({ ...user(long), content: userMessage(attachment).content });
     await session.append([resourceObservation(attachment.resourceId, "a secret dialog")]);
     for (const message of [told(long), user("now this")]) await session.appendMessage(message);
-    const target = { name: "t", maker: { provider: "p", model: "m" } };
+    const target = { name: "t", model: { provider: "p", model: "m" } };
     const model = scripted("S");
     const result = await compactNow(session, { ...model, target, boundary: () => "refuse" });
     expect(JSON.stringify([result, model.prompts])).not.toContain("secret");

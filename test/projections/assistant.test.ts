@@ -1,5 +1,5 @@
 import { type AssistantMessage, assistantMessage, type ToolCall } from "sessile/content";
-import type { Loss, SaidPart, TargetRules } from "sessile/projections";
+import type { AssistantPart, Loss, TargetRules } from "sessile/projections";
 import { describe, expect, test } from "vitest";
 import { assistantParts, toolName } from "../../src/projections/assistant-turn.js";
 import { BlockReader } from "../../src/projections/block-reader.js";
@@ -13,7 +13,7 @@ type Block = AssistantMessage["content"][number];
 /** What becomes of a message, each part by what it says, and the losses. */
 function drafted(message: AssistantMessage, rules: TargetRules = {}) {
   const losses = new LossList();
-  const options = { maker, rules, losses };
+  const options = { model: maker, rules, losses };
   const parts = assistantParts(message, origin, new BlockReader(options), options);
   return { parts, losses: losses.inOrder() };
 }
@@ -23,7 +23,7 @@ function said(content: readonly (string | Block)[], more: object = {}, rules: Ta
   return { parts: parts.map(brief), losses: losses.map(({ code, by, block }) => `${code} ${by} ${block}`) };
 }
 
-function brief(part: SaidPart | { readonly type: "attachment" }): string {
+function brief(part: AssistantPart | { readonly type: "attachment" }): string {
   switch (part.type) {
     case "text":
     case "reasoning":

@@ -30,22 +30,22 @@ interface Written {
 /** A target that marks its blocks, with results as blocks of their own. */
 const target: Target<Written> = {
   name: "marks",
-  maker,
+  model: maker,
   accepts: { user: ["image/*", "application/pdf"], toolResult: ["image/*"] },
   limits: { profile: limitProfiles.anthropic },
   render: ({ system, turns }: NeutralRequest, tools: RenderTools) => {
     const block = (part: Part): object => {
       if (part.type === "result") {
-        return tools.mark({ tool_use_id: part.callId, content: part.parts.map(block) }, part);
+        return tools.trace({ tool_use_id: part.callId, content: part.parts.map(block) }, part);
       }
-      if (part.type === "call") return tools.mark({ id: part.id, input: part.arguments }, part);
-      return tools.mark(part.type === "media" ? { data: part.base64 } : { type: part.type }, part);
+      if (part.type === "call") return tools.trace({ id: part.id, input: part.arguments }, part);
+      return tools.trace(part.type === "media" ? { data: part.base64 } : { type: part.type }, part);
     };
     return {
       system: system.map(block),
       messages: turns.map((turn) => {
         const content = [...(turn.role === "user" ? turn.results : []), ...turn.parts];
-        return tools.mark({ role: turn.role, content: content.map(block) }, content[0] as Part);
+        return tools.trace({ role: turn.role, content: content.map(block) }, content[0] as Part);
       }),
     };
   },

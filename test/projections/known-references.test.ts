@@ -51,7 +51,7 @@ describe("knownReferences", () => {
     const maker = { provider: "p", model: "m", account: "a" };
     await knownReferences(
       [work(image(1))],
-      attaching({ target: plainTarget({ accepts, maker }), references }),
+      attaching({ target: plainTarget({ accepts, model: maker }), references }),
     );
     expect(asked).toEqual([key, { ...key, account: "a" }]);
   });

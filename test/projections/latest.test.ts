@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 
 const target: Target<NeutralRequest> = {
   name: "keeps-its-own",
-  maker: { provider: "p", model: "m" },
+  model: { provider: "p", model: "m" },
   rules: { history: "latest", userFirst: false },
   render: (request) => request,
 };

@@ -1,9 +1,9 @@
 import { assistantMessage } from "sessile/content";
-import type { Maker } from "sessile/projections";
+import type { ModelRef } from "sessile/projections";
 import { describe, expect, test } from "vitest";
 import { isOwn } from "../../src/projections/model-ref.js";
 
-const maker: Maker = { provider: "anthropic", model: "claude-sonnet-4-5" };
+const maker: ModelRef = { provider: "anthropic", model: "claude-sonnet-4-5" };
 const said = (more: object = {}) => ({ ...assistantMessage(maker, "hi"), ...more });
 
 describe("isOwn", () => {
@@ -36,7 +36,7 @@ describe("isOwn", () => {
   });
 
   test("asks for the same protocol where both name one", () => {
-    const messages: Maker = { ...maker, api: "anthropic-messages" };
+    const messages: ModelRef = { ...maker, api: "anthropic-messages" };
     expect(isOwn(said({ api: "anthropic-messages" }), messages)).toBe(true);
     expect(isOwn(said({ api: "openai-completions" }), messages)).toBe(false);
     // What the builder of messages writes where nobody said.

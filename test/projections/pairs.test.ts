@@ -25,7 +25,7 @@ const result = (id: string, text: string) => toolResult({ id, name: "t" }, text)
 function paired(messages: readonly ContextMessage[], rules: TargetRules = {}) {
   const losses = new LossList();
   const { items } = contextOf(messages);
-  const { messages: drafts } = selectMessages(items, { maker, rules, losses });
+  const { messages: drafts } = selectMessages(items, { model: maker, rules, losses });
   const turns = pairTurns(items, drafts, { rules, losses });
   return {
     turns: turns.map((turn) => {

@@ -154,7 +154,7 @@ describe("project", () => {
       ...plainTarget(),
       render: ({ turns }, tools) => {
         for (const { parts } of turns)
-          for (const part of parts) tools.lose(part, { code: "opaque", by: "target", reason: "r" });
+          for (const part of parts) tools.reportLoss(part, { code: "opaque", by: "target", reason: "r" });
         return "";
       },
     };
@@ -326,8 +326,8 @@ describe("project, what it is given", () => {
 
   test.each<[string, unknown, RegExp]>([
     ["no target", undefined, /target\.name: expected/],
-    ["no maker", { ...plainTarget(), maker: undefined }, /target\.maker\.provider: expected/],
-    ["no model", { ...plainTarget(), maker: { provider: "p" } }, /target\.maker\.model: expected/],
+    ["no provider", { ...plainTarget(), model: undefined }, /target\.model\.provider: expected/],
+    ["no model", { ...plainTarget(), model: { provider: "p" } }, /target\.model\.model: expected/],
     [
       "nothing to render with",
       { ...plainTarget(), render: undefined },

@@ -12,7 +12,7 @@ import { png, type Size } from "../support/media-files.js";
 export function plainTarget(more: Partial<Target<NeutralRequest>> = {}): Target<NeutralRequest> {
   return {
     name: "plain",
-    maker: { provider: "p", model: "m" },
+    model: { provider: "p", model: "m" },
     accepts: {
       user: ["image/png", "image/jpeg", "application/pdf", "text/plain"],
       toolResult: ["image/png"],

@@ -11,7 +11,7 @@ const timestamp = 0;
 function select(...messages: readonly ContextMessage[]) {
   const losses = new LossList();
   const { items } = contextOf(messages);
-  const { system, messages: drafts } = selectMessages(items, { maker, rules: {}, losses });
+  const { system, messages: drafts } = selectMessages(items, { model: maker, rules: {}, losses });
   return {
     system: system.map(brief),
     messages: drafts.map(({ role, item, parts }) => [role, item, ...parts.map(brief)]),

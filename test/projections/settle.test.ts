@@ -1,4 +1,4 @@
-import type { ShownPart, TextPart } from "sessile/projections";
+import type { TextPart, UserPart } from "sessile/projections";
 import { describe, expect, test } from "vitest";
 import type { AttachmentState } from "../../src/projections/attachment-state.js";
 import { finalizeRequest, isEmptyRequest } from "../../src/projections/finalize-request.js";
@@ -40,7 +40,7 @@ function settled(
 
 const brief = (part: { readonly type: string; readonly text?: string; readonly mediaType?: string }) =>
   part.type === "media" ? part.mediaType : part.text;
-const briefs = (parts: readonly ShownPart[]) => parts.map(brief);
+const briefs = (parts: readonly UserPart[]) => parts.map(brief);
 const user = (...parts: readonly PendingUserPart[]): PendingTurn => ({
   role: "user",
   results: [],

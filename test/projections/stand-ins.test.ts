@@ -48,11 +48,11 @@ describe("a projection with bytes", () => {
     ...plainTarget(),
     accepts: { user: ["image/*"], toolResult: [] },
     embedsBase64: true,
-    render: ({ turns }, { lose }) => ({
+    render: ({ turns }, { reportLoss }) => ({
       parts: turns.flatMap(({ parts }) =>
         parts.flatMap((part) => {
           if (part.type !== "media") return [];
-          lose(part, { code: "retyped", by: "target", reason: `loss ${++losses}` });
+          reportLoss(part, { code: "retyped", by: "target", reason: `loss ${++losses}` });
           return [{ data: part.base64 }];
         }),
       ),

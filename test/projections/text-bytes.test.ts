@@ -27,7 +27,7 @@ describe("textBytes", () => {
       fc.property(fc.array(message, { maxLength: 6 }), rooms, (messages: readonly ContextMessage[], room) => {
         const { items } = contextOf(messages);
         const maker = { provider: "p", model: "m" };
-        const options = { maker, rules: {}, losses: new LossList() };
+        const options = { model: maker, rules: {}, losses: new LossList() };
         const { system, messages: drafts } = selectMessages(items, options);
         const turns = pairTurns(items, drafts, options);
         // A string of JSON within JSON is the most that a target makes of arguments.

@@ -41,8 +41,8 @@ describe("markedValue", () => {
     const target: Target<unknown> = {
       ...plainTarget(),
       render: ({ turns }, tools) => {
-        tools.lose(first, { code: "opaque", by: "target", reason: "r" });
-        return (turns[0]?.parts ?? []).map((part) => tools.mark({ cached: tools.endsCache(part) }, part));
+        tools.reportLoss(first, { code: "opaque", by: "target", reason: "r" });
+        return (turns[0]?.parts ?? []).map((part) => tools.trace({ cached: tools.endsCache(part) }, part));
       },
     };
     const { value, marks } = traceRequest(request, target, new Set([second]));

@@ -89,7 +89,7 @@ describe("what tells calls in words", () => {
     claudeAgentMessages({ history: "transcript" }),
   ])("takes no reasoning back, whoever made it: $name", async (target) => {
     const message = assistantMessage(
-      target.maker,
+      target.model,
       { type: "thinking", thinking: "Hm.", thinkingSignature: "c2ln" },
       { type: "opaque", data: { type: "later" } },
       "Yes.",

@@ -1,5 +1,5 @@
 import { estimateImageTokens, estimateResourceTokens, estimateTextTokens } from "sessile/estimate";
-import type { NeutralRequest, ShownPart, Target } from "sessile/projections";
+import type { NeutralRequest, Target, UserPart } from "sessile/projections";
 import { describe, expect, test } from "vitest";
 import { mediaPart } from "../../src/projections/media-part.js";
 import { requestUsage } from "../../src/projections/usage.js";
@@ -13,7 +13,7 @@ const tokens = estimateTextTokens;
 function usage(request: Partial<NeutralRequest>, more: Partial<Target<NeutralRequest>> = {}) {
   return requestUsage({ system: [], turns: [], ...request }, plainTarget(more));
 }
-const shown = (...parts: readonly ShownPart[]) => ({
+const shown = (...parts: readonly UserPart[]) => ({
   turns: [{ role: "user", results: [], parts }] as const,
 });
 const picture = (size: object) =>

@@ -40,7 +40,7 @@ describe("wayFor", () => {
   });
 
   test("a target that says nothing takes text alone", () => {
-    const target = { name: "t", maker: { provider: "p", model: "m" }, render: () => "" };
+    const target = { name: "t", model: { provider: "p", model: "m" }, render: () => "" };
     const ways = ["image/png", "text/plain"].map((type) =>
       deliveryFor(type, work(image(1)), attaching({ target })),
     );

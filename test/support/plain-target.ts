@@ -8,7 +8,7 @@ const own: HazardMaker = { provider: "plain", model: "plain-1", api: "plain-api"
 /** The turns as they are, of a target with the most rules. */
 const plain: Target<{ readonly system: readonly object[]; readonly turns: readonly object[] }> = {
   name: "plain",
-  maker: own,
+  model: own,
   accepts: { user: ["image/*", "application/pdf"], toolResult: ["image/png"] },
   rules: { trimsAssistant: true, refusesNul: true },
   limits: { profile: limitProfiles.anthropic },

@@ -56,7 +56,7 @@ export function acpPrompt(options: AcpPromptOptions = {}): Target<AcpPrompt> {
   ];
   return {
     name: "acp-prompt",
-    maker: { provider: "acp", model: "none" },
+    model: { provider: "acp", model: "none" },
     accepts: { user: media, toolResult: media },
     rules: {
       ...(history === "latest" ? { history } : {}),
@@ -74,9 +74,9 @@ export function acpPrompt(options: AcpPromptOptions = {}): Target<AcpPrompt> {
   };
 }
 
-function* blocksOf(pieces: ReturnType<typeof transcriptOf>, { mark }: RenderTools): Iterable<ContentBlock> {
+function* blocksOf(pieces: ReturnType<typeof transcriptOf>, { trace }: RenderTools): Iterable<ContentBlock> {
   for (const { part, text } of pieces) {
     const block = text === undefined ? contentBlock(part) : { type: "text" as const, text };
-    yield part === undefined ? block : mark(block, part);
+    yield part === undefined ? block : trace(block, part);
   }
 }

@@ -1,7 +1,7 @@
 import { describe, stringArgument } from "../../internal/arguments.js";
 import type { LimitProfile } from "../../limits/index.js";
 import type { Target, TargetMedia } from "../target.js";
-import { familyOf, makerNames } from "./families.js";
+import { familyOf, modelRefOf } from "./families.js";
 import type { AiSdkMessages } from "./messages.js";
 import { renderMessages } from "./render.js";
 
@@ -52,7 +52,7 @@ export function aiSdkMessages(options: AiSdkMessagesOptions): Target<AiSdkMessag
   const limits = options.profile === undefined ? family.limits : { profile: options.profile };
   return {
     name: "ai-sdk-messages",
-    maker: { ...makerNames(provider, modelId), ...(account === undefined ? {} : { account }) },
+    model: { ...modelRefOf(provider, modelId), ...(account === undefined ? {} : { account }) },
     accepts,
     rules: {
       ...(family.callId === undefined ? {} : { callId: family.callId }),

@@ -165,7 +165,7 @@ function idsFor({ callId }: Family, provider: string, modelId: string): Pick<Fam
 }
 
 /** How a message names who made it: the provider by its first name, and the package by the rest. */
-export function makerNames(
+export function modelRefOf(
   provider: string,
   modelId: string,
 ): { readonly provider: string; readonly model: string; readonly api: string } {

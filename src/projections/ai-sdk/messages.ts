@@ -90,13 +90,13 @@ export type AiSdkMessage = AiSdkUserMessage | AiSdkAssistantMessage | AiSdkToolM
 export type AiSdkMessages = { system?: string | AiSdkSystemMessage; messages: AiSdkMessage[] };
 
 /** A part of a message of the model. */
-export type AssistantPart = AiSdkAssistantMessage["content"][number];
+export type AiSdkAssistantPart = AiSdkAssistantMessage["content"][number];
 
 /**
  * Whether an opaque block is a part of an AI SDK message: a file, or a call or result of a tool that the
  * provider ran.
  */
-export function isOwnPart(data: unknown): data is AssistantPart {
+export function isOwnPart(data: unknown): data is AiSdkAssistantPart {
   if (!isRecord(data)) return false;
   const { type, toolCallId, toolName } = data;
   switch (type) {

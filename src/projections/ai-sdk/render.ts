@@ -1,18 +1,19 @@
 import { copyJson } from "../../internal/copy-json.js";
 import { DocumentNames, isTextual } from "../media-part.js";
 import type {
+  AssistantPart,
   AssistantTurn,
   MediaPart,
   NeutralRequest,
   Part,
   ResultPart,
-  SaidPart,
-  ShownPart,
+  UserPart,
   UserTurn,
 } from "../request.js";
 import type { RenderTools } from "../target.js";
 import type { Family } from "./families.js";
 import {
+  type AiSdkAssistantPart,
   type AiSdkFilePart,
   type AiSdkMessage,
   type AiSdkMessages,
@@ -21,7 +22,6 @@ import {
   type AiSdkTextPart,
   type AiSdkToolOutput,
   type AiSdkToolResultPart,
-  type AssistantPart,
   isOwnPart,
   optionsOf,
 } from "./messages.js";
@@ -95,14 +95,14 @@ class MessageWriter {
     return { providerOptions: { ...own, [key]: { ...own?.[key], cacheControl: { type: "ephemeral" } } } };
   }
 
-  #said(part: SaidPart): AssistantPart | undefined {
+  #said(part: AssistantPart): AiSdkAssistantPart | undefined {
     switch (part.type) {
       case "text":
         return { type: "text", text: part.text, ...this.options(part, optionsOf(part.signature)) };
       case "reasoning": {
         const providerOptions = optionsOf(part.signature);
         if (providerOptions !== undefined) return { type: "reasoning", text: part.text, providerOptions };
-        this.#tools.lose(part, {
+        this.#tools.reportLoss(part, {
           code: "reasoning",
           by: "history",
           reason: "its signature is not of this kind",
@@ -117,7 +117,7 @@ class MessageWriter {
       }
       case "opaque":
         if (isOwnPart(part.data)) return structuredClone(part.data);
-        this.#tools.lose(part, { code: "opaque", by: "history", reason: "no part of a message" });
+        this.#tools.reportLoss(part, { code: "opaque", by: "history", reason: "no part of a message" });
         return undefined;
     }
   }
@@ -129,7 +129,7 @@ const emptyDocument = "[an empty document]";
 const errorHeading = "[error]";
 
 /** Media and text in a message of the user. */
-function userPart(part: ShownPart, tools: RenderTools, names?: DocumentNames): AiSdkTextPart | AiSdkFilePart {
+function userPart(part: UserPart, tools: RenderTools, names?: DocumentNames): AiSdkTextPart | AiSdkFilePart {
   if (part.type === "text") return { type: "text", text: part.text };
   if (part.type === "reference") throw notTaken();
   if (part.bytes.length === 0) return { type: "text", text: emptied(part, tools) };
@@ -171,7 +171,7 @@ function filename(part: MediaPart, names: DocumentNames | undefined): { filename
 
 function emptied(part: MediaPart, tools: RenderTools): string {
   const reason = "it has no bytes";
-  tools.lose(part, { code: "invalid", by: "history", reason, instead: emptyDocument });
+  tools.reportLoss(part, { code: "invalid", by: "history", reason, instead: emptyDocument });
   return emptyDocument;
 }
 

@@ -3,7 +3,7 @@ import { copyJson, copyJsonObject } from "../../internal/copy-json.js";
 import { array, custom, isRecord, joinPath, object, string } from "../../internal/shape.js";
 import { modelNames } from "../model-ref.js";
 import { assertReply, countOf, countsIn, given } from "../reply-shape.js";
-import { makerNames } from "./families.js";
+import { modelRefOf } from "./families.js";
 import { signatureOf } from "./messages.js";
 
 /** A step of `generateText` or `streamText`, as far as it is read. */
@@ -83,7 +83,7 @@ export function readAiSdkReply(reply: AiSdkReply, options: ReadAiSdkReplyOptions
   const step = (
     isResult ? (reply as { readonly steps: readonly AiSdkStep[] }).steps.at(-1) : reply
   ) as AiSdkStep;
-  const { provider, model: asked, api } = makerNames(step.model.provider, step.model.modelId);
+  const { provider, model: asked, api } = modelRefOf(step.model.provider, step.model.modelId);
   const { finishReason } = step;
   const stopReason = stopReasons.get(finishReason) ?? "stop";
   // Not as arguments: a reply may have more blocks than a call takes.

@@ -1,5 +1,5 @@
 import { isRecord } from "../../internal/shape.js";
-import type { OpaquePart, Part, ReasoningPart, ResultPart, SaidPart, Turn } from "../request.js";
+import type { AssistantPart, OpaquePart, Part, ReasoningPart, ResultPart, Turn } from "../request.js";
 import type { RenderTools } from "../target.js";
 import type { AnthropicOpaqueBlock } from "./types.js";
 
@@ -17,12 +17,12 @@ export function findDrops(turns: readonly Turn[], currentReasoningOnly: boolean,
   for (const part of said) {
     if (part.type !== "opaque" || isOpaqueBlock(part.data)) continue;
     parts.add(part);
-    tools.lose(part, { code: "opaque", by: "history", reason: "no block that a model says" });
+    tools.reportLoss(part, { code: "opaque", by: "history", reason: "no block that a model says" });
   }
   const stray = strayServerBlocks(turns);
   for (const { part, reason } of stray) {
     parts.add(part);
-    tools.lose(part, { code: "opaque", by: "history", reason });
+    tools.reportLoss(part, { code: "opaque", by: "history", reason });
   }
   const serverCalls = new Set(stray.map(({ id }) => id));
   const over = currentReasoningOnly ? turns.slice(0, currentTurn(turns)) : [];
@@ -30,7 +30,7 @@ export function findDrops(turns: readonly Turn[], currentReasoningOnly: boolean,
     if (parts.has(part)) continue;
     parts.add(part);
     const reason = "reasoning of a turn that is over, which is refused where anything before it has changed";
-    tools.lose(part, { code: part.type, by: "policy", reason });
+    tools.reportLoss(part, { code: part.type, by: "policy", reason });
   }
   for (const turn of turns) {
     if (turn.role === "assistant") dropTrailingReasoning(turn.parts, parts, tools);
@@ -63,7 +63,7 @@ function reasoningIn(turn: Turn): readonly (ReasoningPart | OpaquePart)[] {
 }
 
 /** Also opaque reasoning blocks, which have fields that a session does not represent. */
-export function isReasoning(part: SaidPart): part is ReasoningPart | OpaquePart {
+export function isReasoning(part: AssistantPart): part is ReasoningPart | OpaquePart {
   if (part.type !== "opaque") return part.type === "reasoning";
   return isRecord(part.data) && (part.data.type === "thinking" || part.data.type === "redacted_thinking");
 }
@@ -73,11 +73,15 @@ export function isReasoning(part: SaidPart): part is ReasoningPart | OpaquePart 
  *
  * @see https://github.com/tailcallhq/forgecode/issues/2107 (stored copy read 2026-11-21)
  */
-function dropTrailingReasoning(parts: readonly SaidPart[], dropped: Set<Part>, tools: RenderTools): void {
+function dropTrailingReasoning(
+  parts: readonly AssistantPart[],
+  dropped: Set<Part>,
+  tools: RenderTools,
+): void {
   for (const part of parts.filter((one) => !dropped.has(one)).reverse()) {
     if (!isReasoning(part)) return;
     dropped.add(part);
-    tools.lose(part, { code: part.type, by: "target", reason: "reasoning that nothing follows" });
+    tools.reportLoss(part, { code: part.type, by: "target", reason: "reasoning that nothing follows" });
   }
 }
 

@@ -9,13 +9,13 @@ import {
 } from "../claude-blocks.js";
 import { nothingShownText } from "../placeholders.js";
 import type {
+  AssistantPart,
   AssistantTurn,
   CallPart,
   NeutralRequest,
   Part,
   ResultPart,
-  SaidPart,
-  ShownPart,
+  UserPart,
   UserTurn,
 } from "../request.js";
 import type { RenderTools } from "../target.js";
@@ -76,7 +76,7 @@ class Writer {
       const { cacheTtl } = this.#options;
       block.cache_control = { type: "ephemeral", ...(cacheTtl === "5m" ? {} : { ttl: cacheTtl }) };
     }
-    return this.#tools.mark(block, part);
+    return this.#tools.trace(block, part);
   }
 
   user({ results, parts }: UserTurn): AnthropicUserBlock[] {
@@ -99,7 +99,7 @@ class Writer {
       if (part.type === "call") this.#noteToolset(part.id, toolsetOf(part));
       return part.type === "text" || part.type === "call"
         ? this.#said(block, part)
-        : this.#tools.mark(block, part);
+        : this.#tools.trace(block, part);
     });
     return blocks.length > 0 ? blocks : [{ type: "text", text: nothingShownText }];
   }
@@ -110,7 +110,7 @@ class Writer {
     const text = withoutSpaceAtEnd(block.text);
     if (text === block.text) return block;
     const reason = "the target takes no white space at the end";
-    this.#tools.lose(part, { code: "trailingSpace", by: "target", reason });
+    this.#tools.reportLoss(part, { code: "trailingSpace", by: "target", reason });
     return { ...block, text };
   }
 
@@ -126,7 +126,7 @@ class Writer {
     const toolset = this.#toolsets.get(part.callId);
     const content = part.parts.map((shown) => {
       if (part.isError && shown.type !== "text") return this.#moved(shown, part, moved);
-      return this.#tools.mark(claudeShownBlock(shown), shown);
+      return this.#tools.trace(claudeShownBlock(shown), shown);
     });
     const block: AnthropicResultBlock = {
       type: "tool_result",
@@ -143,13 +143,13 @@ class Writer {
    *
    * @see https://github.com/can1357/oh-my-pi/issues/12809 (stored copy read 2026-11-21)
    */
-  #moved(shown: ShownPart, { name }: ResultPart, moved: ClaudeShownBlock[]): ClaudeShownBlock {
+  #moved(shown: UserPart, { name }: ResultPart, moved: ClaudeShownBlock[]): ClaudeShownBlock {
     const text = "[shown after the results]";
     const reason = "the target takes text only in the result of a call that failed";
-    this.#tools.lose(shown, { code: "moved", by: "target", reason, instead: text });
+    this.#tools.reportLoss(shown, { code: "moved", by: "target", reason, instead: text });
     moved.push(
       { type: "text", text: `[of the failed call of ${name}]` },
-      this.#tools.mark(claudeShownBlock(shown), shown),
+      this.#tools.trace(claudeShownBlock(shown), shown),
     );
     return { type: "text", text };
   }
@@ -160,7 +160,7 @@ class Writer {
  * not represent. Undefined if the data is no block.
  */
 export function saidBlock(
-  part: SaidPart,
+  part: AssistantPart,
   droppedServerCalls: ReadonlySet<string>,
 ): AnthropicAssistantBlock | undefined {
   switch (part.type) {
@@ -204,7 +204,7 @@ function toolsetOf(part: CallPart): string | undefined {
  *
  * @see https://github.com/vercel/ai/issues/13013 (stored copy read 2026-11-22)
  */
-export function withServerToolsFirst(parts: readonly SaidPart[]): readonly SaidPart[] {
+export function withServerToolsFirst(parts: readonly AssistantPart[]): readonly AssistantPart[] {
   const first = parts.findIndex(isCall);
   const last = parts.findLastIndex(isServerTool);
   if (first === -1 || last < first) return parts;
@@ -215,9 +215,9 @@ export function withServerToolsFirst(parts: readonly SaidPart[]): readonly SaidP
   return [...parts.slice(0, first), ...others, ...calls, ...parts.slice(last + 1)];
 }
 
-const isCall = ({ type }: SaidPart): boolean => type === "call";
+const isCall = ({ type }: AssistantPart): boolean => type === "call";
 
-function isServerTool(part: SaidPart): boolean {
+function isServerTool(part: AssistantPart): boolean {
   if (part.type !== "opaque" || !isRecord(part.data) || typeof part.data.type !== "string") return false;
   return /^(?:server|mcp)_tool_use$|_tool_result$/.test(part.data.type);
 }

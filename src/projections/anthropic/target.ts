@@ -65,7 +65,7 @@ export function anthropicMessages(options: AnthropicMessagesOptions): Target<Ant
   const isOwnApi = transport === "api";
   return {
     name: "anthropic-messages",
-    maker: {
+    model: {
       provider: stringArgument("provider", options.provider ?? "anthropic"),
       model,
       api: "anthropic-messages",

@@ -5,6 +5,7 @@ import { unreachable } from "../../internal/unreachable.js";
 import { DocumentNames } from "../media-part.js";
 import { noOutputText, nothingShownText } from "../placeholders.js";
 import type {
+  AssistantPart,
   AssistantTurn,
   MediaPart,
   NeutralRequest,
@@ -12,9 +13,8 @@ import type {
   ReasoningPart,
   ReferencePart,
   ResultPart,
-  SaidPart,
-  ShownPart,
   TextPart,
+  UserPart,
   UserTurn,
 } from "../request.js";
 import type { RenderTools } from "../target.js";
@@ -116,7 +116,7 @@ export function renderConverse(
 
 function systemBlocks(system: readonly TextPart[], tools: RenderTools): BedrockSystemBlock[] {
   return system.flatMap((part): readonly BedrockSystemBlock[] => {
-    const block = tools.mark({ text: part.text }, part);
+    const block = tools.trace({ text: part.text }, part);
     return tools.endsCache(part) ? [block, cachePoint()] : [block];
   });
 }
@@ -132,7 +132,7 @@ function userMessages(
   tools: RenderTools,
 ): BedrockMessage[] {
   const { results } = turn;
-  const moved: ShownPart[] = [];
+  const moved: UserPart[] = [];
   const answers: BedrockBlock[] = [];
   for (const result of results) {
     put(answers, [toolResult(result, moved, names, family, tools)], result, tools);
@@ -153,7 +153,7 @@ function userMessages(
   ];
 }
 
-function isOfOneBlock(a: ShownPart, b: ShownPart | undefined): boolean {
+function isOfOneBlock(a: UserPart, b: UserPart | undefined): boolean {
   return a.origin.item === b?.origin.item && a.origin.block === b.origin.block;
 }
 
@@ -161,14 +161,14 @@ const attachedText = (): BedrockText => ({ text: "[attached:]" });
 const isAttachedText = (block: BedrockBlock | undefined) =>
   block !== undefined && "text" in block && block.text === "[attached:]";
 
-function isTakenBeside(part: ShownPart, { besideResults }: BedrockFamily): boolean {
+function isTakenBeside(part: UserPart, { besideResults }: BedrockFamily): boolean {
   if (besideResults !== "noTextDocuments") return besideResults === "all";
   return part.type === "text" || part.kind === "image" || part.mediaType === "application/pdf";
 }
 
 function userMessage(
   answers: readonly BedrockBlock[],
-  parts: readonly ShownPart[],
+  parts: readonly UserPart[],
   names: DocumentNames,
   tools: RenderTools,
 ): BedrockMessage {
@@ -182,7 +182,7 @@ function userMessage(
 
 function toolResult(
   result: ResultPart,
-  moved: ShownPart[],
+  moved: UserPart[],
   names: DocumentNames,
   { failedAsText }: BedrockFamily,
   tools: RenderTools,
@@ -192,11 +192,11 @@ function toolResult(
     if (!isText || part.type === "text") return shownBlocks(part, names, tools);
     const text = "[shown after the results]";
     const reason = "the target takes text only in the result of a call that failed";
-    tools.lose(part, { code: "moved", by: "target", reason, instead: text });
+    tools.reportLoss(part, { code: "moved", by: "target", reason, instead: text });
     moved.push({ type: "text", text: `[of the failed call of ${result.name}]`, origin: part.origin }, part);
     return [{ text }];
   });
-  return tools.mark(
+  return tools.trace(
     {
       toolResult: {
         toolUseId: result.callId,
@@ -214,22 +214,22 @@ function assistantMessage(turn: AssistantTurn, isClaude: boolean, tools: RenderT
   return { role: "assistant", content };
 }
 
-function saidBlocks(part: SaidPart, isClaude: boolean, tools: RenderTools): readonly BedrockBlock[] {
+function saidBlocks(part: AssistantPart, isClaude: boolean, tools: RenderTools): readonly BedrockBlock[] {
   switch (part.type) {
     case "text":
-      return [tools.mark({ text: part.text }, part)];
+      return [tools.trace({ text: part.text }, part)];
     case "reasoning":
       return reasoning(part, isClaude, tools);
     case "call": {
       const { id: toolUseId, name, arguments: input } = part;
-      return [tools.mark({ toolUse: { toolUseId, name, input: copyJson(input) } }, part)];
+      return [tools.trace({ toolUse: { toolUseId, name, input: copyJson(input) } }, part)];
     }
     case "opaque": {
       const block = opaqueBlock(part.data);
-      if (block !== undefined) return [tools.mark(block, part)];
+      if (block !== undefined) return [tools.trace(block, part)];
       const reason = "a block that Converse does not know";
-      tools.lose(part, { code: "opaque", by: "history", reason, instead: unknownBlockText });
-      return [tools.mark({ text: unknownBlockText }, part)];
+      tools.reportLoss(part, { code: "opaque", by: "history", reason, instead: unknownBlockText });
+      return [tools.trace({ text: unknownBlockText }, part)];
     }
     default:
       return unreachable(part);
@@ -241,13 +241,17 @@ function reasoning(part: ReasoningPart, isClaude: boolean, tools: RenderTools): 
   if (redacted) {
     const redactedContent = decodeBase64(signature);
     if (redactedContent !== undefined) {
-      return [tools.mark({ reasoningContent: { redactedContent } }, part)];
+      return [tools.trace({ reasoningContent: { redactedContent } }, part)];
     }
-    tools.lose(part, { code: "reasoning", by: "history", reason: "withheld reasoning that is no base64" });
+    tools.reportLoss(part, {
+      code: "reasoning",
+      by: "history",
+      reason: "withheld reasoning that is no base64",
+    });
     return [];
   }
-  if (isClaude) return [tools.mark({ reasoningContent: { reasoningText: { text, signature } } }, part)];
-  tools.lose(part, {
+  if (isClaude) return [tools.trace({ reasoningContent: { reasoningText: { text, signature } } }, part)];
+  tools.reportLoss(part, {
     code: "reasoning",
     by: "target",
     reason: "reasoning with a signature, which this model takes none of",
@@ -283,19 +287,23 @@ function put(content: BedrockBlock[], blocks: readonly BedrockBlock[], part: Par
 
 /** Renders a part of a message or a result. Empty for a file of zero bytes, which Converse refuses. */
 function shownBlocks(
-  part: ShownPart,
+  part: UserPart,
   names: DocumentNames,
   tools: RenderTools,
 ): readonly (BedrockText | BedrockImage | BedrockDocument)[] {
   switch (part.type) {
     case "text":
-      return [tools.mark({ text: part.text }, part)];
+      return [tools.trace({ text: part.text }, part)];
     case "media":
-      if (part.bytes.length > 0) return [tools.mark(medium(part, { bytes: part.bytes }, names), part)];
-      tools.lose(part, { code: "unsupported", by: "target", reason: "the target takes no file of no bytes" });
+      if (part.bytes.length > 0) return [tools.trace(medium(part, { bytes: part.bytes }, names), part)];
+      tools.reportLoss(part, {
+        code: "unsupported",
+        by: "target",
+        reason: "the target takes no file of no bytes",
+      });
       return [];
     case "reference":
-      return [tools.mark(medium(part, { s3Location: { uri: s3Address(part) } }, names), part)];
+      return [tools.trace(medium(part, { s3Location: { uri: s3Address(part) } }, names), part)];
     default:
       return unreachable(part);
   }

@@ -62,7 +62,7 @@ export function bedrockConverse(options: BedrockConverseOptions): Target<Bedrock
   const { profile = isClaude ? claudeLimits : limitProfiles.bedrockConverse } = options;
   return {
     name: "bedrock-converse",
-    maker: { provider, model, api: converseApi, ...(account === undefined ? {} : { account }) },
+    model: { provider, model, api: converseApi, ...(account === undefined ? {} : { account }) },
     accepts: { user: takenTypes, toolResult: resultTypes(family.inResults), references: ["file", "url"] },
     rules: { trimsAssistant: true, ...(isClaude ? {} : { callId }) },
     limits: { profile },

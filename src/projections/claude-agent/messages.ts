@@ -55,7 +55,7 @@ export function claudeAgentMessages(options: ClaudeAgentMessagesOptions = {}): T
   const history = oneOfOption("history", options.history, ["latest", "transcript"]);
   return {
     name: "claude-agent",
-    maker: { provider: "claude-agent", model: "none" },
+    model: { provider: "claude-agent", model: "none" },
     accepts: { user: claudeMedia, toolResult: claudeMedia },
     rules: {
       ...(history === "latest" ? { history } : {}),

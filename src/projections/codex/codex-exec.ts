@@ -1,5 +1,5 @@
 import { describe, oneOfOption } from "../../internal/arguments.js";
-import type { MediaPart, NeutralRequest, Part, ShownPart } from "../request.js";
+import type { MediaPart, NeutralRequest, Part, UserPart } from "../request.js";
 import type { RenderTools, Target } from "../target.js";
 import { transcriptOf } from "../transcript.js";
 
@@ -62,7 +62,7 @@ export function codexExec(options: CodexExecOptions): Target<CodexExec> {
   const history = oneOfOption("history", options.history, ["latest", "transcript"]);
   return {
     name: "codex-exec",
-    maker: { provider: "codex", model: "none" },
+    model: { provider: "codex", model: "none" },
     // codex-rs/utils/image/Cargo.toml: it decodes these two (a stored copy, read 2026-11-21).
     accepts: { user: ["image/png", "image/jpeg"], toolResult: ["image/png", "image/jpeg"] },
     rules: {
@@ -104,12 +104,12 @@ function inputOf(
       said = true;
       item.text = withoutMark(item.text, part, tools);
     }
-    items.push(part === undefined ? item : tools.mark(item, part));
+    items.push(part === undefined ? item : tools.trace(item, part));
   }
   return said ? items : [textItem(imagesAlone), ...items];
 }
 
-function itemOf(part: ShownPart, pathOf: CodexExecOptions["pathOf"], tools: RenderTools): CodexInputItem {
+function itemOf(part: UserPart, pathOf: CodexExecOptions["pathOf"], tools: RenderTools): CodexInputItem {
   if (part.type === "media") return imageItem(part, pathOf(part), tools);
   // Unreachable: this target accepts no references.
   return textItem(part.type === "text" ? part.text : "");
@@ -123,7 +123,7 @@ function textItem(text: string): CodexInputItem & { type: "text" } {
 function withoutMark(text: string, part: Part | undefined, tools: RenderTools): string {
   if (!text.startsWith("\ufeff")) return text;
   const reason = "Codex takes no byte order mark at the beginning";
-  if (part !== undefined) tools.lose(part, { code: "malformed", by: "target", reason });
+  if (part !== undefined) tools.reportLoss(part, { code: "malformed", by: "target", reason });
   return text.replace(/^\ufeff+/, "");
 }
 
@@ -137,6 +137,6 @@ function imageItem(part: MediaPart, path: string | undefined, tools: RenderTools
   if (path !== undefined && passable.test(path) && path.isWellFormed()) return { type: "local_image", path };
   const why = path === undefined ? "it is in no file" : "Codex takes no such path";
   const instead = `[image, ${part.mediaType}] (not shown: ${why})`;
-  tools.lose(part, { code: "unsupported", by: "target", reason: why, instead });
+  tools.reportLoss(part, { code: "unsupported", by: "target", reason: why, instead });
   return textItem(instead);
 }

@@ -62,9 +62,13 @@ export interface GeminiFunctionResponse {
  */
 export function inlineData(part: MediaPart, tools: RenderTools): readonly { inlineData: GeminiBlob }[] {
   if (part.bytes.length > 0) {
-    return [tools.mark({ inlineData: { mimeType: sentType(part), data: part.base64 } }, part)];
+    return [tools.trace({ inlineData: { mimeType: sentType(part), data: part.base64 } }, part)];
   }
-  tools.lose(part, { code: "unsupported", by: "target", reason: "the target takes no file of no bytes" });
+  tools.reportLoss(part, {
+    code: "unsupported",
+    by: "target",
+    reason: "the target takes no file of no bytes",
+  });
   return [];
 }
 
@@ -150,7 +154,7 @@ export function functionResponse(
   const media = parts
     .filter((part): part is MediaPart => part.type === "media")
     .flatMap((part) => inlineData(part, tools));
-  return tools.mark(
+  return tools.trace(
     {
       functionResponse: {
         ...(ids.has(callId) ? { id: callId } : {}),

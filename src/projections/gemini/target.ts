@@ -3,7 +3,7 @@ import { copyJsonObject } from "../../internal/copy-json.js";
 import { isRecord } from "../../internal/shape.js";
 import { unreachable } from "../../internal/unreachable.js";
 import { type LimitProfile, limitProfiles } from "../../limits/index.js";
-import type { AssistantTurn, CallPart, ReasoningPart, ShownPart, TextPart, UserTurn } from "../request.js";
+import type { AssistantTurn, CallPart, ReasoningPart, TextPart, UserPart, UserTurn } from "../request.js";
 import type { RenderTools, Target } from "../target.js";
 import {
   functionResponse,
@@ -78,7 +78,7 @@ export function geminiContents(options: GeminiContentsOptions): Target<GeminiReq
   const signs = geminiVersion(model) >= signingVersion;
   return {
     name: "gemini-contents",
-    maker: { provider, model, api: geminiApi(provider), ...(account === undefined ? {} : { account }) },
+    model: { provider, model, api: geminiApi(provider), ...(account === undefined ? {} : { account }) },
     accepts: {
       user: [...pictures, "image/heic", "image/heif", ...documents],
       toolResult: signs ? [...pictures, ...documents] : [],
@@ -97,7 +97,7 @@ export function geminiContents(options: GeminiContentsOptions): Target<GeminiReq
         turn.role === "user" ? userContents(turn, ids, tools) : [modelContent(turn, signs, ids, tools)],
       );
       if (system.length === 0) return { contents };
-      const parts = system.map((part) => tools.mark({ text: part.text }, part));
+      const parts = system.map((part) => tools.trace({ text: part.text }, part));
       return { contents, systemInstruction: { parts } };
     },
   };
@@ -122,16 +122,16 @@ function userContents(
   return [responses, parts].filter(({ length }) => length > 0).map((all) => ({ role: "user", parts: all }));
 }
 
-function shown(part: ShownPart, tools: RenderTools): readonly GeminiPart[] {
+function shown(part: UserPart, tools: RenderTools): readonly GeminiPart[] {
   switch (part.type) {
     case "text":
-      return [tools.mark({ text: part.text }, part)];
+      return [tools.trace({ text: part.text }, part)];
     case "media":
       return inlineData(part, tools);
     case "reference": {
       const { reference } = part;
       const fileUri = reference.kind === "file" ? reference.id : reference.url;
-      return [tools.mark({ fileData: { fileUri, mimeType: sentType(part) } }, part)];
+      return [tools.trace({ fileData: { fileUri, mimeType: sentType(part) } }, part)];
     }
     default:
       return unreachable(part);
@@ -148,21 +148,21 @@ function modelContent(
   const parts = turn.parts.flatMap((part): readonly GeminiPart[] => {
     switch (part.type) {
       case "text":
-        return [tools.mark({ text: part.text, ...signed(part, tools) }, part)];
+        return [tools.trace({ text: part.text, ...signed(part, tools) }, part)];
       case "reasoning": {
         const signature = signed(part, tools);
         return signature.thoughtSignature === undefined
           ? []
-          : [tools.mark({ text: part.text, thought: true, ...signature }, part)];
+          : [tools.trace({ text: part.text, thought: true, ...signature }, part)];
       }
       case "call":
-        return [tools.mark(functionCall(part, signs && part === first, ids, tools), part)];
+        return [tools.trace(functionCall(part, signs && part === first, ids, tools), part)];
       case "opaque": {
         const own = ownPart(part.data);
-        if (own !== undefined) return [tools.mark(own, part)];
+        if (own !== undefined) return [tools.trace(own, part)];
         const reason = "a block that Gemini's API does not know";
-        tools.lose(part, { code: "opaque", by: "history", reason, instead: unknownPartText });
-        return [tools.mark({ text: unknownPartText }, part)];
+        tools.reportLoss(part, { code: "opaque", by: "history", reason, instead: unknownPartText });
+        return [tools.trace({ text: unknownPartText }, part)];
       }
       default:
         return unreachable(part);
@@ -204,7 +204,7 @@ function signed(
   if (/^[A-Za-z0-9+/_-]+={0,2}$/.test(signature) && signature.replace(/=+$/, "").length % 4 !== 1) {
     return { thoughtSignature: signature };
   }
-  tools.lose(part, { code: "reasoning", by: "history", reason: "a signature that is no base64" });
+  tools.reportLoss(part, { code: "reasoning", by: "history", reason: "a signature that is no base64" });
   return {};
 }
 

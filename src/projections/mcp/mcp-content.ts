@@ -1,7 +1,7 @@
 import { oneOfOption } from "../../internal/arguments.js";
 import { type LimitProfile, limitProfiles } from "../../limits/index.js";
 import { type ContentBlock, contentBlock, documentTypes, imageTypes } from "../content-blocks.js";
-import type { NeutralRequest, ResultPart, SaidPart, ShownPart, TextPart } from "../request.js";
+import type { AssistantPart, NeutralRequest, ResultPart, TextPart, UserPart } from "../request.js";
 import type { RenderTools, Target } from "../target.js";
 import { asContent, callText, instructionsHeading, resultHeading } from "../transcript.js";
 
@@ -41,7 +41,7 @@ export function mcpContent(options: McpContentOptions = {}): Target<McpContent> 
   const media = [...imageTypes, ...documentTypes];
   return {
     name: "mcp-content",
-    maker: { provider: "mcp", model: "none" },
+    model: { provider: "mcp", model: "none" },
     accepts: { user: media, toolResult: media },
     // Ids and arguments appear only within text, so they need no rewriting.
     rules: {
@@ -68,7 +68,7 @@ function* messagesOf({ system, turns }: NeutralRequest, tools: RenderTools): Ite
   }
 }
 
-function* saidByModel(part: SaidPart, tools: RenderTools): Iterable<McpPromptMessage> {
+function* saidByModel(part: AssistantPart, tools: RenderTools): Iterable<McpPromptMessage> {
   if (part.type === "text") yield said("assistant", asContent(part.text), part, tools);
   if (part.type === "call") yield said("assistant", callText(part), part, tools);
 }
@@ -92,16 +92,16 @@ function* resultMessages(result: ResultPart, tools: RenderTools): Iterable<McpPr
 function said(
   role: McpPromptMessage["role"],
   text: string,
-  part: TextPart | SaidPart | ResultPart,
-  { mark }: RenderTools,
+  part: TextPart | AssistantPart | ResultPart,
+  { trace }: RenderTools,
 ): McpPromptMessage {
-  return { role, content: mark({ type: "text" as const, text }, part) };
+  return { role, content: trace({ type: "text" as const, text }, part) };
 }
 
-function shown(part: ShownPart, { mark }: RenderTools): McpPromptMessage {
+function shown(part: UserPart, { trace }: RenderTools): McpPromptMessage {
   const block = contentBlock(part);
   const content = block.type === "text" ? { ...block, text: asContent(block.text) } : block;
-  return { role: "user", content: mark(content, part) };
+  return { role: "user", content: trace(content, part) };
 }
 
 function withHeading(heading: string, { text }: TextPart): string {

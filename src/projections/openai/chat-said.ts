@@ -1,6 +1,6 @@
 import { copyJson } from "../../internal/copy-json.js";
 import { isRecord } from "../../internal/shape.js";
-import type { CallPart, OpaquePart, ReasoningPart, SaidPart } from "../request.js";
+import type { AssistantPart, CallPart, OpaquePart, ReasoningPart } from "../request.js";
 import type { RenderTools } from "../target.js";
 import {
   callMembers,
@@ -30,7 +30,7 @@ export class ChatSaidWriter {
   }
 
   /** Undefined for a message without any part that is sent back. */
-  message(parts: readonly SaidPart[]): Assistant | undefined {
+  message(parts: readonly AssistantPart[]): Assistant | undefined {
     const [first] = parts;
     const texts: OpenaiChatText[] = [];
     const refusals: OpenaiChatRefusal[] = [];
@@ -43,8 +43,8 @@ export class ChatSaidWriter {
       if (part.type === "text") {
         const { text } = part;
         if (part.signature === refusalMark)
-          refusals.push(this.#tools.mark({ type: "refusal", refusal: text }, part));
-        else texts.push(this.#tools.mark({ type: "text", text }, part));
+          refusals.push(this.#tools.trace({ type: "refusal", refusal: text }, part));
+        else texts.push(this.#tools.trace({ type: "text", text }, part));
       } else if (part.type === "call") calls.push(this.#call(part, details));
       else if (part.type === "opaque") Object.assign(members, this.#members(part, isAlone));
       else if (isAlone) this.#lose(part, "a message without text and calls");
@@ -65,7 +65,7 @@ export class ChatSaidWriter {
     };
     if (this.#dialect.reasoning === "content" && reasoning.length > 0)
       message.content = this.#pieces(parts) as OpenaiChatText[];
-    return this.#tools.mark(message, first);
+    return this.#tools.trace(message, first);
   }
 
   #reasoning(parts: readonly ReasoningPart[]): { readonly [member: string]: string } {
@@ -78,12 +78,12 @@ export class ChatSaidWriter {
   /**
    * The content in Mistral's form, reasoning among the texts. The official client's types lack these pieces.
    */
-  #pieces(parts: readonly SaidPart[]): readonly object[] {
+  #pieces(parts: readonly AssistantPart[]): readonly object[] {
     return parts.flatMap((part): readonly object[] => {
-      if (part.type === "text") return [this.#tools.mark({ type: "text", text: part.text }, part)];
+      if (part.type === "text") return [this.#tools.trace({ type: "text", text: part.text }, part)];
       if (part.type !== "reasoning" || !this.#signatures.has(part.signature)) return [];
       const thinking = [{ type: "text", text: part.text }];
-      return [this.#tools.mark({ type: "thinking", thinking }, part)];
+      return [this.#tools.trace({ type: "thinking", thinking }, part)];
     });
   }
 
@@ -103,7 +103,7 @@ export class ChatSaidWriter {
             function: { name, arguments: argumentsText(part.arguments, raw) },
             ...copied(taken),
           };
-    return this.#tools.mark(call, part);
+    return this.#tools.trace(call, part);
   }
 
   #members(part: OpaquePart, isAlone: boolean): Readonly<Record<string, unknown>> {
@@ -118,14 +118,14 @@ export class ChatSaidWriter {
     else if (left.length > 0) {
       // Nothing that the model could read again, so that it is not a loss of each request.
       const reason = `the dialect leaves out ${left.join(", ")}, which only replies have`;
-      this.#tools.lose(part, { code: "opaque", by: "policy", reason });
+      this.#tools.reportLoss(part, { code: "opaque", by: "policy", reason });
     }
     return copied(taken);
   }
 
   #lose(part: ReasoningPart | OpaquePart | CallPart, reason: string): void {
     const code = part.type === "reasoning" ? "reasoning" : "opaque";
-    this.#tools.lose(part, { code, by: "target", reason });
+    this.#tools.reportLoss(part, { code, by: "target", reason });
   }
 }
 

@@ -1,6 +1,6 @@
 import { unreachable } from "../../internal/unreachable.js";
 import { openingText, resultsReadText } from "../placeholders.js";
-import type { NeutralRequest, Part, ResultPart, SaidPart, ShownPart, TextPart } from "../request.js";
+import type { AssistantPart, NeutralRequest, Part, ResultPart, TextPart, UserPart } from "../request.js";
 import type { RenderTools, Target } from "../target.js";
 import { breakpointBehind } from "./breakpoint.js";
 import {
@@ -80,7 +80,7 @@ class ChatWriter {
   /**
    * User parts that no message has yet. They are continued if the assistant message after them is not sent.
    */
-  #shownParts: ShownPart[] = [];
+  #shownParts: UserPart[] = [];
 
   constructor(options: OpenaiChatOptions, dialect: OpenaiChatDialect, tools: RenderTools) {
     this.#options = options;
@@ -121,7 +121,7 @@ class ChatWriter {
   }
 
   /** Splits an assistant message into messages with at most one call: text precedes the first call. */
-  #callsApart(parts: readonly SaidPart[]): readonly (readonly SaidPart[])[] {
+  #callsApart(parts: readonly AssistantPart[]): readonly (readonly AssistantPart[])[] {
     const [first, ...more] = parts.filter(({ type }) => type === "call");
     if (this.#dialect.singleCalls !== true || first === undefined) return [parts];
     const rest = parts.filter(({ type }) => type !== "call");
@@ -129,7 +129,7 @@ class ChatWriter {
     return [...begin, ...more.map((call) => [call])];
   }
 
-  #answer(parts: readonly SaidPart[], results: readonly ResultPart[]): void {
+  #answer(parts: readonly AssistantPart[], results: readonly ResultPart[]): void {
     const ids = new Set(parts.map((part) => (part.type === "call" ? part.id : undefined)));
     for (const result of results) if (ids.has(result.callId)) this.#messages.push(this.#result(result));
   }
@@ -150,18 +150,18 @@ class ChatWriter {
     for (const parts of this.#messagesOf(shown)) this.#messages.push(this.#shown(parts));
   }
 
-  #shown(parts: readonly ShownPart[]): OpenaiChatMessage {
+  #shown(parts: readonly UserPart[]): OpenaiChatMessage {
     const content = isTexts(parts) ? this.#texts(parts) : parts.map((part) => this.#block(part));
     return this.#marked({ role: "user", content }, parts);
   }
 
-  #block(part: ShownPart): OpenaiChatText | OpenaiChatImage | OpenaiChatFile {
+  #block(part: UserPart): OpenaiChatText | OpenaiChatImage | OpenaiChatFile {
     const end = breakpointBehind(this.#tools, part);
     switch (part.type) {
       case "text":
-        return this.#tools.mark({ type: "text", text: part.text, ...end }, part);
+        return this.#tools.trace({ type: "text", text: part.text, ...end }, part);
       case "media":
-        return this.#tools.mark(
+        return this.#tools.trace(
           part.kind === "image"
             ? { ...this.#image(part.dataUrl), ...end }
             : {
@@ -173,7 +173,7 @@ class ChatWriter {
         );
       case "reference": {
         const { reference } = part;
-        return this.#tools.mark(
+        return this.#tools.trace(
           reference.kind === "url"
             ? { ...this.#image(reference.url), ...end }
             : { type: "file", file: { file_id: reference.id }, ...end },
@@ -196,7 +196,7 @@ class ChatWriter {
     const content = isTexts(parts)
       ? this.#texts(parts, result)
       : (parts.map((part) => this.#block(part)) as OpenaiChatText[]);
-    return this.#tools.mark({ role: "tool", tool_call_id, content }, result);
+    return this.#tools.trace({ role: "tool", tool_call_id, content }, result);
   }
 
   /** One text is a string, as those who speak the protocol half know it best. */
@@ -204,7 +204,7 @@ class ChatWriter {
     const ends = (part: TextPart) => [part, ...(whole !== undefined && part === parts.at(-1) ? [whole] : [])];
     const blocks = parts.map((part) => {
       const end = breakpointBehind(this.#tools, ...ends(part));
-      return this.#tools.mark<OpenaiChatText>({ type: "text", text: part.text, ...end }, part);
+      return this.#tools.trace<OpenaiChatText>({ type: "text", text: part.text, ...end }, part);
     });
     const [only] = blocks;
     const isPlain = blocks.every(({ prompt_cache_breakpoint: end }) => end === undefined);
@@ -216,10 +216,10 @@ class ChatWriter {
 
   /** Traces a message to its first part, for errors about the message itself. */
   #marked<T extends OpenaiChatMessage>(message: T, [part]: readonly Part[]): T {
-    return part === undefined ? message : this.#tools.mark(message, part);
+    return part === undefined ? message : this.#tools.trace(message, part);
   }
 }
 
-function isTexts(parts: readonly ShownPart[]): parts is readonly TextPart[] {
+function isTexts(parts: readonly UserPart[]): parts is readonly TextPart[] {
   return parts.every(({ type }) => type === "text");
 }

@@ -4,7 +4,7 @@
  */
 import type { ToolCall } from "../../content/index.js";
 import { isRecord } from "../../internal/shape.js";
-import type { CallPart, ResultPart, ShownPart } from "../request.js";
+import type { CallPart, ResultPart, UserPart } from "../request.js";
 import { parsed } from "./json.js";
 import { hasMembers, type Members } from "./members.js";
 import { type CallMark, printCallMark } from "./responses-marks.js";
@@ -161,7 +161,7 @@ export function clientItem(
 export function clientAnswer(
   call: OpenaiClientCall,
   result: ResultPart,
-  lose: (part: ShownPart, reason: string) => void,
+  lose: (part: UserPart, reason: string) => void,
 ): OpenaiClientAnswer {
   const { callId: call_id, parts, isError } = result;
   const text = parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n\n");
@@ -218,9 +218,9 @@ export function clientAnswer(
   }
 }
 
-type ImagePart = Extract<ShownPart, { type: "media" | "reference" }>;
+type ImagePart = Extract<UserPart, { type: "media" | "reference" }>;
 
-function isImage(part: ShownPart): part is ImagePart {
+function isImage(part: UserPart): part is ImagePart {
   return part.type !== "text" && part.kind === "image";
 }
 

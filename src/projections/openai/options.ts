@@ -1,7 +1,7 @@
 import type { ImageFamily } from "../../estimate/index.js";
 import { stringArgument } from "../../internal/arguments.js";
 import { type LimitProfile, limitProfiles } from "../../limits/index.js";
-import type { Maker, Target } from "../target.js";
+import type { ModelRef, Target } from "../target.js";
 
 /** Options of both OpenAI targets. */
 export interface OpenaiOptions {
@@ -57,11 +57,11 @@ export function openaiTarget(
   options: OpenaiOptions,
   api: string,
 ): Pick<Target<unknown>, "limits" | "estimate" | "maxCacheMarkers" | "embedsBase64"> & {
-  readonly maker: Maker;
+  readonly model: ModelRef;
 } {
   const { provider = "openai", account, profile = limitProfiles.openai, contextWindow } = options;
   return {
-    maker: {
+    model: {
       provider,
       model: stringArgument("model", options.model),
       api,

@@ -1,6 +1,6 @@
 import { isRecord } from "../../internal/shape.js";
 import { cleanJson } from "../block-reader.js";
-import type { OpaquePart, ReasoningPart, SaidPart } from "../request.js";
+import type { AssistantPart, OpaquePart, ReasoningPart } from "../request.js";
 import { answeredItems, isHostedItem, wantsAnswer } from "./hosted.js";
 import { parsed } from "./json.js";
 import { isStatus } from "./responses-marks.js";
@@ -99,7 +99,7 @@ export interface RefusedPart {
  * @see https://github.com/UKGovernmentBEIS/inspect_ai/pull/1990 and
  *   https://github.com/mastra-ai/mastra/issues/8738 (stored copies, 2026-11-21)
  */
-export function refusedParts(said: readonly SaidPart[], rules: ItemRules): readonly RefusedPart[] {
+export function refusedParts(said: readonly AssistantPart[], rules: ItemRules): readonly RefusedPart[] {
   const own = said.filter((part) => part.type === "reasoning" || part.type === "opaque");
   const answered = answeredItems(own, (part) => (part.type === "opaque" ? part.data : undefined));
   const problems = own.map((part) =>

@@ -1,6 +1,6 @@
 import { isRecord } from "../../internal/shape.js";
 import { unreachable } from "../../internal/unreachable.js";
-import type { CallPart, ResultPart, SaidPart, TextPart } from "../request.js";
+import type { AssistantPart, CallPart, ResultPart, TextPart } from "../request.js";
 import type { RenderTools } from "../target.js";
 import { clientItem, type OpenaiClientCall } from "./client-calls.js";
 import { hostedCopy, isHostedItem } from "./hosted.js";
@@ -35,15 +35,15 @@ export class SaidWriter {
   }
 
   /** The items of one message of the model. */
-  items(parts: readonly SaidPart[]): readonly OpenaiResponsesItem[] {
-    const refused = new Map<SaidPart, string>();
+  items(parts: readonly AssistantPart[]): readonly OpenaiResponsesItem[] {
+    const refused = new Map<AssistantPart, string>();
     for (const { part, reason } of refusedParts(parts, this.#rules)) refused.set(part, reason);
     // The API accepts the ids of a message's items only together with its reasoning.
     const identified =
       parts.some((part) => !refused.has(part) && isIdentifying(part)) ||
       // The reader keeps all reasoning: a reply of hosted items alone had no reasoning.
       parts.every((part) => part.type === "opaque");
-    const sent: { readonly part: SaidPart; readonly item: OpenaiResponsesItem }[] = [];
+    const sent: { readonly part: AssistantPart; readonly item: OpenaiResponsesItem }[] = [];
     for (const part of parts) {
       const reason =
         refused.get(part) ??
@@ -53,7 +53,7 @@ export class SaidWriter {
         continue;
       }
       const item = this.#item(part, identified);
-      if (item !== undefined) sent.push({ part, item: this.#tools.mark(item, part) });
+      if (item !== undefined) sent.push({ part, item: this.#tools.trace(item, part) });
     }
     // An item that the request already has is not repeated, so it does not follow the reasoning before it.
     return sent.flatMap(({ part, item }, at) => {
@@ -64,13 +64,13 @@ export class SaidWriter {
     });
   }
 
-  #lose(part: SaidPart, reason: string): void {
+  #lose(part: AssistantPart, reason: string): void {
     const { type } = part;
     if (type === "reasoning" || type === "opaque")
-      this.#tools.lose(part, { code: type, by: "target", reason });
+      this.#tools.reportLoss(part, { code: type, by: "target", reason });
   }
 
-  #item(part: SaidPart, identified: boolean): OpenaiResponsesItem | undefined {
+  #item(part: AssistantPart, identified: boolean): OpenaiResponsesItem | undefined {
     switch (part.type) {
       case "text":
         return this.#text(part, identified);
@@ -156,7 +156,7 @@ export class SaidWriter {
  * Whether a part allows the ids of its message's items: it is reasoning, or its metadata records that there
  * was no reasoning.
  */
-function isIdentifying(part: SaidPart): boolean {
+function isIdentifying(part: AssistantPart): boolean {
   if (part.type === "reasoning") return true;
   if (part.type === "text") return part.signature !== undefined && readTextMark(part.signature).alone;
   return part.type === "call" && readCallMark(part.signature).alone;

@@ -2,7 +2,7 @@ import { isRecord } from "../../internal/shape.js";
 import { unreachable } from "../../internal/unreachable.js";
 import { limitProfiles } from "../../limits/index.js";
 import { openingText } from "../placeholders.js";
-import type { NeutralRequest, Part, ResultPart, ShownPart } from "../request.js";
+import type { NeutralRequest, Part, ResultPart, UserPart } from "../request.js";
 import type { RenderTools, Target } from "../target.js";
 import { breakpointBehind } from "./breakpoint.js";
 import { clientAnswer } from "./client-calls.js";
@@ -108,10 +108,10 @@ class ResponsesWriter {
     return { input };
   }
 
-  #message(role: "system" | "developer" | "user", parts: readonly ShownPart[]): OpenaiResponsesItem {
+  #message(role: "system" | "developer" | "user", parts: readonly UserPart[]): OpenaiResponsesItem {
     const item = { role, content: parts.flatMap((part) => this.#blocks(part)) };
     const [first] = parts;
-    return first === undefined ? item : this.#tools.mark(item, first);
+    return first === undefined ? item : this.#tools.trace(item, first);
   }
 
   #result(result: ResultPart): OpenaiResponsesItem {
@@ -119,9 +119,9 @@ class ResponsesWriter {
     const kind = this.#said.kindOf(call_id);
     if (kind === "search") return this.#found(result);
     if (typeof kind === "object") {
-      const lose = (part: ShownPart, reason: string) =>
-        this.#tools.lose(part, { code: "unsupported", by: "target", reason });
-      return this.#tools.mark<OpenaiResponsesItem>(clientAnswer(kind, result, lose), result);
+      const lose = (part: UserPart, reason: string) =>
+        this.#tools.reportLoss(part, { code: "unsupported", by: "target", reason });
+      return this.#tools.trace<OpenaiResponsesItem>(clientAnswer(kind, result, lose), result);
     }
     const [only] = parts;
     const last = parts.at(-1);
@@ -131,7 +131,7 @@ class ResponsesWriter {
       blocks.length === 1 && only?.type === "text" && block?.prompt_cache_breakpoint === undefined;
     const output = isText ? only.text : blocks;
     const type = kind === "custom" ? "custom_tool_call_output" : "function_call_output";
-    return this.#tools.mark<OpenaiResponsesItem>({ type, call_id, output }, result);
+    return this.#tools.trace<OpenaiResponsesItem>({ type, call_id, output }, result);
   }
 
   /**
@@ -145,29 +145,30 @@ class ResponsesWriter {
     const isList = Array.isArray(found) && found.every((tool) => isRecord(tool));
     if (!isList) {
       const reason = "the target takes a JSON array of tools as the result of a search for tools";
-      for (const part of result.parts) this.#tools.lose(part, { code: "unsupported", by: "target", reason });
+      for (const part of result.parts)
+        this.#tools.reportLoss(part, { code: "unsupported", by: "target", reason });
     }
     const tools = isList ? (found as unknown as OpenaiFoundTool[]) : [];
     const item = { type: "tool_search_output", call_id: result.callId, execution: "client" } as const;
-    return this.#tools.mark<OpenaiResponsesItem>({ ...item, status: "completed", tools }, result);
+    return this.#tools.trace<OpenaiResponsesItem>({ ...item, status: "completed", tools }, result);
   }
 
   /** A part as its block, and a long text as several. */
-  #blocks(part: ShownPart, ...around: readonly Part[]): OpenaiInputPart[] {
+  #blocks(part: UserPart, ...around: readonly Part[]): OpenaiInputPart[] {
     const end = breakpointBehind(this.#tools, part, ...around);
     if (part.type !== "text" || part.text.length <= this.#maxText) {
-      return [this.#tools.mark({ ...this.#content(part), ...end }, part)];
+      return [this.#tools.trace({ ...this.#content(part), ...end }, part)];
     }
     const texts = cutText(part.text, this.#maxText);
     return texts.map((text, at) =>
-      this.#tools.mark(
+      this.#tools.trace(
         { type: "input_text", text, ...(at === texts.length - 1 ? end : {}) } as OpenaiInputPart,
         part,
       ),
     );
   }
 
-  #content(part: ShownPart): OpenaiInputPart {
+  #content(part: UserPart): OpenaiInputPart {
     const { detail = "auto" } = this.#options;
     switch (part.type) {
       case "text":

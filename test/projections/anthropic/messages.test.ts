@@ -34,7 +34,7 @@ async function projected(
   const target = anthropicMessages({ model, ...options });
   const context = contextOf(messages);
   const projection = await project(context, target, { blobs, replay: replayAlways, ...projecting });
-  expect(anthropicBreaches({ model: target.maker.model, max_tokens: 1, ...projection.value })).toEqual([]);
+  expect(anthropicBreaches({ model: target.model.model, max_tokens: 1, ...projection.value })).toEqual([]);
   return projection;
 }
 

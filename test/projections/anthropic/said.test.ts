@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { saidBlock, withServerToolsFirst } from "../../../src/projections/anthropic/render.js";
-import type { CallPart, SaidPart } from "../../../src/projections/request.js";
+import type { AssistantPart, CallPart } from "../../../src/projections/request.js";
 
 const origin = { entryId: "e", item: 0 };
 const call = (id: string): CallPart => ({
@@ -14,8 +14,8 @@ const call = (id: string): CallPart => ({
   first: false,
   origin,
 });
-const opaque = (data: object): SaidPart => ({ type: "opaque", data, origin });
-const kinds: Readonly<Record<string, (id: string) => SaidPart>> = {
+const opaque = (data: object): AssistantPart => ({ type: "opaque", data, origin });
+const kinds: Readonly<Record<string, (id: string) => AssistantPart>> = {
   call,
   text: (text) => ({ type: "text", text, origin }),
   reasoning: (text) => ({ type: "reasoning", text, signature: "s", redacted: false, origin }),
@@ -23,8 +23,8 @@ const kinds: Readonly<Record<string, (id: string) => SaidPart>> = {
   found: (id) => opaque({ type: "web_search_tool_result", tool_use_id: id, content: [] }),
   other: (id) => opaque({ type: "compaction", content: id }),
 };
-const isServerTool = (part: SaidPart) => kindOf(part) === "search" || kindOf(part) === "found";
-const kindOf = (part: SaidPart): string => {
+const isServerTool = (part: AssistantPart) => kindOf(part) === "search" || kindOf(part) === "found";
+const kindOf = (part: AssistantPart): string => {
   const data = part.type === "opaque" ? (part.data as { type: string }).type : undefined;
   if (data === undefined) return part.type;
   return data === "server_tool_use" ? "search" : data === "web_search_tool_result" ? "found" : "other";
@@ -34,7 +34,7 @@ const parts = fc
   .map((makers) => makers.map((make, at) => make(String(at))));
 const given = (...names: readonly string[]) =>
   names.map((name, at) => kinds[name]?.(String(at))).filter((part) => part !== undefined);
-const names = (list: readonly SaidPart[]) => list.map(kindOf);
+const names = (list: readonly AssistantPart[]) => list.map(kindOf);
 
 describe("withServerToolsFirst", () => {
   test("loses nothing, keeps the order of all that is no call, and never moves reasoning past a call", () => {
@@ -43,10 +43,10 @@ describe("withServerToolsFirst", () => {
         const ordered = withServerToolsFirst(said);
         expect(new Set(ordered)).toEqual(new Set(said));
         expect(ordered).toHaveLength(said.length);
-        const isCall = ({ type }: SaidPart) => type === "call";
+        const isCall = ({ type }: AssistantPart) => type === "call";
         expect(ordered.filter(isCall)).toEqual(said.filter(isCall));
         expect(ordered.filter((part) => !isCall(part))).toEqual(said.filter((part) => !isCall(part)));
-        const sequence = (list: readonly SaidPart[]) =>
+        const sequence = (list: readonly AssistantPart[]) =>
           list.filter(({ type }) => type === "call" || type === "reasoning");
         expect(sequence(ordered)).toEqual(sequence(said));
         const first = ordered.findIndex(isCall);

@@ -1,20 +1,20 @@
 import { describe, expect, test } from "vitest";
 import { strayServerBlocks } from "../../../src/projections/anthropic/drop-unsendable.js";
-import type { SaidPart, Turn, UserTurn } from "../../../src/projections/request.js";
+import type { AssistantPart, Turn, UserTurn } from "../../../src/projections/request.js";
 
 const origin = { entryId: "e", item: 0 };
 const text = { type: "text", text: "a", origin } as const;
-const call = (id: string, type = "server_tool_use"): SaidPart => ({
+const call = (id: string, type = "server_tool_use"): AssistantPart => ({
   type: "opaque",
   data: { type, id, name: "web_search", input: {} },
   origin,
 });
-const result = (id: string, type = "web_search_tool_result"): SaidPart => ({
+const result = (id: string, type = "web_search_tool_result"): AssistantPart => ({
   type: "opaque",
   data: { type, tool_use_id: id, content: [] },
   origin,
 });
-const said = (...parts: readonly SaidPart[]): Turn => ({ role: "assistant", parts });
+const said = (...parts: readonly AssistantPart[]): Turn => ({ role: "assistant", parts });
 const words: Turn = { role: "user", results: [], parts: [text] };
 const results: UserTurn = {
   role: "user",

@@ -115,7 +115,7 @@ describe("bedrockConverse", () => {
     } as const;
     const contentFor = (...turn: readonly [UserTurn["results"], UserTurn["parts"]]) => {
       const [results, parts] = turn;
-      const tools = { mark: <T>(block: T) => block, endsCache: () => true, lose: () => undefined };
+      const tools = { trace: <T>(block: T) => block, endsCache: () => true, reportLoss: () => undefined };
       const turns = [{ role: "user", results, parts } as const];
       return bedrockConverse({ model: claude }).render({ system: [], turns }, tools).messages[0]?.content;
     };
@@ -209,7 +209,7 @@ describe("bedrockConverse", () => {
       const arn = "arn:aws:bedrock:us-east-1:1:application-inference-profile/x";
       expect((await lossless(messages(arn), arn)).messages[1]?.content[0]).toHaveProperty("reasoningContent");
       const target = bedrockConverse({ model: arn, baseModel: nova });
-      expect(target.maker.model).toBe(arn);
+      expect(target.model.model).toBe(arn);
       const { losses } = await project(contextOf(messages(arn)), target);
       expect(losses.map(({ code }) => code)).toEqual(["reasoning"]);
     });
@@ -318,7 +318,7 @@ describe("bedrockConverse", () => {
       account: "work",
       profile: { name: "own", transports: ["converse"], rows: [] },
     });
-    expect(target.maker).toMatchObject({ provider: "mine", model: claude, account: "work" });
+    expect(target.model).toMatchObject({ provider: "mine", model: claude, account: "work" });
     expect(target.limits?.profile.name).toBe("own");
   });
 });

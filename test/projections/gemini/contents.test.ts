@@ -313,7 +313,7 @@ describe("geminiContents", () => {
       account: "work",
       profile: { name: "mine", transports: ["inline"], rows: [] },
     });
-    expect(target.maker).toEqual({
+    expect(target.model).toEqual({
       provider: "google-vertex",
       model: gemini3,
       api: "google-vertex",

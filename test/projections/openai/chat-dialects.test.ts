@@ -325,8 +325,8 @@ describe("dialects of Chat Completions", () => {
 
   test("a dialect's name is the provider unless one is told, and only known names are taken", async () => {
     expect(read({ content: "x" }, "zai").provider).toBe("zai");
-    expect(openaiChat({ model, dialect: "zai" }).maker.provider).toBe("zai");
-    expect(openaiChat({ model, dialect: "zai", provider: "proxy" }).maker.provider).toBe("proxy");
+    expect(openaiChat({ model, dialect: "zai" }).model.provider).toBe("zai");
+    expect(openaiChat({ model, dialect: "zai", provider: "proxy" }).model.provider).toBe("proxy");
     expect(() => openaiChat({ model, dialect: "klingon" as "zai" })).toThrow(
       /^dialect: expected "openai" or .*, got "klingon"$/,
     );

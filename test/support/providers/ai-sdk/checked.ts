@@ -1,5 +1,5 @@
 import { type AiSdkMessages, aiSdkMessages } from "sessile/projections/ai-sdk";
-import { makerNames } from "../../../../src/projections/ai-sdk/families.js";
+import { modelRefOf } from "../../../../src/projections/ai-sdk/families.js";
 import type { HazardMaker } from "../../../arbitraries/hazards.js";
 import { type CheckedTarget, foreign } from "../../checked-target.js";
 import { breaches } from "../rule.js";
@@ -14,7 +14,7 @@ function aiSdk(provider: string, modelId: string): CheckedTarget {
     providerExecuted: true,
   });
   const signed = (word: string) => JSON.stringify({ anthropic: { signature: word } });
-  const model: HazardMaker = { ...makerNames(provider, modelId), opaque, signed };
+  const model: HazardMaker = { ...modelRefOf(provider, modelId), opaque, signed };
   return {
     name: `ai-sdk for ${provider}`,
     target: aiSdkMessages({ model: { provider, modelId } }),
