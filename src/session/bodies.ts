@@ -156,11 +156,13 @@ export class Bodies {
   #decode(row: number, bytes: Uint8Array): Entry | undefined {
     const version = this.#reader.versionAt(row);
     const id = treeRows(this.#reader.tree).id(row);
-    const marked = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
+    const isFirst = treeRows(this.#reader.tree).line(row)?.at === this.#reader.firstAt;
     const context =
-      (version ?? 3) < 2 ? this.#firstVersion(row) : { version, ordinal: 0, maxDepth: this.#maxDepth };
+      (version ?? 3) < 2
+        ? this.#firstVersion(row)
+        : { isFirst, version, ordinal: 0, maxDepth: this.#maxDepth };
     const { crc32 } = this.#log;
-    const decoded = decodeBody(marked ? bytes.subarray(3) : bytes, context, { crc32 });
+    const decoded = decodeBody(bytes, context, { crc32 });
     if (decoded.kind === "blank" || decoded.kind === "header") return this.#lost(row);
     // A key that stands twice: the structure was read from the first, the body from the last.
     const lost = decoded.kind === "entry" && decoded.entry.id !== id;

@@ -2,12 +2,11 @@ import { SessileError } from "../errors/index.js";
 import { concatBytes, encodeUtf8 } from "../internal/bytes.js";
 import { isRecord } from "../internal/shape.js";
 import type { LogPosition, SessionLog } from "./backend.js";
-import { type Decoded, decodeHead, decodeLine } from "./codec/decode.js";
+import { type Decoded, decodeHead, LineDecoder, stripBom } from "./codec/decode.js";
 import { checkEntry, encodeChecked, encodeHeader, printHeader } from "./codec/encode.js";
 import { sliceHead } from "./codec/head.js";
 import { parseLine, withChecksum, withoutChecksum } from "./codec/json.js";
 import { defaultLimits } from "./codec/limits.js";
-import { LineContexts } from "./codec/line-contexts.js";
 import { migratedLine, ordinalOfId, versionOf } from "./codec/migrate.js";
 import { splicedJson } from "./codec/splice.js";
 import type { SessionCore, SessionSettings } from "./core.js";
@@ -64,19 +63,20 @@ export async function* linesUpTo(
   upTo?: string,
   rewrite?: RewriteEntry,
 ): AsyncGenerator<Uint8Array> {
-  const contexts = new LineContexts(maxDepth);
+  const decoder = new LineDecoder(maxDepth);
   const rows = treeRows(session.tree);
   // By its place: the line may be damaged, and its id may stand in others.
   const last = upTo === undefined ? undefined : rows.line(rows.row(upTo))?.at;
-  for await (const { bytes, at, tooLong } of storedLines(session.source.log)) {
+  for await (const { bytes: stored, at, tooLong } of storedLines(session.source.log)) {
     if (tooLong) {
-      yield withLineFeed(bytes);
+      decoder.skip();
+      yield withLineFeed(stored);
       continue;
     }
-    const context = contexts.next;
-    const { version = formatVersion, ordinal, previousId } = context;
-    const decoded = decodeLine(bytes[0] === 0xef ? bytes.subarray(3) : bytes, context);
-    contexts.pass(decoded);
+    const { isFirst = false, version = formatVersion, ordinal, previousId } = decoder.context;
+    const decoded = decoder.next(stored);
+    // Behind another header it is not the first line any more.
+    const bytes = isFirst ? stripBom(stored) : stored;
     if (decoded.kind !== "header") {
       const migrated =
         version < formatVersion ? migratedLine(bytes, version, ordinal, maxDepth, previousId) : undefined;
@@ -145,7 +145,11 @@ export async function pathLines(session: LiveSession, leafId: string): Promise<P
   const stated = versionOf(session.header);
   const kept = path.filter((node) => !dropped.has(node.type));
   const standIn = standIns(path);
-  const stored = await session.rawLines(kept.map((node) => node.id));
+  const rows = treeRows(session.tree);
+  const { firstAt } = session.source.reader;
+  const stored = (await session.rawLines(kept.map((node) => node.id))).map((line, index) =>
+    line !== undefined && rows.line(rows.row(kept[index]?.id ?? ""))?.at === firstAt ? stripBom(line) : line,
+  );
   const lines: Uint8Array[] = [];
   let parentId: string | null = null;
   for (const [index, { id }] of kept.entries()) {
@@ -161,7 +165,7 @@ export async function pathLines(session: LiveSession, leafId: string): Promise<P
     let line = raw === undefined ? undefined : new TextDecoder().decode(raw).trimEnd();
     if (raw !== undefined && version < formatVersion)
       line = migratedLine(raw, version, ordinalOfId(id), maxDepth);
-    if (raw === undefined && treeRows(session.tree).line(treeRows(session.tree).row(id)) !== undefined) {
+    if (raw === undefined && rows.line(rows.row(id)) !== undefined) {
       throw gone(session, id);
     }
     // An entry that was staged has no line yet.

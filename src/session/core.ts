@@ -307,8 +307,8 @@ export class SessionCore {
     const line = place && lineAt(batch, place.at);
     if (line === undefined) return;
     const { maxDepth } = this.settings;
-    const known = { unchecked: true } as const;
-    this.#tipIsDamaged = decodeBody(line, { version, ordinal: 0, maxDepth }, known).kind === "bad";
+    const context = { isFirst: place?.at === reader.firstAt, version, ordinal: 0, maxDepth };
+    this.#tipIsDamaged = decodeBody(line, context, { unchecked: true }).kind === "bad";
   }
 
   /** Moves the tip to the last entry that has a body. */

@@ -1,11 +1,12 @@
 import { resourceOf } from "../content/index.js";
 import { SessileError } from "../errors/index.js";
 import type { StoredSession } from "./backend.js";
-import { decodeBody, decodeHead } from "./codec/decode.js";
+import { decodeHead, keyOfLine, LineDecoder } from "./codec/decode.js";
 import { defaultLimits } from "./codec/limits.js";
 import { versionOf } from "./codec/migrate.js";
 import type { SessionEntry, SessionHeader, SessionInfoFields, UnknownEntry } from "./entries.js";
 import { slugOf } from "./names.js";
+import type { EntryKey } from "./tree/entry-key.js";
 import type { SessionQuery, SessionSummary } from "./types.js";
 
 const maxPreviewLength = 200;
@@ -17,7 +18,8 @@ export function summaryOf(stored: StoredSession): SessionSummary | undefined {
   const head = headOf(stored.head);
   if (head === undefined) return undefined;
   const { header, firstMessage } = head;
-  const info = lastInfo(stored.tail) ?? lastInfo(stored.head) ?? {};
+  const version = versionOf(header);
+  const info = lastInfo(stored.tail, version) ?? lastInfo(stored.head, version, true) ?? {};
   const { name, title, slug, archivedAt, stats } = info;
   return {
     id: header.id,
@@ -55,24 +57,25 @@ export function parseCursor(cursor: string): { readonly modifiedAt: number; read
 }
 
 function headOf(lines: readonly Uint8Array[]): { header: SessionHeader; firstMessage?: string } | undefined {
+  const decoder = new LineDecoder(defaultLimits.maxDepth);
+  const seen = new Set<EntryKey>();
   let header: SessionHeader | undefined;
+  let firstMessage: string | undefined;
   for (const [at, bytes] of lines.entries()) {
     if (at >= maxHeadLines) break;
-    const decoded = decode(bytes, header === undefined ? undefined : versionOf(header));
+    const decoded = decoder.next(bytes, unchecked);
     if (decoded.kind === "header") header ??= decoded.header;
-    if (header === undefined || decoded.kind !== "entry") continue;
-    const text = firstText(decoded.entry);
-    if (text !== undefined) return { header, firstMessage: text };
+    const key = keyOfLine(bytes, decoded, decoder.version);
+    // Of two entries with one id the first counts.
+    if (key !== undefined && !seen.has(key) && decoded.kind === "entry")
+      firstMessage ??= firstText(decoded.entry);
+    if (key !== undefined) seen.add(key);
+    if (header !== undefined && firstMessage !== undefined) break;
   }
-  return header === undefined ? undefined : { header };
+  return header && { header, ...(firstMessage !== undefined && { firstMessage }) };
 }
 
 const unchecked = { unchecked: true } as const;
-
-function decode(bytes: Uint8Array, version: number | undefined) {
-  const line = bytes[0] === 0xef ? bytes.subarray(3) : bytes;
-  return decodeBody(line, { version, ordinal: 1, maxDepth: defaultLimits.maxDepth }, unchecked);
-}
 
 /**
  * The start of what a person wrote in a user message, or the names of its attachments if there is nothing else; undefined
@@ -98,11 +101,21 @@ function previewOf(text: string): string | undefined {
   return start === "" ? undefined : start.slice(0, maxPreviewLength);
 }
 
-function lastInfo(lines: readonly Uint8Array[]): SessionInfoFields | undefined {
+/** @param fromStart the first of the lines is the log's first */
+function lastInfo(
+  lines: readonly Uint8Array[],
+  version: number,
+  fromStart = false,
+): SessionInfoFields | undefined {
   for (let at = lines.length - 1; at >= 0; at--) {
     const bytes = lines[at] as Uint8Array;
     if (isMessage(bytes)) continue;
-    const context = { version: 3, ordinal: 1, maxDepth: defaultLimits.maxDepth };
+    const context = {
+      isFirst: fromStart && at === 0,
+      version,
+      ordinal: 1,
+      maxDepth: defaultLimits.maxDepth,
+    };
     const decoded = decodeHead(bytes, context);
     if (decoded.kind === "entry" && decoded.entry?.type === "session_info") return decoded.entry;
   }

@@ -280,7 +280,7 @@ export class LiveSession implements Session {
   }
 
   /** What a copy is made of: the log, and how far it was read. */
-  get source(): Pick<SessionCore, "log" | "position" | "endsOpen" | "settings"> {
+  get source(): Pick<SessionCore, "log" | "position" | "endsOpen" | "settings" | "reader"> {
     return this.#core;
   }
 

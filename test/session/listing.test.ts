@@ -9,10 +9,12 @@ import { plainHeader, sessionEntry, sessionOf } from "../arbitraries/entries.js"
 import { collectGarbage } from "../support/collect-garbage.js";
 
 const place = { id: "a", parentId: null, timestamp: "" };
+let count = 0;
 const said = (content: string | object[]) =>
   ({
     type: "message",
     ...place,
+    id: `said${count++}`,
     message: { role: "user", content, timestamp: 0 },
   }) as unknown as SessionEntry;
 
@@ -109,6 +111,8 @@ describe("summaryOf", () => {
       said("this one"),
     ];
     expect(summary(entries)?.firstMessage).toBe("this one");
+    const again = { ...said("of a duplicate"), id: assistant.id };
+    expect(summary([assistant as unknown as SessionEntry, again])).not.toHaveProperty("firstMessage");
     expect(summary([])).not.toHaveProperty("firstMessage");
   });
 

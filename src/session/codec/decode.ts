@@ -8,7 +8,7 @@ import {
   type UnknownEntry,
 } from "../entries.js";
 import { isEntryType, typesThat } from "../entry-types.js";
-import { keyOf } from "../tree/entry-key.js";
+import { type EntryKey, idOf, keyOf } from "../tree/entry-key.js";
 import { fieldsProblem, headerProblem } from "../validate.js";
 import { type EntryHead, sliceHead, timeOf } from "./head.js";
 import { type KnownOfLine, parseLine } from "./json.js";
@@ -38,6 +38,8 @@ export type Decoded =
 
 /** How a line is to be read. */
 export interface DecodeContext {
+  /** The first line of its log, the only one that may begin with a byte order mark. */
+  readonly isFirst?: boolean;
   /** Of the header before it; undefined while none was seen. */
   readonly version: number | undefined;
   /** The line's number among the lines that parse, the header being 0. */
@@ -54,7 +56,7 @@ export function decodeHead(
   start = 0,
   end = bytes.length,
 ): Decoded {
-  const head = (context.version ?? 0) >= 2 ? sliceHead(bytes, start, end) : undefined;
+  const head = (context.version ?? 0) >= 2 && !context.isFirst ? sliceHead(bytes, start, end) : undefined;
   // Labels, names and moves of the tip are part of the structure: their bodies are wanted at once, and small.
   if (head === undefined || structural.has(head.type)) return decodeLine(bytes.subarray(start, end), context);
   return {
@@ -69,8 +71,8 @@ const none: readonly LineNote[] = [];
 const structural = typesThat("structural");
 
 /** Reads a whole line. */
-export function decodeLine(bytes: Uint8Array, context: DecodeContext): Decoded {
-  const read = decodeBody(bytes, context);
+export function decodeLine(bytes: Uint8Array, context: DecodeContext, known?: KnownOfLine): Decoded {
+  const read = decodeBody(bytes, context, known);
   if (read.kind !== "entry") return read;
   const { entry, type, role, notes } = read;
   const { id, parentId, timestamp } = entry;
@@ -95,10 +97,11 @@ export interface DecodedBody {
 
 /** Reads a whole line of an entry whose place is known. */
 export function decodeBody(
-  bytes: Uint8Array,
+  line: Uint8Array,
   context: DecodeContext,
   known?: KnownOfLine,
 ): Exclude<Decoded, { kind: "entry" }> | DecodedBody {
+  const bytes = context.isFirst ? stripBom(line) : line;
   if (isBlank(bytes)) return { kind: "blank" };
   const short = bytes.length > maxShortLine ? undefined : shortLine(bytes);
   if (short !== undefined) return short;
@@ -142,6 +145,90 @@ export function decodeBody(
   const raw = parsed.text.endsWith("\r") ? parsed.text.slice(0, -1) : parsed.text;
   const unknown: UnknownEntry = { type: "unknown", entryType: type, id, parentId, timestamp: stamp, raw };
   return { kind: "entry", entry: unknown, type, role, notes };
+}
+
+/** The bytes of a log's first line without its byte order mark. */
+export function stripBom(line: Uint8Array): Uint8Array {
+  return line[0] === 0xef && line[1] === 0xbb && line[2] === 0xbf ? line.subarray(3) : line;
+}
+
+/** The key of the entry whose place a line takes; undefined for a line that takes none. */
+export function keyOfLine(line: Uint8Array, decoded: Decoded, version = 0): EntryKey | undefined {
+  if (decoded.kind === "entry") return decoded.head.id;
+  // A damaged body does not lose the place in the tree, nor the history before it.
+  return decoded.kind === "bad" && version >= 2 ? sliceHead(line)?.id : undefined;
+}
+
+/**
+ * Decodes the lines of a log in their order: knows which one is the first, the version, and the number and the parent
+ * that a line of version 1 gets by its place.
+ */
+export class LineDecoder {
+  readonly #maxDepth: number;
+  #isFirst = true;
+  #version: number | undefined;
+  #ordinal = 0;
+  #previousId: string | null = null;
+  /** Ids before the header: an entry of version 1 whose number is one of them is a duplicate, and has no child. */
+  readonly #idsBeforeHeader = new Set<string>();
+  /** Of every line behind the first one of version 2 or later. */
+  #placeless: DecodeContext | undefined;
+
+  constructor(maxDepth: number) {
+    this.#maxDepth = maxDepth;
+  }
+
+  /** The next line is the log's first. */
+  get isFirst(): boolean {
+    return this.#isFirst;
+  }
+
+  /** Of the header; undefined before it, where lines are read as the current version. */
+  get version(): number | undefined {
+    return this.#version;
+  }
+
+  /** How the next line is read. */
+  get context(): DecodeContext {
+    if (this.#placeless !== undefined) return this.#placeless;
+    return {
+      isFirst: this.#isFirst,
+      version: this.#version,
+      ordinal: this.#ordinal,
+      previousId: this.#previousId,
+      maxDepth: this.#maxDepth,
+    };
+  }
+
+  /** Decodes the next line in whole. */
+  next(line: Uint8Array, known?: KnownOfLine): Decoded {
+    const decoded = decodeLine(line, this.context, known);
+    this.pass(decoded);
+    return decoded;
+  }
+
+  /** Goes on behind a line that was decoded by {@link context}. */
+  pass(decoded: Decoded): void {
+    this.#isFirst = false;
+    if (decoded.kind === "blank") return;
+    // Version 1 counts every line that parses, so a bad one must not move the ids of those after it.
+    if (decoded.kind !== "bad" || decoded.parsed) this.#ordinal++;
+    if (decoded.kind === "header" && this.#version === undefined) {
+      this.#version = versionOf(decoded.header);
+      if (this.#version >= 2)
+        this.#placeless = { version: this.#version, ordinal: 0, maxDepth: this.#maxDepth };
+    }
+    if (decoded.kind !== "entry" || this.#placeless !== undefined) return;
+    const id = idOf(decoded.head.id);
+    if (this.#idsBeforeHeader.has(id)) return;
+    if (this.#version === undefined) this.#idsBeforeHeader.add(id);
+    this.#previousId = id;
+  }
+
+  /** Goes on behind a line that is too long to be decoded. */
+  skip(): void {
+    this.#isFirst = false;
+  }
 }
 
 function decodeHeader(

@@ -5,17 +5,9 @@ import type { SessionEntry, SessionHeader, SessionInfoFields, UnknownEntry } fro
 import { type EntryKey, idOf, keyOf } from "../tree/entry-key.js";
 import { noRow } from "../tree/rows.js";
 import { SessionTree, setLabel, treeRows } from "../tree/tree.js";
-import {
-  type DecodeContext,
-  type Decoded,
-  decodeHead,
-  decodeLine,
-  isNewer,
-  type LineNote,
-} from "./decode.js";
+import { type Decoded, decodeHead, decodeLine, isNewer, LineDecoder, type LineNote } from "./decode.js";
 import { sliceHead, timeOf } from "./head.js";
 import { MessageHeads } from "./message-head.js";
-import { versionOf } from "./migrate.js";
 import {
   beforeHeaderNote,
   extraHeaderNote,
@@ -50,7 +42,6 @@ export class SessionReader {
   lines = 0;
   /** Entries that stand before the header. */
   #before = 0;
-  #ordinal = 0;
   /** The row of the last entry that says where the tip is. */
   #tipRow = noRow;
   /** The tip that a leaf entry names; undefined where the last entry is the tip itself. */
@@ -65,10 +56,12 @@ export class SessionReader {
   readonly #rows = treeRows(this.tree);
   /** Absent where every line is parsed in whole. It holds on to the bytes that it read last. */
   #heads: MessageHeads | undefined;
-  #placeless: DecodeContext | undefined;
+  readonly #decoder: LineDecoder;
+  #firstAt: number | undefined;
 
   constructor(options: SessionReaderOptions) {
     this.#options = options;
+    this.#decoder = new LineDecoder(options.maxDepth);
     this.#diagnostics = options.diagnostics ?? new DiagnosticList();
     if (!options.full) this.#heads = new MessageHeads();
   }
@@ -84,7 +77,12 @@ export class SessionReader {
 
   /** The version of the base format; a log without a header reads as the current one. */
   get version(): number | undefined {
-    return this.header === undefined ? undefined : versionOf(this.header);
+    return this.#decoder.version;
+  }
+
+  /** Where the log's first line lies; undefined before it was read. */
+  get firstAt(): number | undefined {
+    return this.#firstAt;
   }
 
   /** The version that the line of a row was read as: what stands before the header was read without one. */
@@ -102,22 +100,21 @@ export class SessionReader {
 
   /** Takes the next line: the bytes from `start` up to `end`, without its line feed, which lies at `at` in the log. */
   line(bytes: Uint8Array, at: number, start = 0, end = bytes.length): void {
-    const from = this.lines++ === 0 && hasByteOrderMark(bytes, start, end) ? start + 3 : start;
-    if (from === end) return;
+    this.lines++;
+    const decoder = this.#decoder;
+    if (decoder.isFirst) this.#firstAt = at;
+    else if (start === end) return;
     // The head of a torn line is no entry, so that its body has to be looked at.
     const heads = isEndedLate(bytes, end) ? undefined : this.#heads;
-    if (heads !== undefined && this.#message(heads, bytes, at, from, end)) return;
-    const context = this.#context();
+    if (heads !== undefined && this.#message(heads, bytes, at, start, end)) return;
+    const { context } = decoder;
     const decoded =
       heads === undefined
-        ? decodeLine(bytes.subarray(from, end), context)
-        : decodeHead(bytes, context, from, end);
-    if (decoded.kind === "entry" && decoded.notes.length === 0) {
-      this.#ordinal++;
-      this.#add(decoded, at, end - start);
-    } else {
-      this.#take(decoded, bytes.subarray(from, end), at, end - start);
-    }
+        ? decodeLine(bytes.subarray(start, end), context)
+        : decodeHead(bytes, context, start, end);
+    decoder.pass(decoded);
+    if (decoded.kind === "entry" && decoded.notes.length === 0) this.#add(decoded, at, end - start);
+    else this.#take(decoded, bytes.subarray(start, end), at, end - start);
   }
 
   /** Takes a line as most are, if it is one. */
@@ -125,7 +122,6 @@ export class SessionReader {
     if ((this.version ?? 0) < 2 || !heads.read(bytes, start, end)) return false;
     const row = this.#rows.addMessage(heads, at, end - start);
     if (row === noRow) return false;
-    this.#ordinal++;
     this.#follows(row, heads.parentId, at);
     return true;
   }
@@ -133,6 +129,8 @@ export class SessionReader {
   /** Takes note of a line that was too long to be handed over. */
   tooLong(at: number, length: number): void {
     this.lines++;
+    if (this.#decoder.isFirst) this.#firstAt = at;
+    this.#decoder.skip();
     this.#report(tooLongNote(length), at);
   }
 
@@ -141,15 +139,16 @@ export class SessionReader {
    * one is a problem of a log at rest; while another writes, it is a line that is on its way.
    */
   tail(bytes: Uint8Array, at: number, atRest = true): boolean {
-    const marked = this.lines === 0 && hasByteOrderMark(bytes, 0, bytes.length);
-    const content = marked ? bytes.subarray(3) : bytes;
-    const decoded = decodeLine(content, this.#context());
+    const decoder = this.#decoder;
+    if (decoder.isFirst) this.#firstAt = at;
+    const decoded = decodeLine(bytes, decoder.context);
     if (decoded.kind === "blank") return false;
     if (decoded.kind !== "bad") {
       if (!atRest && decoded.kind === "entry" && this.#isKnown(decoded.head.id, at, bytes.length))
         return true;
       this.lines++;
-      this.#take(decoded, content, at, bytes.length);
+      decoder.pass(decoded);
+      this.#take(decoded, bytes, at, bytes.length);
       return true;
     }
     if (!atRest) return false;
@@ -189,23 +188,6 @@ export class SessionReader {
     });
   }
 
-  #context(): DecodeContext {
-    // What a line is by its place matters to version 1 alone.
-    if (this.#placeless !== undefined && this.#placeless.version === this.version) return this.#placeless;
-    const { version } = this;
-    if (version !== undefined && version >= 2) {
-      this.#placeless = { version, ordinal: 0, maxDepth: this.#options.maxDepth };
-      return this.#placeless;
-    }
-    const { size } = this.#rows;
-    return {
-      version: this.version,
-      ordinal: this.#ordinal,
-      previousId: size === 0 ? null : this.#rows.id(size - 1),
-      maxDepth: this.#options.maxDepth,
-    };
-  }
-
   #take(decoded: Decoded, bytes: Uint8Array, at: number, length: number): void {
     switch (decoded.kind) {
       case "blank":
@@ -215,12 +197,9 @@ export class SessionReader {
         return;
       case "bad": {
         if (isEndedLate(bytes)) {
-          if (decoded.parsed) this.#ordinal++;
           this.#report(tornLineNote(length - 1), at);
           return;
         }
-        // Version 1 counts every line that parses, so a bad one must not move the ids of those after it.
-        if (decoded.parsed) this.#ordinal++;
         const head = (this.version ?? 0) >= 2 ? sliceHead(bytes) : undefined;
         for (const note of decoded.notes) this.#report(note, at, head && idOf(head.id));
         // The body is lost; the place in the tree is not, and with it the history before.
@@ -228,14 +207,12 @@ export class SessionReader {
         return;
       }
       case "entry":
-        this.#ordinal++;
         for (const note of decoded.notes) this.#report(note, at, idOf(decoded.head.id));
         this.#add(decoded, at, length);
     }
   }
 
   #header(decoded: Decoded & { kind: "header" }, at: number): void {
-    this.#ordinal++;
     for (const note of decoded.notes) this.#report(note, at);
     if (this.header !== undefined) {
       this.#report(extraHeaderNote, at);
@@ -356,9 +333,4 @@ export class SessionReader {
     this.#diagnostics.add(diagnostic);
     this.#options.onDiagnostic?.(diagnostic);
   }
-}
-
-/** Whether the first line of a log begins with one. */
-export function hasByteOrderMark(bytes: Uint8Array, start = 0, end = bytes.length): boolean {
-  return end - start >= 3 && bytes[start] === 0xef && bytes[start + 1] === 0xbb && bytes[start + 2] === 0xbf;
 }

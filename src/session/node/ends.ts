@@ -25,7 +25,7 @@ export function readEnds(file: DiskFile, size: number): Ends {
 export function readHeadNow(
   file: DiskFile,
   size: number,
-  isWanted: (line: Uint8Array) => boolean,
+  isWanted: (line: Uint8Array, index: number) => boolean,
 ): readonly Uint8Array[] {
   return headLines(file, size, readRange(file, 0, Math.min(headBytes, size)), isWanted);
 }
@@ -35,7 +35,7 @@ function headLines(
   file: DiskFile,
   size: number,
   bytes: Uint8Array,
-  isWanted: (line: Uint8Array) => boolean,
+  isWanted: (line: Uint8Array, index: number) => boolean,
 ): readonly Uint8Array[] {
   for (let length = headBytes; ; ) {
     const { lines, isFull } = splitLines(bytes, bytes.length >= size);
@@ -98,7 +98,8 @@ function splitLines(
       if (toEnd && start < bytes.length) lines.push(bytes.subarray(start));
       return { lines, isFull: false };
     }
-    if (end > start) lines.push(bytes.subarray(start, end));
+    // A first line that is blank stays: a byte order mark behind it is none of the log's.
+    if (end > start || start === 0) lines.push(bytes.subarray(start, end));
     start = end + 1;
   }
   return { lines, isFull: true };

@@ -3,7 +3,6 @@ import { type Decoded, decodeHead, isNewer, type LineNote } from "../codec/decod
 import { defaultLimits } from "../codec/limits.js";
 import { versionOf } from "../codec/migrate.js";
 import { beforeHeaderNote, newerVersionNote } from "../codec/notes.js";
-import { hasByteOrderMark } from "../codec/reader.js";
 import { formatVersion, type SessionHeader } from "../entries.js";
 import { eachLine } from "../log-lines.js";
 import { unopenable } from "../unopenable.js";
@@ -38,7 +37,7 @@ export async function firstHeader(
   let found: FirstHeader | undefined;
   const look = (line: Uint8Array, at: number, isTail = false) => {
     if (found !== undefined) return;
-    const decoded = decodeHead(at === 0 && hasByteOrderMark(line) ? line.subarray(3) : line, context);
+    const decoded = decodeHead(line, { ...context, isFirst: at === 0 });
     if (decoded.kind === "header") found = headerOf(decoded, { at, length: line.length }, lines);
     if (decoded.kind !== "blank" || !isTail) lines++;
   };
@@ -69,11 +68,8 @@ function headerOf(
   };
 }
 
-/** The first header among lines from the start of a file. */
-export function headerIn(lines: readonly Uint8Array[]): SessionHeader | undefined {
-  for (const line of lines) {
-    const decoded = decodeHead(hasByteOrderMark(line) ? line.subarray(3) : line, context);
-    if (decoded.kind === "header") return decoded.header;
-  }
-  return undefined;
+/** The header that a line is. */
+export function headerOfLine(line: Uint8Array, isFirst: boolean): SessionHeader | undefined {
+  const decoded = decodeHead(line, { ...context, isFirst });
+  return decoded.kind === "header" ? decoded.header : undefined;
 }

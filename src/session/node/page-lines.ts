@@ -1,9 +1,6 @@
-import { type Decoded, decodeLine, type LineNote } from "../codec/decode.js";
-import { sliceHead } from "../codec/head.js";
+import { type Decoded, decodeLine, keyOfLine, LineDecoder, type LineNote } from "../codec/decode.js";
 import { defaultLimits } from "../codec/limits.js";
-import { LineContexts } from "../codec/line-contexts.js";
 import { extraHeaderNote, isEndedLate, tooLongNote, tornLineNote, tornNote } from "../codec/notes.js";
-import { hasByteOrderMark } from "../codec/reader.js";
 import { eachLine } from "../log-lines.js";
 import { idOf } from "../tree/entry-key.js";
 import type { DiskFile, FileStat } from "./disk.js";
@@ -45,7 +42,10 @@ export async function pageLines(
   let entries = 0;
   let bytes = 0;
   for await (const line of linesBackwards(file, range, reading)) {
-    const read = decodedAs(line, { version: versionAt(line.at, header), ordinal: 0, maxDepth });
+    const isFirst = line.at === 0;
+    const context = { isFirst, version: versionAt(line.at, header), ordinal: 0, maxDepth };
+    const read: PageLine =
+      line.bytes === undefined ? line : { ...line, decoded: decodeLine(line.bytes, context) };
     lines.push(read);
     bytes += line.length + 1;
     if (read.decoded?.kind === "entry") entries++;
@@ -64,27 +64,21 @@ async function numbered(
   stat: FileStat,
   reading: Reading,
 ): Promise<readonly PageLine[]> {
-  const contexts = new LineContexts(maxDepth);
-  const pass = (line: BackwardLine) => {
-    const read = decodedAs(line, contexts.next);
-    if (read.decoded !== undefined) contexts.pass(read.decoded);
-    return read;
+  const decoder = new LineDecoder(maxDepth);
+  const pass = (line: BackwardLine): PageLine => {
+    if (line.bytes !== undefined) return { ...line, decoded: decoder.next(line.bytes) };
+    decoder.skip();
+    return line;
   };
   const size = lines[0]?.at ?? 0;
   for await (const batch of readLines(file, { ...stat, size }, undefined, reading)) {
     eachLine(batch, {
       line: (bytes, at, start, end) =>
         void pass({ at, length: end - start, bytes: bytes.subarray(start, end) }),
-      tooLong: () => undefined,
+      tooLong: () => decoder.skip(),
     });
   }
   return lines.map(pass);
-}
-
-function decodedAs(line: BackwardLine, context: Parameters<typeof decodeLine>[1]): PageLine {
-  const { at, bytes } = line;
-  if (bytes === undefined) return line;
-  return { ...line, decoded: decodeLine(contentOf(bytes, at), context) };
 }
 
 /** What is wrong with a line, and the entry that it is, if it is one. */
@@ -104,8 +98,8 @@ export function notesOf(
     case "bad": {
       if (isTail) return { notes: [tornNote(length)] };
       if (isEndedLate(bytes)) return { notes: [tornLineNote(length - 1)] };
-      const head = (versionAt(at, header) ?? 0) >= 2 ? sliceHead(contentOf(bytes, at)) : undefined;
-      return { notes: decoded.notes, entryId: head && idOf(head.id) };
+      const key = keyOfLine(bytes, decoded, versionAt(at, header));
+      return { notes: decoded.notes, entryId: key === undefined ? key : idOf(key) };
     }
   }
 }
@@ -113,8 +107,4 @@ export function notesOf(
 /** What stands before the header has no version, and is read as the current one. */
 function versionAt(at: number, header: FirstHeader): number | undefined {
   return at < header.at ? undefined : header.version;
-}
-
-function contentOf(bytes: Uint8Array, at: number): Uint8Array {
-  return at === 0 && hasByteOrderMark(bytes) ? bytes.subarray(3) : bytes;
 }

@@ -2,6 +2,7 @@ import { SessileError } from "../../errors/index.js";
 import { concatBytes, encodeUtf8 } from "../../internal/bytes.js";
 import { isRecord } from "../../internal/shape.js";
 import type { LinePlace } from "../backend.js";
+import { stripBom } from "../codec/decode.js";
 import { encodeCheckedLine } from "../codec/encode.js";
 import { withChecksum, withoutChecksum } from "../codec/json.js";
 import { defaultLimits } from "../codec/limits.js";
@@ -104,7 +105,7 @@ export class SalvagedLines {
     this.kept.bytes += line.length;
     return this.#version < formatVersion
       ? headerLine({ ...this.#header, version: formatVersion })
-      : concatBytes([withoutMark(line, place.at), lineFeed]);
+      : concatBytes([place.at === 0 ? stripBom(line) : line, lineFeed]);
   }
 
   async #add(row: number, line: Uint8Array, at: number, out: Uint8Array[]): Promise<void> {
@@ -149,7 +150,7 @@ export class SalvagedLines {
 
   /** The line as the current version has it. */
   #current(row: number, line: Uint8Array, at: number): Uint8Array {
-    const bytes = withoutMark(line, at);
+    const bytes = at === 0 ? stripBom(line) : line;
     const { header, rows } = this.#scan;
     if (this.#version >= formatVersion || header === undefined || at < header.at) return bytes;
     const id = rows.id(row);
@@ -200,10 +201,4 @@ function withParent(line: Uint8Array, parentId: string | null): string {
   if (!isRecord(value)) return body;
   const { type, id, parentId: _parentId, timestamp, crc: _crc, ...rest } = value;
   return JSON.stringify({ type, id, parentId, timestamp, ...rest });
-}
-
-/** A byte order mark is none of the first line's bytes. */
-function withoutMark(line: Uint8Array, at: number): Uint8Array {
-  const isMarked = at === 0 && line[0] === 0xef && line[1] === 0xbb && line[2] === 0xbf;
-  return isMarked ? line.subarray(3) : line;
 }

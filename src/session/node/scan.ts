@@ -195,6 +195,7 @@ export class SessionScan implements LineSink {
     const row = rows.row(entryId);
     if (row === noRow || !this.damaged.has(row) || this.copies.has(row)) return false;
     const decoded = decodeLine(line, {
+      isFirst: at === reader.firstAt,
       version: reader.version,
       ordinal: 0,
       maxDepth: defaultLimits.maxDepth,

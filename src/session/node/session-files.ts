@@ -3,7 +3,7 @@ import { SessileError } from "../../errors/index.js";
 import { errnoOf, storageError } from "../../internal/storage-error.js";
 import type { Disk, FileKind } from "./disk.js";
 import { readHeadNow } from "./ends.js";
-import { headerIn } from "./first-header.js";
+import { headerOfLine } from "./first-header.js";
 import { idOfFileName, isOwnFileName, partitionDirectory, projectNames } from "./layout.js";
 
 /** A file that may be a session. */
@@ -218,8 +218,11 @@ export class SessionFiles {
       const file = this.#disk.open(path, "read");
       if (file === undefined) return undefined;
       try {
-        const lines = readHeadNow(file, stat.size, (line) => headerIn([line]) !== undefined);
-        const id = headerIn(lines)?.id;
+        let id: string | undefined;
+        readHeadNow(file, stat.size, (line, index) => {
+          id = headerOfLine(line, index === 0)?.id;
+          return id !== undefined;
+        });
         if (mayBeRemembered && id !== undefined) this.#headers.set(path, { dev, ino, id });
         return id;
       } finally {

@@ -1,6 +1,7 @@
 import { dirname } from "node:path";
 import { assertTaken, existsError, progress } from "../../internal/lost-bytes.js";
 import { isRecord } from "../../internal/shape.js";
+import { stripBom } from "../codec/decode.js";
 import { parseLine } from "../codec/json.js";
 import { defaultLimits } from "../codec/limits.js";
 import { lateEnding } from "../codec/notes.js";
@@ -21,7 +22,8 @@ export async function missingEnding(file: DiskFile, maxLineBytes: number): Promi
   if (file.readNow(last, size - 1) === 1 && last[0] === 10) return undefined;
   const line = await lastLine(file, size, maxLineBytes);
   if (line === undefined) return lateEnding;
-  const parsed = parseLine(line, defaultLimits.maxDepth, { unchecked: true });
+  const content = line.length === size ? stripBom(line) : line;
+  const parsed = parseLine(content, defaultLimits.maxDepth, { unchecked: true });
   // Whatever version it is of: an object is a whole line.
   return parsed.ok && isRecord(parsed.value) ? lateEnding.subarray(1) : lateEnding;
 }
