@@ -13,7 +13,7 @@ export interface FileLedgerOptions {
    */
   readonly cwd?: string | undefined;
   /**
-   * Tools in addition to those of known agents; see {@link fileTools}. A row of the same name replaces
+   * Tools in addition to those of known agents; see {@link FileToolTable}. A row of the same name replaces
    * theirs.
    */
   readonly tools?: FileToolTable | undefined;

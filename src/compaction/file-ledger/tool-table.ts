@@ -37,26 +37,7 @@ const editedUnlessDry: FileToolReader = ({ arguments: args }) =>
     ? []
     : textsOf(args, path).map((file) => ({ operation: "modify", path: file }));
 
-/**
- * The tools of known agents by name.
- *
- * - pi 0.73.1 and 1.5.2: `read`, `write`, `edit`, with `path`. Its `codemode` calls them from a script; see
- *   {@link fileLedger}.
- * - Claude Code: `Read`, `Write`, `Edit`, `MultiEdit`, with `file_path`; `NotebookEdit`, with
- *   `notebook_path`.
- * - opencode: `read`, `write`, `edit`, `multiedit`, with `filePath`; `patch` and `apply_patch`, with
- *   `patchText`.
- * - codex: `apply_patch`, with the patch as `input` or `patch`, or as the whole of the arguments.
- * - Anthropic's text editor: `str_replace_based_edit_tool`, `str_replace_editor`.
- * - The reference MCP server of files: `read_file`, `read_text_file`, `read_media_file`,
- *   `read_multiple_files`, `write_file`, `edit_file`, `move_file`.
- * - Common names in other harnesses: `delete_file`, `delete`, `remove_file`, `rename_file`, `rename`, `move`.
- *
- * @see https://platform.claude.com/docs/en/agent-sdk/typescript,
- *   https://github.com/sst/opencode/blob/dev/packages/opencode/src/tool/apply_patch.ts,
- *   https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/text-editor-tool and
- *   https://github.com/modelcontextprotocol/servers/blob/main/src/filesystem/README.md (read 2026-11-22)
- */
+/** The tools of known agents by name, as {@link FileToolTable} lists them. */
 export const fileTools: FileToolTable = {
   read: { operation: "read", path },
   write: { operation: "write", path },
@@ -119,6 +100,23 @@ export type FileToolReader = (
 
 /**
  * Tools that touch files, by name. A result's `details` may have the `contentSha256` of the file that was
- * read or written, and `created: true` for a new file.
+ * read or written, and `created: true` for a new file. The tools of these agents are known:
+ *
+ * - pi 0.73.1 and 1.5.2: `read`, `write`, `edit`, with `path`. Its `codemode` calls them from a script; see
+ *   {@link fileLedger}.
+ * - Claude Code: `Read`, `Write`, `Edit`, `MultiEdit`, with `file_path`; `NotebookEdit`, with
+ *   `notebook_path`.
+ * - opencode: `read`, `write`, `edit`, `multiedit`, with `filePath`; `patch` and `apply_patch`, with
+ *   `patchText`.
+ * - codex: `apply_patch`, with the patch as `input` or `patch`, or as the whole of the arguments.
+ * - Anthropic's text editor: `str_replace_based_edit_tool`, `str_replace_editor`.
+ * - The reference MCP server of files: `read_file`, `read_text_file`, `read_media_file`,
+ *   `read_multiple_files`, `write_file`, `edit_file`, `move_file`.
+ * - Common names in other harnesses: `delete_file`, `delete`, `remove_file`, `rename_file`, `rename`, `move`.
+ *
+ * @see https://platform.claude.com/docs/en/agent-sdk/typescript,
+ *   https://github.com/sst/opencode/blob/dev/packages/opencode/src/tool/apply_patch.ts,
+ *   https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/text-editor-tool and
+ *   https://github.com/modelcontextprotocol/servers/blob/main/src/filesystem/README.md (read 2026-11-22)
  */
 export type FileToolTable = Readonly<Record<string, FileToolRow | FileToolReader>>;
