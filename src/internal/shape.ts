@@ -65,7 +65,8 @@ function shape<T>(spec: ShapeSpec, check: Check): Shape<T> {
 }
 
 function simple<T>(spec: ShapeSpec, expected: string, test: (value: unknown) => boolean): Shape<T> {
-  return shape(spec, (value) => (test(value) ? undefined : { path: "", expected }));
+  const problem: Problem = { path: "", expected };
+  return shape(spec, (value) => (test(value) ? undefined : problem));
 }
 
 /** Any value, or none. */
@@ -175,17 +176,17 @@ const notAnObject: Problem = { path: "", expected: "an object" };
 export function object<F extends Fields>(fields: F): Shape<InferFields<F>> {
   const keys = Object.keys(fields);
   const checks = Object.values(fields);
-  // Most members are strings or numbers, and good: those are tested inline, without a call each.
-  const types = checks.map((check) => (check === string ? "string" : check === number ? "number" : ""));
+  // Most members are good, and absent or primitive: those are tested inline. A call for each takes twice as long (Node 24).
+  const types = Object.values(fields).map(primitiveOf);
+  const optionals = Object.values(fields).map(({ spec }) => spec.kind === "optional");
   return shape({ kind: "object", fields }, (value) => {
     if (!isRecord(value)) return notAnObject;
     for (let i = 0; i < keys.length; i++) {
       const key = keys[i] as string;
       const member = value[key];
-      const type = types[i];
-      if (type === "string") {
-        if (typeof member === "string") continue;
-      } else if (type === "number" && typeof member === "number" && Number.isFinite(member)) {
+      if (member === undefined) {
+        if (optionals[i]) continue;
+      } else if (typeof member === types[i] && (typeof member !== "number" || Number.isFinite(member))) {
         continue;
       }
       const problem = (checks[i] as Check)(member);
@@ -193,6 +194,22 @@ export function object<F extends Fields>(fields: F): Shape<InferFields<F>> {
     }
     return undefined;
   });
+}
+
+/** The `typeof` that is all that a shape asks of a value, but that a number is finite; otherwise "". */
+function primitiveOf({ spec }: Shape): "string" | "number" | "boolean" | "" {
+  switch (spec.kind) {
+    case "optional":
+      return primitiveOf(spec.of);
+    case "string":
+      return spec.pattern === undefined && spec.minLength === undefined ? "string" : "";
+    case "number":
+      return spec.integerFrom === undefined ? "number" : "";
+    case "boolean":
+      return "boolean";
+    default:
+      return "";
+  }
 }
 
 /**

@@ -1,6 +1,7 @@
 import { decodeUtf8, encodeUtf8 } from "../../internal/bytes.js";
 import { crc32, crc32Hex } from "../../internal/crc32.js";
 import { tooDeep } from "../../internal/json-depth.js";
+import { isRecord } from "../../internal/shape.js";
 import type { DiagnosticCode } from "../diagnostics.js";
 
 /** A line's JSON, or why there is none. */
@@ -34,9 +35,10 @@ export function parseLine(bytes: Uint8Array, maxDepth: number, known: KnownOfLin
   if (tooDeep(text, maxDepth)) {
     return { ok: false, code: "TOO_DEEP", message: `the line is nested deeper than ${maxDepth}` };
   }
+  const sealedAt = checksumAt(bytes);
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = parseWithoutChecksum(text, bytes, sealedAt) ?? JSON.parse(text);
   } catch (error) {
     return {
       ok: false,
@@ -48,15 +50,35 @@ export function parseLine(bytes: Uint8Array, maxDepth: number, known: KnownOfLin
   if (mayBeUnsafe(text) && dropUnsafeKeys(value)) {
     notes.push({ code: "UNSAFE_KEY", message: unsafeKeyMessage });
   }
-  const sealedAt = known.unchecked === true ? -1 : checksumAt(bytes);
   const checksum = known.crc32 ?? crc32;
-  if (sealedAt >= 0 && checksum(bytes.subarray(0, sealedAt)) !== storedChecksum(bytes, sealedAt)) {
+  if (
+    known.unchecked !== true &&
+    sealedAt >= 0 &&
+    checksum(bytes.subarray(0, sealedAt)) !== storedChecksum(bytes, sealedAt)
+  ) {
     notes.push({
       code: "MODIFIED",
       message: "the checksum disagrees: the line was changed after it was written",
     });
   }
   return { ok: true, value, text, notes };
+}
+
+/**
+ * The entry of a line without its checksum, which begins at `at`; undefined if there is none, or if only the whole line
+ * tells. Parsing the checksum and deleting it took 14 of the 137 ms of a context of 10,000 entries (Node 24, fresh process).
+ */
+function parseWithoutChecksum(text: string, bytes: Uint8Array, at: number): object | undefined {
+  const before = bytes[at - 1];
+  // Behind an opening brace or a space the comma may be a mistake that parsing without it would hide.
+  if (before === undefined || before === 0x7b || before <= 0x20) return undefined;
+  try {
+    // The checksum is ASCII: its distance from the end is the same in text as in bytes.
+    const value: unknown = JSON.parse(`${text.slice(0, at - bytes.length)}}`);
+    return isRecord(value) && value.type !== "session" ? value : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Whether a line may have a `__proto__` key. One can be written with escapes, so an escape of any of its letters counts. */

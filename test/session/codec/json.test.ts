@@ -15,6 +15,42 @@ const codes = (line: string, maxDepth?: number) => {
 const nested = (depth: number) => `${"[".repeat(depth)}${"]".repeat(depth)}`;
 
 describe("parseLine", () => {
+  test("of a line that ends with a checksum is what JSON.parse says, with or without the checksum", () => {
+    const beginning = fc.oneof(
+      fc.constantFrom(
+        "{",
+        "{ ",
+        '{"a"',
+        '{"a":',
+        '{"a":1,',
+        '{"a":"b',
+        '{"a":"b\\',
+        '{"a":{"b":1',
+        "[1",
+        '{"crc":1',
+      ),
+      jsonValue.map((value) => JSON.stringify({ value }).slice(0, -1)),
+      fc.constant('{"type":"session","id":"s"'),
+    );
+    fc.assert(
+      fc.property(fc.array(beginning, { minLength: 1, maxLength: 2 }), fc.boolean(), (parts, cr) => {
+        const line = `${parts.join(",")},"crc":"0123abcd"}${cr ? "\r" : ""}`;
+        let whole: unknown;
+        try {
+          whole = JSON.parse(line);
+        } catch {
+          expect(parse(line)).toMatchObject({ ok: false, code: "INVALID_JSON" });
+          return;
+        }
+        const parsed = parse(line) as { readonly value: Record<string, unknown> };
+        const { crc: _crc, ...expected } = whole as Record<string, unknown>;
+        const { crc: _left, ...value } = parsed.value;
+        expect(value).toEqual(expected);
+        if (expected.type === "session") expect(parsed.value).toEqual(whole);
+      }),
+    );
+  });
+
   test("gives what JSON.parse gives", () => {
     fc.assert(
       fc.property(jsonValue, (value) => {
