@@ -19,7 +19,7 @@ import { idOf } from "./tree/entry-key.js";
 import { type EntryNode, treeRows } from "./tree/tree.js";
 import type { ForkOptions, RewriteEntry } from "./types.js";
 
-/** A header's line with its line feed, and with room where its log is to be copied. */
+/** The line of a header with its line feed, padded if its log can be copied by bytes. */
 export function headerLine(header: SessionHeader, core?: Pick<SessionCore, "log" | "settings">): Uint8Array {
   const line = encodeHeader(header);
   return core === undefined ? encodeUtf8(`${line}\n`) : lineWithRoom(header, line, core);
@@ -36,9 +36,8 @@ function lineWithRoom(
 const spareBytes = 64;
 
 /**
- * How many spaces stand behind a header, so that the header of a copy fits into its place and the bytes behind it need not
- * move: a copy names its source as `parentSession`, and its directory or its id may be longer. Never so many that the
- * line would be too long to be read.
+ * Spaces after a header, so that the header of a copy fits in its place and the bytes after it can be cloned. A copy adds
+ * `parentSession`, and its directory or id may be longer. Bounded by the maximum length of a line.
  */
 function roomBehind(
   header: SessionHeader,
@@ -55,8 +54,8 @@ const { maxDepth } = defaultLimits;
 const maxMigrations = 4;
 
 /**
- * The lines of a session up to and with an entry, each with its line feed, without the header. Byte for byte, lines that
- * are no entry included, so that nothing is lost in a fork; those of an older version as the current one writes them.
+ * The lines of a session up to and including an entry, with line feeds, without headers. Lines are copied byte for byte,
+ * damaged ones too, so that a fork loses nothing; lines of an older version are migrated.
  */
 export async function* linesUpTo(
   session: LiveSession,
@@ -65,7 +64,7 @@ export async function* linesUpTo(
 ): AsyncGenerator<Uint8Array> {
   const decoder = new LineDecoder(maxDepth);
   const rows = treeRows(session.tree);
-  // By its place: the line may be damaged, and its id may stand in others.
+  // By offset: the line may be damaged, and other lines may repeat its id.
   const last = upTo === undefined ? undefined : rows.line(rows.row(upTo))?.at;
   for await (const { bytes: stored, at, tooLong } of storedLines(session.source.log)) {
     if (tooLong) {
@@ -75,7 +74,7 @@ export async function* linesUpTo(
     }
     const { isFirst = false, version = formatVersion, ordinal, previousId } = decoder.context;
     const decoded = decoder.next(stored);
-    // Behind another header it is not the first line any more.
+    // In the copy the header precedes it: it is no longer the first line.
     const bytes = isFirst ? stripBom(stored) : stored;
     if (decoded.kind !== "header") {
       const migrated =
@@ -88,7 +87,7 @@ export async function* linesUpTo(
   }
 }
 
-/** A rewrite that gives the resources of a copy fresh ids, behind the caller's own. */
+/** A rewrite that applies the caller's, then gives the resources of the copy fresh ids. */
 export async function freshResources(
   session: LiveSession,
   { upTo, rewrite = (entry) => entry }: ForkOptions,
@@ -105,8 +104,8 @@ export async function freshResources(
 const looksNeeded = ["BEFORE_HEADER", "EXTRA_HEADER", "LINE_TOO_LONG"] as const;
 
 /**
- * Makes a log of the bytes of a session up to and with an entry, below another header, where that is what
- * {@link linesUpTo} would give. False where its lines have to be looked at, or the logs cannot do it.
+ * Copies the bytes of a session up to and including an entry below another header, if {@link linesUpTo} yields the same
+ * bytes. Returns false if the lines have to be decoded, or if the logs cannot copy.
  */
 export async function copyBytes(
   session: LiveSession,
@@ -115,7 +114,7 @@ export async function copyBytes(
   upTo?: string,
 ): Promise<boolean> {
   const { source, diagnostics, header, tree } = session;
-  // Older lines are migrated, a last line gets its line feed (one that is too long may lack it), and there is to be one header.
+  // These need lines: a migration, a missing last line feed (a line that is too long may lack it), several headers.
   if (versionOf(header) < formatVersion || source.endsOpen || source.position === undefined) return false;
   if (looksNeeded.some((code) => diagnostics.counts[code] !== undefined)) return false;
   const rows = treeRows(tree);
@@ -123,7 +122,7 @@ export async function copyBytes(
   return (await log.copy?.(source.log, first, source.position, last)) ?? false;
 }
 
-/** What {@link pathLines} gives. */
+/** The result of {@link pathLines}. */
 export interface PathCopy {
   readonly lines: readonly Uint8Array[];
   /** The last entry copied. */
@@ -137,8 +136,8 @@ export interface PathCopy {
 }
 
 /**
- * The entries from the root to a leaf, without labels and moves of the tip, each following the one before. A line stays
- * as it is where its parent does; otherwise only the parent's id and the checksum change in it.
+ * The entries from the root to a leaf without labels and leaf entries, chained in order. A line whose parent stays is
+ * copied; in any other only the parent's id and the checksum change.
  */
 export async function pathLines(session: LiveSession, leafId: string): Promise<PathCopy> {
   const path = session.tree.path(leafId);
@@ -154,7 +153,7 @@ export async function pathLines(session: LiveSession, leafId: string): Promise<P
   let parentId: string | null = null;
   for (const [index, { id }] of kept.entries()) {
     const raw = stored[index];
-    // In version 1 no line has an id, but for one that stands before the header and is read as the current version.
+    // Lines of version 1 have no id, except before the header: those are read as the current version.
     const version = stated === 1 && raw !== undefined && idOfLine(raw) === id ? formatVersion : stated;
     if (raw !== undefined && version >= formatVersion && idOfLine(raw) !== id) throw gone(session, id);
     if (raw !== undefined && !parseLine(raw, maxDepth).ok) {
@@ -168,7 +167,7 @@ export async function pathLines(session: LiveSession, leafId: string): Promise<P
     if (raw === undefined && rows.line(rows.row(id)) !== undefined) {
       throw gone(session, id);
     }
-    // An entry that was staged has no line yet.
+    // A staged entry has no line yet.
     line ??= encodeChecked((await session.entry(id)) as SessionEntry, true);
     const changed = rechained(line, parentId, standIn);
     lines.push(
@@ -186,7 +185,7 @@ export async function pathLines(session: LiveSession, leafId: string): Promise<P
   };
 }
 
-/** Another program may have moved lines since they were seen: what lies in the place of one is not to be taken for it. */
+/** The id in a line: another program may have moved lines since they were read. */
 function idOfLine(raw: Uint8Array): string | undefined {
   const decoded = decodeHead(raw, { version: formatVersion, ordinal: 0, maxDepth });
   const head = decoded.kind === "entry" ? decoded.head : sliceHead(raw);
@@ -199,7 +198,7 @@ function gone({ id }: LiveSession, entryId: string): SessileError {
   });
 }
 
-/** The lines of labels that are set on a path, one after the other behind its last entry. */
+/** Label entries for a path, chained after its last entry. */
 export function linesOfLabels(
   labels: PathCopy["labels"],
   leafId: string | null,
@@ -219,8 +218,8 @@ export function linesOfLabels(
 }
 
 /**
- * Writes a session of an older version in the current one, the original kept beside it, and reads that. Another program
- * that does the same, or appends, is no reason to fail: what it wrote is read first.
+ * Rewrites a session of an older version as the current one, keeps the original in a sidecar file, and reloads. Retries
+ * after a concurrent migration or append, whose lines are read first.
  */
 export async function migrate(session: LiveSession, core: SessionCore): Promise<void> {
   async function* lines(): AsyncGenerator<Uint8Array> {
@@ -241,8 +240,8 @@ export async function migrate(session: LiveSession, core: SessionCore): Promise<
 }
 
 /**
- * The line of what stands in an entry's place in a copy, without a checksum; undefined where its own line does. What the
- * rewrite left is in the words of the line.
+ * The line of a rewritten entry, without a checksum; undefined if the rewrite returned the same object. Unchanged parts
+ * keep the text of the stored line.
  */
 async function rewrittenLine(
   decoded: Decoded,
@@ -263,7 +262,7 @@ async function rewrittenLine(
 
 const dropped = typesThat("droppedOnExtract");
 
-/** For each entry that is dropped the next one that is kept, for compactions that begin at it; null for none. */
+/** Maps each dropped entry to the next kept one, or null: compactions may begin at a dropped entry. */
 function standIns(
   path: readonly { readonly id: string; readonly type: string }[],
 ): ReadonlyMap<string, string | null> {
@@ -276,7 +275,7 @@ function standIns(
   return standIn;
 }
 
-/** The line with another parent, and a compaction's first kept entry put right; the same text if neither changes. */
+/** The line with another parent, and a compaction's first kept entry corrected; the same text if neither changes. */
 function rechained(
   line: string,
   parentId: string | null,
@@ -289,7 +288,7 @@ function rechained(
   if (value.parentId === parentId && first === undefined) return line;
   const canonical = /^(\{"type":"[^"\\]*","id":"[^"\\]*","parentId":)(?:null|"[^"\\]*")(,"timestamp":)/;
   if (first === undefined && canonical.test(body)) {
-    // Spliced and not written anew, so that its numbers keep their digits.
+    // Spliced instead of printed, so that numbers keep their digits.
     return withChecksum(
       body.replace(canonical, (_, head: string, tail: string) => head + JSON.stringify(parentId) + tail),
     );
@@ -299,7 +298,7 @@ function rechained(
   return withChecksum(JSON.stringify({ type, id, parentId, timestamp, ...fields }));
 }
 
-/** A line whose body cannot be read, with another parent: only its head is known, and that is canonical. */
+/** A line with a damaged body and another parent: its canonical prefix is all that is known. */
 function damagedBehind(raw: Uint8Array, parentId: string | null): Uint8Array {
   const head = sliceHead(raw);
   if (head === undefined) return raw;

@@ -12,13 +12,13 @@ export interface EntryPlace {
   readonly timestamp: string;
 }
 
-/** The entry that a draft makes at a place, not yet checked. A leaf entry hangs on its target. */
+/** The unchecked entry of a draft at a place. The parent of a leaf entry is its target. */
 export function entryOf(draft: EntryDraft, place: EntryPlace, info: SessionInfoFields): SessionEntry {
   const { type } = draft;
   const { id, timestamp } = place;
   const parentId = draft.type === "leaf" ? draft.targetId : place.parentId;
   const own = draft.type === "session_info" ? patchedInfo(info, draft) : draft;
-  // The first keys keep their places, and what the draft has there does not stay: it may be an entry of another place.
+  // The canonical keys come first. Their values in the draft are overwritten: the draft may be an entry from elsewhere.
   const entry: Record<string, unknown> = { type, id, parentId, timestamp, ...own };
   entry.id = id;
   entry.parentId = parentId;
@@ -26,7 +26,7 @@ export function entryOf(draft: EntryDraft, place: EntryPlace, info: SessionInfoF
   return entry as unknown as SessionEntry;
 }
 
-/** Throws INVALID_ENTRY for what is no draft at all, and for references to entries that are not there. */
+/** Throws INVALID_ENTRY for a value that is no draft, and ENTRY_NOT_FOUND for a dangling reference. */
 export function checkDraft(draft: EntryDraft, at: number, known: (id: string) => boolean): void {
   if (!isRecord(draft)) throw invalid(`drafts[${at}]`, "an entry draft", describe(draft));
   if (typeof draft.type !== "string" || !isEntryType(draft.type)) {
@@ -51,7 +51,7 @@ export function checkDraft(draft: EntryDraft, at: number, known: (id: string) =>
   }
 }
 
-/** Whether a draft names one of these ids: as a target, or as its own, to write that entry again. */
+/** Whether a draft refers to one of these ids, or has one itself: an idempotent retry. */
 export function namesAny(draft: EntryDraft, ids: ReadonlySet<string>): boolean {
   if (draft.id !== undefined && ids.has(draft.id)) return true;
   return references(draft).some(([, id]) => typeof id === "string" && ids.has(id));

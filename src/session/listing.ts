@@ -10,10 +10,10 @@ import type { EntryKey } from "./tree/entry-key.js";
 import type { SessionQuery, SessionSummary } from "./types.js";
 
 const maxPreviewLength = 200;
-/** A header, or a first message, behind so many lines is not shown in a list. */
+/** How many lines a list reads for the header and the first message. */
 export const maxHeadLines = 1000;
 
-/** A listed session from the lines at its two ends; undefined where there is no header among them. */
+/** Summarises a session from its first and last lines; undefined without a header among them. */
 export function summaryOf(stored: StoredSession): SessionSummary | undefined {
   const head = headOf(stored.head);
   if (head === undefined) return undefined;
@@ -34,7 +34,7 @@ export function summaryOf(stored: StoredSession): SessionSummary | undefined {
   };
 }
 
-/** Whether a summary is one that a query looks for, besides its place in the order. */
+/** Whether a summary matches a query, apart from the cursor. */
 export function fits(summary: SessionSummary, query: SessionQuery): boolean {
   if (query.cwd !== undefined && summary.cwd !== query.cwd) return false;
   if (query.archived !== undefined && (summary.archivedAt !== undefined) !== query.archived) return false;
@@ -43,7 +43,7 @@ export function fits(summary: SessionSummary, query: SessionQuery): boolean {
   return query.until === undefined || modified < query.until.getTime();
 }
 
-/** The place of a session in the order of a list, as a string that means nothing else. */
+/** The opaque cursor of a session in a list. */
 export function printCursor(stored: Pick<StoredSession, "modifiedAt" | "id">): string {
   return `${stored.modifiedAt}_${stored.id}`;
 }
@@ -78,8 +78,8 @@ function headOf(lines: readonly Uint8Array[]): { header: SessionHeader; firstMes
 const unchecked = { unchecked: true } as const;
 
 /**
- * The start of what a person wrote in a user message, or the names of its attachments if there is nothing else; undefined
- * for any other entry, and if there is neither. A descriptor is not what a person wrote.
+ * The preview of a user message: its text without descriptors, or the names of its attachments if it has no text.
+ * Undefined for any other entry, and without both.
  */
 export function firstText(entry: SessionEntry | UnknownEntry | undefined): string | undefined {
   if (entry?.type !== "message" || entry.message.role !== "user") return undefined;
@@ -93,9 +93,9 @@ export function firstText(entry: SessionEntry | UnknownEntry | undefined): strin
 }
 
 function previewOf(text: string): string | undefined {
-  // A character has one unit or two.
+  // A character has one or two UTF-16 units.
   const start = text.trim().slice(0, 2 * maxPreviewLength);
-  // A slice of a long text would keep all of it in memory.
+  // A slice of a long string retains all of it.
   if (text.length > start.length || (start.length > maxPreviewLength && /[\ud800-\udfff]/.test(start)))
     return Array.from(start).slice(0, maxPreviewLength).join("") || undefined;
   return start === "" ? undefined : start.slice(0, maxPreviewLength);
@@ -124,7 +124,7 @@ function lastInfo(
 
 const message = Uint8Array.from('{"type":"message",', (character) => character.charCodeAt(0));
 
-/** A cheap look at how most lines begin. */
+/** Compares the canonical beginning only: most lines are messages. */
 function isMessage(bytes: Uint8Array): boolean {
   for (let at = message.length - 1; at >= 0; at--) if (bytes[at] !== message[at]) return false;
   return true;

@@ -7,11 +7,11 @@ import { noRow } from "./tree/rows.js";
 import { treeRows } from "./tree/tree.js";
 import { turnSettings } from "./turn.js";
 
-/** Entries that are in the tree and have no line yet: they are written in front of the next batch. */
+/** Entries in the tree without a line yet. They are written at the head of the next batch. */
 export class Staged {
   readonly #core: SessionCore;
   #entries: PlacedEntry[] = [];
-  /** Ids of those that listeners were told of. */
+  /** Ids of entries that were announced to listeners. */
   readonly #announced = new Set<string>();
 
   constructor(core: SessionCore) {
@@ -28,14 +28,14 @@ export class Staged {
     this.#entries.push(placed);
   }
 
-  /** {@link add} for an entry that is acknowledged now, and waits for the session's first message. */
+  /** Adds an entry that is acknowledged now, and written with the first message of the session. */
   defer(placed: PlacedEntry): void {
     this.add(placed);
     this.#announced.add(placed.entry.id);
     this.#core.announce(placed.entry, "local");
   }
 
-  /** Gives one its line, where it stands now, and its row. */
+  /** Records the line of a staged entry that was written; returns its row. */
   written(entry: SessionEntry, place: LinePlace): number {
     const core = this.#core;
     const rows = treeRows(core.reader.tree);
@@ -44,17 +44,17 @@ export class Staged {
     if (parent !== rows.parent(row)) core.lastContext = undefined;
     rows.move(row, parent);
     rows.setLine(row, place.at, place.length);
-    // What it says of the session comes last now.
+    // Its session-wide effect is the newest now.
     core.reader.says(row, entry);
     return row;
   }
 
-  /** Whether listeners are still to be told of an entry that was written. */
+  /** Whether a written entry was not announced to listeners yet. */
   isNews(entry: SessionEntry): boolean {
     return this.#announced.size === 0 || !this.#announced.delete(entry.id);
   }
 
-  /** All of them are in the log. */
+  /** Forgets all entries: they are in the log. */
   clear(): void {
     const rows = treeRows(this.#core.reader.tree);
     for (const { entry } of this.#entries) this.#core.bodies.release(rows.row(entry.id));
@@ -62,10 +62,10 @@ export class Staged {
   }
 }
 
-/** Settings of a session: of one without messages they are not worth a file. */
+/** Types that do not create the file of a session without messages. */
 const settings = typesThat("setting");
 
-/** Whether appends have settings in them, and nothing else: before the session is stored, such ones wait. */
+/** Whether appends consist of settings only. They are deferred until the session has a message. */
 export function areSettings(group: readonly Request[]): boolean {
   const isSetting = (draft: EntryDraft) =>
     settings.has(draft.type) || (draft.type === "custom" && draft.customType === turnSettings.customType);

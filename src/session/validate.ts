@@ -2,7 +2,7 @@ import { messageShape } from "../internal/message-shapes.js";
 import { isRecord, joinPath, type Problem } from "../internal/shape.js";
 import { entryShape, fieldShapes, headerShape, isEntryType } from "./entry-types.js";
 
-/** What a problem expects in the place of a `__proto__` key. */
+/** The `expected` of a problem that is a `__proto__` key. */
 export const unsafeKeyExpected = "no such key";
 
 /** The first problem of an entry's own fields; undefined for a type that is not known. */
@@ -29,8 +29,8 @@ export function messageProblem(value: unknown): Problem | undefined {
 }
 
 /**
- * The first place in `value` that JSON cannot hold, or would silently change: numbers that are not finite, functions,
- * symbols, bigints, objects of a class, nesting past `maxDepth`. Members that are undefined are left out, as JSON does.
+ * The first place in `value` that JSON cannot hold, or would silently change: non-finite numbers, functions, symbols,
+ * bigints, class instances, nesting past `maxDepth`. Members that are undefined are ignored, as JSON does.
  */
 export function jsonProblem(value: unknown, maxDepth: number): Problem | undefined {
   return jsonProblemAt(value, maxDepth);
@@ -65,14 +65,14 @@ function jsonProblemAt(value: unknown, depthLeft: number): Problem | undefined {
     return { path: "", expected: "a plain object" };
   for (const key in value) {
     const member = (value as Record<string, unknown>)[key];
-    // Most members are text or numbers: those need no call.
+    // Most members are strings or numbers, and need no call.
     if (key !== "__proto__") {
       if (typeof member === "string" || member === undefined) continue;
       if (typeof member === "number" && Number.isFinite(member)) continue;
     }
     const problem =
       key === "__proto__" ? { path: "", expected: unsafeKeyExpected } : jsonProblemAt(member, depthLeft - 1);
-    // Asked last, since it takes longer than all the rest: what somebody added to Object.prototype is not written.
+    // Last, because hasOwn costs more than the rest: members added to Object.prototype are not written.
     if (problem !== undefined && Object.hasOwn(value, key))
       return { path: joinPath(key, problem.path), expected: problem.expected };
   }

@@ -22,34 +22,34 @@ export interface LineNote {
   readonly message: string;
 }
 
-/** What one line is to the structure of a session. */
+/** A decoded line. */
 export type Decoded =
   | { readonly kind: "blank" }
   | { readonly kind: "header"; readonly header: SessionHeader; readonly notes: readonly LineNote[] }
   | {
       readonly kind: "entry";
       readonly head: EntryHead;
-      /** The whole entry; absent where only the head was sliced. */
+      /** The whole entry; absent if only the head was sliced. */
       readonly entry?: SessionEntry | UnknownEntry;
       readonly notes: readonly LineNote[];
     }
-  /** No entry; `parsed` tells whether it was at least JSON, which is what version 1 counts. */
+  /** A damaged line. `parsed`: it is JSON, and counts in version 1. */
   | { readonly kind: "bad"; readonly notes: readonly LineNote[]; readonly parsed: boolean };
 
-/** How a line is to be read. */
+/** The place of a line in its log, as far as decoding depends on it. */
 export interface DecodeContext {
   /** The first line of its log, the only one that may begin with a byte order mark. */
   readonly isFirst?: boolean;
-  /** Of the header before it; undefined while none was seen. */
+  /** Of the header before it; undefined before the header. */
   readonly version: number | undefined;
   /** The line's number among the lines that parse, the header being 0. */
   readonly ordinal: number;
-  /** The entry before it, which version 1 follows; if absent, the one with the number before. */
+  /** The entry before it: the parent in version 1. Default: the entry with the preceding number. */
   readonly previousId?: string | null;
   readonly maxDepth: number;
 }
 
-/** Reads the structure of a line, from its canonical prefix if it has one. */
+/** Decodes the head of a line: sliced from its canonical prefix, or parsed. */
 export function decodeHead(
   bytes: Uint8Array,
   context: DecodeContext,
@@ -57,7 +57,7 @@ export function decodeHead(
   end = bytes.length,
 ): Decoded {
   const head = (context.version ?? 0) >= 2 && !context.isFirst ? sliceHead(bytes, start, end) : undefined;
-  // Labels, names and moves of the tip are part of the structure: their bodies are wanted at once, and small.
+  // Bodies of structural types are small, and opening needs them at once.
   if (head === undefined || structural.has(head.type)) return decodeLine(bytes.subarray(start, end), context);
   return {
     kind: "entry",
@@ -70,7 +70,7 @@ const none: readonly LineNote[] = [];
 
 const structural = typesThat("structural");
 
-/** Reads a whole line. */
+/** Decodes a whole line. */
 export function decodeLine(bytes: Uint8Array, context: DecodeContext, known?: KnownOfLine): Decoded {
   const read = decodeBody(bytes, context, known);
   if (read.kind !== "entry") return read;
@@ -86,7 +86,7 @@ export function decodeLine(bytes: Uint8Array, context: DecodeContext, known?: Kn
   return { kind: "entry", head, entry, notes };
 }
 
-/** An entry whose line was read, with its stored type and role also where it reads as unknown. */
+/** A decoded entry with its stored type and role, which an unknown entry lacks. */
 export interface DecodedBody {
   readonly kind: "entry";
   readonly entry: SessionEntry | UnknownEntry;
@@ -95,7 +95,7 @@ export interface DecodedBody {
   readonly notes: readonly LineNote[];
 }
 
-/** Reads a whole line of an entry whose place is known. */
+/** Decodes a whole line without its head, for entries that the tree has already. */
 export function decodeBody(
   line: Uint8Array,
   context: DecodeContext,
@@ -116,7 +116,7 @@ export function decodeBody(
   }
   if (value.type === "session") return decodeHeader(value, notes);
   const { version = formatVersion, ordinal, previousId } = context;
-  // A fresh object either way, so that it may be put right in place: a copy of each would double what a load leaves behind.
+  // JSON.parse made the object for us, so it is corrected in place: a copy of each doubles the garbage of a load.
   const own: Record<string, unknown> = migrated(value, version, ordinal, report, previousId);
   const { type, id, parentId = null, timestamp } = own;
   if (
@@ -136,7 +136,7 @@ export function decodeBody(
   const entry = withKnownContent(own);
   const problem = fieldsProblem(entry);
   if (isEntryType(type) && problem === undefined) {
-    // The check above is what makes this cast true.
+    // The check above justifies the cast.
     return { kind: "entry", entry: entry as unknown as SessionEntry, type, role, notes };
   }
   if (problem !== undefined) {
@@ -152,16 +152,16 @@ export function stripBom(line: Uint8Array): Uint8Array {
   return line[0] === 0xef && line[1] === 0xbb && line[2] === 0xbf ? line.subarray(3) : line;
 }
 
-/** The key of the entry whose place a line takes; undefined for a line that takes none. */
+/** The key of the entry that a line adds to the tree; undefined if it adds none. */
 export function keyOfLine(line: Uint8Array, decoded: Decoded, version = 0): EntryKey | undefined {
   if (decoded.kind === "entry") return decoded.head.id;
-  // A damaged body does not lose the place in the tree, nor the history before it.
+  // An entry with a damaged body keeps its place in the tree, and with it the history before it.
   return decoded.kind === "bad" && version >= 2 ? sliceHead(line)?.id : undefined;
 }
 
 /**
- * Decodes the lines of a log in their order: knows which one is the first, the version, and the number and the parent
- * that a line of version 1 gets by its place.
+ * Decodes the lines of a log in order. Tracks the first line (byte order mark), the version, and the number and parent
+ * that version 1 gives a line by its position.
  */
 export class LineDecoder {
   readonly #maxDepth: number;
@@ -169,9 +169,9 @@ export class LineDecoder {
   #version: number | undefined;
   #ordinal = 0;
   #previousId: string | null = null;
-  /** Ids before the header: an entry of version 1 whose number is one of them is a duplicate, and has no child. */
+  /** Ids before the header. An entry of version 1 with such a number is a duplicate, and the next one does not follow it. */
   readonly #idsBeforeHeader = new Set<string>();
-  /** Of every line behind the first one of version 2 or later. */
+  /** Cached: from version 2 on every line after the header has the same context. */
   #placeless: DecodeContext | undefined;
 
   constructor(maxDepth: number) {
@@ -183,12 +183,12 @@ export class LineDecoder {
     return this.#isFirst;
   }
 
-  /** Of the header; undefined before it, where lines are read as the current version. */
+  /** Of the header; undefined before it: those lines are decoded as the current version. */
   get version(): number | undefined {
     return this.#version;
   }
 
-  /** How the next line is read. */
+  /** The context of the next line. */
   get context(): DecodeContext {
     if (this.#placeless !== undefined) return this.#placeless;
     return {
@@ -207,7 +207,7 @@ export class LineDecoder {
     return decoded;
   }
 
-  /** Goes on behind a line that was decoded by {@link context}. */
+  /** Advances past a line that was decoded with {@link context}. */
   pass(decoded: Decoded): void {
     this.#isFirst = false;
     if (decoded.kind === "blank") return;
@@ -225,7 +225,7 @@ export class LineDecoder {
     this.#previousId = id;
   }
 
-  /** Goes on behind a line that is too long to be decoded. */
+  /** Advances past a line that is too long to decode. */
   skip(): void {
     this.#isFirst = false;
   }
@@ -253,7 +253,7 @@ export function isNewer(header: SessionHeader): boolean {
   return versionOf(header) > formatVersion || (header.sessile ?? 1) > extensionVersion;
 }
 
-/** An entry with what this version does not know of its content made into what it does; the same where there is none. */
+/** The entry with its content normalised by {@link knownMessage}; the same object if nothing changes. */
 function withKnownContent(entry: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   if (entry.type === "message") {
     const message = knownMessage(entry.message);

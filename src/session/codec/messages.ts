@@ -4,10 +4,10 @@ import { contentRules } from "../../internal/message-shapes.js";
 import { isRecord } from "../../internal/shape.js";
 
 /**
- * A stored message with what this version does not know made into what it does, so that one new block of another writer
- * does not cost the whole message: an unknown block of an assistant becomes an opaque block, any other a text block that
- * names it, and absent content becomes empty. A text block whose resource has a kind, or a blob of an algorithm, that is not
- * known keeps its text, which describes the resource. Returns the same object where nothing has to change.
+ * Normalises the unknown parts of a stored message, so that one new block of another writer does not cost the message.
+ * An unknown block becomes an opaque block in an assistant message, elsewhere a text block that names its type. Absent
+ * content becomes empty. A text block with an unknown kind of resource, or hash algorithm, keeps its text alone. Returns
+ * the same object if nothing changes.
  */
 export function knownMessage(message: unknown): unknown {
   if (!isRecord(message)) return message;
@@ -16,7 +16,7 @@ export function knownMessage(message: unknown): unknown {
   return role === message.role && content === message.content ? message : { ...message, role, content };
 }
 
-/** The same for content alone, as a context edit carries it. */
+/** Normalises the content of a role, as a context edit carries it. */
 export function knownContent(role: unknown, content: unknown): unknown {
   const rule = contentRules.get(role);
   if (rule === undefined) return content;
@@ -43,7 +43,7 @@ function isKnown(block: Readonly<Record<string, unknown>>, known: ReadonlySet<st
   return block.resource === undefined || block.type !== "text" || !isForeign(block.resource);
 }
 
-/** Whether a descriptor has a kind, or a blob of an algorithm, that another writer knows and this version does not. */
+/** Whether a descriptor has an unknown kind, or a blob of an unknown hash algorithm. */
 function isForeign(resource: unknown): boolean {
   if (!isRecord(resource) || isResource(resource) || typeof resource.kind !== "string") return false;
   if (!resourceKinds.has(resource.kind)) return true;

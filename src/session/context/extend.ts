@@ -4,18 +4,17 @@ import { noRow, type TreeRows } from "../tree/rows.js";
 import { itemOf } from "./items.js";
 import { type BodySteps, type BuiltContext, builtSteps } from "./steps.js";
 
-/** Further from the last context than this, and it is built from its start. */
+/** Entries that a context is extended by at most; beyond, it is built from its start. */
 const maxTail = 256;
 
-/** An entry of these types between two contexts: the second is built from its start. */
+/** Entry types that rule out extending: after one, the context is built from its start. */
 const changesEarlier = [...typesThat("changesEarlier")];
 
 const nothingRetained: ReadonlySet<string> = new Set();
 
 /**
- * Builds the context at a row from the one that was built last, where the row follows its leaf and what lies between
- * adds to it and changes nothing in it: so an agent that appends a message and asks for the context pays for the message,
- * not for the history. Otherwise the whole. The result is the same either way.
+ * Extends the last context to a row if the row descends from its leaf and the entries between only add items. An agent
+ * that appends a message then pays for the message, not for the history. Otherwise builds the whole; the result is equal.
  */
 export function* extendedSteps(
   rows: TreeRows,
@@ -42,7 +41,7 @@ export function* extendedSteps(
   return { context, rows, leaf, shown, extensible: true };
 }
 
-/** The rows that follow `from` up to `to`; undefined where `to` does not follow it, or not by plain entries alone. */
+/** The rows after `from` up to `to`; undefined if `to` does not descend from it by plain entries alone. */
 function tailAfter(rows: TreeRows, from: number, to: number): readonly number[] | undefined {
   const codes = new Set(changesEarlier.map((kind) => rows.kindCode(kind)));
   const tail: number[] = [];

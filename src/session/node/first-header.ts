@@ -9,16 +9,16 @@ import { unopenable } from "../unopenable.js";
 import type { DiskFile, FileStat } from "./disk.js";
 import { readLines } from "./read-lines.js";
 
-/** The header of a file, and where it stands: nearly always first. */
+/** The header of a file and its position, nearly always 0. */
 export interface FirstHeader extends LinePlace {
   readonly version: number;
-  /** What is wrong with it. */
+  /** Its diagnostics. */
   readonly notes: readonly LineNote[];
 }
 
-/** Little, since a header is short and is nearly always the first line. */
+/** Small: a header is short, and nearly always the first line. */
 const chunkBytes = 16 * 1024;
-/** Only headers are wanted, so that what version an entry is of does not matter. */
+/** The version of entries does not matter here: only headers are used. */
 const context = { version: formatVersion, ordinal: 0, maxDepth: defaultLimits.maxDepth };
 
 /**
@@ -68,7 +68,7 @@ function headerOf(
   };
 }
 
-/** The header that a line is. */
+/** Decodes a line that may be a header. */
 export function headerOfLine(line: Uint8Array, isFirst: boolean): SessionHeader | undefined {
   const decoded = decodeHead(line, { ...context, isFirst });
   return decoded.kind === "header" ? decoded.header : undefined;

@@ -8,7 +8,7 @@ import type { FirstHeader } from "./first-header.js";
 import { type BackwardLine, linesBackwards } from "./lines-backwards.js";
 import { readLines } from "./read-lines.js";
 
-/** A line of a page; what it is, unless it is too long to be read. */
+/** A line of a page, decoded unless it is too long. */
 export interface PageLine extends BackwardLine {
   readonly decoded?: Decoded;
 }
@@ -27,8 +27,8 @@ interface Reading {
 const { maxDepth } = defaultLimits;
 
 /**
- * The last lines of a part of a file, in the order of the file, until they have `limit` entries or come to `maxBytes`.
- * undefined where the file is shorter than the part.
+ * The last lines of a range of a file, in file order, up to `limit` entries or `maxBytes`. Undefined if the file is
+ * shorter than the range.
  */
 export async function pageLines(
   file: DiskFile,
@@ -57,7 +57,7 @@ export async function pageLines(
   return range.start >= range.end ? [] : undefined;
 }
 
-/** The same lines with the ids of version 1, for which those before them have to be counted. */
+/** Decodes the lines as version 1, whose ids are line numbers: all lines before them are counted. */
 async function numbered(
   lines: readonly PageLine[],
   file: DiskFile,
@@ -81,7 +81,7 @@ async function numbered(
   return lines.map(pass);
 }
 
-/** What is wrong with a line, and the entry that it is, if it is one. */
+/** The diagnostics of a line, and the id of its entry. */
 export function notesOf(
   { at, length, bytes, decoded }: PageLine,
   header: FirstHeader,
@@ -104,7 +104,7 @@ export function notesOf(
   }
 }
 
-/** What stands before the header has no version, and is read as the current one. */
+/** Undefined before the header: those lines are decoded as the current version. */
 function versionAt(at: number, header: FirstHeader): number | undefined {
   return at < header.at ? undefined : header.version;
 }
