@@ -1,6 +1,7 @@
 import { type ResourcePayload, readPayload } from "../attachments/internal.js";
 import type { BlobRef, StoredResource } from "../content/index.js";
 import { describe } from "../internal/arguments.js";
+import { mapConcurrent } from "../internal/map-concurrent.js";
 import { essenceOf } from "../internal/media-types.js";
 import {
   type AttachmentState,
@@ -155,7 +156,7 @@ export function referencePart(
 }
 
 /** A network store answers concurrent reads faster than sequential ones. */
-const readsAtOnce = 8;
+const maxConcurrentReads = 8;
 
 /** Reads the bytes of attachments that are not inline, each blob once. */
 export async function readPayloads(
@@ -164,20 +165,14 @@ export async function readPayloads(
 ): Promise<ReadonlyMap<BlobRef, ResourcePayload>> {
   const payloads = new Map<BlobRef, ResourcePayload>();
   const stored = works.filter(({ inline }) => inline === undefined);
-  const refs = each(new Set(stored.map(({ decided }) => (decided.resource as StoredResource).blob)));
-  const readSome = async () => {
-    for (const ref of refs) {
-      signal?.throwIfAborted();
-      payloads.set(ref, await readPayload(blobs, ref, signal));
-    }
+  const refs = new Set(stored.map(({ decided }) => (decided.resource as StoredResource).blob));
+  const read = async (ref: BlobRef) => {
+    signal?.throwIfAborted();
+    return [ref, await readPayload(blobs, ref, signal)] as const;
   };
-  await Promise.all(Array.from({ length: readsAtOnce }, readSome));
+  for await (const [ref, payload] of mapConcurrent(refs, maxConcurrentReads, read))
+    payloads.set(ref, payload);
   return payloads;
-}
-
-/** A generator: it ends for all readers when one of them throws. */
-function* each<T>(values: Iterable<T>): Generator<T, void, undefined> {
-  yield* values;
 }
 
 /** Sets the media part of an occurrence, with the sniffed type. */

@@ -1,4 +1,5 @@
 import { SessileError } from "../errors/index.js";
+import { Mutex } from "../internal/mutex.js";
 import type { LogBatch, LogPosition, SessionLog } from "./backend.js";
 import { Bodies } from "./bodies.js";
 import { decodeBody, isNewer } from "./codec/decode.js";
@@ -69,8 +70,8 @@ export class SessionCore {
   #fresh: { row: number; entry: SessionEntry | UnknownEntry }[] = [];
   /** Rows that were read since somebody took them. */
   #unseen: number[] = [];
-  /** Those that wait for their turn; undefined where nothing is under way. */
-  #turns: (() => void)[] | undefined;
+  /** Reading on in the log and writing to it exclude each other. */
+  readonly mutex = new Mutex();
 
   constructor(log: SessionLog, settings: SessionSettings, mode: "read" | "write", created?: SessionHeader) {
     this.log = log;
@@ -103,32 +104,6 @@ export class SessionCore {
     const rows = treeRows(this.reader.tree);
     const updated = rows.size === 0 ? this.header.timestamp : rows.timestamp(rows.size - 1);
     return infoOf(this.header, this.reader.info, updated, this.compacting);
-  }
-
-  /** Runs one thing at a time: what reads on in the log and what writes to it must not meet. */
-  async exclusive<T>(act: () => Promise<T>): Promise<T> {
-    const turn = this.takeTurn();
-    if (turn !== undefined) await turn;
-    try {
-      return await act();
-    } finally {
-      this.endTurn();
-    }
-  }
-
-  /** Begins what {@link exclusive} runs: to be waited for, unless nothing is under way. */
-  takeTurn(): Promise<void> | undefined {
-    const turns = this.#turns;
-    if (turns !== undefined) return new Promise((resolve) => turns.push(resolve));
-    this.#turns = [];
-    return undefined;
-  }
-
-  /** Lets the next one begin. */
-  endTurn(): void {
-    const next = this.#turns?.shift();
-    if (next === undefined) this.#turns = undefined;
-    else next();
   }
 
   /** Reads the log from its start. */

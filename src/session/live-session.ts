@@ -198,7 +198,7 @@ export class LiveSession implements Session {
   async refresh(): Promise<readonly EntryNode[]> {
     const core = this.#core;
     if (core.closed) throw this.#closedError();
-    return core.exclusive(async () => {
+    return core.mutex.run(async () => {
       if (!core.exists) return [];
       await core.readNew();
       const tree = treeRows(core.reader.tree);
@@ -246,7 +246,7 @@ export class LiveSession implements Session {
 
   async diagnose(): Promise<Diagnostics> {
     const core = this.#core;
-    return core.exclusive(async () => {
+    return core.mutex.run(async () => {
       const reader = new SessionReader({ maxDepth: core.settings.maxDepth, full: true });
       if (!core.exists) return reader.diagnostics;
       for await (const batch of core.log.read(undefined)) {
@@ -297,7 +297,7 @@ export class LiveSession implements Session {
       core.events.emit("error", { error, operation: "close" });
     }
     core.closed = true;
-    await core.exclusive(() => core.log.close());
+    await core.mutex.run(() => core.log.close());
     core.events.emit("closed", { id: this.id });
     core.events.clear();
   }
@@ -306,7 +306,7 @@ export class LiveSession implements Session {
   async #readOnUnlessDeleted(): Promise<boolean> {
     const core = this.#core;
     try {
-      await core.exclusive(async () => {
+      await core.mutex.run(async () => {
         if (core.exists && !core.closed) await core.readNew();
       });
       return true;

@@ -171,18 +171,16 @@ export class Writer {
       const group = takeGroup(this.#waiting);
       if (group.length === 0) continue;
       if (group[0]?.preparing !== undefined && !(await this.#prepared(group[0]))) continue;
-      const turn = this.#core.takeTurn();
-      if (turn !== undefined) await turn;
-      try {
-        await this.#write(group);
-        this.#settle(group);
-      } catch (error) {
-        const { events, header } = this.#core;
-        if (SessileError.is(error, "SESSION_NOT_FOUND")) events.emit("deleted", { id: header.id });
-        this.#fail(group, error);
-      } finally {
-        this.#core.endTurn();
-      }
+      await this.#core.mutex.run(async () => {
+        try {
+          await this.#write(group);
+          this.#settle(group);
+        } catch (error) {
+          const { events, header } = this.#core;
+          if (SessileError.is(error, "SESSION_NOT_FOUND")) events.emit("deleted", { id: header.id });
+          this.#fail(group, error);
+        }
+      });
     }
     this.#draining = undefined;
   }

@@ -5,7 +5,6 @@ import { fileBlobStore } from "../../src/blobs/node/index.js";
 import { userMessage } from "../../src/content/index.js";
 import { SessileError } from "../../src/errors/index.js";
 import { nodeFileSystem } from "../../src/internal/node/node-file-system.js";
-import { nodeDisk } from "../../src/session/node/disk.js";
 import { fileSessionStore } from "../../src/session/node/file-store.js";
 import { FileLock } from "../../src/session/node/lock.js";
 import type { Session } from "../../src/session/types.js";
@@ -19,7 +18,7 @@ import { soakRoles } from "./soak-worker.js";
 const roles: Readonly<Record<string, (...args: string[]) => Promise<void>>> = {
   /** Takes a lock and keeps it until it is killed. */
   async hold(path = "") {
-    const lock = new FileLock(nodeDisk, path, { waitMs: 5000, idleMs: 20, foreignMs: 30_000 });
+    const lock = new FileLock(nodeFileSystem, path, { waitMs: 5000, idleMs: 20, foreignMs: 30_000 });
     await lock.with(() => {
       say("held");
       return new Promise<void>((resolve) => {

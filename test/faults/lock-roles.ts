@@ -3,8 +3,9 @@ import { syncBuiltinESMExports } from "node:module";
 import os from "node:os";
 import { userMessage } from "../../src/content/index.js";
 import { SessileError } from "../../src/errors/index.js";
+import type { FileSystem } from "../../src/internal/node/file-system.js";
+import { nodeFileSystem } from "../../src/internal/node/node-file-system.js";
 import { isAlive } from "../../src/internal/node/process-identity.js";
-import { type Disk, nodeDisk } from "../../src/session/node/disk.js";
 import { fileSessionStore } from "../../src/session/node/file-store.js";
 import { FileLock } from "../../src/session/node/lock.js";
 import { say } from "./say.js";
@@ -16,7 +17,7 @@ export const lockRoles: Readonly<Record<string, (...args: string[]) => Promise<v
    * and `violated` where another live process was there with it.
    */
   async exclude(path = "") {
-    const lock = new FileLock(slow(nodeDisk), path, { waitMs: 60_000, idleMs: 0, foreignMs: 30_000 });
+    const lock = new FileLock(slow(nodeFileSystem), path, { waitMs: 60_000, idleMs: 0, foreignMs: 30_000 });
     say("begins");
     for (;;) {
       await lock.with(async () => {
@@ -82,7 +83,7 @@ export const lockRoles: Readonly<Record<string, (...args: string[]) => Promise<v
 };
 
 /** A disk whose calls take some milliseconds now and then, so that others come in between any two of them. */
-function slow(disk: Disk): Disk {
+function slow(disk: FileSystem): FileSystem {
   const cell = new Int32Array(new SharedArrayBuffer(4));
   const sleep = () => {
     if (Math.random() < 0.5) Atomics.wait(cell, 0, 0, Math.random() * 12);

@@ -3,8 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { userMessage } from "../../src/content/index.js";
+import type { FileSystem } from "../../src/internal/node/file-system.js";
+import { nodeFileSystem } from "../../src/internal/node/node-file-system.js";
 import { ownIdentity } from "../../src/internal/node/process-identity.js";
-import { type Disk, nodeDisk } from "../../src/session/node/disk.js";
 import { fileSessionStore, openSessionFile } from "../../src/session/node/index.js";
 import { FileLock } from "../../src/session/node/lock.js";
 import { rounds } from "./rounds.js";
@@ -61,7 +62,7 @@ describe("row 13: a lock whose holders are killed while others wait for it", () 
       expect(child.said.filter((line) => line.startsWith("violated"))).toEqual([]);
     }
     // One that was killed between making its file and writing its name there counts for a second.
-    const lock = new FileLock(nodeDisk, path, { waitMs: 3000, idleMs: 0, foreignMs: 30_000 });
+    const lock = new FileLock(nodeFileSystem, path, { waitMs: 3000, idleMs: 0, foreignMs: 30_000 });
     expect(await lock.with(() => "in")).toBe("in");
     lock.release();
     expect(existsSync(path)).toBe(false);
@@ -220,10 +221,10 @@ describe("row 13: a lock file that can be neither read back nor removed", () => 
     const refusal = () => {
       throw Object.assign(new Error("EIO: i/o error"), { code: "EIO" });
     };
-    const disk: Disk = {
-      ...nodeDisk,
-      open: (name, mode) => (refuses && mode === "read" ? refusal() : nodeDisk.open(name, mode)),
-      unlink: (name) => (refuses ? refusal() : nodeDisk.unlink(name)),
+    const disk: FileSystem = {
+      ...nodeFileSystem,
+      open: (name, mode) => (refuses && mode === "read" ? refusal() : nodeFileSystem.open(name, mode)),
+      unlink: (name) => (refuses ? refusal() : nodeFileSystem.unlink(name)),
     };
     const lock = new FileLock(disk, path, { waitMs: 0, idleMs: 20, foreignMs: 30_000 });
     await expect(lock.with(() => undefined)).rejects.toMatchObject({ code: "EIO" });

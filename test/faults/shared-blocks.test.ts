@@ -3,7 +3,7 @@ import { chmodSync, copyFileSync, readFileSync, statfsSync, statSync, writeFileS
 import { join } from "node:path";
 import { beforeAll, describe, expect, test, vi } from "vitest";
 import { userMessage } from "../../src/content/index.js";
-import { nodeDisk } from "../../src/session/node/disk.js";
+import { nodeFileSystem } from "../../src/internal/node/node-file-system.js";
 import { fileSessionStore, openSessionFile } from "../../src/session/node/index.js";
 import type { Session, SessionStore } from "../../src/session/types.js";
 import { useMounts } from "./mounts.js";
@@ -112,10 +112,12 @@ describe("a fork on a file system that shares blocks", () => {
     const path = join(at, "short");
     writeFileSync(path, "header\none\n");
     const first = new TextEncoder().encode("H     \n");
-    expect(await nodeDisk.clone(path, `${path}-1`, first, 12)).toBe(false);
-    expect(await nodeDisk.clone(path, `${path}-2`, first, 11)).toBe(true);
+    expect(await nodeFileSystem.clone(path, `${path}-1`, first, 12)).toBe(false);
+    expect(await nodeFileSystem.clone(path, `${path}-2`, first, 11)).toBe(true);
     expect(readFileSync(`${path}-2`, "utf8")).toBe("H     \none\n");
-    await expect(nodeDisk.clone(path, `${path}-2`, first, 11)).rejects.toMatchObject({ code: "EEXIST" });
+    await expect(nodeFileSystem.clone(path, `${path}-2`, first, 11)).rejects.toMatchObject({
+      code: "EEXIST",
+    });
   });
 
   test("is whole after a loss of power once it resolves", async ({ skip }) => {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
 import { userMessage } from "../../src/content/index.js";
-import type { Disk } from "../../src/session/node/disk.js";
+import type { FileSystem } from "../../src/internal/node/file-system.js";
 import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
 import type { Session, SessionStore } from "../../src/session/types.js";
 import { breakage } from "../arbitraries/broken-sessions.js";
@@ -18,7 +18,7 @@ vi.setConfig({ testTimeout: 60_000 });
 const path = "/s/x_source.jsonl";
 const identity = <E>(entry: E): E => entry;
 
-function storeOn(disk: Disk): SessionStore {
+function storeOn(disk: FileSystem): SessionStore {
   return fileSessionStoreOn(disk, { dir: "/s", durability: "disk" });
 }
 

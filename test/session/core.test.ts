@@ -63,7 +63,7 @@ describe("exclusive", () => {
       if (name === "b") throw new Error("no");
       return name;
     };
-    const results = await Promise.allSettled(["a", "b", "c"].map((name) => core.exclusive(act(name))));
+    const results = await Promise.allSettled(["a", "b", "c"].map((name) => core.mutex.run(act(name))));
     expect(steps).toEqual(["a", "b", "c"].flatMap((name) => [`${name} begins`, `${name} ends`]));
     expect(results.map((result) => (result.status === "fulfilled" ? result.value : "failed"))).toEqual([
       "a",

@@ -7,7 +7,6 @@ import type {
   OpenFile,
   OpenMode,
 } from "../../src/internal/node/file-system.js";
-import type { Disk, DiskFile } from "../../src/session/node/disk.js";
 
 /** A change of a file's bytes that no sync has made last yet. */
 type FileChange = { readonly at: number; readonly bytes: Uint8Array } | { readonly size: number };
@@ -41,9 +40,6 @@ interface DirectoryNode {
 
 type Node = FileNode | DirectoryNode;
 
-/** A file of both ports. */
-type SimulatedFile = OpenFile & DiskFile;
-
 /** What a power cut may leave of one node, as a number below `count`. */
 interface Outcomes {
   readonly node: Node;
@@ -68,7 +64,7 @@ export interface PowerCutOptions {
  * each directory any of its unsynced names. Syncing a file says nothing of its name. It can also be full, write less than
  * asked, fail a sync, refuse links, and wait.
  */
-export class SimulatedDisk implements Disk, FileSystem {
+export class SimulatedDisk implements FileSystem {
   /** Bytes that all files may have together; an append takes what fits, then fails with ENOSPC. */
   capacityBytes = Number.POSITIVE_INFINITY;
   /** Bytes that one append takes at most. */
@@ -129,7 +125,7 @@ export class SimulatedDisk implements Disk, FileSystem {
 
   /** Puts a file there, synced, with its directories. */
   put(path: string, content: string | Uint8Array): void {
-    this.makeDirectory(posix.dirname(path));
+    this.mkdir(posix.dirname(path));
     const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
     const node = this.#at(path);
     if (node?.kind === "file") {
@@ -191,11 +187,11 @@ export class SimulatedDisk implements Disk, FileSystem {
     }
   }
 
-  async openAsync(path: string, mode: OpenMode): Promise<SimulatedFile | undefined> {
+  async openAsync(path: string, mode: OpenMode): Promise<OpenFile | undefined> {
     return this.open(path, mode);
   }
 
-  open(path: string, mode: OpenMode): SimulatedFile | undefined {
+  open(path: string, mode: OpenMode): OpenFile | undefined {
     const creates = mode === "create" || mode === "createReadOnly";
     this.counts.open++;
     this.#fail("open", path);
@@ -244,8 +240,8 @@ export class SimulatedDisk implements Disk, FileSystem {
     return [...node.names].map(([name, { kind }]) => ({ name, kind }));
   }
 
-  makeDirectory(path: string): string | undefined {
-    this.#fail("makeDirectory", path);
+  mkdir(path: string): string | undefined {
+    this.#fail("mkdir", path);
     let made: string | undefined;
     let above = "/";
     for (const name of partsOf(path)) {
@@ -258,10 +254,6 @@ export class SimulatedDisk implements Disk, FileSystem {
       this.#rename(above, { remove: [], set: { name, node: directoryNode(this.#nextIno++, this.clock()) } });
     }
     return made;
-  }
-
-  mkdir(path: string): string | undefined {
-    return this.makeDirectory(path);
   }
 
   rename(from: string, to: string): void {
@@ -345,7 +337,7 @@ export class SimulatedDisk implements Disk, FileSystem {
     return () => void this.#watchers.delete(watcher);
   }
 
-  #handle(path: string, node: Node): SimulatedFile {
+  #handle(path: string, node: Node): OpenFile {
     let isOpen = true;
     const file = (): FileNode => {
       if (!isOpen) throw systemError("EBADF", "use", path);
@@ -376,8 +368,8 @@ export class SimulatedDisk implements Disk, FileSystem {
       this.#changed(path);
       return count;
     };
-    const readNow = (into: Uint8Array, at: number): number => {
-      this.#fail("readNow", path);
+    const readSync = (into: Uint8Array, at: number): number => {
+      this.#fail("readSync", path);
       return bytesAt(into, at);
     };
     const sync = async (): Promise<void> => {
@@ -401,8 +393,7 @@ export class SimulatedDisk implements Disk, FileSystem {
         this.#fail("read", path);
         return bytesAt(into, at);
       },
-      readNow,
-      readSync: readNow,
+      readSync,
       truncate: (size) => {
         this.#fail("truncate", path);
         const target = file();
@@ -560,14 +551,14 @@ export type Operation =
   | "open"
   | "stat"
   | "list"
-  | "makeDirectory"
+  | "mkdir"
   | "rename"
   | "link"
   | "unlink"
   | "append"
   | "clone"
   | "read"
-  | "readNow"
+  | "readSync"
   | "truncate"
   | "sync"
   | "syncDirectory";

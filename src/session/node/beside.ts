@@ -1,5 +1,5 @@
 import { basename, dirname, join } from "node:path";
-import type { Disk } from "./disk.js";
+import type { FileSystem } from "../../internal/node/file-system.js";
 import type { SessionFinding, SessionFindingCode } from "./findings.js";
 import { foreignMs } from "./lock.js";
 import { readLockFile, whyDead } from "./lock-file.js";
@@ -10,7 +10,7 @@ type Beside = Omit<SessionFinding, "severity">;
  * What lies beside a session file and belongs to it: its lock, and what writers have left or put aside. Nothing is made or
  * taken to find out, so that the age of another machine's lock is told by this machine's clock.
  */
-export async function filesBeside(disk: Disk, path: string, now: number): Promise<readonly Beside[]> {
+export async function filesBeside(disk: FileSystem, path: string, now: number): Promise<readonly Beside[]> {
   const directory = dirname(path);
   const name = basename(path);
   const found: Beside[] = [];
@@ -50,7 +50,7 @@ function leftoverFinding(suffix: string): Beside | undefined {
   return code === undefined || message === undefined ? undefined : { code, message };
 }
 
-function lockFinding(disk: Disk, path: string, ageMs: number): Beside | undefined {
+function lockFinding(disk: FileSystem, path: string, ageMs: number): Beside | undefined {
   const file = readLockFile(disk, path);
   if (file === undefined) return undefined;
   if (file.holder === undefined) return { code: "LOCK_UNREADABLE", message: "the lock file names no holder" };

@@ -1,5 +1,5 @@
+import type { OpenFile } from "../../internal/node/file-system.js";
 import type { LogBatch, LongLine } from "../backend.js";
-import type { DiskFile } from "./disk.js";
 
 /** What a {@link Block} has of lines. */
 interface Found {
@@ -62,7 +62,7 @@ export class Block {
   }
 
   /** Reads behind what was carried over, up to an offset in the file; how many bytes. */
-  fill(file: DiskFile, until: number, sync = false): Promise<number> | number {
+  fill(file: OpenFile, until: number, sync = false): Promise<number> | number {
     const start = this.#carried;
     const end = Math.min(this.bytes.length, until - this.at);
     this.#length = start;
@@ -72,7 +72,9 @@ export class Block {
       return count;
     };
     const into = this.bytes.subarray(start, end);
-    return sync ? filled(file.readNow(into, this.at + start)) : file.read(into, this.at + start).then(filled);
+    return sync
+      ? filled(file.readSync(into, this.at + start))
+      : file.read(into, this.at + start).then(filled);
   }
 
   /** The lines that end in this block. */

@@ -1,10 +1,10 @@
-import { existsError } from "../../internal/lost-bytes.js";
-import type { Disk, DiskFile } from "./disk.js";
-import { appendAll, copyRange } from "./tail.js";
+import type { FileSystem, OpenFile } from "../../internal/node/file-system.js";
+import { appendFully, createFile } from "../../internal/node/read-write-fully.js";
+import { copyRange } from "./tail.js";
 
 /** A file to be copied. */
 export interface CopySource {
-  readonly file: DiskFile;
+  readonly file: OpenFile;
   /** Where it was found; another file may have that name by now. */
   readonly path: string;
   /** Where the wanted lines end. */
@@ -18,7 +18,7 @@ export interface CopySource {
  * removed then, and where it throws.
  */
 export async function copyLines(
-  disk: Disk,
+  disk: FileSystem,
   { file, path, end }: CopySource,
   to: string,
   first: Uint8Array,
@@ -47,7 +47,7 @@ function fittedInto(line: Uint8Array, length: number): Uint8Array | undefined {
 }
 
 /** With its line feed; 0 where there is none. */
-async function firstLineLength(file: DiskFile): Promise<number> {
+async function firstLineLength(file: OpenFile): Promise<number> {
   const bytes = new Uint8Array(4096);
   for (let at = 0; ; ) {
     const count = await file.read(bytes, at);
@@ -58,24 +58,23 @@ async function firstLineLength(file: DiskFile): Promise<number> {
   }
 }
 
-function isStill(disk: Disk, file: DiskFile, path: string): boolean {
+function isStill(disk: FileSystem, file: OpenFile, path: string): boolean {
   const { dev, ino } = file.stat();
   const named = disk.stat(path);
   return named?.dev === dev && named.ino === ino;
 }
 
 async function copyThrough(
-  disk: Disk,
-  file: DiskFile,
+  disk: FileSystem,
+  file: OpenFile,
   start: number,
   end: number,
   to: string,
   first: Uint8Array,
 ): Promise<boolean> {
-  const copy = disk.open(to, "create");
-  if (copy === undefined) throw existsError(to);
+  const copy = createFile(disk, to);
   try {
-    appendAll(copy, first);
+    appendFully(copy, first);
     if ((await copyRange(file, copy, start, end)) < end - start) return false;
     return true;
   } finally {

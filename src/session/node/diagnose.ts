@@ -1,10 +1,11 @@
 import { resolve } from "node:path";
 import type { BlobRef } from "../../content/index.js";
 import { integerOption, stringArgument } from "../../internal/arguments.js";
+import type { FileSystem } from "../../internal/node/file-system.js";
+import { nodeFileSystem } from "../../internal/node/node-file-system.js";
 import { defaultLimits } from "../codec/limits.js";
 import type { SessionHeader } from "../entries.js";
 import { filesBeside } from "./beside.js";
-import { type Disk, nodeDisk } from "./disk.js";
 import { Findings, type SessionFinding, type SessionFindingCode, severityOf } from "./findings.js";
 import { type BlobState, NamedBlobs } from "./named-blobs.js";
 import { type ScanProblem, SessionScan, withFile } from "./scan.js";
@@ -69,12 +70,12 @@ export interface SessionDiagnosis {
  * ```
  */
 export function diagnoseSession(path: string, options: DiagnoseOptions = {}): Promise<SessionDiagnosis> {
-  return diagnoseSessionOn(nodeDisk, path, options);
+  return diagnoseSessionOn(nodeFileSystem, path, options);
 }
 
 /** {@link diagnoseSession} on any disk. */
 export async function diagnoseSessionOn(
-  disk: Disk,
+  disk: FileSystem,
   path: string,
   options: DiagnoseOptions = {},
 ): Promise<SessionDiagnosis> {

@@ -1,5 +1,6 @@
+import type { OpenFile } from "../../internal/node/file-system.js";
+import { readFullySync } from "../../internal/node/read-write-fully.js";
 import { maxHeadLines } from "../listing.js";
-import type { DiskFile } from "./disk.js";
 
 const headBytes = 16 * 1024;
 const tailBytes = 64 * 1024;
@@ -13,7 +14,7 @@ export interface Ends {
 }
 
 /** Reads both ends at once: a thread of the pool takes ten times as long for bytes that the system has in memory. */
-export function readEnds(file: DiskFile, size: number): Ends {
+export function readEnds(file: OpenFile, size: number): Ends {
   const tailStart = Math.max(0, size - tailBytes);
   const last = readRange(file, tailStart, size);
   // A small file is all in its tail.
@@ -23,7 +24,7 @@ export function readEnds(file: DiskFile, size: number): Ends {
 
 /** The lines at the beginning, up to one that is wanted, and as many more as a block of the file has. */
 export function readHeadNow(
-  file: DiskFile,
+  file: OpenFile,
   size: number,
   isWanted: (line: Uint8Array, index: number) => boolean,
 ): readonly Uint8Array[] {
@@ -32,7 +33,7 @@ export function readHeadNow(
 
 /** @param bytes the first {@link headBytes} of the file; more are read if no line of them is wanted */
 function headLines(
-  file: DiskFile,
+  file: OpenFile,
   size: number,
   bytes: Uint8Array,
   isWanted: (line: Uint8Array, index: number) => boolean,
@@ -46,15 +47,9 @@ function headLines(
 }
 
 /** The bytes of a range; fewer if the file is shorter by now. */
-function readRange(file: DiskFile, start: number, end: number): Uint8Array {
+function readRange(file: OpenFile, start: number, end: number): Uint8Array {
   const bytes = new Uint8Array(end - start);
-  let done = 0;
-  while (done < bytes.length) {
-    const count = file.readNow(bytes.subarray(done), start + done);
-    if (count === 0) break;
-    done += count;
-  }
-  return bytes.subarray(0, done);
+  return bytes.subarray(0, readFullySync(file, bytes, start));
 }
 
 /** The lines that may be a session_info: of all others a list shows nothing. */

@@ -1,11 +1,12 @@
 import { resolve } from "node:path";
 import { SessileError } from "../../errors/index.js";
 import { describe, integerOption, stringArgument } from "../../internal/arguments.js";
+import type { FileSystem } from "../../internal/node/file-system.js";
+import { nodeFileSystem } from "../../internal/node/node-file-system.js";
 import type { LogPosition } from "../backend.js";
 import { defaultLimits } from "../codec/limits.js";
 import type { Diagnostic } from "../diagnostics.js";
 import type { SessionEntry, UnknownEntry } from "../entries.js";
-import { type Disk, nodeDisk } from "./disk.js";
 import { type FirstHeader, firstHeader } from "./first-header.js";
 import { notesOf, type PageLine, pageLines } from "./page-lines.js";
 import { markAt, offsetOf, parsePosition, printPosition } from "./position.js";
@@ -69,12 +70,12 @@ export function readEntriesBackwards(
   path: string,
   options: EntriesBackwardsOptions = {},
 ): Promise<EntriesPage> {
-  return readEntriesBackwardsOn(nodeDisk, path, options);
+  return readEntriesBackwardsOn(nodeFileSystem, path, options);
 }
 
 /** {@link readEntriesBackwards} on any disk. */
 export async function readEntriesBackwardsOn(
-  disk: Disk,
+  disk: FileSystem,
   path: string,
   options: EntriesBackwardsOptions = {},
 ): Promise<EntriesPage> {

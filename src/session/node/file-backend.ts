@@ -1,5 +1,7 @@
 import { dirname, join, resolve } from "node:path";
 import { SessileError } from "../../errors/index.js";
+import { DurableDirectories } from "../../internal/node/durable-directories.js";
+import type { FileStat, FileSystem } from "../../internal/node/file-system.js";
 import { storageError } from "../../internal/storage-error.js";
 import type {
   Durability,
@@ -8,10 +10,8 @@ import type {
   StoredSession,
   StoredSessionQuery,
 } from "../backend.js";
-import type { Disk, FileStat } from "./disk.js";
 import { type Ends, readEnds } from "./ends.js";
 import { FileLog, type FileLogOptions } from "./file-log.js";
-import { LastingNames } from "./lasting-names.js";
 import { fileName, idOfFileName, partitionDirectory, projectName } from "./layout.js";
 import { FileLock, type LockTimes } from "./lock.js";
 import { regular } from "./log-errors.js";
@@ -21,7 +21,7 @@ import { SessionFiles, yieldWhenDue } from "./session-files.js";
 /** What the files of a store have in common. */
 export interface FileBackendOptions {
   readonly dir: string;
-  readonly disk: Disk;
+  readonly disk: FileSystem;
   readonly durability: Durability;
   readonly times: LockTimes;
   readonly maxLineBytes: number;
@@ -38,12 +38,12 @@ interface Found {
 /** Sessions as files below a directory. */
 export class FileBackend implements SessionBackend {
   readonly #options: FileBackendOptions;
-  readonly #names: LastingNames;
+  readonly #directories: DurableDirectories;
   readonly #files: SessionFiles;
 
   constructor(options: FileBackendOptions) {
     this.#options = { ...options, dir: resolve(options.dir) };
-    this.#names = new LastingNames(options.disk, this.#options.dir);
+    this.#directories = new DurableDirectories(options.disk, this.#options.dir, { everyTime: true });
     this.#files = new SessionFiles(options.disk, this.#options.dir);
   }
 
@@ -151,7 +151,7 @@ export class FileBackend implements SessionBackend {
       maxLineBytes,
       id,
       now,
-      names: this.#names,
+      directories: this.#directories,
       ...(refuseTaken === undefined ? {} : { refuseTaken }),
     });
   }

@@ -4,17 +4,18 @@
  *
  * @see https://docs.kernel.org/filesystems/multigrain-ts.html (its source in the kernel's tree read 2026-11-22)
  */
+
+import type { FileStat, OpenFile } from "../../internal/node/file-system.js";
 import type { LogPosition } from "../backend.js";
-import type { DiskFile, FileStat } from "./disk.js";
 import { absentPosition, markedBytes, markOf, printPosition } from "./position.js";
 
 /** Whether a file ends with a line feed at `size`. False where that cannot be seen. */
-export function endsAt(file: DiskFile, size: number): boolean {
+export function endsAt(file: OpenFile, size: number): boolean {
   return readEnding(file, size, 1);
 }
 
 /** The mark of the last line of a file that ends with a line feed at `size`; undefined for any other. */
-export function markOfEnd(file: DiskFile, size: number): string | undefined {
+export function markOfEnd(file: OpenFile, size: number): string | undefined {
   const length = Math.min(size, 2 * markedBytes);
   return readEnding(file, size, length) ? markOf(ending.subarray(0, length)) : undefined;
 }
@@ -22,9 +23,9 @@ export function markOfEnd(file: DiskFile, size: number): string | undefined {
 /** One byte more than is ever asked for, to see whether there is one. */
 const ending = new Uint8Array(2 * markedBytes + 1);
 
-function readEnding(file: DiskFile, size: number, length: number): boolean {
+function readEnding(file: OpenFile, size: number, length: number): boolean {
   try {
-    return size > 0 && file.readNow(ending, size - length) === length && ending[length - 1] === 10;
+    return size > 0 && file.readSync(ending, size - length) === length && ending[length - 1] === 10;
   } catch {
     // Whoever has to know looks again.
     return false;
@@ -32,24 +33,24 @@ function readEnding(file: DiskFile, size: number, length: number): boolean {
 }
 
 /** The position of a file that ends with a line feed. */
-export function positionAt(file: DiskFile, { dev, ino, size }: FileStat): LogPosition {
+export function positionAt(file: OpenFile, { dev, ino, size }: FileStat): LogPosition {
   if (size === 0) return absentPosition;
   const tail = new Uint8Array(Math.min(size, 2 * markedBytes));
-  const count = file.readNow(tail, size - tail.length);
+  const count = file.readSync(tail, size - tail.length);
   return printPosition({ dev, ino, size, mark: markOf(tail.subarray(0, count)) });
 }
 
 /** Whether a file ends with a line feed, or is empty. */
-export function endsWhole(file: DiskFile): boolean {
+export function endsWhole(file: OpenFile): boolean {
   const { size } = file.stat();
   const last = new Uint8Array(1);
-  return size === 0 || (file.readNow(last, size - 1) === 1 && last[0] === 10);
+  return size === 0 || (file.readSync(last, size - 1) === 1 && last[0] === 10);
 }
 
 /** Where whole lines lie in a file that another program wrote to at the same moment; undefined where they do not. */
-export function placeOf(lines: Uint8Array, file: DiskFile, start: number, size: number): number | undefined {
+export function placeOf(lines: Uint8Array, file: OpenFile, start: number, size: number): number | undefined {
   const region = Buffer.alloc(Math.max(0, size - start));
-  const at = region.subarray(0, file.readNow(region, start)).indexOf(lines);
+  const at = region.subarray(0, file.readSync(region, start)).indexOf(lines);
   return at < 0 || (at > 0 && region[at - 1] !== 10) ? undefined : start + at;
 }
 

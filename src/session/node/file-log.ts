@@ -2,11 +2,11 @@ import { dirname } from "node:path";
 import { crc32 } from "node:zlib";
 import { SessileError } from "../../errors/index.js";
 import { concatBytes } from "../../internal/bytes.js";
-import { assertTaken, existsError, progress } from "../../internal/lost-bytes.js";
+import type { FileStat, OpenFile } from "../../internal/node/file-system.js";
+import { writeNewFile } from "../../internal/node/read-write-fully.js";
 import { errnoOf, storageError } from "../../internal/storage-error.js";
 import type { LinePlace, LogAppend, LogBatch, LogPosition, SessionLog } from "../backend.js";
 import { type CopySource, copyLines } from "./copy-lines.js";
-import type { DiskFile, FileStat } from "./disk.js";
 import { isUnchanged } from "./file-end.js";
 import type { FileLock } from "./lock.js";
 import { LogEnd, type LogEndOptions, type Written } from "./log-end.js";
@@ -61,7 +61,7 @@ export class FileLog implements SessionLog, FileHolder {
     const { lock } = this.#options;
     this.#use();
     try {
-      if (expected === absentPosition) this.#end.makeDirectory();
+      if (expected === absentPosition) this.#end.mkdir();
       return await lock.with(() => this.#append(lines, expected));
     } catch (error) {
       if (SessileError.is(error, "CONCURRENT_WRITER")) lock.doubt();
@@ -90,7 +90,7 @@ export class FileLog implements SessionLog, FileHolder {
     options: { readonly signal?: AbortSignal } = {},
   ): AsyncGenerator<LogBatch, void, undefined> {
     const { disk, path, maxLineBytes } = this.#options;
-    let handle: DiskFile | undefined;
+    let handle: OpenFile | undefined;
     this.#uses++;
     try {
       // Most polls find nothing new.
@@ -145,7 +145,7 @@ export class FileLog implements SessionLog, FileHolder {
         const old = `${path}.old-${new Date(now()).toISOString().replace(/[:.]/g, "-")}`;
         let kept = false;
         try {
-          await this.#writeFile(temporary, lines);
+          await writeNewFile(disk, temporary, lines);
           kept = await this.#keepAs(old);
           await this.#end.at(expected);
           disk.rename(temporary, path);
@@ -174,7 +174,7 @@ export class FileLog implements SessionLog, FileHolder {
       const end = whole && last ? last.at + last.length + 1 : whole;
       if (file === undefined || end === undefined) return false;
       const source = { file, path: from.location, end };
-      this.#end.makeDirectory();
+      this.#end.mkdir();
       return await this.#options.lock.with(() => this.#copyLines(source, first));
     } catch (error) {
       throw this.#failure("copy to", error, absentPosition);
@@ -207,7 +207,7 @@ export class FileLog implements SessionLog, FileHolder {
    * Lines out of the bytes that opening read, if the file is unchanged since. They are released once the event loop turns:
    * a context asks for all of its lines within one turn.
    */
-  #fromLastRead(file: DiskFile, places: readonly LinePlace[]): readonly Uint8Array[] | undefined {
+  #fromLastRead(file: OpenFile, places: readonly LinePlace[]): readonly Uint8Array[] | undefined {
     if (lastRead?.log !== this) return undefined;
     const { bytes, stat } = lastRead;
     setImmediate(() => this.#release());
@@ -295,23 +295,6 @@ export class FileLog implements SessionLog, FileHolder {
     return linked;
   }
 
-  async #writeFile(path: string, lines: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<void> {
-    const handle = this.#options.disk.open(path, "create");
-    if (handle === undefined) throw existsError(path);
-    let size = 0;
-    try {
-      for await (const line of lines) {
-        for (let written = 0; written < line.length; )
-          written += progress(handle.append(line.subarray(written)));
-        size += line.length;
-      }
-      assertTaken(handle.stat().size, size);
-      await handle.sync();
-    } finally {
-      handle.close();
-    }
-  }
-
   /** A file whose directory is gone is gone too, whatever failed first; but for one that was to be made. */
   #failure(operation: string, error: unknown, expected: LogPosition): unknown {
     const { disk, path } = this.#options;
@@ -320,7 +303,7 @@ export class FileLog implements SessionLog, FileHolder {
     return gone(this.#options);
   }
 
-  #keepReading(handle: DiskFile | undefined): void {
+  #keepReading(handle: OpenFile | undefined): void {
     if (this.#places.become(handle)) this.#watch.renew();
   }
 }

@@ -1,12 +1,13 @@
 import { basename, resolve } from "node:path";
 import { SessileError } from "../../errors/index.js";
 import { integerOption, stringArgument } from "../../internal/arguments.js";
+import type { FileSystem } from "../../internal/node/file-system.js";
+import { nodeFileSystem } from "../../internal/node/node-file-system.js";
 import { storageError } from "../../internal/storage-error.js";
 import type { Durability } from "../backend.js";
 import { defaultLimits } from "../codec/limits.js";
 import { openLog, type SessionStoreOptions, sessionStore } from "../store.js";
 import type { Session, SessionStore } from "../types.js";
-import { type Disk, nodeDisk } from "./disk.js";
 import { FileBackend } from "./file-backend.js";
 import { idOfFileName, storeDirectory } from "./layout.js";
 import { foreignMs } from "./lock.js";
@@ -36,11 +37,11 @@ export interface FileSessionStoreOptions extends SessionStoreOptions {
  * ```
  */
 export function fileSessionStore(options: FileSessionStoreOptions): SessionStore {
-  return sessionStore(backendOf(options, nodeDisk), options);
+  return sessionStore(backendOf(options, nodeFileSystem), options);
 }
 
 /** {@link fileSessionStore} on any disk. */
-export function fileSessionStoreOn(disk: Disk, options: FileSessionStoreOptions): SessionStore {
+export function fileSessionStoreOn(disk: FileSystem, options: FileSessionStoreOptions): SessionStore {
   return sessionStore(backendOf(options, disk), options);
 }
 
@@ -61,10 +62,10 @@ export async function openSessionFile(
   options: Omit<FileSessionStoreOptions, "dir"> & { readonly mode?: "read" | "write" } = {},
 ): Promise<Session> {
   const absolute = resolve(stringArgument("path", path));
-  const backend = backendOf({ ...options, dir: storeDirectory(absolute) }, nodeDisk);
+  const backend = backendOf({ ...options, dir: storeDirectory(absolute) }, nodeFileSystem);
   const id = idOfFileName(basename(absolute)) ?? absolute;
   try {
-    if (nodeDisk.stat(absolute) === undefined) {
+    if (nodeFileSystem.stat(absolute) === undefined) {
       throw new SessileError("SESSION_NOT_FOUND", `there is no file ${absolute}`, {
         details: { id: absolute },
       });
@@ -75,7 +76,7 @@ export async function openSessionFile(
   }
 }
 
-function backendOf(options: FileSessionStoreOptions, disk: Disk): FileBackend {
+function backendOf(options: FileSessionStoreOptions, disk: FileSystem): FileBackend {
   const { durability = "disk" } = options;
   if (durability !== "disk" && durability !== "os") {
     throw new TypeError(`durability: expected "disk" or "os", got ${String(durability)}`);

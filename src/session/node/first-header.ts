@@ -1,3 +1,4 @@
+import type { FileStat, OpenFile } from "../../internal/node/file-system.js";
 import type { LinePlace } from "../backend.js";
 import { type Decoded, decodeHead, isNewer, type LineNote } from "../codec/decode.js";
 import { defaultLimits } from "../codec/limits.js";
@@ -6,7 +7,6 @@ import { beforeHeaderNote, newerVersionNote } from "../codec/notes.js";
 import { formatVersion, type SessionHeader } from "../entries.js";
 import { eachLine } from "../log-lines.js";
 import { unopenable } from "../unopenable.js";
-import type { DiskFile, FileStat } from "./disk.js";
 import { readLines } from "./read-lines.js";
 
 /** The header of a file and its position, nearly always 0. */
@@ -27,7 +27,7 @@ const context = { version: formatVersion, ordinal: 0, maxDepth: defaultLimits.ma
  * @throws SessileError EMPTY, NO_HEADER
  */
 export async function firstHeader(
-  file: DiskFile,
+  file: OpenFile,
   stat: FileStat,
   path: string,
   { maxLineBytes, signal }: { readonly maxLineBytes: number; readonly signal?: AbortSignal | undefined },

@@ -1,5 +1,5 @@
+import type { OpenFile } from "../../internal/node/file-system.js";
 import type { LinePlace } from "../backend.js";
-import type { DiskFile } from "./disk.js";
 import { readPlaces } from "./read-places.js";
 
 const stepBytes = 64 * 1024;
@@ -15,7 +15,7 @@ export interface BackwardLine extends LinePlace {
  * line allowed.
  */
 export async function* linesBackwards(
-  file: DiskFile,
+  file: OpenFile,
   { start, end }: { readonly start: number; readonly end: number },
   { maxLineBytes, signal }: { readonly maxLineBytes: number; readonly signal?: AbortSignal | undefined },
 ): AsyncGenerator<BackwardLine, void, undefined> {

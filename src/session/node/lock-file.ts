@@ -1,9 +1,10 @@
 import { encodeUtf8 } from "../../internal/bytes.js";
 import { crc32Hex } from "../../internal/crc32.js";
-import { progress } from "../../internal/lost-bytes.js";
+import type { FileSystem } from "../../internal/node/file-system.js";
 import { isAlive, ownIdentity, type ProcessIdentity } from "../../internal/node/process-identity.js";
+import { publishExclusive } from "../../internal/node/publish-exclusive.js";
+import { appendFully, readFullySync } from "../../internal/node/read-write-fully.js";
 import { isRecord } from "../../internal/shape.js";
-import type { Disk } from "./disk.js";
 
 /** Who made a lock file. */
 export interface Holder extends ProcessIdentity {
@@ -29,7 +30,7 @@ const unreadableMs = 1000;
 const own = new Set<string>();
 
 /** Makes a lock file of this process; gives its nonce, or undefined where there is a file. */
-export function makeLockFile(disk: Disk, path: string): string | undefined {
+export function makeLockFile(disk: FileSystem, path: string): string | undefined {
   // Before the file is made: that it says nothing yet is to last no longer than a write.
   const self = ownIdentity();
   const file = disk.open(path, "create");
@@ -38,7 +39,7 @@ export function makeLockFile(disk: Disk, path: string): string | undefined {
   try {
     const holder: Holder = { ...self, nonce, since: Date.now() };
     const bytes = encodeUtf8(JSON.stringify(holder));
-    for (let written = 0; written < bytes.length; ) written += progress(file.append(bytes.subarray(written)));
+    appendFully(file, bytes);
     // A process that is stopped before it has written looks like one that was killed there, and is replaced.
     if (readLockFile(disk, path)?.holder?.nonce !== nonce) return undefined;
   } catch (error) {
@@ -67,7 +68,7 @@ export const retryMs = 100;
  * Removes a lock file that nobody holds as soon as the system allows it. Left there it would name a live process and
  * lock everybody out until that ends. One that names nobody yet is left to its age.
  */
-function retryRemoval(disk: Disk, path: string, nonce: string): void {
+function retryRemoval(disk: FileSystem, path: string, nonce: string): void {
   const retry = () => {
     try {
       removeLockFile(disk, path, nonce);
@@ -79,20 +80,20 @@ function retryRemoval(disk: Disk, path: string, nonce: string): void {
 }
 
 /** Removes a lock file, unless another has its name. */
-export function removeLockFile(disk: Disk, path: string, nonce: string): void {
+export function removeLockFile(disk: FileSystem, path: string, nonce: string): void {
   // By what it says: an inode's number alone goes to the next file once this one is removed.
   if (readLockFile(disk, path)?.holder?.nonce === nonce) disk.unlink(path);
   forgetLockFile(nonce);
 }
 
 /** undefined where there is none. */
-export function readLockFile(disk: Disk, path: string): LockFile | undefined {
+export function readLockFile(disk: FileSystem, path: string): LockFile | undefined {
   const file = disk.open(path, "read");
   if (file === undefined) return undefined;
   try {
     const { size, mtimeMs } = file.stat();
     const bytes = new Uint8Array(Math.min(size, 4096));
-    const text = new TextDecoder().decode(bytes.subarray(0, file.readNow(bytes, 0)));
+    const text = new TextDecoder().decode(bytes.subarray(0, readFullySync(file, bytes, 0)));
     return { holder: holderOf(text), text, mtimeMs };
   } finally {
     file.close();
@@ -107,7 +108,7 @@ export function readLockFile(disk: Disk, path: string): LockFile | undefined {
  * @param foreignMs how long after its last sign of life a holder on another host counts as dead
  * @returns who stands in the way, or undefined where the lock may be free
  */
-export function removeDead(disk: Disk, path: string, foreignMs: number): LockFile | undefined {
+export function removeDead(disk: FileSystem, path: string, foreignMs: number): LockFile | undefined {
   for (;;) {
     const found = readLockFile(disk, path);
     if (found === undefined) return undefined;
@@ -134,7 +135,7 @@ export function removeDead(disk: Disk, path: string, foreignMs: number): LockFil
   }
 }
 
-function isDead(disk: Disk, path: string, { holder, mtimeMs }: LockFile, foreignMs: number): boolean {
+function isDead(disk: FileSystem, path: string, { holder, mtimeMs }: LockFile, foreignMs: number): boolean {
   const age = () => ageOf(disk, path, mtimeMs);
   if (holder === undefined) return age() > unreadableMs;
   return whyDead(holder, age, foreignMs) !== undefined;
@@ -158,7 +159,7 @@ export function whyDead(holder: Holder, age: () => number, foreignMs: number): s
 }
 
 /** Age of a file by the clock of its own file system, which may be another machine's. */
-function ageOf(disk: Disk, path: string, mtimeMs: number): number {
+function ageOf(disk: FileSystem, path: string, mtimeMs: number): number {
   const probe = `${path}.${crypto.randomUUID()}`;
   const file = disk.open(probe, "create");
   if (file === undefined) return 0;
@@ -174,24 +175,15 @@ function ageOf(disk: Disk, path: string, mtimeMs: number): number {
  * Moves a file away, and back if it turns out to be another's: a holder on another host that was taken for dead may be
  * back in this moment.
  */
-function moveAway(disk: Disk, path: string, text: string): void {
+function moveAway(disk: FileSystem, path: string, text: string): void {
   const aside = `${path}.stale-${crypto.randomUUID()}`;
   try {
     disk.rename(path, aside);
   } catch {
     return;
   }
-  if (readLockFile(disk, aside)?.text !== text) putBack(disk, path, aside);
+  if (readLockFile(disk, aside)?.text !== text) publishExclusive(disk, aside, path);
   disk.unlink(aside);
-}
-
-function putBack(disk: Disk, path: string, aside: string): void {
-  try {
-    disk.link(aside, path);
-  } catch {
-    // No links here: the next best, which a third taker in this moment would not notice.
-    if (disk.stat(path) === undefined) disk.rename(aside, path);
-  }
 }
 
 /** The holder that a lock file names; undefined where it says something else. */

@@ -1,5 +1,5 @@
 import { SessileError } from "../../errors/index.js";
-import type { Disk } from "./disk.js";
+import type { FileSystem } from "../../internal/node/file-system.js";
 import {
   forgetLockFile,
   type Holder,
@@ -38,7 +38,7 @@ const pauseMs = 15;
 export class FileLock {
   readonly path: string;
   readonly #waitPath: string;
-  readonly #disk: Disk;
+  readonly #disk: FileSystem;
   readonly #times: LockTimes;
   /** The nonce of the file that this one made. */
   #held: string | undefined;
@@ -50,7 +50,7 @@ export class FileLock {
   #idleTimer: NodeJS.Timeout | undefined;
   #heartbeat: NodeJS.Timeout | undefined;
 
-  constructor(disk: Disk, path: string, times: LockTimes) {
+  constructor(disk: FileSystem, path: string, times: LockTimes) {
     this.#disk = disk;
     this.path = path;
     this.#waitPath = `${path}.wait`;

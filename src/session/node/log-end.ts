@@ -1,25 +1,25 @@
 import { dirname } from "node:path";
 import { SessileError } from "../../errors/index.js";
-import { progress } from "../../internal/lost-bytes.js";
+import type { DurableDirectories } from "../../internal/node/durable-directories.js";
+import type { FileStat, FileSystem, OpenFile } from "../../internal/node/file-system.js";
+import { publishExclusive } from "../../internal/node/publish-exclusive.js";
+import { appendFully } from "../../internal/node/read-write-fully.js";
 import { storageError } from "../../internal/storage-error.js";
 import type { Durability, LogPosition } from "../backend.js";
-import type { Disk, DiskFile, FileStat } from "./disk.js";
 import { endsAt, endsWhole, isUnchanged, markOfEnd, placeOf, positionAt } from "./file-end.js";
-import type { LastingNames } from "./lasting-names.js";
 import { exists, gone, regular } from "./log-errors.js";
 import { absentPosition, markOf, positionIn, positionPrefix, printPosition } from "./position.js";
-import { appendAll, missingEnding } from "./tail.js";
-import { syncFile, takeName } from "./take-name.js";
+import { missingEnding } from "./tail.js";
 
-/** What the writing end of a log file needs. */
+/** Options of {@link LogEnd}. */
 export interface LogEndOptions {
-  readonly disk: Disk;
+  readonly disk: FileSystem;
   readonly path: string;
   readonly durability: Durability;
   readonly maxLineBytes: number;
   /** The session's id, for errors. */
   readonly id: string;
-  readonly names: LastingNames;
+  readonly directories: DurableDirectories;
 }
 
 /** What the file was like when its end was last read or written. */
@@ -31,9 +31,9 @@ interface Seen {
   readonly stat?: FileStat;
 }
 
-/** The file that is open, and which one it is. */
-interface OpenFile {
-  readonly handle: DiskFile;
+/** The open file and its identity. */
+interface CurrentFile {
+  readonly handle: OpenFile;
   readonly dev: number;
   readonly ino: number;
   /** Of its positions. */
@@ -55,7 +55,7 @@ export interface Written {
 /** The end of a log file, for one writer. All of it is to be done under the lock, but for what only looks. */
 export class LogEnd {
   readonly #options: LogEndOptions;
-  #file: OpenFile | undefined;
+  #file: CurrentFile | undefined;
   #seen: Seen | undefined;
   #poison: SessileError | undefined;
   /** When the name was last looked up, and in which hold of the lock. */
@@ -83,14 +83,14 @@ export class LogEnd {
     this.#seen = { position, size: stat.size, stat };
   }
 
-  /** Makes the directory of the file; needs no lock, which lies there too. */
-  makeDirectory(): void {
-    const { names, path } = this.#options;
-    names.make(dirname(path));
+  /** Creates the directory of the file. Needs no lock: the lock file lies there too. */
+  mkdir(): void {
+    const { directories, path } = this.#options;
+    directories.create(dirname(path));
   }
 
   /** Makes the file, which must not be there. */
-  create(): DiskFile {
+  create(): OpenFile {
     const { disk, path } = this.#options;
     const handle = disk.open(path, "create");
     if (handle === undefined) throw exists(this.#options.id);
@@ -99,15 +99,15 @@ export class LogEnd {
     return handle;
   }
 
-  /** Makes the file out of one that is whole, and makes it last under its own name. */
+  /** Publishes a complete temp file under the name of the log, durably if asked for. */
   async takeFrom(temporary: string): Promise<void> {
-    const { disk, path, durability, names } = this.#options;
+    const { disk, path, durability, directories } = this.#options;
     const isToLast = durability === "disk";
     if (isToLast) await syncFile(disk, temporary);
-    if (!takeName(disk, temporary, path)) throw exists(this.#options.id);
+    if (!publishExclusive(disk, temporary, path)) throw exists(this.#options.id);
     if (!isToLast) return;
     try {
-      await names.sync(dirname(path));
+      await directories.sync(dirname(path));
     } catch (error) {
       disk.unlink(path);
       throw error;
@@ -120,12 +120,12 @@ export class LogEnd {
    * @param hold which hold of the lock this is. Within one, nobody who takes locks gives the name to another file, so that
    *   it need not be looked up for each of a run of appends: that takes longer than the write.
    */
-  async at(expected: LogPosition, hold?: number): Promise<DiskFile> {
+  async at(expected: LogPosition, hold?: number): Promise<OpenFile> {
     const { disk, path } = this.#options;
     const now = Date.now();
     const known = hold !== undefined && hold === this.#named.hold && isWithin(now, this.#named.at, namedMs);
     if (this.#poison !== undefined) throw this.#poison;
-    if (known && this.#endsStill(expected)) return (this.#file as OpenFile).handle;
+    if (known && this.#endsStill(expected)) return (this.#file as CurrentFile).handle;
     const stat = disk.stat(path);
     const { handle } = this.#open(stat);
     if (hold !== undefined) this.#named = { hold, at: now };
@@ -144,7 +144,7 @@ export class LogEnd {
   }
 
   /** Writes a batch behind the last line, and makes it last. All of it, or none. */
-  async write(handle: DiskFile, bytes: Uint8Array, created: boolean): Promise<Written> {
+  async write(handle: OpenFile, bytes: Uint8Array, created: boolean): Promise<Written> {
     if (this.#poison !== undefined) throw this.#poison;
     const before = this.#seen?.position ?? absentPosition;
     const written = this.#write(handle, bytes, created);
@@ -166,12 +166,12 @@ export class LogEnd {
   }
 
   /** Writes a batch, and looks where it came to lie. */
-  #write(handle: DiskFile, bytes: Uint8Array, created: boolean): Written {
+  #write(handle: OpenFile, bytes: Uint8Array, created: boolean): Written {
     const start = created ? 0 : (this.#seen as Seen).size;
     this.#append(handle, bytes, start, created);
     const size = start + bytes.length;
     if (endsAt(handle, size)) {
-      const position = positionIn((this.#file as OpenFile).prefix, size, markOf(bytes));
+      const position = positionIn((this.#file as CurrentFile).prefix, size, markOf(bytes));
       this.#seen = { position, size };
       return { position, at: start, interleaved: false };
     }
@@ -179,7 +179,7 @@ export class LogEnd {
   }
 
   /** Where a batch lies whose end is not where it should be, or cannot be read. */
-  #lookedFor(handle: DiskFile, bytes: Uint8Array, start: number): Written {
+  #lookedFor(handle: OpenFile, bytes: Uint8Array, start: number): Written {
     try {
       const stat = handle.stat();
       const { dev, ino, size } = stat;
@@ -205,7 +205,7 @@ export class LogEnd {
     this.#seen = undefined;
     const ending = await missingEnding(handle, maxLineBytes);
     if (ending === undefined) return;
-    appendAll(handle, ending);
+    appendFully(handle, ending);
     await this.#sync(handle, false);
   }
 
@@ -236,7 +236,7 @@ export class LogEnd {
   }
 
   /** The open file, opened again where another has the name: a migration, or an editor, put it there. */
-  #open(stat: FileStat | undefined): { readonly handle: DiskFile } {
+  #open(stat: FileStat | undefined): { readonly handle: OpenFile } {
     const { disk, path } = this.#options;
     if (this.#poison !== undefined) throw this.#poison;
     if (stat === undefined) {
@@ -269,14 +269,14 @@ export class LogEnd {
     return mark !== undefined && positionIn(this.#file.prefix, size, mark) === position;
   }
 
-  /** Adds the whole batch, or puts the file back to where it was. */
-  #append(handle: DiskFile, bytes: Uint8Array, start: number, created: boolean): void {
+  /** Appends the whole batch, or truncates the file to its size before. */
+  #append(handle: OpenFile, bytes: Uint8Array, start: number, created: boolean): void {
     const { disk, path } = this.#options;
     let written = 0;
     try {
-      while (written < bytes.length) {
-        written += progress(handle.append(written === 0 ? bytes : bytes.subarray(written)));
-      }
+      appendFully(handle, bytes, (count) => {
+        written += count;
+      });
     } catch (cause) {
       try {
         if (handle.stat().size !== start + written) throw new Error("another program wrote at the same time");
@@ -293,12 +293,12 @@ export class LogEnd {
     }
   }
 
-  async #sync(handle: DiskFile, withName: boolean): Promise<void> {
-    const { names, path } = this.#options;
+  async #sync(handle: OpenFile, withName: boolean): Promise<void> {
+    const { directories, path } = this.#options;
     try {
       await handle.sync();
       if (!withName) return;
-      await names.sync(dirname(path));
+      await directories.sync(dirname(path));
       this.#nameLasts = true;
     } catch (cause) {
       // After a failed sync the kernel may call the lost pages clean, so that a second one proves nothing.
@@ -311,6 +311,15 @@ export class LogEnd {
     const message = `session ${id} must be opened again: ${reason}`;
     this.#poison = new SessileError("WRITER_POISONED", message, { cause, details: { id, reason } });
     return this.#poison;
+  }
+}
+
+async function syncFile(disk: FileSystem, path: string): Promise<void> {
+  const file = disk.open(path, "append");
+  try {
+    await file?.sync();
+  } finally {
+    file?.close();
   }
 }
 

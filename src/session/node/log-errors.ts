@@ -1,5 +1,5 @@
 import { SessileError } from "../../errors/index.js";
-import type { FileStat } from "./disk.js";
+import type { FileStat } from "../../internal/node/file-system.js";
 
 /** The error of a session whose file is no longer there. */
 export function gone({ id, path }: { readonly id: string; readonly path: string }): SessileError {

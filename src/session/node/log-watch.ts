@@ -1,15 +1,15 @@
-import type { Disk } from "./disk.js";
+import type { FileSystem } from "../../internal/node/file-system.js";
 
 /** Tells those who wait for it that a file may have changed, whether they waited at that moment or came right after. */
 export class LogWatch {
-  readonly #disk: Disk;
+  readonly #disk: FileSystem;
   readonly #path: string;
   #unwatch: (() => void) | undefined;
   readonly #waiting = new Set<() => void>();
   /** It changed while nobody waited. */
   #missed = false;
 
-  constructor(disk: Disk, path: string) {
+  constructor(disk: FileSystem, path: string) {
     this.#disk = disk;
     this.#path = path;
   }

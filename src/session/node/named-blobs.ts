@@ -1,6 +1,7 @@
 import type { BlobRef } from "../../content/index.js";
 import { blobRefsIn } from "../../internal/blob-refs.js";
 import { decodeUtf8 } from "../../internal/bytes.js";
+import { mapConcurrent } from "../../internal/map-concurrent.js";
 
 /** What became of a blob. */
 export type BlobState = "ok" | "missing" | "corrupt";
@@ -16,7 +17,7 @@ export interface LostBlob {
 
 type Naming = Omit<LostBlob, "state">;
 
-const atOnce = 8;
+const maxConcurrentProbes = 8;
 const marks = ["sha256:", "blake3:"].map((mark) => Buffer.from(mark));
 
 /** Asks of each blob that entries name, once, what became of it. Remembers only the names. */
@@ -53,12 +54,12 @@ export class NamedBlobs {
     const namings = this.#namings;
     this.#namings = [];
     const unknown = [...new Set(namings.map(({ blob }) => blob))].filter((blob) => !this.#states.has(blob));
-    for (let from = 0; from < unknown.length; from += atOnce) {
+    const probe = async (blob: BlobRef) => {
       signal?.throwIfAborted();
-      const some = unknown.slice(from, from + atOnce);
-      const states = await Promise.all(some.map(async (blob) => this.#probe(blob)));
-      for (const [index, blob] of some.entries()) this.#states.set(blob, states[index] as BlobState);
-    }
+      return [blob, await this.#probe(blob)] as const;
+    };
+    for await (const [blob, state] of mapConcurrent(unknown, maxConcurrentProbes, probe))
+      this.#states.set(blob, state);
     for (const naming of namings) {
       const state = this.#states.get(naming.blob);
       if (state !== undefined && state !== "ok") this.#found({ ...naming, state });

@@ -1,4 +1,4 @@
-import type { Disk } from "./disk.js";
+import type { FileSystem } from "../../internal/node/file-system.js";
 
 /** Holds descriptors that it can close, and open again when they are needed. */
 export interface FileHolder {
@@ -43,14 +43,14 @@ export class OpenFiles {
   }
 }
 
-const byDisk = new WeakMap<Disk, OpenFiles>();
+const byDisk = new WeakMap<FileSystem, OpenFiles>();
 
 /**
  * The files of a disk, whichever store opened them: a program may make a store for each request.
  *
  * @param max of a disk that is new here
  */
-export function openFilesOf(disk: Disk, max = maxHolders): OpenFiles {
+export function openFilesOf(disk: FileSystem, max = maxHolders): OpenFiles {
   let files = byDisk.get(disk);
   if (files === undefined) {
     files = new OpenFiles(max);

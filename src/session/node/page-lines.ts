@@ -1,9 +1,9 @@
+import type { FileStat, OpenFile } from "../../internal/node/file-system.js";
 import { type Decoded, decodeLine, keyOfLine, LineDecoder, type LineNote } from "../codec/decode.js";
 import { defaultLimits } from "../codec/limits.js";
 import { extraHeaderNote, isEndedLate, tooLongNote, tornLineNote, tornNote } from "../codec/notes.js";
 import { eachLine } from "../log-lines.js";
 import { idOf } from "../tree/entry-key.js";
-import type { DiskFile, FileStat } from "./disk.js";
 import type { FirstHeader } from "./first-header.js";
 import { type BackwardLine, linesBackwards } from "./lines-backwards.js";
 import { readLines } from "./read-lines.js";
@@ -31,7 +31,7 @@ const { maxDepth } = defaultLimits;
  * shorter than the range.
  */
 export async function pageLines(
-  file: DiskFile,
+  file: OpenFile,
   stat: FileStat,
   range: { readonly start: number; readonly end: number },
   header: FirstHeader,
@@ -60,7 +60,7 @@ export async function pageLines(
 /** Decodes the lines as version 1, whose ids are line numbers: all lines before them are counted. */
 async function numbered(
   lines: readonly PageLine[],
-  file: DiskFile,
+  file: OpenFile,
   stat: FileStat,
   reading: Reading,
 ): Promise<readonly PageLine[]> {

@@ -1,5 +1,5 @@
+import type { FileStat, FileSystem, OpenFile } from "../../internal/node/file-system.js";
 import type { LogPosition } from "../backend.js";
-import type { Disk, DiskFile, FileStat } from "./disk.js";
 import { isSameFile, offsetOf, parsePosition } from "./position.js";
 
 /**
@@ -8,23 +8,23 @@ import { isSameFile, offsetOf, parsePosition } from "./position.js";
  * save a descriptor, it is opened again by name, and known by its last position.
  */
 export class PlacesFile {
-  readonly #disk: Disk;
+  readonly #disk: FileSystem;
   readonly #path: string;
-  #file: DiskFile | undefined;
+  #file: OpenFile | undefined;
   /** Where it was last read or written. */
   #reached: LogPosition | undefined;
   /** Files before that one. A read may still be under way in them. */
-  readonly #retired: DiskFile[] = [];
+  readonly #retired: OpenFile[] = [];
   /** The file that was read to its end after another had taken its name away. */
-  #left: DiskFile | undefined;
+  #left: OpenFile | undefined;
 
-  constructor(disk: Disk, path: string) {
+  constructor(disk: FileSystem, path: string) {
     this.#disk = disk;
     this.#path = path;
   }
 
   /** Opens it if it is closed; undefined if another file has its name by now. */
-  open(): DiskFile | undefined {
+  open(): OpenFile | undefined {
     const file = this.#file ?? this.#disk.open(this.#path, "read");
     if (file === undefined || file === this.#file) return file;
     let isThis = false;
@@ -38,7 +38,7 @@ export class PlacesFile {
   }
 
   /** Whether a file is this one. An inode's number alone may be another's by now. */
-  is(file: DiskFile, stat: FileStat): boolean {
+  is(file: OpenFile, stat: FileStat): boolean {
     return this.#reached === undefined || offsetOf(file, stat, this.#reached) !== undefined;
   }
 
@@ -49,12 +49,12 @@ export class PlacesFile {
   }
 
   /** Takes an open file for this one where this one is closed. */
-  adopt(file: DiskFile): void {
+  adopt(file: OpenFile): void {
     this.#file ??= file;
   }
 
   /** From now on places are places in another file: this one, or the one that is opened next. Whether it changed. */
-  become(file: DiskFile | undefined): boolean {
+  become(file: OpenFile | undefined): boolean {
     const before = this.#file;
     this.#file = file;
     if (before !== undefined && before !== file) this.#retired.push(before);
@@ -62,7 +62,7 @@ export class PlacesFile {
   }
 
   /** Whether a file is closed by this, and not by who opened it. */
-  keeps(file: DiskFile): boolean {
+  keeps(file: OpenFile): boolean {
     return this.#file === file || this.#retired.includes(file);
   }
 
@@ -70,7 +70,7 @@ export class PlacesFile {
    * The file that a position is in, which has lost its name since: for one last read of what was acknowledged before it
    * was moved away or deleted. undefined if it was closed.
    */
-  leaving(from: LogPosition | undefined): DiskFile | undefined {
+  leaving(from: LogPosition | undefined): OpenFile | undefined {
     const position = from === undefined ? undefined : parsePosition(from);
     const file = this.#file;
     if (position === undefined || file === undefined || file === this.#left) return undefined;

@@ -1,6 +1,6 @@
 import { crc32Hex } from "../../internal/crc32.js";
+import type { FileStat, OpenFile } from "../../internal/node/file-system.js";
 import type { LogPosition } from "../backend.js";
-import type { DiskFile, FileStat } from "./disk.js";
 
 /** Where a log file ends: which file it is, how long, and a mark of its last line. */
 export interface FilePosition {
@@ -56,16 +56,16 @@ export function isSameFile(position: FilePosition, stat: FileStat): boolean {
 }
 
 /** The offset of a position of this file; undefined where it was cut, rewritten or replaced since. */
-export function offsetOf(file: DiskFile, stat: FileStat, position: LogPosition): number | undefined {
+export function offsetOf(file: OpenFile, stat: FileStat, position: LogPosition): number | undefined {
   const parsed = parsePosition(position);
   if (parsed === undefined || !isSameFile(parsed, stat) || parsed.size > stat.size) return undefined;
   const before = new Uint8Array(Math.min(parsed.size, 2 * markedBytes));
-  const count = file.readNow(before, parsed.size - before.length);
+  const count = file.readSync(before, parsed.size - before.length);
   return markOf(before.subarray(0, count)) === parsed.mark ? parsed.size : undefined;
 }
 
 /** The mark of the line that ends with a line feed at `size`. */
-export async function markAt(file: DiskFile, size: number): Promise<string> {
+export async function markAt(file: OpenFile, size: number): Promise<string> {
   const before = new Uint8Array(Math.min(size, 2 * markedBytes));
   const count = await file.read(before, size - before.length);
   return markOf(before.subarray(0, count));

@@ -1,6 +1,6 @@
+import type { FileStat, OpenFile } from "../../internal/node/file-system.js";
 import type { LogBatch, LogPosition } from "../backend.js";
 import { Block } from "./block.js";
-import type { DiskFile, FileStat } from "./disk.js";
 import { markAt, markedBytes, markOf, offsetOf, parsePosition, printPosition } from "./position.js";
 
 const defaultChunkBytes = 1 << 20;
@@ -17,7 +17,7 @@ const manyLines = 1 << 16;
  * position is none of this file: it was cut, rewritten or replaced.
  */
 export async function* readLines(
-  file: DiskFile,
+  file: OpenFile,
   stat: FileStat,
   from: LogPosition | undefined,
   options: { readonly maxLineBytes: number; readonly signal?: AbortSignal; readonly chunkBytes?: number },
@@ -63,7 +63,7 @@ export async function* readLines(
 }
 
 /** The mark of bytes that end with a line feed at `size`; read again where the line begins in an earlier chunk. */
-function markOfEnd(file: DiskFile, bytes: Uint8Array, size: number): Promise<string> | string {
+function markOfEnd(file: OpenFile, bytes: Uint8Array, size: number): Promise<string> | string {
   const isWhole = bytes.length > markedBytes || bytes.length === size;
   return isWhole ? markOf(bytes.subarray(-2 * markedBytes)) : markAt(file, size);
 }

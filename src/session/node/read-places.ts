@@ -1,5 +1,6 @@
+import type { OpenFile } from "../../internal/node/file-system.js";
+import { readFully } from "../../internal/node/read-write-fully.js";
 import type { LinePlace } from "../backend.js";
-import type { DiskFile } from "./disk.js";
 
 /** Lines with less than this between them are read in one go. */
 const maxGapBytes = 32 * 1024;
@@ -7,7 +8,7 @@ const maxRunBytes = 1024 * 1024;
 
 /** The bytes at these places, in the order asked for; undefined past the end of the file. */
 export async function readPlaces(
-  file: DiskFile,
+  file: OpenFile,
   places: readonly LinePlace[],
 ): Promise<readonly (Uint8Array | undefined)[]> {
   const out: (Uint8Array | undefined)[] = new Array(places.length);
@@ -38,14 +39,4 @@ function isAscending(places: readonly LinePlace[]): boolean {
     if ((places[i] as LinePlace).at < (places[i - 1] as LinePlace).at) return false;
   }
   return true;
-}
-
-async function readFully(file: DiskFile, into: Uint8Array, at: number): Promise<number> {
-  let done = 0;
-  while (done < into.length) {
-    const count = await file.read(done === 0 ? into : into.subarray(done), at + done);
-    if (count === 0) break;
-    done += count;
-  }
-  return done;
 }

@@ -2,21 +2,22 @@ import { basename, dirname, resolve } from "node:path";
 import { SessileError } from "../../errors/index.js";
 import { integerOption, oneOfOption, stringArgument } from "../../internal/arguments.js";
 import { uuidv7 } from "../../internal/ids.js";
-import { assertTaken, existsError, progress } from "../../internal/lost-bytes.js";
 import { isName, nameArgument } from "../../internal/names.js";
+import type { FileStat, FileSystem } from "../../internal/node/file-system.js";
+import { nodeFileSystem } from "../../internal/node/node-file-system.js";
+import { publishExclusive } from "../../internal/node/publish-exclusive.js";
+import { writeNewFile } from "../../internal/node/read-write-fully.js";
 import { storageError } from "../../internal/storage-error.js";
 import { isNewer } from "../codec/decode.js";
 import { defaultLimits } from "../codec/limits.js";
 import { versionOf } from "../codec/migrate.js";
 import { extensionVersion, formatVersion, type SessionHeader } from "../entries.js";
 import { findingOf } from "./diagnose.js";
-import { type Disk, type FileStat, nodeDisk } from "./disk.js";
 import { Findings, type SessionFinding } from "./findings.js";
 import { idOfFileName } from "./layout.js";
 import type { OrphanPlacing } from "./lost-parents.js";
 import { SalvagedLines, type SalvagedPlace } from "./salvaged-lines.js";
 import { type SessionScan, scanWithJoined, withFile } from "./scan.js";
-import { takeName } from "./take-name.js";
 
 /** Options of {@link salvageSession}. */
 export interface SalvageOptions {
@@ -82,12 +83,12 @@ export interface SalvageReport {
  * ```
  */
 export function salvageSession(path: string, options: SalvageOptions): Promise<SalvageReport> {
-  return salvageSessionOn(nodeDisk, path, options);
+  return salvageSessionOn(nodeFileSystem, path, options);
 }
 
 /** {@link salvageSession} on any disk. */
 export async function salvageSessionOn(
-  disk: Disk,
+  disk: FileSystem,
   path: string,
   options: SalvageOptions,
 ): Promise<SalvageReport> {
@@ -102,7 +103,7 @@ export async function salvageSessionOn(
   const reading = { maxLineBytes, ...(signal === undefined ? {} : { signal }) };
   return withFile(disk, from, "read", async (file, stat) => {
     if (stat.size === 0) throw new SessileError("EMPTY", `${from} is empty`, { details: { path: from } });
-    refuseTaken(disk, to);
+    assertNotExists(disk, to);
     let losses = new Findings(maxFindings);
     const lost = { lines: 0, bytes: 0 };
     const scan = await scanWithJoined(file, stat, reading, () => {
@@ -127,7 +128,7 @@ export async function salvageSessionOn(
       if (++placed <= maxFindings) places.push(place);
     });
     try {
-      await writeNew(disk, to, lines.batches(reading));
+      await publishNew(disk, to, lines.batches(reading));
     } catch (error) {
       throw storageError("write", to, error);
     }
@@ -178,34 +179,22 @@ function headerOf(
   };
 }
 
-/** Makes a file that is whole and on the disk before it has its name, which it takes from nobody. */
-async function writeNew(disk: Disk, path: string, batches: AsyncIterable<Uint8Array>): Promise<void> {
+/** Publishes a complete and fsynced file atomically, without replacing an existing one. */
+async function publishNew(disk: FileSystem, path: string, batches: AsyncIterable<Uint8Array>): Promise<void> {
   const temporary = `${path}.tmp-${crypto.randomUUID()}`;
-  const file = disk.open(temporary, "create");
-  if (file === undefined) throw existsError(temporary);
-  let size = 0;
+  await writeNewFile(disk, temporary, batches);
   try {
-    try {
-      for await (const bytes of batches) {
-        for (let done = 0; done < bytes.length; ) done += progress(file.append(bytes.subarray(done)));
-        size += bytes.length;
-      }
-      assertTaken(file.stat().size, size);
-      await file.sync();
-    } finally {
-      file.close();
-    }
-    if (!takeName(disk, temporary, path)) throw taken(path);
+    if (!publishExclusive(disk, temporary, path)) throw existsError(path);
   } finally {
     disk.unlink(temporary);
   }
   await disk.syncDirectory(dirname(path));
 }
 
-function refuseTaken(disk: Disk, path: string): void {
-  if (disk.stat(path) !== undefined) throw taken(path);
+function assertNotExists(disk: FileSystem, path: string): void {
+  if (disk.stat(path) !== undefined) throw existsError(path);
 }
 
-function taken(path: string): SessileError {
+function existsError(path: string): SessileError {
   return new SessileError("SESSION_EXISTS", `there is a file ${path} already`, { details: { id: path } });
 }

@@ -1,5 +1,6 @@
 import { SessileError } from "../../errors/index.js";
 import { concatBytes, encodeUtf8 } from "../../internal/bytes.js";
+import type { FileStat, OpenFile } from "../../internal/node/file-system.js";
 import { isRecord } from "../../internal/shape.js";
 import type { LinePlace } from "../backend.js";
 import { stripBom } from "../codec/decode.js";
@@ -11,7 +12,6 @@ import { headerLine } from "../copy.js";
 import { formatVersion, type SessionHeader } from "../entries.js";
 import { linesOf } from "../log-lines.js";
 import { noRow, parseKind, type TreeRows } from "../tree/rows.js";
-import type { DiskFile, FileStat } from "./disk.js";
 import { type OrphanPlacing, placesOfLostParents } from "./lost-parents.js";
 import { readLines } from "./read-lines.js";
 import { readPlaces } from "./read-places.js";
@@ -39,7 +39,7 @@ export class SalvagedLines {
   /** Lines that were copied, the header too. */
   readonly kept = { lines: 0, bytes: 0 };
   readonly #scan: SessionScan;
-  readonly #file: DiskFile;
+  readonly #file: OpenFile;
   readonly #stat: FileStat;
   readonly #header: SessionHeader;
   readonly #version: number;
@@ -50,7 +50,7 @@ export class SalvagedLines {
   /** @param header what stands first where the file has none */
   constructor(
     scan: SessionScan,
-    file: DiskFile,
+    file: OpenFile,
     stat: FileStat,
     header: SessionHeader,
     orphans: OrphanPlacing,

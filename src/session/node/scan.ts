@@ -1,4 +1,5 @@
 import { SessileError } from "../../errors/index.js";
+import type { FileStat, FileSystem, OpenFile } from "../../internal/node/file-system.js";
 import { storageError } from "../../internal/storage-error.js";
 import type { LinePlace } from "../backend.js";
 import { decodeLine } from "../codec/decode.js";
@@ -12,7 +13,6 @@ import { eachLine } from "../log-lines.js";
 import { idOf } from "../tree/entry-key.js";
 import { noRow, type TreeRows } from "../tree/rows.js";
 import { treeRows } from "../tree/tree.js";
-import type { Disk, DiskFile, FileStat } from "./disk.js";
 import { type JoinedLine, joinedLines } from "./joined-lines.js";
 import { regular } from "./log-errors.js";
 import { readLines } from "./read-lines.js";
@@ -60,7 +60,7 @@ export class SessionScan implements LineSink {
   /** The line that is the header. */
   header: LinePlace | undefined;
   readonly #listener: ScanListener;
-  readonly #file: DiskFile;
+  readonly #file: OpenFile;
   readonly #looksForJoined: boolean;
   #unplaced = new Map<number, string>();
   /** The entry that the present line gave a body. */
@@ -69,7 +69,7 @@ export class SessionScan implements LineSink {
   #problems: Diagnostic[] | undefined;
 
   private constructor(
-    file: DiskFile,
+    file: OpenFile,
     listener: ScanListener,
     joinedIn: ReadonlyMap<number, readonly JoinedLine[]> | undefined,
   ) {
@@ -93,7 +93,7 @@ export class SessionScan implements LineSink {
    *   looked for either
    */
   static async of(
-    file: DiskFile,
+    file: OpenFile,
     stat: FileStat,
     options: { readonly maxLineBytes: number; readonly signal?: AbortSignal | undefined },
     listener: ScanListener = {},
@@ -234,7 +234,7 @@ export class SessionScan implements LineSink {
     const place = this.rows.line(this.rows.row(entryId));
     if (place?.length !== line.length) return false;
     const first = new Uint8Array(place.length);
-    return this.#file.readNow(first, place.at) === first.length && Buffer.compare(first, line) === 0;
+    return this.#file.readSync(first, place.at) === first.length && Buffer.compare(first, line) === 0;
   }
 
   #onEntry(row: number, { id, parentId }: SessionEntry | UnknownEntry): void {
@@ -273,7 +273,7 @@ const unread: ReadonlySet<DiagnosticCode> = new Set([
  * that has a line of its own is not taken from another.
  */
 export async function scanWithJoined(
-  file: DiskFile,
+  file: OpenFile,
   stat: FileStat,
   options: { readonly maxLineBytes: number; readonly signal?: AbortSignal | undefined },
   listenerOf: () => ScanListener,
@@ -298,12 +298,12 @@ export async function scanWithJoined(
  * @throws SessileError SESSION_NOT_FOUND, NOT_A_FILE, STORAGE_FAILED
  */
 export async function withFile<T>(
-  disk: Disk,
+  disk: FileSystem,
   path: string,
   operation: string,
-  act: (file: DiskFile, stat: FileStat) => Promise<T>,
+  act: (file: OpenFile, stat: FileStat) => Promise<T>,
 ): Promise<T> {
-  let file: DiskFile | undefined;
+  let file: OpenFile | undefined;
   try {
     // Before it is opened too: some devices do something when they are.
     const found = disk.stat(path);

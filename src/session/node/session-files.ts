@@ -1,7 +1,7 @@
 import { join, relative, resolve, sep } from "node:path";
 import { SessileError } from "../../errors/index.js";
+import type { FileKind, FileSystem } from "../../internal/node/file-system.js";
 import { errnoOf, storageError } from "../../internal/storage-error.js";
-import type { Disk, FileKind } from "./disk.js";
 import { readHeadNow } from "./ends.js";
 import { headerOfLine } from "./first-header.js";
 import { idOfFileName, isOwnFileName, partitionDirectory, projectNames } from "./layout.js";
@@ -39,7 +39,7 @@ const maxPartitions = 64;
  * the one in its header; file names only say where to look first.
  */
 export class SessionFiles {
-  readonly #disk: Disk;
+  readonly #disk: FileSystem;
   readonly #dir: string;
   /** By partition and id: files that had the id when the directories were last read. Checked again at each use. */
   readonly #remembered = new Map<string, Map<string, string[]>>();
@@ -47,7 +47,7 @@ export class SessionFiles {
   readonly #headers = new Map<string, { readonly dev: number; readonly ino: number; readonly id: string }>();
 
   /** @param dir the store's directory, absolute */
-  constructor(disk: Disk, dir: string) {
+  constructor(disk: FileSystem, dir: string) {
     this.#disk = disk;
     this.#dir = dir;
   }
@@ -159,7 +159,7 @@ export class SessionFiles {
     return a !== undefined && b !== undefined && a.ino !== 0 && a.ino === b.ino && a.dev === b.dev;
   }
 
-  #list(directory: string): ReturnType<Disk["list"]> {
+  #list(directory: string): ReturnType<FileSystem["list"]> {
     return this.#disk.list(directory).catch((error: unknown) => {
       throw storageError("list", directory, error);
     });

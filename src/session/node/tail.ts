@@ -1,11 +1,16 @@
 import { dirname } from "node:path";
-import { assertTaken, existsError, progress } from "../../internal/lost-bytes.js";
+import type { FileSystem, OpenFile } from "../../internal/node/file-system.js";
+import {
+  appendFully,
+  assertFullyWritten,
+  createFile,
+  readFully,
+} from "../../internal/node/read-write-fully.js";
 import { isRecord } from "../../internal/shape.js";
 import { stripBom } from "../codec/decode.js";
 import { parseLine } from "../codec/json.js";
 import { defaultLimits } from "../codec/limits.js";
 import { lateEnding } from "../codec/notes.js";
-import type { Disk, DiskFile } from "./disk.js";
 
 const stepBytes = 64 * 1024;
 const chunkBytes = 1 << 20;
@@ -15,11 +20,11 @@ const chunkBytes = 1 << 20;
  * none. Nothing is cut off: another program may still be writing that line, and an append waits for its write. Where
  * it completes the line, this ending stands behind it as a blank line.
  */
-export async function missingEnding(file: DiskFile, maxLineBytes: number): Promise<Uint8Array | undefined> {
+export async function missingEnding(file: OpenFile, maxLineBytes: number): Promise<Uint8Array | undefined> {
   const { size } = file.stat();
   if (size === 0) return undefined;
   const last = new Uint8Array(1);
-  if (file.readNow(last, size - 1) === 1 && last[0] === 10) return undefined;
+  if (file.readSync(last, size - 1) === 1 && last[0] === 10) return undefined;
   const line = await lastLine(file, size, maxLineBytes);
   if (line === undefined) return lateEnding;
   const content = line.length === size ? stripBom(line) : line;
@@ -29,11 +34,11 @@ export async function missingEnding(file: DiskFile, maxLineBytes: number): Promi
 }
 
 /** What follows the last line feed; undefined where it is longer than a reader takes, or does not end as an object does. */
-async function lastLine(file: DiskFile, size: number, maxBytes: number): Promise<Uint8Array | undefined> {
+async function lastLine(file: OpenFile, size: number, maxBytes: number): Promise<Uint8Array | undefined> {
   const pieces: Uint8Array[] = [];
   for (let end = size; end > 0; ) {
     const bytes = Buffer.alloc(Math.min(stepBytes, end));
-    const count = await file.read(bytes, end - bytes.length);
+    const count = await readFully(file, bytes, end - bytes.length);
     if (count < bytes.length || (end === size && !endsAnObject(bytes))) return undefined;
     const feed = bytes.lastIndexOf(10);
     pieces.push(bytes.subarray(feed + 1));
@@ -54,14 +59,13 @@ function endsAnObject(bytes: Uint8Array): boolean {
 
 /** Copies a part of a file into a new one, and makes that last. */
 export async function saveRange(
-  disk: Disk,
-  file: DiskFile,
+  disk: FileSystem,
+  file: OpenFile,
   start: number,
   end: number,
   location: string,
 ): Promise<void> {
-  const saved = disk.open(location, "create");
-  if (saved === undefined) throw existsError(location);
+  const saved = createFile(disk, location);
   try {
     await copyRange(file, saved, start, end);
     await saved.sync();
@@ -78,7 +82,7 @@ export async function saveRange(
  * Adds a part of a file to the end of another, which only this program has. Chunks of NULs become holes, so that
  * a sparse file stays sparse. Returns how many bytes there were.
  */
-export async function copyRange(file: DiskFile, to: DiskFile, start: number, end: number): Promise<number> {
+export async function copyRange(file: OpenFile, to: OpenFile, start: number, end: number): Promise<number> {
   const chunk = Buffer.alloc(Math.min(chunkBytes, Math.max(end - start, 1)));
   const nothing = Buffer.alloc(chunk.length);
   let { size } = to.stat();
@@ -89,13 +93,8 @@ export async function copyRange(file: DiskFile, to: DiskFile, start: number, end
     at += count;
     size += count;
     if (chunk.compare(nothing, 0, count, 0, count) === 0) to.truncate(size);
-    else appendAll(to, chunk.subarray(0, count));
+    else appendFully(to, chunk.subarray(0, count));
   }
-  assertTaken(to.stat().size, size);
+  assertFullyWritten(to.stat().size, size);
   return at - start;
-}
-
-/** Adds all of these bytes, in as many writes as it takes. */
-export function appendAll(file: DiskFile, bytes: Uint8Array): void {
-  for (let done = 0; done < bytes.length; ) done += progress(file.append(bytes.subarray(done)));
 }

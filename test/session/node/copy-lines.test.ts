@@ -2,8 +2,9 @@ import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from "no
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import type { OpenFile } from "../../../src/internal/node/file-system.js";
+import { nodeFileSystem } from "../../../src/internal/node/node-file-system.js";
 import { copyLines } from "../../../src/session/node/copy-lines.js";
-import { type DiskFile, nodeDisk } from "../../../src/session/node/disk.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 import { temporaryDirectory } from "./temporary-directory.js";
 
@@ -11,7 +12,7 @@ const encoder = new TextEncoder();
 
 /** Copies `/log` up to an offset to `/copy`; what that has then. */
 async function copied(disk: SimulatedDisk, end: number, first: string): Promise<string | undefined> {
-  const file = disk.open("/log", "read") as DiskFile;
+  const file = disk.open("/log", "read") as OpenFile;
   const done = await copyLines(disk, { file, path: "/log", end }, "/copy", encoder.encode(first));
   return done ? new TextDecoder().decode(disk.bytes("/copy")) : undefined;
 }
@@ -68,7 +69,7 @@ describe("where the file", () => {
   test("has lost its name, to another one or to none, before or meanwhile, the copy is of the file itself", async () => {
     for (const when of ["before", "meanwhile", "to none"]) {
       const disk = diskOf(text);
-      const file = disk.open("/log", "read") as DiskFile;
+      const file = disk.open("/log", "read") as OpenFile;
       disk.put("/other", "HEADER\nnot this\nfile\n");
       const clone = disk.clone.bind(disk);
       disk.clone = (...args) => {
@@ -130,8 +131,8 @@ test("a copy of a real file is its owner's alone, though the file be read-only o
     const to = join(directory, "copy");
     writeFileSync(path, "header\none\ntwo\nthree\n");
     chmodSync(path, mode);
-    const file = nodeDisk.open(path, "read") as DiskFile;
-    expect(await copyLines(nodeDisk, { file, path, end: 15 }, to, encoder.encode("H\n"))).toBe(true);
+    const file = nodeFileSystem.open(path, "read") as OpenFile;
+    expect(await copyLines(nodeFileSystem, { file, path, end: 15 }, to, encoder.encode("H\n"))).toBe(true);
     file.close();
     // With spaces where the file system shares blocks.
     expect(readFileSync(to, "utf8")).toMatch(/^H *\none\ntwo\n$/);
@@ -145,6 +146,6 @@ const shorter = "/sys/kernel/mm/transparent_hugepage/enabled";
 
 test.runIf(existsSync(shorter))("a clone waits for no bytes that a file has lost", async () => {
   const to = join(temporaryDirectory(), "copy");
-  await expect(nodeDisk.clone(shorter, to, encoder.encode("H\n"), 2)).rejects.toThrow("copyfile");
+  await expect(nodeFileSystem.clone(shorter, to, encoder.encode("H\n"), 2)).rejects.toThrow("copyfile");
   expect(existsSync(to)).toBe(false);
 });

@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { DiskFile } from "../../../src/session/node/disk.js";
+import type { OpenFile } from "../../../src/internal/node/file-system.js";
 import { readEnds } from "../../../src/session/node/ends.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 
 async function endsOf(text: string, size?: number) {
   const disk = new SimulatedDisk();
   disk.put("/log", text);
-  const file = disk.open("/log", "read") as DiskFile;
+  const file = disk.open("/log", "read") as OpenFile;
   const { head, tail } = readEnds(file, size ?? file.stat().size);
   const decoded = (lines: readonly Uint8Array[]) => lines.map((line) => new TextDecoder().decode(line));
   return { head: decoded(head), tail: decoded(tail) };

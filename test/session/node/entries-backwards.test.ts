@@ -9,7 +9,8 @@ import {
   readEntriesBackwards,
 } from "sessile/session/node";
 import { describe, expect, test } from "vitest";
-import { type Disk, nodeDisk } from "../../../src/session/node/disk.js";
+import type { FileSystem } from "../../../src/internal/node/file-system.js";
+import { nodeFileSystem } from "../../../src/internal/node/node-file-system.js";
 import { readEntriesBackwardsOn } from "../../../src/session/node/entries-backwards.js";
 import { plainHeader, sessionOf } from "../../arbitraries/entries.js";
 import type { SimulatedDisk } from "../../support/simulated-disk.js";
@@ -37,9 +38,9 @@ test("pages are as long as asked for, and the last one is no empty one", async (
 
 describe("a page of a long file", () => {
   /** A disk that adds up the bytes that are read from it. */
-  function counted(disk: Disk): { readonly disk: Disk; readonly read: () => number } {
+  function counted(disk: FileSystem): { readonly disk: FileSystem; readonly read: () => number } {
     let read = 0;
-    const open: Disk["open"] = (name, mode) => {
+    const open: FileSystem["open"] = (name, mode) => {
       const file = disk.open(name, mode);
       if (file === undefined) return undefined;
       return Object.assign(Object.create(file) as typeof file, {
@@ -50,8 +51,8 @@ describe("a page of a long file", () => {
           read += count;
           return count;
         },
-        readNow(into: Uint8Array, at: number) {
-          const count = file.readNow(into, at);
+        readSync(into: Uint8Array, at: number) {
+          const count = file.readSync(into, at);
           read += count;
           return count;
         },
@@ -69,7 +70,7 @@ describe("a page of a long file", () => {
       file,
       `${JSON.stringify(plainHeader)}\n${Array.from({ length: 30_000 }, (_, at) => line(at)).join("")}`,
     );
-    const { disk, read } = counted(nodeDisk);
+    const { disk, read } = counted(nodeFileSystem);
     let before: string | undefined;
     for (const newest of [29_999, 29_949, 29_899]) {
       const from = read();
@@ -145,7 +146,7 @@ describe("a cursor", () => {
       .map((line) => `${line}\n`)
       .join("");
 
-  async function newest(disk: Disk): Promise<{ readonly limit: number; readonly before: string }> {
+  async function newest(disk: FileSystem): Promise<{ readonly limit: number; readonly before: string }> {
     const { before = "" } = await readEntriesBackwardsOn(disk, path, { limit: 2 });
     return { limit: 2, before };
   }

@@ -113,7 +113,7 @@ test("what is no session of the partition is not listed", async () => {
   disk.put("/store/--p--/deeper/x.jsonl", header("deep"));
   disk.put("/store/@tenant/--p--/x_two.jsonl", header("two"));
   disk.put("/store/@tenant/x_three.jsonl", header("three"));
-  disk.makeDirectory("/store/--p--/directory.jsonl");
+  disk.mkdir("/store/--p--/directory.jsonl");
   disk.put("/store/by-hand.jsonl", header("by-hand"));
   expect((await listed(backend)).map(({ id }) => id).sort()).toEqual(["by-hand", "one"]);
   expect((await listed(backend, { partition: "tenant" })).map(({ id }) => id).sort()).toEqual([
@@ -199,7 +199,7 @@ test("deleting waits for a writer, and says whether there was anything", async (
   expect(disk.paths()).toEqual([]);
 });
 
-test.each(["stat", "open", "readNow"] as const)(
+test.each(["stat", "open", "readSync"] as const)(
   "a file that the system refuses to %s is left out of the list, which says so",
   async (operation) => {
     const disk = new SimulatedDisk();
@@ -276,7 +276,7 @@ test("what the system refuses is STORAGE_FAILED with its code", async () => {
     ["list", () => listed(backend), "list"],
     ["list", open, "list"],
     ["list", () => create(backend, "b"), "list"],
-    ["makeDirectory", () => create(backend, "b"), "append to"],
+    ["mkdir", () => create(backend, "b"), "append to"],
     ["unlink", () => backend.delete("a", { partition: "" }), "delete"],
   ];
   for (const [operation, act, name] of refused) {

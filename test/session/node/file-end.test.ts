@@ -1,15 +1,15 @@
 import { expect, test } from "vitest";
-import type { DiskFile } from "../../../src/session/node/disk.js";
+import type { OpenFile } from "../../../src/internal/node/file-system.js";
 import { endsAt, endsWhole, isUnchanged, markOfEnd, positionAt } from "../../../src/session/node/file-end.js";
 import { absentPosition, markOf, printPosition } from "../../../src/session/node/position.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 
 const path = "/log.jsonl";
 
-function fileOf(text: string): { readonly disk: SimulatedDisk; readonly file: DiskFile } {
+function fileOf(text: string): { readonly disk: SimulatedDisk; readonly file: OpenFile } {
   const disk = new SimulatedDisk();
   disk.put(path, text);
-  return { disk, file: disk.open(path, "read") as DiskFile };
+  return { disk, file: disk.open(path, "read") as OpenFile };
 }
 
 test.each([
@@ -40,9 +40,9 @@ test.each([1, 63, 64, 65, 127, 128, 129, 300])(
 
 test("what cannot be read is not said to end", () => {
   const { disk, file } = fileOf("{}\n");
-  disk.failNext("readNow", "EIO");
+  disk.failNext("readSync", "EIO");
   expect(endsAt(file, 3)).toBe(false);
-  disk.failNext("readNow", "EIO");
+  disk.failNext("readSync", "EIO");
   expect(markOfEnd(file, 3)).toBeUndefined();
 });
 

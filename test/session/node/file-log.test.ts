@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { DurableDirectories } from "../../../src/internal/node/durable-directories.js";
 import type { LogBatch, LogPosition } from "../../../src/session/backend.js";
 import { linesOf } from "../../../src/session/log-lines.js";
 import { FileLog, type FileLogOptions } from "../../../src/session/node/file-log.js";
-import { LastingNames } from "../../../src/session/node/lasting-names.js";
 import { FileLock } from "../../../src/session/node/lock.js";
 import { absentPosition } from "../../../src/session/node/position.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
@@ -24,7 +24,7 @@ function logOn(disk: SimulatedDisk, options: Partial<FileLogOptions> = {}): File
     maxLineBytes: 1 << 20,
     id: "a",
     now: () => 0,
-    names: new LastingNames(disk, "/dir"),
+    directories: new DurableDirectories(disk, "/dir", { everyTime: true }),
     ...options,
   });
 }
@@ -367,7 +367,7 @@ describe("what the system refuses", () => {
     ["open", "read", (log: FileLog) => read(log)],
     ["stat", "mend", (log: FileLog) => log.prepare()],
     ["open", "read", (log: FileLog) => log.readAt([{ at: 0, length: 1 }])],
-    ["readNow", "read", (log: FileLog) => read(log)],
+    ["readSync", "read", (log: FileLog) => read(log)],
     ["open", "append to", (log: FileLog, position: LogPosition) => log.append([utf8("{}\n")], position)],
     ["open", "replace", (log: FileLog, position: LogPosition) => log.replace([], position)],
   ] as const)("in %s is STORAGE_FAILED of %s", async (operation, name, act) => {

@@ -15,9 +15,9 @@ import {
 import { basename, dirname, join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { userMessage } from "../../../src/content/index.js";
+import { nodeFileSystem } from "../../../src/internal/node/node-file-system.js";
 import type { Durability } from "../../../src/session/backend.js";
 import type { SessionEntry } from "../../../src/session/entries.js";
-import { nodeDisk } from "../../../src/session/node/disk.js";
 import { fileSessionStoreOn, openSessionFile } from "../../../src/session/node/file-store.js";
 import { fileSessionStore } from "../../../src/session/node/index.js";
 import { FileLock } from "../../../src/session/node/lock.js";
@@ -366,7 +366,7 @@ describe("an older version", () => {
     const path = join(dir, "x_old.jsonl");
     const { text } = files["version 1"] as { text: string };
     writeFileSync(path, text);
-    const other = new FileLock(nodeDisk, `${path}.lock`, { waitMs: 0, idleMs: 1, foreignMs: 1000 });
+    const other = new FileLock(nodeFileSystem, `${path}.lock`, { waitMs: 0, idleMs: 1, foreignMs: 1000 });
     const session = await other.with(() =>
       fileSessionStore({ dir, lockWaitMs: 10 }).open("old", { mode: "write" }),
     );
@@ -402,7 +402,7 @@ describe("an older version", () => {
     }
 
     writeFileSync(path, text);
-    const other = new FileLock(nodeDisk, `${path}.lock`, { waitMs: 0, idleMs: 1, foreignMs: 1000 });
+    const other = new FileLock(nodeFileSystem, `${path}.lock`, { waitMs: 0, idleMs: 1, foreignMs: 1000 });
     const late = await other.with(() =>
       fileSessionStore({ dir, lockWaitMs: 10 }).open("old", { mode: "write" }),
     );
@@ -721,9 +721,9 @@ describe("a program that ignores locks", () => {
       const dir = temporaryDirectory();
       let race: ((path: string) => void) | undefined;
       const disk = {
-        ...nodeDisk,
+        ...nodeFileSystem,
         open(path: string, mode: "read" | "append" | "create") {
-          const file = nodeDisk.open(path, mode);
+          const file = nodeFileSystem.open(path, mode);
           if (file === undefined || mode === "read" || !path.endsWith(".jsonl")) return file;
           return new Proxy(file, {
             get(target, name) {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { DiskFile } from "../../../src/session/node/disk.js";
+import type { OpenFile } from "../../../src/internal/node/file-system.js";
 import { linesBackwards } from "../../../src/session/node/lines-backwards.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 
@@ -14,7 +14,7 @@ async function read(text: string, range = { start: 0, end: text.length }, maxLin
   const disk = new SimulatedDisk();
   disk.put("/log", Buffer.from(text, "latin1"));
   const lines: Found[] = [];
-  for await (const { at, length, bytes } of linesBackwards(disk.open("/log", "read") as DiskFile, range, {
+  for await (const { at, length, bytes } of linesBackwards(disk.open("/log", "read") as OpenFile, range, {
     maxLineBytes,
   }))
     lines.push({ at, length, text: bytes && Buffer.from(bytes).toString("latin1") });
@@ -90,7 +90,7 @@ test("ends with the reason of its signal, also between two steps", async () => {
   const seen: number[] = [];
   const reading = (async () => {
     const range = { start: 0, end: 100_003 };
-    const file = disk.open("/log", "read") as DiskFile;
+    const file = disk.open("/log", "read") as OpenFile;
     for await (const { at } of linesBackwards(file, range, { maxLineBytes: 1 << 20, signal })) {
       seen.push(at);
       controller.abort(new Error("enough"));

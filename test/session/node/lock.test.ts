@@ -2,8 +2,9 @@ import { existsSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, wr
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
+import type { FileSystem } from "../../../src/internal/node/file-system.js";
+import { nodeFileSystem } from "../../../src/internal/node/node-file-system.js";
 import { ownIdentity } from "../../../src/internal/node/process-identity.js";
-import { type Disk, nodeDisk } from "../../../src/session/node/disk.js";
 import { FileLock, type LockTimes } from "../../../src/session/node/lock.js";
 import { useChildren } from "../../faults/start-child.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
@@ -11,7 +12,7 @@ import { temporaryDirectory } from "./temporary-directory.js";
 
 const startChild = useChildren();
 
-function lockAt(path: string, times: Partial<LockTimes> = {}, disk: Disk = nodeDisk): FileLock {
+function lockAt(path: string, times: Partial<LockTimes> = {}, disk: FileSystem = nodeFileSystem): FileLock {
   return new FileLock(disk, path, { waitMs: 150, idleMs: 20, foreignMs: 30_000, ...times });
 }
 
@@ -31,10 +32,10 @@ function putAged(path: string, text: string, ageMs: number): void {
 }
 
 /** A disk with some calls in the place of its own. */
-function withCalls(disk: SimulatedDisk, calls: Partial<Disk>): Disk {
+function withCalls(disk: SimulatedDisk, calls: Partial<FileSystem>): FileSystem {
   return new Proxy(disk, {
     get(_, name) {
-      const own = calls[name as keyof Disk] ?? disk[name as keyof Disk];
+      const own = calls[name as keyof FileSystem] ?? disk[name as keyof FileSystem];
       return own.bind(disk as never);
     },
   });
@@ -46,7 +47,7 @@ describe("a lock file that cannot be removed at once", () => {
   /** What fails is the read-back, or the removal of a claim; and the removal each time as long as `refuses`. */
   function refusing() {
     const disk = new SimulatedDisk();
-    disk.makeDirectory("/dir");
+    disk.mkdir("/dir");
     const state = { refuses: true, reads: 0 };
     const fails = () => {
       throw Object.assign(new Error("EIO"), { code: "EIO" });

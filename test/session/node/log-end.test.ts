@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { DurableDirectories } from "../../../src/internal/node/durable-directories.js";
+import type { OpenFile } from "../../../src/internal/node/file-system.js";
 import type { LogPosition } from "../../../src/session/backend.js";
-import type { DiskFile } from "../../../src/session/node/disk.js";
-import { LastingNames } from "../../../src/session/node/lasting-names.js";
 import { LogEnd, type LogEndOptions } from "../../../src/session/node/log-end.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 
@@ -15,14 +15,14 @@ function endOf(disk: SimulatedDisk, options: Partial<LogEndOptions> = {}): LogEn
     durability: "disk",
     maxLineBytes: 1 << 20,
     id: "a",
-    names: new LastingNames(disk, "/dir"),
+    directories: new DurableDirectories(disk, "/dir", { everyTime: true }),
     ...options,
   });
 }
 
 async function create(disk: SimulatedDisk, text = '{"header":1}\n') {
   const end = endOf(disk);
-  end.makeDirectory();
+  end.mkdir();
   const { position } = await end.write(end.create(), utf8(text), true);
   return { end, position };
 }
@@ -33,7 +33,7 @@ function text(disk: SimulatedDisk): string {
 
 /** What another program does to the file, without a lock. */
 function foreign(disk: SimulatedDisk, added: string): void {
-  const file = disk.open(path, "append") as DiskFile;
+  const file = disk.open(path, "append") as OpenFile;
   file.append(utf8(added));
   file.close();
 }
@@ -67,7 +67,7 @@ test("whatever another program did to the file, CONCURRENT_WRITER says where it 
   const changes: Record<string, (disk: SimulatedDisk) => void> = {
     appended: (disk) => foreign(disk, '{"foreign":1}\n'),
     "rewritten to the same size": (disk) => disk.put(path, '{"header":1}\n{"0ne":1}\n'),
-    cut: (disk) => (disk.open(path, "append") as DiskFile).truncate(13),
+    cut: (disk) => (disk.open(path, "append") as OpenFile).truncate(13),
     emptied: (disk) => disk.put(path, ""),
     replaced: (disk) => {
       disk.put("/dir/new", text(disk));
@@ -162,7 +162,7 @@ test("lines that come in at the moment of the write stand beside the batch, befo
     const disk = new SimulatedDisk();
     const { end, position } = await create(disk);
     const handle = await end.at(position);
-    const racing: DiskFile = {
+    const racing: OpenFile = {
       ...handle,
       append: (bytes) => {
         foreign(disk, before);
@@ -186,7 +186,7 @@ test("a batch that was joined to another program's half line, or is not there, p
     },
     (disk, append) => {
       const count = append();
-      (disk.open(path, "append") as DiskFile).truncate(13);
+      (disk.open(path, "append") as OpenFile).truncate(13);
       return count;
     },
     // A disk that says it wrote and lost the bytes.
@@ -196,7 +196,7 @@ test("a batch that was joined to another program's half line, or is not there, p
     const disk = new SimulatedDisk();
     const { end, position } = await create(disk);
     const handle = await end.at(position);
-    const racing: DiskFile = { ...handle, append: (bytes) => race(disk, () => handle.append(bytes)) };
+    const racing: OpenFile = { ...handle, append: (bytes) => race(disk, () => handle.append(bytes)) };
     const code = { code: "WRITER_POISONED" };
     await expect(end.write(racing, utf8('{"one":1}\n'), false)).rejects.toMatchObject(code);
     await expect(end.at(position)).rejects.toMatchObject(code);
@@ -209,7 +209,7 @@ test("a failed write beside another program's bytes is not taken back, for those
   const disk = new SimulatedDisk();
   const { end, position } = await create(disk);
   const handle = await end.at(position);
-  const racing: DiskFile = {
+  const racing: OpenFile = {
     ...handle,
     append: () => {
       foreign(disk, '{"foreign":1}\n');
@@ -227,7 +227,7 @@ test("a file that is there is not made, one that is gone is not written, and a d
   disk.unlink(path);
   await expect(end.at(position)).rejects.toMatchObject({ code: "SESSION_NOT_FOUND", details: { id: "a" } });
   expect(() => end.isWhole()).toThrow(expect.objectContaining({ code: "SESSION_NOT_FOUND" }));
-  disk.makeDirectory(path);
+  disk.mkdir(path);
   expect(() => end.isWhole()).toThrow(
     expect.objectContaining({ code: "NOT_A_FILE", details: { path, kind: "directory" } }),
   );
@@ -291,7 +291,7 @@ describe("a run of appends", () => {
     const { end, position } = await afterLooks(disk, 16);
     const before = text(disk).length;
     const handle = await end.at(position, 1);
-    disk.failNext("readNow", "EIO");
+    disk.failNext("readSync", "EIO");
     const written = await end.write(handle, line(16), false);
     expect(written).toEqual({ position: endOf(disk).position(), at: before, interleaved: false });
   });
@@ -301,8 +301,8 @@ describe("a run of appends", () => {
     const { end, position } = await afterLooks(disk, 16);
     const handle = await end.at(position, 1);
     foreign(disk, '{"foreign":1}\n');
-    disk.failNext("readNow", "EIO");
-    disk.failNext("readNow", "EIO");
+    disk.failNext("readSync", "EIO");
+    disk.failNext("readSync", "EIO");
     const poisoned = expect.objectContaining({ code: "WRITER_POISONED", cause: expect.anything() });
     await expect(end.write(handle, line(16), false)).rejects.toEqual(poisoned);
     expect(text(disk).endsWith('{"foreign":1}\n{"number":16}\n')).toBe(true);

@@ -2,15 +2,16 @@ import { mkdirSync, readdirSync, readFileSync, readlinkSync, renameSync, writeFi
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { userMessage } from "../../../src/content/index.js";
+import type { FileSystem } from "../../../src/internal/node/file-system.js";
+import { nodeFileSystem } from "../../../src/internal/node/node-file-system.js";
 import { sessionStoreConformance } from "../../../src/session/conformance.js";
-import { type Disk, nodeDisk } from "../../../src/session/node/disk.js";
 import { fileSessionStore, fileSessionStoreOn } from "../../../src/session/node/file-store.js";
 import { OpenFiles, openFilesOf } from "../../../src/session/node/open-files.js";
 import { temporaryDirectory } from "./temporary-directory.js";
 
 /** A disk of which so many sessions keep their files open. */
-function diskOf(max: number): Disk {
-  const disk = { ...nodeDisk };
+function diskOf(max: number): FileSystem {
+  const disk = { ...nodeFileSystem };
   openFilesOf(disk, max);
   return disk;
 }

@@ -1,6 +1,6 @@
 import type { SessionEntry, UnknownEntry } from "sessile/session";
 import type { EntriesPage } from "sessile/session/node";
-import type { Disk } from "../../../src/session/node/disk.js";
+import type { FileSystem } from "../../../src/internal/node/file-system.js";
 import { readEntriesBackwardsOn } from "../../../src/session/node/entries-backwards.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 
@@ -20,7 +20,7 @@ export function diskOf(content: string | Uint8Array): SimulatedDisk {
 
 /** All pages, the oldest first. */
 export async function pagesOf(
-  disk: Disk,
+  disk: FileSystem,
   options: (page: number) => Parameters<typeof readEntriesBackwardsOn>[2] = () => ({}),
   between: () => void = () => undefined,
 ): Promise<readonly EntriesPage[]> {

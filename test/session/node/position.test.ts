@@ -47,7 +47,7 @@ test("another last line has another mark", () => {
 
 test("a file is known by device and inode", () => {
   const position = { dev: 1, ino: 2, size: 3, mark: "m" };
-  const stat = { kind: "file", dev: 1, ino: 2, size: 9, mtimeMs: 0 } as const;
+  const stat = { kind: "file", dev: 1, ino: 2, size: 9, mtimeMs: 0, ctimeMs: 0 } as const;
   expect(isSameFile(position, stat)).toBe(true);
   expect(isSameFile(position, { ...stat, ino: 3 })).toBe(false);
   expect(isSameFile(position, { ...stat, dev: 2 })).toBe(false);

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import type { OpenFile } from "../../../src/internal/node/file-system.js";
 import type { LogBatch, LogPosition } from "../../../src/session/backend.js";
 import { linesOf } from "../../../src/session/log-lines.js";
-import type { DiskFile } from "../../../src/session/node/disk.js";
 import { absentPosition } from "../../../src/session/node/position.js";
 import { readLines } from "../../../src/session/node/read-lines.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
@@ -18,7 +18,7 @@ interface ReadResult {
 }
 
 async function read(disk: SimulatedDisk, from?: LogPosition, maxLineBytes = 1 << 20): Promise<ReadResult> {
-  const file = disk.open("/log", "read") as DiskFile;
+  const file = disk.open("/log", "read") as OpenFile;
   const lines: string[] = [];
   const batches: LogBatch[] = [];
   for await (const batch of readLines(file, file.stat(), from, { maxLineBytes })) {
@@ -54,7 +54,7 @@ test("lines, places and tail are those of the text, and reading on from any line
       const disk = diskOf(first.join(""));
       const before = await read(disk);
       const all = first.join("") + more.join("");
-      const file = disk.open("/log", "append") as DiskFile;
+      const file = disk.open("/log", "append") as OpenFile;
       file.append(Buffer.from(more.join("")));
       const after = await read(disk, before.next);
       const whole = all.slice(0, all.lastIndexOf("\n") + 1);
@@ -79,7 +79,7 @@ test("a log of many chunks is read a chunk at a time, and its end marks it as on
   expect((await read(disk, whole.next)).lines).toEqual([]);
   const cut = diskOf(`${lines.slice(0, 20_000).join("\n")}\n`);
   const position = (await read(cut)).next;
-  const file = cut.open("/log", "append") as DiskFile;
+  const file = cut.open("/log", "append") as OpenFile;
   file.append(Buffer.from(`${lines.slice(20_000).join("\n")}\n`));
   const rest = await read(cut, position);
   expect(rest.lines).toEqual(lines.slice(20_000));
@@ -118,7 +118,7 @@ test("lines longer than a chunk are read whole, one after the other and up to th
 test("a log that was cut, rewritten or replaced is read from its start", async () => {
   const text = "header\none\ntwo\n";
   const changes: Record<string, (disk: SimulatedDisk) => void> = {
-    cut: (disk) => (disk.open("/log", "append") as DiskFile).truncate(7),
+    cut: (disk) => (disk.open("/log", "append") as OpenFile).truncate(7),
     "rewritten to the same size": (disk) => disk.put("/log", "header\none\n2wo\n"),
     "rewritten longer": (disk) => disk.put("/log", "header\nonly\nthese lines\n"),
     replaced: (disk) => {
@@ -142,9 +142,9 @@ test("a log that was cut, rewritten or replaced is read from its start", async (
 
 test("a file that shrinks while it is read ends there", async () => {
   const disk = diskOf("a\nb\nc\n");
-  const file = disk.open("/log", "read") as DiskFile;
+  const file = disk.open("/log", "read") as OpenFile;
   const stat = file.stat();
-  (disk.open("/log", "append") as DiskFile).truncate(4);
+  (disk.open("/log", "append") as OpenFile).truncate(4);
   const lines: number[] = [];
   for await (const batch of readLines(file, stat, undefined, { maxLineBytes: 100 })) lines.push(...batch.at);
   expect(lines).toEqual([0, 2]);
@@ -152,7 +152,7 @@ test("a file that shrinks while it is read ends there", async () => {
 
 test("an aborted read stops", async () => {
   const disk = diskOf("a\nb\n");
-  const file = disk.open("/log", "read") as DiskFile;
+  const file = disk.open("/log", "read") as OpenFile;
   const reading = readLines(file, file.stat(), undefined, {
     maxLineBytes: 100,
     signal: AbortSignal.abort("why"),

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { DiskFile } from "../../../src/session/node/disk.js";
+import type { OpenFile } from "../../../src/internal/node/file-system.js";
 import { readPlaces } from "../../../src/session/node/read-places.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 
@@ -9,9 +9,9 @@ function counted(size: number, most = Number.POSITIVE_INFINITY) {
   const disk = new SimulatedDisk();
   const content = Uint8Array.from({ length: size }, (_, at) => (at * 31 + (at >> 8)) & 0xff);
   disk.put("/log", content);
-  const file = disk.open("/log", "read") as DiskFile;
+  const file = disk.open("/log", "read") as OpenFile;
   const reads: number[] = [];
-  const counting: DiskFile = {
+  const counting: OpenFile = {
     ...file,
     read: (into, at) => {
       reads.push(into.length);

@@ -3,9 +3,10 @@ import { join } from "node:path";
 import { userMessage } from "sessile/content";
 import { describe, expect, test, vi } from "vitest";
 import { SessileError } from "../../../src/errors/index.js";
+import type { FileSystem, OpenFile } from "../../../src/internal/node/file-system.js";
+import { nodeFileSystem } from "../../../src/internal/node/node-file-system.js";
 import type { LogPosition } from "../../../src/session/backend.js";
 import { diagnoseSessionOn } from "../../../src/session/node/diagnose.js";
-import { type Disk, type DiskFile, nodeDisk } from "../../../src/session/node/disk.js";
 import { FileBackend } from "../../../src/session/node/file-backend.js";
 import { fileSessionStoreOn } from "../../../src/session/node/file-store.js";
 import { salvageSessionOn } from "../../../src/session/node/salvage.js";
@@ -32,7 +33,7 @@ function systemError(code: string, errno: number): Error {
 }
 
 /** The machine's file system, on which a call fails if `fails` says so. Syncs wait for no device. */
-function failingDisk(fails: (name: string) => Error | undefined): Disk {
+function failingDisk(fails: (name: string) => Error | undefined): FileSystem {
   const wrapped = <T extends object>(target: T, prefix: string): T =>
     new Proxy(target, {
       get(of, name: string & keyof T) {
@@ -48,18 +49,18 @@ function failingDisk(fails: (name: string) => Error | undefined): Disk {
           if (error !== undefined) throw error;
           if (isSync) return Promise.resolve();
           const result: unknown = method.apply(of, args);
-          return name === "open" && result !== undefined ? wrapped(result as DiskFile, "file.") : result;
+          return name === "open" && result !== undefined ? wrapped(result as OpenFile, "file.") : result;
         };
       },
     });
-  return wrapped(nodeDisk, "");
+  return wrapped(nodeFileSystem, "");
 }
 
 const said = (text: string) => ({ type: "message" as const, message: userMessage(text) });
 
 interface Prepared {
   readonly dir: string;
-  readonly disk: Disk;
+  readonly disk: FileSystem;
   readonly store: SessionStore;
   readonly path: string;
 }
@@ -108,7 +109,7 @@ async function closed(session: Session, use?: (session: Session) => unknown): Pr
 
 async function prepared(fails: (name: string) => Error | undefined): Promise<Prepared> {
   const dir = temporaryDirectory();
-  const sound = fileSessionStoreOn(nodeDisk, { dir, durability: "os" });
+  const sound = fileSessionStoreOn(nodeFileSystem, { dir, durability: "os" });
   const session = await sound.create({ cwd: "/p", id: "one" });
   await session.append([said("first"), said("second")]);
   await session.close();
@@ -148,7 +149,7 @@ test("a batch that is longer than one write may be is refused, and nothing is wr
   const { dir, path } = await prepared(() => undefined);
   const backend = new FileBackend({
     dir,
-    disk: nodeDisk,
+    disk: nodeFileSystem,
     durability: "os",
     times: { waitMs: 0, idleMs: 20, foreignMs: 30_000 },
     maxLineBytes: 1 << 30,
@@ -170,7 +171,7 @@ test("a batch that is longer than one write may be is refused, and nothing is wr
 });
 
 test("one write takes as many bytes as a batch may have", () => {
-  const file = nodeDisk.open("/dev/null", "append");
+  const file = nodeFileSystem.open("/dev/null", "append");
   expect(file?.append(new Uint8Array(2 ** 31 - 1))).toBeGreaterThan(2 ** 31 - 65_536);
   file?.close();
 });
@@ -199,7 +200,7 @@ describe("a call to the file system that is refused", () => {
         }
         // What was there before is there still.
         if (existsSync(state.path))
-          await closed(await fileSessionStoreOn(nodeDisk, { dir: state.dir }).open("one"));
+          await closed(await fileSessionStoreOn(nodeFileSystem, { dir: state.dir }).open("one"));
         if (made <= at) break;
       }
     }

@@ -11,7 +11,8 @@ import {
 } from "sessile/session";
 import { diagnoseSession, openSessionFile, type SalvageReport } from "sessile/session/node";
 import { describe, expect, test, vi } from "vitest";
-import { type Disk, nodeDisk } from "../../../src/session/node/disk.js";
+import type { FileSystem } from "../../../src/internal/node/file-system.js";
+import { nodeFileSystem } from "../../../src/internal/node/node-file-system.js";
 import { salvageSessionOn } from "../../../src/session/node/salvage.js";
 import { breakage } from "../../arbitraries/broken-sessions.js";
 import { conversation } from "../../arbitraries/conversations.js";
@@ -34,10 +35,10 @@ const broken = fc
   .map(({ text, change }) => change(encoder.encode(text)));
 
 /** A thousand files need not reach the disk. */
-const unsynced: Disk = {
-  ...nodeDisk,
+const unsynced: FileSystem = {
+  ...nodeFileSystem,
   open(path, mode) {
-    const file = nodeDisk.open(path, mode);
+    const file = nodeFileSystem.open(path, mode);
     if (file !== undefined) file.sync = () => Promise.resolve();
     return file;
   },

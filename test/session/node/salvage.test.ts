@@ -12,7 +12,8 @@ import { dirname, join } from "node:path";
 import { encodeEntry, parseSession, type SessionEntry } from "sessile/session";
 import { openSessionFile, salvageSession } from "sessile/session/node";
 import { describe, expect, test } from "vitest";
-import { type Disk, nodeDisk } from "../../../src/session/node/disk.js";
+import type { FileSystem } from "../../../src/internal/node/file-system.js";
+import { nodeFileSystem } from "../../../src/internal/node/node-file-system.js";
 import { salvageSessionOn } from "../../../src/session/node/salvage.js";
 import { plainHeader } from "../../arbitraries/entries.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
@@ -270,11 +271,11 @@ describe("salvageSession", () => {
     await expect(salvageSession(path, { to: path })).rejects.toMatchObject({ code: "SESSION_EXISTS" });
     // One that comes while the new file is written.
     const to = join(dirname(path), "to.jsonl");
-    const late: Disk = {
-      ...nodeDisk,
+    const late: FileSystem = {
+      ...nodeFileSystem,
       link: (from, name) => {
         writeFileSync(name, "somebody's");
-        return nodeDisk.link(from, name);
+        return nodeFileSystem.link(from, name);
       },
     };
     await expect(salvageSessionOn(late, path, { to })).rejects.toMatchObject({ code: "SESSION_EXISTS" });
@@ -288,11 +289,11 @@ describe("salvageSession", () => {
     const during = (act: (path: string) => void, content = text) => {
       const path = written(content);
       const to = join(dirname(path), "to.jsonl");
-      const disk: Disk = {
-        ...nodeDisk,
+      const disk: FileSystem = {
+        ...nodeFileSystem,
         open: (name, mode) => {
           if (mode === "create") act(path);
-          return nodeDisk.open(name, mode);
+          return nodeFileSystem.open(name, mode);
         },
       };
       return salvageSessionOn(disk, path, { to }).then(() => readFileSync(to, "utf8"));

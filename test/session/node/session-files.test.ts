@@ -14,8 +14,9 @@ import { describe, expect, test } from "vitest";
 import { type BlobMark, collectGarbage } from "../../../src/blobs/index.js";
 import { fileBlobStore } from "../../../src/blobs/node/index.js";
 import { userMessage } from "../../../src/content/index.js";
+import type { FileSystem } from "../../../src/internal/node/file-system.js";
+import { nodeFileSystem } from "../../../src/internal/node/node-file-system.js";
 import { sessionMark } from "../../../src/session/mark.js";
-import { type Disk, nodeDisk } from "../../../src/session/node/disk.js";
 import { fileSessionStoreOn } from "../../../src/session/node/file-store.js";
 import { fileSessionStore } from "../../../src/session/node/index.js";
 import { yieldWhenDue } from "../../../src/session/node/session-files.js";
@@ -273,11 +274,11 @@ test("a list passes over what it cannot read, and says what", async () => {
     readFileSync((await rows(fileSessionStore({ dir })))[0]?.location ?? ""),
   );
   mkdirSync(join(dir, "--p--", "x_directory.jsonl"));
-  const open: Disk["open"] = (path, mode) => {
+  const open: FileSystem["open"] = (path, mode) => {
     if (path.endsWith("x_denied.jsonl")) throw Object.assign(new Error("EACCES"), { code: "EACCES" });
-    return nodeDisk.open(path, mode);
+    return nodeFileSystem.open(path, mode);
   };
-  const store = fileSessionStoreOn({ ...nodeDisk, open }, { dir });
+  const store = fileSessionStoreOn({ ...nodeFileSystem, open }, { dir });
   const skipped = new Map<string, string>();
   store.on("skipped", ({ location, error }) => skipped.set(location, error.code));
   expect((await rows(store)).map(({ id }) => id)).toEqual(["good"]);
@@ -295,18 +296,18 @@ test("partitions whose names differ only in case share nothing where the file sy
   const dir = temporaryDirectory();
   const below = (path: string) => path.replace(/@[^/]*/, (name) => name.toLowerCase());
   /** As macOS and Windows have it. */
-  const disk: Disk = {
-    ...nodeDisk,
-    open: (path, mode) => nodeDisk.open(below(path), mode),
-    stat: (path) => nodeDisk.stat(below(path)),
-    lstat: (path) => nodeDisk.lstat(below(path)),
-    list: (path) => nodeDisk.list(below(path)),
-    makeDirectory: (path) => nodeDisk.makeDirectory(below(path)),
-    rename: (from, to) => nodeDisk.rename(below(from), below(to)),
-    link: (from, to) => nodeDisk.link(below(from), below(to)),
-    unlink: (path) => nodeDisk.unlink(below(path)),
-    touch: (path) => nodeDisk.touch(below(path)),
-    syncDirectory: (path) => nodeDisk.syncDirectory(below(path)),
+  const disk: FileSystem = {
+    ...nodeFileSystem,
+    open: (path, mode) => nodeFileSystem.open(below(path), mode),
+    stat: (path) => nodeFileSystem.stat(below(path)),
+    lstat: (path) => nodeFileSystem.lstat(below(path)),
+    list: (path) => nodeFileSystem.list(below(path)),
+    mkdir: (path) => nodeFileSystem.mkdir(below(path)),
+    rename: (from, to) => nodeFileSystem.rename(below(from), below(to)),
+    link: (from, to) => nodeFileSystem.link(below(from), below(to)),
+    unlink: (path) => nodeFileSystem.unlink(below(path)),
+    touch: (path) => nodeFileSystem.touch(below(path)),
+    syncDirectory: (path) => nodeFileSystem.syncDirectory(below(path)),
   };
   const store = fileSessionStoreOn(disk, { dir });
   for (const partition of ["tenant", "Tenant", "TENANT"]) {

@@ -2,9 +2,10 @@ import { execFileSync } from "node:child_process";
 import { closeSync, ftruncateSync, openSync, statSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import type { OpenFile } from "../../../src/internal/node/file-system.js";
+import { nodeFileSystem } from "../../../src/internal/node/node-file-system.js";
 import { lateEnding } from "../../../src/session/codec/notes.js";
 import { copyLines } from "../../../src/session/node/copy-lines.js";
-import { type DiskFile, nodeDisk } from "../../../src/session/node/disk.js";
 import { missingEnding, saveRange } from "../../../src/session/node/tail.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 import { temporaryDirectory } from "./temporary-directory.js";
@@ -15,7 +16,7 @@ const line = '{"type":"message","id":"0badc0de","parentId":null,"timestamp":"","
 async function endingOf(text: string | Uint8Array, maxLineBytes = 1 << 20): Promise<string | undefined> {
   const disk = new SimulatedDisk();
   disk.put("/log.jsonl", text);
-  const file = disk.open("/log.jsonl", "append") as DiskFile;
+  const file = disk.open("/log.jsonl", "append") as OpenFile;
   const ending = await missingEnding(file, maxLineBytes);
   expect(disk.counts.write).toBe(0);
   return ending && new TextDecoder().decode(ending);
@@ -59,7 +60,7 @@ test("a last line over the limit is not read", async () => {
 test("a copy of a range that cannot be made whole is not left there", async () => {
   const disk = new SimulatedDisk();
   disk.put("/log", "0123456789");
-  const file = disk.open("/log", "read") as DiskFile;
+  const file = disk.open("/log", "read") as OpenFile;
   await saveRange(disk, file, 2, 8, "/copy");
   expect(Buffer.from(disk.bytes("/copy") ?? []).toString()).toBe("234567");
   await expect(saveRange(disk, file, 0, 10, "/copy")).rejects.toThrow("/copy is there already");
@@ -76,10 +77,10 @@ test("a copy of a sparse file is sparse, and has the same bytes", async () => {
   ftruncateSync(fd, 64 << 20);
   writeSync(fd, '"}\n');
   closeSync(fd);
-  const file = nodeDisk.open(path, "read") as DiskFile;
+  const file = nodeFileSystem.open(path, "read") as OpenFile;
   const { size } = file.stat();
-  await saveRange(nodeDisk, file, 0, size, join(dir, "saved"));
-  const noClone = { ...nodeDisk, clone: () => Promise.reject(new Error("no")) };
+  await saveRange(nodeFileSystem, file, 0, size, join(dir, "saved"));
+  const noClone = { ...nodeFileSystem, clone: () => Promise.reject(new Error("no")) };
   const first = new TextEncoder().encode(header);
   expect(await copyLines(noClone, { file, path, end: size }, join(dir, "copied"), first)).toBe(true);
   file.close();

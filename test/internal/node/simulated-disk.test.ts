@@ -3,35 +3,36 @@ import { mkdirSync, statSync, symlinkSync, utimesSync, writeFileSync } from "nod
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test, vi } from "vitest";
-import { type Disk, type DiskFile, nodeDisk } from "../../../src/session/node/disk.js";
+import type { FileSystem, OpenFile } from "../../../src/internal/node/file-system.js";
+import { nodeFileSystem } from "../../../src/internal/node/node-file-system.js";
+import { temporaryDirectory } from "../../session/node/temporary-directory.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
-import { temporaryDirectory } from "./temporary-directory.js";
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
 /** What a file holds, through the port. */
-function content(file: DiskFile | undefined): string {
+function content(file: OpenFile | undefined): string {
   if (file === undefined) return "absent";
   const into = new Uint8Array(file.stat().size + 10);
-  const count = file.readNow(into, 0);
+  const count = file.readSync(into, 0);
   file.close();
   return new TextDecoder().decode(into.subarray(0, count));
 }
 
 // What the log relies on is true of the machine's file system and of the simulated one, so that what a test finds on the
 // second says something of the first.
-describe.each<[string, () => { disk: Disk; dir: string }]>([
-  ["nodeDisk", () => ({ disk: nodeDisk, dir: temporaryDirectory() })],
+describe.each<[string, () => { disk: FileSystem; dir: string }]>([
+  ["nodeFileSystem", () => ({ disk: nodeFileSystem, dir: temporaryDirectory() })],
   [
     "SimulatedDisk",
     () => {
       const disk = new SimulatedDisk();
-      disk.makeDirectory("/dir");
+      disk.mkdir("/dir");
       return { disk, dir: "/dir" };
     },
   ],
 ])("%s", (_name, make) => {
-  function put(disk: Disk, path: string, text: string): void {
+  function put(disk: FileSystem, path: string, text: string): void {
     const file = disk.open(path, "create");
     file?.append(bytes(text));
     file?.close();
@@ -56,13 +57,13 @@ describe.each<[string, () => { disk: Disk; dir: string }]>([
   test("appends at the end, whatever was read, cut or written by another handle before", async () => {
     const { disk, dir } = make();
     const path = join(dir, "a");
-    const one = disk.open(path, "create") as DiskFile;
+    const one = disk.open(path, "create") as OpenFile;
     expect(one.append(bytes("one,"))).toBe(4);
-    const two = disk.open(path, "append") as DiskFile;
+    const two = disk.open(path, "append") as OpenFile;
     two.append(bytes("two,"));
     one.append(bytes("three"));
     const into = new Uint8Array(100);
-    expect(one.readNow(into.subarray(0, 4), 4)).toBe(4);
+    expect(one.readSync(into.subarray(0, 4), 4)).toBe(4);
     expect(new TextDecoder().decode(into.subarray(0, 4))).toBe("two,");
     expect(await two.read(into, 8)).toBe(5);
     expect(await two.read(into, 13)).toBe(0);
@@ -79,7 +80,7 @@ describe.each<[string, () => { disk: Disk; dir: string }]>([
     const { disk, dir } = make();
     const path = join(dir, "a");
     put(disk, path, "old");
-    const open = disk.open(path, "read") as DiskFile;
+    const open = disk.open(path, "read") as OpenFile;
     expect(disk.unlink(path)).toBe(true);
     expect(disk.unlink(path)).toBe(false);
     put(disk, path, "new");
@@ -103,20 +104,20 @@ describe.each<[string, () => { disk: Disk; dir: string }]>([
 
   test("makes directories above a directory, and gives the topmost that was missing", async () => {
     const { disk, dir } = make();
-    expect(disk.makeDirectory(join(dir, "x", "y", "z"))).toBe(join(dir, "x"));
-    expect(disk.makeDirectory(join(dir, "x", "y", "z"))).toBeUndefined();
-    expect(disk.makeDirectory(join(dir, "x", "y", "w"))).toBe(join(dir, "x", "y", "w"));
+    expect(disk.mkdir(join(dir, "x", "y", "z"))).toBe(join(dir, "x"));
+    expect(disk.mkdir(join(dir, "x", "y", "z"))).toBeUndefined();
+    expect(disk.mkdir(join(dir, "x", "y", "w"))).toBe(join(dir, "x", "y", "w"));
     expect(disk.stat(join(dir, "x", "y"))?.kind).toBe("directory");
     await disk.syncDirectory(join(dir, "x"));
     await expect(disk.syncDirectory(join(dir, "none"))).rejects.toMatchObject({ code: "ENOENT" });
     put(disk, join(dir, "file"), "");
-    expect(() => disk.makeDirectory(join(dir, "file"))).toThrow(expect.objectContaining({ code: "EEXIST" }));
+    expect(() => disk.mkdir(join(dir, "file"))).toThrow(expect.objectContaining({ code: "EEXIST" }));
   });
 
   test("lists names with their kinds; an absent directory has none", async () => {
     const { disk, dir } = make();
     put(disk, join(dir, "a"), "");
-    disk.makeDirectory(join(dir, "d"));
+    disk.mkdir(join(dir, "d"));
     const found = [...(await disk.list(dir))].sort((x, y) => (x.name < y.name ? -1 : 1));
     expect(found).toEqual([
       { name: "a", kind: "file" },
@@ -130,7 +131,7 @@ describe.each<[string, () => { disk: Disk; dir: string }]>([
     const { disk, dir } = make();
     const path = join(dir, "a");
     put(disk, path, "");
-    const file = disk.open(path, "append") as DiskFile;
+    const file = disk.open(path, "append") as OpenFile;
     let seen = 0;
     const stop = disk.watch(path, () => seen++);
     file.append(bytes("x"));
@@ -144,7 +145,7 @@ describe.each<[string, () => { disk: Disk; dir: string }]>([
     const { disk, dir } = make();
     const path = join(dir, "a");
     put(disk, path, "");
-    if (disk === nodeDisk) utimesSync(path, 1000, 1000);
+    if (disk === nodeFileSystem) utimesSync(path, 1000, 1000);
     const before = disk.stat(path)?.mtimeMs ?? 0;
     disk.touch(path);
     expect(disk.stat(path)?.mtimeMs).toBeGreaterThan(before);
@@ -152,7 +153,7 @@ describe.each<[string, () => { disk: Disk; dir: string }]>([
   });
 });
 
-describe("nodeDisk", () => {
+describe("nodeFileSystem", () => {
   test("neither waits for a FIFO nor takes anything else for a file", async () => {
     const dir = temporaryDirectory();
     execFileSync("mkfifo", [join(dir, "fifo")]);
@@ -160,15 +161,15 @@ describe("nodeDisk", () => {
     symlinkSync(join(dir, "directory"), join(dir, "link"));
     const server = createServer().listen(join(dir, "socket"));
     await new Promise((resolve) => server.once("listening", resolve));
-    const kinds = (await nodeDisk.list(dir)).map(({ name, kind }) => [name, kind]);
+    const kinds = (await nodeFileSystem.list(dir)).map(({ name, kind }) => [name, kind]);
     expect(Object.fromEntries(kinds)).toEqual({
       fifo: "FIFO",
       directory: "directory",
       link: "link",
       socket: "socket",
     });
-    expect(nodeDisk.stat("/dev/null")?.kind).toBe("device");
-    const fifo = nodeDisk.open(join(dir, "fifo"), "read");
+    expect(nodeFileSystem.stat("/dev/null")?.kind).toBe("device");
+    const fifo = nodeFileSystem.open(join(dir, "fifo"), "read");
     expect(fifo?.stat().kind).toBe("FIFO");
     fifo?.close();
     server.close();
@@ -176,8 +177,8 @@ describe("nodeDisk", () => {
 
   test("makes files and directories for their owner alone", () => {
     const dir = temporaryDirectory();
-    nodeDisk.makeDirectory(join(dir, "d", "e"));
-    nodeDisk.open(join(dir, "d", "e", "a"), "create")?.close();
+    nodeFileSystem.mkdir(join(dir, "d", "e"));
+    nodeFileSystem.open(join(dir, "d", "e", "a"), "create")?.close();
     expect(statSync(join(dir, "d")).mode & 0o077).toBe(0);
     expect(statSync(join(dir, "d", "e")).mode & 0o077).toBe(0);
     expect(statSync(join(dir, "d", "e", "a")).mode & 0o077).toBe(0);
@@ -188,7 +189,7 @@ describe("nodeDisk", () => {
     writeFileSync(join(dir, "a"), "a".repeat(1000));
     writeFileSync(join(dir, "b"), "b".repeat(1000));
     for (let round = 0; round < 5; round++) {
-      const file = nodeDisk.open(join(dir, "a"), "read") as DiskFile;
+      const file = nodeFileSystem.open(join(dir, "a"), "read") as OpenFile;
       const reads = Array.from({ length: 50 }, async () => {
         const into = new Uint8Array(1000);
         await file.read(into, 0);
@@ -196,7 +197,7 @@ describe("nodeDisk", () => {
       });
       const synced = file.sync();
       file.close();
-      const others = Array.from({ length: 4 }, () => nodeDisk.open(join(dir, "b"), "read"));
+      const others = Array.from({ length: 4 }, () => nodeFileSystem.open(join(dir, "b"), "read"));
       await synced;
       expect(new Set(await Promise.all(reads))).toEqual(new Set(["a".repeat(1000)]));
       for (const other of others) other?.close();
@@ -206,15 +207,15 @@ describe("nodeDisk", () => {
   test("gives the errors of the system as they are", async () => {
     const dir = temporaryDirectory();
     writeFileSync(join(dir, "a"), "");
-    expect(() => nodeDisk.link(join(dir, "none"), join(dir, "b"))).toThrow(
+    expect(() => nodeFileSystem.link(join(dir, "none"), join(dir, "b"))).toThrow(
       expect.objectContaining({ code: "ENOENT" }),
     );
-    expect(() => nodeDisk.unlink(dir)).toThrow(
+    expect(() => nodeFileSystem.unlink(dir)).toThrow(
       expect.objectContaining({ code: expect.stringMatching(/EISDIR|EPERM/) }),
     );
-    const file = nodeDisk.open(join(dir, "a"), "append") as DiskFile;
+    const file = nodeFileSystem.open(join(dir, "a"), "append") as OpenFile;
     file.close();
-    const others = Array.from({ length: 4 }, () => nodeDisk.open(join(dir, "a"), "read"));
+    const others = Array.from({ length: 4 }, () => nodeFileSystem.open(join(dir, "a"), "read"));
     await expect(file.sync()).rejects.toMatchObject({ code: "EBADF" });
     await expect(file.read(new Uint8Array(1), 0)).rejects.toMatchObject({ code: "EBADF" });
     expect(() => file.append(bytes("x"))).toThrow(expect.objectContaining({ code: "EBADF" }));
@@ -235,7 +236,7 @@ describe("SimulatedDisk after a power cut", () => {
 
   test("has any prefix of what was written and not synced, padded or not, under any name that may be left", async () => {
     const disk = new SimulatedDisk();
-    const file = disk.open("/a", "create") as DiskFile;
+    const file = disk.open("/a", "create") as OpenFile;
     expect(states(disk, "/a")).toEqual(["", "-"]);
     file.append(bytes("xyz"));
     expect(states(disk, "/a")).toEqual(["", "-", "000", "x", "x00", "xy", "xy0", "xyz"]);
@@ -257,7 +258,7 @@ describe("SimulatedDisk after a power cut", () => {
 
   test("keeps what was synced, whatever comes later, and says nothing of the disk that goes on", async () => {
     const disk = new SimulatedDisk();
-    disk.makeDirectory("/d");
+    disk.mkdir("/d");
     disk.put("/d/a", "kept");
     expect(disk.unlink("/d/a")).toBe(true);
     expect(states(disk, "/d/a")).toEqual(["-", "kept"]);
@@ -270,7 +271,7 @@ describe("SimulatedDisk after a power cut", () => {
 
   test("a sync makes last what was there when it was called", async () => {
     const disk = new SimulatedDisk();
-    const file = disk.open("/a", "create") as DiskFile;
+    const file = disk.open("/a", "create") as OpenFile;
     await disk.syncDirectory("/");
     file.append(bytes("x"));
     const resume = disk.pause();
