@@ -171,16 +171,18 @@ export class Writer {
       const group = takeGroup(this.#waiting);
       if (group.length === 0) continue;
       if (group[0]?.preparing !== undefined && !(await this.#prepared(group[0]))) continue;
-      await this.#core.mutex.run(async () => {
-        try {
-          await this.#write(group);
-          this.#settle(group);
-        } catch (error) {
-          const { events, header } = this.#core;
-          if (SessileError.is(error, "SESSION_NOT_FOUND")) events.emit("deleted", { id: header.id });
-          this.#fail(group, error);
-        }
-      });
+      const acquired = this.#core.mutex.acquire();
+      if (acquired !== undefined) await acquired;
+      try {
+        await this.#write(group);
+        this.#settle(group);
+      } catch (error) {
+        const { events, header } = this.#core;
+        if (SessileError.is(error, "SESSION_NOT_FOUND")) events.emit("deleted", { id: header.id });
+        this.#fail(group, error);
+      } finally {
+        this.#core.mutex.release();
+      }
     }
     this.#draining = undefined;
   }
