@@ -6,19 +6,18 @@ import { acceptsMedia, isTextual } from "./media-part.js";
 import type { PendingAttachment } from "./request.js";
 import type { TargetLimits, TargetMedia } from "./target.js";
 
-/** Room for what a harness puts beside the messages, such as its tools. Bytes. */
+/** Bytes reserved for content that a harness adds beside the messages, such as its tools. */
 const reservedBytes = 2 ** 18;
 
 /**
- * Keeps a request within its target's limits, over the whole history that is sent. What is too large by
- * itself is made smaller where the caller can do that, and described where not; then, of what is too much
- * together, the oldest go, as many as must. An attachment is as old as the last place that shows it. Of the
- * ways out of a limit of single images that holds only because there are many, resizing comes first, and then
- * the one that costs fewer images.
- *
- * @param textBytes gives at least as many bytes as the request has besides what is attached, more exactly
- *   where more than so many would be too much
- * @returns the limits that are broken still: there is too much text
+ * Enforces the limits of a target over the whole history of a request. First resizes an attachment that
+ * exceeds a limit by itself, or describes it if that is impossible. Then removes the oldest attachments that
+ * exceed a limit together, as few as possible. The age of an attachment is that of its last occurrence. For a
+ * limit on single images that applies only to many images, tries to resize first, and then removes as few
+ * images as possible.
+ * @param textBytes an upper bound for the bytes of the request without attachments, exact only if a rough
+ *   bound exceeds the room
+ * @returns the limits that are still exceeded: there is too much text
  */
 export async function enforceLimits(
   works: readonly AttachmentState[],
@@ -36,11 +35,11 @@ class LimitEnforcer {
   readonly #limits: TargetLimits;
   readonly #attaching: ProjectionContext;
   readonly #situation: LimitSituation;
-  /** What is sent, the oldest first. */
+  /** The attachments in the request, oldest first. */
   #live: readonly AttachmentState[];
-  /** The places of each. */
+  /** The occurrences of each attachment. */
   readonly #places: ReadonlyMap<AttachmentState, readonly AttachmentState[]>;
-  /** What was resized, or why it was not. */
+  /** Attachments that were resized, with the reason of a failure. */
   readonly #tried = new Map<AttachmentState, string | undefined>();
   readonly #sizes = new Map<PendingAttachment["media"], number>();
   readonly #shown = new Map<AttachmentState, number>();
@@ -58,7 +57,7 @@ class LimitEnforcer {
       const carrier = work.carrier ?? work;
       if (!isSent(carrier)) continue;
       const known = places.get(carrier) ?? [];
-      // Behind those that were shown last before it.
+      // Moves it behind attachments with an earlier last occurrence.
       places.delete(carrier);
       places.set(carrier, [...known, work]);
     }
@@ -66,7 +65,7 @@ class LimitEnforcer {
     this.#live = [...places.keys()];
   }
 
-  /** The limits that an attachment breaks whatever else is sent. */
+  /** Enforces the limits that apply to each attachment by itself. */
   async enforcePerItem(): Promise<void> {
     for (const work of this.#live) {
       const broken = this.#check([work]);
@@ -75,7 +74,7 @@ class LimitEnforcer {
       const [still] = this.#check([work]);
       if (still !== undefined) this.#drop([work], limitWords(still), because);
     }
-    // For a limit that holds because there are many, an image may have to become smaller once more.
+    // A limit that applies only to many images can require a second resize.
     this.#tried.clear();
   }
 
@@ -91,7 +90,7 @@ class LimitEnforcer {
     }
   }
 
-  /** Undefined where no limit is about the body. */
+  /** Undefined if no limit is about the body. */
   #textBytes(textBytes: (room: number) => number): number | undefined {
     const most = this.#limits.profile.rows.flatMap((row) => (row.rule === "bodyBytes" ? [row.value] : []));
     if (most.length === 0) return undefined;
@@ -99,7 +98,7 @@ class LimitEnforcer {
     const room =
       most.reduce((least, value) => Math.min(least, value)) -
       (this.#bodyBytes(this.#live, reservedBytes) - shown);
-    // Documents that go as text are among the texts, and can be left out like all that is attached.
+    // Documents as text are among the texts, and can be removed like other attachments.
     return textBytes(room) - shown + reservedBytes;
   }
 
@@ -125,10 +124,7 @@ class LimitEnforcer {
     }, text);
   }
 
-  /**
-   * Leaves out the oldest of what is too much for the first of these limits, or for all that are of a
-   * message.
-   */
+  /** Removes the oldest attachments that exceed the first of these limits, or all limits of a message. */
   #keepCounts(broken: readonly LimitViolation[], text: number | undefined): boolean {
     const live = this.#live;
     for (const violation of broken) {
@@ -140,7 +136,7 @@ class LimitEnforcer {
     return this.#live !== live;
   }
 
-  /** As many as must go, or all where that is not enough. */
+  /** Removes as many as necessary, or all if that is not enough. */
   #dropOldest(
     violation: LimitViolation,
     counted: readonly AttachmentState[],
@@ -158,7 +154,7 @@ class LimitEnforcer {
     if (count > 0) this.#drop(candidates.slice(0, count), limitWords(violation));
   }
 
-  /** Limits of single images that hold only because there are many. */
+  /** Enforces the limits on single images that apply only to many images. */
   async #keepConditional(found: readonly LimitViolation[]): Promise<void> {
     const broken = new Map<AttachmentState, LimitViolation[]>();
     for (const violation of found) {
@@ -183,7 +179,7 @@ class LimitEnforcer {
     }
   }
 
-  /** Has the image made smaller, once; otherwise says why it is not, where somebody tried. */
+  /** Resizes an image once; returns the reason if that failed. */
   async #resize(work: AttachmentState, violations: readonly LimitViolation[]): Promise<string | undefined> {
     const bounds = boundsOf(violations);
     const { media } = work.draft;
@@ -197,7 +193,7 @@ class LimitEnforcer {
 
   #drop(works: readonly AttachmentState[], why: string, because?: string): void {
     for (const work of works) {
-      // Its other places said that it is shown here.
+      // Its other occurrences refer to this one.
       for (const place of this.#places.get(work) ?? []) {
         rejectAttachment(place, "overLimit", why, this.#attaching.losses, because);
       }
@@ -210,10 +206,7 @@ function isSent({ draft, asText }: AttachmentState): boolean {
   return draft.media !== undefined || asText === true;
 }
 
-/**
- * The fewest with which it holds, of at most so many; so many where it never does. It holds with more if with
- * fewer.
- */
+/** The smallest count for which a monotonic condition holds, by binary search; `most` if it never holds. */
 function fewest(most: number, holds: (count: number) => boolean): number {
   let [low, high] = [0, most];
   while (low < high) {
@@ -233,8 +226,8 @@ function without(
 }
 
 /**
- * What narrower limits take counts for the wider ones no more: those of a message, of a kind, of files, of
- * the whole.
+ * Sorts narrow limits first: a message, a kind, files, the whole body. Their removals count for the wider
+ * ones.
  */
 function inOrder(a: LimitViolation, b: LimitViolation): number {
   return width(a) - width(b);
@@ -254,7 +247,7 @@ function isSameLimit(a: LimitViolation, b: LimitViolation): boolean {
   return a.rule === b.rule && a.scope === b.scope && a.unit === b.unit && a.message === b.message;
 }
 
-/** The limit, and not by how much it is passed: that would change with every message more. */
+/** The limit, without the excess: that changes with every message and would break the prompt's prefix. */
 export function limitWords(violation: LimitViolation): string {
   return `over the target's limit, ${limitOf(violation)}`;
 }
@@ -265,7 +258,7 @@ function limitOf({ rule, limit, unit, scope }: LimitViolation): string {
   return `${rule} ${most}${scope === "item" ? "" : ` in a ${scope}`}`;
 }
 
-/** What an image has to become to keep limits of single images; undefined where no resizing helps. */
+/** The bounds of a resize that satisfies limits on single images; undefined if no resize helps. */
 export function boundsOf(violations: readonly LimitViolation[]): ImageBounds | undefined {
   const bounds: { -readonly [K in keyof ImageBounds]: ImageBounds[K] } = {};
   for (const { rule, limit, unit, scope } of violations) {
@@ -284,8 +277,8 @@ export function boundsOf(violations: readonly LimitViolation[]): ImageBounds | u
 }
 
 /**
- * What limits have to know of what is sent at a place. What the provider has already takes no bytes of the
- * request, and a document that goes as text none but those of the text.
+ * The item of an occurrence for the check of limits. A reference has no bytes in the request; a document as
+ * text has only its text.
  */
 export function limitItem(
   { draft: { media, origin, place }, asText }: AttachmentState,
@@ -309,15 +302,15 @@ export function limitItem(
   };
 }
 
-/** At least as many bytes as it takes in a body. */
+/** An upper bound for the bytes of an attachment in a body. */
 export function sentBytes(media: PendingAttachment["media"]): number {
   if (media?.type !== "media") return 0;
   const base64 = Math.ceil(media.bytes.length / 3) * 4;
-  // A text goes as base64 to some, and to others as a string of JSON, in which a byte can become six.
+  // Some targets send a text as base64, others as a JSON string, in which a byte can become six.
   return isTextual(media.mediaType) ? Math.max(base64, jsonBytes(media.text)) : base64;
 }
 
-/** Bytes of a document that goes as text, as a string of JSON. */
+/** Bytes of a document as text, as a JSON string. */
 function shownBytes({ draft: { text }, asText }: AttachmentState): number {
   return asText === true ? jsonBytes(text) : 0;
 }

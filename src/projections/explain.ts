@@ -7,42 +7,42 @@ import type { NeutralRequest, Part } from "./request.js";
 import type { Target } from "./target.js";
 import { type Attached, isAttached, isNewer, partAt, partWithId, traceRequest } from "./trace.js";
 
-/** What a provider's refusal is about. */
+/** The cause of a provider's refusal. */
 export interface Explanation {
   readonly entryId: string;
-  /** Index among the blocks of the message; absent where the whole message is meant. */
+  /** Index among the blocks of the message; absent if the cause is the whole message. */
   readonly block?: number;
   readonly resourceId?: string;
   /**
-   * `path`: the provider named the place. `guess`: it named a kind of thing, and this is the likeliest of
-   * them.
+   * `path`: the provider named the block. `guess`: it named a kind of content, and this block is the most
+   * likely one.
    */
   readonly certainty: "path" | "guess";
-  /** The place in the request, as the provider named it: a path, or an id. */
+  /** The place in the request, as the provider named it: a path or an id. */
   readonly path?: string;
-  /** What the provider said. */
+  /** The provider's message. */
   readonly message: string;
-  /** Append them, and the next projection goes without what was refused. */
+  /** Drafts to append. The next projection excludes the refused content. */
   readonly drafts: readonly EntryDraft[];
 }
 
-/** What an explanation is made from. */
+/** The input of {@link explainRejection}. */
 export interface Explained {
   readonly context: Pick<Context, "items">;
   readonly request: NeutralRequest;
   readonly target: Target<unknown>;
   /** Parts with a cache marker behind them. */
   readonly cached: ReadonlySet<Part>;
-  /** No boundary was given: what is left out may be named in the words that stand for it. */
+  /** Whether placeholders may name the excluded content: true if no boundary was given. */
   readonly named: boolean;
 }
 
 /**
- * From a provider's refusal to the entry at fault. By the path that it names, as in `messages.41.content.31`
- * or `input[2].content[0]`, or by the id of a call or an item; where it names none and speaks of an image or
- * a document, or of too many bytes, the newest of those, or the largest: what was sent before was taken
- * before. A refusal for too many tokens is about none of them. A search takes the newer half of what can be
- * meant in place of the newest.
+ * Maps a provider's refusal to the entry at fault: by the path in it, such as `messages.41.content.31` or
+ * `input[2].content[0]`, or by the id of a call or an item. If the refusal names neither, and is about an
+ * image, a document or too many bytes, takes the newest of those or the largest: the provider accepted the
+ * earlier ones before. A refusal for too many tokens has no single cause. A search takes the newer half of
+ * the candidates instead of the newest.
  */
 export function explainRejection(
   error: unknown,
@@ -69,7 +69,7 @@ export function explainRejection(
   return explanation(suspected.part, message, explained);
 }
 
-/** The newer half of what can be meant, as a search has it, each with all of its places. */
+/** The newer half of the candidates for a search, each with all its occurrences. */
 function halved(
   among: readonly Attached[],
   message: string,
@@ -104,7 +104,7 @@ function quarantined(
   return named ? quarantineNamed(context, places) : quarantine(context, places);
 }
 
-/** What can be meant, and the likeliest of it. */
+/** The candidates, and the most likely one. */
 function likeliest(
   rejection: Rejection,
   request: NeutralRequest,
@@ -147,7 +147,7 @@ function explanation(
   const { entryId, item, block: index } = part.origin;
   if (item < 0) return undefined;
   const resource = isAttached(part) ? part.resource : undefined;
-  // Another place of the same resource would send it in this one's stead.
+  // Otherwise another occurrence of the same resource would send the bytes.
   const places = [{ entryId, ...(index === undefined ? {} : { block: index }) }];
   if (resource !== undefined) {
     for (const place of placesOf(context, resource.resourceId)) places.push(place);
@@ -175,19 +175,19 @@ function placesOf(
   });
 }
 
-/** What a provider said when it refused a request. */
+/** A provider's refusal of a request. */
 export interface Rejection {
-  /** Empty where it said nothing. */
+  /** Empty if the provider gave no message. */
   readonly message: string;
-  /** Of HTTP, where it is known. */
+  /** The HTTP status, if known. */
   readonly status: number | undefined;
 }
 
-/** Libraries wrap what the provider said. */
+/** Members in which libraries wrap the provider's error. */
 const wrappers = ["error", "cause", "lastError", "data"] as const;
 const maxDepth = 4;
 
-/** What an error of a client, or the body of a response, says. */
+/** Reads the refusal from a client's error or a response body. */
 export function rejectionOf(error: unknown): Rejection {
   if (typeof error === "string") return { message: error, status: undefined };
   let said = "";
@@ -206,14 +206,14 @@ export function rejectionOf(error: unknown): Rejection {
 }
 
 /**
- * Whether a refusal is about what is attached; not of profiles, what is done immediately, or where the
- * documentation is.
+ * Whether a refusal is about an attachment. Ignores words such as "profile", "immediately" and
+ * "documentation".
  */
 export function isAboutMedia({ message }: Rejection): boolean {
   return /(?<![a-z])(?:image|picture|document(?!ation)|pdf|file|media|base64)/i.test(message);
 }
 
-/** Whether a refusal is about how many bytes there are: what is attached makes most of them. */
+/** Whether a refusal is about the number of bytes: attachments are most of them. */
 export function isAboutSize({ message, status }: Rejection): boolean {
   if (status === 413 || /too (?:large|big)|request_too_large/i.test(message)) return true;
   return (
@@ -221,18 +221,16 @@ export function isAboutSize({ message, status }: Rejection): boolean {
   );
 }
 
-/**
- * Whether a refusal is about how much there is to read, or how often: nothing that is attached is to blame.
- */
+/** Whether a refusal is about tokens or rates, which no single attachment causes. */
 export function isAboutTokens({ message, status }: Rejection): boolean {
   return status !== 413 && /\btokens?\b|context (?:window|length|limit)|rate.?limit|quota/i.test(message);
 }
 
-/** A place in a request that an error names. */
+/** A path into a request, found in an error. */
 export interface ErrorPath {
-  /** As the error has it. */
+  /** The path as the error writes it. */
   readonly path: string;
-  /** Members and indexes from the request's root; indexes from 0. */
+  /** Members and indexes from the request's root; indexes start at 0. */
   readonly keys: readonly (string | number)[];
 }
 
@@ -241,11 +239,9 @@ const maxTexts = 200;
 const maxTextLength = 20_000;
 
 /**
- * The places that an error names, in the order in which they are found: in its message, in its `param`, and
- * in whatever is nested in it, such as Google's field violations. A place begins with a member of the request
- * and goes on in dots, brackets, or both at once, as some write `messages.[3].role`. AWS counts from 1 where
- * it says `member`.
- *
+ * Finds the paths in an error, in order: in its message, its `param`, and nested values such as Google's
+ * field violations. A path begins with a member of the request and continues with dots, brackets, or both,
+ * such as `messages.[3].role`. AWS counts from 1 behind `member`.
  * @param roots members of the request, such as `messages`
  */
 export function pathsIn(error: unknown, roots: readonly string[]): readonly ErrorPath[] {
@@ -265,8 +261,7 @@ function keysOf(path: string): readonly (string | number)[] {
 }
 
 /**
- * Every text of an error, its message first; JSON within a text is read as such by nobody, since paths stand
- * out in it too.
+ * Every text of an error, its message first. JSON within a text is not parsed: paths are recognisable in it.
  */
 function textsIn(error: unknown): readonly string[] {
   const texts: string[] = [];

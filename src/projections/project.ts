@@ -21,16 +21,16 @@ import type { RenderTools, Target } from "./target.js";
 import { type ProjectionUsage, requestUsage } from "./usage.js";
 
 /**
- * A context as a request for one target: valid by its rules, within its limits, with what had to be changed
- * or left out named. The same context gives the same bytes, and one that has grown keeps those of what it
- * had, but where an attachment's replay ended, a limit took an item, a pending call got its result, an upload
- * took the place of bytes or expired, a cache marker moved, a system message changed the instructions, there
- * was nothing to send yet, or a turn is over whose reasoning, or whose open call of the provider's own tool,
- * the target takes in that turn only. The context is not changed.
+ * Projects a context to a request for one target: valid by its rules, within its limits, with a report of all
+ * changes and omissions. Does not change the context.
  *
- * @throws SessileError PROJECTION_LOSSY where `onLoss` asks for it; what the blob store, the boundary, the
- *   replay policy or the reference cache throws, and the signal's reason; TypeError for a context or target
- *   that is none, RangeError for a rule of ids or a transport of limits that cannot be
+ * The same context gives the same bytes. A longer context keeps the bytes of its prefix, except if the replay
+ * of an attachment ended, a limit removed an item, a pending call got its result, an upload replaced bytes or
+ * expired, a cache marker moved, a system message changed the instructions, the earlier context was empty, or
+ * a turn ended whose reasoning or open provider call the target accepts only within that turn.
+ * @throws SessileError PROJECTION_LOSSY if `onLoss` is "throw"; errors of the blob store, the boundary, the
+ *   replay policy or the reference cache, and the signal's reason; TypeError for an invalid context or target,
+ *   RangeError for an invalid rule of ids or an unknown transport
  * @example
  * ```ts
  * const { value, losses } = await project(await session.context(), anthropicMessages({ model: "claude-opus-5-5" }));
@@ -66,7 +66,7 @@ export async function project<V>(
   const render = (reportLoss: RenderTools["reportLoss"]) =>
     target.render(request, { trace: (block) => block, endsCache: (part) => cached.has(part), reportLoss });
   const drawn = lazyValue(request, target.embedsBase64 === true, render, (part, loss) => {
-    // What the projection itself put in is nobody's to miss.
+    // Text that the projection added is not a loss.
     if (part.origin.item >= 0) losses.add(part.origin, loss);
   });
   const found = losses.inOrder();
@@ -97,15 +97,15 @@ export async function project<V>(
   return Object.defineProperty(projection, outlineOf, { value: drawn.outline });
 }
 
-/** Items, and the reports of what the boundary refuses in their summaries. */
+/** The items, and reports of the attachments that the boundary refuses in summaries. */
 interface ToldItems {
   readonly items: Context["items"];
   readonly refused: readonly { readonly item: number; readonly report: AttachmentReport }[];
 }
 
 /**
- * The items with those notes of summaries that the boundary allows; it is not asked about a summary that is
- * not sent.
+ * Removes the notes of attachments in summaries that the boundary refuses. Ignores summaries outside the
+ * request.
  */
 async function itemsToTell(
   items: Context["items"],
@@ -141,9 +141,8 @@ function isSummary({ message: { role } }: ContextItem): boolean {
 }
 
 /**
- * Renders a request, and hears its losses. Where its value would have base64, it is first rendered with short
- * texts in the place of that, and for good when the value is asked for: a body needs none of the large
- * strings.
+ * Renders a request and collects its losses. If the value embeds base64, renders with placeholders first, and
+ * with the base64 only when `value` is read, so that a body never needs the large strings.
  */
 function lazyValue<V>(
   request: NeutralRequest,
@@ -183,7 +182,7 @@ function checkArguments(context: Pick<Context, "items" | "views">, target: Targe
   }
 }
 
-/** The places of attachments that are in the request: those of dropped results are not. */
+/** The attachments in the request, without those of dropped results. */
 function attachmentsIn(
   system: readonly PendingUserPart[],
   turns: readonly PendingTurn[],

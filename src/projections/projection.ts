@@ -13,72 +13,70 @@ import type { ProjectionUsage } from "./usage.js";
 
 /** Options of {@link project}. */
 export interface ProjectOptions {
-  /** Where the bytes of attachments are. Without it each place says that they are missing. */
+  /** The blob store with the attachments' bytes. Without it, placeholders report them as missing. */
   readonly blobs?: Pick<BlobStore, "get">;
   /**
-   * Which attachments are sent. By default those of the current turn and what a view brings back; images that
-   * are inline in their messages always, since no view could bring them back. A policy that is given here
-   * decides on these too.
+   * The replay policy. By default the request has the attachments of the current turn, viewed attachments,
+   * and all inline images, which no view could bring back. A policy given here decides inline images too.
    */
   readonly replay?: ReplayPolicy;
   /**
-   * Whether the request declares the tool of `viewTool` (`sessile/attachments`): descriptors of what the
-   * target can show then tell to use it. Default false.
+   * Whether the request declares the tool of `viewTool` (`sessile/attachments`). Descriptions of viewable
+   * attachments then mention the tool. @default false
    */
   readonly viewTool?: boolean;
-  /** What may leave at all; by default everything. */
+  /** Decides which attachments may leave. @default all */
   readonly boundary?: LeakageBoundary;
-  /** What the provider has already. */
+  /** The provider's references to uploaded attachments. */
   readonly references?: ReferenceCache;
-  /** Makes images smaller that the target would not take; without it they are described. */
+  /** Resizes images that the target would refuse. Without it they are described. */
   readonly resize?: ResizeImage;
-  /** Where cache markers go, for targets that take some; by default none. */
+  /** The positions of cache markers, for targets that support them. @default none */
   readonly cache?: CachePolicy;
-  /** `throw` for PROJECTION_LOSSY if there are losses. Default `report`. */
+  /** `throw` for PROJECTION_LOSSY if there are losses. @default "report" */
   readonly onLoss?: "report" | "throw";
-  /** Milliseconds since 1970; default `Date.now`. Only references look at it. */
+  /** Milliseconds since 1970, for the expiry of references. @default Date.now */
   readonly now?: () => number;
   readonly signal?: AbortSignal;
 }
 
 /**
- * Something that a harness should know before it sends. `empty`: nothing is left to send, and a sentence says
- * so. `overLimit`: there is so much text that a limit is passed all the same. `endsWithAssistant`: the last
- * turn is the model's, which some models take as the beginning of their answer and others refuse.
+ * A condition that a harness should handle before it sends. `empty`: the request has only a placeholder.
+ * `overLimit`: the text alone exceeds a limit. `endsWithAssistant`: the last turn is the assistant's, which
+ * some models continue and others refuse.
  */
 export interface ProjectionWarning {
   readonly code: "empty" | "overLimit" | "endsWithAssistant";
   readonly message: string;
 }
 
-/** A request for one target, and all that there is to know of how it came about. */
+/** A request for one target, with a report of how it was made. */
 export interface Projection<V> {
-  /** The target's own part of a request; fresh, and the caller's to change. */
+  /** The target's part of a request: fresh, and the caller's to change. */
   readonly value: V;
-  /** What was changed or left out because it had to be, in the order of the context. None is by `policy`. */
+  /** Forced changes and omissions, in the order of the context. None is by `policy`. */
   readonly losses: readonly Loss[];
   /**
-   * What an option of the target leaves out, set or default: `notRepeated` by one that keeps its own history,
-   * `unplaced` views of what that history holds, and reasoning of turns that are over. All are by `policy`.
+   * Omissions by an option of the target, set or default: `notRepeated` if the target keeps its own history,
+   * `unplaced` views of that history, and reasoning of finished turns. All are by `policy`.
    */
   readonly byPolicy: readonly Loss[];
   readonly warnings: readonly ProjectionWarning[];
   /**
-   * What became of each attachment, in the order of the context. `reason` tells the decisions of the replay
-   * policy and the boundary, which are no losses.
+   * The outcome for each attachment, in the order of the context. `reason` gives the decisions of the replay
+   * policy and the boundary, which are not losses.
    */
   readonly attachments: readonly AttachmentReport[];
-  /** What the request costs, estimated when it is first asked for. */
+  /** The estimated cost of the request, computed on first access. */
   readonly usage: ProjectionUsage;
-  /** The request before the target wrote it in its own way. */
+  /** The request before the target rendered it. */
   readonly request: NeutralRequest;
   /** {@link Target.name}. */
   readonly target: string;
   /**
-   * Which entry a provider's refusal is about, and the drafts that take the cause out of the context, so that
-   * the next projection passes. Undefined where the refusal is not about what was sent, or does not tell.
-   * With a search, what several attachments can be the cause of is found by halves, and the others are put
-   * back.
+   * Finds the entry that a provider's refusal is about, and drafts that exclude the cause, so that the next
+   * projection passes. Returns undefined if the refusal is about something else or does not tell. With a
+   * search, several candidates are bisected, and the innocent ones are restored.
    */
   explain(error: unknown, search?: RefusalSearch): Explanation | undefined;
 }

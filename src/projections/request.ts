@@ -1,38 +1,38 @@
 import type { LinkResource, StoredResource } from "../content/index.js";
 import type { ProviderReference } from "./references.js";
 
-/** The place in a context that a piece of a request comes from. */
+/** The place in a context that a part of a request comes from. */
 export interface Origin {
   readonly entryId: string;
-  /** Index among the context's items; -1 for what the projection itself put in. */
+  /** Index among the context's items; -1 for text that the projection added. */
   readonly item: number;
-  /** Index among the blocks of the item's message; absent where the whole message is meant. */
+  /** Index among the blocks of the item's message; absent for the whole message. */
   readonly block?: number;
 }
 
-/** Text: never blank, well-formed, and without what the target refuses. */
+/** Text: never blank, well-formed, and without characters that the target refuses. */
 export interface TextPart {
   readonly type: "text";
   readonly text: string;
-  /** The mark that the target's own model left on it; only there on text of its own. */
+  /** The signature of the target's own model; only on its own text. */
   readonly signature?: string;
-  /** The link that the text describes, for targets that can point to one. */
+  /** The link that the text describes, for targets that can represent links. */
   readonly link?: LinkResource;
   readonly origin: Origin;
 }
 
-/** Bytes of a type that the target takes at this place, as they are to be sent. */
+/** Bytes of a type that the target accepts here, ready to send. */
 export interface MediaPart {
   readonly type: "media";
   readonly kind: "image" | "document";
-  /** As sniffed, such as `image/png`. */
+  /** The sniffed type, such as `image/png`. */
   readonly mediaType: string;
   readonly bytes: Uint8Array;
-  /** RFC 4648 section 4; made when first read, and one string from then on. */
+  /** RFC 4648 section 4. Computed on first access; always the same string. */
   readonly base64: string;
-  /** `data:<mediaType>;base64,` and the base64; made when first read, and one string from then on. */
+  /** `data:<mediaType>;base64,` and the base64. Computed on first access; always the same string. */
   readonly dataUrl: string;
-  /** The text of a document of type `text/…`, well-formed; empty for all else. */
+  /** The text of a document of type `text/…`, well-formed; empty for other types. */
   readonly text: string;
   /** Untrusted text, such as a file's base name. */
   readonly name?: string;
@@ -42,12 +42,12 @@ export interface MediaPart {
   readonly height?: number;
   /** More than one frame. */
   readonly animated?: boolean;
-  /** Absent for an image that was inline in its message. */
+  /** Absent for an inline image. */
   readonly resource?: StoredResource;
   readonly origin: Origin;
 }
 
-/** What the provider has already, by its own name or address. */
+/** An attachment that the provider already has, by its id or address. */
 export interface ReferencePart {
   readonly type: "reference";
   readonly kind: "image" | "document";
@@ -58,16 +58,16 @@ export interface ReferencePart {
   readonly origin: Origin;
 }
 
-/** What a user turn shows. */
+/** A part of a user turn. */
 export type UserPart = TextPart | MediaPart | ReferencePart;
 
-/** Reasoning of the target's own model, with its signature; never without, never of another maker. */
+/** Signed reasoning of the target's own model. */
 export interface ReasoningPart {
   readonly type: "reasoning";
-  /** As it was, since the signature covers it; may be empty. */
+  /** Unchanged, because the signature covers it; can be empty. */
   readonly text: string;
   readonly signature: string;
-  /** The provider withheld the text. */
+  /** Whether the provider withheld the text. */
   readonly redacted: boolean;
   readonly origin: Origin;
 }
@@ -75,38 +75,38 @@ export interface ReasoningPart {
 /** A tool call. Its result is in the next turn. */
 export interface CallPart {
   readonly type: "call";
-  /** Unique in the request, and of characters and a length that the target takes. */
+  /** Unique in the request, and valid for the target. */
   readonly id: string;
   /** The id in the session. */
   readonly storedId: string;
   readonly name: string;
-  /** An object where the target asks for one, well-formed all through. */
+  /** Well-formed; an object if the target requires one. */
   readonly arguments: unknown;
-  /** Only there on calls of the target's own model. */
+  /** Only on calls of the target's own model. */
   readonly signature?: string;
-  /** The same. */
+  /** Only on calls of the target's own model. */
   readonly namespace?: string;
-  /** The target's own model made it, in a message that was not cut off. */
+  /** Whether the target's own model made the call, in a complete message. */
   readonly own: boolean;
-  /** The first call of its message. */
+  /** Whether it is the first call of its message. */
   readonly first: boolean;
   readonly origin: Origin;
 }
 
-/** A block that only the target's own provider understands, as it made it. */
+/** A block that only the target's own provider understands, unchanged. */
 export interface OpaquePart {
   readonly type: "opaque";
   readonly data: unknown;
   readonly origin: Origin;
 }
 
-/** What an assistant turn says. */
+/** A part of an assistant turn. */
 export type AssistantPart = TextPart | ReasoningPart | CallPart | OpaquePart;
 
-/** The answer to a call of the turn before. */
+/** The result of a call of the previous turn. */
 export interface ResultPart {
   readonly type: "result";
-  /** The id that the call has in this request. */
+  /** The id of the call in this request. */
   readonly callId: string;
   readonly storedCallId: string;
   readonly name: string;
@@ -116,26 +116,23 @@ export interface ResultPart {
   readonly origin: Origin;
 }
 
-/**
- * What the user's side says: the results of the calls before it, one each in their order, and what is shown
- * after them.
- */
+/** A user turn: one result per call of the previous turn, in their order, then the user's parts. */
 export interface UserTurn {
   readonly role: "user";
   readonly results: readonly ResultPart[];
   readonly parts: readonly UserPart[];
 }
 
-/** What the model said; never empty. */
+/** An assistant turn; never empty. */
 export interface AssistantTurn {
   readonly role: "assistant";
   readonly parts: readonly AssistantPart[];
 }
 
-/** Turns alternate. */
+/** A turn. Turns alternate. */
 export type Turn = UserTurn | AssistantTurn;
 
-/** A request that no target has rendered yet: valid in every way that is common to them. */
+/** A request before a target renders it: valid by all rules that targets have in common. */
 export interface NeutralRequest {
   readonly system: readonly TextPart[];
   /** At least one. */
@@ -145,42 +142,42 @@ export interface NeutralRequest {
 /** Any part of a request. */
 export type Part = UserPart | AssistantPart | ResultPart;
 
-/** Where an attachment stands, which decides on what a target takes of it. */
+/** The position of an attachment, which determines the media that a target accepts. */
 export type AttachmentPlace = "user" | "toolResult" | "textOnly";
 
-/** An attachment that is still being decided on: words, and behind them what is sent, if anything is. */
+/** An attachment under decision: text, followed by media if it is sent. */
 export interface PendingAttachment {
   readonly type: "attachment";
   readonly place: AttachmentPlace;
   readonly origin: Origin;
-  /** Stands before the media, or for it; empty for nothing. */
+  /** Text before the media, or in its place; empty for none. */
   text: string;
-  /** What the words are about, where it is a link that may be told. */
+  /** The link that the text describes, if the boundary allows it. */
   link?: LinkResource;
   media?: MediaPart | ReferencePart;
 }
 
-/** A part of what is shown, before attachments are settled. */
+/** A part of a user turn, before attachments are final. */
 export type PendingUserPart = TextPart | PendingAttachment;
 
-/** A part of what is said, before attachments are settled. */
+/** A part of an assistant turn, before attachments are final. */
 export type PendingAssistantPart = AssistantPart | PendingAttachment;
 
-/** A message of the user's side. */
+/** A user message. */
 export interface PendingUserMessage {
   readonly role: "user";
   readonly item: number;
   readonly parts: readonly PendingUserPart[];
 }
 
-/** A message of the model, whose calls have their stored ids still. */
+/** An assistant message; its calls still have their stored ids. */
 export interface PendingAssistantMessage {
   readonly role: "assistant";
   readonly item: number;
   readonly parts: readonly PendingAssistantPart[];
 }
 
-/** What a tool gave back, wherever in the context it stands. */
+/** A tool result, anywhere in the context. */
 export interface PendingToolResult {
   readonly role: "toolResult";
   readonly item: number;
@@ -189,10 +186,10 @@ export interface PendingToolResult {
   readonly parts: readonly PendingUserPart[];
 }
 
-/** A message of a context as a request sees it. */
+/** A message of a context, before turns are paired. */
 export type PendingMessage = PendingUserMessage | PendingAssistantMessage | PendingToolResult;
 
-/** The answer to a call, before attachments are settled. */
+/** The result of a call, before attachments are final. */
 export interface PairedResult {
   readonly callId: string;
   readonly storedCallId: string;
@@ -202,7 +199,7 @@ export interface PairedResult {
   readonly origin: Origin;
 }
 
-/** Turns that alternate, before attachments are settled. */
+/** Alternating turns, before attachments are final. */
 export type PendingTurn =
   | { readonly role: "user"; readonly results: PairedResult[]; readonly parts: PendingUserPart[] }
   | { readonly role: "assistant"; readonly parts: PendingAssistantPart[] };

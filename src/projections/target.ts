@@ -5,13 +5,12 @@ import type { ProviderReference } from "./references.js";
 import type { NeutralRequest, Part } from "./request.js";
 
 /**
- * Something that a session can be projected to: facts about it, and a function that writes its own shape. All
- * that is common to targets is done before: turns alternate, calls have their results, text is not blank,
- * attachments are decided on, read, of types that the target takes and within its limits. Reasoning,
- * signatures and opaque blocks arrive only where the target's own model made them.
+ * A format that a session can be projected to: facts about a provider, and a function that writes its
+ * request. Everything common to targets happens before `render`: turns alternate, calls have results, text is
+ * not blank, and attachments are loaded, accepted and within limits. Reasoning, signatures and opaque blocks
+ * arrive only if the target's own model made them.
  *
  * Write one for a provider of your own:
- *
  * @example
  * ```ts
  * import type { Target } from "sessile/projections";
@@ -25,23 +24,22 @@ import type { NeutralRequest, Part } from "./request.js";
  * ```
  */
 export interface Target<V> {
-  /** Told to the boundary and named in errors, such as `anthropic-messages`. */
+  /** Passed to the boundary and used in errors, such as `anthropic-messages`. */
   readonly name: string;
-  /** Whose reasoning, signatures and opaque blocks it takes back. */
+  /** The model whose reasoning, signatures and opaque blocks the target accepts back. */
   readonly model: ModelRef;
-  /** Media it takes; none by default. */
+  /** Accepted media. @default none */
   readonly accepts?: TargetMedia;
   readonly rules?: TargetRules;
-  /** What is checked over the whole request; nothing by default. */
+  /** Limits over the whole request. @default none */
   readonly limits?: TargetLimits;
-  /** How images and pages are counted in `usage`; Anthropic's way by default. */
+  /** The token rules for images and pages in `usage`. @default Anthropic's */
   readonly estimate?: { readonly image?: ImageFamily | ImageTokenRule; readonly pdf?: PdfFamily };
-  /** How many cache markers it takes; 0 by default. */
+  /** Maximum number of cache markers. @default 0 */
   readonly maxCacheMarkers?: number;
   /**
-   * The value has the base64 of media as it is, whole or behind a prefix, so that a body can be made without
-   * these strings: the request is then rendered with short texts in their place, and once more when the value
-   * is asked for. Default false.
+   * Whether the value contains base64 unchanged or behind a prefix. A body is then built without these
+   * strings: the request is rendered with placeholders, and again when `value` is read. @default false
    */
   readonly embedsBase64?: boolean;
   /**
@@ -52,96 +50,95 @@ export interface Target<V> {
 }
 
 /**
- * A model, by the way to it. Two are the same where the provider is, the model but for a date that one of
- * them leaves open, the protocol where both name one, and the account.
+ * A reference to a model. Two are the same if provider and account are equal, the models are equal except for
+ * a date that one of them omits, and the protocols are equal if both name one.
  */
 export interface ModelRef {
   readonly provider: string;
   readonly model: string;
   /** The wire protocol, such as `anthropic-messages`. */
   readonly api?: string;
-  /** Encrypted state belongs to an account; absent where there is but one. */
+  /** Encrypted state belongs to an account; absent if there is only one. */
   readonly account?: string;
 }
 
-/** Which media a target takes: types such as `image/png`, `image/*` for a family. */
+/** The media that a target accepts: types such as `image/png`, or `image/*`. */
 export interface TargetMedia {
-  /** In what the user says. */
+  /** In user messages. */
   readonly user: readonly string[];
-  /** In what a tool gives back. What is taken from a user only is moved behind the results. */
+  /** In tool results. Media accepted only in user messages move behind the results. */
   readonly toolResult: readonly string[];
-  /** References it takes in place of bytes; none by default. */
+  /** Accepted kinds of references in place of bytes. @default none */
   readonly references?: readonly ProviderReference["kind"][];
 }
 
-/** What a target asks of every request besides. */
+/** Further rules for every request. */
 export interface TargetRules {
-  /** By default letters, digits, `_` and `-`, at most 64. */
+  /** The rule for ids of calls. @default letters, digits, `_` and `-`, at most 64 */
   readonly callId?: CallIdRule;
-  /** By default the same. */
+  /** The rule for names of tools. @default the same */
   readonly toolName?: ToolNameRule;
-  /** Whether arguments must be an object; true by default. */
+  /** Whether arguments must be an object. @default true */
   readonly objectArguments?: boolean;
-  /** Whether the first turn must be the user's; true by default. */
+  /** Whether the first turn must be the user's. @default true */
   readonly userFirst?: boolean;
-  /** Whether white space at the end of what the model said is refused; false by default. */
+  /** Whether the target refuses white space at the end of an assistant message. @default false */
   readonly trimsAssistant?: boolean;
-  /** Whether NUL is refused in text; false by default. */
+  /** Whether the target refuses NUL in text. @default false */
   readonly refusesNul?: boolean;
   /**
-   * `latest` for a target that keeps its own history: what the user said since the model spoke is all that it
-   * is told. All of the context by default.
+   * `latest` for a target that keeps its own history: the request has only the user messages since the last
+   * assistant message. @default the whole context
    */
   readonly history?: "latest";
-  /** Whether opaque blocks and signed reasoning of its own go back; true by default. */
+  /** Whether the target's own opaque blocks and signed reasoning are sent back. @default true */
   readonly takesReasoning?: boolean;
 }
 
-/** What ids of calls look like. */
+/** The format of call ids. */
 export interface CallIdRule {
-  /** A character that is allowed, such as `/[A-Za-z0-9_-]/`: at least two letters or digits. */
+  /** An allowed character, such as `/[A-Za-z0-9_-]/`. Must allow at least two letters or digits. */
   readonly character: RegExp;
-  /** UTF-16 units: at least 9, and more for few letters and digits. */
+  /** In UTF-16 units. Minimum: 9, more if few letters and digits are allowed. */
   readonly maxLength: number;
-  /** UTF-16 units, at most `maxLength`; default 1. */
+  /** In UTF-16 units, at most `maxLength`. @default 1 */
   readonly minLength?: number;
-  /** The part of a stored id that is the call's own, such as what stands before `|`; the whole by default. */
+  /** Extracts the call's own part of a stored id, such as the text before `|`. @default the whole id */
   readonly of?: (storedId: string) => string;
-  /** Ids of calls that other models made are not sent at all, so that none is lost; false by default. */
+  /**
+   * Whether ids of other models' calls are never sent, so that no loss is reported for them. @default false
+   */
   readonly ownOnly?: boolean;
 }
 
-/** What names of tools look like. What else there is becomes `_`. */
+/** The format of tool names. Other characters become `_`. */
 export interface ToolNameRule {
-  /** Default 64. */
+  /** Maximum length. @default 64 */
   readonly maxLength?: number;
-  /** A character that is allowed. Default `/[A-Za-z0-9_-]/`. */
+  /** An allowed character. @default `/[A-Za-z0-9_-]/` */
   readonly character?: RegExp;
-  /** One that a name may begin with, `_` among them; by default any that is allowed. */
+  /** An allowed first character; must allow `_`. @default any allowed character */
   readonly first?: RegExp;
 }
 
-/** The limits that a projection keeps. */
+/** The limits that a projection enforces. */
 export interface TargetLimits {
   readonly profile: LimitProfile;
-  /** One of the profile's; its first by default. */
+  /** One of the profile's transports. @default the first */
   readonly transport?: string;
-  /** Tokens; where it is not told, limits of models with a small one count. */
+  /** In tokens. If unknown, the limits for small context windows apply. */
   readonly contextWindow?: number;
 }
 
-/** What a target renders with. */
+/** Callbacks for {@link Target.render}. */
 export interface RenderTools {
   /**
-   * Notes where a block of the value comes from, so that a refusal can be traced; gives the block back. Marks
-   * are taken down when there is a refusal to explain: the request is rendered once more then.
+   * Records the part that a block of the value comes from, and returns the block, so that a refusal can be
+   * traced. Used only in a second rendering, after a refusal.
    */
   trace<T extends object>(block: T, part: Part): T;
-  /** Whether a cache marker belongs behind this part. Asked by targets with `maxCacheMarkers`. */
+  /** Whether a cache marker belongs behind this part. For targets with `maxCacheMarkers`. */
   endsCache(part: Part): boolean;
-  /**
-   * Notes a loss that only this target can know of, such as of reasoning whose signature is not what it
-   * takes.
-   */
+  /** Reports a loss that only this target can detect, such as reasoning with an unsupported signature. */
   reportLoss(part: Part, loss: Pick<Loss, "code" | "by" | "reason" | "instead">): void;
 }
