@@ -56,8 +56,7 @@ export interface LogAppend {
   readonly interleaved?: true;
 }
 
-/** How a backend makes an appended line last. */
-export type Durability = "disk" | "os";
+export type { Durability } from "../internal/arguments.js";
 
 /** One session's lines. */
 export interface SessionLog {

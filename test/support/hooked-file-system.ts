@@ -64,3 +64,13 @@ export function hookedFileSystem(
 export function systemError(code: string): Error {
   return Object.assign(new Error(`${code}: made for a test`), { code });
 }
+
+/** An open file with some of its methods replaced. */
+export function withMethods(file: OpenFile, methods: Partial<OpenFile>): OpenFile {
+  return new Proxy(file, {
+    get(of, key) {
+      const value: unknown = Reflect.get(methods, key) ?? Reflect.get(of, key);
+      return typeof value === "function" ? value.bind(of) : value;
+    },
+  });
+}

@@ -1,9 +1,10 @@
 import nodePath from "node:path";
 import { type ErrorDetails, SessileError } from "../../errors/index.js";
 import { describe, integerOption, oneOfOption } from "../../internal/arguments.js";
+import type { ExactFileStat, FileSystem, OpenFile } from "../../internal/node/file-system.js";
+import { nodeFileSystem } from "../../internal/node/node-file-system.js";
 import { followedLink, isInRoots, type Root, seemsInRoots } from "./containment.js";
 import { isFileUrl, pathOfFileUrl } from "./file-url.js";
-import { type FileFacts, type IntakeFiles, nodeIntakeFiles, type OpenFile } from "./intake-files.js";
 import { isSystemPath, type PathPlatform, pathRefusal } from "./path-rules.js";
 import { readOpenFile } from "./read-open-file.js";
 
@@ -46,7 +47,7 @@ export interface LocalFile {
  * ```
  */
 export function readLocalFile(path: string | URL, options: ReadLocalFileOptions = {}): Promise<LocalFile> {
-  return readWith(nodeIntakeFiles, path, options);
+  return readWith(nodeFileSystem, path, options);
 }
 
 const defaultMaxBytes = 64 << 20;
@@ -55,7 +56,7 @@ const mostBytes = 2 ** 32 - 1;
 
 /** {@link readLocalFile} on any file system. */
 export async function readWith(
-  files: IntakeFiles,
+  files: FileSystem,
   input: string | URL,
   options: ReadLocalFileOptions,
 ): Promise<LocalFile> {
@@ -67,9 +68,9 @@ export async function readWith(
   const roots = options.roots && (await resolveRoots(files, options.roots));
   try {
     const real = await files.realpath(path);
-    // Before anything else is said of it: what lies outside is nobody's business.
+    // Checked first: no error reveals anything of a file outside the roots.
     if (!isInRoots(roots, real)) throw refused(path, "outsideRoots", "it lies outside the roots");
-    const seen = await files.facts(path);
+    const seen = await files.lstatExact(path);
     if (seen.kind === "link") throw refused(path, "link", "it is a symbolic link");
     if (links === "refuse" && followedLink(roots, path, real)) {
       throw refused(path, "link", "a directory on its way is a symbolic link");
@@ -79,9 +80,10 @@ export async function readWith(
       throw refused(path, "system", "it lies in /proc, /sys or /dev");
     }
     signal?.throwIfAborted();
-    const file = await files.open(real);
+    const file = await files.openAsync(real, "readNoFollow");
+    if (file === undefined) throw refused(path, "missing", "there is no such file");
     try {
-      const opened = await file.facts();
+      const opened = await file.statExact();
       if (opened.kind !== "file" || opened.dev !== seen.dev || opened.ino !== seen.ino) throw changed(path);
       await checkPlace(files, file, { path, real, roots });
       const outcome = await readOpenFile(file, opened, maxBytes, signal);
@@ -89,7 +91,7 @@ export async function readWith(
       if (outcome.status === "tooLarge") throw tooLarge(path, outcome.bytes, maxBytes);
       return { bytes: outcome.bytes, name: nodePath.basename(path) };
     } finally {
-      await file.close();
+      file.close();
     }
   } catch (error) {
     throw fileError(error, path, roots);
@@ -108,7 +110,7 @@ function pathOf(input: string | URL): string {
   return path as string;
 }
 
-async function resolveRoots(files: IntakeFiles, roots: readonly string[]): Promise<readonly Root[]> {
+async function resolveRoots(files: FileSystem, roots: readonly string[]): Promise<readonly Root[]> {
   if (!Array.isArray(roots)) throw new TypeError(`roots: expected an array, got ${describe(roots)}`);
   for (const [index, root] of roots.entries()) {
     if (typeof root !== "string" || !nodePath.isAbsolute(root)) {
@@ -125,14 +127,14 @@ async function resolveRoots(files: IntakeFiles, roots: readonly string[]): Promi
 
 /** A directory on the way may have been swapped for a link between the first look and the opening: looks again. */
 async function checkPlace(
-  files: IntakeFiles,
+  files: FileSystem,
   file: OpenFile,
   { path, real, roots }: { path: string; real: string; roots: readonly Root[] | undefined },
 ): Promise<void> {
   const again = await files.realpath(path);
   if (!isInRoots(roots, again)) throw refused(path, "outsideRoots", "it lies outside the roots");
   if (again !== real) throw changed(path);
-  const place = await file.place();
+  const place = await file.location();
   if (place === undefined) return;
   if (!isInRoots(roots, place)) throw refused(path, "outsideRoots", "it was opened outside the roots");
   if (process.platform !== "win32" && isSystemPath(place)) {
@@ -158,7 +160,7 @@ function refused(
   return new SessileError("FILE_REFUSED", `${details.path}: ${because}`, { details, cause });
 }
 
-function notAFile(path: string, { kind }: FileFacts): SessileError<"NOT_A_FILE"> {
+function notAFile(path: string, { kind }: ExactFileStat): SessileError<"NOT_A_FILE"> {
   const details = { path: shown(path), kind };
   return new SessileError("NOT_A_FILE", `${details.path}: a ${kind}, not a file`, { details });
 }

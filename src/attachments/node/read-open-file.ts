@@ -1,4 +1,4 @@
-import type { FileFacts, OpenFile } from "./intake-files.js";
+import type { ExactFileStat, OpenFile } from "../../internal/node/file-system.js";
 
 /** What came of reading a file to its end. */
 export type ReadOutcome =
@@ -15,8 +15,8 @@ const leastRoom = 64 << 10;
  * whether it is still what it was when it was opened.
  */
 export async function readOpenFile(
-  file: OpenFile,
-  opened: FileFacts,
+  file: Pick<OpenFile, "read" | "statExact">,
+  opened: ExactFileStat,
   maxBytes: number,
   signal: AbortSignal | undefined,
 ): Promise<ReadOutcome> {
@@ -26,7 +26,7 @@ export async function readOpenFile(
   let total = 0;
   for (;;) {
     signal?.throwIfAborted();
-    const count = await file.read(buffer.subarray(total, total + windowBytes));
+    const count = await file.read(buffer.subarray(total, total + windowBytes), total);
     if (count === 0) break;
     total += count;
     if (total > maxBytes) return { status: "tooLarge", bytes: total };
@@ -35,7 +35,7 @@ export async function readOpenFile(
     larger.set(buffer);
     buffer = larger;
   }
-  const now = await file.facts();
+  const now = await file.statExact();
   // Some file systems say 0 of a file that has bytes.
   const isWhole = now.size === BigInt(total) || now.size === 0n;
   if (!isWhole || now.size !== opened.size || now.mtimeNs !== opened.mtimeNs) return { status: "changed" };

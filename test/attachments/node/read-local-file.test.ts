@@ -20,13 +20,11 @@ import fc from "fast-check";
 import { readLocalFile } from "sessile/attachments/node";
 import { SessileError } from "sessile/errors";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import {
-  type IntakeFiles,
-  nodeIntakeFiles,
-  type OpenFile,
-} from "../../../src/attachments/node/intake-files.js";
 import { readWith } from "../../../src/attachments/node/read-local-file.js";
+import type { FileSystem } from "../../../src/internal/node/file-system.js";
+import { nodeFileSystem } from "../../../src/internal/node/node-file-system.js";
 import { temporaryDirectory } from "../../session/node/temporary-directory.js";
+import { withMethods } from "../../support/hooked-file-system.js";
 
 let dir: string;
 /** A root with a file, a directory outside with a secret, and a directory whose name begins as the root's does. */
@@ -285,32 +283,31 @@ function hooked(hooks: {
   beforeOpen?(path: string): void;
   afterOpen?(path: string): void;
   afterRead?(path: string): void;
-}): IntakeFiles {
+}): FileSystem {
   return {
-    ...nodeIntakeFiles,
-    async open(path) {
+    ...nodeFileSystem,
+    async openAsync(path, mode) {
       hooks.beforeOpen?.(path);
-      const file = await nodeIntakeFiles.open(path);
+      const file = await nodeFileSystem.openAsync(path, mode);
       hooks.afterOpen?.(path);
       let first = true;
-      const watched: OpenFile = {
-        facts: () => file.facts(),
-        place: () => file.place(),
-        close: () => file.close(),
-        async read(into) {
-          const count = await file.read(into);
-          if (first) hooks.afterRead?.(path);
-          first = false;
-          return count;
-        },
-      };
-      return watched;
+      return (
+        file &&
+        withMethods(file, {
+          async read(into, at) {
+            const count = await file.read(into, at);
+            if (first) hooks.afterRead?.(path);
+            first = false;
+            return count;
+          },
+        })
+      );
     },
   };
 }
 
 describe("readLocalFile, what changes under its hands", () => {
-  const attempt = (files: IntakeFiles) => failure(readWith(files, join(root, "a.txt"), { roots: [root] }));
+  const attempt = (files: FileSystem) => failure(readWith(files, join(root, "a.txt"), { roots: [root] }));
 
   test("notices a file that grows", async () => {
     expect(await attempt(hooked({ afterRead: (path) => appendFileSync(path, "more") }))).toBe(
@@ -360,11 +357,11 @@ describe("readLocalFile, what changes under its hands", () => {
   test.skipIf(process.platform !== "linux")(
     "asks the system where the open file lies (skipped where it does not say: not Linux)",
     async () => {
-      const lying: IntakeFiles = {
-        ...nodeIntakeFiles,
+      const lying: FileSystem = {
+        ...nodeFileSystem,
         // A directory that was swapped and swapped back looks as before by its path.
-        open: () => nodeIntakeFiles.open(join(outside, "secret.txt")),
-        facts: () => nodeIntakeFiles.facts(join(outside, "secret.txt")),
+        openAsync: (_, mode) => nodeFileSystem.openAsync(join(outside, "secret.txt"), mode),
+        lstatExact: () => nodeFileSystem.lstatExact(join(outside, "secret.txt")),
       };
       expect(await attempt(lying)).toBe("FILE_REFUSED outsideRoots");
     },
@@ -375,15 +372,15 @@ describe("readLocalFile, what changes under its hands", () => {
     async () => {
       const sub = join(root, "sub");
       writeFileSync(join(sub, "environ"), "mine");
-      const swapped: IntakeFiles = {
-        ...nodeIntakeFiles,
-        facts(path) {
+      const swapped: FileSystem = {
+        ...nodeFileSystem,
+        lstatExact(path) {
           renameSync(sub, join(root, "gone"));
           symlinkSync("/proc/self", sub);
-          return nodeIntakeFiles.facts(path);
+          return nodeFileSystem.lstatExact(path);
         },
-        async open(path) {
-          const file = await nodeIntakeFiles.open(path);
+        async openAsync(path, mode) {
+          const file = await nodeFileSystem.openAsync(path, mode);
           unlinkSync(sub);
           renameSync(join(root, "gone"), sub);
           return file;
@@ -396,10 +393,10 @@ describe("readLocalFile, what changes under its hands", () => {
   test.skipIf(process.platform !== "linux")(
     "notices that another file was opened than the path names (skipped: not Linux)",
     async () => {
-      const lying: IntakeFiles = {
-        ...nodeIntakeFiles,
-        open: () => nodeIntakeFiles.open(join(outside, "secret.txt")),
-        facts: () => nodeIntakeFiles.facts(join(outside, "secret.txt")),
+      const lying: FileSystem = {
+        ...nodeFileSystem,
+        openAsync: (_, mode) => nodeFileSystem.openAsync(join(outside, "secret.txt"), mode),
+        lstatExact: () => nodeFileSystem.lstatExact(join(outside, "secret.txt")),
       };
       expect(await failure(readWith(lying, join(root, "a.txt"), {}))).toBe("CHANGED_DURING_READ");
     },
@@ -407,28 +404,28 @@ describe("readLocalFile, what changes under its hands", () => {
 
   test("closes what it opened, whatever happens", async () => {
     let open = 0;
-    const counting = (inner: IntakeFiles): IntakeFiles => ({
+    const counting = (inner: FileSystem): FileSystem => ({
       ...inner,
-      async open(path) {
-        const file = await inner.open(path);
+      async openAsync(path, mode) {
+        const file = await inner.openAsync(path, mode);
         open++;
         const close = () => {
           open--;
-          return file.close();
+          file?.close();
         };
-        return { ...file, close };
+        return file && withMethods(file, { close });
       },
     });
-    await readWith(counting(nodeIntakeFiles), join(root, "a.txt"), {});
+    await readWith(counting(nodeFileSystem), join(root, "a.txt"), {});
     await attempt(counting(hooked({ afterRead: (path) => appendFileSync(path, "more") })));
-    await readWith(counting(nodeIntakeFiles), join(root, "a.txt"), { maxBytes: 1 }).catch(() => undefined);
+    await readWith(counting(nodeFileSystem), join(root, "a.txt"), { maxBytes: 1 }).catch(() => undefined);
     expect(open).toBe(0);
   });
 
   test("passes on what else the system says, with its name", async () => {
-    const failing: IntakeFiles = {
-      ...nodeIntakeFiles,
-      open: () => Promise.reject(Object.assign(new Error("EIO: i/o error"), { code: "EIO" })),
+    const failing: FileSystem = {
+      ...nodeFileSystem,
+      openAsync: () => Promise.reject(Object.assign(new Error("EIO: i/o error"), { code: "EIO" })),
     };
     const error = await readWith(failing, join(root, "a.txt"), {}).catch((error: unknown) => error);
     expect(SessileError.is(error, "STORAGE_FAILED") && error.details).toMatchObject({ errno: "EIO" });

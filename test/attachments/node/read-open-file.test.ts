@@ -1,7 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { FileFacts, OpenFile } from "../../../src/attachments/node/intake-files.js";
 import { readOpenFile } from "../../../src/attachments/node/read-open-file.js";
+import type { ExactFileStat, OpenFile } from "../../../src/internal/node/file-system.js";
+
+type ReadFile = Pick<OpenFile, "read" | "statExact">;
 
 interface Script {
   readonly bytes: Uint8Array;
@@ -12,21 +14,25 @@ interface Script {
   readonly later?: bigint;
 }
 
-const facts = (size: bigint, mtimeNs = 0n): FileFacts => ({ kind: "file", dev: 1n, ino: 1n, size, mtimeNs });
+const facts = (size: bigint, mtimeNs = 0n): ExactFileStat => ({
+  kind: "file",
+  dev: 1n,
+  ino: 1n,
+  size,
+  mtimeNs,
+});
 
 /** A file that does what the script says, and counts what was taken from it. */
 function scripted({ bytes, said, most = Number.POSITIVE_INFINITY, later = 0n }: Script) {
   let at = 0;
-  const file: OpenFile = {
-    facts: async () => facts(said[1], later),
+  const file: ReadFile = {
+    statExact: async () => facts(said[1], later),
     async read(into) {
       const count = Math.min(into.length, most, bytes.length - at);
       into.set(bytes.subarray(at, at + count));
       at += count;
       return count;
     },
-    place: async () => undefined,
-    close: async () => undefined,
   };
   return { file, opened: facts(said[0]), taken: () => at };
 }
@@ -87,11 +93,11 @@ describe("readOpenFile", () => {
     const stop = new AbortController();
     const { file, opened } = scripted({ bytes: bytesOf(10), said: [10n, 10n], most: 1 });
     const read = file.read;
-    const stopping: OpenFile = {
+    const stopping: ReadFile = {
       ...file,
-      read(into) {
+      read(into, at) {
         stop.abort(new Error("enough"));
-        return read(into);
+        return read(into, at);
       },
     };
     await expect(readOpenFile(stopping, opened, 100, stop.signal)).rejects.toThrow("enough");

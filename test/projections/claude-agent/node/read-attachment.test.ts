@@ -8,13 +8,14 @@ import {
   resolveAttachmentsToContentBlocks,
 } from "sessile/projections/claude-agent/node";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { nodeIntakeFiles, type OpenFile } from "../../../../src/attachments/node/intake-files.js";
 import { readWith } from "../../../../src/attachments/node/read-local-file.js";
+import { nodeFileSystem } from "../../../../src/internal/node/node-file-system.js";
 import {
   type AttachmentFiles,
   nodeAttachmentFiles,
 } from "../../../../src/projections/claude-agent/node/read-attachment.js";
 import { resolveWith } from "../../../../src/projections/claude-agent/node/resolve.js";
+import { withMethods } from "../../../support/hooked-file-system.js";
 import { AttachmentFolder, codes, MiB, named } from "./attachment-files.js";
 
 let folder: AttachmentFolder;
@@ -137,22 +138,21 @@ function changing(change: (path: string) => void): AttachmentFiles {
   const read = (path: string, options: ReadLocalFileOptions) =>
     readWith(
       {
-        ...nodeIntakeFiles,
-        async open(real) {
-          const file = await nodeIntakeFiles.open(real);
+        ...nodeFileSystem,
+        async openAsync(real, mode) {
+          const file = await nodeFileSystem.openAsync(real, mode);
           let first = true;
-          const watched: OpenFile = {
-            facts: () => file.facts(),
-            place: () => file.place(),
-            close: () => file.close(),
-            async read(into) {
-              const count = await file.read(into);
-              if (first) change(real);
-              first = false;
-              return count;
-            },
-          };
-          return watched;
+          return (
+            file &&
+            withMethods(file, {
+              async read(into, at) {
+                const count = await file.read(into, at);
+                if (first) change(real);
+                first = false;
+                return count;
+              },
+            })
+          );
         },
       },
       path,
@@ -185,7 +185,10 @@ describe("resolveAttachmentsToContentBlocks, what changes under its hands", () =
       read: (path, options) =>
         path.endsWith("a.txt")
           ? readWith(
-              { ...nodeIntakeFiles, open: () => Promise.reject(Object.assign(new Error(), { code: "EIO" })) },
+              {
+                ...nodeFileSystem,
+                openAsync: () => Promise.reject(Object.assign(new Error(), { code: "EIO" })),
+              },
               path,
               options,
             )
