@@ -19,8 +19,9 @@ import {
 
 /**
  * Resources, blocks and messages as shapes: the one table from which their checks, the zod schemas of
- * `sessile/session/schema` and the blocks that each role can have are derived. Here, and not in `content`, because the
- * session needs the shapes and they are not exported. A type test holds them against the types of `content`.
+ * `sessile/session/schema` and the blocks that each role can have are derived. Here, and not in `content`,
+ * because the session needs the shapes and they are not exported. A type test holds them against the types of
+ * `content`.
  */
 
 const described = {

@@ -2,8 +2,9 @@ import * as z from "zod";
 import type { Fields, Infer, Shape } from "./shape.js";
 
 /**
- * The zod schema of a shape: it takes the JSON that the shape's check takes, keeps members that it does not know, and
- * differs only in strings with `among`. For the schema subpaths alone, so that nothing else loads zod.
+ * The zod schema of a shape: it takes the JSON that the shape's check takes, keeps members that it does not
+ * know, and differs only in strings with `among`. For the schema subpaths alone, so that nothing else loads
+ * zod.
  */
 export function schemaOf<T>({ spec }: Shape<T>): z.ZodType<T> {
   return derived(spec) as z.ZodType<T>;

@@ -1,7 +1,7 @@
 /**
- * Shapes of plain data: one value that checks, that tells its TypeScript type ({@link Infer}), and that a zod schema is
- * derived from (schema.ts). A check returns undefined for a good value, else the first wrong place and what belongs
- * there. Paths are built only on failure: checks run for every line of a session.
+ * Shapes of plain data: one value that checks, that tells its TypeScript type ({@link Infer}), and that a zod
+ * schema is derived from (schema.ts). A check returns undefined for a good value, else the first wrong place
+ * and what belongs there. Paths are built only on failure: checks run for every line of a session.
  */
 
 /** Where a value is wrong, such as `content[2].text`, and what belongs there. */
@@ -176,7 +176,8 @@ const notAnObject: Problem = { path: "", expected: "an object" };
 export function object<F extends Fields>(fields: F): Shape<InferFields<F>> {
   const keys = Object.keys(fields);
   const checks = Object.values(fields);
-  // Most members are good, and absent or primitive: those are tested inline. A call for each takes twice as long (Node 24).
+  // Most members are good, and absent or primitive: those are tested inline. A call for each takes twice as
+  // long (Node 24).
   const types = Object.values(fields).map(primitiveOf);
   const optionals = Object.values(fields).map(({ spec }) => spec.kind === "optional");
   return shape({ kind: "object", fields }, (value) => {
@@ -213,8 +214,8 @@ function primitiveOf({ spec }: Shape): "string" | "number" | "boolean" | "" {
 }
 
 /**
- * An object of one of several shapes, told apart by the values of a {@link oneOf} member. A last case whose member is
- * another string takes every value that the cases before it do not name.
+ * An object of one of several shapes, told apart by the values of a {@link oneOf} member. A last case whose
+ * member is another string takes every value that the cases before it do not name.
  *
  * @param expected how errors name a value that is no object
  */

@@ -36,8 +36,9 @@ function lineWithRoom(
 const spareBytes = 64;
 
 /**
- * Spaces after a header, so that the header of a copy fits in its place and the bytes after it can be cloned. A copy adds
- * `parentSession`, and its directory or id may be longer. Bounded by the maximum length of a line.
+ * Spaces after a header, so that the header of a copy fits in its place and the bytes after it can be cloned.
+ * A copy adds `parentSession`, and its directory or id may be longer. Bounded by the maximum length of a
+ * line.
  */
 function roomBehind(
   header: SessionHeader,
@@ -54,8 +55,8 @@ const { maxDepth } = defaultLimits;
 const maxMigrations = 4;
 
 /**
- * The lines of a session up to and including an entry, with line feeds, without headers. Lines are copied byte for byte,
- * damaged ones too, so that a fork loses nothing; lines of an older version are migrated.
+ * The lines of a session up to and including an entry, with line feeds, without headers. Lines are copied
+ * byte for byte, damaged ones too, so that a fork loses nothing; lines of an older version are migrated.
  */
 export async function* linesUpTo(
   session: LiveSession,
@@ -104,8 +105,8 @@ export async function freshResources(
 const looksNeeded = ["BEFORE_HEADER", "EXTRA_HEADER", "LINE_TOO_LONG"] as const;
 
 /**
- * Copies the bytes of a session up to and including an entry below another header, if {@link linesUpTo} yields the same
- * bytes. Returns false if the lines have to be decoded, or if the logs cannot copy.
+ * Copies the bytes of a session up to and including an entry below another header, if {@link linesUpTo}
+ * yields the same bytes. Returns false if the lines have to be decoded, or if the logs cannot copy.
  */
 export async function copyBytes(
   session: LiveSession,
@@ -114,7 +115,8 @@ export async function copyBytes(
   upTo?: string,
 ): Promise<boolean> {
   const { source, diagnostics, header, tree } = session;
-  // These need lines: a migration, a missing last line feed (a line that is too long may lack it), several headers.
+  // These need lines: a migration, a missing last line feed (a line that is too long may lack it), several
+  // headers.
   if (versionOf(header) < formatVersion || source.endsOpen || source.position === undefined) return false;
   if (looksNeeded.some((code) => diagnostics.counts[code] !== undefined)) return false;
   const rows = treeRows(tree);
@@ -136,8 +138,8 @@ export interface PathCopy {
 }
 
 /**
- * The entries from the root to a leaf without labels and leaf entries, chained in order. A line whose parent stays is
- * copied; in any other only the parent's id and the checksum change.
+ * The entries from the root to a leaf without labels and leaf entries, chained in order. A line whose parent
+ * stays is copied; in any other only the parent's id and the checksum change.
  */
 export async function pathLines(session: LiveSession, leafId: string): Promise<PathCopy> {
   const path = session.tree.path(leafId);
@@ -218,8 +220,8 @@ export function linesOfLabels(
 }
 
 /**
- * Rewrites a session of an older version as the current one, keeps the original in a sidecar file, and reloads. Retries
- * after a concurrent migration or append, whose lines are read first.
+ * Rewrites a session of an older version as the current one, keeps the original in a sidecar file, and
+ * reloads. Retries after a concurrent migration or append, whose lines are read first.
  */
 export async function migrate(session: LiveSession, core: SessionCore): Promise<void> {
   async function* lines(): AsyncGenerator<Uint8Array> {
@@ -240,8 +242,8 @@ export async function migrate(session: LiveSession, core: SessionCore): Promise<
 }
 
 /**
- * The line of a rewritten entry, without a checksum; undefined if the rewrite returned the same object. Unchanged parts
- * keep the text of the stored line.
+ * The line of a rewritten entry, without a checksum; undefined if the rewrite returned the same object.
+ * Unchanged parts keep the text of the stored line.
  */
 async function rewrittenLine(
   decoded: Decoded,
@@ -275,7 +277,10 @@ function standIns(
   return standIn;
 }
 
-/** The line with another parent, and a compaction's first kept entry corrected; the same text if neither changes. */
+/**
+ * The line with another parent, and a compaction's first kept entry corrected; the same text if neither
+ * changes.
+ */
 function rechained(
   line: string,
   parentId: string | null,

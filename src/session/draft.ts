@@ -18,7 +18,8 @@ export function entryOf(draft: EntryDraft, place: EntryPlace, info: SessionInfoF
   const { id, timestamp } = place;
   const parentId = draft.type === "leaf" ? draft.targetId : place.parentId;
   const own = draft.type === "session_info" ? patchedInfo(info, draft) : draft;
-  // The canonical keys come first. Their values in the draft are overwritten: the draft may be an entry from elsewhere.
+  // The canonical keys come first. Their values in the draft are overwritten: the draft may be an entry from
+  // elsewhere.
   const entry: Record<string, unknown> = { type, id, parentId, timestamp, ...own };
   entry.id = id;
   entry.parentId = parentId;

@@ -38,7 +38,10 @@ export interface EntryTypeSpec {
   readonly structural?: true;
   /** Outside the conversation: one from another writer is no conflict. */
   readonly metadata?: true;
-  /** Fields with ids of entries that must exist, `[]` behind a list: a dangling id would silently change a context. */
+  /**
+   * Fields with ids of entries that must exist, `[]` behind a list: a dangling id would silently change a
+   * context.
+   */
   readonly references?: readonly string[];
   /** Changes what contexts show of an earlier message. */
   readonly edits?: true;
@@ -65,8 +68,8 @@ const permissionRule = object({
 });
 
 /**
- * The entry types, one row each. Validation, the zod schema, and every set of types in this module derive from it. A type
- * test holds it against `EntryMap`, and a test of docs/format.md against the table there.
+ * The entry types, one row each. Validation, the zod schema, and every set of types in this module derive
+ * from it. A type test holds it against `EntryMap`, and a test of docs/format.md against the table there.
  */
 export const entryTypes = {
   message: { fields: { message: messageShape }, inContext: true },

@@ -78,8 +78,8 @@ function headOf(lines: readonly Uint8Array[]): { header: SessionHeader; firstMes
 const unchecked = { unchecked: true } as const;
 
 /**
- * The preview of a user message: its text without descriptors, or the names of its attachments if it has no text.
- * Undefined for any other entry, and without both.
+ * The preview of a user message: its text without descriptors, or the names of its attachments if it has no
+ * text. Undefined for any other entry, and without both.
  */
 export function firstText(entry: SessionEntry | UnknownEntry | undefined): string | undefined {
   if (entry?.type !== "message" || entry.message.role !== "user") return undefined;

@@ -1,6 +1,7 @@
 /**
- * The session file as zod schemas, for the boundary: to check lines that come from elsewhere, and to generate a JSON
- * Schema from. They are derived from the shapes that a session itself checks by, and keep members that they do not know.
+ * The session file as zod schemas, for the boundary: to check lines that come from elsewhere, and to generate
+ * a JSON Schema from. They are derived from the shapes that a session itself checks by, and keep members that
+ * they do not know.
  *
  * @module session/schema
  */
@@ -10,8 +11,8 @@ import type { SessionEntry, SessionHeader } from "./entries.js";
 import { entryShape, headerFields } from "./entry-types.js";
 
 /**
- * A whole entry of any type that this version knows: its fields, and `id`, `parentId` and `timestamp`. For a parsed JSON
- * line; unknown fields stay. An unknown type does not match, though a session keeps such a line.
+ * A whole entry of any type that this version knows: its fields, and `id`, `parentId` and `timestamp`. For a
+ * parsed JSON line; unknown fields stay. An unknown type does not match, though a session keeps such a line.
  *
  * @example
  * ```ts
@@ -22,8 +23,8 @@ import { entryShape, headerFields } from "./entry-types.js";
 export const sessionEntrySchema: z.ZodType<SessionEntry> = schemaOf(entryShape);
 
 /**
- * The first line of a session. `timestamp` and `cwd` are always written; if another writer left them out they read as
- * empty, as they do when the session is opened.
+ * The first line of a session. `timestamp` and `cwd` are always written; if another writer left them out they
+ * read as empty, as they do when the session is opened.
  *
  * @example
  * ```ts

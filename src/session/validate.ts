@@ -29,8 +29,9 @@ export function messageProblem(value: unknown): Problem | undefined {
 }
 
 /**
- * The first place in `value` that JSON cannot hold, or would silently change: non-finite numbers, functions, symbols,
- * bigints, class instances, nesting past `maxDepth`. Members that are undefined are ignored, as JSON does.
+ * The first place in `value` that JSON cannot hold, or would silently change: non-finite numbers, functions,
+ * symbols, bigints, class instances, nesting past `maxDepth`. Members that are undefined are ignored, as JSON
+ * does.
  */
 export function jsonProblem(value: unknown, maxDepth: number): Problem | undefined {
   return jsonProblemAt(value, maxDepth);

@@ -1,6 +1,7 @@
 /**
- * Frames and the tools' arguments as zod schemas, for the boundary. They are derived from the shapes that `checkFrame` checks
- * by, and keep members that they do not know; how many images, their sizes and their bytes are for `checkFrame`.
+ * Frames and the tools' arguments as zod schemas, for the boundary. They are derived from the shapes that
+ * `checkFrame` checks by, and keep members that they do not know; how many images, their sizes and their
+ * bytes are for `checkFrame`.
  *
  * @module tether/schema
  */
@@ -47,7 +48,8 @@ export const assistantDonePayloadSchema: z.ZodType<AssistantDonePayload> = schem
 );
 
 /**
- * A frame of any type. The payloads of `user.message`, `assistant.delta` and `assistant.done` are checked, others are not.
+ * A frame of any type. The payloads of `user.message`, `assistant.delta` and `assistant.done` are checked,
+ * others are not.
  *
  * @example
  * ```ts
@@ -58,8 +60,8 @@ export const assistantDonePayloadSchema: z.ZodType<AssistantDonePayload> = schem
 export const tetherFrameSchema: z.ZodType<TetherFrame> = schemaOf(frameShape);
 
 /**
- * The arguments of `tether_send`, as an input schema for a server of the MCP SDK. `session_id` is `default` if
- * none is given.
+ * The arguments of `tether_send`, as an input schema for a server of the MCP SDK. `session_id` is `default`
+ * if none is given.
  *
  * @see https://github.com/modelcontextprotocol/typescript-sdk version 1.32, `McpServer.registerTool` (read 2026-11-22)
  * @example

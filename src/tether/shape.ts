@@ -15,7 +15,10 @@ import {
 import { tetherLimits } from "../limits/index.js";
 import type { ImageMediaType } from "../media/index.js";
 
-/** Frames as shapes: the one table that `checkFrame` and the zod schemas of `sessile/tether/schema` derive from. */
+/**
+ * Frames as shapes: the one table that `checkFrame` and the zod schemas of `sessile/tether/schema` derive
+ * from.
+ */
 
 /**
  * The part of ISO 8601 that `toISOString` and other languages' clocks write. Impossible days pass.

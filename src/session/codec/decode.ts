@@ -116,7 +116,8 @@ export function decodeBody(
   }
   if (value.type === "session") return decodeHeader(value, notes);
   const { version = formatVersion, ordinal, previousId } = context;
-  // JSON.parse made the object for us, so it is corrected in place: a copy of each doubles the garbage of a load.
+  // JSON.parse made the object for us, so it is corrected in place: a copy of each doubles the garbage of a
+  // load.
   const own: Record<string, unknown> = migrated(value, version, ordinal, report, previousId);
   const { type, id, parentId = null, timestamp } = own;
   if (
@@ -160,8 +161,8 @@ export function keyOfLine(line: Uint8Array, decoded: Decoded, version = 0): Entr
 }
 
 /**
- * Decodes the lines of a log in order. Tracks the first line (byte order mark), the version, and the number and parent
- * that version 1 gives a line by its position.
+ * Decodes the lines of a log in order. Tracks the first line (byte order mark), the version, and the number
+ * and parent that version 1 gives a line by its position.
  */
 export class LineDecoder {
   readonly #maxDepth: number;
@@ -169,7 +170,10 @@ export class LineDecoder {
   #version: number | undefined;
   #ordinal = 0;
   #previousId: string | null = null;
-  /** Ids before the header. An entry of version 1 with such a number is a duplicate, and the next one does not follow it. */
+  /**
+   * Ids before the header. An entry of version 1 with such a number is a duplicate, and the next one does not
+   * follow it.
+   */
   readonly #idsBeforeHeader = new Set<string>();
   /** Cached: from version 2 on every line after the header has the same context. */
   #placeless: DecodeContext | undefined;

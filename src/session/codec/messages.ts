@@ -4,10 +4,10 @@ import { contentRules } from "../../internal/message-shapes.js";
 import { isRecord } from "../../internal/shape.js";
 
 /**
- * Normalises the unknown parts of a stored message, so that one new block of another writer does not cost the message.
- * An unknown block becomes an opaque block in an assistant message, elsewhere a text block that names its type. Absent
- * content becomes empty. A text block with an unknown kind of resource, or hash algorithm, keeps its text alone. Returns
- * the same object if nothing changes.
+ * Normalises the unknown parts of a stored message, so that one new block of another writer does not cost the
+ * message. An unknown block becomes an opaque block in an assistant message, elsewhere a text block that
+ * names its type. Absent content becomes empty. A text block with an unknown kind of resource, or hash
+ * algorithm, keeps its text alone. Returns the same object if nothing changes.
  */
 export function knownMessage(message: unknown): unknown {
   if (!isRecord(message)) return message;

@@ -13,8 +13,9 @@ const changesEarlier = [...typesThat("changesEarlier")];
 const nothingRetained: ReadonlySet<string> = new Set();
 
 /**
- * Extends the last context to a row if the row descends from its leaf and the entries between only add items. An agent
- * that appends a message then pays for the message, not for the history. Otherwise builds the whole; the result is equal.
+ * Extends the last context to a row if the row descends from its leaf and the entries between only add items.
+ * An agent that appends a message then pays for the message, not for the history. Otherwise builds the whole;
+ * the result is equal.
  */
 export function* extendedSteps(
   rows: TreeRows,

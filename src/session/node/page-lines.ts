@@ -27,8 +27,8 @@ interface Reading {
 const { maxDepth } = defaultLimits;
 
 /**
- * The last lines of a range of a file, in file order, up to `limit` entries or `maxBytes`. Undefined if the file is
- * shorter than the range.
+ * The last lines of a range of a file, in file order, up to `limit` entries or `maxBytes`. Undefined if the
+ * file is shorter than the range.
  */
 export async function pageLines(
   file: OpenFile,
