@@ -1,7 +1,7 @@
 import { describe, oneOfOption } from "../../internal/arguments.js";
 import { isRecord } from "../../internal/shape.js";
 import type { CallIdRule } from "../target.js";
-import { callIdOf } from "./options.js";
+import { callIdOfStoredId } from "./options.js";
 
 /**
  * How a server implements Chat Completions. For a dialect of your own, start from a row of {@link
@@ -62,7 +62,7 @@ const openai: OpenaiChatDialect = {
   reasoning: null,
   members: [],
   // Any name is taken, and 40 characters: https://github.com/vercel/ai/issues/5171 (stored copy, 2026-11-21).
-  callId: { character: /[!-~]/, maxLength: 40, of: callIdOf },
+  callId: { character: /[!-~]/, maxLength: 40, of: callIdOfStoredId },
   merges: false,
   bridgesTools: false,
   systemRole: "system",

@@ -12,9 +12,17 @@ import {
   providerOf,
   reasoningMembersOf,
 } from "./chat-dialects.js";
-import { customMark, membersMark, messageData, rawMark, refusalMark, unknownMembers } from "./chat-marks.js";
-import { argumentsOf, rawArguments } from "./json.js";
-import { type OpenaiReplyOptions, replyMessage, usageOf } from "./reply.js";
+import { type OpenaiReplyOptions, openaiUsage, replyMessage } from "./options.js";
+import {
+  argumentsOf,
+  customCallSignature,
+  messageData,
+  printCallMembers,
+  printRawArguments,
+  rawArguments,
+  refusalSignature,
+  unknownMembers,
+} from "./round-trip-metadata.js";
 
 /** The members of a completion that are read. Any version of the official client gives one. */
 export interface OpenaiChatReply {
@@ -80,7 +88,7 @@ export function readOpenaiChatReply(
       usage:
         usage === undefined || usage === null
           ? undefined
-          : usageOf({
+          : openaiUsage({
               input: tokens.prompt_tokens,
               output: tokens.completion_tokens,
               cacheRead: details.cached_tokens,
@@ -122,7 +130,7 @@ function contentOf(message: Message, reason: string | null | undefined, dialect:
     ...reasoning,
     ...(Array.isArray(content) ? content.flatMap(pieceBlock) : textBlock(content)),
     ...textBlock(audio?.transcript),
-    ...textBlock(refusal).map((block) => ({ ...block, textSignature: refusalMark })),
+    ...textBlock(refusal).map((block) => ({ ...block, textSignature: refusalSignature })),
     ...(isHalf ? calls.slice(0, -1) : calls),
     ...otherMembers(message, reasoning, dialect),
   ];
@@ -181,8 +189,8 @@ function callBlock(call: { readonly id: string; readonly type: string }, index: 
   const id = typeof call.id === "string" && call.id !== "" ? call.id : `made_call_${index}`;
   const members = unknownMembers({ ...call }, (name) => callMembers.has(name));
   const marked = (own?: string) => {
-    const mark = membersMark(members, own);
-    return mark === undefined ? {} : { thoughtSignature: mark };
+    const metadata = printCallMembers(members, own);
+    return metadata === undefined ? {} : { thoughtSignature: metadata };
   };
   if ("function" in call && isRecord(call.function)) {
     const { name, arguments: text } = call.function;
@@ -190,14 +198,14 @@ function callBlock(call: { readonly id: string; readonly type: string }, index: 
     if (typeof text !== "string")
       return [{ type: "toolCall", id, name, arguments: copyJson(text) ?? {}, ...marked() }];
     const raw = rawArguments(text);
-    const own = raw === undefined ? undefined : rawMark(raw);
+    const own = raw === undefined ? undefined : printRawArguments(raw);
     return [{ type: "toolCall", id, name, arguments: argumentsOf(text), ...marked(own) }];
   }
   if (!("custom" in call) || !isRecord(call.custom)) return [{ type: "opaque", data: copyJson(call) }];
   const { name, input } = call.custom;
   if (typeof name !== "string" || typeof input !== "string")
     return [{ type: "opaque", data: copyJson(call) }];
-  return [{ type: "toolCall", id, name, arguments: { input }, ...marked(customMark) }];
+  return [{ type: "toolCall", id, name, arguments: { input }, ...marked(customCallSignature) }];
 }
 
 function stopOf(reason: string | null | undefined): {

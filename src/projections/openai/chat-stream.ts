@@ -17,7 +17,7 @@ import {
 } from "../reply-stream.js";
 import { dialectOf, reasoningMembersOf } from "./chat-dialects.js";
 import { type OpenaiChatReply, type OpenaiChatReplyOptions, readOpenaiChatReply } from "./chat-reply.js";
-import { parsed } from "./json.js";
+import { parseJson } from "./round-trip-metadata.js";
 
 /** A chunk of the stream. Members that this library does not know are allowed. */
 export interface OpenaiChatChunk {
@@ -250,7 +250,7 @@ function chunkError(error: unknown): Error {
 }
 
 function isWhole({ fields, pieces }: OpenCall): boolean {
-  return isRecord(fields.custom) || pieces.length === 0 || isRecord(parsed(pieces.join("")));
+  return isRecord(fields.custom) || pieces.length === 0 || isRecord(parseJson(pieces.join("")));
 }
 
 function callOf(fields: Fields, pieces: readonly string[]): Fields {

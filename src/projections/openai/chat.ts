@@ -2,24 +2,28 @@ import { unreachable } from "../../internal/unreachable.js";
 import { openingText, resultsReadText } from "../placeholders.js";
 import type { AssistantPart, NeutralRequest, Part, ResultPart, TextPart, UserPart } from "../request.js";
 import type { RenderTools, Target } from "../target.js";
-import { breakpointBehind } from "./breakpoint.js";
+import { ChatAssistantWriter, joined } from "./chat-assistant.js";
 import {
   dialectOf,
   type OpenaiChatDialect,
   type OpenaiChatDialectOption,
   providerOf,
 } from "./chat-dialects.js";
-import { ChatSaidWriter, joined } from "./chat-said.js";
 import type {
   OpenaiChatFile,
   OpenaiChatImage,
   OpenaiChatMessage,
   OpenaiChatText,
   OpenaiChatValue,
-} from "./chat-value.js";
-import { fileName } from "./file-name.js";
-import { messagesIn } from "./messages.js";
-import { imageTypes, type OpenaiOptions, openaiTarget } from "./options.js";
+} from "./chat-types.js";
+import {
+  breakpointBehind,
+  fileName,
+  imageTypes,
+  messagesIn,
+  type OpenaiOptions,
+  openaiTarget,
+} from "./options.js";
 
 /** Options of {@link openaiChat}. */
 export interface OpenaiChatOptions extends OpenaiOptions {
@@ -75,7 +79,7 @@ class ChatWriter {
   readonly #options: OpenaiChatOptions;
   readonly #dialect: OpenaiChatDialect;
   readonly #tools: RenderTools;
-  readonly #said: ChatSaidWriter;
+  readonly #said: ChatAssistantWriter;
   readonly #messages: OpenaiChatMessage[] = [];
   /**
    * User parts that no message has yet. They are continued if the assistant message after them is not sent.
@@ -86,7 +90,7 @@ class ChatWriter {
     this.#options = options;
     this.#dialect = dialect;
     this.#tools = tools;
-    this.#said = new ChatSaidWriter(dialect, tools);
+    this.#said = new ChatAssistantWriter(dialect, tools);
   }
 
   value({ system, turns }: NeutralRequest): OpenaiChatValue {

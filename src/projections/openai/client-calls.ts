@@ -5,10 +5,14 @@
 import type { ToolCall } from "../../content/index.js";
 import { isRecord } from "../../internal/shape.js";
 import type { CallPart, ResultPart, UserPart } from "../request.js";
-import { parsed } from "./json.js";
-import { hasMembers, type Members } from "./members.js";
-import { type CallMark, printCallMark } from "./responses-marks.js";
-import type { OpenaiStatus } from "./responses-value.js";
+import type { OpenaiStatus } from "./responses-types.js";
+import {
+  type CallMetadata,
+  hasMembers,
+  type Members,
+  parseJson,
+  printCallMetadata,
+} from "./round-trip-metadata.js";
 
 /** A call of a tool of OpenAI's own that the client answers. Members that are not listed go back too. */
 export type OpenaiClientCall =
@@ -125,7 +129,7 @@ export function clientToolCall(item: Item & OpenaiClientCall, alone: boolean): T
   const { call_id, ...rest } = item as Item & { readonly call_id?: string };
   const args = Object.entries(rest).filter(([key]) => names.includes(key));
   const others = Object.fromEntries(Object.entries(rest).filter(([key]) => !names.includes(key)));
-  const thoughtSignature = printCallMark({ alone, item: others, status: "completed" });
+  const thoughtSignature = printCallMetadata({ alone, item: others, status: "completed" });
   return {
     type: "toolCall",
     id: call_id ?? item.id ?? "",
@@ -141,7 +145,7 @@ export function clientToolCall(item: Item & OpenaiClientCall, alone: boolean): T
  */
 export function clientItem(
   part: CallPart,
-  { item }: Pick<CallMark, "item">,
+  { item }: Pick<CallMetadata, "item">,
   result: ResultPart | undefined,
   takeId: (id: unknown) => boolean,
 ): OpenaiClientCall | undefined {
@@ -165,7 +169,7 @@ export function clientAnswer(
 ): OpenaiClientAnswer {
   const { callId: call_id, parts, isError } = result;
   const text = parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n\n");
-  const said = parsed(text);
+  const said = parseJson(text);
   switch (call.type) {
     case "shell_call": {
       const { max_output_length } = call.action;
@@ -198,7 +202,7 @@ export function clientAnswer(
       const shown = new Set(parts.flatMap(({ type, origin }) => (type === "text" ? [] : [origin.block])));
       const told = parts.filter(({ type, origin }) => type === "text" && !shown.has(origin.block));
       const [only] = told;
-      const data = told.length === 1 && only?.type === "text" ? parsed(only.text) : undefined;
+      const data = told.length === 1 && only?.type === "text" ? parseJson(only.text) : undefined;
       const checks = isRecord(data) ? data.acknowledged_safety_checks : undefined;
       const acknowledged = Array.isArray(checks) && checks.every((one) => hasId(one)) ? checks : undefined;
       const lost = [

@@ -3,7 +3,7 @@
  *
  * @module projections/openai
  */
-export type { OpenaiBreakpoint } from "./breakpoint.js";
+
 export { type OpenaiChatOptions, openaiChat } from "./chat.js";
 export {
   type OpenaiChatDialect,
@@ -21,7 +21,7 @@ export type {
   OpenaiChatRefusal,
   OpenaiChatText,
   OpenaiChatValue,
-} from "./chat-value.js";
+} from "./chat-types.js";
 export type { OpenaiClientAnswer, OpenaiClientCall } from "./client-calls.js";
 export type {
   OpenaiCodeInterpreter,
@@ -37,9 +37,8 @@ export type {
   OpenaiProgramOutput,
   OpenaiToolSearch,
   OpenaiWebSearch,
-} from "./hosted.js";
-export type { OpenaiOptions } from "./options.js";
-export type { OpenaiReplyOptions } from "./reply.js";
+} from "./hosted-items.js";
+export type { OpenaiBreakpoint, OpenaiOptions, OpenaiReplyOptions } from "./options.js";
 export { type OpenaiResponsesOptions, openaiResponses } from "./responses.js";
 export { type OpenaiResponsesReply, readOpenaiResponsesReply } from "./responses-reply.js";
 export { type OpenaiResponsesEvent, openaiResponsesStream } from "./responses-stream.js";
@@ -59,4 +58,4 @@ export type {
   OpenaiResponsesItem,
   OpenaiResponsesValue,
   OpenaiStatus,
-} from "./responses-value.js";
+} from "./responses-types.js";

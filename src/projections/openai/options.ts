@@ -1,7 +1,13 @@
+/** Options, request parts and reply members that Chat Completions and Responses share. */
+import type { AssistantMessage, StopReason, ToolCall, Usage } from "../../content/index.js";
 import type { ImageFamily } from "../../estimate/index.js";
 import { stringArgument } from "../../internal/arguments.js";
 import { type LimitProfile, limitProfiles } from "../../limits/index.js";
-import type { ModelRef, Target } from "../target.js";
+import { extensionOf, mediaTypeOfName } from "../../media/index.js";
+import { modelNames } from "../model-ref.js";
+import { countOf } from "../reply-shape.js";
+import type { Part } from "../request.js";
+import type { ModelRef, RenderTools, Target } from "../target.js";
 
 /** Options of both OpenAI targets. */
 export interface OpenaiOptions {
@@ -41,13 +47,13 @@ const maxBreakpoints = 3;
  * The call id of a stored id: the text before the first `|`. After it comes the id of the item, which
  * Responses has beside the call id.
  */
-export function callIdOf(storedId: string): string {
+export function callIdOfStoredId(storedId: string): string {
   const bar = storedId.indexOf("|");
   return bar === -1 ? storedId : storedId.slice(0, bar);
 }
 
 /** The item id of a stored id: the text after the first `|`. pi writes `undefined` for an absent one. */
-export function itemIdOf(storedId: string): string | undefined {
+export function itemIdOfStoredId(storedId: string): string | undefined {
   const bar = storedId.indexOf("|");
   return bar === -1 ? undefined : storedId.slice(bar + 1);
 }
@@ -71,5 +77,108 @@ export function openaiTarget(
     embedsBase64: true,
     estimate: { image: options.imageTokens ?? "openaiHigh" },
     maxCacheMarkers: options.cacheBreakpoints === true ? maxBreakpoints : 0,
+  };
+}
+
+/** An explicit breakpoint of the prompt cache: the prefix up to here is cached. */
+export interface OpenaiBreakpoint {
+  prompt_cache_breakpoint?: { mode: "explicit" };
+}
+
+/** A new breakpoint if the cached prefix ends at one of these parts, else no members. */
+export function breakpointBehind(tools: RenderTools, ...parts: readonly Part[]): OpenaiBreakpoint {
+  return parts.some((part) => tools.endsCache(part)) ? { prompt_cache_breakpoint: { mode: "explicit" } } : {};
+}
+
+/** A file's name as the API requires it: one line, with an extension by which the API knows its type. */
+export function fileName(name: string | undefined, mediaType: string): string {
+  const own = (name ?? "")
+    .toWellFormed()
+    .replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, " ")
+    .trim();
+  const base = own === "" ? "document" : own;
+  return mediaTypeOfName(base) === mediaType ? base : `${base}.${extensionOf(mediaType) ?? "txt"}`;
+}
+
+/**
+ * Groups the parts of a turn by their messages. Both protocols accept several messages of one role in a row.
+ * An appended message thus does not change the bytes before it.
+ */
+export function messagesIn<P extends Part>(parts: readonly P[]): readonly (readonly P[])[] {
+  const messages: P[][] = [];
+  for (const part of parts) {
+    const last = messages.at(-1);
+    if (last?.[0]?.origin.item === part.origin.item) last.push(part);
+    else messages.push([part]);
+  }
+  return messages;
+}
+
+/** Options of both OpenAI readers: facts that a reply does not contain. */
+export interface OpenaiReplyOptions {
+  /** The provider, as for the target. Default `openai`. */
+  readonly provider?: string;
+  /**
+   * The requested model. Default the model that the reply names. Give it: reasoning is sent back to this
+   * model only, and a reply may name another. Two names count as one model if they differ only by a date, a
+   * version or `latest` at the end.
+   */
+  readonly model?: string;
+  /** The account, as for the target. */
+  readonly account?: string;
+}
+
+/** The content of a reply, before it becomes a message. */
+export interface ReadReply {
+  readonly api: string;
+  readonly model: string;
+  readonly content: AssistantMessage["content"];
+  readonly usage: Usage | undefined;
+  readonly stopReason: StopReason;
+  readonly errorMessage?: string;
+  /** Seconds since 1970. */
+  readonly createdAt: number;
+}
+
+/** The message of a reply. */
+export function replyMessage(read: ReadReply, options: OpenaiReplyOptions): AssistantMessage {
+  const { api, model, content, usage, stopReason, errorMessage, createdAt } = read;
+  return {
+    role: "assistant",
+    content,
+    api,
+    provider: options.provider ?? "openai",
+    ...modelNames(options.model, model),
+    ...(options.account === undefined ? {} : { account: options.account }),
+    ...(usage === undefined ? {} : { usage }),
+    // Some who speak the protocol say `stop` behind calls too.
+    stopReason: stopReason === "stop" && content.some(isCall) ? "toolUse" : stopReason,
+    ...(errorMessage === undefined ? {} : { errorMessage }),
+    timestamp: countOf(createdAt) === undefined ? Date.now() : createdAt * 1000,
+  };
+}
+
+function isCall(block: AssistantMessage["content"][number]): block is ToolCall {
+  return block.type === "toolCall";
+}
+
+/** Token counts of this library: tokens read from or written to the cache are not part of the input. */
+export function openaiUsage(tokens: {
+  readonly input: unknown;
+  readonly output: unknown;
+  readonly cacheRead: unknown;
+  readonly cacheWrite: unknown;
+  readonly total: unknown;
+}): Usage {
+  const input = countOf(tokens.input) ?? 0;
+  const output = countOf(tokens.output) ?? 0;
+  const cacheRead = countOf(tokens.cacheRead) ?? 0;
+  const cacheWrite = countOf(tokens.cacheWrite) ?? 0;
+  return {
+    input: Math.max(0, input - cacheRead - cacheWrite),
+    output,
+    cacheRead,
+    cacheWrite,
+    totalTokens: countOf(tokens.total) ?? input + output,
   };
 }

@@ -3,19 +3,20 @@ import { copyJsonObject } from "../../internal/copy-json.js";
 import { array, isRecord, object, string } from "../../internal/shape.js";
 import { assertReply, countsIn, given, givenFields } from "../reply-shape.js";
 import { clientToolCall, isClientCall } from "./client-calls.js";
-import { answeredItems, wantsAnswer } from "./hosted.js";
-import { argumentsOf, rawArguments } from "./json.js";
-import { type OpenaiReplyOptions, replyMessage, usageOf } from "./reply.js";
+import { answeredItems, wantsAnswer } from "./hosted-items.js";
+import { type OpenaiReplyOptions, openaiUsage, replyMessage } from "./options.js";
 import { responsesApi } from "./responses.js";
+import type { OpenaiOutputPart } from "./responses-types.js";
 import {
+  argumentsOf,
   isAnnotation,
   isCaller,
   isPhase,
   isStatus,
-  printCallMark,
-  printTextMark,
-} from "./responses-marks.js";
-import type { OpenaiOutputPart } from "./responses-value.js";
+  printCallMetadata,
+  printTextMetadata,
+  rawArguments,
+} from "./round-trip-metadata.js";
 
 /** The members of a response that are read. Any version of the official client gives one. */
 export interface OpenaiResponsesReply {
@@ -75,7 +76,7 @@ export function readOpenaiResponsesReply(
       usage:
         usage === undefined || usage === null
           ? undefined
-          : usageOf({
+          : openaiUsage({
               input: tokens.input_tokens,
               output: tokens.output_tokens,
               cacheRead: details.cached_tokens,
@@ -162,7 +163,7 @@ function messageBlocks(item: Item, alone: boolean): Content {
     ...(isPhase(phase) ? { phase } : {}),
     content: parts,
   };
-  const textSignature = printTextMark(message, alone);
+  const textSignature = printTextMetadata(message, alone);
   return [{ type: "text", text, ...(textSignature === undefined ? {} : { textSignature }) }];
 }
 
@@ -190,7 +191,7 @@ function callBlocks(item: Item, alone: boolean, custom: boolean): Content {
   }
   const raw = custom ? undefined : rawArguments(text);
   const itemId = typeof id === "string" && id !== "" ? id : undefined;
-  const mark = printCallMark({
+  const metadata = printCallMetadata({
     alone,
     ...(custom ? { custom: itemId ?? "" } : {}),
     ...(raw === undefined ? {} : { arguments: raw }),
@@ -204,7 +205,7 @@ function callBlocks(item: Item, alone: boolean, custom: boolean): Content {
     id: itemId !== undefined && !custom ? `${call_id}|${itemId}` : call_id,
     name,
     arguments: custom ? { input: text } : argumentsOf(text),
-    ...(mark === undefined ? {} : { thoughtSignature: mark }),
+    ...(metadata === undefined ? {} : { thoughtSignature: metadata }),
   };
   return [call];
 }
@@ -216,7 +217,7 @@ function searchBlocks(item: Item, alone: boolean): Content {
   const { call_id, id, arguments: sought, status } = item;
   if (typeof call_id !== "string") return [{ type: "opaque", data: item }];
   const search = typeof id === "string" ? id : "";
-  const thoughtSignature = printCallMark({
+  const thoughtSignature = printCallMetadata({
     alone,
     search,
     status: isStatus(status) ? status : "completed",

@@ -15,7 +15,7 @@ import {
   replyStream,
   type StreamEnd,
 } from "../reply-stream.js";
-import type { OpenaiReplyOptions } from "./reply.js";
+import type { OpenaiReplyOptions } from "./options.js";
 import { type OpenaiResponsesReply, readOpenaiResponsesReply, responseFields } from "./responses-reply.js";
 
 /** An event of the stream. Events and members that this library does not know are allowed. */

@@ -4,16 +4,20 @@ import { limitProfiles } from "../../limits/index.js";
 import { openingText } from "../placeholders.js";
 import type { NeutralRequest, Part, ResultPart, UserPart } from "../request.js";
 import type { RenderTools, Target } from "../target.js";
-import { breakpointBehind } from "./breakpoint.js";
 import { clientAnswer } from "./client-calls.js";
-import { fileName } from "./file-name.js";
-import type { OpenaiFoundTool } from "./hosted.js";
-import { parsed } from "./json.js";
-import { messagesIn } from "./messages.js";
-import { callIdOf, imageTypes, type OpenaiOptions, openaiTarget } from "./options.js";
-import { itemRules } from "./reasoning.js";
-import { SaidWriter } from "./responses-said.js";
-import type { OpenaiInputPart, OpenaiResponsesItem, OpenaiResponsesValue } from "./responses-value.js";
+import type { OpenaiFoundTool } from "./hosted-items.js";
+import {
+  breakpointBehind,
+  callIdOfStoredId,
+  fileName,
+  imageTypes,
+  messagesIn,
+  type OpenaiOptions,
+  openaiTarget,
+} from "./options.js";
+import { AssistantItems, itemRules } from "./responses-assistant.js";
+import type { OpenaiInputPart, OpenaiResponsesItem, OpenaiResponsesValue } from "./responses-types.js";
+import { parseJson } from "./round-trip-metadata.js";
 
 /** Options of {@link openaiResponses}. */
 export interface OpenaiResponsesOptions extends OpenaiOptions {
@@ -47,7 +51,7 @@ export function openaiResponses(options: OpenaiResponsesOptions): Target<OpenaiR
     accepts: { user: mediaTypes, toolResult: mediaTypes, references: ["file", "url"] },
     rules: {
       // 64 characters: https://github.com/openai/codex/issues/14355 (stored copy, 2026-11-21).
-      callId: { character: /[A-Za-z0-9_-]/, maxLength: 64, of: callIdOf },
+      callId: { character: /[A-Za-z0-9_-]/, maxLength: 64, of: callIdOfStoredId },
       userFirst: false,
     },
     render: (request, tools) => new ResponsesWriter(options, tools, request.turns).value(request),
@@ -73,7 +77,7 @@ const mediaTypes: readonly string[] = [
 class ResponsesWriter {
   readonly #options: OpenaiResponsesOptions;
   readonly #tools: RenderTools;
-  readonly #said: SaidWriter;
+  readonly #said: AssistantItems;
   /** Characters of one text. */
   readonly #maxText: number;
 
@@ -85,7 +89,7 @@ class ResponsesWriter {
     this.#maxText = limits.reduce((least, limit) => Math.min(least, limit), Number.POSITIVE_INFINITY);
     const results = turns.flatMap((turn) => (turn.role === "user" ? turn.results : []));
     const rules = itemRules(options.provider ?? "openai", options.stored ?? false);
-    this.#said = new SaidWriter(tools, rules, new Map(results.map((result) => [result.callId, result])));
+    this.#said = new AssistantItems(tools, rules, new Map(results.map((result) => [result.callId, result])));
   }
 
   value({ system, turns }: NeutralRequest): OpenaiResponsesValue {
@@ -140,7 +144,7 @@ class ResponsesWriter {
    */
   #found(result: ResultPart): OpenaiResponsesItem {
     const [only, ...others] = result.parts;
-    const value = only?.type === "text" && others.length === 0 ? parsed(only.text) : undefined;
+    const value = only?.type === "text" && others.length === 0 ? parseJson(only.text) : undefined;
     const found = isRecord(value) ? value.tools : value;
     const isList = Array.isArray(found) && found.every((tool) => isRecord(tool));
     if (!isList) {

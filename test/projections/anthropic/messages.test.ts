@@ -1,3 +1,4 @@
+import type Anthropic from "@anthropic-ai/sdk";
 import { replayAlways } from "sessile/attachments";
 import { memoryBlobStore } from "sessile/blobs";
 import {
@@ -17,8 +18,14 @@ import {
   type ProjectOptions,
   project,
 } from "sessile/projections";
-import { type AnthropicMessagesOptions, anthropicMessages } from "sessile/projections/anthropic";
-import { describe, expect, test } from "vitest";
+import {
+  type AnthropicMessagesOptions,
+  type AnthropicRequest,
+  anthropicMessages,
+  readAnthropicReply,
+} from "sessile/projections/anthropic";
+import { describe, expect, expectTypeOf, test } from "vitest";
+import { bindsReasoning, seesFinely, takesPrefill } from "../../../src/projections/anthropic/types.js";
 import { bytesOf, png } from "../../support/media-files.js";
 import { anthropicBreaches } from "../../support/providers/anthropic/rules.js";
 
@@ -484,3 +491,53 @@ function scribble(value: unknown): void {
     Reflect.set(value, key, "changed");
   }
 }
+
+const facts = { prefill: takesPrefill, fine: seesFinely, binds: bindsReasoning };
+const of = (model: string) => Object.entries(facts).flatMap(([name, fact]) => (fact(model) ? [name] : []));
+
+describe("a model's id tells", () => {
+  test.each([
+    ["claude-3-5-sonnet-20241022", ["prefill"]],
+    ["claude-3-7-sonnet-latest", ["prefill"]],
+    ["claude-opus-4-20250514", ["prefill"]],
+    ["claude-sonnet-4-5", ["prefill"]],
+    ["claude-haiku-4-5-20251001", ["prefill"]],
+    ["claude-opus-4-5@20251101", ["prefill"]],
+    ["anthropic.claude-sonnet-4-5-20250929-v1:0", ["prefill"]],
+    ["claude-opus-4-6", []],
+    ["us.anthropic.claude-opus-4-6-v1", []],
+    ["claude-opus-4-7", ["fine"]],
+    ["claude-sonnet-5", ["fine"]],
+    ["claude-opus-5", ["fine"]],
+    ["claude-fable-5", ["fine"]],
+    ["claude-fable-5-1", ["fine", "binds"]],
+    ["claude-mythos-5-2", ["fine", "binds"]],
+    ["claude-opus-5-5", ["fine", "binds"]],
+    ["claude-sonnet-6", ["fine", "binds"]],
+    ["claude-mythos-preview", ["prefill", "fine"]],
+    ["glm-4.6", ["prefill", "fine"]],
+  ])("%s: %j", (model, expected) => {
+    expect(of(model)).toEqual(expected);
+  });
+
+  test("however long it is", () => {
+    for (const piece of ["claude-", "claude-a-", "a-"]) {
+      expect(of(piece.repeat(300_000 / piece.length))).toEqual(["prefill", "fine"]);
+    }
+  });
+});
+
+describe("the official client's types", () => {
+  test("take the value as it is, and give the reply as it is", async () => {
+    const model = "claude-opus-5-5";
+    const { value } = await project(contextOf([userMessage("hi")]), anthropicMessages({ model }));
+    const request: Anthropic.MessageCreateParamsNonStreaming = { model, max_tokens: 1, ...value };
+    const streamed: Anthropic.MessageCreateParamsStreaming = { ...request, stream: true };
+    expectTypeOf(streamed.messages).toEqualTypeOf<Anthropic.MessageParam[]>();
+    expectTypeOf<AnthropicRequest["messages"]>().toExtend<Anthropic.MessageParam[]>();
+    expectTypeOf<AnthropicRequest["messages"]>().toExtend<Anthropic.Beta.BetaMessageParam[]>();
+    expectTypeOf<NonNullable<AnthropicRequest["system"]>>().toExtend<Anthropic.TextBlockParam[]>();
+    expectTypeOf(readAnthropicReply).toBeCallableWith({} as Anthropic.Message);
+    expectTypeOf(readAnthropicReply).toBeCallableWith({} as Anthropic.Beta.BetaMessage);
+  });
+});

@@ -1,7 +1,9 @@
 import type { ConverseCommandOutput } from "@aws-sdk/client-bedrock-runtime";
+import fc from "fast-check";
 import type { AssistantMessage } from "sessile/content";
 import { type BedrockReply, type BedrockReplyBlock, readBedrockReply } from "sessile/projections/bedrock";
 import { describe, expect, expectTypeOf, test } from "vitest";
+import { opaqueBlock, opaqueData } from "../../../src/projections/bedrock/reply.js";
 
 const model = "us.anthropic.claude-sonnet-4-5-20250929-v1:0";
 
@@ -121,5 +123,40 @@ describe("readBedrockReply", () => {
     expect(() => readBedrockReply({}, { model: "" })).toThrow(
       new TypeError("model: expected a non-empty string, got an empty string"),
     );
+  });
+});
+
+const leaf = fc.oneof(fc.string(), fc.integer(), fc.boolean(), fc.constant(null), fc.uint8Array());
+const { value } = fc.letrec((tie) => ({
+  value: fc.oneof({ depthSize: "small" }, leaf, fc.array(tie("value")), tie("fields")),
+  fields: fc.dictionary(fc.string(), tie("value"), { noNullPrototype: true }),
+}));
+const kind = fc.constantFrom("citationsContent", "searchResult", "audio", "video", "$unknown");
+
+describe("a block that is kept as it is", () => {
+  test("survives the log, bytes and all, in fresh objects", () => {
+    fc.assert(
+      fc.property(kind, value, (name, of) => {
+        const block = { [name]: of };
+        const stored = JSON.parse(JSON.stringify(opaqueData(block)));
+        expect(stored).toEqual(opaqueData(block));
+        expect(opaqueBlock(stored)).toEqual(block);
+        if (typeof of === "object" && of !== null) {
+          expect(Object.values(opaqueBlock(stored) ?? {})[0]).not.toBe(Object.values(stored)[0]);
+        }
+      }),
+    );
+  });
+
+  test.each([
+    [{ text: "a" }],
+    [{ toolUse: { toolUseId: "1", name: "search", input: {}, type: "server_tool_use" } }],
+    [{ audio: {}, video: {} }],
+    [{ $base64: "AQI=" }],
+    [{}],
+    ["text"],
+    [null],
+  ])("is none of %j", (data) => {
+    expect(opaqueBlock(data)).toBeUndefined();
   });
 });

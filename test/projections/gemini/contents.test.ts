@@ -1,4 +1,5 @@
 import type { Content, GenerateContentParameters } from "@google/genai";
+import fc from "fast-check";
 import {
   type AssistantMessage,
   assistantMessage,
@@ -12,6 +13,8 @@ import {
 import { type Projection, project } from "sessile/projections";
 import { type GeminiRequest, geminiContents } from "sessile/projections/gemini";
 import { describe, expect, test } from "vitest";
+import { geminiVersion, ownPart } from "../../../src/projections/gemini/shapes.js";
+import { isMadeCallId, madeCallId } from "../../../src/projections/gemini/target.js";
 import { base64, png } from "../../attachments/samples.js";
 
 const gemini3 = "gemini-3-pro-preview";
@@ -320,5 +323,70 @@ describe("geminiContents", () => {
       account: "work",
     });
     expect(target.limits?.profile.name).toBe("mine");
+  });
+});
+
+test("a made id is short, of plain characters, and known again whatever the call's name", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "binary" }), fc.nat(999), fc.string(), (tag, index, name) => {
+      const id = madeCallId(tag, index);
+      expect(id).toMatch(/^[A-Za-z0-9_-]{1,64}$/);
+      expect(isMadeCallId(id, name)).toBe(true);
+      expect(madeCallId(tag, index)).toBe(id);
+      expect(madeCallId(tag, index + 1)).not.toBe(id);
+    }),
+  );
+});
+
+test.each([
+  ["read_1763760000000_1", "read", true],
+  ["read_file_1763760000000_12", "read_file", true],
+  ["read_1763760000000_1", "list", false],
+  ["read_1763760000000", "read", false],
+  ["read_176376_1", "read", false],
+  ["read_1763760000000_1x", "read", false],
+  ["call_1", "call", false],
+  ["", "", false],
+])("pi makes ids of the name, the time and a count: %j of %j", (id, name, made) => {
+  expect(isMadeCallId(id, name)).toBe(made);
+});
+
+test.each([
+  ["gemini-2.5-pro", 2.5],
+  ["models/gemini-2.0-flash-001", 2],
+  ["gemini-3-pro-preview", 3],
+  ["publishers/google/models/gemini-3.1-flash", 3.1],
+  ["gemini-flash-latest", Number.POSITIVE_INFINITY],
+  ["tunedModels/mine-7", Number.POSITIVE_INFINITY],
+])("the version of %s is %d", (model, version) => {
+  expect(geminiVersion(model)).toBe(version);
+});
+
+describe("ownPart", () => {
+  test.each([
+    [{ executableCode: { language: "PYTHON", code: "1" } }],
+    [{ codeExecutionResult: { outcome: "OUTCOME_OK", output: "1" }, thoughtSignature: "YQ==" }],
+    [{ inlineData: { mimeType: "image/png", data: "AAAA" }, thought: true }],
+    [{ text: "", thoughtSignature: "YQ==" }],
+  ])("copies %j", (data) => {
+    const part = ownPart(data);
+    expect(part).toEqual(data);
+    expect(part).not.toBe(data);
+  });
+
+  test.each([
+    [{ text: "" }],
+    [{ thoughtSignature: "YQ==" }],
+    [{ text: "a", executableCode: {} }],
+    [{ functionCall: { name: "read" } }],
+    [{ functionResponse: { name: "read", response: {} } }],
+    [{ type: "server_tool_use", id: "1" }],
+    [{ executableCode: {}, added: 1 }],
+    [{}],
+    [[]],
+    ["text"],
+    [null],
+  ])("has nothing of %j", (data) => {
+    expect(ownPart(data)).toBeUndefined();
   });
 });

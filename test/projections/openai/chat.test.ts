@@ -1,7 +1,19 @@
+import type OpenAI from "openai";
+import type { ParsedChatCompletion } from "openai/resources/chat/completions";
+import type { ParsedResponse } from "openai/resources/responses/responses";
 import { assistantMessage, contextOf, toolResult, userMessage } from "sessile/content";
 import { cacheConversation, project } from "sessile/projections";
-import { type OpenaiChatOptions, openaiChat } from "sessile/projections/openai";
-import { describe, expect, test } from "vitest";
+import {
+  type OpenaiChatMessage,
+  type OpenaiChatOptions,
+  type OpenaiResponsesItem,
+  openaiChat,
+  openaiResponses,
+  readOpenaiChatReply,
+  readOpenaiResponsesReply,
+} from "sessile/projections/openai";
+import { describe, expect, expectTypeOf, test } from "vitest";
+import { fileName } from "../../../src/projections/openai/options.js";
 import { pdfBytes, pngBytes, url } from "../../support/providers/openai/samples.js";
 import { blobs, model, notes, otherShot, report, said, shot } from "./samples.js";
 
@@ -242,5 +254,42 @@ describe("openaiChat", () => {
     const second = await project(context, openaiChat({ model }), { blobs });
     second.value.messages.push({ role: "user", content: "more" });
     expect(JSON.stringify(first.value)).toBe(before);
+  });
+});
+
+test.each([
+  ["a.pdf", "application/pdf", "a.pdf"],
+  ["A.PDF", "application/pdf", "A.PDF"],
+  ["a \n b\u0000.x", "application/pdf", "a b .x.pdf"],
+  ["\ud83d", "text/plain", "\ufffd.txt"],
+  [" ", "text/markdown", "document.md"],
+  [undefined, "application/pdf", "document.pdf"],
+  [undefined, "application/x-made-up", "document.txt"],
+])("%j of %s is called %j", (name, mediaType, expected) => {
+  expect(fileName(name, mediaType)).toBe(expected);
+});
+
+type Chat = OpenAI.Chat.ChatCompletionCreateParamsNonStreaming;
+type Responses = OpenAI.Responses.ResponseCreateParamsNonStreaming;
+
+const newestModel = "gpt-5.6";
+
+describe("the official client's types", () => {
+  test("take the value of Chat Completions as it is, and give the reply as it is", async () => {
+    const { value } = await project(contextOf([userMessage("hi")]), openaiChat({ model: newestModel }));
+    const request: Chat = { model: newestModel, ...value };
+    expect(request.messages).toHaveLength(1);
+    expectTypeOf<OpenaiChatMessage>().toExtend<OpenAI.Chat.ChatCompletionMessageParam>();
+    expectTypeOf(readOpenaiChatReply).toBeCallableWith({} as OpenAI.Chat.ChatCompletion);
+    expectTypeOf(readOpenaiChatReply).toBeCallableWith({} as ParsedChatCompletion<null>);
+  });
+
+  test("take the value of Responses as it is, and give the reply as it is", async () => {
+    const { value } = await project(contextOf([userMessage("hi")]), openaiResponses({ model: newestModel }));
+    const request: Responses = { model: newestModel, store: false, ...value };
+    expect(request.input).toHaveLength(1);
+    expectTypeOf<OpenaiResponsesItem>().toExtend<OpenAI.Responses.ResponseInputItem>();
+    expectTypeOf(readOpenaiResponsesReply).toBeCallableWith({} as OpenAI.Responses.Response);
+    expectTypeOf(readOpenaiResponsesReply).toBeCallableWith({} as ParsedResponse<null>);
   });
 });

@@ -1,6 +1,9 @@
+/**
+ * Metadata that a session stores beside texts and calls, so that Chat Completions and Responses send them back
+ * unchanged.
+ */
+import { copyJson, type JsonObject } from "../../internal/copy-json.js";
 import { isRecord } from "../../internal/shape.js";
-import { parsed } from "./json.js";
-import { hasMembers, type Members } from "./members.js";
 import type {
   OpenaiAnnotation,
   OpenaiCaller,
@@ -8,14 +11,14 @@ import type {
   OpenaiOutputPart,
   OpenaiPhase,
   OpenaiStatus,
-} from "./responses-value.js";
+} from "./responses-types.js";
 
 /**
  * Metadata of a text, stored beside it so that its item is sent back unchanged. The form is pi's: the bare
  * id, or JSON with `v`, `id` and `phase`. Each program thus continues the other's sessions. Members that pi
  * does not have are in `sessile`.
  */
-export interface TextMark {
+export interface TextMetadata {
   /** Empty if the message came without one. */
   readonly id: string;
   readonly phase?: OpenaiPhase;
@@ -23,15 +26,15 @@ export interface TextMark {
   /** No reasoning led to it, so that its id can go without one. */
   readonly alone: boolean;
   /** How the text divides into parts; absent for one text without annotations. */
-  readonly parts?: readonly PartMark[];
+  readonly parts?: readonly PartMetadata[];
 }
 
-type PartMark =
+type PartMetadata =
   | { readonly type: "output_text"; readonly length: number; readonly annotations: OpenaiAnnotation[] }
   | { readonly type: "refusal"; readonly length: number };
 
 /** Metadata of a call beyond its id, name and arguments. */
-export interface CallMark {
+export interface CallMetadata {
   readonly alone: boolean;
   /**
    * A call of a custom tool, whose text is the argument `input`: the id of its item, or an empty text. It is
@@ -52,7 +55,7 @@ export interface CallMark {
 }
 
 /** Prints the metadata of an assistant message; undefined if it has no id and nothing else to keep. */
-export function printTextMark(
+export function printTextMetadata(
   { id, phase, status, content }: OpenaiOutputMessage,
   alone: boolean,
 ): string | undefined {
@@ -61,27 +64,27 @@ export function printTextMark(
   const more = {
     ...(alone ? { alone } : {}),
     ...(status === "completed" ? {} : { status }),
-    ...(isPlain ? {} : { parts: content.map(partMark) }),
+    ...(isPlain ? {} : { parts: content.map(partMetadata) }),
   };
   if (id === "" && phase === undefined && Object.keys(more).length === 0) return undefined;
   const known = { v: 1, id, ...(phase === undefined ? {} : { phase }) };
   return JSON.stringify(Object.keys(more).length === 0 ? known : { ...known, sessile: more });
 }
 
-function partMark(part: OpenaiOutputPart): PartMark {
+function partMetadata(part: OpenaiOutputPart): PartMetadata {
   return part.type === "refusal"
     ? { type: "refusal", length: part.refusal.length }
     : { type: "output_text", length: part.text.length, annotations: part.annotations };
 }
 
 /** Reads the metadata of a text, pi's or this library's. */
-export function readTextMark(mark: string): TextMark {
-  const data = mark.startsWith("{") ? parsed(mark) : undefined;
+export function readTextMetadata(metadata: string): TextMetadata {
+  const data = metadata.startsWith("{") ? parseJson(metadata) : undefined;
   if (!isRecord(data) || data.v !== 1 || typeof data.id !== "string") {
-    return { id: mark, status: "completed", alone: false };
+    return { id: metadata, status: "completed", alone: false };
   }
   const more = isRecord(data.sessile) ? data.sessile : {};
-  const parts = Array.isArray(more.parts) && more.parts.every(isPartMark) ? { parts: more.parts } : {};
+  const parts = Array.isArray(more.parts) && more.parts.every(isPartMetadata) ? { parts: more.parts } : {};
   return {
     id: data.id,
     ...(isPhase(data.phase) ? { phase: data.phase } : {}),
@@ -92,7 +95,7 @@ export function readTextMark(mark: string): TextMark {
 }
 
 /** Splits a text into the parts of its metadata; one part if the lengths do not match. */
-export function partsOf(text: string, { parts }: Pick<TextMark, "parts">): OpenaiOutputPart[] {
+export function partsOf(text: string, { parts }: Pick<TextMetadata, "parts">): OpenaiOutputPart[] {
   const length = parts?.reduce((sum, part) => sum + part.length, 0);
   if (parts === undefined || length !== text.length) return [{ type: "output_text", text, annotations: [] }];
   let at = 0;
@@ -107,8 +110,8 @@ export function partsOf(text: string, { parts }: Pick<TextMark, "parts">): Opena
 }
 
 /** Prints the metadata of a call; undefined if there is nothing to keep. */
-export function printCallMark(mark: CallMark): string | undefined {
-  const { alone, custom, search, item, status, arguments: text, namespace, caller } = mark;
+export function printCallMetadata(metadata: CallMetadata): string | undefined {
+  const { alone, custom, search, item, status, arguments: text, namespace, caller } = metadata;
   const said = {
     ...(alone ? { alone } : {}),
     ...(custom === undefined ? {} : { custom }),
@@ -123,8 +126,8 @@ export function printCallMark(mark: CallMark): string | undefined {
 }
 
 /** Reads the metadata of a call. */
-export function readCallMark(mark: string | undefined): CallMark {
-  const data = mark === undefined ? undefined : parsed(mark);
+export function readCallMetadata(metadata: string | undefined): CallMetadata {
+  const data = metadata === undefined ? undefined : parseJson(metadata);
   if (!isRecord(data) || data.v !== 1) return { alone: false, status: "completed" };
   return {
     alone: data.alone === true,
@@ -154,7 +157,7 @@ export function isCaller(value: unknown): value is OpenaiCaller {
   return value.type === "direct" || (value.type === "program" && typeof value.caller_id === "string");
 }
 
-function isPartMark(value: unknown): value is PartMark {
+function isPartMetadata(value: unknown): value is PartMetadata {
   if (!isRecord(value) || !Number.isSafeInteger(value.length) || Number(value.length) < 0) return false;
   if (value.type === "refusal") return true;
   return (
@@ -178,4 +181,119 @@ const annotationMembers = {
 /** Whether a value is an annotation that can be sent back. */
 export function isAnnotation(value: unknown): value is OpenaiAnnotation {
   return hasMembers(value, annotationMembers);
+}
+
+// Chat Completions: a call's metadata is never JSON, which pi would send along with the request.
+
+/** Signature of a text that is a refusal. */
+export const refusalSignature = "refusal";
+
+/** Signature of a call of a custom tool, whose text is the argument `input`. */
+export const customCallSignature = "custom";
+
+const rawPrefix = "arguments:";
+const membersPrefix = "members:";
+
+/** Signature of a call with its arguments as the model wrote them. */
+export function printRawArguments(text: string): string {
+  return rawPrefix + text;
+}
+
+/** Adds a call's members beyond the protocol in front of its other metadata. */
+export function printCallMembers(members: JsonObject, metadata: string | undefined): string | undefined {
+  if (Object.keys(members).length === 0) return metadata;
+  const text = membersPrefix + JSON.stringify(members);
+  return metadata === undefined ? text : `${text}\n${metadata}`;
+}
+
+/** The metadata of a call. */
+export interface ChatCallMetadata {
+  readonly isCustom: boolean;
+  /** Its arguments as the model wrote them. */
+  readonly raw: string | undefined;
+  readonly members: Readonly<Record<string, unknown>>;
+  /** A piece of reasoning that pi keeps there, for `reasoning_details`. */
+  readonly detail: unknown;
+}
+
+/** The inverse of {@link printRawArguments} and {@link printCallMembers}; nothing in any other text. */
+export function readChatCallMetadata(metadata: string | undefined): ChatCallMetadata {
+  const text = metadata ?? "";
+  const hasMembers = text.startsWith(membersPrefix);
+  const end = hasMembers && text.includes("\n") ? text.indexOf("\n") : text.length;
+  const members = hasMembers ? parseJson(text.slice(membersPrefix.length, end)) : undefined;
+  const rest = hasMembers ? text.slice(end + 1) : text;
+  const detail = rest.startsWith("{") ? parseJson(rest) : undefined;
+  const isDetail =
+    isRecord(detail) && typeof detail.type === "string" && detail.type.startsWith("reasoning.");
+  return {
+    isCustom: rest === customCallSignature,
+    raw: rest.startsWith(rawPrefix) ? rest.slice(rawPrefix.length) : undefined,
+    members: isRecord(members) ? members : {},
+    detail: isDetail ? detail : undefined,
+  };
+}
+
+/** Members that are not known, as far as they say anything. */
+export function unknownMembers(
+  fields: Readonly<Record<string, unknown>>,
+  isKnown: (name: string) => boolean,
+): JsonObject {
+  const members: JsonObject = {};
+  for (const [name, value] of Object.entries(fields)) {
+    if (!isKnown(name) && name !== "__proto__" && !isEmpty(value)) members[name] = copyJson(value);
+  }
+  return members;
+}
+
+function isEmpty(value: unknown): boolean {
+  if (value === null || value === undefined || value === "") return true;
+  return typeof value === "object" && Object.keys(value).length === 0;
+}
+
+/** The data of the opaque block that keeps a message's members. */
+export function messageData(members: JsonObject): JsonObject {
+  return { message: members };
+}
+
+/** The inverse of {@link messageData}; undefined for any other data. */
+export function membersOfMessage(data: unknown): Readonly<Record<string, unknown>> | undefined {
+  return isRecord(data) && isRecord(data.message) && Object.keys(data).length === 1
+    ? data.message
+    : undefined;
+}
+
+/** The value of a JSON text; undefined if it is invalid. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The arguments of a call as a value; text that is no JSON stays text. */
+export function argumentsOf(text: string): unknown {
+  return text.trim() === "" ? {} : (parseJson(text) ?? text);
+}
+
+/** The text of a call's arguments if this library would print them differently, else undefined. */
+export function rawArguments(text: string): string | undefined {
+  return JSON.stringify(parseJson(text)) === text ? undefined : text;
+}
+
+/** A call's arguments as JSON: the model's own text, if it is known and the value is unchanged. */
+export function argumentsText(value: unknown, raw: string | undefined): string {
+  const json = JSON.stringify(value) ?? "{}";
+  return raw !== undefined && JSON.stringify(parseJson(raw)) === json ? raw : json;
+}
+
+/** Required members, and the `typeof` of each. */
+export type Members = Readonly<Record<string, "string" | "number" | "object">>;
+
+/** Whether a value names a `type` of the table and has that type's members. Others may be there. */
+export function hasMembers(value: unknown, byType: Readonly<Record<string, Members>>): boolean {
+  if (!isRecord(value) || typeof value.type !== "string" || !Object.hasOwn(byType, value.type)) return false;
+  const members = Object.entries(byType[value.type] ?? {});
+  return members.every(([key, type]) => typeof value[key] === type && value[key] !== null);
 }

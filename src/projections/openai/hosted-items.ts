@@ -1,6 +1,6 @@
 import { isRecord } from "../../internal/shape.js";
 import { clientMembers } from "./client-calls.js";
-import { hasMembers, type Members } from "./members.js";
+import { hasMembers, type Members } from "./round-trip-metadata.js";
 
 /** A search of the web that the API did. */
 export interface OpenaiWebSearch {

@@ -1,31 +1,31 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
-  type CallMark,
+  type CallMetadata,
   partsOf,
-  printCallMark,
-  printTextMark,
-  readCallMark,
-  readTextMark,
-} from "../../../src/projections/openai/responses-marks.js";
+  printCallMetadata,
+  printTextMetadata,
+  readCallMetadata,
+  readTextMetadata,
+} from "../../../src/projections/openai/round-trip-metadata.js";
 import { responsesOutput } from "../../arbitraries/openai-output.js";
 import { jsonValue, text } from "../../arbitraries/values.js";
 
 const status = fc.constantFrom("completed" as const, "in_progress" as const, "incomplete" as const);
 const caller = fc.constantFrom({ type: "direct" as const }, { type: "program" as const, caller_id: "c" });
-const callMark: fc.Arbitrary<CallMark> = fc.record(
+const callMetadata: fc.Arbitrary<CallMetadata> = fc.record(
   { alone: fc.boolean(), custom: text, arguments: text, namespace: text, caller, status },
   { requiredKeys: ["alone", "status"] },
 );
 
-describe("marks of calls", () => {
+describe("metadata of calls", () => {
   test("are read as they were printed, and are none where there is nothing to say", () => {
     fc.assert(
-      fc.property(callMark, (mark) => {
-        expect(readCallMark(printCallMark(mark))).toEqual(mark);
+      fc.property(callMetadata, (mark) => {
+        expect(readCallMetadata(printCallMetadata(mark))).toEqual(mark);
       }),
     );
-    expect(printCallMark({ alone: false, status: "completed" })).toBeUndefined();
+    expect(printCallMetadata({ alone: false, status: "completed" })).toBeUndefined();
   });
 
   test("are read of anything without a throw", () => {
@@ -36,7 +36,7 @@ describe("marks of calls", () => {
           jsonValue.map((value) => JSON.stringify(value)),
         ),
         (mark) => {
-          expect(readCallMark(mark)).toBeDefined();
+          expect(readCallMetadata(mark)).toBeDefined();
         },
       ),
     );
@@ -51,8 +51,8 @@ describe("marks of texts", () => {
           if (item.type !== "message") continue;
           const { id, status, phase, content } = item;
           const known = { ...(phase === undefined || phase === null ? {} : { phase }), id, status };
-          const mark = readTextMark(
-            printTextMark({ type: "message", role: "assistant", ...known, content }, alone) ?? "",
+          const mark = readTextMetadata(
+            printTextMetadata({ type: "message", role: "assistant", ...known, content }, alone) ?? "",
           );
           expect(mark).toMatchObject({ ...known, alone });
           const words = content.map((part) => (part.type === "refusal" ? part.refusal : part.text)).join("");
@@ -80,7 +80,7 @@ describe("marks of texts", () => {
         ),
         text,
         (mark, words) => {
-          const said = partsOf(words, readTextMark(mark));
+          const said = partsOf(words, readTextMetadata(mark));
           expect(said.map((part) => (part.type === "refusal" ? part.refusal : part.text)).join("")).toBe(
             words,
           );
@@ -93,12 +93,12 @@ describe("marks of texts", () => {
     const part = { type: "output_text", text: "x", annotations: [] } as const;
     const message = { type: "message", role: "assistant", status: "completed", id: "msg_1" } as const;
     const content = [{ ...part, annotations: [] }];
-    expect(printTextMark({ ...message, content }, false)).toBe('{"v":1,"id":"msg_1"}');
-    expect(printTextMark({ ...message, phase: "commentary", content }, false)).toBe(
+    expect(printTextMetadata({ ...message, content }, false)).toBe('{"v":1,"id":"msg_1"}');
+    expect(printTextMetadata({ ...message, phase: "commentary", content }, false)).toBe(
       '{"v":1,"id":"msg_1","phase":"commentary"}',
     );
-    expect(readTextMark("msg_1")).toEqual({ id: "msg_1", status: "completed", alone: false });
-    expect(readTextMark('{"v":1,"id":"msg_1","phase":"later"}')).toEqual(readTextMark("msg_1"));
-    expect(readTextMark('{"v":2,"id":"msg_1"}')).toMatchObject({ id: '{"v":2,"id":"msg_1"}' });
+    expect(readTextMetadata("msg_1")).toEqual({ id: "msg_1", status: "completed", alone: false });
+    expect(readTextMetadata('{"v":1,"id":"msg_1","phase":"later"}')).toEqual(readTextMetadata("msg_1"));
+    expect(readTextMetadata('{"v":2,"id":"msg_1"}')).toMatchObject({ id: '{"v":2,"id":"msg_1"}' });
   });
 });

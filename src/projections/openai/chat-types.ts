@@ -1,4 +1,4 @@
-import type { OpenaiBreakpoint } from "./breakpoint.js";
+import type { OpenaiBreakpoint } from "./options.js";
 
 /** Text in a message. */
 export interface OpenaiChatText extends OpenaiBreakpoint {

@@ -10,14 +10,18 @@ import {
   replyOnlyMembers,
   takenBack,
 } from "./chat-dialects.js";
-import { callMark, membersOfMessage, refusalMark } from "./chat-marks.js";
-import type { OpenaiChatCall, OpenaiChatMessage, OpenaiChatRefusal, OpenaiChatText } from "./chat-value.js";
-import { argumentsText } from "./json.js";
+import type { OpenaiChatCall, OpenaiChatMessage, OpenaiChatRefusal, OpenaiChatText } from "./chat-types.js";
+import {
+  argumentsText,
+  membersOfMessage,
+  readChatCallMetadata,
+  refusalSignature,
+} from "./round-trip-metadata.js";
 
 type Assistant = Extract<OpenaiChatMessage, { role: "assistant" }>;
 
 /** Renders assistant messages in a dialect of Chat Completions. */
-export class ChatSaidWriter {
+export class ChatAssistantWriter {
   readonly #dialect: OpenaiChatDialect;
   readonly #tools: RenderTools;
   /** Signatures of reasoning that this protocol has. */
@@ -42,7 +46,7 @@ export class ChatSaidWriter {
     for (const part of parts) {
       if (part.type === "text") {
         const { text } = part;
-        if (part.signature === refusalMark)
+        if (part.signature === refusalSignature)
           refusals.push(this.#tools.trace({ type: "refusal", refusal: text }, part));
         else texts.push(this.#tools.trace({ type: "text", text }, part));
       } else if (part.type === "call") calls.push(this.#call(part, details));
@@ -89,7 +93,7 @@ export class ChatSaidWriter {
 
   #call(part: CallPart, details: unknown[]): OpenaiChatCall {
     const { id, name, signature } = part;
-    const { isCustom, raw, members, detail } = callMark(signature);
+    const { isCustom, raw, members, detail } = readChatCallMetadata(signature);
     const input = isRecord(part.arguments) ? part.arguments.input : undefined;
     const { taken, left } = takenBack(members, this.#dialect, callMembers);
     if (left.length > 0) this.#lose(part, `the dialect takes back no ${left.join(", ")}`);

@@ -1,6 +1,6 @@
-import type { OpenaiBreakpoint } from "./breakpoint.js";
 import type { OpenaiClientAnswer, OpenaiClientCall } from "./client-calls.js";
-import type { OpenaiHostedItem } from "./hosted.js";
+import type { OpenaiHostedItem } from "./hosted-items.js";
+import type { OpenaiBreakpoint } from "./options.js";
 
 /** Text in a message or a tool's output. */
 export interface OpenaiInputText extends OpenaiBreakpoint {
