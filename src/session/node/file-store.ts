@@ -1,6 +1,6 @@
 import { basename, resolve } from "node:path";
 import { SessileError } from "../../errors/index.js";
-import { integerOption, oneOfOption, stringArgument } from "../../internal/arguments.js";
+import { integerOption, stringArgument } from "../../internal/arguments.js";
 import type { FileSystem } from "../../internal/node/file-system.js";
 import { nodeFileSystem } from "../../internal/node/node-file-system.js";
 import { storageError } from "../../internal/storage-error.js";
@@ -77,7 +77,10 @@ export async function openSessionFile(
 }
 
 function backendOf(options: FileSessionStoreOptions, disk: FileSystem): FileBackend {
-  const durability = oneOfOption("durability", options.durability, ["disk", "os"]);
+  const { durability = "disk" } = options;
+  if (durability !== "disk" && durability !== "os") {
+    throw new TypeError(`durability: expected "disk" or "os", got ${String(durability)}`);
+  }
   return new FileBackend({
     dir: stringArgument("dir", options.dir),
     disk,
