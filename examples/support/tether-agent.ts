@@ -192,9 +192,9 @@ async function doneFrame(
   { blobs }: AgentHome,
   msgId: string,
 ): Promise<AssistantDoneFrame> {
-  const { frame, left } = await finishTurn(to, await session.context(), { blobs, msgId });
-  if (left.length === 0) return frame;
-  const notes = left.map(({ reason }) => `[An image is left out: ${reason}.]`);
+  const { frame, omitted } = await finishTurn(to, await session.context(), { blobs, msgId });
+  if (omitted.length === 0) return frame;
+  const notes = omitted.map(({ reason }) => `[An image is left out: ${reason}.]`);
   const text = [frame.payload.text, ...notes].filter((part) => part !== "").join("\n");
   return { ...frame, payload: { ...frame.payload, text } };
 }

@@ -1,3 +1,5 @@
+/** Builders of frames. They run the same check as readers of frames. */
+
 import { describe, stringArgument } from "../internal/arguments.js";
 import { encodeBase64 } from "../internal/encode-base64.js";
 import { uuidv7 } from "../internal/ids.js";
@@ -14,26 +16,29 @@ import type {
   UserMessageFrame,
   UserMessagePayload,
 } from "./frame.js";
-import { imageTooLarge, limitExceeded, unsoundImage, unsupportedType } from "./frame-limits.js";
+import { imageTooLarge, invalidImage, limitExceeded, unsupportedType } from "./frame-limits.js";
 import { sessionArgument } from "./session-id.js";
 
-/** What every builder of a frame takes besides the content. */
+/** Options of the builders of frames. */
 export interface FrameOptions {
-  /** Default a UUID of version 7, but for deltas and the end of one answer give one. */
-  readonly msgId?: string;
-  /** Default now. */
-  readonly ts?: Date;
+  /** Default: a UUID of version 7. The deltas and the end of one answer share an id: pass it. */
+  readonly msgId?: string | undefined;
+  /** Default: now. */
+  readonly ts?: Date | undefined;
 }
 
 /**
- * A `user.message` frame. Fields that are not the wire's are left behind, so that a reserved `ref` never goes out.
+ * Builds a `user.message` frame. Fields outside the protocol are dropped, so that the reserved `ref` is never
+ * sent.
  *
- * @throws SessileError what {@link checkFrame} throws, and LIMIT_EXCEEDED for a frame that is too long for the wire: a producer
- *   refuses before it sends
- * @throws TypeError for a session without channel and id; RangeError for a `ts` that is no time or not of the years 0 to 9999
+ * @throws SessileError as {@link checkFrame}, and LIMIT_EXCEEDED for a frame that is too long for the wire:
+ *   senders refuse before they send
+ * @throws TypeError for a session without channel and id; RangeError for an invalid `ts`, or one outside the
+ *   years 0 to 9999
  * @example
  * ```ts
- * const frame = userMessageFrame({ channel: "mcp", id: "default" }, { text: "What is this?", images: [tetherImage(bytes)] });
+ * const session = { channel: "mcp", id: "default" };
+ * const frame = userMessageFrame(session, { text: "What is this?", images: [tetherImage(bytes)] });
  * ```
  */
 export function userMessageFrame(
@@ -42,24 +47,24 @@ export function userMessageFrame(
   options: FrameOptions = {},
 ): UserMessageFrame {
   const { text, images, user } = payload;
-  return built("user.message", session, options, {
+  return buildFrame("user.message", session, options, {
     text,
-    ...sentImages(images),
-    ...(user === undefined ? {} : { user: picked(user, ["id", "name"]) }),
+    ...withImages(images),
+    ...(user === undefined ? {} : { user: pickFields(user, ["id", "name"]) }),
   });
 }
 
-/** An `assistant.delta` frame: text alone. Checked as {@link userMessageFrame} is. */
+/** Builds an `assistant.delta` frame, which has text only. Checked as by {@link userMessageFrame}. */
 export function assistantDelta(
   session: TetherSession,
   text: string,
   options: FrameOptions = {},
 ): AssistantDeltaFrame {
-  return built("assistant.delta", session, options, { text });
+  return buildFrame("assistant.delta", session, options, { text });
 }
 
 /**
- * An `assistant.done` frame, with images or without; checked as {@link userMessageFrame} is.
+ * Builds an `assistant.done` frame, with or without images. Checked as by {@link userMessageFrame}.
  *
  * @example
  * ```ts
@@ -72,28 +77,29 @@ export function assistantDone(
   images: readonly TetherImage[] = [],
   options: FrameOptions = {},
 ): AssistantDoneFrame {
-  return built("assistant.done", session, options, { text, ...sentImages(images) });
+  return buildFrame("assistant.done", session, options, { text, ...withImages(images) });
 }
 
 /**
- * An image as the wire has it: its type as sniffed, its bytes as base64.
+ * Encodes an image for the wire: the sniffed type, and base64.
  *
- * @throws SessileError MEDIA_INVALID, LIMIT_EXCEEDED for more than 10 MiB or what is no PNG, JPEG, GIF or WebP
+ * @throws SessileError MEDIA_INVALID for an invalid header; LIMIT_EXCEEDED for more than 10 MiB, or other
+ *   bytes than PNG, JPEG, GIF or WebP
  */
 export function tetherImage(bytes: Uint8Array): TetherImage {
   const media = sniff(bytes);
   if (bytes.length > tetherLimits.maxImageBytes) {
     throw limitExceeded(imageTooLarge(bytes.length, 0, "image"));
   }
-  if (media?.kind === "invalid") throw unsoundImage(media);
+  if (media?.kind === "invalid") throw invalidImage(media);
   if (media?.kind !== "image") {
     throw limitExceeded(unsupportedType(media?.mediaType ?? "application/octet-stream", 0, "image"));
   }
   return { media_type: media.mediaType, data: encodeBase64(bytes) };
 }
 
-/** The frame, checked as its reader will check it. */
-function built<Frame extends TetherFrame>(
+/** Runs the check of the receiving side. */
+function buildFrame<Frame extends TetherFrame>(
   type: Frame["type"],
   session: TetherSession,
   { msgId, ts }: FrameOptions,
@@ -102,7 +108,7 @@ function built<Frame extends TetherFrame>(
   const frame: TetherFrame = {
     v: 1,
     type,
-    ts: timeOf(ts),
+    ts: printTime(ts),
     session: sessionArgument(session),
     msg_id: msgId === undefined ? uuidv7(Date.now()) : stringArgument("msgId", msgId),
     payload,
@@ -110,22 +116,24 @@ function built<Frame extends TetherFrame>(
   return checkFrame(frame).frame as Frame;
 }
 
-/** The wire has four digits for a year. */
-function timeOf(ts: Date = new Date()): string {
+/** The years of the wire have four digits. */
+function printTime(ts: Date = new Date()): string {
   const year = ts instanceof Date ? ts.getUTCFullYear() : Number.NaN;
   if (year >= 0 && year <= 9999) return ts.toISOString();
   throw new RangeError(`ts: expected a Date from the year 0 to 9999, got ${describe(ts)}`);
 }
 
-/** No key where there are none, so that a frame of text alone is what it always was. */
-function sentImages(images: readonly TetherImage[] | undefined): Pick<UserMessagePayload, "images"> {
+/** Omits an empty `images`, so that a frame of text is equal to one of a version without images. */
+function withImages(images: readonly TetherImage[] | undefined): Pick<UserMessagePayload, "images"> {
   if (images === undefined) return {};
   if (!Array.isArray(images)) return { images };
-  return images.length === 0 ? {} : { images: images.map((image) => picked(image, ["media_type", "data"])) };
+  return images.length === 0
+    ? {}
+    : { images: images.map((image) => pickFields(image, ["media_type", "data"])) };
 }
 
-/** An object with these of its fields; what is none is refused as it is. */
-function picked<T extends object>(from: T, fields: readonly (keyof T & string)[]): T {
+/** Copies the named fields. A value that is not an object is left to the check. */
+function pickFields<T extends object>(from: T, fields: readonly (keyof T & string)[]): T {
   if (!isRecord(from)) return from;
   return Object.fromEntries(
     fields.filter((field) => from[field] !== undefined).map((field) => [field, from[field]]),

@@ -1,3 +1,5 @@
+/** Checks of incoming and outgoing frames: shape, limits, and images, which are decoded once. */
+
 import { SessileError } from "../errors/index.js";
 import { base64BytesAtMost, decodeBase64, padBase64 } from "../internal/base64.js";
 import { decodeUtf8 } from "../internal/bytes.js";
@@ -14,13 +16,13 @@ import type {
 } from "./frame.js";
 import {
   assertFitsWire,
-  type Broken,
+  type ExceededLimit,
   frameTooLarge,
   imagesTooLarge,
   imageTooLarge,
+  invalidImage,
   limitExceeded,
   tooManyImages,
-  unsoundImage,
   unsupportedType,
   utf8Bytes,
 } from "./frame-limits.js";
@@ -28,7 +30,7 @@ import { frameProblem } from "./shape.js";
 
 /** An image of a frame, decoded. */
 export interface FrameImage {
-  /** As sniffed, which is what the frame says. */
+  /** Sniffed from the bytes, and equal to the declared type. */
   readonly mediaType: ImageMediaType;
   readonly bytes: Uint8Array;
   /** Pixels. */
@@ -37,7 +39,7 @@ export interface FrameImage {
   readonly height: number;
 }
 
-/** A frame that holds to the protocol, and its images, decoded once. */
+/** A valid frame, and its images, decoded once. */
 export type CheckedFrame =
   | { readonly kind: "userMessage"; readonly frame: UserMessageFrame; readonly images: readonly FrameImage[] }
   | { readonly kind: "assistantDelta"; readonly frame: AssistantDeltaFrame; readonly images: readonly [] }
@@ -46,66 +48,67 @@ export type CheckedFrame =
       readonly frame: AssistantDoneFrame;
       readonly images: readonly FrameImage[];
     }
-  /** Any other type: its payload is not looked at. */
+  /** Any other type: its payload is not checked. */
   | { readonly kind: "other"; readonly frame: TetherFrame; readonly images: readonly [] };
 
-/** The frame of somebody's message. */
+/** A checked `user.message`. */
 export type CheckedUserMessage = Extract<CheckedFrame, { readonly kind: "userMessage" }>;
 
 /**
- * Holds a frame against the protocol and its limits ({@link tetherLimits}), for whoever sends one and for whoever gets one: the
- * envelope, the payload of the types that are known, how many images, their types and sizes, which are told by the length of
- * the base64, so that nothing too large is ever decoded, and the length on the wire. Then the images are decoded, once, and their
- * bytes have to be what `media_type` says. Reserved fields (`ref`, `size`) are passed over. Fields that are not known stay in the frame, which is a
- * copy: nobody changes it behind the check.
+ * Checks a frame against the protocol and its limits ({@link tetherLimits}), for senders and receivers. It
+ * checks the envelope, the payload of known types, the number, types and sizes of images, and the length on
+ * the wire. Sizes are computed from the length of the base64, so that nothing too large is decoded. Each
+ * image is decoded once, and its bytes must match `media_type`. Reserved fields (`ref`, `size`) are ignored.
+ * The checked frame is a copy, with its unknown fields, so that later changes of the value do not affect it.
  *
- * @throws SessileError INVALID_MESSAGE where the shape is wrong or data is no base64; LIMIT_EXCEEDED, whose text names the limit
- *   and what came, such as `too many images: 5 (max 4)`; MEDIA_INVALID for an image with an unsound header;
- *   MEDIA_TYPE_MISMATCH where bytes are not what is said
+ * @throws SessileError INVALID_MESSAGE for a wrong shape or invalid base64; LIMIT_EXCEEDED with the limit and
+ *   the actual value, such as `too many images: 5 (max 4)`; MEDIA_INVALID for an image with an invalid
+ *   header; MEDIA_TYPE_MISMATCH for bytes of another type than declared
  * @example
  * ```ts
  * const checked = checkFrame(json);
  * if (checked.kind === "assistantDone") {
- *   console.log(checked.frame.payload.text, checked.images.map(({ mediaType, bytes }) => [mediaType, bytes.length]));
+ *   const sizes = checked.images.map(({ mediaType, bytes }) => [mediaType, bytes.length]);
+ *   console.log(checked.frame.payload.text, sizes);
  * }
  * ```
  */
 export function checkFrame(value: unknown): CheckedFrame {
-  return checked(value, { measured: false });
+  return checkFrameWith(value, { measured: false });
 }
 
-/** Frames that went through the check: nothing else can be in here, whatever type somebody gave it. */
-const assured = new WeakSet<CheckedFrame>();
+/** The results of the check in this process. A value with a forged type is not in it. */
+const checkedHere = new WeakSet<CheckedFrame>();
 
-/** A message that was checked in this process: the very same where it was, and checked now where only its type says so. */
-export function assuredMessage(message: CheckedUserMessage): CheckedUserMessage {
-  if (assured.has(message)) return message;
+/** Returns a message that this process checked, and checks any other value now. */
+export function ensureChecked(message: CheckedUserMessage): CheckedUserMessage {
+  if (checkedHere.has(message)) return message;
   const { frame } = (message ?? {}) as Partial<CheckedUserMessage>;
-  const now = checkFrame(frame);
-  if (now.kind === "userMessage") return now;
+  const checked = checkFrame(frame);
+  if (checked.kind === "userMessage") return checked;
   throw wrongShape({ path: "type", expected: '"user.message"' });
 }
 
 /**
- * {@link checkFrame} with two more things that only this module knows.
+ * {@link checkFrame} for callers within this module.
  *
- * @param options.measured the frame's length on the wire is known to be within the limit
- * @param options.payloadPlace where errors say that the payload is; default `payload`
+ * @param options.measured the length on the wire was checked already
+ * @param options.payloadPath the path of the payload in errors; default `payload`
  */
-export function checked(
+export function checkFrameWith(
   value: unknown,
-  { measured, payloadPlace = "payload" }: { readonly measured: boolean; readonly payloadPlace?: string },
+  { measured, payloadPath = "payload" }: { readonly measured: boolean; readonly payloadPath?: string },
 ): CheckedFrame {
-  const frame = asFrame(copyFrame(value), payloadPlace);
-  const images = () => imagesOf(frame as UserMessageFrame | AssistantDoneFrame, payloadPlace);
-  const result = Object.freeze(checkedAs(frame, images));
-  // What is too large by itself is told by its own limit.
+  const frame = asFrame(copyFrame(value), payloadPath);
+  const images = () => imagesOf(frame as UserMessageFrame | AssistantDoneFrame, payloadPath);
+  const result = Object.freeze(checkedFrame(frame, images));
+  // After the images, so that an oversized image is reported by its own limit.
   if (!measured && result.kind !== "other") assertFitsWire(frame);
-  assured.add(result);
+  checkedHere.add(result);
   return result;
 }
 
-function checkedAs(frame: TetherFrame, images: () => readonly FrameImage[]): CheckedFrame {
+function checkedFrame(frame: TetherFrame, images: () => readonly FrameImage[]): CheckedFrame {
   switch (frame.type) {
     case "user.message":
       return { kind: "userMessage", frame: frame as UserMessageFrame, images: images() };
@@ -119,13 +122,13 @@ function checkedAs(frame: TetherFrame, images: () => readonly FrameImage[]): Che
 }
 
 /**
- * A frame as it comes in: {@link checkFrame} for a value, and for the body of a request or a line the same behind JSON and the
- * limit of the wire, 28 MiB, which is told before anything is parsed. JSON is taken to a depth of 256. It is the one check of
- * MCP's tool, an ingress, a gateway and an agent.
+ * Reads a frame from the body of a request, a line, or a parsed value, by {@link checkFrame}. The limit of
+ * the wire, 28 MiB, is checked before anything is parsed. JSON may be nested 256 deep. MCP's tool, gateways
+ * and agents share this check.
  *
- * @param received bytes as UTF-8, text, or what was parsed of them
- * @throws SessileError what {@link checkFrame} throws, INVALID_MESSAGE for what is no JSON, LIMIT_EXCEEDED for a body that is
- *   too long
+ * @param received UTF-8 bytes, text, or a parsed value
+ * @throws SessileError as {@link checkFrame}, INVALID_MESSAGE for invalid UTF-8 or JSON, LIMIT_EXCEEDED for a
+ *   body that is too long
  * @example
  * ```ts
  * try {
@@ -138,33 +141,35 @@ function checkedAs(frame: TetherFrame, images: () => readonly FrameImage[]): Che
  */
 export function readFrame(received: unknown): CheckedFrame {
   if (typeof received !== "string" && !(received instanceof Uint8Array)) return checkFrame(received);
-  return checked(parseBody(received), { measured: true });
+  return checkFrameWith(parseBody(received), { measured: true });
 }
 
 function imagesOf(
   { payload }: UserMessageFrame | AssistantDoneFrame,
-  payloadPlace: string,
+  payloadPath: string,
 ): readonly FrameImage[] {
-  return Object.freeze(readImages(payload.images ?? [], joinPath(payloadPlace, "images")));
+  return Object.freeze(readImages(payload.images ?? [], joinPath(payloadPath, "images")));
 }
 
-function asFrame(value: unknown, payloadPlace: string): TetherFrame {
+function asFrame(value: unknown, payloadPath: string): TetherFrame {
   const problem = frameProblem(value);
   if (problem === undefined) return value as TetherFrame;
   const { path, expected } = problem;
   const inPayload = /^payload\.(.*)$/s.exec(path)?.[1];
-  throw wrongShape({ path: inPayload === undefined ? path : joinPath(payloadPlace, inPayload), expected });
+  throw wrongShape({ path: inPayload === undefined ? path : joinPath(payloadPath, inPayload), expected });
 }
 
-function wrongShape({ path, expected }: Problem): SessileError<"INVALID_MESSAGE"> {
+/** The error of a value of another shape. An empty path is the frame itself. */
+export function wrongShape({ path, expected }: Problem, cause?: unknown): SessileError<"INVALID_MESSAGE"> {
   return new SessileError("INVALID_MESSAGE", `${path === "" ? "frame" : path}: expected ${expected}`, {
     details: { path, expected },
+    cause,
   });
 }
 
 /**
- * What is looked at, copied: it is read once, so that a getter or whoever else holds the frame cannot put something else in
- * the place of what was checked. Strings are shared. What is refused anyway is left as it is.
+ * Copies the parts of a frame that the check reads, so that a getter or another owner of the frame cannot
+ * change them after the check. Strings are shared. Parts that the check refuses are not copied.
  */
 function copyFrame(value: unknown): unknown {
   if (!isRecord(value)) return value;
@@ -189,51 +194,48 @@ function copyRecord(value: unknown): unknown {
 }
 
 /**
- * The images of a payload, decoded, once all of them are within the limits.
+ * Decodes the images of a payload, after all of them passed the limits.
  *
- * @param place where they stand, such as `payload.images`
+ * @param path their path in errors, such as `payload.images`
  */
-export function readImages(images: readonly TetherImage[], place: string): readonly FrameImage[] {
+function readImages(images: readonly TetherImage[], path: string): readonly FrameImage[] {
   assertWithinLimits(images);
-  return images.map((image, index) => readImage(image, `${place}[${index}]`));
+  return images.map((image, index) => readImage(image, `${path}[${index}]`));
 }
 
-/** By the length of the base64: nothing is decoded for it. */
+/** Computes sizes from the length of the base64, without decoding. */
 function assertWithinLimits(images: readonly TetherImage[]): void {
-  // Alone, so that nothing below grows with what somebody sends.
+  // First and alone, so that the work below is bounded.
   if (images.length > tetherLimits.maxImages) throw limitExceeded(tooManyImages(images.length));
-  const broken: Broken[] = [];
+  const exceeded: ExceededLimit[] = [];
   let total = 0;
   images.forEach(({ media_type, data }, index) => {
     const name = `images[${index}]`;
     const bytes = base64BytesAtMost(data);
     total += bytes;
-    if (!isImageType(media_type)) broken.push(unsupportedType(media_type, index, name));
-    if (bytes > tetherLimits.maxImageBytes) broken.push(imageTooLarge(bytes, index, name));
+    if (!isImageType(media_type)) exceeded.push(unsupportedType(media_type, index, name));
+    if (bytes > tetherLimits.maxImageBytes) exceeded.push(imageTooLarge(bytes, index, name));
   });
-  if (total > tetherLimits.maxFrameBytes) broken.push(imagesTooLarge(total, images.length));
-  if (broken.length > 0) throw limitExceeded(...broken);
+  if (total > tetherLimits.maxFrameBytes) exceeded.push(imagesTooLarge(total, images.length));
+  if (exceeded.length > 0) throw limitExceeded(...exceeded);
 }
 
-/** To the letter: what reads a frame compares. */
+/** Case-sensitive: readers of frames compare the exact string. */
 function isImageType(mediaType: string): boolean {
   return tetherLimits.imageTypes.some((type) => type === mediaType);
 }
 
-function readImage({ media_type, data }: TetherImage, place: string): FrameImage {
+function readImage({ media_type, data }: TetherImage, path: string): FrameImage {
   const bytes = decodeBase64(padBase64(data));
   if (bytes === undefined) {
-    const path = `${place}.data`;
     const expected = "base64 (RFC 4648 section 4), without a data URL's prefix";
-    throw new SessileError("INVALID_MESSAGE", `${path}: expected ${expected}`, {
-      details: { path, expected },
-    });
+    throw wrongShape({ path: `${path}.data`, expected });
   }
   const media = sniff(bytes);
-  if (media?.kind === "invalid") throw unsoundImage(media, `${place}: `);
+  if (media?.kind === "invalid") throw invalidImage(media, `${path}: `);
   if (media?.kind === "image" && media.mediaType === media_type) return frameImage(media, bytes);
   const actual = media?.mediaType ?? "application/octet-stream";
-  throw new SessileError("MEDIA_TYPE_MISMATCH", `${place}: said to be ${media_type}, and is ${actual}`, {
+  throw new SessileError("MEDIA_TYPE_MISMATCH", `${path}: declared as ${media_type}, but is ${actual}`, {
     details: { declared: media_type, actual },
   });
 }
@@ -242,33 +244,32 @@ function frameImage({ mediaType, width, height }: ImageMedia, bytes: Uint8Array)
   return { mediaType, bytes, width, height };
 }
 
-/** As for a session's lines: what is deeper breaks every recursive reader after this one. */
+/** As for the lines of a session: deeper JSON overflows the stack of recursive readers. */
 const maxDepth = 256;
 
-/** The JSON of a body, which is measured before anything is made of it. */
-export function parseBody(body: Uint8Array | string): unknown {
+/** Parses a body as JSON, after its length, encoding and depth passed the limits. */
+function parseBody(body: Uint8Array | string): unknown {
   const size = sizeOf(body);
   if (size > tetherLimits.maxWireBytes) throw limitExceeded(frameTooLarge(size));
   const text = typeof body === "string" ? body : decodeUtf8(body);
-  if (text === undefined) throw noFrame("UTF-8");
-  if (tooDeep(text, maxDepth)) throw noFrame(`JSON that is at most ${maxDepth} deep`);
+  if (text === undefined) throw wrongShape({ path: "", expected: "UTF-8" });
+  if (tooDeep(text, maxDepth))
+    throw wrongShape({ path: "", expected: `JSON that is at most ${maxDepth} deep` });
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw noFrame("JSON", cause);
+    throw wrongShape({ path: "", expected: "JSON" }, cause);
   }
 }
 
-/** Bytes on the wire, or fewer where they are too few to matter. */
+/**
+ * The length on the wire in bytes. Short texts are not measured exactly: any lower bound within the limit
+ * will do.
+ */
 function sizeOf(body: Uint8Array | string): number {
   if (typeof body === "string") {
-    // One unit of a string is three bytes at most.
+    // A UTF-16 code unit takes at most three bytes.
     return body.length * 3 <= tetherLimits.maxWireBytes ? body.length : utf8Bytes(body);
   }
   return body.length;
-}
-
-function noFrame(expected: string, cause?: unknown): SessileError<"INVALID_MESSAGE"> {
-  const message = `frame: expected ${expected}`;
-  return new SessileError("INVALID_MESSAGE", message, { details: { path: "", expected }, cause });
 }

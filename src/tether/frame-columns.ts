@@ -1,28 +1,28 @@
 import type { SequencedFrame, TetherFrame } from "./frame.js";
 
-const mostAtFirst = 1024;
+const maxInitialCapacity = 1024;
 
 /**
- * Frames in their order, taken at one end and dropped at the other: circular columns, whose length is a power of two, so that
- * neither end moves the rest. Places count from the oldest frame, which is at 0. Numbers grow by 1, so that they need no column;
- * only those of frames that were restored may have gaps.
+ * A queue of frames as circular columns, whose capacity is a power of two: push and shift take constant time.
+ * Indexes count from the oldest frame, at 0. Sequence numbers increase by 1 and need no column, except those
+ * of restored frames, which may have gaps.
  */
 export class FrameColumns {
   #frames: (TetherFrame | undefined)[];
-  // Plain arrays, since typed ones cost more to make than a thousand appends.
+  // A plain array: to allocate a typed array takes longer than a thousand appends.
   #sizes: number[];
   #mask: number;
   #start = 0;
   #length = 0;
   #lastSeq = 0;
-  /** The numbers of the frames that were restored, and how many of these were dropped. */
+  /** The sequence numbers of restored frames, and how many of these frames were dropped. */
   readonly #restored: number[] = [];
-  #restoredGone = 0;
+  #restoredDropped = 0;
 
-  /** @param expected how many frames there may be; room for the first thousand is made at once */
+  /** @param expected the most frames; capacity for up to 1024 is allocated at once */
   constructor(expected: number) {
     let capacity = 1;
-    while (capacity < expected && capacity < mostAtFirst) capacity *= 2;
+    while (capacity < expected && capacity < maxInitialCapacity) capacity *= 2;
     this.#frames = new Array(capacity);
     this.#sizes = new Array(capacity);
     this.#mask = capacity - 1;
@@ -32,12 +32,12 @@ export class FrameColumns {
     return this.#length;
   }
 
-  /** The number of the newest frame that there ever was; 0 before the first. */
+  /** The sequence number of the newest frame ever pushed; 0 before the first. */
   get lastSeq(): number {
     return this.#lastSeq;
   }
 
-  /** Takes a frame, whose number is the next. */
+  /** Adds a frame under the next sequence number. */
   push(frame: TetherFrame, bytes: number): void {
     if (this.#length > this.#mask) this.#grow();
     const row = (this.#start + this.#length++) & this.#mask;
@@ -46,51 +46,51 @@ export class FrameColumns {
     this.#lastSeq++;
   }
 
-  /** Takes a frame with a number of its own, greater than the last; before any is pushed. */
+  /** Adds a frame under its own number, which must exceed the last. Not allowed after a push. */
   restore(frame: SequencedFrame, bytes: number): void {
     this.push(frame, bytes);
     this.#restored.push(frame.seq);
     this.#lastSeq = frame.seq;
   }
 
-  /** Drops the oldest frame, which has to be there, and gives its bytes. */
+  /** Drops the oldest frame, and returns its bytes. The columns must not be empty. */
   shift(): number {
     const row = this.#start;
     this.#frames[row] = undefined;
     this.#start = (row + 1) & this.#mask;
     this.#length--;
-    if (this.#restoredGone < this.#restored.length && ++this.#restoredGone === this.#restored.length) {
+    if (this.#restoredDropped < this.#restored.length && ++this.#restoredDropped === this.#restored.length) {
       this.#restored.length = 0;
-      this.#restoredGone = 0;
+      this.#restoredDropped = 0;
     }
     return this.#sizes[row] as number;
   }
 
-  /** The number of a frame that is there. */
-  seqAt(place: number): number {
-    return this.#restored[this.#restoredGone + place] ?? this.#lastSeq - (this.#length - 1 - place);
+  /** The sequence number of the frame at an index. */
+  seqAt(index: number): number {
+    return this.#restored[this.#restoredDropped + index] ?? this.#lastSeq - (this.#length - 1 - index);
   }
 
-  bytesAt(place: number): number {
-    return this.#sizes[(this.#start + place) & this.#mask] as number;
+  bytesAt(index: number): number {
+    return this.#sizes[(this.#start + index) & this.#mask] as number;
   }
 
-  frameAt(place: number): TetherFrame {
-    return this.#frames[(this.#start + place) & this.#mask] as TetherFrame;
+  frameAt(index: number): TetherFrame {
+    return this.#frames[(this.#start + index) & this.#mask] as TetherFrame;
   }
 
-  /** The frame with its number. It is made once, at the first reading, and kept for the others. */
-  sequencedAt(place: number): SequencedFrame {
-    const frame = this.frameAt(place);
-    const seq = this.seqAt(place);
+  /** The frame with its `seq`. The copy is made at the first read, and kept. */
+  sequencedAt(index: number): SequencedFrame {
+    const frame = this.frameAt(index);
+    const seq = this.seqAt(index);
     if (isSequenced(frame, seq)) return frame;
     const sequenced = { ...frame, seq };
-    this.#frames[(this.#start + place) & this.#mask] = sequenced;
+    this.#frames[(this.#start + index) & this.#mask] = sequenced;
     return sequenced;
   }
 
-  /** The place of the first frame whose number is greater than `seq`; the length where there is none. */
-  placeAfter(seq: number): number {
+  /** The index of the first frame whose number exceeds `seq`; the length if there is no such frame. */
+  indexAfter(seq: number): number {
     let low = 0;
     let high = this.#length;
     while (low < high) {
@@ -101,7 +101,7 @@ export class FrameColumns {
     return low;
   }
 
-  /** Room for as many again, which the engine makes as they come. */
+  /** Doubles the capacity. The arrays grow with later pushes. */
   #grow(): void {
     this.#frames = this.#unrolled(this.#frames);
     this.#sizes = this.#unrolled(this.#sizes);
@@ -109,7 +109,7 @@ export class FrameColumns {
     this.#start = 0;
   }
 
-  /** A full column, its oldest row first. */
+  /** A full column, rotated so that the oldest row is first. */
   #unrolled<T>(column: T[]): T[] {
     return this.#start === 0 ? column : column.slice(this.#start).concat(column.slice(0, this.#start));
   }

@@ -1,3 +1,5 @@
+/** The limits of frames: their errors, and the length of a frame on the wire. */
+
 import { type ErrorDetails, SessileError } from "../errors/index.js";
 import { describe } from "../internal/arguments.js";
 import { tetherLimits } from "../limits/index.js";
@@ -5,17 +7,20 @@ import type { TetherFrame } from "./frame.js";
 
 const { maxImageBytes, maxFrameBytes, maxImages, maxWireBytes, imageTypes } = tetherLimits;
 
-/** A limit that is broken: in words, and as the error's details have it. */
-export interface Broken {
+/** A limit that a frame exceeds: for the message of the error, and for its details. */
+export interface ExceededLimit {
   readonly text: string;
   readonly violation: ErrorDetails["LIMIT_EXCEEDED"]["violations"][number];
 }
 
-/** Places that an error names at most: a body can have a million images, and what is logged of it should not. */
-const maxPlaces = 100;
+/**
+ * The most indexes in the details of an error: a hostile body may have a million images, and errors are
+ * logged.
+ */
+const maxIndexes = 100;
 
 /** More images than a frame takes. */
-export function tooManyImages(count: number): Broken {
+export function tooManyImages(count: number): ExceededLimit {
   return {
     text: `too many images: ${count} (max ${maxImages})`,
     violation: {
@@ -23,13 +28,13 @@ export function tooManyImages(count: number): Broken {
       unit: "count",
       limit: maxImages,
       actual: count,
-      items: placesOf(count),
+      items: firstIndexes(count),
     },
   };
 }
 
-/** An image that is too large. `name` is what to call it. */
-export function imageTooLarge(bytes: number, index: number, name: string): Broken {
+/** An image that is too large. `name` stands in the message. */
+export function imageTooLarge(bytes: number, index: number, name: string): ExceededLimit {
   return {
     text: `${name} too large: ${bytes} bytes (max ${maxImageBytes})`,
     violation: {
@@ -42,8 +47,8 @@ export function imageTooLarge(bytes: number, index: number, name: string): Broke
   };
 }
 
-/** Images of one frame that are too large together. */
-export function imagesTooLarge(bytes: number, count: number): Broken {
+/** The images of one frame that are too large together. */
+export function imagesTooLarge(bytes: number, count: number): ExceededLimit {
   return {
     text: `images too large together: ${bytes} bytes (max ${maxFrameBytes})`,
     violation: {
@@ -51,20 +56,20 @@ export function imagesTooLarge(bytes: number, count: number): Broken {
       unit: "decodedBytes",
       limit: maxFrameBytes,
       actual: bytes,
-      items: placesOf(count),
+      items: firstIndexes(count),
     },
   };
 }
 
-/** An image of a type that no frame takes. */
-export function unsupportedType(mediaType: string, index: number, name: string): Broken {
+/** An image of a type that frames do not take. */
+export function unsupportedType(mediaType: string, index: number, name: string): ExceededLimit {
   return {
     text: `${name} of unsupported type: ${describe(mediaType)} (only ${imageTypes.join(", ")})`,
     violation: {
       rule: "imageTypes",
       unit: "mediaType",
       limit: imageTypes,
-      // Whatever somebody put there: enough of it to be recognised.
+      // Untrusted text, cut to a recognisable length.
       actual: mediaType.slice(0, 100),
       items: [index],
     },
@@ -72,38 +77,40 @@ export function unsupportedType(mediaType: string, index: number, name: string):
 }
 
 /** A frame that is too large for the wire. */
-export function frameTooLarge(bytes: number): Broken {
+export function frameTooLarge(bytes: number): ExceededLimit {
   return {
     text: `frame too large: ${bytes} bytes (max ${maxWireBytes})`,
     violation: { rule: "bodyBytes", unit: "bodyBytes", limit: maxWireBytes, actual: bytes, items: [] },
   };
 }
 
-/** The error of limits that are broken. */
-export function limitExceeded(...broken: readonly Broken[]): SessileError<"LIMIT_EXCEEDED"> {
-  return new SessileError("LIMIT_EXCEEDED", broken.map(({ text }) => text).join("; "), {
-    details: { profile: "tether", violations: broken.map(({ violation }) => violation) },
+/** The error of one or more exceeded limits. */
+export function limitExceeded(...limits: readonly ExceededLimit[]): SessileError<"LIMIT_EXCEEDED"> {
+  return new SessileError("LIMIT_EXCEEDED", limits.map(({ text }) => text).join("; "), {
+    details: { profile: "tether", violations: limits.map(({ violation }) => violation) },
   });
 }
 
-function placesOf(count: number): readonly number[] {
-  return Array.from({ length: Math.min(count, maxPlaces) }, (_, index) => index);
+function firstIndexes(count: number): readonly number[] {
+  return Array.from({ length: Math.min(count, maxIndexes) }, (_, index) => index);
 }
 
-/** The error of bytes that begin as an image. */
-export function unsoundImage(
+/** The error of bytes with the signature of an image and an invalid header. */
+export function invalidImage(
   { mediaType, reason }: { readonly mediaType: string; readonly reason: string },
-  place = "",
+  prefix = "",
 ): SessileError<"MEDIA_INVALID"> {
-  return new SessileError("MEDIA_INVALID", `${place}begins as ${mediaType} and is none: ${reason}`, {
+  return new SessileError("MEDIA_INVALID", `${prefix}invalid ${mediaType}: ${reason}`, {
     details: { mediaType, reason },
   });
 }
 
 /**
- * The bytes of a frame as JSON, without writing its images out: base64 takes as many bytes as characters, and nothing is escaped.
+ * The length of a frame as JSON in bytes. Images are not serialized: base64 has one byte a character and
+ * needs no escapes.
  *
- * @throws SessileError LIMIT_EXCEEDED where one text alone is too long: what JSON escapes could else be more than a string holds
+ * @throws SessileError LIMIT_EXCEEDED if one string alone is too long: its escaped JSON could exceed the
+ *   longest string
  */
 export function wireBytes(frame: TetherFrame): number {
   let bytes = 0;
@@ -117,7 +124,7 @@ export function wireBytes(frame: TetherFrame): number {
   return bytes + utf8Bytes(rest);
 }
 
-/** Refuses a frame of ours that is too long for the wire, as its reader would. */
+/** @throws SessileError LIMIT_EXCEEDED for a frame that is too long for the wire */
 export function assertFitsWire(frame: TetherFrame): void {
   const bytes = wireBytes(frame);
   if (bytes > tetherLimits.maxWireBytes) throw limitExceeded(frameTooLarge(bytes));
@@ -126,12 +133,12 @@ export function assertFitsWire(frame: TetherFrame): void {
 const encoder = new TextEncoder();
 const scratchBytes = 2 ** 16;
 
-/** The bytes of text as UTF-8, counted piece by piece: no copy of it is made. */
+/** The length of a text as UTF-8 in bytes, counted in chunks without a copy of the text. */
 export function utf8Bytes(text: string): number {
   const scratch = new Uint8Array(scratchBytes);
   let bytes = 0;
   for (let at = 0; at < text.length; ) {
-    // A pair that the piece cuts in two does not fit into what is left of the scratch, so it begins the next piece.
+    // `read` excludes a surrogate pair that does not fit, so that it begins the next chunk.
     const { read, written } = encoder.encodeInto(text.slice(at, at + scratchBytes), scratch);
     at += read;
     bytes += written;

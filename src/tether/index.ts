@@ -1,6 +1,6 @@
 /**
- * Frames between a host and an agent, with images in both directions: checks, limits, a ring, MCP's tools, and the way into a
- * session and out of it. No sockets.
+ * Frames between a host and an agent, with images in both directions: checks, limits, a ring, MCP tools, and
+ * the way into a session and out of it. No sockets.
  *
  * @module tether
  */
@@ -34,18 +34,16 @@ export {
   tetherSendTool,
 } from "./mcp.js";
 export { receiveMessage } from "./receive.js";
-export type { FrameQuery } from "./ring.js";
-export { type FrameReading, FrameRing, type FrameRingOptions } from "./ring.js";
+export { type FrameQuery, type FrameReading, FrameRing, type FrameRingOptions } from "./ring.js";
 export {
   type FinishedTurn,
   type FinishTurnOptions,
   finishTurn,
-  type LeftReason,
+  type OmittedReason,
   type OutgoingImage,
   type OutgoingImages,
   type OutgoingOptions,
   outgoingImages,
-  producedImages,
 } from "./send.js";
 export { tetherSessionId } from "./session-id.js";
-export { imageCharacters, windowContext } from "./window.js";
+export { windowContext } from "./window.js";

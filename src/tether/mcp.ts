@@ -1,3 +1,5 @@
+/** The tools `tether_send` and `tether_read` for MCP servers. */
+
 import { SessileError } from "../errors/index.js";
 import { stringArgument } from "../internal/arguments.js";
 import { padBase64 } from "../internal/base64.js";
@@ -5,7 +7,7 @@ import { uuidv7 } from "../internal/ids.js";
 import { isRecord } from "../internal/shape.js";
 import { tetherLimits } from "../limits/index.js";
 import type { ImageContent, TextContent } from "../projections/mcp/index.js";
-import { type CheckedUserMessage, checked, checkFrame } from "./check.js";
+import { type CheckedUserMessage, checkFrame, checkFrameWith, wrongShape } from "./check.js";
 import type { TetherImage } from "./frame.js";
 import type { FrameReading } from "./ring.js";
 
@@ -43,18 +45,18 @@ export const tetherSendTool = {
 export interface TetherSend {
   /** Handle or id of the agent. */
   readonly instance: string;
-  /** The message as the frame that it is to go on as, with an id of its own. */
+  /** The message as a frame, with a new id. */
   readonly message: CheckedUserMessage;
 }
 
 /**
- * Reads the arguments of `tether_send`: `session_id` is `default` where none is told, and arguments that are not known are
- * passed over. Whoever calls is not asked who they are, so that the message has no user.
+ * Reads the arguments of `tether_send`. `session_id` defaults to `default`, and unknown arguments are
+ * ignored. The message has no user: MCP does not identify the caller.
  *
- * @param channel of the session. Default `mcp`.
- * @throws SessileError what {@link checkFrame} throws, with places such as `images[0].data`, and LIMIT_EXCEEDED for a message that
- *   is too long for the wire
- * @throws TypeError for a channel that is empty or none
+ * @param channel of the session; default `mcp`
+ * @throws SessileError as {@link checkFrame}, with paths such as `images[0].data`, and LIMIT_EXCEEDED for a
+ *   message that is too long for the wire
+ * @throws TypeError for a channel that is not a non-empty string
  * @example
  * ```ts
  * const { instance, message } = readTetherSend({ instance: "agent", text: "What is new?" });
@@ -63,13 +65,13 @@ export interface TetherSend {
  */
 export function readTetherSend(args: unknown, channel = "mcp"): TetherSend {
   stringArgument("channel", channel);
-  if (!isRecord(args)) throw invalid("arguments", "an object");
+  if (!isRecord(args)) throw wrongShape({ path: "arguments", expected: "an object" });
   const { instance, text, images, session_id = "default" } = args;
   if (typeof instance !== "string" || instance === "") {
-    throw invalid("instance", "a non-empty string");
+    throw wrongShape({ path: "instance", expected: "a non-empty string" });
   }
   if (typeof session_id !== "string" || session_id === "") {
-    throw invalid("session_id", "a non-empty string");
+    throw wrongShape({ path: "session_id", expected: "a non-empty string" });
   }
   const now = Date.now();
   const envelope = {
@@ -79,9 +81,9 @@ export function readTetherSend(args: unknown, channel = "mcp"): TetherSend {
     session: { channel, id: session_id },
     msg_id: uuidv7(now),
   } as const;
-  const payload = images === undefined || isEmpty(images) ? { text } : { text, images: sentImages(images) };
-  // Whoever called knows nothing of a payload.
-  const message = checked({ ...envelope, payload }, { measured: false, payloadPlace: "" });
+  const payload = images === undefined || isEmpty(images) ? { text } : { text, images: wireImages(images) };
+  // The arguments have no `payload`, so errors name paths without it.
+  const message = checkFrameWith({ ...envelope, payload }, { measured: false, payloadPath: "" });
   return { instance, message: message as CheckedUserMessage };
 }
 
@@ -89,8 +91,8 @@ function isEmpty(images: unknown): boolean {
   return Array.isArray(images) && images.length === 0;
 }
 
-/** A reserved `ref` does not go on. What is no list of images is for the check. */
-function sentImages(images: unknown): unknown {
+/** Drops reserved fields such as `ref`. Invalid values are left to the check. */
+function wireImages(images: unknown): unknown {
   if (!Array.isArray(images) || images.length > tetherLimits.maxImages) return images;
   return images.map((image: unknown) => {
     if (!isRecord(image)) return image;
@@ -99,23 +101,17 @@ function sentImages(images: unknown): unknown {
   });
 }
 
-function invalid(path: string, expected: string): SessileError<"INVALID_MESSAGE"> {
-  return new SessileError("INVALID_MESSAGE", `${path}: expected ${expected}`, {
-    details: { path, expected },
-  });
-}
-
-/** The content of a tool's result: one text, then images. */
+/** The content of a tool result: one text, then images. */
 export type TetherReadResult = { content: [TextContent, ...ImageContent[]] };
 
 /**
- * The result of `tether_read`: a text with all of the reading as JSON, `{ frames, next_seq, missed }`, in which each image of a
- * payload is `{ _mcp_index: N }`, and behind it the images, N counting them alone, from 0, in the order of the frames. Of whatever
- * type a frame is, its payload's `images` are looked at where they are an array. One that no host would take, such as one that
- * is not there any more or is none, leaves `{ _mcp_missing: CODE }` with the code of what is wrong, and the others keep their
- * numbers. Never throws for what is in a frame: one that JSON cannot have loses its payload, and around it what is none.
+ * Builds the result of `tether_read`: a text with the reading as JSON, `{ frames, next_seq, missed }`, and
+ * the images after it. In the text, each image of a payload is `{ _mcp_index: N }`: the zero-based index
+ * among the image blocks, in frame order. A payload's `images` array is converted for any type of frame. An
+ * invalid image becomes `{ _mcp_missing: CODE }` with its error code, and takes no index. Never throws for
+ * the contents of a frame: a frame that cannot be serialized loses its payload and its invalid fields.
  *
- * How long it gets is for the reading to say, by `maxBytes`.
+ * The reading bounds the length of the result, by `maxBytes`.
  *
  * @example
  * ```ts
@@ -126,30 +122,32 @@ export type TetherReadResult = { content: [TextContent, ...ImageContent[]] };
  */
 export function tetherReadResult({ frames, nextSeq, missed }: FrameReading): TetherReadResult {
   const images: ImageContent[] = [];
-  const told = frames.map((frame) => frameText(frame, images));
-  const text = `{"frames":[${told.join(",")}],"next_seq":${nextSeq},"missed":${missed}}`;
+  const texts = frames.map((frame) => frameText(frame, images));
+  const text = `{"frames":[${texts.join(",")}],"next_seq":${nextSeq},"missed":${missed}}`;
   return { content: [{ type: "text", text }, ...images] };
 }
 
 function frameText(frame: FrameReading["frames"][number], images: ImageContent[]): string {
   const before = images.length;
-  return jsonText(frame, images) ?? bareText(frame, images, before);
+  return jsonText(frame, images) ?? fallbackText(frame, images, before);
 }
 
-/** Undefined where JSON cannot have the frame. */
+/** Returns undefined if the frame cannot be serialized. */
 function jsonText(frame: FrameReading["frames"][number], images: ImageContent[]): string | undefined {
   try {
     const { payload } = frame;
     if (!isRecord(payload) || !Array.isArray(payload.images)) return JSON.stringify(frame);
-    const stubs = Array.from(payload.images, (image: unknown) => stubOf(image, images));
+    const stubs = Array.from(payload.images, (image: unknown) => imageStub(image, images));
     return JSON.stringify({ ...frame, payload: { ...payload, images: stubs } });
   } catch {
     return undefined;
   }
 }
 
-/** Of a frame what a ring vouches for, and what is text; the images that it gave are taken back. */
-function bareText(frame: FrameReading["frames"][number], images: ImageContent[], before: number): string {
+/**
+ * The fields that the ring guarantees, and valid strings. Removes the images that the failed attempt added.
+ */
+function fallbackText(frame: FrameReading["frames"][number], images: ImageContent[], before: number): string {
   images.length = before;
   const { type, ts, session, msg_id, seq } = frame;
   return JSON.stringify({
@@ -163,16 +161,16 @@ function bareText(frame: FrameReading["frames"][number], images: ImageContent[],
   });
 }
 
-function stubOf(image: unknown, images: ImageContent[]): object {
+function imageStub(image: unknown, images: ImageContent[]): object {
   const found = checkedImage(image);
   if (typeof found === "string") return { _mcp_missing: found };
   const { media_type: mimeType, data } = found;
-  // MCP's base64 is padded.
+  // MCP requires padded base64.
   images.push({ type: "image", data: padBase64(data), mimeType });
   return { _mcp_index: images.length - 1 };
 }
 
-/** An image, or the code of what is wrong with it. */
+/** Returns the image, or the code of its error. */
 function checkedImage(image: unknown): TetherImage | string {
   const session = { channel: "mcp", id: "default" };
   const ts = "1970-01-01T00:00:00.000Z";

@@ -1,39 +1,41 @@
+/** The size of a payload without serializing it, for the bound of a ring. */
+
 import { describe } from "../internal/arguments.js";
 
-/**
- * What a value counts for besides its text: more than the marks around it in JSON, its number, or the word for it, which
- * are 28 bytes at most.
- */
+/** The bytes of a value besides its text. JSON needs at most 28 for punctuation and a number or literal. */
 const valueBytes = 32;
 
-const quickValues = 512;
-const quickDepth = 16;
-let left = 0;
+const maxSmallValues = 512;
+const maxSmallDepth = 16;
+let remaining = 0;
 
 /**
- * The bytes that a payload counts for: 32 for each value in it, the length of each string and of each name of a member in
- * UTF-16 code units, and the length of binary data. Base64 and other ASCII text is one byte a unit, in memory as in JSON, and no
- * string is read for it, so that a megabyte takes no longer than a word. Never less than the length of the payload as JSON in
- * which nothing had to be escaped; UTF-8 of other scripts has up to three bytes a unit. A value that is there twice counts twice.
+ * Measures a payload: 32 bytes a value, the length of each string and member name in UTF-16 code units, and
+ * the length of binary data. No string is read, so that a megabyte takes as long as a word. The result is at
+ * least the length as JSON without escapes. ASCII, such as base64, has one byte a unit; UTF-8 of other
+ * scripts has up to three. A shared value counts each time.
  *
- * @throws TypeError where a value holds itself
+ * @throws TypeError for a circular payload
  */
 export function payloadBytes(payload: unknown): number {
   if (typeof payload !== "object" || payload === null) return leafBytes(payload);
-  left = quickValues;
-  const bytes = quickBytes(payload, quickDepth);
-  return bytes < 0 ? thoroughBytes(payload) : bytes;
+  remaining = maxSmallValues;
+  const bytes = smallPayloadBytes(payload, maxSmallDepth);
+  return bytes < 0 ? anyPayloadBytes(payload) : bytes;
 }
 
-/** Payloads as they mostly are: small and flat. Below 0 for those that are not, or may hold themselves. */
-function quickBytes(value: object, depth: number): number {
+/**
+ * Measures a small and flat payload, as most are, without the allocations of {@link anyPayloadBytes}. Returns
+ * -1 for a payload that is larger, deeper, or may be circular.
+ */
+function smallPayloadBytes(value: object, depth: number): number {
   let bytes = valueBytes;
   if (Array.isArray(value)) {
-    if (value.length > left) return -1;
-    left -= value.length;
+    if (value.length > remaining) return -1;
+    remaining -= value.length;
     for (const item of value) {
       if (typeof item === "object" && item !== null) {
-        const inner = depth === 0 ? -1 : quickBytes(item, depth - 1);
+        const inner = depth === 0 ? -1 : smallPayloadBytes(item, depth - 1);
         if (inner < 0) return -1;
         bytes += inner;
       } else bytes += leafBytes(item);
@@ -41,14 +43,14 @@ function quickBytes(value: object, depth: number): number {
     return bytes;
   }
   if (ArrayBuffer.isView(value)) return valueBytes + value.byteLength;
-  // Names that a prototype has count as well, which is rare, and never too little.
+  // Inherited members count too: an upper bound, and cheaper than Object.keys.
   for (const name in value) {
-    if (--left < 0) return -1;
+    if (--remaining < 0) return -1;
     const member = (value as Readonly<Record<string, unknown>>)[name];
     bytes += name.length;
     if (typeof member === "string") bytes += valueBytes + member.length;
     else if (typeof member === "object" && member !== null) {
-      const inner = depth === 0 ? -1 : quickBytes(member, depth - 1);
+      const inner = depth === 0 ? -1 : smallPayloadBytes(member, depth - 1);
       if (inner < 0) return -1;
       bytes += inner;
     } else bytes += valueBytes;
@@ -60,22 +62,24 @@ function leafBytes(value: unknown): number {
   return typeof value === "string" ? valueBytes + value.length : valueBytes;
 }
 
-/** An object on the way down, and what was counted of it so far. */
-interface Opened {
+/** An object whose members are being measured. */
+interface OpenValue {
   readonly value: object;
   readonly inner: readonly unknown[];
   next: number;
   bytes: number;
 }
 
-/** Payloads of any size, depth and sharing, in time linear in what there is in memory. */
-function thoroughBytes(payload: object): number {
-  /** Absent until an object is met, undefined while it is open. */
+/**
+ * Measures a payload of any size, depth and sharing, without recursion, in time linear in its size in memory.
+ */
+function anyPayloadBytes(payload: object): number {
+  /** Absent before the first visit of an object, undefined while it is open. */
   const known = new Map<object, number | undefined>();
-  const path = [opened(payload)];
+  const path = [openValue(payload)];
   known.set(payload, undefined);
   for (;;) {
-    const top = path.at(-1) as Opened;
+    const top = path.at(-1) as OpenValue;
     if (top.next === top.inner.length) {
       known.set(top.value, top.bytes);
       path.pop();
@@ -90,17 +94,17 @@ function thoroughBytes(payload: object): number {
     } else if (known.has(value)) {
       const bytes = known.get(value);
       if (bytes === undefined) {
-        throw new TypeError(`frame.payload: expected JSON, got ${describe(value)} that holds itself`);
+        throw new TypeError(`frame.payload: expected JSON, got ${describe(value)} that contains itself`);
       }
       top.bytes += bytes;
     } else {
       known.set(value, undefined);
-      path.push(opened(value));
+      path.push(openValue(value));
     }
   }
 }
 
-function opened(value: object): Opened {
+function openValue(value: object): OpenValue {
   if (Array.isArray(value)) return { value, inner: value, next: 0, bytes: valueBytes };
   if (ArrayBuffer.isView(value)) {
     return { value, inner: [], next: 0, bytes: valueBytes + value.byteLength };

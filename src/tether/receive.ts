@@ -1,15 +1,17 @@
+/** The way of a checked message into a session. */
+
 import { type IngestOptions, ingest } from "../attachments/index.js";
 import { type UserMessage, userMessage } from "../content/index.js";
-import { assuredMessage, type CheckedUserMessage } from "./check.js";
+import { type CheckedUserMessage, ensureChecked } from "./check.js";
 
 /**
- * Somebody's message for a session: its images go to the blob store, and the message holds resources in their place, behind
- * the text. Durable when it resolves, so that the message can be appended. The user's name becomes the message's, which
- * projections put before what was said. Without images the content is the text alone; without text there is no block of text.
- * The bytes are those that the check decoded, and are kept exactly as they came. A value that only has the type of a checked
- * message is checked here.
+ * Converts a checked message to a user message for a session. Its images are stored in the blob store, byte
+ * for byte, and the message refers to them as resources after the text. They are durable once it resolves, so
+ * that the message can be appended. Projections prefix the text with the user's name. Without images the
+ * content is a string; with images, an empty text is left out. A value that did not pass the check in this
+ * process is checked here.
  *
- * @throws SessileError what {@link checkFrame} and the store throw
+ * @throws SessileError as {@link checkFrame} and the store
  * @example
  * ```ts
  * const checked = checkFrame(json);
@@ -20,14 +22,14 @@ export async function receiveMessage(
   checked: CheckedUserMessage,
   options: Pick<IngestOptions, "blobs" | "newId" | "signal">,
 ): Promise<UserMessage> {
-  const { frame, images } = assuredMessage(checked);
+  const { frame, images } = ensureChecked(checked);
   const { text, user } = frame.payload;
   const { blobs, newId, signal } = options;
   const resources = await ingest(
     images.map(({ bytes }) => ({ bytes })),
     { blobs, ...(newId && { newId }), ...(signal && { signal }), source: "upload" },
   );
-  const said = text === "" && resources.length > 0 ? [] : [text];
-  const message = userMessage(...said, ...resources);
+  const texts = text === "" && resources.length > 0 ? [] : [text];
+  const message = userMessage(...texts, ...resources);
   return user?.name === undefined ? message : { ...message, name: user.name };
 }

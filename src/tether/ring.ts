@@ -1,3 +1,5 @@
+/** The ring: the latest frames of an agent, read by sequence number or waited for. */
+
 import { describe, integerArgument, integerOption } from "../internal/arguments.js";
 import { isRecord } from "../internal/shape.js";
 import type { SequencedFrame, TetherFrame, TetherSession } from "./frame.js";
@@ -6,44 +8,49 @@ import { payloadBytes } from "./payload-bytes.js";
 
 /** Options of {@link FrameRing}. */
 export interface FrameRingOptions {
-  /** At least 1. Default 1000. */
-  readonly maxFrames?: number;
+  /** Frames. Minimum 1, default 1000. */
+  readonly maxFrames?: number | undefined;
   /**
-   * Bytes of payloads, at least 1. Default 128 MiB. A payload counts the length of its strings and of the names in it, in UTF-16
-   * code units, and 32 for each value: that is no less than its JSON unless something in it has to be escaped, and base64 counts
-   * one byte a character. Text of other scripts takes up to twice as much memory, and up to three times as much as UTF-8.
-   * What stands around a payload is not counted: where others choose the names of conversations, bound these before an append.
+   * Bytes of payloads. Minimum 1, default 128 MiB. A payload counts the length of its strings and member
+   * names, in UTF-16 code units, and 32 for each value. This is at least its length as JSON, unless
+   * characters need escapes; base64 counts one byte a character. Text outside Latin-1 takes up to twice the
+   * memory, and up to three times as much as UTF-8. The envelope is not counted: if others choose the names
+   * of conversations, bound their length before an append.
    */
-  readonly maxBytes?: number;
+  readonly maxBytes?: number | undefined;
   /**
-   * What an earlier ring held, oldest first: sequence numbers go on behind the last. Frames may be left out, and count as missed.
+   * The frames of an earlier ring, oldest first: sequence numbers continue after the last. Absent frames
+   * count as missed.
    */
-  readonly frames?: Iterable<SequencedFrame>;
+  readonly frames?: Iterable<SequencedFrame> | undefined;
 }
 
-/** What a reading gives. */
+/** The result of {@link FrameRing.read}. */
 export interface FrameReading {
-  /** Oldest first. They belong to the ring: change none. */
+  /** Oldest first. They belong to the ring: do not change them. */
   readonly frames: readonly SequencedFrame[];
-  /** For the `after` of the next reading: nothing up to it is worth looking at again. */
+  /** The `after` of the next query: every frame up to it was considered. */
   readonly nextSeq: number;
-  /** How many frames behind `after`, and up to `nextSeq`, were gone before they could be read, of whatever session and type. */
+  /**
+   * The number of frames after `after` and up to `nextSeq` that were evicted before this read, of any session
+   * and type.
+   */
   readonly missed: number;
 }
 
-/** Leaves more numbers behind the last than could ever be given. */
+/** Leaves room for 2 ** 52 more sequence numbers. */
 const greatestRestored = 2 ** 52;
 
 /**
- * The latest frames of one agent, for readers that come back for more. It holds so many frames and so many bytes at most, and
- * lets the oldest go until both hold; the newest always stays. Sequence numbers begin at 1, grow by 1, and are never used again.
- * An append takes constant time, however full the ring is. Payloads are counted, once, and never looked into.
+ * The latest frames of one agent, for readers that poll. It is bounded by frames and by bytes, and evicts the
+ * oldest frames; the newest always stays. Sequence numbers start at 1, increase by 1, and are never reused.
+ * An append takes constant time, however full the ring is. Payloads are measured once, and not interpreted.
  *
- * A ring that is lost with its process begins at 1 again. A reader that comes back with a number of the lost ring
- * reads from the oldest frame on, as long as the new ring has not come as far; give `frames` to a new ring, and numbers stay
- * good for ever.
+ * A ring is in memory: after a restart it starts at 1. A reader with a number of the lost ring then reads
+ * from the oldest frame on, until the new ring reaches that number. Pass `frames` to the new ring to continue
+ * the numbers.
  *
- * @throws RangeError for options out of range, or frames whose numbers do not grow
+ * @throws RangeError for options out of range, or frames whose numbers do not increase
  * @example
  * ```ts
  * const ring = new FrameRing();
@@ -54,60 +61,61 @@ const greatestRestored = 2 ** 52;
 export class FrameRing {
   readonly #maxFrames: number;
   readonly #maxBytes: number;
-  readonly #held: FrameColumns;
+  readonly #frames: FrameColumns;
   readonly #waiters = new Waiters();
   #bytes = 0;
 
   constructor({ maxFrames, maxBytes, frames = [] }: FrameRingOptions = {}) {
     this.#maxFrames = integerOption("maxFrames", maxFrames, 1000, 1);
     this.#maxBytes = integerOption("maxBytes", maxBytes, 128 * 2 ** 20, 1);
-    this.#held = new FrameColumns(this.#maxFrames);
+    this.#frames = new FrameColumns(this.#maxFrames);
     let at = 0;
     for (const frame of frames) {
       const name = `frames[${at++}]`;
-      if (!isFrame(frame)) throw notAFrame(name, frame);
+      if (!isFrame(frame)) throw invalidFrame(name, frame);
       integerArgument(`${name}.seq`, frame.seq, this.lastSeq + 1, greatestRestored);
       const bytes = payloadBytes(frame.payload);
-      this.#held.restore(frame, bytes);
-      this.#settle(bytes);
+      this.#frames.restore(frame, bytes);
+      this.#evict(bytes);
     }
   }
 
-  /** Frames that are held. */
+  /** The number of frames in the ring. */
   get size(): number {
-    return this.#held.length;
+    return this.#frames.length;
   }
 
-  /** Bytes of payloads that are held, as {@link FrameRingOptions} counts them. */
+  /** The bytes of their payloads, as {@link FrameRingOptions} counts them. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** The number of the newest frame ever appended; 0 before the first. */
+  /** The sequence number of the newest frame ever appended; 0 before the first. */
   get lastSeq(): number {
-    return this.#held.lastSeq;
+    return this.#frames.lastSeq;
   }
 
   /**
-   * Takes a frame, gives it its number, and wakes who waits for such a frame. A number that it had is passed over, and the frame
-   * stays as it is: those that are read are others, which have the number.
+   * Appends a frame under the next sequence number, and wakes the readers that wait for it. The `seq` of the
+   * given frame is ignored, and the frame is not changed: readers get a copy with the number.
    *
-   * @throws TypeError for what is no frame, or a payload that holds itself; the ring stays as it was
+   * @returns the sequence number
+   * @throws TypeError for a value that is not a frame, or a circular payload; the ring is unchanged
    */
   append(frame: TetherFrame): number {
-    if (!isFrame(frame)) throw notAFrame("frame", frame);
+    if (!isFrame(frame)) throw invalidFrame("frame", frame);
     const bytes = payloadBytes(frame.payload);
-    this.#held.push(frame, bytes);
-    this.#settle(bytes);
-    const { lastSeq } = this.#held;
-    this.#waiters.tell(frame, lastSeq);
+    this.#frames.push(frame, bytes);
+    this.#evict(bytes);
+    const { lastSeq } = this.#frames;
+    this.#waiters.notify(frame, lastSeq);
     return lastSeq;
   }
 
   /**
-   * What is there now.
+   * Reads the frames that are there now.
    *
-   * @throws RangeError, TypeError for a query out of range
+   * @throws RangeError, TypeError for an invalid query
    */
   read(query: FrameQuery = {}): FrameReading {
     const checked = checkQuery(query);
@@ -115,10 +123,10 @@ export class FrameRing {
   }
 
   /**
-   * As {@link FrameRing.read}, once there is at least one frame, or the reader has missed some. What is appended in one go is
-   * read in one go. Frames that the query does not want pass by while it waits, and are not missed.
+   * Reads as {@link FrameRing.read}, but waits until a frame matches, or some were missed. Frames that are
+   * appended in one tick are read together. Frames that do not match while it waits do not count as missed.
    *
-   * @throws RangeError, TypeError for a query out of range
+   * @throws RangeError, TypeError for an invalid query
    * @throws the reason of `signal` when it aborts
    */
   async wait(query: FrameQuery & { readonly signal?: AbortSignal } = {}): Promise<FrameReading> {
@@ -127,40 +135,40 @@ export class FrameRing {
     signal?.throwIfAborted();
     const reading = this.#read(checked, checked.after);
     if (reading.frames.length > 0 || reading.missed > 0) return reading;
-    // Nothing runs between the look and the wait, so that no frame falls between them.
-    const seq = await this.#waiters.next(checked.wants, signal);
+    // No await between the read and the registration, so that no frame is lost in between.
+    const seq = await this.#waiters.next(checked.matches, signal);
     signal?.throwIfAborted();
     return this.#read(checked, seq - 1);
   }
 
-  /** Counts the newest frame, and lets the oldest go that there is no room for any more. */
-  #settle(bytes: number): void {
-    const held = this.#held;
+  /** Counts the newest frame, and evicts the oldest frames until both bounds hold. */
+  #evict(bytes: number): void {
+    const columns = this.#frames;
     this.#bytes += bytes;
-    while (held.length > 1 && (held.length > this.#maxFrames || this.#bytes > this.#maxBytes)) {
-      this.#bytes -= held.shift();
+    while (columns.length > 1 && (columns.length > this.#maxFrames || this.#bytes > this.#maxBytes)) {
+      this.#bytes -= columns.shift();
     }
-    // A payload that shares its parts may count for more than a sum can hold exactly.
-    if (held.length === 1) this.#bytes = bytes;
+    // A payload with shared parts may count more than 2 ** 53: the sum would not be exact after its eviction.
+    if (columns.length === 1) this.#bytes = bytes;
   }
 
-  #read({ limit, maxBytes, wants }: CheckedQuery, asked: number): FrameReading {
-    const held = this.#held;
-    const after = asked > held.lastSeq ? 0 : asked;
+  #read({ limit, maxBytes, matches }: CheckedQuery, requested: number): FrameReading {
+    const columns = this.#frames;
+    const after = requested > columns.lastSeq ? 0 : requested;
     const frames: SequencedFrame[] = [];
-    const first = held.placeAfter(after);
+    const first = columns.indexAfter(after);
     let nextSeq = after;
     let bytes = 0;
-    let place = first;
-    for (; place < held.length && frames.length < limit; place++) {
-      if (wants(held.frameAt(place))) {
-        bytes += held.bytesAt(place);
+    let index = first;
+    for (; index < columns.length && frames.length < limit; index++) {
+      if (matches(columns.frameAt(index))) {
+        bytes += columns.bytesAt(index);
         if (bytes > maxBytes && frames.length > 0) break;
-        frames.push(held.sequencedAt(place));
+        frames.push(columns.sequencedAt(index));
       }
-      nextSeq = held.seqAt(place);
+      nextSeq = columns.seqAt(index);
     }
-    return { frames, nextSeq, missed: nextSeq - after - (place - first) };
+    return { frames, nextSeq, missed: nextSeq - after - (index - first) };
   }
 }
 
@@ -172,36 +180,36 @@ function isFrame(value: TetherFrame | null | undefined): boolean {
   );
 }
 
-function notAFrame(name: string, value: unknown): TypeError {
+function invalidFrame(name: string, value: unknown): TypeError {
   return new TypeError(`${name}: expected a frame with a type, a channel and an id, got ${describe(value)}`);
 }
 
 /** Which frames to read. */
 export interface FrameQuery {
   /**
-   * The `nextSeq` of the last reading; default 0, from the oldest on. One beyond the newest number is of a ring that was lost:
-   * that reader gets all there is, from the oldest on, as if it had none.
+   * The `nextSeq` of the last reading. Default 0: from the oldest frame on. A number beyond the newest is of
+   * a lost ring, and counts as 0.
    */
-  readonly after?: number;
-  /** Default all. */
-  readonly session?: TetherSession;
-  /** Default all. */
-  readonly types?: readonly string[];
-  /** The most frames, at least 1. Default all. */
-  readonly limit?: number;
-  /** The most bytes of payloads, at least 1; one frame comes whatever its size. Default all. */
-  readonly maxBytes?: number;
+  readonly after?: number | undefined;
+  /** Default: all. */
+  readonly session?: TetherSession | undefined;
+  /** Default: all. */
+  readonly types?: readonly string[] | undefined;
+  /** The most frames. Minimum 1, default: no limit. */
+  readonly limit?: number | undefined;
+  /** The most bytes of payloads. Minimum 1, default: no limit. The first frame is read whatever its size. */
+  readonly maxBytes?: number | undefined;
 }
 
-/** A query with its defaults, which nobody can change any more. */
+/** A query with its defaults: a copy, which the caller cannot change while it waits. */
 export interface CheckedQuery {
   readonly after: number;
   readonly limit: number;
   readonly maxBytes: number;
-  readonly wants: (frame: TetherFrame) => boolean;
+  readonly matches: (frame: TetherFrame) => boolean;
 }
 
-/** @throws RangeError, TypeError that name the option */
+/** @throws RangeError, TypeError with the name of the option */
 export function checkQuery({ after, session, types, limit, maxBytes }: FrameQuery): CheckedQuery {
   if (session !== undefined) checkSession("session", session);
   if (types !== undefined && !Array.isArray(types)) {
@@ -211,20 +219,20 @@ export function checkQuery({ after, session, types, limit, maxBytes }: FrameQuer
     after: integerOption("after", after, 0, 0),
     limit: integerOption("limit", limit, Number.MAX_SAFE_INTEGER, 1),
     maxBytes: integerOption("maxBytes", maxBytes, Number.MAX_SAFE_INTEGER, 1),
-    wants: wanting(session, types),
+    matches: frameMatcher(session, types),
   };
 }
 
-/** @throws TypeError for what is no session */
+/** @throws TypeError for an invalid session */
 function checkSession(name: string, value: unknown): void {
   if (isRecord(value) && typeof value.channel === "string" && typeof value.id === "string") return;
   throw new TypeError(`${name}: expected { channel, id } of strings, got ${describe(value)}`);
 }
 
-function wanting(
+function frameMatcher(
   session: TetherSession | undefined,
   types: readonly string[] | undefined,
-): CheckedQuery["wants"] {
+): CheckedQuery["matches"] {
   const named = types === undefined ? undefined : new Set(types);
   if (session === undefined) return ({ type }) => named?.has(type) ?? true;
   const { channel, id } = session;
@@ -233,42 +241,42 @@ function wanting(
 }
 
 interface Waiter {
-  readonly wants: CheckedQuery["wants"];
+  readonly matches: CheckedQuery["matches"];
   readonly wake: (seq: number) => void;
 }
 
-/** Those who wait for a frame, in the order in which they came. */
+/** The readers that wait for a frame, first come first served. */
 export class Waiters {
   readonly #waiters = new Set<Waiter>();
 
   /**
-   * Resolves with the number of the next frame that is wanted.
+   * Resolves with the sequence number of the next frame that matches.
    *
    * @throws the reason of `signal` when it aborts
    */
-  next(wants: CheckedQuery["wants"], signal: AbortSignal | undefined): Promise<number> {
+  next(matches: CheckedQuery["matches"], signal: AbortSignal | undefined): Promise<number> {
     return new Promise((resolve, reject) => {
-      const leave = () => {
+      const remove = () => {
         this.#waiters.delete(waiter);
         signal?.removeEventListener("abort", onAbort);
       };
       const onAbort = () => {
-        leave();
+        remove();
         reject(signal?.reason);
       };
       const wake = (seq: number) => {
-        leave();
+        remove();
         resolve(seq);
       };
-      const waiter: Waiter = { wants, wake };
+      const waiter: Waiter = { matches, wake };
       this.#waiters.add(waiter);
       signal?.addEventListener("abort", onAbort);
     });
   }
 
-  /** Tells those who want this frame, first come first; the others are not woken at all. */
-  tell(frame: TetherFrame, seq: number): void {
+  /** Wakes the readers that this frame matches. Others do not wake. */
+  notify(frame: TetherFrame, seq: number): void {
     if (this.#waiters.size === 0) return;
-    for (const waiter of this.#waiters) if (waiter.wants(frame)) waiter.wake(seq);
+    for (const waiter of this.#waiters) if (waiter.matches(frame)) waiter.wake(seq);
   }
 }

@@ -1,7 +1,6 @@
 /**
- * Frames and the tools' arguments as zod schemas, for the boundary. They are derived from the shapes that
- * `checkFrame` checks by, and keep members that they do not know; how many images, their sizes and their
- * bytes are for `checkFrame`.
+ * zod schemas of frames and of the arguments of `tether_send`. They derive from the shapes of `checkFrame`,
+ * and keep unknown members. The number, sizes and bytes of images are checked by `checkFrame` only.
  *
  * @module tether/schema
  */
@@ -49,7 +48,7 @@ export const assistantDonePayloadSchema: z.ZodType<AssistantDonePayload> = schem
 
 /**
  * A frame of any type. The payloads of `user.message`, `assistant.delta` and `assistant.done` are checked,
- * others are not.
+ * others pass.
  *
  * @example
  * ```ts
@@ -60,10 +59,11 @@ export const assistantDonePayloadSchema: z.ZodType<AssistantDonePayload> = schem
 export const tetherFrameSchema: z.ZodType<TetherFrame> = schemaOf(frameShape);
 
 /**
- * The arguments of `tether_send`, as an input schema for a server of the MCP SDK. `session_id` is `default`
- * if none is given.
+ * The arguments of `tether_send`, as an input schema for a server of the MCP SDK. `session_id` defaults to
+ * `default`.
  *
- * @see https://github.com/modelcontextprotocol/typescript-sdk version 1.32, `McpServer.registerTool` (read 2026-11-22)
+ * @see https://github.com/modelcontextprotocol/typescript-sdk version 1.32, `McpServer.registerTool` (read
+ *   2026-11-22)
  * @example
  * ```ts
  * tetherSendInput.parse({ instance: "agent-1", text: "Hello" }).session_id; // "default"

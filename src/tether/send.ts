@@ -18,15 +18,16 @@ import { assistantDone, type FrameOptions } from "./build.js";
 import type { AssistantDoneFrame, TetherImage, TetherSession } from "./frame.js";
 import { wireBytes } from "./frame-limits.js";
 
-/** What can go out as an image: a resource, or an image that is inline in a message. */
+/** An image that can be sent: a resource, or an inline image of a message. */
 export type OutgoingImage = Resource | ImageBlock;
 
 /**
- * Why an image is not in a frame. `missing`: its bytes are not stored. `corrupt`: they are not what their name says, or are no
- * base64. `link`: it was never fetched. `mediaType`: it is none of the images that a frame takes. `imageBytes`, `frameBytes`,
- * `imageCount`: the limit that it is over, alone or together with those before it.
+ * Why a frame omits an image. `missing`: the store has no such blob. `corrupt`: the bytes do not match their
+ * digest, or the base64 is invalid. `link`: a link, whose target was never fetched. `mediaType`: a type that
+ * frames do not take. `imageBytes`, `frameBytes`, `imageCount`: the limit that it exceeds, alone or together
+ * with the images before it.
  */
-export type LeftReason =
+export type OmittedReason =
   | "missing"
   | "corrupt"
   | "link"
@@ -35,31 +36,31 @@ export type LeftReason =
   | "frameBytes"
   | "imageCount";
 
-/** Images for a frame, and those that could not be. */
+/** Images for a frame, and the images that it omits. */
 export interface OutgoingImages {
-  /** In the order in which they were given. */
+  /** In the given order. */
   readonly images: readonly TetherImage[];
-  /** In the order in which they were given. */
-  readonly left: readonly { readonly image: OutgoingImage; readonly reason: LeftReason }[];
+  /** In the given order. */
+  readonly omitted: readonly { readonly image: OutgoingImage; readonly reason: OmittedReason }[];
 }
 
 /** Options of {@link outgoingImages}. */
 export interface OutgoingOptions {
   readonly blobs: Pick<BlobStore, "get">;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * The bytes of images as images of a frame, within its limits: in the order in which they are given each that still fits, so that
- * a small one behind one that is too large goes. A blob, or base64, that is there twice goes once. Their type is what they are,
- * whatever the descriptor says. What is left out is told, and never an error: an answer is not lost for an image. One that is over
- * a limit by its descriptor alone is not read.
+ * Encodes images for a frame, within its limits. Images are considered in the given order, and each that
+ * still fits is sent, so that a small image follows one that is too large. The same blob or base64 is sent
+ * once. The type is sniffed from the bytes. An image that cannot be sent is reported in `omitted` and never
+ * throws: an answer is not lost for an image. An image whose descriptor exceeds a limit is not read.
  *
- * @throws SessileError what the store throws, besides BLOB_CORRUPT; the signal's reason
- * @throws TypeError for images that are no array
+ * @throws SessileError of the store, except BLOB_CORRUPT; the signal's reason
+ * @throws TypeError if `images` is not an array
  * @example
  * ```ts
- * const { images, left } = await outgoingImages([screenshot], { blobs });
+ * const { images, omitted } = await outgoingImages([screenshot], { blobs });
  * const frame = assistantDone({ channel: "mcp", id: "default" }, "As it is now.", images);
  * ```
  */
@@ -71,56 +72,59 @@ export async function outgoingImages(
   return imagesWithin(images, options, tetherLimits.maxWireBytes);
 }
 
-/**
- * {@link outgoingImages} that are no longer than this on the wire.
- *
- * @param wireBytes of base64
- */
-export async function imagesWithin(
+/** {@link outgoingImages} with at most `maxBase64` characters of base64 in all. */
+async function imagesWithin(
   given: readonly OutgoingImage[],
   options: OutgoingOptions,
-  wireBytes: number,
+  maxBase64: number,
 ): Promise<OutgoingImages> {
   const images: TetherImage[] = [];
-  const left: { image: OutgoingImage; reason: LeftReason }[] = [];
+  const omitted: { image: OutgoingImage; reason: OmittedReason }[] = [];
   const seen = new Set<string>();
-  let bytes = Math.min(tetherLimits.maxFrameBytes, Math.floor(wireBytes / 4) * 3);
+  let bytes = Math.min(tetherLimits.maxFrameBytes, Math.floor(maxBase64 / 4) * 3);
   for (const image of given) {
     options.signal?.throwIfAborted();
-    const name = nameOf(image);
-    if (seen.has(name)) continue;
-    seen.add(name);
-    const found = await read(image, { images: tetherLimits.maxImages - images.length, bytes }, options);
-    if (typeof found === "string") left.push({ image, reason: found });
+    const key = imageKey(image);
+    if (seen.has(key)) continue;
+    seen.add(key);
+    const found = await readImage(image, { images: tetherLimits.maxImages - images.length, bytes }, options);
+    if (typeof found === "string") omitted.push({ image, reason: found });
     else {
       bytes -= found.bytes.length;
       images.push({ media_type: found.mediaType, data: encodeBase64(found.bytes) });
     }
   }
-  return { images, left };
+  return { images, omitted };
 }
 
-function nameOf(image: OutgoingImage): string {
+/** Equal for images with the same content. */
+function imageKey(image: OutgoingImage): string {
   if ("data" in image) return image.data;
   return image.kind === "link" ? image.resourceId : image.blob;
 }
 
-interface ReadImage {
+interface ImageBytes {
   readonly mediaType: ImageMediaType;
   readonly bytes: Uint8Array;
 }
 
-async function read(
+/** The capacity of a frame that is left. */
+interface Capacity {
+  readonly images: number;
+  readonly bytes: number;
+}
+
+async function readImage(
   image: OutgoingImage,
-  room: Room,
+  capacity: Capacity,
   { blobs, signal }: OutgoingOptions,
-): Promise<ReadImage | LeftReason> {
+): Promise<ImageBytes | OmittedReason> {
   const inline = "data" in image;
   if (!inline && image.kind === "link") return "link";
-  // What was kept as a file is none of these images, or is not to be shown as one.
+  // A resource of kind "file" has another type, or was stored as a file on purpose.
   if (!inline && image.kind === "file") return "mediaType";
-  // As far as it can be told without the bytes.
-  const early = refusal(inline ? Math.floor((image.data.length * 3) / 4) - 2 : image.size, room);
+  // Checked by the announced size first, so that no large blob is read in vain.
+  const early = exceededLimit(inline ? Math.floor((image.data.length * 3) / 4) - 2 : image.size, capacity);
   if (early !== undefined) return early;
   const bytes = inline
     ? (decodeBase64(padBase64(image.data)) ?? "corrupt")
@@ -128,30 +132,19 @@ async function read(
   if (typeof bytes === "string") return bytes;
   const media = sniff(bytes);
   if (media?.kind !== "image") return "mediaType";
-  return refusal(bytes.length, room) ?? { mediaType: media.mediaType, bytes };
+  return exceededLimit(bytes.length, capacity) ?? { mediaType: media.mediaType, bytes };
 }
 
-/** What a frame still has room for. */
-interface Room {
-  readonly images: number;
-  readonly bytes: number;
-}
-
-function refusal(bytes: number, room: Room): LeftReason | undefined {
-  if (room.images === 0) return "imageCount";
+function exceededLimit(bytes: number, capacity: Capacity): OmittedReason | undefined {
+  if (capacity.images === 0) return "imageCount";
   if (bytes > tetherLimits.maxImageBytes) return "imageBytes";
-  return bytes > room.bytes ? "frameBytes" : undefined;
+  return bytes > capacity.bytes ? "frameBytes" : undefined;
 }
 
 /**
- * The images that tools and the model made in the current turn, oldest first: what an agent sends along with its answer. Those
- * that a tool gave inline are among them. What a tool merely names, by a path or a link, is not, nor is what a view of this turn
- * shows the model again.
- *
- * @example
- * ```ts
- * producedImages(contextOf([userMessage("hi")])); // []
- * ```
+ * The images that tools and the model produced in the current turn, oldest first; tools' inline images are
+ * included. Links and paths that a tool names are not, nor are images that a view of this turn shows the
+ * model again.
  */
 export function producedImages(
   context: Pick<Context, "items"> & Partial<Pick<Context, "views">>,
@@ -162,40 +155,45 @@ export function producedImages(
   for (const { resourceId, item } of views) {
     if (item >= start && !viewedAt.has(resourceId)) viewedAt.set(resourceId, item);
   }
-  return items.slice(start).flatMap(({ message }, at) => {
+  return items.slice(start).flatMap(({ message }, index) => {
     if (message.role !== "toolResult" && message.role !== "assistant") return [];
-    return message.content.flatMap((block: Block): readonly (StoredResource | ImageBlock)[] => {
+    return message.content.flatMap((block: ProducedBlock): readonly (StoredResource | ImageBlock)[] => {
       if (block.type === "image") return [block];
       const resource = resourceOf(block);
       if (resource?.kind !== "image") return [];
-      return start + at >= (viewedAt.get(resource.resourceId) ?? items.length) ? [] : [resource];
+      return start + index >= (viewedAt.get(resource.resourceId) ?? items.length) ? [] : [resource];
     });
   });
 }
 
-type Block = (AssistantMessage | ToolResultMessage)["content"][number];
+type ProducedBlock = (AssistantMessage | ToolResultMessage)["content"][number];
 
 /** Options of {@link finishTurn}. */
 export interface FinishTurnOptions extends OutgoingOptions, FrameOptions {
-  /** Images to send. By default those of {@link producedImages}. */
-  readonly images?: readonly OutgoingImage[];
+  /** Images to send. Default: the images that tools and the model produced in the current turn. */
+  readonly images?: readonly OutgoingImage[] | undefined;
 }
 
-/** The end of a turn, to be sent. */
-export interface FinishedTurn extends Pick<OutgoingImages, "left"> {
+/** The frame that ends a turn, and the images that it omits. */
+export interface FinishedTurn extends Pick<OutgoingImages, "omitted"> {
   readonly frame: AssistantDoneFrame;
 }
 
 /**
- * The `assistant.done` frame that ends a turn: the text of the answer at the end of the context, and its images. Behind an answer
- * that was aborted, or that an error ended, stands its `errorMessage`, where it has one. Empty where the turn has no answer: one of an earlier
- * turn is not said again. A text so long that no image fits beside it on the wire goes without.
+ * Builds the `assistant.done` frame that ends a turn: the text of the last answer, and images. An aborted or
+ * failed answer is followed by its `errorMessage`. The text is empty if the turn has no answer; an earlier
+ * turn's answer is never repeated. Images that do not fit on the wire beside a long text are omitted.
  *
- * @throws what {@link outgoingImages} throws; SessileError LIMIT_EXCEEDED for a text that is too long for the wire by itself
- * @throws TypeError, RangeError for a session, a message's name or a time that {@link assistantDone} does not take
+ * By default it sends the images that tools and the model produced in the turn. Links and paths that a tool
+ * names are not sent, nor are images that a view of the turn shows the model again.
+ *
+ * @throws as {@link outgoingImages}; SessileError LIMIT_EXCEEDED if the text alone is too long
+ *   for the wire
+ * @throws TypeError, RangeError for a session, message id or time that {@link assistantDone} refuses
  * @example
  * ```ts
- * const { frame, left } = await finishTurn({ channel: "mcp", id: "default" }, await session.context(), { blobs });
+ * const to = { channel: "mcp", id: "default" };
+ * const { frame, omitted } = await finishTurn(to, await session.context(), { blobs });
  * ```
  */
 export async function finishTurn(
@@ -203,36 +201,36 @@ export async function finishTurn(
   context: Pick<Context, "items"> & Partial<Pick<Context, "views">>,
   options: FinishTurnOptions,
 ): Promise<FinishedTurn> {
-  const text = answerOf(context);
-  const room =
-    tetherLimits.maxWireBytes - wireBytes(assistantDone(session, text, [], options)) - aroundImages;
-  const wanted = options.images ?? producedImages(context);
-  const { images, left } = await imagesWithin(wanted, options, room);
-  return { frame: assistantDone(session, text, images, options), left };
+  const text = answerText(context);
+  const textBytes = wireBytes(assistantDone(session, text, [], options));
+  const maxBase64 = tetherLimits.maxWireBytes - textBytes - imageOverheadBytes;
+  const given = options.images ?? producedImages(context);
+  const { images, omitted } = await imagesWithin(given, options, maxBase64);
+  return { frame: assistantDone(session, text, images, options), omitted };
 }
 
-/** More bytes than all that stands around four images in a frame, and than their base64 is rounded up by. */
-const aroundImages = 512;
+/** An upper bound of the JSON around four images in a frame, and of the padding of their base64. */
+const imageOverheadBytes = 512;
 
-function answerOf(context: Pick<Context, "items">): string {
+function answerText(context: Pick<Context, "items">): string {
   const turn = context.items.slice(currentTurnStart(context));
   const message = turn.findLast((item) => item.message.role === "assistant")?.message;
   if (message?.role !== "assistant") return "";
   const { stopReason, errorMessage = "" } = message;
   const failure = stopReason === "error" || stopReason === "aborted" ? errorMessage : "";
-  return [wordsOf(message), failure].filter((part) => part !== "").join("\n\n");
+  return [joinTexts(message), failure].filter((part) => part !== "").join("\n\n");
 }
 
-/** A text may come in pieces, which belong together where nothing stands between them. */
-function wordsOf({ content }: AssistantMessage): string {
-  let words = "";
-  let apart = false;
+/** Joins adjacent text blocks directly, and others by an empty line. */
+function joinTexts({ content }: AssistantMessage): string {
+  let joined = "";
+  let isApart = false;
   for (const block of content) {
-    if (block.type !== "text" || block.resource !== undefined) apart = true;
+    if (block.type !== "text" || block.resource !== undefined) isApart = true;
     else if (block.text !== "") {
-      words += apart && words !== "" ? `\n\n${block.text}` : block.text;
-      apart = false;
+      joined += isApart && joined !== "" ? `\n\n${block.text}` : block.text;
+      isApart = false;
     }
   }
-  return words;
+  return joined;
 }

@@ -1,3 +1,8 @@
+/**
+ * The shapes of frames: the table from which `checkFrame` and the zod schemas of `sessile/tether/schema`
+ * derive.
+ */
+
 import {
   anything,
   array,
@@ -16,12 +21,7 @@ import { tetherLimits } from "../limits/index.js";
 import type { ImageMediaType } from "../media/index.js";
 
 /**
- * Frames as shapes: the one table that `checkFrame` and the zod schemas of `sessile/tether/schema` derive
- * from.
- */
-
-/**
- * The part of ISO 8601 that `toISOString` and other languages' clocks write. Impossible days pass.
+ * The profile of ISO 8601 in RFC 3339. Impossible days pass.
  *
  * @see https://www.rfc-editor.org/rfc/rfc3339 section 5.6 (read 2026-11-22)
  */
@@ -38,7 +38,7 @@ const envelope = {
 };
 const envelopeShape = object(envelope);
 
-/** The members of an image. A type that no frame takes breaks a limit: LIMIT_EXCEEDED, not a wrong shape. */
+/** The members of an image. An unsupported type passes: it is LIMIT_EXCEEDED, not a wrong shape. */
 export const imageFields = {
   media_type: stringOf<ImageMediaType>(...tetherLimits.imageTypes),
   data: string,
@@ -47,7 +47,7 @@ export const imageFields = {
 const images = optional(array(object(imageFields)));
 const user = optional(object({ id: optional(string), name: optional(string) }));
 
-/** Payloads of the known types. */
+/** The payloads of the known types. */
 export const payloadShapes = {
   "user.message": object({ text: string, images, user }),
   "assistant.delta": object({ text: string }),
@@ -59,7 +59,7 @@ type KnownType = keyof typeof payloadShapes;
 const knownFrame = <T extends KnownType>(type: T) =>
   object({ ...envelope, type: oneOf(type), payload: payloadShapes[type] });
 
-/** A frame of any type: unknown types have any payload, or none. */
+/** A frame of any type. Frames of unknown types have any payload, or no payload. */
 export const frameShape = variants("type", [
   knownFrame("user.message"),
   knownFrame("assistant.delta"),
@@ -69,6 +69,6 @@ export const frameShape = variants("type", [
 
 /** The first problem of a frame's shape; its images are checked by their limits. */
 export function frameProblem(value: unknown): Problem | undefined {
-  // The envelope first: of several problems, errors name the one that makes it no frame.
+  // The envelope first: its problems matter more than those of the payload.
   return envelopeShape(value) ?? frameShape(value);
 }

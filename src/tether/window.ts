@@ -1,3 +1,5 @@
+/** The newest part of a context, by characters. */
+
 import {
   type Context,
   type ContextItem,
@@ -15,19 +17,19 @@ import { jsonPieces } from "../internal/json-pieces.js";
 import { unreachable } from "../internal/unreachable.js";
 
 /**
- * The newest part of a context that a number of characters holds: text by its length, an image by {@link imageCharacters}. Of
- * what is kept, the oldest items go until it begins with something a model can be given first: no tool results, no calls
- * without all of theirs, and no results whose calls are gone.
+ * Cuts a context to its newest items that fit a number of characters. Text counts its length, an image 2000.
+ * The window starts at an item that a model accepts as the first: not at a tool result, and not between a
+ * call and its result.
  *
- * Two things stay even over the limit, since without them a model could do nothing, or the same again: the newest user message,
- * and behind it the newest round of the model's calls and their results, whole. Between the two earlier rounds of
- * the turn may be left out. All else is a suffix of the context: system messages and the summary of a compaction are the oldest
- * items, and go as others do, so that instructions which have to stay belong outside the session, and where a session is
- * compacted a window is of no use. Pins hold nothing here. The usage that messages report is of a longer context, and
- * `usageSince` says so. A context that fits is given back as it is.
+ * Two parts stay even beyond the limit, because the model cannot continue without them: the newest user
+ * message, and the newest round of calls and results after it. Earlier rounds of the turn may be dropped
+ * between the two. Otherwise the window is a suffix: system messages and the summary of a compaction are the
+ * oldest items, and are dropped first. So keep permanent instructions outside the session, and do not window
+ * a session that is compacted. Pins do not protect items. `usageSince` is reset, because the reported usage
+ * is of the longer context. A context that fits is returned unchanged.
  *
  * @param maxCharacters at least 0
- * @throws RangeError for a number of characters that is none
+ * @throws RangeError if `maxCharacters` is not an integer from 0 on
  * @example
  * ```ts
  * const { items } = windowContext(await session.context(), 100_000);
@@ -40,49 +42,50 @@ export function windowContext(context: Context, maxCharacters: number): Context 
   return from === 0 ? context : cutContext(context, from, newestUserMessage(items));
 }
 
-/** Where the window begins, the newest user message before it aside. */
+/** The index at which the window starts; the newest user message may precede it. */
 function windowStart(items: readonly ContextItem[], maxCharacters: number): number {
   const { pairs } = toolPairs(items.map(({ message }) => message));
-  const crossing = crossingPairs(items.length, pairs);
+  const open = openCalls(items.length, pairs);
   const user = newestUserMessage(items);
-  const latest = newestRound(items, crossing, user);
-  let left = maxCharacters - charactersAt(items, user);
+  const newest = newestRound(items, open, user);
+  let remaining = maxCharacters - itemCharacters(items, user);
   let from = items.length;
   while (from > 0) {
-    if (from - 1 !== user) left -= charactersAt(items, from - 1);
-    if (left < 0) break;
+    if (from - 1 !== user) remaining -= itemCharacters(items, from - 1);
+    if (remaining < 0) break;
     from--;
   }
-  const waiting = new Set(pairs.flatMap(({ callAt, result }) => (result === undefined ? [callAt] : [])));
-  const mayBegin = (at: number) =>
-    crossing[at] === 0 && items[at]?.message.role !== "toolResult" && !waiting.has(at);
-  while (from < latest && !mayBegin(from)) from++;
-  from = Math.min(from, latest);
+  const unanswered = new Set(pairs.flatMap(({ callAt, result }) => (result === undefined ? [callAt] : [])));
+  const canStart = (at: number) =>
+    open[at] === 0 && items[at]?.message.role !== "toolResult" && !unanswered.has(at);
+  while (from < newest && !canStart(from)) from++;
+  from = Math.min(from, newest);
   return user >= 0 && from === user + 1 ? user : from;
 }
 
-/** For each place, how many calls stand before it whose results do not. */
-function crossingPairs(length: number, pairs: readonly ToolPair[]): Int32Array {
-  const crossing = new Int32Array(length + 2);
+/** For each index, the number of calls before it whose result is at or after it. */
+function openCalls(length: number, pairs: readonly ToolPair[]): Int32Array {
+  const open = new Int32Array(length + 2);
   for (const { callAt, resultAt } of pairs) {
     if (resultAt === undefined) continue;
-    crossing[callAt + 1] = (crossing[callAt + 1] as number) + 1;
-    crossing[resultAt + 1] = (crossing[resultAt + 1] as number) - 1;
+    open[callAt + 1] = (open[callAt + 1] as number) + 1;
+    open[resultAt + 1] = (open[resultAt + 1] as number) - 1;
   }
-  for (let at = 1; at < crossing.length; at++) {
-    crossing[at] = (crossing[at] as number) + (crossing[at - 1] as number);
+  for (let at = 1; at < open.length; at++) {
+    open[at] = (open[at] as number) + (open[at - 1] as number);
   }
-  return crossing;
+  return open;
 }
 
 /**
- * Where the newest round begins: what the model said last, with calls before it that were answered later. The length where it
- * has said nothing since the user did, and nothing that it had called came since.
+ * The index at which the newest round starts: the last assistant message, or an earlier one with calls that
+ * were answered after it. Returns the length if the newest user message has neither answers nor results after
+ * it.
  */
-function newestRound(items: readonly ContextItem[], crossing: Int32Array, user: number): number {
+function newestRound(items: readonly ContextItem[], open: Int32Array, user: number): number {
   let at = items.findLastIndex(({ message }) => message.role === "assistant");
-  if (at < user && crossing[user] === 0) return items.length;
-  while (at > 0 && crossing[at] !== 0) at--;
+  if (at < user && open[user] === 0) return items.length;
+  while (at > 0 && open[at] !== 0) at--;
   return at < 0 ? items.length : at;
 }
 
@@ -90,46 +93,50 @@ function newestUserMessage(items: readonly ContextItem[]): number {
   return items.findLastIndex(({ message }) => message.role === "user");
 }
 
-function charactersAt(items: readonly ContextItem[], at: number): number {
+function itemCharacters(items: readonly ContextItem[], at: number): number {
   const item = items[at];
   return item === undefined ? 0 : messageCharacters(item.message);
 }
 
-/** The items from a place on, behind the newest user message, and of the rest what still concerns them. */
+/**
+ * Keeps the newest user message and the items from an index on, with the views, observations and pins of
+ * these.
+ */
 function cutContext(context: Context, from: number, user: number): Context {
   const { items, views, observations, pins } = context;
   const kept = items.slice(from);
-  const isApart = user >= 0 && user < from;
-  if (isApart) kept.unshift(items[user] as ContextItem);
-  const staying = new Set(kept.map(({ entryId }) => entryId));
-  const gone = new Set(items.flatMap(({ entryId }) => (staying.has(entryId) ? [] : [entryId])));
-  const first = isApart ? user + 1 : from;
+  const isUserApart = user >= 0 && user < from;
+  if (isUserApart) kept.unshift(items[user] as ContextItem);
+  const keptIds = new Set(kept.map(({ entryId }) => entryId));
+  const droppedIds = new Set(items.flatMap(({ entryId }) => (keptIds.has(entryId) ? [] : [entryId])));
+  const first = isUserApart ? user + 1 : from;
   return {
     ...context,
     items: kept,
     views: views.flatMap((view) => {
       if (view.item < first) return [];
-      return [{ ...view, item: Math.max(view.item - from, 0) + (isApart ? 1 : 0) }];
+      return [{ ...view, item: Math.max(view.item - from, 0) + (isUserApart ? 1 : 0) }];
     }),
     ...(observations && {
       observations: observations.map((one) => {
-        const item = Math.max(one.item - from, 0) + (isApart && one.item > user ? 1 : 0);
+        const item = Math.max(one.item - from, 0) + (isUserApart && one.item > user ? 1 : 0);
         return { ...one, item };
       }),
     }),
-    pins: pins.filter((pin) => !gone.has(pin)),
+    pins: pins.filter((pin) => !droppedIds.has(pin)),
     usageSince: kept.length,
   };
 }
 
-/** What an image counts for in {@link windowContext}, in characters. */
+/** The characters of an image in {@link windowContext}. */
 export const imageCharacters = 2000;
 
-type Block = TextBlock | ImageBlock | ThinkingBlock | ToolCall | OpaqueBlock;
+type ContentBlock = TextBlock | ImageBlock | ThinkingBlock | ToolCall | OpaqueBlock;
 
 /**
- * What a message counts for: its text, thinking and calls by their length in UTF-16 code units, an image, stored or inline, by a
- * fixed cost. What no model is shown counts nothing: signatures, details for programs, commands that are excluded.
+ * The characters of a message: the length of text, thinking and calls in UTF-16 code units, and {@link
+ * imageCharacters} for each stored or inline image. Parts that models do not see count 0: signatures,
+ * `details`, excluded commands.
  */
 export function messageCharacters(message: ContextMessage): number {
   switch (message.role) {
@@ -153,14 +160,14 @@ export function messageCharacters(message: ContextMessage): number {
   }
 }
 
-function contentCharacters(content: string | readonly Block[]): number {
+function contentCharacters(content: string | readonly ContentBlock[]): number {
   if (typeof content === "string") return content.length;
   let sum = 0;
   for (const block of content) sum += blockCharacters(block);
   return sum;
 }
 
-function blockCharacters(block: Block): number {
+function blockCharacters(block: ContentBlock): number {
   switch (block.type) {
     case "text":
       return block.resource?.kind === "image" ? imageCharacters : block.text.length;

@@ -505,7 +505,7 @@ describe("data", () => {
   ])("of %s is no PNG", (_, bytes, actual) => {
     expect(refusal(() => checkFrame(withImages(smallImage, said("image/png", bytes))))).toMatchObject({
       code: "MEDIA_TYPE_MISMATCH",
-      message: `payload.images[1]: said to be image/png, and is ${actual}`,
+      message: `payload.images[1]: declared as image/png, but is ${actual}`,
       details: { declared: "image/png", actual },
     });
   });
@@ -519,7 +519,7 @@ describe("data", () => {
   ])("of a truncated %s is no image", (mediaType, bytes) => {
     expect(refusal(() => checkFrame(withImages(said(mediaType, bytes))))).toMatchObject({
       code: "MEDIA_INVALID",
-      message: expect.stringMatching(/^payload\.images\[0\]: begins as /),
+      message: expect.stringMatching(/^payload\.images\[0\]: invalid image\//),
       details: { mediaType, reason: expect.any(String) },
     });
   });

@@ -5,7 +5,6 @@ import { SessileError } from "sessile/errors";
 import {
   assistantDone,
   checkFrame,
-  imageCharacters,
   readFrame,
   readTetherSend,
   type TetherImage,
@@ -15,6 +14,7 @@ import {
   windowContext,
 } from "sessile/tether";
 import { describe, expect, test } from "vitest";
+import { imageCharacters } from "../../src/tether/window.js";
 import { base64, bytesOf, gif, image, png } from "../attachments/samples.js";
 import { pngOf, to } from "./samples.js";
 
@@ -90,7 +90,7 @@ describe.each(producers)("21. Media type validation, by %s", (_name, produce) =>
       { media_type: "image/png", data: base64(bytesOf("<svg/>")) },
       { media_type: "image/png", data: "" },
     ] as const;
-    for (const one of mismatched) expect(() => produce([one])).toThrow(/said to be image\/png, and is /);
+    for (const one of mismatched) expect(() => produce([one])).toThrow(/declared as image\/png, but is /);
     expect(() => produce([{ media_type: "image/png", data: base64(png().slice(0, 20)) }])).toThrow(
       /truncated/,
     );

@@ -150,9 +150,9 @@ describe("tether_send", () => {
     [
       "a GIF that is a PNG",
       { images: [{ ...shot, media_type: "image/gif" }] },
-      /^images\[0\]: said to be image\/gif, and is image\/png/,
+      /^images\[0\]: declared as image\/gif, but is image\/png/,
     ],
-    ["a PNG that is cut off", { images: [tetherCut()] }, /^images\[0\]: begins as image\/png and is none/],
+    ["a PNG that is cut off", { images: [tetherCut()] }, /^images\[0\]: invalid image\/png/],
   ])("refuses %s with what is allowed and what came", (_what, args, words) => {
     expect(() => send(args)).toThrow(words);
   });

@@ -165,7 +165,7 @@ describe("images in and out", () => {
         await using session = await memorySessionStore().create({ cwd: "/" });
         await session.appendMessage(await receiveMessage(received({ text: words, images }), { blobs }));
         const sent = await outgoingImages(resourcesIn(await session.context()), { blobs });
-        expect(sent.left).toEqual([]);
+        expect(sent.omitted).toEqual([]);
         const frame = JSON.parse(JSON.stringify(assistantDone(to, "", sent.images)));
         const distinct = images.filter(({ data }, at) => images.findIndex((one) => one.data === data) === at);
         expect(frame.payload.images ?? []).toEqual(distinct);

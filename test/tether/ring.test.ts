@@ -354,7 +354,7 @@ describe("FrameColumns", () => {
           expect(places.map((place) => columns.frameAt(place).payload)).toEqual(naive);
           for (const after of [0, seq, seq + 1, naive[0] ?? 0, naive[5] ?? 0, seq - 4]) {
             const place = naive.findIndex((number) => number > after);
-            expect(columns.placeAfter(after)).toBe(place < 0 ? naive.length : place);
+            expect(columns.indexAfter(after)).toBe(place < 0 ? naive.length : place);
           }
         }
       }),
@@ -474,7 +474,9 @@ describe("payloadBytes", () => {
     far.push(Array.from({ length: 1000 }, (_, at) => (at === 999 ? [far] : at)));
     for (const value of [ring, far, { far }]) {
       expect(() => payloadBytes(value)).toThrow(TypeError);
-      expect(() => payloadBytes(value)).toThrow(/^frame\.payload: expected JSON, got .* that holds itself$/);
+      expect(() => payloadBytes(value)).toThrow(
+        /^frame\.payload: expected JSON, got .* that contains itself$/,
+      );
     }
   });
 });
@@ -657,14 +659,14 @@ describe("Waiters", () => {
     };
     const calledOff = waiters.next(wants, controller.signal);
     const woken = waiters.next(wants, undefined);
-    waiters.tell(frameOf(), 1);
+    waiters.notify(frameOf(), 1);
     expect(asked).toBe(2);
     controller.abort();
     await expect(calledOff).rejects.toBe(controller.signal.reason);
-    waiters.tell(frameOf({}, "assistant.done", sessions[1]), 2);
+    waiters.notify(frameOf({}, "assistant.done", sessions[1]), 2);
     expect(asked).toBe(3);
     expect(await woken).toBe(2);
-    waiters.tell(frameOf({}, "assistant.done"), 3);
+    waiters.notify(frameOf({}, "assistant.done"), 3);
     expect(asked).toBe(3);
   });
 });

@@ -15,11 +15,11 @@ import {
   finishTurn,
   type OutgoingImage,
   outgoingImages,
-  producedImages,
   readFrame,
   tetherLimits,
 } from "sessile/tether";
 import { describe, expect, test } from "vitest";
+import { producedImages } from "../../src/tether/send.js";
 import { base64, bytesOf, everyBlob, gif, image, pdf, png } from "../attachments/samples.js";
 import { pngOf, to } from "./samples.js";
 
@@ -40,10 +40,10 @@ describe("outgoingImages", () => {
   test("gives bytes as base64, with the type that they are", async () => {
     const blobs = memoryBlobStore();
     const [first, second] = await stored(blobs, png(4, 5), gif);
-    const { images, left } = await outgoingImages([first as StoredResource, second as StoredResource], {
+    const { images, omitted } = await outgoingImages([first as StoredResource, second as StoredResource], {
       blobs,
     });
-    expect(left).toEqual([]);
+    expect(omitted).toEqual([]);
     expect(images).toEqual([
       { media_type: "image/png", data: base64(png(4, 5)) },
       { media_type: "image/gif", data: base64(gif) },
@@ -80,9 +80,9 @@ describe("outgoingImages", () => {
       source: "link",
     } as const;
     const given: OutgoingImage[] = [image, image, again, gone, gone, link, link, inline(gif), inline(gif)];
-    const { images, left } = await outgoingImages(given, { blobs });
+    const { images, omitted } = await outgoingImages(given, { blobs });
     expect(images).toHaveLength(2);
-    expect(left).toEqual([
+    expect(omitted).toEqual([
       { image: gone, reason: "missing" },
       { image: link, reason: "link" },
     ]);
@@ -97,7 +97,7 @@ describe("outgoingImages", () => {
     const reader: Pick<BlobStore, "get"> = {
       get: (ref) => (ref === broken.blob ? damaged : blobs).get(ref),
     };
-    const { images, left } = await outgoingImages(
+    const { images, omitted } = await outgoingImages(
       [
         file as StoredResource,
         posing,
@@ -108,7 +108,7 @@ describe("outgoingImages", () => {
       { blobs: reader },
     );
     expect(images).toHaveLength(1);
-    expect(left.map(({ reason }) => reason)).toEqual(["mediaType", "mediaType", "corrupt", "corrupt"]);
+    expect(omitted.map(({ reason }) => reason)).toEqual(["mediaType", "mediaType", "corrupt", "corrupt"]);
   });
 
   test("does not read a link, a file, or what is too large by its descriptor", async () => {
@@ -120,15 +120,15 @@ describe("outgoingImages", () => {
       { ...base, ...ref("1"), kind: "file", size: 1 },
       { ...base, ...ref("2"), kind: "image", size: tetherLimits.maxImageBytes + 1 },
     ];
-    const { left } = await outgoingImages(given, { blobs: noBlobs });
-    expect(left.map(({ reason }) => reason)).toEqual(["link", "mediaType", "imageBytes"]);
+    const { omitted } = await outgoingImages(given, { blobs: noBlobs });
+    expect(omitted.map(({ reason }) => reason)).toEqual(["link", "mediaType", "imageBytes"]);
   });
 
   test("holds bytes against the limit too, where the descriptor is wrong", async () => {
     const blobs = memoryBlobStore();
     const [large] = (await stored(blobs, pngOf(tetherLimits.maxImageBytes + 1))) as [StoredResource];
-    const { left } = await outgoingImages([{ ...large, size: 5 }], { blobs });
-    expect(left).toMatchObject([{ reason: "imageBytes" }]);
+    const { omitted } = await outgoingImages([{ ...large, size: 5 }], { blobs });
+    expect(omitted).toMatchObject([{ reason: "imageBytes" }]);
   });
 
   test.each([
@@ -148,9 +148,9 @@ describe("outgoingImages", () => {
     ],
   ] as const)("of %s takes what fits", async (_what, sizes, expected) => {
     const given = sizes.map((size, at) => inline(pngOf(size, at)));
-    const { images, left } = await outgoingImages(given, { blobs: noBlobs });
+    const { images, omitted } = await outgoingImages(given, { blobs: noBlobs });
     const taken = new Set(images.map(({ data }) => data));
-    const reasons = new Map(left.map(({ image, reason }) => [image, reason]));
+    const reasons = new Map(omitted.map(({ image, reason }) => [image, reason]));
     expect(given.map((one) => reasons.get(one) ?? taken.has(one.data))).toEqual(expected);
     // What it gives, a frame takes.
     expect(readFrame(JSON.stringify(assistantDone(to, "", images))).images).toHaveLength(images.length);
@@ -167,13 +167,13 @@ describe("outgoingImages", () => {
     const pool = [...good, ...bad, inline(png(1, 1)), inline(png(9, 9))];
     await fc.assert(
       fc.asyncProperty(fc.array(fc.constantFrom(...pool), { maxLength: 12 }), async (given) => {
-        const { images, left } = await outgoingImages(given, { blobs });
+        const { images, omitted } = await outgoingImages(given, { blobs });
         const distinct = [...new Set(given)];
         const fit = distinct.filter((one) => !bad.includes(one)).slice(0, tetherLimits.maxImages);
         const last = fit.length < tetherLimits.maxImages ? undefined : fit.at(-1);
         expect(images).toHaveLength(fit.length);
-        expect(left.map(({ image }) => image)).toEqual(distinct.filter((one) => !fit.includes(one)));
-        for (const { image, reason } of left) {
+        expect(omitted.map(({ image }) => image)).toEqual(distinct.filter((one) => !fit.includes(one)));
+        for (const { image, reason } of omitted) {
           const full = last !== undefined && distinct.indexOf(image) > distinct.indexOf(last);
           expect(reason === "imageCount").toBe(full);
         }
@@ -266,8 +266,8 @@ describe("producedImages", () => {
 
 describe("finishTurn", () => {
   test("of text alone is what it always was", async () => {
-    const { frame, left } = await finish(userMessage("hi"), assistantMessage(model, "Hello."));
-    expect(left).toEqual([]);
+    const { frame, omitted } = await finish(userMessage("hi"), assistantMessage(model, "Hello."));
+    expect(omitted).toEqual([]);
     expect(frame).toMatchObject({ v: 1, type: "assistant.done", session: to });
     expect(frame.payload).toEqual({ text: "Hello." });
   });
@@ -305,14 +305,14 @@ describe("finishTurn", () => {
 
   test("tells of an image that is gone, and keeps the answer", async () => {
     const gone = image(1);
-    const { frame, left } = await finish(
+    const { frame, omitted } = await finish(
       userMessage("draw"),
       asked("c1"),
       gave("c1", gone),
       assistantMessage(model, "Here."),
     );
     expect(frame.payload).toEqual({ text: "Here." });
-    expect(left).toEqual([{ image: gone, reason: "missing" }]);
+    expect(omitted).toEqual([{ image: gone, reason: "missing" }]);
   });
 
   test.each([
@@ -365,13 +365,13 @@ describe("finishTurn", () => {
       [1, 2].map((grey) => ingest({ bytes: pngOf(10 * 2 ** 20, grey) }, { blobs, source: "tool" })),
     );
     const text = "\u0001".repeat(400_000);
-    const { frame, left } = await finish(
+    const { frame, omitted } = await finish(
       userMessage("draw"),
       asked("c1"),
       gave("c1", ...large),
       assistantMessage(model, text),
     );
-    expect(left).toEqual([{ image: large[1], reason: "frameBytes" }]);
+    expect(omitted).toEqual([{ image: large[1], reason: "frameBytes" }]);
     expect(JSON.stringify(frame).length).toBeLessThan(tetherLimits.maxWireBytes);
     const short = await finish(
       userMessage("draw"),
@@ -379,7 +379,7 @@ describe("finishTurn", () => {
       gave("c1", ...large),
       assistantMessage(model, "Both."),
     );
-    expect(short.left).toEqual([]);
+    expect(short.omitted).toEqual([]);
     expect(JSON.stringify(short.frame).length).toBeLessThan(tetherLimits.maxWireBytes);
   });
 
@@ -389,8 +389,8 @@ describe("finishTurn", () => {
     const large = await ingest({ bytes: pngOf(10 * 2 ** 20, 3) }, { blobs, source: "tool" });
     const context = contextOf([userMessage("draw"), assistantMessage(model, "Here.")]);
     const id = "i".repeat(15 * 2 ** 20);
-    const { frame, left } = await finishTurn({ channel: "mcp", id }, context, { blobs, images: [large] });
-    expect(left).toEqual([{ image: large, reason: "frameBytes" }]);
+    const { frame, omitted } = await finishTurn({ channel: "mcp", id }, context, { blobs, images: [large] });
+    expect(omitted).toEqual([{ image: large, reason: "frameBytes" }]);
     expect(frame.payload).toEqual({ text: "Here." });
   });
 
@@ -402,7 +402,7 @@ describe("finishTurn", () => {
     const { frame } = await withText(1);
     const most = tetherLimits.maxWireBytes - bytesOf(frame) + 1;
     const over = await withText(most + 1);
-    expect(over.left).toEqual([{ image: chart, reason: "frameBytes" }]);
+    expect(over.omitted).toEqual([{ image: chart, reason: "frameBytes" }]);
     expect(bytesOf((await withText(most - 512)).frame)).toBe(tetherLimits.maxWireBytes - 512);
   });
 

@@ -8,9 +8,9 @@ import {
   userMessage,
 } from "sessile/content";
 import { type Loss, project } from "sessile/projections";
-import { imageCharacters, windowContext } from "sessile/tether";
+import { windowContext } from "sessile/tether";
 import { describe, expect, test } from "vitest";
-import { messageCharacters } from "../../src/tether/window.js";
+import { imageCharacters, messageCharacters } from "../../src/tether/window.js";
 import { contextAt, hazardousSession } from "../arbitraries/hazards.js";
 import { message } from "../arbitraries/messages.js";
 import { checkedPlain } from "../support/plain-target.js";

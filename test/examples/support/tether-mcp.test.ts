@@ -74,7 +74,7 @@ describe("tetherMcpServer", () => {
       "another type",
       [{ ...tetherImage(png()), media_type: "image/gif" }],
       "MEDIA_TYPE_MISMATCH",
-      /^images\[0\]: said to be image\/gif, and is image\/png$/,
+      /^images\[0\]: declared as image\/gif, but is image\/png$/,
     ],
     ["no image", [{ media_type: "image/png" }], "INVALID_MESSAGE", /^images\[0\]\.data: expected a string$/],
   ])("refuses %s, and nothing of it goes on", async (_name, images, code, message) => {
