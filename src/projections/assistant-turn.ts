@@ -17,8 +17,8 @@ import type { SelectOptions } from "./select-messages.js";
 import type { ToolNameRule } from "./target.js";
 
 /**
- * What a model said, as far as this target can take it back. Calls keep their stored ids for now; a call that
- * has the id of an earlier one of the same message is dropped.
+ * Converts the blocks of an assistant message that the target accepts back. Calls keep their stored ids for
+ * now. Drops a call with the id of an earlier call of the same message.
  */
 export function assistantParts(
   message: AssistantMessage,
@@ -37,9 +37,8 @@ export function assistantParts(
 }
 
 /**
- * Whether the target takes a message's marks back, its signatures and opaque blocks: `own` if it does. What
- * is left of a reply that was cut off is words, since its marks are of a whole that the provider never
- * finished.
+ * Whether the target accepts the signatures and opaque blocks of a message: `own` if it does. A reply that
+ * was cut off keeps only its text, because its signatures cover a whole that the provider never finished.
  */
 type Standing = "own" | "cut" | "untaken" | "foreign";
 
@@ -55,7 +54,7 @@ const whyNot: Readonly<Record<Exclude<Standing, "own">, string>> = {
   foreign: "of another model or account",
 };
 
-/** Reads the blocks of one message. */
+/** Converts the blocks of one message. */
 class AssistantReader {
   readonly #standing: Standing;
   readonly #reader: BlockReader;
@@ -99,7 +98,7 @@ class AssistantReader {
     } else if (signature === "") {
       this.#drop(origin, "reasoning", "history", "reasoning without a signature");
     } else if (!this.#isIntact([text, signature])) {
-      // The signature is over what was there: it cannot be mended.
+      // The signature covers the original text, so that it cannot be repaired.
       this.#drop(origin, "reasoning", "history", "reasoning with text that is not well-formed");
     } else return { type: "reasoning", text, signature, redacted, origin };
     return undefined;
@@ -163,7 +162,7 @@ class AssistantReader {
     return {};
   }
 
-  /** Whether a value goes as it is, where a change would make it another's. */
+  /** Whether a value needs no cleaning: a change would break its signature or identity. */
   #isIntact(value: unknown): boolean {
     return cleanJson(value, this.#options.rules.refusesNul ?? false) === value;
   }
@@ -177,11 +176,11 @@ class AssistantReader {
   }
 }
 
-/** What tool names are made of everywhere. */
+/** Characters that every provider accepts in tool names. */
 const nameCharacter = /[A-Za-z0-9_-]/;
 const defaultNameLength = 64;
 
-/** A name that a target takes, by default any, the same for the same name. */
+/** Converts a name to one that the target accepts. The same name always gives the same result. */
 export function toolName(
   name: string,
   { maxLength = defaultNameLength, character = nameCharacter, first = character }: ToolNameRule = {},
@@ -191,7 +190,7 @@ export function toolName(
   return begun.slice(0, maxLength);
 }
 
-/** Reasoning that nothing follows is refused where reasoning is taken: the reply broke off behind it. */
+/** Drops reasoning at the end of a message, which providers refuse: the reply ended behind it. */
 function dropTrailingReasoning(parts: PendingAssistantPart[], { losses }: SelectOptions): void {
   for (let last = parts.at(-1); last?.type === "reasoning"; last = parts.at(-1)) {
     parts.pop();
@@ -200,8 +199,8 @@ function dropTrailingReasoning(parts: PendingAssistantPart[], { losses }: Select
 }
 
 /**
- * Of each message, not only the last of a request: else a longer history would change the bytes of this one.
- * Before attachments too, since they may leave nothing in their place.
+ * Trims each message, not only the last of a request: otherwise a longer history would change the bytes of
+ * this one. Also before attachments, because they may leave no text.
  */
 function trimLastText(parts: PendingAssistantPart[], { rules, losses }: SelectOptions): void {
   const at = parts.findLastIndex(({ type }) => type !== "attachment");

@@ -3,7 +3,7 @@ import type { LossList } from "./losses.js";
 import type { AttachmentPlace, Origin, PendingAttachment, PendingUserPart, TextPart } from "./request.js";
 import type { TargetRules } from "./target.js";
 
-/** Reads blocks of text and attachments as a request has them. */
+/** Converts blocks of text and attachments to parts of a request. */
 export class BlockReader {
   readonly #losses: LossList;
   readonly #refusesNul: boolean;
@@ -13,7 +13,7 @@ export class BlockReader {
     this.#refusesNul = rules.refusesNul ?? false;
   }
 
-  /** Blocks that are shown, or a text that stands for one block. */
+  /** Converts blocks, or a text in place of one block. */
   shown(
     content: string | readonly (TextBlock | ImageBlock)[],
     origin: Origin,
@@ -32,17 +32,17 @@ export class BlockReader {
     return parts;
   }
 
-  /** A place that is decided on later. */
+  /** Adds a pending attachment. */
   attachment(origin: Origin, place: AttachmentPlace): PendingAttachment {
     return { type: "attachment", place, origin, text: "" };
   }
 
-  /** A text part, or none where there is nothing to read. */
+  /** Returns a text part, or none for blank text. */
   text(text: string, origin: Origin): readonly TextPart[] {
     return isBlank(text) ? [] : [{ type: "text", text: this.clean(text, origin), origin }];
   }
 
-  /** Text that any target takes, with a loss where it had to be changed. */
+  /** Cleans a text, and reports a loss if that changed it. */
   clean(text: string, origin: Origin): string {
     const clean = cleanText(text, this.#refusesNul);
     if (clean === text) return text;
@@ -55,39 +55,39 @@ export class BlockReader {
 }
 
 /**
- * Text that any target takes: no lone surrogates, and no NUL where that is refused. The same string where
- * nothing is wrong.
+ * Removes lone surrogates, and NUL if the target refuses it. Returns the same string if there is nothing to
+ * remove.
  */
 export function cleanText(text: string, refusesNul: boolean): string {
   const formed = text.isWellFormed() ? text : text.toWellFormed();
   return refusesNul && formed.includes("\0") ? formed.replaceAll("\0", "\ufffd") : formed;
 }
 
-/** White space to any side: what JavaScript takes for it, and the separators that Python does besides. */
+/** White space by JavaScript's definition and by Python's, which adds the separators. */
 const space = String.raw`\s\u001c-\u001f\u0085`;
 const print = new RegExp(`[^${space}]`);
 const spaceAtEnd = new RegExp(`[${space}]$`);
 
-/** Whether there is nothing to read: providers refuse text of white space alone. */
+/** Whether a text is blank: providers refuse such text. */
 export function isBlank(text: string): boolean {
   return !print.test(text);
 }
 
-/** Text without white space at its end. */
+/** Removes white space at the end. */
 export function withoutSpaceAtEnd(text: string): string {
   let end = text.length;
   while (spaceAtEnd.test(text.slice(Math.max(0, end - 1), end))) end--;
   return text.slice(0, end);
 }
 
-/** Deeper than any tool's arguments, and shallow enough for every JSON parser. */
+/** Deeper than the arguments of any tool, and shallow enough for every JSON parser. */
 const maxDepth = 128;
 const tooDeep = Symbol("too deep");
 
 /**
- * A JSON value with all its strings cleaned; the same value where nothing is wrong. Other values become what
- * JSON would have in their place, a bigint its digits. Null for what is deeper than any tool's arguments are,
- * as a value is that holds itself.
+ * Cleans all strings of a JSON value; returns the same value if there is nothing to clean. Other values
+ * become their JSON form, a bigint its digits. Returns null below the maximum depth, and so for a cyclic
+ * value.
  */
 export function cleanJson(value: unknown, refusesNul: boolean): unknown {
   const clean = cleanBelow(value, refusesNul, maxDepth);
@@ -143,6 +143,6 @@ function cleanMembers(value: object, refusesNul: boolean, depth: number): unknow
     if (name !== key || !Object.is(clean, member)) changed = true;
     members.push([name, clean]);
   }
-  // Not by assignment, for which `__proto__` is no member.
+  // Defines the property, because an assignment to `__proto__` sets the prototype.
   return changed ? Object.fromEntries(members) : value;
 }

@@ -5,24 +5,23 @@ import type { Projection } from "./projection.js";
 import type { NeutralRequest } from "./request.js";
 import { mediaIn } from "./select-messages.js";
 
-/** A request's body in pieces. */
+/** The body of a request, in pieces. */
 export interface RequestBody extends Iterable<Uint8Array> {
-  /** Bytes of the whole. */
+  /** Total length in bytes. */
   readonly size: number;
-  /** The pieces as `fetch` takes them, with `duplex: "half"`. */
+  /** The pieces as a stream for `fetch`, with `duplex: "half"`. */
   stream(): ReadableStream<Uint8Array>;
 }
 
-/** Shorter strings cost less to write than to look up. */
+/** Shorter strings are cheaper to write than to look up. */
 const minSpliced = 1024;
 
 /**
- * A projection's value as the JSON that a provider reads, byte for byte what `JSON.stringify` gives, in
- * pieces: what is attached is written as it stands and is never part of a larger string. Bytes, as Bedrock
- * has them, become base64. Each iteration makes the pieces anew, one after the other.
- *
- * @param extra members of the request besides the value's, such as `model`; they come first, and the value's
- *   count where both have one
+ * Encodes a projection's value as JSON, in pieces: byte for byte the output of `JSON.stringify`. Writes
+ * attachments directly, never as part of a larger string. Bytes, which Bedrock has, become base64. Each
+ * iteration produces the pieces anew.
+ * @param extra further members of the request, such as `model`; they come first, and members of the value
+ *   override them
  * @example
  * ```ts
  * const projection = await project(await session.context(), anthropicMessages({ model: "claude-opus-5-5" }));
@@ -36,7 +35,7 @@ export function toBody(
   projection: Pick<Projection<object>, "value" | "request">,
   extra: Readonly<Record<string, unknown>> = {},
 ): RequestBody {
-  // Where nobody has had the value, nobody can have changed it, and its large strings need not be made.
+  // If the value was never read, it is unchanged, and its large strings are not needed.
   const outlined = projection as { readonly [outlineOf]?: () => Outline | undefined };
   const { value, standIns } = outlined[outlineOf]?.() ?? {
     value: projection.value,
@@ -70,13 +69,13 @@ export function toBody(
   };
 }
 
-/** What a string of the value ends with in base64. */
+/** The suffix of a string in base64. */
 interface Payload {
   readonly prefix: string;
   readonly bytes: Uint8Array;
 }
 
-/** Strings of the request that can be long, by length, to be found again by identity. */
+/** Long strings of the request by length, to find them again by identity. */
 type Payloads = ReadonlyMap<number, readonly { readonly whole: () => string; readonly payload: Payload }[]>;
 
 function payloadsOf({ turns }: NeutralRequest): Payloads {
@@ -97,7 +96,7 @@ function payloadsOf({ turns }: NeutralRequest): Payloads {
   return byLength;
 }
 
-/** The JSON of a value in which bytes, and strings that are known to be base64 of some, are stood in for. */
+/** The JSON of a value, with placeholders for bytes and for strings with known base64. */
 function jsonOf(value: object, payloads: Payloads, standIns: Base64Placeholders): string {
   return JSON.stringify(value, function (this: unknown, key: string, field: unknown) {
     const payload = payloadFor((this as Record<string, unknown>)[key], field, payloads);
@@ -106,13 +105,13 @@ function jsonOf(value: object, payloads: Payloads, standIns: Base64Placeholders)
 }
 
 function payloadFor(raw: unknown, field: unknown, payloads: Payloads): Payload | undefined {
-  // Before the field, since a Buffer says what it is as JSON.
+  // Checks the raw value first: a Buffer has a toJSON.
   if (raw instanceof Uint8Array) return { prefix: "", bytes: raw };
   if (typeof field !== "string" || field.length < minSpliced) return undefined;
   return payloads.get(field.length)?.find(({ whole }) => whole() === field)?.payload;
 }
 
-/** The characters that base64 takes for so many bytes, padding included. */
+/** The length of the base64 of so many bytes, including padding. */
 function base64Length(bytes: number): number {
   return Math.ceil(bytes / 3) * 4;
 }

@@ -1,12 +1,11 @@
 import type { NeutralRequest, Part, Turn } from "./request.js";
 
-/** Where in a request a cache marker goes: behind the system's text, or behind a turn. */
+/** The position of a cache marker: behind the system text, or behind a turn. */
 export type CacheBreakpoint = "system" | number;
 
 /**
- * Says behind what a provider is to keep what it has read. Told whether there is a system text and how many
- * turns there are; marks are indexes of turns or `system`, the most useful first, since a target takes only
- * so many. Pure.
+ * Chooses the positions of cache markers, by whether there is a system text and by the number of turns.
+ * Returns indexes of turns or `system`, the most useful first, because a target accepts only a few. Pure.
  */
 export type CachePolicy = (request: {
   readonly hasSystem: boolean;
@@ -14,8 +13,8 @@ export type CachePolicy = (request: {
 }) => readonly CacheBreakpoint[];
 
 /**
- * Keeps everything up to here, for a conversation that goes on: behind the last turn, behind the last but
- * two, where the request before this one had its last marker, and behind the system's text.
+ * Caches the whole conversation: behind the last turn, behind the last turn but two, at which the previous
+ * request had its last marker, and behind the system text.
  */
 export const cacheConversation: CachePolicy = ({ hasSystem, turns }) => [
   turns - 1,
@@ -23,10 +22,10 @@ export const cacheConversation: CachePolicy = ({ hasSystem, turns }) => [
   ...(hasSystem ? (["system"] as const) : []),
 ];
 
-/** Keeps the system's text only, for requests that have nothing else in common. */
+/** Caches the system text only, for requests without another common prefix. */
 export const cacheSystem: CachePolicy = ({ hasSystem }) => (hasSystem ? ["system"] : []);
 
-/** The parts behind which a marker goes, at most so many. */
+/** The parts behind which markers go, up to a maximum. */
 export function breakpointParts(
   { system, turns }: NeutralRequest,
   policy: CachePolicy,
@@ -42,7 +41,7 @@ export function breakpointParts(
   return marked;
 }
 
-/** Reasoning takes no marker, and neither does what only the provider understands. */
+/** The last part of a turn that can have a marker: reasoning and opaque blocks cannot. */
 function lastMarkable(turn: Turn): Part | undefined {
   if (turn.role === "user") return turn.parts.at(-1) ?? turn.results.at(-1);
   return turn.parts.findLast(({ type }) => type === "text" || type === "call");

@@ -1,31 +1,31 @@
 import { isBlank } from "./block-reader.js";
 import type { MediaPart, ReferencePart, UserPart } from "./request.js";
 
-/** Says that everything up to its block is to be kept. */
+/** A cache breakpoint behind its block. */
 export interface ClaudeCacheControl {
   type: "ephemeral";
-  /** Five minutes by default. */
+  /** @default five minutes */
   ttl?: "5m" | "1h";
 }
 
-/** Text, as Anthropic's API has it. */
+/** A text block of Anthropic's API. */
 export interface ClaudeTextBlock {
   type: "text";
   text: string;
   cache_control?: ClaudeCacheControl;
 }
 
-/** What the API has already, or fetches. */
+/** A file that the API already has, or fetches. */
 export type ClaudeReference = { type: "url"; url: string } | { type: "file"; file_id: string };
 
-/** An image, as Anthropic's API has it. */
+/** An image block of Anthropic's API. */
 export interface ClaudeImageBlock {
   type: "image";
   source: { type: "base64"; media_type: ClaudeImageType; data: string } | ClaudeReference;
   cache_control?: ClaudeCacheControl;
 }
 
-/** A document, as Anthropic's API has it. */
+/** A document block of Anthropic's API. */
 export interface ClaudeDocumentBlock {
   type: "document";
   source:
@@ -36,24 +36,20 @@ export interface ClaudeDocumentBlock {
   cache_control?: ClaudeCacheControl;
 }
 
-/** What is shown to a Claude model, by a user or in a tool's result. */
+/** A block of a user message or a tool result for Claude. */
 export type ClaudeShownBlock = ClaudeTextBlock | ClaudeImageBlock | ClaudeDocumentBlock;
 
 const imageTypes = ["image/jpeg", "image/png", "image/gif", "image/webp"] as const;
 type ClaudeImageType = (typeof imageTypes)[number];
 
 /**
- * What Anthropic's API takes, in what a user says and in what a tool gives back.
- *
+ * The media types that Anthropic's API accepts in user messages and tool results.
  * @see https://platform.claude.com/docs/en/build-with-claude/vision and
  *   https://platform.claude.com/docs/en/build-with-claude/pdf-support (stored copies read 2026-11-21)
  */
 export const claudeMedia = [...imageTypes, "application/pdf", "text/*"] as const;
 
-/**
- * A part as a block of its own; an image or document of a type that is not taken, which the core does not let
- * through, as text.
- */
+/** Converts a part to a block. An unsupported type, which the core never passes, becomes text. */
 export function claudeShownBlock(part: UserPart): ClaudeShownBlock {
   switch (part.type) {
     case "text":
@@ -78,7 +74,7 @@ function documentBlock(part: MediaPart): ClaudeShownBlock {
     const source = { type: "base64", media_type: part.mediaType, data: part.base64 } as const;
     return { type: "document", source, ...titleOf(part) };
   }
-  // Text that is blank is refused as a block; nobody says what becomes of it as a document.
+  // The API refuses a blank text block; for a blank document the behaviour is undocumented.
   if (isBlank(part.text)) return { type: "text", text: "[an empty document]" };
   const source = { type: "text", media_type: "text/plain", data: part.text } as const;
   return { type: "document", source, ...titleOf(part) };
@@ -91,7 +87,7 @@ function referenceSource({ reference }: ReferencePart): ClaudeReference {
 }
 
 /**
- * The API says that titles are limited, not where:
+ * The API limits titles without stating the limit:
  * https://platform.claude.com/docs/en/build-with-claude/citations (stored copy read 2026-11-21).
  */
 const maxTitleLength = 200;

@@ -2,25 +2,25 @@ import type { LinkResource } from "../content/index.js";
 import { isTextual } from "./media-part.js";
 import type { MediaPart, UserPart } from "./request.js";
 
-/** Text. */
+/** A text block. */
 export type TextContent = { type: "text"; text: string };
 
-/** An image, as base64. */
+/** An image block with base64. */
 export type ImageContent = { type: "image"; data: string; mimeType: string };
 
-/** A document, as text or as base64. */
+/** An embedded document, as text or base64. */
 export type EmbeddedResource = {
   type: "resource";
   resource: { uri: string; mimeType: string } & ({ text: string } | { blob: string });
 };
 
-/** Something that can be found elsewhere. */
+/** A link to a resource. */
 export type ResourceLink = { type: "resource_link"; uri: string; name: string };
 
-/** A content block as MCP and ACP both have it: what ACP takes is what MCP gives. */
+/** A content block of MCP and ACP, which share the format. */
 export type ContentBlock = TextContent | ImageContent | EmbeddedResource | ResourceLink;
 
-/** Images that hosts and agents can show to a model. */
+/** Image types that hosts and agents can show to a model. */
 export const imageTypes = ["image/png", "image/jpeg", "image/gif", "image/webp"] as const;
 
 /** Documents that can be embedded: PDF as it is, and everything that is text as text. */
@@ -34,7 +34,7 @@ export const documentTypes = [
   "image/svg+xml",
 ] as const;
 
-/** What is shown, as a content block. A reference never comes, since these targets take none. */
+/** Converts a part to a content block. Never called with a reference: these targets accept none. */
 export function contentBlock(part: UserPart): ContentBlock {
   switch (part.type) {
     case "text":
@@ -55,21 +55,18 @@ function embedded(part: MediaPart): EmbeddedResource {
   return { type: "resource", resource: { uri: attachmentUri(part), mimeType, ...payload } };
 }
 
-/**
- * A name for what is embedded, that leads nowhere: where it came from is not told, since that can be a path
- * of this machine.
- */
+/** A URI for an embedded document that resolves to nothing, because its origin can be a local path. */
 function attachmentUri({ resource, name }: MediaPart): string {
   const segments = [resource?.resourceId ?? "attachment", name ?? ""].filter((segment) => segment !== "");
   return `attachment:///${segments.map((segment) => encodeURIComponent(segment.toWellFormed())).join("/")}`;
 }
 
-/** RFC 3986: a scheme, and no character that belongs percent-encoded. */
+/** RFC 3986: a scheme, and only valid or percent-encoded characters. */
 const absoluteUri = /^[a-z][a-z0-9+.-]*:(?:[\w.~:/?#[\]@!$&'()*+,;=-]|%[0-9a-f]{2})+$/i;
 
 const maxNameLength = 80;
 
-/** Undefined for an address that is none: its words do. */
+/** Returns undefined for an invalid URI: its description is enough. */
 function resourceLink({ uri, name = "" }: LinkResource): ResourceLink | undefined {
   if (!absoluteUri.test(uri)) return undefined;
   const line = name

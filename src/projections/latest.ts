@@ -4,8 +4,8 @@ import type { PendingMessage } from "./request.js";
 import type { Selection } from "./select-messages.js";
 
 /**
- * Of a selection what the user said last: everything of the user's side since the model spoke. All else,
- * instructions among it, the target has itself, and the losses of it are that it is not repeated.
+ * Keeps the user messages since the last assistant message. The target has the rest, including instructions:
+ * it is reported as `notRepeated`.
  */
 export function latestOnly(items: Context["items"], { messages }: Selection, losses: LossList): Selection {
   const latest = latestMessages(items, messages);
@@ -19,7 +19,7 @@ export function latestOnly(items: Context["items"], { messages }: Selection, los
   return { system: [], messages: latest };
 }
 
-/** Results of tools may stand between what the user said; they belong to what the model said. */
+/** Tool results between user messages belong to the assistant's turn. */
 function latestMessages(
   items: Context["items"],
   messages: readonly PendingMessage[],

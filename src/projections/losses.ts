@@ -1,19 +1,19 @@
 import type { Origin } from "./request.js";
 
 /**
- * What became of a thing that is not in the request as it is in the context.
+ * The code of a loss: content of the context that the request lacks or changes.
  *
- * Attachments: `missing` and `corrupt` (its bytes are), `invalid` (they are no picture of any known type),
- * `unsupported` (the target takes no such thing there), `overLimit`, `resized`, `retyped` (its type was not
- * what it said), `asText` (a document's text stands for it), `moved` (from a tool's result to behind it).
- * Those that a policy holds back are in the reports alone.
+ * Attachments: `missing` and `corrupt` bytes, `invalid` (bytes of no known image type), `unsupported` (the
+ * target does not accept them there), `overLimit`, `resized`, `retyped` (the declared type was wrong),
+ * `asText` (a document's text replaces it), `moved` (from a tool result to behind the results). Attachments
+ * that a policy holds back are in the reports only.
  *
- * Calls: `interrupted` (a made-up result stands for one that never came), `orphanResult`, `duplicateCall`,
- * `duplicateResult`, `callId`, `toolName`, `arguments` (rewritten as the target takes them).
+ * Calls: `interrupted` (a placeholder replaces a missing result), `orphanResult`, `duplicateCall`,
+ * `duplicateResult`, `callId`, `toolName`, `arguments` (rewritten for the target).
  *
  * Text: `reasoning` (dropped), `opaque` (dropped: another provider's block), `malformed` (lone surrogates or
  * refused control characters replaced), `trailingSpace` (trimmed), `notRepeated` (the target keeps its own
- * history), `unplaced` (a view of what the request does not hold).
+ * history), `unplaced` (a view of a resource outside the request).
  */
 export type LossCode =
   | "missing"
@@ -39,34 +39,34 @@ export type LossCode =
   | "notRepeated"
   | "unplaced";
 
-/** One thing that was changed or left out. JSON-safe. */
+/** One change or omission. JSON-safe. */
 export interface Loss {
   readonly code: LossCode;
   /**
-   * Who is the cause. `policy`: an option of the target, set or default. `target`: it takes no such thing.
-   * `limit`: a limit of the target. `history`: the context itself is damaged or incomplete.
+   * The cause. `policy`: an option of the target, set or default. `target`: the target does not accept it.
+   * `limit`: a limit of the target. `history`: the context is damaged or incomplete.
    */
   readonly by: "policy" | "target" | "limit" | "history";
   readonly entryId: string;
-  /** Index among the blocks of the message; absent where the whole message is meant. */
+  /** Index among the blocks of the message; absent for the whole message. */
   readonly block?: number;
   readonly resourceId?: string;
-  /** Why, in words for people; may change. */
+  /** The reason, in words for people; may change. */
   readonly reason: string;
-  /** The text that stands there instead, where one does. */
+  /** The replacement text, if any. */
   readonly instead?: string;
 }
 
-/** A loss, and the item that it is put in order by. */
+/** A loss, and the item for its order. */
 interface FoundLoss {
   readonly item: number;
   readonly loss: Loss;
 }
 
-/** Losses as they are found, put in the order of the context at the end. */
+/** Collects losses, and returns them in the order of the context. */
 export class LossList {
   #found: FoundLoss[] = [];
-  /** Those of each place, since each of very many places may take some back. */
+  /** By place, because each of many places may withdraw losses. */
   readonly #byPlace = new Map<string, FoundLoss[]>();
   readonly #withdrawn = new Set<FoundLoss>();
 
@@ -84,19 +84,19 @@ export class LossList {
     else same.push(found);
   }
 
-  /** Takes back what was found of some items. */
+  /** Removes the losses of some items. */
   forget(isForgotten: (item: number) => boolean): void {
     this.#found = this.#found.filter(({ item }) => !isForgotten(item));
   }
 
-  /** Takes back what was found of a place and holds no longer. */
+  /** Removes losses of a place that no longer apply. */
   takeBack(origin: Origin, codes: readonly LossCode[]): void {
     for (const found of this.#byPlace.get(placeKey(origin)) ?? []) {
       if (codes.includes(found.loss.code)) this.#withdrawn.add(found);
     }
   }
 
-  /** By item, and by block within it; what is found of the same place stays in the order of its finding. */
+  /** Sorts by item, then by block, then by time of detection. */
   inOrder(): readonly Loss[] {
     return this.#found
       .filter((found) => !this.#withdrawn.has(found))

@@ -2,8 +2,8 @@ import type { AssistantMessage } from "../content/index.js";
 import type { ModelRef } from "./target.js";
 
 /**
- * Whether a message's signatures are of use to a target: the provider is the same, the model that was asked
- * too but for a date or an alias, the protocol where both name one, and the account where either does.
+ * Whether a target can use a message's signatures: provider and account are equal, the requested models are
+ * equal except for a date or an alias, and the protocols are equal if both name one.
  */
 export function isOwn(message: AssistantMessage, model: ModelRef): boolean {
   return (
@@ -15,8 +15,8 @@ export function isOwn(message: AssistantMessage, model: ModelRef): boolean {
 }
 
 /**
- * The model of a message: the one that was asked, and the one that answered beside it if that is another
- * name; the latter alone if nobody told the former.
+ * The models of a message: the requested one, and the answering one if its name differs; only the latter if
+ * the requested one is unknown.
  */
 export function modelNames(
   asked: string | undefined,
@@ -28,16 +28,16 @@ export function modelNames(
   return own === undefined || own === model ? { model } : { model, responseModel: own };
 }
 
-/** `unknown` is what a message says that nobody told its protocol. */
+/** Messages without a known protocol have the api `unknown`. */
 function namesApi({ api }: AssistantMessage): boolean {
   return api !== undefined && api !== "unknown";
 }
 
 /**
- * Whether two names may be of one model, for messages whose writer did not tell the model that was asked: a
- * reply names the dated snapshot where the request named the alias, as in `claude-sonnet-4-5` and
- * `claude-sonnet-4-5-20250929`, `gpt-5` and `gpt-5-2025-08-07`, `gemini-2.5-pro` and
- * `models/gemini-2.5-pro-002`. Two snapshots of one alias are two models.
+ * Whether two names can be of one model, for messages without the requested model. A reply names the dated
+ * snapshot of an alias, such as `claude-sonnet-4-5-20250929` for `claude-sonnet-4-5`, `gpt-5-2025-08-07` for
+ * `gpt-5`, or `models/gemini-2.5-pro-002` for `gemini-2.5-pro`. Two snapshots of one alias are different
+ * models.
  */
 function isSameModel(a: string, b: string): boolean {
   const [one, other] = [namedModel(a), namedModel(b)];
@@ -47,7 +47,7 @@ function isSameModel(a: string, b: string): boolean {
   );
 }
 
-/** A model's name without what an alias leaves open, and that; empty for an alias. */
+/** Splits a model's name into its family and its snapshot, which is empty for an alias. */
 function namedModel(model: string): { readonly family: string; readonly snapshot: string } {
   const name = model.replace(/^models\//, "");
   const suffix = /(?:-latest|[-@]\d{8}|-\d{4}-\d{2}-\d{2}|-00\d)$/.exec(name)?.[0] ?? "";

@@ -5,17 +5,14 @@ import type {
 } from "../content/index.js";
 import { withoutInvitation } from "../internal/covered-notes.js";
 
-/**
- * What a projection says in its own words. Prompt caches live on these bytes: a change here is a change of
- * every request.
- */
+/** The texts that a projection adds. They are part of prompt caches: a change here changes every request. */
 
-/** A compaction's summary, in a marked block. */
+/** A compaction summary, in a tagged block. */
 export function summaryText({ summary }: CompactionSummaryMessage): string {
   return `What came before in this conversation, as a summary of it:\n\n<summary>\n${withoutInvitation(summary)}\n</summary>`;
 }
 
-/** A left branch's summary, in a marked block. */
+/** The summary of an abandoned branch, in a tagged block. */
 export function branchSummaryText({ summary }: BranchSummaryMessage): string {
   return `A line of work that was tried and left, as a summary of it:\n\n<branch_summary>\n${withoutInvitation(summary)}\n</branch_summary>`;
 }
@@ -32,13 +29,10 @@ export function bashText(message: BashExecutionMessage): string {
 }
 
 const maxNameLength = 80;
-/** Nobody looks through a book for a name. */
+/** Bounds the work for very long names. */
 const maxReadLength = 1000;
 
-/**
- * What stands before the words of a user who has a name: `[Alice]: `. Empty for a name that is nothing but
- * space.
- */
+/** The prefix for the text of a named user: `[Alice]: `. Empty for a blank name. */
 export function namePrefix(name: string): string {
   const safe = name
     .slice(0, maxReadLength)
@@ -50,25 +44,25 @@ export function namePrefix(name: string): string {
   return short === "" ? "" : `[${short}]: `;
 }
 
-/** A descriptor with a reason why there is no more. */
+/** A description of an attachment with the reason why it is not shown. */
 export function placeholderText(descriptor: string, why: string): string {
   return `${descriptor} (not shown: ${why})`;
 }
 
-/** The result of a call that never had one. */
+/** The result of a call without one. */
 export const interruptedText = "[This call was interrupted: there is no result.]";
 
-/** The result of a call that gave nothing back. */
+/** The result of a call without output. */
 export const noOutputText = "[no output]";
 
-/** In place of a message whose every part was left out. */
+/** Replaces a message without remaining parts. */
 export const nothingShownText = "[a message with nothing that can be shown]";
 
-/** Before a history that begins with what the model said. */
+/** The first user turn of a history that begins with the assistant. */
 export const openingText = "[The conversation goes on from here.]";
 
-/** Between a tool's result and the user's words, for a server that refuses these two in a row. */
+/** The text between a tool result and a user message, for a server that refuses the two in a row. */
 export const resultsReadText = "[The results are read.]";
 
-/** A request of which nothing is left. */
+/** The request of an empty context. */
 export const emptyText = "[There is nothing to show yet.]";

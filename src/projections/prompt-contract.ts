@@ -4,11 +4,11 @@ import type { Projection } from "./projection.js";
 import type { Part, Turn } from "./request.js";
 
 /**
- * What a request's prefix is made of, by digests. JSON-safe: keep it beside the request, and compare it with
- * the next one's.
+ * The parts of a request's prefix, as digests. JSON-safe: store it with the request, and compare it with the
+ * next one.
  */
 export interface PromptContract {
-  /** The harness's own name for how it makes prompts; it raises it when it changes that on purpose. */
+  /** The harness's version of its prompts. Raise it with each intentional change. */
   readonly version: string;
   /** {@link Projection.target}. */
   readonly target: string;
@@ -17,11 +17,11 @@ export interface PromptContract {
   readonly tools: string;
   /** Digest of the instructions. */
   readonly system: string;
-  /** A digest for each turn. */
+  /** One digest per turn. */
   readonly turns: readonly string[];
   /**
-   * The same for requests that can share a cached prefix at all: a digest of all of the above but the turns.
-   * Fit to be given to a provider as the key of its cache.
+   * Digest of all of the above except the turns: equal for requests that can share a cached prefix. Suitable
+   * as a provider's cache key.
    */
   readonly family: string;
 }
@@ -30,14 +30,12 @@ export interface PromptContract {
 export interface PromptContractOptions {
   readonly version: string;
   readonly model: string;
-  /** As they are declared to the provider; none by default. */
+  /** The tools as declared to the provider. @default none */
   readonly tools?: unknown;
 }
 
 /**
- * What a request's prefix is made of. Stored attachments count by the digest that they have already, so that
- * little is read.
- *
+ * Computes the contract of a request. Reuses the stored digest of each attachment, so that it reads little.
  * @example
  * ```ts
  * const model = "claude-opus-5-5";
@@ -59,18 +57,17 @@ export function promptContract(
   return { ...parts, turns: request.turns.map(turnHash), family: hash(parts) };
 }
 
-/** Why a cached prefix could not be used, or how far it could. */
+/** The reason why a cached prefix is unusable, or its usable length. */
 export interface ContractComparison {
-  /** What is different; `turns` where one of the earlier request's turns is no longer there as it was. */
+  /** The parts that differ; `turns` if a turn of the earlier request changed or is gone. */
   readonly changed: readonly ("version" | "target" | "model" | "tools" | "system" | "turns")[];
-  /** How many of the turns are the same from the first on; 0 where anything before them is different. */
+  /** The number of equal turns from the start; 0 if an earlier part differs. */
   readonly sharedTurns: number;
 }
 
 /**
- * Compares a request with the one before it. With nothing changed, the whole of the earlier request is a
- * prefix of the later one.
- *
+ * Compares a request with its predecessor. If nothing changed, the whole earlier request is a prefix of the
+ * later one.
  * @example
  * ```ts
  * const digests = { tools: "", system: "", family: "" };
@@ -99,17 +96,17 @@ function turnHash(turn: Turn): string {
   return hash([turn.role, results, turn.parts.map(essence)]);
 }
 
-/** A part without where it comes from, and by digest what is large. */
+/** A part without its origin, and with digests of large members. */
 function essence(part: Part): unknown {
   const { origin: _, ...rest } = part;
   if (part.type === "media") {
     const { kind, mediaType, name, bytes, resource } = part;
-    // One that was resized is not what its resource says.
+    // A resized image does not match its resource.
     const isStored = resource?.size === bytes.length;
     return { kind, mediaType, name, content: isStored ? resource.contentSha256 : digest(bytes).slice(7) };
   }
   if (part.type === "reference") {
-    // Until when the provider has it is not told to the provider.
+    // The provider does not see the expiry of a reference.
     const { expiresAt: _until, ...reference } = part.reference;
     return { ...rest, reference, resource: undefined };
   }

@@ -1,7 +1,7 @@
 import { type Context, type ContextMessage, describeResource, type Resource } from "../content/index.js";
 import type { EntryDraft } from "../session/index.js";
 
-/** A place that is to leave the context. */
+/** A block or message to exclude from the context. */
 export interface QuarantinePlace {
   readonly entryId: string;
   /** Index among the blocks of the message; absent for the whole message. */
@@ -9,12 +9,11 @@ export interface QuarantinePlace {
 }
 
 /**
- * The drafts of context edits that take places out of a context, with words in their stead: append them, and
- * the next projection goes without. A block leaves alone where its message can be edited, and was not left
- * out before; else the whole message does, and a tool call takes its result along. The history keeps
- * everything: writing the content back restores it. Places that the context does not hold are left out.
- *
- * @param reason in words, to be read by the model; default `the provider refused it`
+ * Makes drafts of context edits that replace blocks by placeholders: append them, and the next projection
+ * excludes the content. Excludes a single block if its message can be edited and the block was not excluded
+ * before, otherwise the whole message; a tool call takes its result along. The log keeps the content, and a
+ * later edit can restore it. Ignores places outside the context.
+ * @param reason in words for the model. @default "the provider refused it"
  * @example
  * ```ts
  * const context = await session.context();
@@ -30,10 +29,7 @@ export function quarantine(
   return editsWithout(context, places, reason, false);
 }
 
-/**
- * The same with the names and ids of attachments in the words that stand for them, which no boundary is asked
- * about later.
- */
+/** The same, with names and ids of attachments in the placeholders, which no boundary checks later. */
 export function quarantineNamed(
   context: Pick<Context, "items">,
   places: readonly QuarantinePlace[],
@@ -43,7 +39,7 @@ export function quarantineNamed(
 
 const refusedReason = "the provider refused it";
 
-/** Whether a block stands for an attachment that a provider refused, whether or not its words have a name. */
+/** Whether a block is the placeholder of a refused attachment, with or without a name. */
 export function isRefused(block: unknown): boolean {
   const { type, text = "", resource } = block as AnyBlock;
   return type === "text" && resource === undefined && text.endsWith(` (left out: ${refusedReason})`);
@@ -75,7 +71,7 @@ function editsWithout(
   });
 }
 
-/** Undefined where the message cannot be edited by blocks. */
+/** Returns undefined if the message cannot be edited by blocks. */
 function contentWithout(
   message: ContextMessage,
   wanted: ReadonlySet<number | undefined>,
@@ -88,7 +84,7 @@ function contentWithout(
     case "toolResult":
     case "custom": {
       if (typeof message.content === "string") return undefined;
-      // What stands for a block was refused as well: once more would change nothing.
+      // The placeholder itself was refused: another edit would change nothing.
       if (message.content.some((block, index) => wanted.has(index) && isLeftOut(block))) return undefined;
       return message.content.map((block, index) =>
         wanted.has(index) ? { type: "text", text: leftOut(block, reason, named) } : block,
@@ -106,8 +102,8 @@ interface AnyBlock {
 }
 
 /**
- * Without name and id of an attachment but where the caller has no boundary: none is asked about these words
- * from now on.
+ * The placeholder of a block. Contains name and id of an attachment only if the caller has no boundary,
+ * because no boundary checks the text later.
  */
 function leftOut({ type, resource }: AnyBlock, reason: string, named: boolean): string {
   if (named && resource !== undefined) return `${describeResource(resource)} (left out: ${reason})`;

@@ -1,43 +1,43 @@
 import type { BlobRef } from "../content/index.js";
 
-/** Bytes that a provider has, or can reach, without their being sent again. */
+/** A reference to bytes that a provider already has or can fetch. */
 export type ProviderReference =
-  /** An id that the provider gave for an upload; a URI of its own for Gemini. */
+  /** The id of an upload; for Gemini its URI. */
   | { readonly kind: "file"; readonly id: string; readonly expiresAt?: number }
-  /** An address that the provider fetches, such as a presigned one. */
+  /** A URL that the provider fetches, such as a presigned one. */
   | { readonly kind: "url"; readonly url: string; readonly expiresAt?: number };
 
-/** What a reference is filed under: an upload belongs to one account of one provider. */
+/** The key of a reference: an upload belongs to one account of one provider. */
 export interface ReferenceKey {
   readonly blob: BlobRef;
   readonly provider: string;
-  /** Absent where the harness has but one. */
+  /** Absent if the harness has only one. */
   readonly account?: string;
 }
 
 /**
- * Where a harness keeps what it has uploaded. A projection looks here before it reads bytes, and uses what it
- * finds where the target takes such a reference and it is not about to expire.
+ * The uploads of a harness. A projection looks here before it reads bytes, and uses a reference if the target
+ * accepts its kind and it does not expire soon.
  */
 export interface ReferenceCache {
-  /** What there is for a key; undefined for nothing. */
+  /** Returns the reference of a key, or undefined. */
   get(key: ReferenceKey): ProviderReference | undefined | Promise<ProviderReference | undefined>;
 }
 
-/** A {@link ReferenceCache} in memory, which can be filled. */
+/** A writable {@link ReferenceCache} in memory. */
 export interface MemoryReferenceCache extends ReferenceCache {
-  /** What there is for a key; undefined for nothing. */
+  /** Returns the reference of a key, or undefined. */
   get(key: ReferenceKey): ProviderReference | undefined;
-  /** Keeps a reference, in place of one that was there. */
+  /** Stores a reference, and replaces an earlier one. */
   set(key: ReferenceKey, reference: ProviderReference): void;
-  /** Whether there was one, such as for a file that the provider says it does not have. */
+  /**
+   * Deletes a reference, such as that of a file which the provider no longer has. Returns whether it existed.
+   */
   delete(key: ReferenceKey): boolean;
 }
 
 /**
- * References kept for as long as the process lives. `expiresAt` is in milliseconds since 1970; the projection
- * is what looks at it.
- *
+ * Creates a cache in memory. `expiresAt` is in milliseconds since 1970; only the projection evaluates it.
  * @example
  * ```ts
  * const references = memoryReferenceCache();

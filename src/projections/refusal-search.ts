@@ -1,49 +1,44 @@
 /**
- * Which of several attachments a provider refuses, if it does not say: found by halves, over requests refused
- * and accepted.
+ * Finds which of several attachments a provider refuses if it does not say so: a bisection over refused and
+ * accepted requests.
  */
 import type { Context } from "../content/index.js";
 import { isRecord } from "../internal/shape.js";
 import type { EntryDraft, Session } from "../session/index.js";
 import { isRefused } from "./quarantine.js";
 
-/** A block that a search leaves out or puts back. */
+/** A block that a search excludes or restores. */
 interface SearchedPlace {
   readonly entryId: string;
   /** Index among the blocks of the message. */
   readonly block: number;
 }
 
-/** An attachment with every place that shows it. */
+/** An attachment with all its occurrences. */
 export interface Suspect {
-  /** The resource's id, or the place of an image that is inline. */
+  /** The resource's id, or the position of an inline image. */
   readonly key: string;
   readonly places: readonly SearchedPlace[];
 }
 
 /**
- * The search for what a provider refuses without naming it. Give the same one to each `explain` of a
- * conversation, and append the drafts of `accepted` after each request that was accepted. It lives in memory:
- * after a restart, {@link resumeRefusalSearch} reads from the session what is out; with a new search that
- * stays out.
- *
+ * The search for attachments that a provider refuses without naming them. Pass the same search to each
+ * `explain` of a conversation, and append the drafts of `accepted` after each accepted request. The state is
+ * in memory: after a restart, {@link resumeRefusalSearch} reads it from the session.
  * @see {@link refusalSearch}
  */
 export interface RefusalSearch {
   /**
-   * Puts back what was left out and is no longer suspected, or is to be tried next. Empty if there is nothing
-   * to put back.
-   *
-   * @param context that of the session now
+   * Drafts that restore excluded blocks which are proven innocent or are tested next. Empty if there is
+   * nothing to restore.
+   * @param context the current context of the session
    */
   accepted(context: Pick<Context, "items">): readonly EntryDraft[];
 }
 
 /**
- * A new search. Of n attachments of which one is refused, it is found within about log2(n) + 3 requests, each
- * other one is back, and nothing else was lost; each further one that is refused costs about log2(n) requests
- * more.
- *
+ * Starts a search. Finds one refused attachment among n within about log2(n) + 3 requests and restores all
+ * others. Each further refused attachment costs about log2(n) requests.
  * @example
  * ```ts
  * const search = refusalSearch();
@@ -64,10 +59,9 @@ export function refusalSearch(): RefusalSearch {
 }
 
 /**
- * The search that a session is in the middle of, from the context edits and the replies on its path. What
- * `explain` left out and no acceptance proved refused is put back in time. What was proven innocent is not in
- * the session: a refusal after a restart searches all that is sent, which costs a few requests more.
- *
+ * Resumes the search of a session, from the context edits and the replies on its path. Blocks that `explain`
+ * excluded and that no acceptance proved guilty are restored in time. The session does not record which
+ * attachments are innocent, so a refusal after a restart searches all of them, in a few more requests.
  * @example
  * ```ts
  * const search = await resumeRefusalSearch(session); // a new one if nothing is left out
@@ -108,15 +102,15 @@ function isAnswer(message: unknown): boolean {
   return message.stopReason !== "error" && message.stopReason !== "aborted";
 }
 
-/** A suspect that is out, with what was left out. */
+/** An excluded suspect, with its original content. */
 interface OutSuspect extends Suspect {
   readonly order: number;
   readonly originals: ReadonlyMap<string, unknown>;
 }
 
 /**
- * What is out, by the edits of a session. Two refusals in a row count as one, whose group holds that of the
- * second.
+ * The excluded blocks, by the context edits of a session. Two consecutive refusals count as one, because the
+ * group of the first contains that of the second.
  */
 class SearchHistory {
   #sibling = new Map<string, OutSuspect>();
@@ -145,14 +139,15 @@ class SearchHistory {
       for (const [key, { places }] of group) {
         if (!places.some((place) => place.entryId === entryId && !isRefused(content[place.block]))) continue;
         group.delete(key);
-        // The unknown ones go back once all that was tested is accepted: what is out beside them is refused.
+        // Unknown blocks are restored once all tested blocks are accepted: then the remaining group is
+        // guilty.
         if (group === this.#unknown) this.#sibling.clear();
         this.#last = "back";
       }
     }
   }
 
-  /** A reply beside what it puts back is the same acceptance. */
+  /** A reply beside the restored blocks is the same acceptance. */
   answered(): void {
     if (this.#last !== "back" && this.#sibling.size === 1) this.#sibling.clear();
     this.#last = "answer";
@@ -167,23 +162,23 @@ class SearchHistory {
   }
 }
 
-/** What a search knows of what is out. */
+/** The state of a search. */
 interface SearchState {
   readonly sibling: readonly Suspect[];
   readonly unknown: readonly Suspect[];
   readonly originals: Map<string, unknown>;
 }
 
-/** Binary splitting of groups, of which each holds one that is refused at least, or may hold one. */
+/** Binary splitting of groups, each of which holds or may hold a refused attachment. */
 export class HalvingSearch implements RefusalSearch {
-  /** In the request, and not known to be accepted. */
+  /** In the request, and not yet proven innocent. */
   #tested: readonly Suspect[] = [];
-  /** Out, and holds one that is refused if all of `#tested` are accepted. */
+  /** Excluded, and guilty if all of `#tested` are accepted. */
   #sibling: readonly Suspect[];
-  /** Out, of which nothing is known. */
+  /** Excluded, without any knowledge. */
   #unknown: readonly Suspect[];
   readonly #innocent = new Set<string>();
-  /** Blocks that were left out, by entry and index. */
+  /** The original content of excluded blocks, by entry and index. */
   readonly #originals: Map<string, unknown>;
 
   constructor(
@@ -195,25 +190,24 @@ export class HalvingSearch implements RefusalSearch {
   }
 
   /**
-   * Which of the attachments of a refused request go out.
-   *
-   * @param sent all that can be meant, the oldest first
+   * Chooses the attachments to exclude after a refusal.
+   * @param sent all candidates, oldest first
    */
   refused(sent: readonly Suspect[]): readonly Suspect[] {
     const suspects = sent.filter(({ key }) => !this.#innocent.has(key));
-    // All that is there was accepted once: what is refused has changed.
+    // All candidates were accepted once: the cause of the refusal has changed.
     if (suspects.length === 0) this.#innocent.clear();
     const tested = suspects.length > 0 ? suspects : sent;
     this.#unknown = [...this.#unknown, ...this.#sibling];
     const kept = tested.slice(0, tested.length >> 1);
     const out = tested.slice(kept.length);
     this.#tested = kept;
-    // One alone is the one that is refused, and stays out.
+    // A single suspect is guilty, and stays excluded.
     this.#sibling = kept.length === 0 ? [] : out;
     return out;
   }
 
-  /** Keeps the blocks that are about to be left out. */
+  /** Saves the blocks that the search is about to exclude. */
   keep({ items }: Pick<Context, "items">, suspects: readonly Suspect[]): void {
     const contents = new Map(items.map(({ entryId, message }) => [entryId, contentOf(message)]));
     for (const { entryId, block } of suspects.flatMap(({ places }) => places)) {

@@ -13,17 +13,17 @@ import {
   type Shape,
 } from "../internal/shape.js";
 
-/** A member that may be left out; proxies write null for that too. */
+/** An optional member. Proxies write null for an absent one. */
 export function given<T>(shape: Shape<T>): OptionalShape<T | null> {
   return optional(nullable(shape));
 }
 
-/** An object that may be left out, whose named members pass. */
+/** An optional object whose named members pass their checks. */
 export function givenFields(fields: Fields): OptionalShape {
   return given(object(fields));
 }
 
-/** An array of which the first item passes: the others are not read. */
+/** An array whose first item passes. The others are not read. */
 export function firstOf(item: Shape): Shape {
   return custom((value) => {
     if (!Array.isArray(value)) return { path: "", expected: "an array" };
@@ -33,8 +33,8 @@ export function firstOf(item: Shape): Shape {
 }
 
 /**
- * Throws INVALID_MESSAGE with the path of the first member that is not as the protocol has it: a proxy, or a
- * server that resembles the provider, may send anything.
+ * Throws INVALID_MESSAGE with the path of the first invalid member. A proxy or a compatible server can send
+ * anything.
  */
 export function assertReply(reply: unknown, check: Check): void {
   const problem = check(reply);
@@ -50,20 +50,20 @@ export function assertReply(reply: unknown, check: Check): void {
   );
 }
 
-/** Sums of a few, and milliseconds, are finite numbers still. */
+/** Bounds a count so that sums stay finite. */
 const maxCount = Number.MAX_SAFE_INTEGER;
 
-/** A count of a reply; undefined for anything else, since a wrong count is no reason to lose a reply. */
+/** A count of a reply; undefined for anything else, because a wrong count must not lose the reply. */
 export function countOf(value: unknown): number | undefined {
   return typeof value === "number" && value >= 0 && value <= maxCount ? value : undefined;
 }
 
-/** An object of counts; one without members for anything else. */
+/** An object of counts; empty for anything else. */
 export function countsIn(value: unknown): Readonly<Record<string, unknown>> {
   return isRecord(value) ? value : {};
 }
 
-/** The members that pass: what a stream says of its reply must not keep the rest of it from being read. */
+/** The members that pass their checks. An invalid member must not lose the rest of a reply. */
 export function passing<T extends object>(members: T, checks: Readonly<Record<string, Check>>): T {
   const passes = ([key, value]: [string, unknown]) => checks[key]?.(value) === undefined;
   return Object.fromEntries(Object.entries(members).filter(passes)) as T;

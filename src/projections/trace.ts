@@ -2,13 +2,13 @@ import { isRecord } from "../internal/shape.js";
 import type { MediaPart, NeutralRequest, Part, ReferencePart } from "./request.js";
 import type { Target } from "./target.js";
 
-/** A value, and the part that each of its blocks was made of. */
+/** A rendered value, and the part that each of its blocks comes from. */
 export interface RequestTrace {
   readonly value: unknown;
   readonly marks: ReadonlyMap<object, Part>;
 }
 
-/** The value once more, with its marks: only a refusal needs them, and there is seldom one. */
+/** Renders the request again and records the parts. Only a refusal needs it. */
 export function traceRequest(
   request: NeutralRequest,
   target: Target<unknown>,
@@ -27,8 +27,8 @@ export function traceRequest(
 }
 
 /**
- * The deepest part on the way, or the newest attachment below where the path ends at a turn and the words are
- * of one.
+ * The deepest part on a path. If the path ends at a turn and the message is about an attachment, the newest
+ * attachment below it.
  */
 export function partAt(
   { value, marks }: RequestTrace,
@@ -41,10 +41,10 @@ export function partAt(
   for (const key of keys) {
     if (typeof at !== "object" || at === null) break;
     const next: unknown = (at as Record<string | number, unknown>)[key];
-    // Anthropic's paths name the types of blocks on the way: `content.0.tool_result.content.1.image.source`.
+    // Anthropic's paths contain the types of blocks: `content.0.tool_result.content.1.image.source`.
     if (next === undefined && typeof key === "string") continue;
     if (next === undefined) break;
-    // A list of turns is no place, but one of them is.
+    // A list of turns is not specific enough, a single turn is.
     if (at !== value) isPlace = true;
     at = next;
     if (typeof at === "object" && at !== null) found = marks.get(at) ?? found;
@@ -67,12 +67,12 @@ const idNames = [
   "toolCallId",
   "file_id",
 ] as const;
-/** An id that is but a word or a number may be in a message by chance. */
+/** Ids that are only a word or a number can occur in a message by chance. */
 const isId = /^(?=.*[A-Za-z])(?=.*[\d_-]).{4,}$/;
 
 /**
- * The last part with an id that the message names, such as `Duplicate item found with id msg_1`: what was
- * there first was taken.
+ * The last part with an id that the message contains, such as `Duplicate item found with id msg_1`: the
+ * provider accepted the first one.
  */
 export function partWithId(
   { value, marks }: RequestTrace,
@@ -89,7 +89,7 @@ export function partWithId(
   return found;
 }
 
-/** Each object of a value once, with the part that it, or what is around it, was made of. */
+/** Iterates over each object of a value once, with the part that it or its parent comes from. */
 function* objectsIn(
   from: unknown,
   marks: RequestTrace["marks"],
@@ -108,15 +108,15 @@ function* objectsIn(
   }
 }
 
-/** What is attached. */
+/** A part with an attachment. */
 export type Attached = MediaPart | ReferencePart;
 
-/** Whether a part is attached. */
+/** Whether a part has an attachment. */
 export function isAttached(part: Part): part is Attached {
   return part.type === "media" || part.type === "reference";
 }
 
-/** Whether a part stands behind another in the context. */
+/** Whether part `a` is behind part `b` in the context. */
 export function isNewer(a: Part, b: Part): boolean {
   return a.origin.item > b.origin.item || (a.origin.item === b.origin.item && block(a) > block(b));
 }

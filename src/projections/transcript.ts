@@ -1,17 +1,17 @@
 import type { CallPart, NeutralRequest, Part, ResultPart, Turn, UserPart } from "./request.js";
 
 /**
- * What targets say in words for which they have no form. Prompt caches live on these bytes, as on those of
- * words.ts.
+ * Text forms for content that a target has no format for. These bytes are part of prompt caches, like those
+ * of placeholders.ts.
  */
 
-/** A call as a text: its tool, its id and its arguments, on one line. */
+/** A tool call as text on one line: tool, id and arguments. */
 export function callText({ name, id, arguments: input }: CallPart): string {
   const json = (JSON.stringify(input) ?? "").replace(jsonLineBreaks, escapedUnit);
   return `[call of ${inHeading(name)}, ${inHeading(id)}]\n${json}`.trimEnd();
 }
 
-/** What stands before the parts of a result. */
+/** The heading before the parts of a tool result. */
 export function resultHeading({
   name,
   callId,
@@ -20,34 +20,35 @@ export function resultHeading({
   return `[${isError ? "error" : "result"} of ${inHeading(name)}, ${inHeading(callId)}]`;
 }
 
-/** What would end a heading or its line, and what nobody sees. */
+/** Characters that could end a heading or its line, and invisible ones. */
 const unsafeInHeading = /[\\[\],\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 
-/** A name or an id as part of a heading; different ones stay different. */
+/** A name or an id as part of a heading. Injective: different names stay different. */
 function inHeading(name: string): string {
   return name.replace(unsafeInHeading, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
 }
 
-/** Line breaks that `JSON.stringify` leaves as they are. */
+/** Line breaks that `JSON.stringify` does not escape. */
 const jsonLineBreaks = /[\x7f-\x9f\u2028\u2029]/g;
 
 function escapedUnit(unit: string): string {
   return `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
-/** What no reader sees before a bracket. Line breaks are none of it, so that a search takes linear time. */
+/**
+ * Characters that a reader does not see before a bracket. Excludes line breaks, so that the search is linear.
+ */
 const unseen = String.raw`[\t\x00-\x08\x0e-\x1b\x1f\x7f\p{Zs}\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]`;
 
-/** Words of headings in either case, and with the long s, which reads as one. */
+/** The words of headings in either case, and with the long s, which reads as an s. */
 const headingWords = "user|assistant|system|tool|instructions|call|result|error|what follows".replace(
   /[a-z]/g,
   (letter) => `[${letter}${letter.toUpperCase()}${letter === "s" ? "\u017f" : ""}]`,
 );
 
 /**
- * Where a line begins, by any convention, that reads like a heading, with or without backslashes before it.
- * Without the flag `i`: with `u` it takes the long s for a letter of a word, so that `[userſ` would be no
- * heading.
+ * A line start, by any convention, that reads like a heading, with or without backslashes before it. Without
+ * the flag `i`: with `u` that flag treats the long s as a word character, so that `[userſ` would not match.
  */
 const imitations = new RegExp(
   String.raw`(?:^|(?<=[\v\f\x1c-\x1e\x85]))(${unseen}*\\*)(?=\[${unseen}{0,8}(?:${headingWords})\b)`,
@@ -55,33 +56,33 @@ const imitations = new RegExp(
 );
 
 /**
- * A text that can stand below a heading: a backslash is put before each bracket that would make one of a
- * line. Different texts stay different, since a line that has the backslash already gets another one.
+ * Escapes a text for a position below a heading: adds a backslash before each bracket that could start a
+ * heading. Injective, because an escaped bracket gets another backslash.
  */
 export function asContent(text: string): string {
   return text.replace(imitations, "$1\\");
 }
 
-/** Before instructions, where there is no other place for them. */
+/** The heading of instructions, if they have no other place. */
 export const instructionsHeading = "[instructions]";
 
-/** Before a conversation that is told to an agent as one prompt. */
+/** The opening of a conversation that is sent as one prompt. */
 const transcriptOpening =
   "[What follows is a conversation from its beginning. Go on from its end, as the assistant.]";
 
-/** Before what each side says in such a conversation. */
+/** The headings of the turns in such a conversation. */
 const roleHeadings: Readonly<Record<Turn["role"], string>> = { user: "[user]", assistant: "[assistant]" };
 
-/** A piece of a conversation that is told: a text, or something that is shown as it is. */
+/** A piece of a transcript: a text, or a part that is sent unchanged. */
 export type TranscriptPiece =
   | { readonly text: string; readonly part?: Part }
   | { readonly text?: undefined; readonly part: UserPart };
 
 /**
- * A request for a target that takes only what a user says. Without headings what the user's turns show, for a
- * request that is the latest turn alone; with them a conversation, in which instructions, calls and results
- * are words. What stands at the beginning does not change when more is said. No text, name or id in it can
- * make a line that reads as a heading.
+ * Writes a request for a target that accepts only user content. Without headings, for a single turn: the
+ * user's parts. With headings: a conversation in which instructions, calls and results are text. The start
+ * does not change when the conversation grows. No text, name or id can produce a line that reads as a
+ * heading.
  */
 export function transcriptOf({ system, turns }: NeutralRequest, headed: boolean): readonly TranscriptPiece[] {
   if (!headed) return turns.flatMap((turn) => (turn.role === "user" ? turn.parts.map(shown) : []));
@@ -105,7 +106,7 @@ function told(turn: Turn): readonly TranscriptPiece[] {
   return pieces;
 }
 
-/** Parts with a heading before the first, in its text where it has one. */
+/** Adds a heading before the first part, or in its text. */
 function under(
   heading: string,
   owner: ResultPart | undefined,
@@ -119,7 +120,7 @@ function under(
   return [{ text: heading, part: owner ?? first }, ...parts.map(below)];
 }
 
-/** A part that stands below a heading. A link stays a part, for targets that can point to one. */
+/** A part below a heading. A link stays a part, for targets that can represent links. */
 function below(part: UserPart): TranscriptPiece {
   return part.type === "text" && part.link === undefined ? { text: asContent(part.text), part } : { part };
 }
