@@ -1,4 +1,4 @@
-import type { ContextMessage } from "./messages.js";
+import type { ContextMessage } from "./message.js";
 import type { StoredResource } from "./resource.js";
 
 /** One message of a context, and where it comes from. */

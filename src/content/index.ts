@@ -3,14 +3,7 @@
  *
  * @module content
  */
-export type { ImageBlock, OpaqueBlock, TextBlock, ThinkingBlock, ToolCall } from "./blocks.js";
-export {
-  type AssistantMessageInit,
-  assistantMessage,
-  type MessagePart,
-  toolResult,
-  userMessage,
-} from "./build.js";
+
 export {
   type Context,
   type ContextItem,
@@ -29,13 +22,25 @@ export type {
   CompactionSummaryMessage,
   ContextMessage,
   CustomMessage,
+  ImageBlock,
   Message,
+  OpaqueBlock,
   StopReason,
   SystemMessage,
+  TextBlock,
+  ThinkingBlock,
+  ToolCall,
   ToolResultMessage,
   Usage,
   UserMessage,
-} from "./messages.js";
+} from "./message.js";
+export {
+  type AssistantMessageInit,
+  assistantMessage,
+  type MessagePart,
+  toolResult,
+  userMessage,
+} from "./message.js";
 export {
   type BlobRef,
   describeImage,
@@ -46,5 +51,5 @@ export {
   resourceOf,
   type StoredResource,
 } from "./resource.js";
-export { type ToolPair, type ToolPairs, toolCalls, toolPairs } from "./tools.js";
-export { type AsUserMessageOptions, asUserMessage } from "./trust.js";
+export { type ToolPair, type ToolPairs, toolCalls, toolPairs } from "./tool-pairs.js";
+export { type AsUserMessageOptions, asUserMessage } from "./untrusted.js";

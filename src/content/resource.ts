@@ -1,5 +1,5 @@
 import { resourceShape } from "../internal/message-shapes.js";
-import type { TextBlock } from "./blocks.js";
+import type { TextBlock } from "./message.js";
 
 /** The name of stored bytes: the digest algorithm and 64 lower-case hexadecimal digits. */
 export type BlobRef = `${"sha256" | "blake3"}:${string}`;

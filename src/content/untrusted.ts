@@ -1,8 +1,7 @@
 import { SessileError } from "../errors/index.js";
 import { describe } from "../internal/arguments.js";
 import { isRecord } from "../internal/shape.js";
-import type { ImageBlock, TextBlock } from "./blocks.js";
-import type { UserMessage } from "./messages.js";
+import type { ImageBlock, TextBlock, UserMessage } from "./message.js";
 import { isResource, type LinkResource, type Resource, type StoredResource } from "./resource.js";
 
 /** Options of {@link asUserMessage}. */

@@ -1,5 +1,4 @@
-import type { ToolCall } from "./blocks.js";
-import type { AssistantMessage, ContextMessage, ToolResultMessage } from "./messages.js";
+import type { AssistantMessage, ContextMessage, ToolCall, ToolResultMessage } from "./message.js";
 
 /** The tool calls of an assistant message, in order. */
 export function toolCalls(message: AssistantMessage): readonly ToolCall[] {
