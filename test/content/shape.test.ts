@@ -13,7 +13,7 @@ const stored = {
   contentSha256: "0".repeat(64),
   source: "tool",
 };
-const link = { resourceId: "res_0123456789abcdef", kind: "link", source: "link", uri: "https://example.com" };
+const linked = { resourceId: "res_0123456789abcdef", kind: "link", source: "link", uri: "https://example.com" };
 
 describe("isResource", () => {
   test("takes every descriptor, with fields of later versions too", () => {
@@ -42,9 +42,9 @@ describe("isResource", () => {
     },
   );
 
-  test.each(["resourceId", "source", "uri"])("wants the %s of a link", (field) => {
-    expect(isResource(link)).toBe(true);
-    expect(isResource({ ...link, [field]: undefined })).toBe(false);
+  test.each(["resourceId", "source", "uri"])("wants the %s of a linked", (field) => {
+    expect(isResource(linked)).toBe(true);
+    expect(isResource({ ...linked, [field]: undefined })).toBe(false);
   });
 
   test.each([
