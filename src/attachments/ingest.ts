@@ -144,6 +144,7 @@ function checkTogether(
   }));
   const [first] = violations;
   if (first === undefined) return;
-  const message = `${limits.name}: expected ${first.rule} ${String(first.limit)}, got ${String(first.actual)}`;
+  const { rule, limit, actual } = first;
+  const message = `${limits.name}: expected ${rule} ${String(limit)}, got ${String(actual)}`;
   throw new SessileError("LIMIT_EXCEEDED", message, { details: { profile: limits.name, violations } });
 }

@@ -235,8 +235,9 @@ export function viewTool<S extends keyof ViewToolShapes>(shape: S): ViewToolShap
   return shapes[shape]({
     name: viewToolName,
     description:
-      "Shows an image or a file of this session again, by the id (res_…) that its description or a summary names. " +
-      "Use it before you rely on details of one that is only described. Links and files of unknown type cannot be shown.",
+      "Shows an image or a file of this session again, by the id (res_…) that its description or a summary " +
+      "names. Use it before you rely on details of one that is only described. Links and files of unknown " +
+      "type cannot be shown.",
     schema: {
       type: "object",
       properties: {
@@ -266,8 +267,10 @@ export interface ViewableSession extends ResourcePath {
  * @throws errors of the session's append and of the store, except BLOB_CORRUPT
  * @example
  * ```ts
- * const call = { type: "toolCall", id: "c1", name: viewToolName, arguments: { resourceId: "res_0123456789abcdef" } } as const;
- * await session.appendMessage(await runViewTool(session, call, { blobs: memoryBlobStore() }));
+ * const blobs = memoryBlobStore();
+ * for (const call of toolCalls(assistantMessage({ provider: "anthropic", model }, "Let me look."))) {
+ *   if (call.name === viewToolName) await session.appendMessage(await runViewTool(session, call, { blobs }));
+ * }
  * ```
  */
 export async function runViewTool(

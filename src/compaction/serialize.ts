@@ -3,7 +3,6 @@ import {
   type AssistantMessage,
   type BashExecutionMessage,
   type ContextItem,
-  describeImage,
   describeResource,
   type ImageBlock,
   isResource,
@@ -11,6 +10,7 @@ import {
   type ToolCall,
   toolCalls,
 } from "../content/index.js";
+import { describeImage } from "../content/internal.js";
 import { integerOption } from "../internal/arguments.js";
 import { isRecord } from "../internal/shape.js";
 import { unreachable } from "../internal/unreachable.js";

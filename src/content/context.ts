@@ -1,13 +1,14 @@
 import type { ContextMessage } from "./message.js";
 import type { StoredResource } from "./resource.js";
 
-/** One message of a context, and where it comes from. */
+/** One message of a context, and its origin. */
 export interface ContextItem {
-  /** The session entry behind the message, so that a fault found later can be named and mended. */
+  /** The session entry of the message, for reports and repairs. */
   readonly entryId: string;
   /**
    * `message`: a stored message. `summary`: a compaction's summary. `system`: a compaction's system message.
-   * `retained`: from before the compaction, which lists it to stay. `branchSummary`, `custom`: entries of that kind.
+   * `retained`: a message from before the compaction that it keeps. `branchSummary`, `custom`: entries of
+   * that type.
    */
   readonly origin: "message" | "summary" | "system" | "branchSummary" | "custom" | "retained";
   readonly message: ContextMessage;
@@ -15,46 +16,47 @@ export interface ContextItem {
   readonly edited?: true;
 }
 
-/** A request to see a resource again, and where in a context it was made. */
+/** A request to send a resource again, and its position in the context. */
 export interface ContextView {
   readonly entryId: string;
   readonly resourceId: string;
-  /** How many of the context's items stand before it. */
+  /** Number of the context's items before it. */
   readonly item: number;
 }
 
-/** What was seen in a resource, and where in a context that was recorded. */
+/** A recorded observation of a resource, and its position in the context. */
 export interface ContextObservation extends ContextView {
   readonly text: string;
 }
 
-/** What a model is to see next, in order; a plain value that every other module takes. */
+/** The input of the next model call, in order: a plain value that other modules take. */
 export interface Context {
   readonly items: readonly ContextItem[];
-  /** Resource views on the path since the context begins, oldest first. */
+  /** Resource views on the path since the start of the context, oldest first. */
   readonly views: readonly ContextView[];
   /**
-   * What was seen in resources, on the whole path and oldest first: what a compaction covers too, at its place 0. Absent where
-   * nothing was.
+   * Observations of resources on the whole path, oldest first. Those before a compaction are at position 0.
+   * Absent if empty.
    */
   readonly observations?: readonly ContextObservation[];
-  /** Ids of entries that are pinned at the leaf, in path order; the next compaction keeps them. */
+  /** Ids of entries pinned at the leaf, in path order. The next compaction keeps them. */
   readonly pins: readonly string[];
   /** The model in force at the leaf. */
   readonly model: { readonly provider: string; readonly modelId: string } | null;
-  /** `off` where none was chosen. */
+  /** Default `off`. */
   readonly thinkingLevel: string;
   /**
-   * Index of the first item after the latest compaction or context edit on the path: the usage that an assistant message
-   * before it reports is of another context. Every edit counts, also one whose target is not in context. 0 where there
-   * is neither.
+   * Index of the first item after the latest compaction or context edit on the path, else 0. Usage reported
+   * by earlier assistant messages is of another context. Edits count even if their target is not in the
+   * context.
    */
   readonly usageSince: number;
 }
 
 /**
- * A context of messages that the caller keeps, without a session. Entry ids are `m0`, `m1` and so on. `usageSince` is the
- * first message behind the last compaction summary that is later than it, since those that the compaction kept follow it too.
+ * A context from messages, without a session. Entry ids are `m0`, `m1` and so on. `usageSince` is the first
+ * message after the last compaction summary with a later timestamp, since messages that the compaction kept
+ * also follow the summary.
  *
  * @example
  * ```ts
@@ -92,43 +94,46 @@ function originOf(message: ContextMessage): ContextItem["origin"] {
 }
 
 /**
- * What becomes of an attachment's bytes in one request. `full`: the bytes are sent. `describe`: the descriptor text
- * stands in their place. `omit`: neither bytes nor descriptor leave.
+ * How an attachment is sent in one request. `full`: its bytes and its descriptor. `describe`: its descriptor
+ * only. `omit`: neither.
  */
 export type ReplayDecision = "full" | "describe" | "omit";
 
-/** Where in the context a resource stands, for a {@link ReplayPolicy} to decide by. */
+/** An occurrence of a resource in a context, as the input of a {@link ReplayPolicy}. */
 export interface ReplayPlace {
   readonly entryId: string;
   /** Index among the context's items. */
   readonly item: number;
-  /** The item belongs to the current turn: to the latest user message, or to what follows it. */
+  /** Whether the item belongs to the current turn: the latest user message and all items after it. */
   readonly currentTurn: boolean;
   /**
-   * A resource view of the current turn brings it back here: at its latest place before the turn, where it has none in
-   * the turn.
+   * Whether a resource view of the current turn brings it back here: at its last occurrence before the turn,
+   * if it has none in the turn.
    */
   readonly viewed: boolean;
-  /** The other resources that could be sent and stand behind it, each once. */
+  /** The other resources with bytes that occur after it, each counted once. */
   readonly newer: {
     readonly count: number;
     /** Bytes. */
     readonly bytes: number;
   };
   /**
-   * What stands before it, and in the whole context, counted from the start: `before` stays what it is while the context
-   * grows. Each place counts. Absent for a resource that only a summary names.
+   * Amounts before it and in the whole context, where each occurrence counts. `before` stays the same while
+   * the context grows. Absent for a resource that only a summary names.
    */
   readonly history?: { readonly before: ReplayAmount; readonly all: ReplayAmount };
 }
 
-/** Attachments that could be sent, and turns. */
+/** Amounts of attachments with bytes, and of turns. */
 export interface ReplayAmount {
-  /** Estimated as for the `anthropic` family, whatever the target. */
+  /** Estimated for the `anthropic` family, independent of the target. */
   readonly tokens: number;
   readonly images: number;
   readonly turns: number;
 }
 
-/** Decides, for each attachment of each request, what is sent. Pure: the order of its calls has no meaning. */
+/**
+ * Decides how each attachment is sent in each request. Pure: the result does not depend on the order of
+ * calls.
+ */
 export type ReplayPolicy = (resource: StoredResource, place: ReplayPlace) => ReplayDecision;

@@ -1,9 +1,8 @@
 /**
- * Messages, their blocks and attachments, and the context that is made of them. Plain data and pure functions.
+ * Messages, their blocks and attachments, and the contexts built from them. Plain data and pure functions.
  *
  * @module content
  */
-
 export {
   type Context,
   type ContextItem,
@@ -15,35 +14,32 @@ export {
   type ReplayPlace,
   type ReplayPolicy,
 } from "./context.js";
-export type {
-  AssistantMessage,
-  BashExecutionMessage,
-  BranchSummaryMessage,
-  CompactionSummaryMessage,
-  ContextMessage,
-  CustomMessage,
-  ImageBlock,
-  Message,
-  OpaqueBlock,
-  StopReason,
-  SystemMessage,
-  TextBlock,
-  ThinkingBlock,
-  ToolCall,
-  ToolResultMessage,
-  Usage,
-  UserMessage,
-} from "./message.js";
 export {
+  type AssistantMessage,
   type AssistantMessageInit,
   assistantMessage,
+  type BashExecutionMessage,
+  type BranchSummaryMessage,
+  type CompactionSummaryMessage,
+  type ContextMessage,
+  type CustomMessage,
+  type ImageBlock,
+  type Message,
   type MessagePart,
+  type OpaqueBlock,
+  type StopReason,
+  type SystemMessage,
+  type TextBlock,
+  type ThinkingBlock,
+  type ToolCall,
+  type ToolResultMessage,
   toolResult,
+  type Usage,
+  type UserMessage,
   userMessage,
 } from "./message.js";
 export {
   type BlobRef,
-  describeImage,
   describeResource,
   isResource,
   type LinkResource,

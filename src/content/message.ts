@@ -1,19 +1,20 @@
+/** Messages and their blocks, and functions that make them. */
 import { describe } from "../internal/arguments.js";
 import { describeResource, type Resource } from "./resource.js";
 
-/** Text. With `resource` it is an attachment's place in the message, and the text is its descriptor. */
+/** Text. With `resource` the block is an attachment, and the text is its descriptor. */
 export interface TextBlock {
   readonly type: "text";
   readonly text: string;
-  /** What this block stands for; see {@link describeResource}. */
+  /** The attachment; see {@link describeResource}. */
   readonly resource?: Resource;
-  /** A provider's opaque mark on this text, sent back verbatim. */
+  /** A provider's opaque signature of this text, sent back verbatim. */
   readonly textSignature?: string;
 }
 
 /**
- * An image inline as base64. Accepted on load, since other writers use it. A session that it is appended to stores it in its
- * `blobs`, or refuses it over 1 KiB.
+ * An inline image. Accepted on load, since other writers use it. On append a session stores its bytes in
+ * `blobs`; without `blobs` it refuses more than 1 KiB.
  */
 export interface ImageBlock {
   readonly type: "image";
@@ -22,12 +23,12 @@ export interface ImageBlock {
   readonly mimeType: string;
 }
 
-/** A model's reasoning. The signature goes back verbatim to the provider and model that made it. */
+/** A model's reasoning. The signature is sent back verbatim to the provider and model that made it. */
 export interface ThinkingBlock {
   readonly type: "thinking";
   readonly thinking: string;
   readonly thinkingSignature?: string;
-  /** The provider withheld the text; `thinkingSignature` carries its encrypted form. */
+  /** The provider withheld the text. `thinkingSignature` is its encrypted form. */
   readonly redacted?: boolean;
 }
 
@@ -37,27 +38,27 @@ export interface ToolCall {
   /** Pairs the call with its result. */
   readonly id: string;
   readonly name: string;
-  /** A JSON value, by custom an object. */
+  /** A JSON value, usually an object. */
   readonly arguments: unknown;
-  /** The group of tools that the name is one of, where a provider has such groups. */
+  /** The group of tools that the name belongs to, for providers that have groups. */
   readonly namespace?: string;
   readonly thoughtSignature?: string;
 }
 
-/** A block that this version does not know, kept as it came. */
+/** A block of a type that this version does not know, kept unchanged. */
 export interface OpaqueBlock {
   readonly type: "opaque";
-  /** The block as the provider or another writer made it. */
+  /** The unchanged block. */
   readonly data: unknown;
 }
 
-/** Tokens of one provider call, and their cost in the provider's currency; `cost` is absent where it is not known. */
+/** Tokens of one provider call, and their cost in the provider's currency; `cost` is absent if unknown. */
 export interface Usage {
   readonly input: number;
   readonly output: number;
   readonly cacheRead: number;
   readonly cacheWrite: number;
-  /** The part of `cacheWrite` that is kept for an hour, where the provider counts it. */
+  /** The part of `cacheWrite` with a lifetime of one hour, if the provider counts it. */
   readonly cacheWrite1h?: number;
   readonly totalTokens?: number;
   readonly cost?: {
@@ -70,8 +71,8 @@ export interface Usage {
 }
 
 /**
- * Why a model stopped. Other writers have more of them, such as pi's `deferred` for a reply that the provider makes later:
- * one that is not listed reads as text, and its message as a complete one.
+ * Why a model stopped. Other writers have more values, such as pi's `deferred` for a reply that the provider
+ * makes later. A message with an unlisted one is read as complete.
  */
 export type StopReason =
   | "stop"
@@ -81,47 +82,55 @@ export type StopReason =
   | "aborted"
   | (string & Record<never, never>);
 
-/** What a person, or a program in a person's place, said. */
+/** A message of a person, or of a program in a person's place. */
 export interface UserMessage {
   readonly role: "user";
   readonly content: string | readonly (TextBlock | ImageBlock)[];
-  /** Who said it, where several people speak. Untrusted text; a projection puts it before what was said. */
+  /** The author, if several people speak. Untrusted text, which a projection puts before the content. */
   readonly name?: string;
-  /** The model that was chosen for the answer. A record: the model in force is that of the latest model_change or reply. */
+  /**
+   * The model chosen for the answer. Only a record: the latest model_change or reply sets the current model.
+   */
   readonly model?: { readonly provider: string; readonly modelId: string };
   /** A variant of that model, such as `high` or `fast`. */
   readonly variant?: string;
-  /** Where the person was: the working directory, and the root of the project around it. */
+  /** The person's working directory, and the root of its project. */
   readonly path?: { readonly cwd: string; readonly root?: string };
   /** Milliseconds since 1970. */
   readonly timestamp: number;
 }
 
-/** What a model answered. */
+/** A model's answer. */
 export interface AssistantMessage {
   readonly role: "assistant";
   readonly content: readonly (TextBlock | ThinkingBlock | ToolCall | OpaqueBlock)[];
   readonly provider: string;
-  /** The model that was asked, if the writer knows it: reasoning goes back to this one. Else the one that answered. */
+  /**
+   * The requested model, to which reasoning is sent back. If the writer does not know it, the model that
+   * answered.
+   */
   readonly model: string;
-  /** The model that answered, if it names itself otherwise: a snapshot of an alias, a router's choice. A record. */
+  /**
+   * The model that answered, if its name differs, as a snapshot of an alias or a router's choice. Only a
+   * record.
+   */
   readonly responseModel?: string;
   /** The provider's wire protocol, such as `anthropic-messages`. */
   readonly api?: string;
   readonly usage?: Usage;
   readonly stopReason?: StopReason;
   readonly errorMessage?: string;
-  /** The message is a compaction summary that a model wrote as a message of its own. */
+  /** Whether the message is a compaction summary that a model wrote as its own message. */
   readonly summary?: boolean;
-  /** The agent's mode when it was made, such as `plan`. */
+  /** The agent's mode at the time, such as `plan`. */
   readonly mode?: string;
-  /** The provider's account that it was made with, where the harness has several: encrypted state is of use to that one alone. */
+  /** The provider's account, if the harness has several. Only that account can decrypt encrypted state. */
   readonly account?: string;
   /** Milliseconds since 1970. */
   readonly timestamp: number;
 }
 
-/** What a tool gave back for one call. */
+/** The result of one tool call. */
 export interface ToolResultMessage {
   readonly role: "toolResult";
   readonly toolCallId: string;
@@ -130,39 +139,39 @@ export interface ToolResultMessage {
   /** For programs; never sent to a model. */
   readonly details?: unknown;
   /**
-   * Calls that the tool made to other tools while it ran, as pi writes them since 1.5: `{ calls: [{ id, name, arguments?,
-   * status }], complete }`. For the ledger of files; never sent to a model, and never checked.
+   * Calls of the tool to other tools, as pi writes them since 1.5: `{ calls: [{ id, name, arguments?, status
+   * }], complete }`. For the file ledger; never sent to a model, and never checked.
    */
   readonly nestedCalls?: unknown;
-  /** Of models that the tool called itself, as pi writes it; no part of the context's tokens. */
+  /** Tokens of models that the tool itself called, as pi writes them. Not part of the context's tokens. */
   readonly usage?: Usage;
   readonly isError: boolean;
   /** Milliseconds since 1970. */
   readonly timestamp: number;
 }
 
-/** A shell command that the user ran beside the conversation. */
+/** A shell command that the user ran outside the conversation. */
 export interface BashExecutionMessage {
   readonly role: "bashExecution";
   readonly command: string;
   readonly output: string;
-  /** Absent or null when the command was killed. */
+  /** Absent or null if the command was killed. */
   readonly exitCode?: number | null;
   readonly cancelled: boolean;
   readonly truncated: boolean;
   readonly fullOutputPath?: string;
-  /** The user asked that no model sees it. */
+  /** Whether the user hides it from models. */
   readonly excludeFromContext?: boolean;
   /** Milliseconds since 1970. */
   readonly timestamp: number;
 }
 
-/** A message that an extension put into the conversation. */
+/** A message that an extension added to the conversation. */
 export interface CustomMessage {
   readonly role: "custom";
   readonly customType: string;
   readonly content: string | readonly (TextBlock | ImageBlock)[];
-  /** Whether a person is shown it. */
+  /** Whether user interfaces show it. */
   readonly display: boolean;
   /** For programs; never sent to a model. */
   readonly details?: unknown;
@@ -170,7 +179,9 @@ export interface CustomMessage {
   readonly timestamp: number;
 }
 
-/** Instructions and tools declared to the model; later ones patch `sections` by name, where null removes one. */
+/**
+ * Instructions and tools declared to the model. Later messages patch `sections` by name; null removes one.
+ */
 export interface SystemMessage {
   readonly role: "system";
   readonly content: string | readonly TextBlock[];
@@ -181,7 +192,7 @@ export interface SystemMessage {
   readonly timestamp: number;
 }
 
-/** Every message that a session entry can hold. */
+/** Any message that a session entry can contain. */
 export type Message =
   | UserMessage
   | AssistantMessage
@@ -190,40 +201,40 @@ export type Message =
   | CustomMessage
   | SystemMessage;
 
-/** Stands in a context for the history that a compaction replaced. Never stored as a message. */
+/** Replaces the history before a compaction in a context. Never stored as a message. */
 export interface CompactionSummaryMessage {
   readonly role: "compactionSummary";
   readonly summary: string;
   readonly tokensBefore: number;
-  /** What the compaction's entry says for programs; never sent to a model. */
+  /** The `details` of the compaction's entry; never sent to a model. */
   readonly details?: unknown;
   /** Milliseconds since 1970. */
   readonly timestamp: number;
 }
 
-/** Stands in a context for a branch that was left. Never stored as a message. */
+/** Represents an abandoned branch in a context. Never stored as a message. */
 export interface BranchSummaryMessage {
   readonly role: "branchSummary";
   readonly summary: string;
-  /** The leaf of the branch that was left, or `root`. */
+  /** The leaf of the abandoned branch, or `root`. */
   readonly fromId: string;
-  /** What the entry says for programs; never sent to a model. */
+  /** The `details` of the entry; never sent to a model. */
   readonly details?: unknown;
   /** Milliseconds since 1970. */
   readonly timestamp: number;
 }
 
-/** Every message that a context can hold. */
+/** Any message that a context can contain. */
 export type ContextMessage = Message | CompactionSummaryMessage | BranchSummaryMessage;
 
-/** A piece of a message: text, an attachment, or a finished text block. */
+/** A part of a message: text, an attachment, or a text block. */
 export type MessagePart = string | Resource | TextBlock;
 
 /**
- * A user message of these parts in this order. One string stays a string; anything else becomes blocks, where an
- * attachment is a text block with its descriptor, so that a reader who knows nothing of resources still sees a name.
+ * Makes a user message. A single string stays a string; other parts become blocks. An attachment becomes a
+ * text block with its descriptor, so that readers that do not know resources still see its name.
  *
- * @throws TypeError when a part is none of the three, naming its index.
+ * @throws TypeError for a part of another type, with its index
  * @example
  * ```ts
  * userMessage("What is wrong here?", screenshot);
@@ -235,7 +246,7 @@ export function userMessage(...parts: readonly MessagePart[]): UserMessage {
   return { role: "user", content, timestamp: Date.now() };
 }
 
-/** What {@link assistantMessage} takes: a model's name, and whatever of the rest is known. */
+/** The fields of {@link assistantMessage}; only the model is required. */
 export interface AssistantMessageInit {
   readonly provider: string;
   readonly model: string;
@@ -247,10 +258,10 @@ export interface AssistantMessageInit {
 }
 
 /**
- * An assistant message of these parts. What is not given is filled so that other readers of the file find what they
- * expect: `api` "unknown", a usage of zeros, and a stop reason of "toolUse" where there are calls, else "stop".
+ * Makes an assistant message. Defaults for fields that other readers of the file expect: `api` "unknown", a
+ * usage of zeros, and the stop reason "toolUse" if there are calls, else "stop".
  *
- * @throws TypeError when a part is neither text nor a block.
+ * @throws TypeError for a part that is neither text nor a block
  * @example
  * ```ts
  * assistantMessage({ provider: "anthropic", model: "m" }, "Let me look.", {
@@ -291,9 +302,9 @@ const noUsage: Usage = {
 };
 
 /**
- * The result of a tool call. For a failure, spread it: `{ ...toolResult(call, text), isError: true }`.
+ * Makes the result of a tool call. For a failure, spread it: `{ ...toolResult(call, text), isError: true }`.
  *
- * @throws TypeError when a part is none of the three, naming its index.
+ * @throws TypeError for a part of another type, with its index
  */
 export function toolResult(
   call: Pick<ToolCall, "id" | "name">,

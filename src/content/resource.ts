@@ -1,3 +1,4 @@
+/** Resources: the descriptors of attachments that messages carry, and their text for models. */
 import { resourceShape } from "../internal/message-shapes.js";
 import type { TextBlock } from "./message.js";
 
@@ -9,13 +10,13 @@ interface ResourceBase {
   readonly resourceId: string;
   /** A name for people, such as a file's base name. Untrusted text. */
   readonly name?: string;
-  /** How the resource came into the session; other writers have words of their own. */
+  /** How the resource came into the session. Other writers have values of their own. */
   readonly source: "upload" | "tool" | "link" | "import" | (string & Record<never, never>);
-  /** What the sender said of it. Recorded, never believed. */
+  /** The sender's claims. Recorded, never trusted. */
   readonly declared?: { readonly mediaType?: string; readonly size?: number };
 }
 
-/** A resource whose bytes lie in a blob store. */
+/** A resource whose bytes are in a blob store. */
 export interface StoredResource extends ResourceBase {
   readonly kind: "image" | "file";
   /** As sniffed from the bytes, such as `image/png`. */
@@ -23,24 +24,24 @@ export interface StoredResource extends ResourceBase {
   /** Bytes. */
   readonly size: number;
   readonly blob: BlobRef;
-  /** 64 lower-case hexadecimal digits, whatever algorithm names the blob. */
+  /** 64 lower-case hexadecimal digits, also if the blob is named by another algorithm. */
   readonly contentSha256: string;
   /** Pixels. */
   readonly width?: number;
   /** Pixels. */
   readonly height?: number;
-  /** Where it came from, if that is known. */
+  /** The address of its origin, if known. */
   readonly uri?: string;
 }
 
-/** A link that was recorded and never fetched: there are no bytes. */
+/** A link, which is never fetched and has no bytes. */
 export interface LinkResource extends ResourceBase {
   readonly kind: "link";
   readonly uri: string;
 }
 
 /**
- * Something attached to a message, as the log knows it: a descriptor, never the bytes. A descriptor from outside is a
+ * An attachment of a message in the log: its descriptor, without the bytes. A descriptor from outside is a
  * bearer capability for the blob that it names; see {@link asUserMessage}.
  */
 export type Resource = StoredResource | LinkResource;
@@ -48,33 +49,27 @@ export type Resource = StoredResource | LinkResource;
 const maxShownNameLength = 80;
 
 /**
- * The descriptor text that stands for a resource wherever its bytes do not, such as
- * `[image screen.png, image/png, 14 kB, res_0123456789abcdef]`. One line; the name is made safe for a prompt: no
- * brackets, control characters or line breaks, at most 80 characters. The digest is not part of it.
+ * The descriptor of a resource as text, such as `[image screen.png, image/png, 14 kB, res_0123456789abcdef]`.
+ * One line. The name is safe in a prompt: no brackets, control characters or line breaks, and at most 80
+ * characters.
  *
  * @example
  * ```ts
- * describeResource({ resourceId: "res_0123456789abcdef", kind: "link", source: "link", uri: "https://example.com/a" });
- * // "[link https://example.com/a, res_0123456789abcdef]"
+ * const resourceId = "res_0123456789abcdef";
+ * describeResource({ resourceId, kind: "link", source: "link", uri: "https://a.example" });
+ * // "[link https://a.example, res_0123456789abcdef]"
  * ```
  */
 export function describeResource(resource: Resource): string {
   const name = resource.name === undefined ? "" : safeName(resource.name);
-  if (resource.kind === "link") {
-    return `[link ${name === "" ? "" : `${name}, `}${safeName(resource.uri)}, ${safeName(resource.resourceId)}]`;
-  }
-  const first = name === "" ? resource.kind : `${resource.kind} ${name}`;
-  return `[${first}, ${safeName(resource.mediaType)}, ${byteCount(resource.size)}, ${safeName(resource.resourceId)}]`;
+  const id = safeName(resource.resourceId);
+  if (resource.kind === "link")
+    return `[link ${name === "" ? "" : `${name}, `}${safeName(resource.uri)}, ${id}]`;
+  const title = name === "" ? resource.kind : `${resource.kind} ${name}`;
+  return `[${title}, ${safeName(resource.mediaType)}, ${byteCount(resource.size)}, ${id}]`;
 }
 
-/**
- * The descriptor of an image that is inline in its message, and so has neither a name nor an id to view it by.
- *
- * @example
- * ```ts
- * describeImage({ mediaType: "image/png", size: 14_000 }); // "[image, image/png, 14 kB]"
- * ```
- */
+/** The descriptor of an inline image, which has neither a name nor an id. */
 export function describeImage(image: Pick<StoredResource, "mediaType" | "size">): string {
   return `[image, ${safeName(image.mediaType)}, ${byteCount(image.size)}]`;
 }
@@ -84,7 +79,7 @@ export function isResource(value: unknown): value is Resource {
   return resourceShape(value) === undefined;
 }
 
-/** The resource that a block stands for, or undefined where it is a plain block. */
+/** The resource of a block; undefined for a plain block. */
 export function resourceOf(
   block: { readonly type: string } & Partial<Pick<TextBlock, "resource">>,
 ): Resource | undefined {

@@ -1,3 +1,4 @@
+/** Tool calls, paired with their results. */
 import type { AssistantMessage, ContextMessage, ToolCall, ToolResultMessage } from "./message.js";
 
 /** The tool calls of an assistant message, in order. */
@@ -5,7 +6,7 @@ export function toolCalls(message: AssistantMessage): readonly ToolCall[] {
   return message.content.filter((block): block is ToolCall => block.type === "toolCall");
 }
 
-/** A call and, where it came, its result. */
+/** A call and its result, if there is one. */
 export interface ToolPair {
   readonly call: ToolCall;
   /** Index of the assistant message in the list. */
@@ -15,18 +16,17 @@ export interface ToolPair {
   readonly resultAt?: number;
 }
 
-/** Which call belongs to which result. */
+/** Calls paired with results. */
 export interface ToolPairs {
   /** One for each call, in the order of the calls. */
   readonly pairs: readonly ToolPair[];
-  /** Indexes of results that answer no earlier call, or a call that was answered already. */
+  /** Indexes of results without an earlier unanswered call. */
   readonly orphans: readonly number[];
 }
 
 /**
- * Pairs tool calls with their results over a list of messages. A result answers a call with its id in the latest earlier
- * message that has one without a result, since some providers use an id again in a later turn; within a message the
- * first such call. Linear in the list.
+ * Pairs the tool calls of messages with their results by id. Some providers reuse ids, so a result answers
+ * the first unanswered call in the latest earlier message that has one. Linear in the list.
  */
 export function toolPairs(messages: readonly ContextMessage[]): ToolPairs {
   const pairs: { call: ToolCall; callAt: number; result?: ToolResultMessage; resultAt?: number }[] = [];
@@ -60,13 +60,13 @@ export function toolPairs(messages: readonly ContextMessage[]): ToolPairs {
   return { pairs, orphans };
 }
 
-/** The calls of one message with one id that have no result yet, by their index among the pairs. */
+/** The unanswered calls of one message with one id, by their index among the pairs. */
 interface WaitingCalls {
   readonly callAt: number;
   readonly first: number;
-  /** Those after the first, nearly always none. */
+  /** Indexes after the first; nearly always empty. */
   readonly others: number[];
   answered: number;
-  /** Those of the message before that has calls with the id. */
+  /** The calls of an earlier message with the same id. */
   readonly earlier: WaitingCalls | undefined;
 }

@@ -1,3 +1,4 @@
+/** User messages from untrusted JSON. */
 import { SessileError } from "../errors/index.js";
 import { describe } from "../internal/arguments.js";
 import { isRecord } from "../internal/shape.js";
@@ -6,17 +7,20 @@ import { isResource, type LinkResource, type Resource, type StoredResource } fro
 
 /** Options of {@link asUserMessage}. */
 export interface AsUserMessageOptions {
-  /** The JSON comes from this program's own storage, so that its resource descriptors may stay. Default false. */
+  /**
+   * Whether the JSON comes from the program's own storage, so that resource descriptors are kept. Default
+   * false.
+   */
   readonly trusted?: boolean;
 }
 
 /**
- * A user message from JSON that came from outside, such as a request's body: known fields only, in fresh objects.
- * Unless the source is trusted, resource descriptors are dropped, since whoever can name a blob could read it, while the
- * descriptor's text stays; and so are the name, the model, its variant and the path, since who is speaking and where is not for the request to say. Inline images stay: a
- * session with `blobs` stores them when the message is appended, and one without refuses them over 1 KiB.
+ * Makes a user message from outside JSON, such as the body of a request: known fields only, in new objects.
+ * Unless the source is trusted, resource descriptors are removed and their text stays, since a descriptor
+ * grants access to its blob. Name, model, variant and path are removed too: a request cannot set identity.
+ * Inline images stay. On append a session stores them in `blobs`; without `blobs` it refuses more than 1 KiB.
  *
- * @throws SessileError INVALID_MESSAGE with the path of the first wrong place.
+ * @throws SessileError INVALID_MESSAGE with the path of the first error
  * @example
  * ```ts
  * const message = asUserMessage(await request.json());
@@ -43,7 +47,7 @@ export function asUserMessage(json: unknown, options: AsUserMessageOptions = {})
   };
 }
 
-/** What the message was sent with. Of a client these are words only: what it asks for is the server's to decide. */
+/** The model, variant and path of a message from trusted JSON. */
 function asChoices({
   model,
   variant,

@@ -6,7 +6,8 @@ import {
   observationText,
 } from "../attachments/internal.js";
 import type { BlobStore } from "../blobs/index.js";
-import { describeImage, type ReplayPolicy, type StoredResource } from "../content/index.js";
+import type { ReplayPolicy, StoredResource } from "../content/index.js";
+import { describeImage } from "../content/internal.js";
 import { cleanText, isBlank } from "./block-reader.js";
 import type { ResizeImage } from "./load-media.js";
 import type { Loss, LossList } from "./losses.js";
