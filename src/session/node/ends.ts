@@ -4,6 +4,8 @@ import { maxHeadLines } from "../listing.js";
 
 const headBytes = 16 * 1024;
 const tailBytes = 64 * 1024;
+/** Bytes that {@link readEnds} reads into a block. */
+export const endsBytes: number = tailBytes + headBytes;
 /** A header, or a first message, that is longer than this is not shown in a list. */
 const maxHeadBytes = 1024 * 1024;
 
@@ -13,12 +15,17 @@ export interface Ends {
   readonly tail: readonly Uint8Array[];
 }
 
-/** Reads both ends at once: a thread of the pool takes ten times as long for bytes that the system has in memory. */
-export function readEnds(file: OpenFile, size: number): Ends {
+/**
+ * Reads both ends synchronously: a thread of the pool takes ten times as long for bytes that the system has in memory.
+ *
+ * @param block of {@link endsBytes}, to read into: a list reuses one, and the lines hold until its next use
+ */
+export function readEnds(file: OpenFile, size: number, block: Uint8Array = new Uint8Array(endsBytes)): Ends {
   const tailStart = Math.max(0, size - tailBytes);
-  const last = readRange(file, tailStart, size);
+  const last = readRange(file, tailStart, size, block);
   // A small file is all in its tail.
-  const first = tailStart === 0 ? last.subarray(0, headBytes) : readRange(file, 0, headBytes);
+  const first =
+    tailStart === 0 ? last.subarray(0, headBytes) : readRange(file, 0, headBytes, block.subarray(tailBytes));
   return { head: headLines(file, size, first, isUserMessage), tail: infoLines(last, tailStart === 0) };
 }
 
@@ -47,8 +54,8 @@ function headLines(
 }
 
 /** The bytes of a range; fewer if the file is shorter by now. */
-function readRange(file: OpenFile, start: number, end: number): Uint8Array {
-  const bytes = new Uint8Array(end - start);
+function readRange(file: OpenFile, start: number, end: number, into?: Uint8Array): Uint8Array {
+  const bytes = into?.subarray(0, end - start) ?? new Uint8Array(end - start);
   return bytes.subarray(0, readFullySync(file, bytes, start));
 }
 

@@ -10,7 +10,7 @@ import type {
   StoredSession,
   StoredSessionQuery,
 } from "../backend.js";
-import { type Ends, readEnds } from "./ends.js";
+import { type Ends, endsBytes, readEnds } from "./ends.js";
 import { FileLog, type FileLogOptions } from "./file-log.js";
 import { fileName, idOfFileName, partitionDirectory, projectName } from "./layout.js";
 import { FileLock, type LockTimes } from "./lock.js";
@@ -96,19 +96,20 @@ export class FileBackend implements SessionBackend {
           mtimeMs < after.modifiedAt ||
           (mtimeMs === after.modifiedAt && key < after.id),
       );
+    const block = new Uint8Array(endsBytes);
     for (const each of wanted) {
       await yieldIfDue();
       query.signal?.throwIfAborted();
-      const stored = unlessUnreadable(query, each.path, () => this.#stored(each));
+      const stored = unlessUnreadable(query, each.path, () => this.#stored(each, block));
       if (stored !== undefined) yield stored;
     }
   }
 
-  #stored(found: Found): StoredSession | undefined {
+  #stored(found: Found, block: Uint8Array): StoredSession | undefined {
     const file = this.#options.disk.open(found.path, "read");
     if (file === undefined) return undefined;
     try {
-      return storedOf(found, readEnds(file, found.stat.size));
+      return storedOf(found, readEnds(file, found.stat.size, block));
     } finally {
       file.close();
     }
