@@ -1,77 +1,80 @@
-/** What can be wrong with a stored session. None of these stops it from loading, unless the name says so. */
+/** Problems of a stored session. None stops it from loading, unless the description says so. */
 export type DiagnosticCode =
   /** The log has no bytes. */
   | "EMPTY"
   /** No line is a session header. */
   | "NO_HEADER"
-  /** A second header; it is ignored. */
+  /** A second header; ignored. */
   | "EXTRA_HEADER"
   /** Lines before the header. */
   | "BEFORE_HEADER"
-  /** The header or an entry was made by a newer version; the session opens for reading only. */
+  /** The header or an entry is of a newer version; the session opens for reading only. */
   | "NEWER_VERSION"
-  /** The line is no JSON. */
+  /** The line is not JSON. */
   | "INVALID_JSON"
-  /** The line is JSON, and no object. */
+  /** The line is JSON, but not an object. */
   | "NOT_AN_OBJECT"
   /** The bytes are not UTF-8. */
   | "INVALID_UTF8"
-  /** The line is longer than the reader takes. */
+  /** The line exceeds the reader's maximum length. */
   | "LINE_TOO_LONG"
-  /** The line is nested deeper than the reader takes. */
+  /** The line exceeds the reader's maximum depth. */
   | "TOO_DEEP"
-  /** The line has a `__proto__` key; the key is left out. */
+  /** The line has a `__proto__` key, which is omitted. */
   | "UNSAFE_KEY"
-  /** An entry without a usable type, id or parentId; it is no entry. */
+  /** A line without a usable type, id or parentId; not an entry. */
   | "INVALID_ENTRY"
-  /** An entry of a known type with the wrong fields; it reads as unknown. */
+  /** An entry of a known type with invalid fields; reads as unknown. */
   | "INVALID_FIELDS"
-  /** An id that an earlier entry has; the first one counts. */
+  /** The id of an earlier entry; the first one counts. */
   | "DUPLICATE_ID"
   /** The parent is not in the log; the entry is a root. */
   | "ORPHAN"
-  /** Following the parents comes back to the entry; it is a root. */
+  /** The parents form a cycle; the entry is a root. */
   | "CYCLE"
-  /** The checksum disagrees: the line was changed after it was written. */
+  /** The checksum does not match: the line was changed after it was written. */
   | "MODIFIED"
-  /** The last line is incomplete; it was never acknowledged, or its end was lost. */
+  /** A torn tail: the last line is incomplete. It was never acknowledged, or its end was lost. */
   | "TORN_TAIL"
-  /** A torn last line that a later writer ended; it was never acknowledged, and is no entry. */
+  /** A torn line that a later writer ended. It was never acknowledged and is not an entry. */
   | "TORN_LINE"
-  /** An older version's index that points at no earlier entry. */
+  /** An older version's index without an earlier entry. */
   | "INVALID_INDEX"
-  /** The log is shorter than it was, or another file stands in its place; it was read again from the start. */
+  /** The log is shorter than before, or was replaced; it was read again from the start. */
   | "LOG_REPLACED"
-  /** Another program wrote at the same moment, ignoring the lock; what was written stands beside its lines. */
+  /** Another program ignored the lock and wrote at the same moment; its lines are beside the session's. */
   | "FOREIGN_WRITE";
 
 /** One problem of a stored session. */
 export interface Diagnostic {
   readonly code: DiagnosticCode;
-  /** The line's number, from 1; 0 where the problem is of the whole log. */
+  /** The line's number, from 1; 0 for the whole log. */
   readonly line: number;
-  /** Where the line starts: a byte offset in a file or in parsed text, a sequence number in other stores. */
+  /** The start of the line: a byte offset in a file or in parsed text, a sequence number in other stores. */
   readonly offset: number;
   /** For people; may change. */
   readonly message: string;
-  /** The entry, where the line is one. */
+  /** The entry, if the line is one. */
   readonly entryId?: string;
 }
 
-/** Problems in the order in which they were found: all, or the first thousand and the last thousand of more. */
+/** Problems in the order of detection: all, or the first and the last thousand. */
 export interface Diagnostics extends ReadonlyArray<Diagnostic> {
-  /** How many were found, those that are not listed included. */
+  /** The total number, including problems that are not listed. */
   readonly total: number;
-  /** How many of each code were found. */
+  /** The number of problems per code. */
   readonly counts: Readonly<Partial<Record<DiagnosticCode, number>>>;
 }
 
 const keptAtEachEnd = 1000;
 
-/** Collects {@link Diagnostics}. A file of short lines that are none has millions of problems, so most are only counted. */
+/**
+ * Collects {@link Diagnostics}. A file of many invalid lines has millions of problems, so most are only
+ * counted.
+ */
 export class DiagnosticList {
   readonly #first: Diagnostic[] = [];
-  /** The last ones, a ring once it is full. */
+  /** The last ones, in a ring buffer. */
   readonly #last: Diagnostic[] = [];
   readonly #counts: Partial<Record<DiagnosticCode, number>> = {};
   #total = 0;
@@ -86,7 +89,7 @@ export class DiagnosticList {
     this.#view = undefined;
   }
 
-  /** What was added so far; the same array until more is. */
+  /** The problems so far; the same array until another one is added. */
   get all(): Diagnostics {
     this.#view ??= this.#print();
     return this.#view;
@@ -96,7 +99,7 @@ export class DiagnosticList {
     const oldest = Math.max(0, this.#total - keptAtEachEnd) % keptAtEachEnd;
     const isFull = this.#last.length === keptAtEachEnd;
     const last = isFull ? [...this.#last.slice(oldest), ...this.#last.slice(0, oldest)] : this.#last;
-    // Not enumerable: to whoever compares or prints them they are an array as any other.
+    // Not enumerable, so that comparisons and printing treat it as a plain array.
     return Object.defineProperties([...this.#first, ...last], {
       total: { value: this.#total },
       counts: { value: { ...this.#counts } },

@@ -10,22 +10,22 @@ import type { PermissionRule } from "./permissions.js";
 
 /** The version of the base format that this library writes: pi's session format. */
 export const formatVersion = 3;
-/** The version of the entry types that are this library's own. */
+/** The version of this library's own entry types. */
 export const extensionVersion = 1;
 
 /** The first line of a session. */
 export interface SessionHeader {
   readonly type: "session";
-  /** Of the base format; absent in version 1. */
+  /** The version of the base format; absent in version 1. */
   readonly version?: number;
   readonly id: string;
   /** ISO 8601. */
   readonly timestamp: string;
   /** The project's directory, absolute. */
   readonly cwd: string;
-  /** The session that this one was forked from: a path or an id. */
+  /** The source of a fork: a path or an id. */
   readonly parentSession?: string;
-  /** The version of this library's own entry types; absent reads as 1. */
+  /** The version of this library's own entry types. An absent one counts as 1. */
   readonly sessile?: number;
 }
 
@@ -44,12 +44,12 @@ export interface FileDiff {
   readonly deletions: number;
 }
 
-/** The fields of a session_info entry: a full snapshot of them every time. */
+/** The fields of a session_info entry: always a full snapshot. */
 export interface SessionInfoFields {
-  /** A display name, read by pi too. */
+  /** A display name, which pi reads too. */
   readonly name?: string;
   readonly title?: string;
-  /** A short name for addresses, in the place of the one that is made of the id. */
+  /** A short name for URLs, in place of the one derived from the id. */
   readonly slug?: string;
   /** ISO 8601; absent while the session is active. */
   readonly archivedAt?: string;
@@ -59,12 +59,12 @@ export interface SessionInfoFields {
   readonly stats?: SessionStats;
 }
 
-/** The fields of every entry type besides `type`, `id`, `parentId` and `timestamp`. See docs/format.md. */
+/** The fields of every entry type beside `type`, `id`, `parentId` and `timestamp`. See docs/format.md. */
 export interface EntryMap {
   message: { readonly message: Message };
   thinking_level_change: { readonly thinkingLevel: string };
   model_change: { readonly provider: string; readonly modelId: string };
-  /** Replaces the history before `firstKeptEntryId` by a summary. An own id there keeps nothing. */
+  /** Replaces the history before `firstKeptEntryId` by a summary. The compaction's own id keeps nothing. */
   compaction: {
     readonly summary: string;
     readonly firstKeptEntryId: string;
@@ -75,16 +75,16 @@ export interface EntryMap {
     /** Instructions and tools in force, so that those of the summarised part are not lost. */
     readonly systemMessage?: SystemMessage;
     /**
-     * Ids of entries from before it on the path that stay in context between summary and tail, in the order in which they
-     * are shown. One that lies in the kept range is shown here and not there; ids that are not there count for nothing.
+     * Ids of earlier entries on the path that stay in context between summary and tail, in the order of
+     * display. An entry of the kept range is shown here only. Unknown ids are ignored.
      */
     readonly retain?: readonly string[];
     readonly strategy?: string;
-    /** The model that wrote the summary, where it is another one. */
+    /** The model that wrote the summary, if it is another one. */
     readonly model?: { readonly provider: string; readonly modelId: string };
   };
   branch_summary: {
-    /** The leaf that was left, or `root`. */
+    /** The abandoned leaf, or `root`. */
     readonly fromId: string;
     readonly summary: string;
     readonly details?: unknown;
@@ -103,7 +103,7 @@ export interface EntryMap {
   /** An absent or empty label clears. */
   label: { readonly targetId: string; readonly label?: string };
   session_info: SessionInfoFields;
-  /** Tokens of a provider call that is no assistant message. */
+  /** The usage of a provider call without an assistant message. */
   usage: {
     readonly kind: string;
     readonly provider: string;
@@ -111,7 +111,7 @@ export interface EntryMap {
     readonly usage: Usage;
     readonly note?: string;
   };
-  /** Changes what later contexts show of one entry: null omits it. The latest on the path wins. */
+  /** Changes an entry in later contexts: null omits it. The latest edit on the path wins. */
   context_edit: {
     readonly targetId: string;
     readonly replacement: null | {
@@ -119,19 +119,19 @@ export interface EntryMap {
       readonly content: string | readonly unknown[];
     };
   };
-  /** The target's message is this one now, of the same role. The latest on the path counts. */
+  /** Replaces the target's message by one of the same role. The latest on the path wins. */
   message_update: { readonly targetId: string; readonly message: Message };
-  /** A block of the target's message is this one now; at the index behind the last it is added. */
+  /** Replaces a block of the target's message; the index behind the last one appends. */
   part_update: {
     readonly targetId: string;
     readonly index: number;
     readonly part: AssistantMessage["content"][number] | ImageBlock;
   };
-  /** The tip was moved here: `parentId` and `targetId` are the new tip, null for before the first entry. */
+  /** The leaf moved: `parentId` and `targetId` are the new leaf, null for before the first entry. */
   leaf: { readonly targetId: string | null; readonly name?: string };
   /** The next compaction keeps the target, or no longer does. The latest on the path wins. */
   context_pin: { readonly targetId: string; readonly pinned: boolean };
-  /** The work since the target was undone outside, for example by a git checkout; `undone` takes that back. */
+  /** The work since the target was undone outside, such as by a git checkout; `undone` reverses that. */
   revert: {
     readonly targetId: string;
     readonly partId?: string;
@@ -141,16 +141,16 @@ export interface EntryMap {
   };
   /** The model asked to see a resource again. */
   resource_view: { readonly resourceId: string; readonly reason?: string };
-  /** What was seen in a resource, on this branch. */
+  /** An observation about a resource, on this branch. */
   resource_observation: { readonly resourceId: string; readonly text: string };
 }
 
-/** The name of an entry type that this version knows. */
+/** The name of a known entry type. */
 export type EntryType = keyof EntryMap;
 
-/** What every entry has besides the fields of its type. */
+/** The fields of every entry. */
 export interface EntryBase {
-  /** Unique in the session; eight hexadecimal digits where this library made it. */
+  /** Unique in the session; eight hexadecimal digits if this library made it. */
   readonly id: string;
   /** null for a root. */
   readonly parentId: string | null;
@@ -161,23 +161,23 @@ export interface EntryBase {
 /** An entry of a session. Narrow it by `type`. */
 export type SessionEntry = { [T in EntryType]: { readonly type: T } & EntryMap[T] & EntryBase }[EntryType];
 
-/** An entry whose type, or whose shape, this version does not understand. Kept verbatim, never in context. */
+/** An entry with a type or a shape that this version does not know. Kept verbatim, never in context. */
 export interface UnknownEntry extends EntryBase {
   readonly type: "unknown";
-  /** The type as stored. */
+  /** The stored type. */
   readonly entryType: string;
   /** The stored line without its line feed. */
   readonly raw: string;
 }
 
-/** A session_info draft: what is absent stays as it is, null clears. The entry that is written has every field. */
+/** A session_info draft: absent fields stay, null clears. The written entry has every field. */
 export type SessionInfoPatch = {
   readonly [K in keyof SessionInfoFields]?: Exclude<SessionInfoFields[K], undefined> | null;
 };
 
 /**
- * What `append` and `stage` take: an entry without its place. With `id`, writing it a second time does nothing, so that
- * a retry is safe.
+ * The input of `append` and `stage`: an entry without its place in the tree. With an `id` the append is
+ * idempotent: a retry writes nothing.
  */
 export type EntryDraft = {
   [T in EntryType]: { readonly type: T; readonly id?: string } & (T extends "session_info"
@@ -185,21 +185,20 @@ export type EntryDraft = {
     : EntryMap[T]);
 }[EntryType];
 
-/** The fields of an entry type that a caller made with {@link customEntry}. */
+/** A typed entry of a caller, made by {@link customEntry}. */
 export interface CustomEntryType<T> {
   /** The `customType` in the file. */
   readonly customType: string;
-  /** The entry to append for `data`, which must be JSON. */
+  /** Makes a draft for `data`, which must be JSON. */
   draft(data: T): EntryDraft & { readonly type: "custom" };
-  /** The data of an entry of this type; undefined for any other entry, and where `parse` throws. */
+  /** Reads the data of an entry of this type; undefined for any other entry, and if `parse` throws. */
   read(entry: SessionEntry | UnknownEntry): T | undefined;
 }
 
 /**
- * A typed entry of your own that other readers keep and ignore.
- *
+ * Defines a typed entry of your own, which other readers keep and ignore.
  * @param customType its name in the file; prefix it with your project's name
- * @param parse turns stored data into T, and throws where it cannot
+ * @param parse converts stored data to T, or throws
  * @example
  * ```ts
  * const todo = customEntry("acme.todo", (data) => z.array(z.string()).parse(data));

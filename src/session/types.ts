@@ -19,37 +19,36 @@ import type { ToolCallState, TurnContext } from "./turn.js";
 /** Options of {@link Session.append}. */
 export interface AppendOptions {
   /**
-   * What happens if another writer added entries to the conversation first; labels, session_info and usage are no
-   * conflict.
+   * The behaviour if another writer appended to the conversation first. Labels, session_info and usage
+   * entries are not a conflict.
+   * - `reject`: the append fails with CONCURRENT_WRITER and writes nothing; the session reads the other
+   *   entries.
+   * - `branch`: the entries keep the parent that they were made for, behind the other writer's entries in the
+   *   log. Both branches exist, and the leaf stays on this handle's branch.
+   * - `follow`: the entries follow the other writer's newest entry, and the leaf moves with them, also if
+   *   `refresh` or `follow` read that entry since this handle's last append. Fails with CONCURRENT_WRITER and
+   *   a `reason` if a tool call there is pending, or if the entries would lose a call or a reference. Not for
+   *   leaf entries.
+   * - `rebase`: only for label, session_info and usage entries. They follow the other writer's entries, and
+   *   the leaf stays on this handle's branch. The next `reject` append still reports the conflict.
    *
-   * - `reject`, the default: nothing is written, the append fails with CONCURRENT_WRITER, and the session has read
-   *   what came.
-   * - `branch`: the entries stay under the parent that they were made for, behind the other's in the log. Both
-   *   branches are there, and this handle's tip goes on with its own.
-   * - `follow`: the entries go after the other's newest entry, and the tip with them, also if `refresh` or `follow`
-   *   read that entry since this handle's last append. CONCURRENT_WRITER with a `reason` if a tool call there waits
-   *   for its result, or the entries would lose a call or a target that they name. Not for leaf entries.
-   * - `rebase`, for label, session_info and usage entries alone: they go after the other's, and the tip stays on this
-   *   handle's own branch. The next append that is `reject` is told of the other all the same.
-   *
-   * Ids and timestamps stay. Appends that were called without waiting follow the one before, wherever that goes.
+   * Ids and timestamps stay. Queued appends follow their predecessor. @default "reject"
    */
   readonly conflict?: "reject" | "rebase" | "branch" | "follow";
   /**
-   * The entry that this append is made for, and is to follow; null for before the first. Where the tip, counting appends
-   * that wait and what is staged, is another one at the call, it fails with CONCURRENT_WRITER, and nothing is written.
-   * Where the first draft is an entry that is there already, as when a call is made again, what that one follows is
-   * compared instead. Not together with `rebase`. For {@link Session.branchWithSummary} the leaf that is left, which its
-   * `fromId` then names. Default: not compared.
+   * The entry that this append must follow; null for before the first. The append fails with
+   * CONCURRENT_WRITER if the leaf, including queued and staged entries, is another one at the call. For a
+   * retry, whose first draft is already in the log, the parent of that entry is compared. Not allowed with
+   * `rebase`. For {@link Session.branchWithSummary}, the leaf that the summary covers. @default not compared
    */
   readonly after?: string | null;
-  /** Withdraws an append that is still waiting. One that is being written finishes. */
+  /** Withdraws a queued append. An append that is being written finishes. */
   readonly signal?: AbortSignal;
 }
 
 /**
- * `AsyncDisposable`, where the libraries of whoever compiles have it: those of TypeScript's ES2022 do not, and a declaration
- * that names it would not compile there.
+ * `AsyncDisposable` if the compiler's libraries declare it. TypeScript's ES2022 libraries do not, and a
+ * declaration that names it would not compile there.
  */
 type IfAsyncDisposable = SymbolConstructor extends { readonly asyncDispose: infer Key extends PropertyKey }
   ? {
@@ -59,44 +58,49 @@ type IfAsyncDisposable = SymbolConstructor extends { readonly asyncDispose: infe
   : object;
 
 /**
- * A session that is open: a tree of entries in a store, and a tip. History is never rewritten; everything that changes
- * something is an entry. One handle may be used by any number of callers; appends are written in the order of the calls.
+ * An open session: a tree of entries in a store, and a leaf. History is never rewritten; every change is an
+ * entry. Any number of callers may share a handle; appends are written in the order of the calls.
  *
- * Two handles, in one process or in several, may have a session open. Each sees its own tip; the one that writes second
- * is told so instead of forking the history by accident.
+ * Several handles, in one process or in several, may open one session. Each has its own leaf. The second
+ * writer gets an error instead of an accidental branch.
  */
 export interface Session extends IfAsyncDisposable {
   readonly id: string;
   readonly header: SessionHeader;
-  /** Where the store keeps it, or will from the first append on, such as an absolute path; undefined where that means nothing. */
+  /**
+   * The location in the store, such as an absolute path, also before the first append; undefined if the store
+   * has no locations.
+   */
   readonly location: string | undefined;
-  /** Whether this handle may append: it was opened for that, and no newer version wrote the session. */
+  /** Whether this handle may append: it was opened for writing, and the session is not of a newer version. */
   readonly writable: boolean;
-  /** The tip: what the next entry follows. null before the first entry, or after `branch(null)`. */
+  /** The leaf: the parent of the next entry. null before the first entry, or after `branch(null)`. */
   readonly leafId: string | null;
   readonly tree: SessionTree;
   /** Name, title, times, statistics, permissions. */
   readonly info: SessionInfo;
-  /** What was found wrong so far, oldest first; of very much the middle is only counted. Content is checked as it is read; {@link Session.diagnose} checks all of it. */
+  /**
+   * Problems found so far, oldest first; a long list keeps its start and end. Content is checked as it is
+   * read; {@link Session.diagnose} checks all of it.
+   */
   readonly diagnostics: Diagnostics;
 
   /**
-   * Writes entries after the tip, all or none, and moves the tip to the last. Once it resolves they last as the store
-   * promises. The drafts are the session's from the call on: whoever changes them afterwards changes what this handle shows,
-   * and not the log. Staged entries go along, and are not among those it gives. Calls may be made without waiting for
-   * earlier ones: each follows the one before, and fails with it.
+   * Appends entries after the leaf, all or none, and moves the leaf to the last. Resolves when they are
+   * durable as the store promises. The session owns the drafts from the call on: a later change alters the
+   * handle's view, not the log. Writes staged entries first and does not return them. Calls need not wait for
+   * earlier ones: each follows its predecessor, and fails with it.
    *
-   * Of a session that its store does not have yet, an append of settings alone (model_change, thinking_level_change, label,
-   * session_info, leaf, {@link turnSettings}) is staged: it resolves, and is written in front of the first entry of another
-   * type, or by {@link Session.flush}. Where neither comes, the session leaves nothing.
-   *
+   * In a session without a file, an append of settings alone (model_change, thinking_level_change, label,
+   * session_info, leaf, {@link turnSettings}) is staged: it resolves, and is written before the first entry
+   * of another type, or by {@link Session.flush}. A session with only settings leaves no file.
    * @throws SessileError INVALID_ENTRY, ENTRY_NOT_FOUND, DUPLICATE_ID, LINE_TOO_LONG, BATCH_TOO_LARGE: the drafts;
    *   nothing was written
    * @throws SessileError CONCURRENT_WRITER, SESSION_LOCKED, STORAGE_FAILED: nothing was written
-   * @throws TypeError for options that are none
+   * @throws TypeError for invalid options
    * @throws SessileError SESSION_EXISTS, SESSION_NOT_FOUND: another session took the id first, or this one was deleted
    * @throws SessileError SESSION_READ_ONLY, SESSION_CLOSED
-   * @throws SessileError WRITER_POISONED: unknown what was written; open the session again
+   * @throws SessileError WRITER_POISONED: the end of the log is unknown; reopen the session
    */
   append(drafts: readonly EntryDraft[], options?: AppendOptions): Promise<readonly SessionEntry[]>;
   /** {@link Session.append} for one message. */
@@ -105,23 +109,22 @@ export interface Session extends IfAsyncDisposable {
     options?: AppendOptions,
   ): Promise<SessionEntry & { readonly type: "message" }>;
   /**
-   * Puts entries after the tip in memory alone; they are written with the next append, and lost if none comes. For what
-   * is not worth a file yet, such as the choice of a model before the first message.
+   * Adds entries after the leaf in memory. They are written with the next append, and lost without one. For
+   * entries that do not justify a file, such as the choice of a model before the first message.
    */
   stage(drafts: readonly EntryDraft[]): readonly SessionEntry[];
-  /** Writes what is staged, and where the tip was moved to. */
+  /** Writes staged entries and a moved leaf. */
   flush(): Promise<void>;
 
   /**
-   * Moves the tip, so that the next entry follows this one; null for a new root. Takes effect at once in memory. If
-   * nothing is appended afterwards, `close` or `flush` records it as a leaf entry; browsing alone writes nothing more.
-   *
+   * Moves the leaf, so that the next entry follows `entryId`; null for a new root. Takes effect in memory at
+   * once. `close` or `flush` records it as a leaf entry if no append followed.
    * @throws SessileError ENTRY_NOT_FOUND
    */
   branch(id: string | null): void;
   /**
-   * {@link Session.branch}, and a summary of the branch that is left as the first entry of the new one. Where it cannot
-   * be written the tip goes back.
+   * {@link Session.branch}, with a summary of the abandoned branch as the first entry of the new one.
+   * Restores the leaf if the append fails.
    */
   branchWithSummary(
     id: string | null,
@@ -129,48 +132,57 @@ export interface Session extends IfAsyncDisposable {
     options?: Omit<EntryMap["branch_summary"], "fromId" | "summary"> & AppendOptions,
   ): Promise<SessionEntry & { readonly type: "branch_summary" }>;
   /**
-   * A new session of the path to one entry, the tip if absent: no other branches, labels resolved. The new session is
-   * open for writing, and names this one as its parent.
+   * Creates a session from the path to one entry, by default the leaf: without other branches, with resolved
+   * labels. The new session is open for writing and names this one as its parent.
    */
   extract(leafId?: string, options?: { readonly cwd?: string; readonly id?: string }): Promise<Session>;
 
-  /** One entry; undefined if there is none, or its body is damaged. */
+  /** One entry; undefined if it does not exist or its body is damaged. */
   entry(id: string): Promise<SessionEntry | UnknownEntry | undefined>;
-  /** One entry's line as stored, without its line feed; undefined if there is none. */
+  /** The stored line of an entry without its line feed; undefined if it does not exist. */
   raw(id: string): Promise<Uint8Array | undefined>;
-  /** What a model is to see next, at the tip or another leaf; see {@link buildSessionContext}. Treat it as read-only. */
+  /**
+   * The context for a model at the leaf or another entry; see {@link buildSessionContext}. Treat it as
+   * read-only.
+   */
   context(leafId?: string | null): Promise<Context>;
-  /** Model, thinking level, tools, policies and revert in force at the tip or another leaf. */
+  /** Model, thinking level, tools, policies and revert in force at the leaf or another entry. */
   turn(leafId?: string | null): Promise<TurnContext>;
-  /** The tool calls in context at the tip or another leaf, and how far each came. Those before a compaction are not in context. */
+  /**
+   * The tool calls in context at the leaf or another entry, with their states. Calls before a compaction are
+   * not in context.
+   */
   toolStates(leafId?: string | null): Promise<readonly ToolCallState[]>;
 
-  /** Appends a session_info: what the patch does not name stays. Goes after other writers' entries. */
+  /** Appends a session_info. Fields outside the patch stay. Follows other writers' entries. */
   updateInfo(patch: SessionInfoPatch): Promise<SessionInfo>;
-  /** Records that a permission was granted for good; see {@link evaluatePermission}. */
+  /** Records a permanent permission; see {@link evaluatePermission}. */
   approveAlways(approval: Pick<PermissionRule, "permission" | "pattern">): Promise<SessionInfo>;
 
   /**
-   * Reads what other writers added, and gives the places of all that came since the last call, also of what an append read
-   * that met a conflict. A writable session keeps its own tip.
+   * Reads entries of other writers. Returns the positions of all entries that came since the last call,
+   * including those that a conflicting append read. A writable session keeps its leaf.
    */
   refresh(): Promise<readonly EntryNode[]>;
-  /** Every entry from now on, by this handle or another writer, until the signal aborts or the session closes. */
+  /**
+   * Yields every entry from now on, by this handle or another writer, until the signal aborts or the session
+   * closes.
+   */
   follow(options: {
     readonly signal: AbortSignal;
     readonly pollMs?: number;
   }): AsyncIterable<SessionEntry | UnknownEntry>;
-  /** Reads every line in whole and gives all that is wrong. */
+  /** Reads every line in whole and returns all problems. */
   diagnose(): Promise<Diagnostics>;
 
-  /** Calls the listener for each event of this name; the function that it returns ends that. */
+  /** Adds a listener for an event. Returns a function that removes it. */
   on<E extends SessionEventName>(event: E, listener: (payload: SessionEventMap[E]) => void): () => void;
-  /** Sends an event that is not kept to the listeners of `ephemeral`. */
+  /** Emits an event to the listeners of `ephemeral` without recording it. */
   publish(event: EphemeralEvent): void;
 
   /**
-   * Waits for what is being written, records a moved tip, and lets the log go. Writes the session_info again where so much
-   * was appended behind it that a list would no longer find it. The store stays open.
+   * Waits for pending appends, records a moved leaf, and releases the log. Rewrites the session_info if it is
+   * too far from the end for a list to find. The store stays open.
    */
   close(): Promise<void>;
 }
@@ -189,104 +201,108 @@ export interface SessionSummary {
   /** ISO 8601; absent while the session is active. */
   readonly archivedAt?: string;
   readonly parentSession?: string;
-  /** What the first user message says, or the names of its attachments; never a descriptor. At most 200 characters. */
+  /**
+   * The text of the first user message, or the names of its attachments; never a descriptor. At most 200
+   * characters.
+   */
   readonly firstMessage?: string;
   /** Bytes. */
   readonly size: number;
   readonly location?: string;
-  /** Pass it as `after` to go on behind this session. */
+  /** Pass it as `after` to continue behind this session. */
   readonly cursor: string;
-  /** Counted over the whole session; only when `stats` was asked for. */
+  /** Counts over the whole session; only with `stats`. */
   readonly counts?: { readonly entries: number; readonly messages: number };
   readonly stats?: SessionInfo["stats"];
 }
 
 /**
- * Which session: its id, or what {@link SessionStore.list} or {@link SessionStore.open} gave of it. Where that has a
- * `location`, it is the session that lies there, also if another has the same id, such as a copy of a file.
+ * A reference to a session: its id, or a result of {@link SessionStore.list} or {@link SessionStore.open}. A
+ * `location` selects the session there, even if another one has the same id, such as a copied file.
  */
 export type SessionRef = string | { readonly id: string; readonly location?: string | undefined };
 
-/** What {@link SessionStore.list} looks for. Sessions come newest first, by time of modification. */
+/** Filters of {@link SessionStore.list}. Sessions come newest first, by time of modification. */
 export interface SessionQuery {
-  /** Default the unnamed one. */
+  /** @default the unnamed partition */
   readonly partition?: string;
   /** Only sessions of this project directory. */
   readonly cwd?: string;
-  /** true: only archived ones; false: only active ones; absent: both. */
+  /** true: only archived sessions; false: only active ones; absent: both. */
   readonly archived?: boolean;
   /** Only sessions modified at or after this time. */
   readonly since?: Date;
   /** Only sessions modified before this time. */
   readonly until?: Date;
-  /** The `cursor` of the last session of the page before. */
+  /** The `cursor` of the last session of the previous page. */
   readonly after?: string;
-  /** At most this many. Minimum 1, default all. */
+  /** Maximum number. Minimum: 1. @default all */
   readonly limit?: number;
-  /** Count entries and messages, which reads each session in whole. Default false. */
+  /** Whether to count entries and messages, which reads each session in whole. @default false */
   readonly stats?: boolean;
   readonly signal?: AbortSignal;
 }
 
-/** The events of a store: what was done through it. */
+/** The events of a store. */
 export interface SessionStoreEventMap {
   created: { readonly id: string };
   updated: { readonly id: string; readonly info: SessionInfo };
   deleted: { readonly id: string };
   /**
-   * A list left this out, and a session may be there: it cannot be read, or has no header near its start. Whoever collects
-   * garbage by a list must not go on: what such a session names is not among the marks.
+   * A list skipped a possible session: it is unreadable, or has no header near its start. A garbage
+   * collection that uses the list must stop: references of such a session are unknown.
    */
   skipped: { readonly location: string; readonly error: SessileError };
 }
 
-/** What {@link SessionStore.fork} copies, and where to. */
+/** Options of {@link SessionStore.fork}. */
 export interface ForkOptions {
-  /** The last entry to copy. Default: all. */
+  /** The last entry to copy. @default all entries */
   readonly upTo?: string;
-  /** Default: that of the session forked. */
+  /** @default the directory of the source */
   readonly cwd?: string;
   readonly id?: string;
-  /** Of the session forked. */
+  /** The partition of the source. */
   readonly partition?: string;
-  /** Of the new session. Default: the same. */
+  /** The partition of the new session. @default the same */
   readonly toPartition?: string;
   /**
-   * Called with each entry that can be read, in the order of the file; gives what stands in its place, such as the entry
-   * without the images that it has inline. Type, id, parent and timestamp stay. Where it gives the very same object the
-   * line is copied byte for byte; in another, each part that is the very same is.
+   * Called with each readable entry, in file order; returns its replacement, such as the entry without inline
+   * images. Type, id, parent and timestamp must stay. The same object copies the line byte for byte;
+   * unchanged members of another object are copied byte for byte too.
    */
   readonly rewrite?: RewriteEntry;
   /**
-   * `fresh`: the resources of the copy have ids of their own, wherever the old ones stood: blocks, views, observations,
-   * texts. What a provider signed keeps the old ones. Blobs and digests are the same. `same`, the default: all ids stay.
+   * `fresh` gives the resources of the copy new ids everywhere: blocks, views, observations, texts. Signed
+   * content keeps the old ids. Blobs and digests are the same. @default "same"
    */
   readonly resources?: "same" | "fresh";
 }
 
-/** Gives what stands in an entry's place in a copy; see {@link ForkOptions.rewrite}. */
+/** Returns the replacement of an entry in a copy; see {@link ForkOptions.rewrite}. */
 export type RewriteEntry = <E extends SessionEntry>(entry: E) => E | Promise<E>;
 
-/** Keeps sessions. Closing a session never closes its store; a store has nothing to close. */
+/** A store of sessions. Closing a session never closes its store; a store needs no close. */
 export interface SessionStore {
   /**
-   * A new session, open for writing. Nothing is stored before the first append.
-   *
-   * @throws SessileError SESSION_EXISTS; TypeError for an id or a partition that is no name
+   * Creates a session, open for writing. Stores nothing before the first append.
+   * @throws SessileError SESSION_EXISTS; TypeError for an invalid id or partition
    */
   create(
     options: {
       /** The project's directory. */
       readonly cwd: string;
-      /** Default a UUID of version 7. Letters, digits, dots, underscores and hyphens, no dot or hyphen at the ends. */
+      /**
+       * Letters, digits, dots, underscores and hyphens, without a dot or hyphen at the ends. @default a UUID
+       * of version 7
+       */
       readonly id?: string;
       readonly partition?: string;
       readonly parentSession?: string;
     } & RecordingOptions,
   ): Promise<Session>;
   /**
-   * Opens a session, for reading unless asked otherwise. Never fails for a lock.
-   *
+   * Opens a session, by default for reading. Never fails because of a lock.
    * @throws SessileError SESSION_NOT_FOUND, EMPTY, NO_HEADER, NOT_A_FILE
    */
   open(
@@ -294,27 +310,26 @@ export interface SessionStore {
     options?: { readonly mode?: "read" | "write"; readonly partition?: string } & RecordingOptions,
   ): Promise<Session>;
   /**
-   * Sessions that fit, newest first. Stop iterating to stop reading. What cannot be read is left out, and is a `skipped`
-   * event of the store.
+   * Yields matching sessions, newest first. Stop iterating to stop reading. Skips unreadable files, with a
+   * `skipped` event each.
    */
   list(query?: SessionQuery): AsyncIterable<SessionSummary>;
-  /** The newest session that fits and is not archived. */
+  /** The newest matching session that is not archived. */
   latest(query?: Omit<SessionQuery, "limit" | "after">): Promise<SessionSummary | undefined>;
   /**
-   * A new session with the lines of another, byte for byte, entry ids and all branches included; up to an entry, the
-   * lines of the file up to that one. Its title says "(fork #N)". Open for writing.
-   *
-   * @throws SessileError SESSION_NOT_FOUND, ENTRY_NOT_FOUND, SESSION_EXISTS; INVALID_ENTRY for what `rewrite` gives
+   * Creates a session from the lines of another, byte for byte, with entry ids and all branches; with an
+   * entry, from the lines up to it. Its title ends with "(fork #N)". Open for writing.
+   * @throws SessileError SESSION_NOT_FOUND, ENTRY_NOT_FOUND, SESSION_EXISTS; INVALID_ENTRY for a result of `rewrite`
    */
   fork(session: SessionRef, options?: ForkOptions): Promise<Session>;
-  /** Deletes a session. Whether there was one. */
+  /** Deletes a session. Returns whether it existed. */
   delete(session: SessionRef, options?: { readonly partition?: string }): Promise<boolean>;
-  /** Marks a session as archived, or as active again. */
+  /** Archives a session, or makes it active again. */
   archive(
     session: SessionRef,
     options?: { readonly archived?: boolean; readonly partition?: string },
   ): Promise<SessionInfo>;
-  /** Calls the listener for each event; the function that it returns ends that. */
+  /** Adds a listener for an event. Returns a function that removes it. */
   on<E extends keyof SessionStoreEventMap>(
     event: E,
     listener: (payload: SessionStoreEventMap[E]) => void,
