@@ -194,7 +194,11 @@ export function toolName(
 function dropTrailingReasoning(parts: PendingAssistantPart[], { losses }: SelectOptions): void {
   for (let last = parts.at(-1); last?.type === "reasoning"; last = parts.at(-1)) {
     parts.pop();
-    losses.add(last.origin, { code: "reasoning", by: "target", reason: "reasoning that nothing follows" });
+    losses.add(last.origin, {
+      code: "reasoning",
+      by: "target",
+      reason: "reasoning at the end of the message",
+    });
   }
 }
 
@@ -209,6 +213,6 @@ function trimLastText(parts: PendingAssistantPart[], { rules, losses }: SelectOp
   const text = withoutSpaceAtEnd(last.text);
   if (text === last.text) return;
   parts[at] = { ...last, text } satisfies TextPart;
-  const reason = "the target takes no white space at the end";
+  const reason = "the target refuses white space at the end";
   losses.add(last.origin, { code: "trailingSpace", by: "target", reason });
 }

@@ -74,7 +74,7 @@ describe("assistantDraft, of the target's own model", () => {
     expect(drafted(assistantMessage(maker, withheld, "a")).parts[0]).toMatchObject({ redacted: true });
   });
 
-  test("leaves reasoning without a signature out, and reasoning that nothing follows", () => {
+  test("leaves reasoning without a signature out, and reasoning at the end of the message", () => {
     expect(said([thinking("hm"), thinking("ha", ""), "a"])).toEqual({
       parts: ['text "a"'],
       losses: ["reasoning history 0", "reasoning history 1"],

@@ -105,7 +105,7 @@ class MessageWriter {
         this.#tools.reportLoss(part, {
           code: "reasoning",
           by: "history",
-          reason: "its signature is not of this kind",
+          reason: "its signature is of another kind",
         });
         return undefined;
       }
@@ -117,7 +117,11 @@ class MessageWriter {
       }
       case "opaque":
         if (isOwnPart(part.data)) return structuredClone(part.data);
-        this.#tools.reportLoss(part, { code: "opaque", by: "history", reason: "no part of a message" });
+        this.#tools.reportLoss(part, {
+          code: "opaque",
+          by: "history",
+          reason: "the data is no part of an AI SDK message",
+        });
         return undefined;
     }
   }
@@ -176,5 +180,5 @@ function emptied(part: MediaPart, tools: RenderTools): string {
 }
 
 function notTaken(): TypeError {
-  return new TypeError("part.type: expected text or media, got a reference, which this target does not take");
+  return new TypeError("part.type: expected text or media, got a reference, which this target refuses");
 }

@@ -17,7 +17,11 @@ export function findDrops(turns: readonly Turn[], currentReasoningOnly: boolean,
   for (const part of said) {
     if (part.type !== "opaque" || isOpaqueBlock(part.data)) continue;
     parts.add(part);
-    tools.reportLoss(part, { code: "opaque", by: "history", reason: "no block that a model says" });
+    tools.reportLoss(part, {
+      code: "opaque",
+      by: "history",
+      reason: "the data is no block of an assistant message",
+    });
   }
   const stray = strayServerBlocks(turns);
   for (const { part, reason } of stray) {
@@ -29,7 +33,7 @@ export function findDrops(turns: readonly Turn[], currentReasoningOnly: boolean,
   for (const part of over.flatMap(reasoningIn)) {
     if (parts.has(part)) continue;
     parts.add(part);
-    const reason = "reasoning of a turn that is over, which is refused where anything before it has changed";
+    const reason = "reasoning of an earlier turn, which the API refuses if anything before it has changed";
     tools.reportLoss(part, { code: part.type, by: "policy", reason });
   }
   for (const turn of turns) {
@@ -81,7 +85,7 @@ function dropTrailingReasoning(
   for (const part of parts.filter((one) => !dropped.has(one)).reverse()) {
     if (!isReasoning(part)) return;
     dropped.add(part);
-    tools.reportLoss(part, { code: part.type, by: "target", reason: "reasoning that nothing follows" });
+    tools.reportLoss(part, { code: part.type, by: "target", reason: "reasoning at the end of the message" });
   }
 }
 
@@ -107,7 +111,7 @@ export function strayServerBlocks(turns: readonly Turn[]): readonly StrayServerB
   const dropOpen = (before: number) => {
     for (const [id, { part, turn }] of open) {
       if (turn >= before) continue;
-      stray.push({ part, id, reason: "a call of the provider's own tool that has no result" });
+      stray.push({ part, id, reason: "a call of the provider's own tool without a result" });
       open.delete(id);
     }
   };
@@ -121,7 +125,7 @@ export function strayServerBlocks(turns: readonly Turn[]): readonly StrayServerB
       const { call, result } = idsOf(part.data);
       if (call !== undefined) open.set(call, { part, turn: index });
       if (result !== undefined && !open.delete(result)) {
-        stray.push({ part, id: result, reason: "a result of the provider's own tool that nothing called" });
+        stray.push({ part, id: result, reason: "a result of the provider's own tool without a call" });
       }
     }
   });

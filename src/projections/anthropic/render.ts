@@ -109,7 +109,7 @@ class Writer {
     if (!this.#options.trimsAssistant || block.type !== "text") return block;
     const text = withoutSpaceAtEnd(block.text);
     if (text === block.text) return block;
-    const reason = "the target takes no white space at the end";
+    const reason = "the target refuses white space at the end";
     this.#tools.reportLoss(part, { code: "trailingSpace", by: "target", reason });
     return { ...block, text };
   }
@@ -145,7 +145,7 @@ class Writer {
    */
   #moved(shown: UserPart, { name }: ResultPart, moved: ClaudeShownBlock[]): ClaudeShownBlock {
     const text = "[shown after the results]";
-    const reason = "the target takes text only in the result of a call that failed";
+    const reason = "the target accepts only text in a failed result";
     this.#tools.reportLoss(shown, { code: "moved", by: "target", reason, instead: text });
     moved.push(
       { type: "text", text: `[of the failed call of ${name}]` },

@@ -191,7 +191,7 @@ function toolResult(
   const content = result.parts.flatMap((part) => {
     if (!isText || part.type === "text") return shownBlocks(part, names, tools);
     const text = "[shown after the results]";
-    const reason = "the target takes text only in the result of a call that failed";
+    const reason = "the target accepts only text in a failed result";
     tools.reportLoss(part, { code: "moved", by: "target", reason, instead: text });
     moved.push({ type: "text", text: `[of the failed call of ${result.name}]`, origin: part.origin }, part);
     return [{ text }];
@@ -227,7 +227,7 @@ function saidBlocks(part: AssistantPart, isClaude: boolean, tools: RenderTools):
     case "opaque": {
       const block = opaqueBlock(part.data);
       if (block !== undefined) return [tools.trace(block, part)];
-      const reason = "a block that Converse does not know";
+      const reason = "Converse does not accept this block";
       tools.reportLoss(part, { code: "opaque", by: "history", reason, instead: unknownBlockText });
       return [tools.trace({ text: unknownBlockText }, part)];
     }
@@ -246,7 +246,7 @@ function reasoning(part: ReasoningPart, isClaude: boolean, tools: RenderTools): 
     tools.reportLoss(part, {
       code: "reasoning",
       by: "history",
-      reason: "withheld reasoning that is no base64",
+      reason: "redacted reasoning that is no base64",
     });
     return [];
   }
@@ -254,7 +254,7 @@ function reasoning(part: ReasoningPart, isClaude: boolean, tools: RenderTools): 
   tools.reportLoss(part, {
     code: "reasoning",
     by: "target",
-    reason: "reasoning with a signature, which this model takes none of",
+    reason: "this model refuses signed reasoning",
   });
   return [];
 }
@@ -299,7 +299,7 @@ function shownBlocks(
       tools.reportLoss(part, {
         code: "unsupported",
         by: "target",
-        reason: "the target takes no file of no bytes",
+        reason: "the target refuses empty files",
       });
       return [];
     case "reference":
@@ -328,5 +328,5 @@ function medium(
 function s3Address({ reference }: ReferencePart): string {
   const address = reference.kind === "file" ? reference.id : reference.url;
   if (address.startsWith("s3://")) return address;
-  throw new TypeError(`references: expected an address that begins with s3://, got ${describe(address)}`);
+  throw new TypeError(`references: expected an S3 URI (s3://…), got ${describe(address)}`);
 }

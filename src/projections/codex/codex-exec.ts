@@ -122,7 +122,7 @@ function textItem(text: string): CodexInputItem & { type: "text" } {
 /** Codex strips a BOM at the start of its input. */
 function withoutMark(text: string, part: Part | undefined, tools: RenderTools): string {
   if (!text.startsWith("\ufeff")) return text;
-  const reason = "Codex takes no byte order mark at the beginning";
+  const reason = "Codex strips a byte order mark at the beginning";
   if (part !== undefined) tools.reportLoss(part, { code: "malformed", by: "target", reason });
   return text.replace(/^\ufeff+/, "");
 }

@@ -67,7 +67,7 @@ export function inlineData(part: MediaPart, tools: RenderTools): readonly { inli
   tools.reportLoss(part, {
     code: "unsupported",
     by: "target",
-    reason: "the target takes no file of no bytes",
+    reason: "the target refuses empty files",
   });
   return [];
 }

@@ -160,7 +160,7 @@ function modelContent(
       case "opaque": {
         const own = ownPart(part.data);
         if (own !== undefined) return [tools.trace(own, part)];
-        const reason = "a block that Gemini's API does not know";
+        const reason = "Gemini's API does not accept this part";
         tools.reportLoss(part, { code: "opaque", by: "history", reason, instead: unknownPartText });
         return [tools.trace({ text: unknownPartText }, part)];
       }

@@ -53,7 +53,7 @@ export class ChatAssistantWriter {
       else if (part.type === "opaque") Object.assign(members, this.#members(part, isAlone));
       else if (isAlone) this.#lose(part, "a message without text and calls");
       else if (this.#dialect.reasoning === null || !this.#signatures.has(part.signature))
-        this.#lose(part, "Chat Completions takes back text, calls and refusals only");
+        this.#lose(part, "Chat Completions accepts only text, calls and refusals back");
       else reasoning.push(part);
     }
     if (isAlone || first === undefined) return undefined;
@@ -96,7 +96,7 @@ export class ChatAssistantWriter {
     const { isCustom, raw, members, detail } = readChatCallMetadata(signature);
     const input = isRecord(part.arguments) ? part.arguments.input : undefined;
     const { taken, left } = takenBack(members, this.#dialect, callMembers);
-    if (left.length > 0) this.#lose(part, `the dialect takes back no ${left.join(", ")}`);
+    if (left.length > 0) this.#lose(part, `the dialect does not accept ${left.join(", ")} back`);
     if (detail !== undefined && this.#dialect.members === "all") details.push(detail);
     const call: OpenaiChatCall =
       isCustom && typeof input === "string"
@@ -113,12 +113,12 @@ export class ChatAssistantWriter {
   #members(part: OpaquePart, isAlone: boolean): Readonly<Record<string, unknown>> {
     const members = membersOfMessage(part.data);
     if (members === undefined || isAlone) {
-      this.#lose(part, "Chat Completions takes back text, calls and refusals only");
+      this.#lose(part, "Chat Completions accepts only text, calls and refusals back");
       return {};
     }
     const { taken, left } = takenBack(members, this.#dialect, messageMembers);
     const refused = left.filter((name) => !replyOnlyMembers.has(name));
-    if (refused.length > 0) this.#lose(part, `the dialect takes back no ${refused.join(", ")}`);
+    if (refused.length > 0) this.#lose(part, `the dialect does not accept ${refused.join(", ")} back`);
     else if (left.length > 0) {
       // Nothing that the model could read again, so that it is not a loss of each request.
       const reason = `the dialect leaves out ${left.join(", ")}, which only replies have`;

@@ -210,7 +210,7 @@ export function clientAnswer(
         ...parts.filter((part) => part.type !== "text" && part !== image),
       ];
       for (const part of lost)
-        lose(part, "the target takes one screenshot as the result of a computer's action");
+        lose(part, "the target accepts one screenshot as the result of a computer action");
       const output = { type: "computer_screenshot" as const, ...addressOf(image) };
       return {
         type: "computer_call_output",

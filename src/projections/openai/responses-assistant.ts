@@ -52,8 +52,7 @@ export class AssistantItems {
     const sent: { readonly part: AssistantPart; readonly item: OpenaiResponsesItem }[] = [];
     for (const part of parts) {
       const reason =
-        refused.get(part) ??
-        (part.type === "opaque" && !identified ? "its reasoning is not there" : undefined);
+        refused.get(part) ?? (part.type === "opaque" && !identified ? "its reasoning is absent" : undefined);
       if (reason !== undefined) {
         this.#lose(part, reason);
         continue;
@@ -65,7 +64,7 @@ export class AssistantItems {
     return sent.flatMap(({ part, item }, at) => {
       const next = sent[at + 1]?.part;
       if (part.type !== "reasoning" || (next !== undefined && next.type !== "reasoning")) return [item];
-      this.#lose(part, "reasoning whose item the request has already");
+      this.#lose(part, "reasoning whose item is already in the request");
       return [];
     });
   }
@@ -218,19 +217,19 @@ export function reasoningItem(signature: string, rules: ItemRules): SentReasonin
   const { id, encrypted_content, summary, content } = data;
   const isNamed = isItemId(id, "rs", rules);
   if (!isNamed && typeof id === "string" && id !== "") {
-    return "reasoning whose item has an id that the API does not take";
+    return "reasoning whose item has an id that the API refuses";
   }
   if (typeof encrypted_content !== "string" || encrypted_content === "") {
     // Servers of open models encrypt nothing and take the text back.
     const isOpen = !rules.isOpenai && Array.isArray(content) && content.length > 0;
     if (isNamed && rules.stored && !isOpen) return { type: "item_reference", id };
-    if (!isOpen) return "reasoning that is not encrypted, of a response that is not stored";
+    if (!isOpen) return "unencrypted reasoning of a response that is not stored";
   }
   // The API refuses null members: https://github.com/BerriAI/litellm/issues/13420 (stored copy, 2026-11-21).
   const item = Object.fromEntries(
     Object.entries(data).filter(([key, value]) => value !== null && (key !== "id" || isNamed)),
   );
-  if (!Array.isArray(summary) || !isReasoningItem(item)) return "reasoning whose item is not whole";
+  if (!Array.isArray(summary) || !isReasoningItem(item)) return "reasoning whose item is incomplete";
   return cleanJson(item, false) === item ? item : "reasoning with text that is not well-formed";
 }
 
@@ -272,7 +271,7 @@ export function refusedParts(said: readonly AssistantPart[], rules: ItemRules): 
   const answered = answeredItems(own, (part) => (part.type === "opaque" ? part.data : undefined));
   const problems = own.map((part) =>
     part.type === "opaque" && wantsAnswer(part.data) && !answered.has(part)
-      ? "an item that cannot go back by itself"
+      ? "an item that cannot be sent back on its own"
       : problemOf(part, rules),
   );
   const [first] = problems.filter((problem) => problem !== undefined);
@@ -282,7 +281,7 @@ export function refusedParts(said: readonly AssistantPart[], rules: ItemRules): 
   return said.flatMap((part, at) => {
     const next = said[at + 1];
     if (part.type !== "reasoning" || (next !== undefined && next.type !== "reasoning")) return [];
-    return [{ part, reason: "reasoning without an item of its own after it" }];
+    return [{ part, reason: "reasoning without an item after it" }];
   });
 }
 
@@ -291,6 +290,6 @@ function problemOf(part: ReasoningPart | OpaquePart, rules: ItemRules): string |
     const item = reasoningItem(part.signature, rules);
     return typeof item === "string" ? item : undefined;
   }
-  if (!isHostedItem(part.data, rules.isOpenai)) return "an item that cannot go back by itself";
+  if (!isHostedItem(part.data, rules.isOpenai)) return "an item that cannot be sent back on its own";
   return cleanJson(part.data, false) === part.data ? undefined : "an item with text that is not well-formed";
 }

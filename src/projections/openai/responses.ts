@@ -148,7 +148,7 @@ class ResponsesWriter {
     const found = isRecord(value) ? value.tools : value;
     const isList = Array.isArray(found) && found.every((tool) => isRecord(tool));
     if (!isList) {
-      const reason = "the target takes a JSON array of tools as the result of a search for tools";
+      const reason = "the target requires a JSON array of tools as the result of a tool search";
       for (const part of result.parts)
         this.#tools.reportLoss(part, { code: "unsupported", by: "target", reason });
     }

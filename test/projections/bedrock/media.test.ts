@@ -174,9 +174,7 @@ describe("media", () => {
     });
     references.set(key, { kind: "url", url: "https://example.com/a.png" });
     await expect(projected([userMessage(stored)], claude, { blobs, references })).rejects.toThrow(
-      new TypeError(
-        'references: expected an address that begins with s3://, got "https://example.com/a.png"',
-      ),
+      new TypeError('references: expected an S3 URI (s3://…), got "https://example.com/a.png"'),
     );
   });
 

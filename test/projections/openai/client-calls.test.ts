@@ -137,7 +137,7 @@ describe("a call that the client answers", () => {
     }
   });
 
-  test("goes without its id if its reasoning is not there, and as a function's if it needs the id", async () => {
+  test("goes without its id if its reasoning is absent, and as a function's if it needs the id", async () => {
     const bare = { type: "reasoning", id: "rs_1", summary: [] };
     const types = async (item: object, result: Result) =>
       (await sent([bare, item], result)).input.map((one) => ("type" in one ? one.type : undefined));

@@ -128,7 +128,7 @@ describe("openaiResponses, of what the model said,", () => {
     expect(input.at(-1)).toEqual({ role: "assistant", content: "So." });
   });
 
-  test("leaves out reasoning whose item the request has already", async () => {
+  test("leaves out reasoning whose item is already in the request", async () => {
     const search = {
       type: "web_search_call",
       id: "ws_1",
