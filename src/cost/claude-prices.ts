@@ -1,3 +1,5 @@
+/** The prices of Claude. */
+
 import { asOf, exact, type ModelPrice, type TokenRates } from "./price.js";
 
 const claude = {
@@ -5,7 +7,7 @@ const claude = {
   source: "https://platform.claude.com/docs/en/about-claude/pricing",
   asOf,
 } as const;
-/** A write of 5 minutes costs 1.25 of the input and one of an hour 2, for every model. */
+/** For every model, a write of 5 minutes costs 1.25 times the input, of an hour twice the input. */
 const claudeRates = (input: number, cacheRead: number, output: number): TokenRates => ({
   input,
   cacheWrite: exact((input * 5) / 4),
@@ -17,7 +19,7 @@ const opus = { ...claude, ...claudeRates(5, 0.5, 25) };
 const sonnet = { ...claude, ...claudeRates(3, 0.3, 15) };
 const olderOpus = { ...claude, ...claudeRates(15, 1.5, 75) };
 
-// Prompts of more than 200,000 tokens cost more until 1M tokens were for all, on 2026-03-13.
+// Prompts of more than 200,000 tokens cost more until 2026-03-13, when 1M tokens became standard.
 const beta = {
   source: "https://github.com/pydantic/genai-prices/blob/main/prices/providers/anthropic.yml",
   note: "long prompts by a community's table; the other rates stand on Anthropic's page too",
@@ -25,14 +27,14 @@ const beta = {
 const longOpus = { above: 200_000, rates: claudeRates(10, 1, 37.5) };
 const longSonnet = { above: 200_000, rates: claudeRates(6, 0.6, 22.5) };
 
-/** Anthropic's own prices, those of its models on Amazon Bedrock left out. */
+/** Prices of Anthropic's API. */
 const own: readonly (ModelPrice & { readonly provider: "anthropic" })[] = [
   {
     ...claude,
     model: "claude-fable-5-2",
     ...claudeRates(8, 0.2, 40),
     source: "https://docs.laozhang.ai/en/announcements/claude-fable-5-2-2026-11.md",
-    note: "a reseller's record of Anthropic's list; writes of an hour by github.com/archid21/rightsize v0.10.2",
+    note: "a reseller's record of Anthropic's list; hourly writes by github.com/archid21/rightsize v0.10.2",
   },
   { ...claude, model: "claude-fable-5-1", ...claudeRates(10, 0.25, 50) },
   { ...claude, model: "claude-fable-5", ...claudeRates(10, 1, 50) },
@@ -99,7 +101,7 @@ const regional = {
   note: "Anthropic's price and a tenth, by AWS's price list as github.com/pydantic/genai-prices cites it",
 } as const;
 
-/** Models that cost the same at each endpoint; from Sonnet 4.5 on, a geography costs a tenth more. */
+/** Models with one price at all endpoints. From Sonnet 4.5 on, geographic endpoints cost a tenth more. */
 const oneEndpoint: ReadonlySet<string> = new Set(["claude-opus-4-1", "claude-opus-4", "claude-sonnet-4"]);
 
 function onBedrock(row: ModelPrice): readonly ModelPrice[] {
@@ -119,7 +121,7 @@ function withTenth({ input, cacheRead, output }: TokenRates): TokenRates {
 }
 
 /**
- * Claude at Anthropic and on Amazon Bedrock. `geo.` stands for the inference profiles of a geography, as `us.` and
- * `eu.`; a profile of AWS GovCloud and a model in one region have no row.
+ * Claude at Anthropic and on Amazon Bedrock. `geo.` stands for geographic inference profiles, such as `us.`
+ * and `eu.`. Profiles of AWS GovCloud and models in a single region have no row.
  */
 export const claudePrices: readonly ModelPrice[] = [...own, ...own.flatMap(onBedrock)];

@@ -1,62 +1,69 @@
+/** The cost of one call of a model. */
+
 import type { Usage } from "../content/index.js";
-import { isProvider, isSnapshotOf, namesOf } from "./names.js";
+import { isProvider, isSnapshotOf, namesOf } from "./model-names.js";
 import type { ModelPrice, TokenRates } from "./price.js";
 import { modelPrices } from "./prices.js";
 
-/** US dollars, in the shape that a message's usage has. */
+/** A cost in US dollars, in the shape of `usage.cost` of messages. */
 export type Cost = NonNullable<Usage["cost"]>;
 
-/** A model by its name, and who offers it; an assistant message is one. */
+/** A model and its provider. An assistant message is a PricedModel. */
 export interface PricedModel {
-  /** Without it a row of any provider fits, but for those that serve open models under other makers' names. */
+  /** Default: rows of any provider match, except hosts that serve open models of other makers. */
   readonly provider?: string;
   readonly model: string;
-  /** The model that answered, if it names itself otherwise: its price is the one that counts. */
+  /** The model that answered, if its name differs. Its price takes precedence. */
   readonly responseModel?: string;
-  /** When it was called, in milliseconds since 1970, for prices that change. Default: the day of the table. */
+  /**
+   * The time of the call in milliseconds since 1970, for prices that change. Default: the day of the table.
+   */
   readonly timestamp?: number;
 }
 
 /** Options of {@link costOf}. */
 export interface CostOptions {
-  /** The caller's own rows: the first that fits wins over {@link modelPrices}. */
+  /** Custom rows. The first match takes precedence over {@link modelPrices}. */
   readonly prices?: readonly ModelPrice[];
-  /** That requests asked for caches of 12 hours, which usage does not tell. Models without a price for it do not mind. */
+  /**
+   * Requests asked for caches of 12 hours, which usage does not report. Ignored for models without such a
+   * rate.
+   */
   readonly cacheWrites?: "12h";
-  /** Those of the usage's tokens that are of images; needed where they cost other than text. */
+  /** The image tokens among the usage's tokens. Required for models whose image tokens have another rate. */
   readonly imageTokens?: { readonly input?: number; readonly cacheRead?: number; readonly output?: number };
 }
 
 /**
- * The row of a model at its time. Dates behind the name, `models/`, Bedrock's profiles and OpenRouter's
- * `anthropic/` and `openai/` are understood.
+ * Finds the row of a model at the time of its call. Names may have a date suffix, the prefix `models/`, a
+ * Bedrock profile, or OpenRouter's `anthropic/` or `openai/`.
  *
- * @returns undefined for a model that is not in the table: a price is never guessed
+ * @returns undefined for a model without a row: a price is never guessed
  */
 export function priceOf(model: string | PricedModel, options: CostOptions = {}): ModelPrice | undefined {
   const priced = typeof model === "string" ? { model } : model;
   const own = ownPrice(priced, options);
   if (own !== undefined) return own;
   const { responseModel, ...asked } = priced;
-  if (responseModel === undefined) return find(modelPrices, asked);
-  const answered = find(modelPrices, { ...asked, model: responseModel });
-  return answered ?? (isSnapshotOf(responseModel, asked.model) ? find(modelPrices, asked) : undefined);
+  if (responseModel === undefined) return findRow(modelPrices, asked);
+  const answered = findRow(modelPrices, { ...asked, model: responseModel });
+  return answered ?? (isSnapshotOf(responseModel, asked.model) ? findRow(modelPrices, asked) : undefined);
 }
 
-/** Whether a caller's own table has the model. */
+/** Whether the custom rows have the model. */
 export function hasOwnPrice(model: PricedModel, options: CostOptions): boolean {
   return ownPrice(model, options) !== undefined;
 }
 
-/** A contract with one provider is none with another that passes its models through. */
+/** Finds a custom row. It must be of the exact provider: resellers have their own contracts. */
 function ownPrice(model: PricedModel, { prices = [] }: CostOptions): ModelPrice | undefined {
   const { responseModel } = model;
   const answered =
-    responseModel === undefined ? undefined : find(prices, { ...model, model: responseModel }, true);
-  return answered ?? find(prices, model, true);
+    responseModel === undefined ? undefined : findRow(prices, { ...model, model: responseModel }, true);
+  return answered ?? findRow(prices, model, true);
 }
 
-function find(rows: readonly ModelPrice[], model: PricedModel, isOwn = false): ModelPrice | undefined {
+function findRow(rows: readonly ModelPrice[], model: PricedModel, isOwn = false): ModelPrice | undefined {
   const day = dayOf(model.timestamp);
   const isOf = (row: ModelPrice, asked: string | undefined) =>
     isProvider(row.provider, asked) || (isOwn && asked === undefined);
@@ -65,18 +72,18 @@ function find(rows: readonly ModelPrice[], model: PricedModel, isOwn = false): M
       (row) =>
         row.model === name.model &&
         isOf(row, isOwn ? model.provider : name.provider) &&
-        holds(row, day ?? row.asOf),
+        isInForce(row, day ?? row.asOf),
     );
     if (row !== undefined) return row;
   }
   return undefined;
 }
 
-function holds({ from, until }: ModelPrice, day: string): boolean {
+function isInForce({ from, until }: ModelPrice, day: string): boolean {
   return (from === undefined || from <= day) && (until === undefined || day <= until);
 }
 
-/** Messages that were made by hand have any time. */
+/** The day of UTC, or undefined for a timestamp out of range. */
 function dayOf(timestamp: number | undefined): string | undefined {
   return isTime(timestamp) ? new Date(timestamp).toISOString().slice(0, 10) : undefined;
 }
@@ -86,13 +93,13 @@ function isTime(timestamp: number | undefined): timestamp is number {
 }
 
 /**
- * The cost of one call of a model, in US dollars. A long prompt is charged in whole at the rates of `long`.
- * Counts that are no numbers from 0 on count nothing. Standard processing: no batches, priority, regional
- * surcharges but Bedrock's, or fees for a provider's tools.
+ * Computes the cost of one call of a model in US dollars, for standard processing: no batches, priority, fees
+ * for a provider's tools, or regional surcharges except Bedrock's. A long prompt is charged entirely at the
+ * rates of `long`. Invalid token counts count 0.
  *
- * @param usage as a message has it; a cost in it is not looked at
+ * @param usage of a message; its own `cost` is ignored
  * @param model a name, or a message
- * @returns undefined where the price is not known
+ * @returns undefined if the price is unknown
  * @example
  * ```ts
  * const usage = { input: 1_000, output: 500, cacheRead: 90_000, cacheWrite: 2_000 };
@@ -107,16 +114,16 @@ export function costOf(
   const price = priceOf(model, options);
   if (price === undefined) return undefined;
   const rates = ratesOf(price, promptTokens(usage), typeof model === "string" ? undefined : model.timestamp);
-  return rates && priced(usage, rates, options);
+  return rates && costAtRates(usage, rates, options);
 }
 
 function ratesOf(price: ModelPrice, prompt: number, timestamp: number | undefined): TokenRates | undefined {
   const { long, peak } = price;
   if (long !== undefined && prompt > long.above) return long.rates;
-  return peak === undefined ? price : byTheHour(price, peak, timestamp);
+  return peak === undefined ? price : ratesAtTime(price, peak, timestamp);
 }
 
-function byTheHour(
+function ratesAtTime(
   price: ModelPrice,
   { hours, holidays, until, rates }: NonNullable<ModelPrice["peak"]>,
   timestamp: number | undefined,
@@ -131,30 +138,37 @@ function byTheHour(
   return holidays.includes(day) ? price : rates;
 }
 
-function priced(
+function costAtRates(
   usage: Usage,
   rates: TokenRates,
   { cacheWrites, imageTokens }: CostOptions,
 ): Cost | undefined {
-  const input = mixed(count(usage.input), rates.input, rates.image?.input, imageTokens?.input);
-  const output = mixed(count(usage.output), rates.output, rates.image?.output, imageTokens?.output);
-  const cacheRead = mixed(
-    count(usage.cacheRead),
+  const input = costOfTokens(tokenCount(usage.input), rates.input, rates.image?.input, imageTokens?.input);
+  const output = costOfTokens(
+    tokenCount(usage.output),
+    rates.output,
+    rates.image?.output,
+    imageTokens?.output,
+  );
+  const cacheRead = costOfTokens(
+    tokenCount(usage.cacheRead),
     rates.cacheRead,
     rates.image?.cacheRead,
     imageTokens?.cacheRead,
   );
   if (input === undefined || output === undefined || cacheRead === undefined) return undefined;
-  const written = count(usage.cacheWrite);
-  const hour = Math.min(count(usage.cacheWrite1h), written);
+  const written = tokenCount(usage.cacheWrite);
+  const hour = Math.min(tokenCount(usage.cacheWrite1h), written);
   const shortest = (cacheWrites === "12h" ? rates.cacheWrite12h : undefined) ?? rates.cacheWrite;
   const cacheWrite =
     dollars(written - hour, shortest) + dollars(hour, rates.cacheWrite1h ?? rates.cacheWrite);
   return { input, output, cacheRead, cacheWrite, total: input + output + cacheRead + cacheWrite };
 }
 
-/** Tokens of which some are of images; not known where those cost otherwise and nobody says how many they are. */
-function mixed(
+/**
+ * Text and image tokens at their rates. Undefined if images have another rate and their number is unknown.
+ */
+function costOfTokens(
   tokens: number,
   rate: number,
   imageRate: number | undefined,
@@ -162,33 +176,33 @@ function mixed(
 ): number | undefined {
   if (imageRate === undefined || tokens === 0) return dollars(tokens, rate);
   if (images === undefined) return undefined;
-  const ofImages = Math.min(count(images), tokens);
+  const ofImages = Math.min(tokenCount(images), tokens);
   return dollars(tokens - ofImages, rate) + dollars(ofImages, imageRate);
 }
 
-/** What the provider was sent, from a cache or not. */
+/** The tokens of the prompt, cached or not. */
 function promptTokens({ input, cacheRead, cacheWrite }: Usage): number {
-  return count(input) + count(cacheRead) + count(cacheWrite);
+  return tokenCount(input) + tokenCount(cacheRead) + tokenCount(cacheWrite);
 }
 
 /** All tokens of a call. */
 export function usageTokens(usage: Usage): number {
-  return promptTokens(usage) + count(usage.output);
+  return promptTokens(usage) + tokenCount(usage.output);
 }
 
 function dollars(tokens: number, rate: number): number {
   return (tokens / 1_000_000) * rate;
 }
 
-/** A log can hold any number. */
-function count(tokens: number | undefined): number {
+/** Logs are untrusted: an invalid count is 0. */
+function tokenCount(tokens: number | undefined): number {
   return typeof tokens === "number" && tokens > 0 && tokens <= Number.MAX_SAFE_INTEGER ? tokens : 0;
 }
 
-/** The cost of nothing. */
+/** The neutral element of {@link addCost}. */
 export const noCost: Cost = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 };
 
-/** Two costs together. */
+/** Adds two costs, part by part. */
 export function addCost(a: Cost, b: Cost): Cost {
   return {
     input: a.input + b.input,

@@ -1,5 +1,6 @@
 /**
- * The cost of model calls in US dollars: published prices as data with their sources, and sums over a session.
+ * The cost of model calls in US dollars: published prices as data with their sources, and sums over a
+ * session.
  *
  * @module cost
  */

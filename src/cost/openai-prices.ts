@@ -1,3 +1,5 @@
+/** The prices of OpenAI. */
+
 import { asOf, exact, type ModelPrice, rates, type TokenRates } from "./price.js";
 
 const openai = { provider: "openai", asOf } as const;
@@ -7,7 +9,10 @@ const pi = {
   note: "the table of pi 1.5.2",
 } as const;
 
-/** Since GPT-5.6 a write costs 1.25 of the input, and a prompt above 272,000 tokens 2 of all and 1.5 of the output. */
+/**
+ * Since GPT-5.6 a write costs 1.25 times the input. Prompts above 272,000 tokens cost twice the input and 1.5
+ * times the output.
+ */
 function since56(input: number, cacheRead: number, output: number, write12h?: number) {
   const at = (factor: number, out: number): TokenRates => ({
     ...rates(input * factor, exact(cacheRead * factor), exact(out), exact((input * factor * 5) / 4)),
@@ -45,7 +50,7 @@ const image = (
   source: page(model),
 });
 
-/** OpenAI's prices. Before GPT-5.6 a write costs as input does, whether it is kept for minutes or for 24 hours. */
+/** OpenAI's prices. Before GPT-5.6 a write costs the same as input, for every cache lifetime. */
 export const openaiPrices: readonly ModelPrice[] = [
   {
     ...openai,

@@ -1,18 +1,20 @@
-/** US dollars for a million tokens. */
+/** The row of a model in the price table. */
+
+/** US dollars per million tokens. */
 export interface TokenRates {
-  /** Input that was neither read from a cache nor written to one. */
+  /** Uncached input. */
   readonly input: number;
-  /** Input that was read from a cache. */
+  /** Input read from a cache. */
   readonly cacheRead: number;
-  /** Input that was written to a cache of the provider's shortest lifetime: 5 minutes at Anthropic. */
+  /** Input written to a cache of the provider's shortest lifetime: 5 minutes at Anthropic. */
   readonly cacheWrite: number;
-  /** Input that was written to a cache of an hour. By default `cacheWrite`. */
+  /** Input written to a cache of an hour. Default: `cacheWrite`. */
   readonly cacheWrite1h?: number;
-  /** Input that was written to a cache of 12 hours, where a request may ask for it. By default `cacheWrite`. */
+  /** Input written to a cache of 12 hours, if a request can ask for it. Default: `cacheWrite`. */
   readonly cacheWrite12h?: number;
-  /** Reasoning included. */
+  /** Output, including reasoning. */
   readonly output: number;
-  /** Tokens of images, where they cost other than those of text. */
+  /** Image tokens, if their rate differs from text. */
   readonly image?: {
     readonly input?: number;
     readonly cacheRead?: number;
@@ -20,34 +22,37 @@ export interface TokenRates {
   };
 }
 
-/** Rates of hours in which a provider charges more. Outside of them, the row's own rates hold. */
+/** Rates of peak hours. Outside of them the rates of the row apply. */
 export interface PeakRates {
-  /** Hours of UTC on Monday to Friday, each from the first to before the second. */
+  /** Ranges of UTC hours on Monday to Friday: from inclusive, to exclusive. */
   readonly hours: readonly (readonly [from: number, to: number])[];
-  /** Days without such hours, as YYYY-MM-DD. */
+  /** Days without peak hours, as YYYY-MM-DD. */
   readonly holidays: readonly string[];
-  /** The last day for which the holidays are known; on later ones the price in the hours is not. */
+  /** The last day for which the holidays are known. On later days the price in peak hours is unknown. */
   readonly until: string;
   readonly rates: TokenRates;
 }
 
-/** The price of a model by one source. Tokens of documents cost as those of text, in all rows. */
+/** The price of a model by one source. Tokens of documents cost the same as text in all rows. */
 export interface ModelPrice extends TokenRates {
-  /** As messages have it; absent: any. A reseller has prices of its own. */
+  /** The provider as in messages. Default: any. Resellers have their own prices. */
   readonly provider?: string;
-  /** As messages have it; a date behind it, as `-20250929` or `-2026-09-29`, is ignored. */
+  /** The model as in messages. A date suffix of a message, `-20250929` or `-2026-09-29`, is ignored. */
   readonly model: string;
-  /** The first day of UTC on which the row holds, as YYYY-MM-DD. Default: since ever. */
+  /** The first UTC day of the price, as YYYY-MM-DD. Default: no start. */
   readonly from?: string;
-  /** The last day of UTC on which the row holds. Default: still. */
+  /** The last UTC day of the price. Default: no end. */
   readonly until?: string;
-  /** Prompts of more tokens than `above` cost this in whole; not known where there is no rate. */
+  /**
+   * Prompts of more tokens than `above` are charged entirely at `rates`; without `rates` their price is
+   * unknown.
+   */
   readonly long?: { readonly above: number; readonly rates?: TokenRates };
-  /** Rates by the hour; the cost of a call whose time is not known is not known. */
+  /** Rates of peak hours. The cost of a call without a time is then unknown. */
   readonly peak?: PeakRates;
-  /** Where the price was read. */
+  /** The URL of the source. */
   readonly source: string;
-  /** When it was read, as YYYY-MM-DD. */
+  /** The day on which the source was read, as YYYY-MM-DD. */
   readonly asOf: string;
   readonly note?: string;
 }
@@ -55,12 +60,15 @@ export interface ModelPrice extends TokenRates {
 /** The day on which all sources of the table were read. */
 export const asOf = "2026-11-22";
 
-/** Rates in the order of most price lists. A write costs as input by default: there is no fee for it. */
+/**
+ * Rates in the order of most price lists. Default of `cacheWrite`: the rate of input, because most providers
+ * charge no fee.
+ */
 export function rates(input: number, cacheRead: number, output: number, cacheWrite = input): TokenRates {
   return { input, cacheRead, cacheWrite, output };
 }
 
-/** A rate that was multiplied, without what floating point adds to it. */
+/** Rounds a product of rates to six digits, to remove floating-point noise. */
 export function exact(rate: number): number {
   return Math.round(rate * 1_000_000) / 1_000_000;
 }

@@ -1,3 +1,5 @@
+/** The price table: rows of all providers. */
+
 import { claudePrices } from "./claude-prices.js";
 import { openaiPrices } from "./openai-prices.js";
 import { asOf, type ModelPrice, type PeakRates, rates, type TokenRates } from "./price.js";
@@ -30,7 +32,7 @@ const geminiImage = (model: string, input: number, output: number, image: number
   ...rates(input, input, output),
   image: { output: image },
   source: "https://github.com/pydantic/genai-prices/blob/main/prices/providers/google.yml",
-  note: "a community's table of Google's list; it has no price for reads of a cache, which cost as input here",
+  note: "a community's table of Google's list, which has no price for cache reads: charged as input here",
 });
 
 const geminiPrices: readonly ModelPrice[] = [
@@ -72,13 +74,16 @@ const deepseek = {
   source: "https://api-docs.deepseek.com/quick_start/pricing",
   asOf,
 } as const;
-/** China's public holidays of 2026 since there are such hours, as J-Chien/dsh-meter lists them. */
+/** China's public holidays of 2026 since the start of peak hours, by J-Chien/dsh-meter. */
 const holidays = [
   ...["2026-09-25", "2026-09-26", "2026-09-27"],
   ...[1, 2, 3, 4, 5, 6, 7].map((day) => `2026-10-0${day}`),
 ];
-/** Twice the price in the hours of work in China, since 2026-08-17; on weekends too until 2026-08-23. */
-function byTheHour(base: TokenRates): TokenRates & { readonly peak: PeakRates } {
+/**
+ * Peak hours are the working hours of China, at twice the price, since 2026-08-17; until 2026-08-23 also on
+ * weekends.
+ */
+function withPeakHours(base: TokenRates): TokenRates & { readonly peak: PeakRates } {
   const { input, cacheRead, output } = base;
   const hours = [[1, 4] as const, [6, 10] as const];
   const twice = rates(input * 2, cacheRead * 2, output * 2);
@@ -88,12 +93,12 @@ const flat = { from: "2026-04-27" } as const;
 const flashNote = "served and charged as deepseek-flash";
 
 const deepseekPrices: readonly ModelPrice[] = [
-  { ...deepseek, model: "deepseek-flash", from: "2026-09-11", ...byTheHour(rates(0.15, 0.003, 0.6)) },
+  { ...deepseek, model: "deepseek-flash", from: "2026-09-11", ...withPeakHours(rates(0.15, 0.003, 0.6)) },
   {
     ...deepseek,
     model: "deepseek-v4-flash",
     from: "2026-09-11",
-    ...byTheHour(rates(0.15, 0.003, 0.6)),
+    ...withPeakHours(rates(0.15, 0.003, 0.6)),
     note: flashNote,
   },
   {
@@ -101,7 +106,7 @@ const deepseekPrices: readonly ModelPrice[] = [
     model: "deepseek-v4-flash",
     from: "2026-08-24",
     until: "2026-09-09",
-    ...byTheHour(rates(0.22, 0.007, 0.66)),
+    ...withPeakHours(rates(0.22, 0.007, 0.66)),
   },
   { ...deepseek, ...flat, model: "deepseek-v4-flash", until: "2026-08-15", ...rates(0.14, 0.0028, 0.28) },
   ...["deepseek-chat", "deepseek-reasoner"].map((model) => ({
@@ -116,7 +121,7 @@ const deepseekPrices: readonly ModelPrice[] = [
     ...deepseek,
     model: "deepseek-v4-pro",
     from: "2026-10-27",
-    ...byTheHour(rates(0.66, 0.022, 1.98)),
+    ...withPeakHours(rates(0.66, 0.022, 1.98)),
     note: "sources differ on what it cost from 2026-09-14 on, and agree since 2026-10-27",
   },
   {
@@ -124,7 +129,7 @@ const deepseekPrices: readonly ModelPrice[] = [
     model: "deepseek-v4-pro",
     from: "2026-08-24",
     until: "2026-09-13",
-    ...byTheHour(rates(0.66, 0.022, 1.98)),
+    ...withPeakHours(rates(0.66, 0.022, 1.98)),
   },
   { ...deepseek, ...flat, model: "deepseek-v4-pro", until: "2026-08-15", ...rates(0.435, 0.003625, 0.87) },
 ];
@@ -166,7 +171,10 @@ const kimi = (
   asOf,
   note: "as github.com/pydantic/genai-prices and the table of pi 1.5.2 have it",
 });
-/** K3.1 is the first with lifetimes: a write of 5 minutes costs as input, one of an hour twice that. */
+/**
+ * K3.1 is the first with cache lifetimes: a write of 5 minutes costs the same as input, of an hour twice as
+ * much.
+ */
 const kimi31 = (model: string, input: number, output: number): ModelPrice => ({
   provider: "moonshotai",
   model,
@@ -216,7 +224,10 @@ const otherPrices: readonly ModelPrice[] = [
   { ...pi, provider: "cerebras", model: "qwen-3.8-27b", ...rates(0.99, 0.99, 1.49) },
 ];
 
-/** The published prices of standard processing, each with its source; a model without a source has no row. */
+/**
+ * The published prices of standard processing, each with its source. Models without a published price have no
+ * row.
+ */
 export const modelPrices: readonly ModelPrice[] = [
   ...claudePrices,
   ...openaiPrices,

@@ -1,3 +1,5 @@
+/** The cost of a session: a sum over the calls that its entries record. */
+
 import type { ToolResultMessage, Usage } from "../content/index.js";
 import type { Session, SessionEntry, UnknownEntry } from "../session/index.js";
 import {
@@ -10,14 +12,13 @@ import {
   type PricedModel,
   usageTokens,
 } from "./cost.js";
-import { detailedCalls } from "./tool-calls.js";
 
 /** The part of a session that {@link sessionCost} reads. */
 export type CostedSession = Pick<Session, "tree" | "entry">;
 
 /** Options of {@link sessionCost}. */
 export interface SessionCostOptions extends CostOptions {
-  /** Only the path to this entry. Default: all branches, since all were paid for. */
+  /** Only the path to this entry. Default: all branches, because all were paid for. */
   readonly leafId?: string | null;
 }
 
@@ -27,31 +28,31 @@ export interface ModelCost {
   readonly model: string;
   readonly calls: number;
   readonly tokens: number;
-  /** Of the calls whose price is known. */
+  /** The sum of the calls with a known price. */
   readonly cost: Cost;
-  /** Calls without a known price; their tokens are in `tokens`, and not in `cost`. */
+  /** The number of calls without a known price. `tokens` includes their tokens, `cost` does not. */
   readonly unpriced: number;
 }
 
 /** The cost of a session so far, in US dollars. */
 export interface SessionCost {
-  /** All that is known: a lower bound where `unknown` is not empty. */
+  /** The sum of all known costs: a lower bound if `unknown` is not empty. */
   readonly cost: Cost;
-  /** The part of it that compactions and summaries of branches took. */
+  /** Its part of compactions and branch summaries. */
   readonly summaries: Cost;
-  /** The part of it that tools took which called models themselves, as subagents do. */
+  /** Its part of models that tools called, such as subagents. */
   readonly tools: Cost;
   readonly models: readonly ModelCost[];
-  /** Those of `models` with calls that have no price. */
+  /** The models with calls without a known price. */
   readonly unknown: readonly ModelCost[];
 }
 
-interface Named extends PricedModel {
+interface NamedModel extends PricedModel {
   readonly provider: string;
 }
 
 interface Call {
-  readonly model: Named;
+  readonly model: NamedModel;
   readonly usage: Usage;
   readonly by: "agent" | "summary" | "tool";
 }
@@ -59,15 +60,17 @@ interface Call {
 const unnamed = { provider: "unknown", model: "unknown" };
 
 /**
- * The cost of a session's calls: assistant messages, usage entries, compactions, summaries of branches, and what
- * results of tools record of models that the tool called. Of a result `usage` counts, which pi writes with what nested
- * calls took, or else the usage in `details` that pi's subagents leave there; never both.
- * A row of `prices` goes before a recorded cost, and that before {@link modelPrices}. A recorded cost of zeros
- * for tokens is none: pi writes it for a model without a price. A summary without a model is priced as the
- * model in force there, a tool's call without one is not priced. Calls without tokens and cost are not counted. A
- * subagent's own session is another one: add up either its cost or that of the results.
+ * Sums the cost of a session's calls: assistant messages, usage entries, compactions, branch summaries, and
+ * models that tools called. For a tool result its `usage` counts, which pi writes for nested calls; without
+ * it the usage in `details` of pi's subagents; never both.
  *
- * @throws SessileError ENTRY_NOT_FOUND for `leafId`; what `entry` throws
+ * A custom row of `prices` takes precedence over a recorded cost, and that over {@link modelPrices}. A
+ * recorded cost of zero for tokens is ignored: pi writes it for models without a price. A summary without a
+ * model has the price of the model in force there. A tool's call without a model has no price. Calls without
+ * tokens and cost are not counted. A subagent's own session is separate: add either its cost or the cost of
+ * the results, not both.
+ *
+ * @throws SessileError ENTRY_NOT_FOUND for an unknown `leafId`; errors of `session.entry`
  * @example
  * ```ts
  * const { cost, summaries, unknown } = await sessionCost(session);
@@ -80,8 +83,8 @@ export async function sessionCost(
   const { leafId } = options;
   const nodes =
     leafId === undefined ? Array.from(session.tree.walk(), ({ node }) => node) : session.tree.path(leafId);
-  const inForce = new Map<string, Named>();
-  // A message that was updated has the calls of its latest update.
+  const inForce = new Map<string, NamedModel>();
+  // An update replaces the calls of its message.
   const calls = new Map<string, readonly Call[]>();
   for (const { id, parentId, type, role } of nodes) {
     const before = (parentId === null ? undefined : inForce.get(parentId)) ?? unnamed;
@@ -90,16 +93,16 @@ export async function sessionCost(
     const found = entry === undefined ? [] : callsOf(entry, before);
     if (found.length > 0) calls.set(isEntry(entry, "message_update") ? entry.targetId : id, found);
   }
-  return sumOf([...calls.values()].flat(), options);
+  return sumCalls([...calls.values()].flat(), options);
 }
 
-function sumOf(calls: readonly Call[], options: CostOptions): SessionCost {
+function sumCalls(calls: readonly Call[], options: CostOptions): SessionCost {
   const models = new Map<string, ModelCost>();
   const sums = { agent: noCost, summary: noCost, tool: noCost };
   for (const call of calls) {
     const spent = costOfCall(call, options);
     if (usageTokens(call.usage) === 0 && (spent === undefined || spent.total === 0)) continue;
-    add(models, call, spent);
+    addCall(models, call, spent);
     if (spent !== undefined) sums[call.by] = addCost(sums[call.by], spent);
   }
   const all = [...models.values()];
@@ -120,7 +123,7 @@ function isCosted(type: string, role: string | undefined): boolean {
   return type === "message" ? role === "assistant" || role === "toolResult" : costedTypes.has(type);
 }
 
-function modelAfter(entry: SessionEntry | UnknownEntry): Named | undefined {
+function modelAfter(entry: SessionEntry | UnknownEntry): NamedModel | undefined {
   const isMessage = isEntry(entry, "message") || isEntry(entry, "message_update");
   if (isMessage && entry.message.role === "assistant")
     return { provider: entry.message.provider, model: entry.message.model };
@@ -128,14 +131,14 @@ function modelAfter(entry: SessionEntry | UnknownEntry): Named | undefined {
   return undefined;
 }
 
-function callsOf(entry: SessionEntry | UnknownEntry, inForce: Named): readonly Call[] {
+function callsOf(entry: SessionEntry | UnknownEntry, inForce: NamedModel): readonly Call[] {
   if (isEntry(entry, "message") || isEntry(entry, "message_update")) {
     const { message } = entry;
     if (message.role === "toolResult") return callsOfTool(message);
     if (message.role !== "assistant" || message.usage === undefined) return [];
     return [{ model: message, usage: message.usage, by: message.summary === true ? "summary" : "agent" }];
   }
-  const timestamp = timeOf(entry);
+  const timestamp = timestampOf(entry);
   if (isEntry(entry, "usage")) {
     const { provider, model, usage } = entry;
     return [{ model: { provider, model, ...timestamp }, usage, by: "agent" }];
@@ -150,7 +153,7 @@ function callsOf(entry: SessionEntry | UnknownEntry, inForce: Named): readonly C
 }
 
 function callsOfTool({ usage, details, timestamp }: ToolResultMessage): readonly Call[] {
-  const calls = detailedCalls(usage === undefined ? details : { usage });
+  const calls = callsInDetails(usage === undefined ? details : { usage });
   return calls.map((call) => ({
     model: { ...unnamed, ...(call.model !== undefined && { model: call.model }), timestamp },
     usage: call.usage,
@@ -158,7 +161,11 @@ function callsOfTool({ usage, details, timestamp }: ToolResultMessage): readonly
   }));
 }
 
-function timeOf({ timestamp }: { readonly timestamp: string }): { readonly timestamp: number } | undefined {
+function timestampOf({
+  timestamp,
+}: {
+  readonly timestamp: string;
+}): { readonly timestamp: number } | undefined {
   const time = Date.parse(timestamp);
   return Number.isNaN(time) ? undefined : { timestamp: time };
 }
@@ -172,15 +179,15 @@ function isEntry<T extends SessionEntry["type"]>(
 
 function costOfCall({ model, usage }: Call, options: CostOptions): Cost | undefined {
   const { cost } = usage;
-  if (cost !== undefined && isKnown(cost) && !hasOwnPrice(model, options)) return cost;
+  if (cost !== undefined && isRecordedCost(cost) && !hasOwnPrice(model, options)) return cost;
   return costOf(usage, model, options);
 }
 
-function isKnown({ input, output, cacheRead, cacheWrite, total }: Cost): boolean {
+function isRecordedCost({ input, output, cacheRead, cacheWrite, total }: Cost): boolean {
   return total > 0 && [input, output, cacheRead, cacheWrite, total].every(Number.isFinite);
 }
 
-function add(models: Map<string, ModelCost>, { model, usage }: Call, spent: Cost | undefined): void {
+function addCall(models: Map<string, ModelCost>, { model, usage }: Call, spent: Cost | undefined): void {
   const key = JSON.stringify([model.provider, model.model]);
   const { calls, tokens, cost, unpriced } = models.get(key) ?? {
     calls: 0,
@@ -196,4 +203,62 @@ function add(models: Map<string, ModelCost>, { model, usage }: Call, spent: Cost
     cost: spent === undefined ? cost : addCost(cost, spent),
     unpriced: unpriced + (spent === undefined ? 1 : 0),
   });
+}
+
+/** A call of a model by a tool, as recorded in its result. */
+interface ToolCallUsage {
+  readonly model?: string;
+  readonly usage: Usage;
+}
+
+/**
+ * Reads the calls in `details` of a tool result: `{ usage, model? }`, or `{ results: [{ usage, model? }] }`
+ * of pi's subagents. Details are any JSON: a usage without valid counts is ignored.
+ *
+ * @see https://github.com/earendil-works/pi/tree/main/packages/coding-agent/examples/extensions/subagent,
+ *   1.5.2
+ */
+function callsInDetails(details: unknown): readonly ToolCallUsage[] {
+  if (!isRecord(details)) return [];
+  const { usage, results } = details;
+  if (usage !== undefined) return callInRecord(details);
+  return Array.isArray(results) ? results.flatMap(callInRecord) : [];
+}
+
+function callInRecord(value: unknown): readonly ToolCallUsage[] {
+  if (!isRecord(value) || !isRecord(value.usage)) return [];
+  const { input, output, cacheRead = 0, cacheWrite = 0, cacheWrite1h, cost } = value.usage;
+  if (!isCount(input) || !isCount(output) || !isCount(cacheRead) || !isCount(cacheWrite)) return [];
+  const known = recordedCost(cost);
+  const usage = {
+    ...{ input, output, cacheRead, cacheWrite },
+    ...(isCount(cacheWrite1h) && { cacheWrite1h }),
+    ...(known && { cost: known }),
+  };
+  return [typeof value.model === "string" ? { model: value.model, usage } : { usage }];
+}
+
+/** A recorded cost: an object, or the total only, as pi's subagents write it. */
+function recordedCost(cost: unknown): Usage["cost"] {
+  const total = isRecord(cost) ? cost.total : cost;
+  if (!isCount(total)) return undefined;
+  const part = (name: string) => {
+    const value = isRecord(cost) ? cost[name] : 0;
+    return isCount(value) ? value : 0;
+  };
+  return {
+    input: part("input"),
+    output: part("output"),
+    cacheRead: part("cacheRead"),
+    cacheWrite: part("cacheWrite"),
+    total,
+  };
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === "number" && Number.isFinite(value) && value >= 0;
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

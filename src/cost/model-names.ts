@@ -1,31 +1,35 @@
-/** A model as a message names it. */
+/** The names under which the price table may have a model. */
+
+/** A model and its provider, as in a message. */
 export interface ModelName {
   readonly provider?: string | undefined;
   readonly model: string;
 }
 
-/** Other names of providers: of pi, the AI SDK and the dialects of Chat Completions. */
+/** Aliases of providers in pi, the AI SDK and the dialects of Chat Completions. */
 const providers: Readonly<Record<string, string>> = {
   bedrock: "amazon-bedrock",
   gemini: "google",
   moonshot: "moonshotai",
 };
 
-/** Providers that serve other makers' open models under the makers' names: a name alone does not tell them apart. */
+/** Providers that serve open models of other makers, so that a model name does not identify the provider. */
 const hosts: ReadonlySet<string> = new Set(["groq", "cerebras"]);
 
-/** @see https://docs.aws.amazon.com/bedrock/latest/userguide/inference-profiles-support.html, read 2026-11-22 */
+/**
+ * @see https://docs.aws.amazon.com/bedrock/latest/userguide/inference-profiles-support.html, read 2026-11-22
+ */
 const bedrockName =
   /^(?:(global|us|eu|apac|au|jp|in|ca)\.)?anthropic\.(claude-[a-z0-9-]+?)(?:-v\d+)?(?::\d+)?$/;
 const bedrockArn =
   /^arn:aws:bedrock:[a-z0-9-]*:\d*:(?:foundation-model|inference-profile|system-defined-inference-profile)\//;
 
-/** Providers whose prices OpenRouter passes through whoever serves the model. */
+/** Makers whose prices OpenRouter passes through, independent of the serving provider. */
 const passedThrough: ReadonlySet<string> = new Set(["anthropic", "openai"]);
 
 /**
- * The names under which a row of a model may stand, the most exact first: as it is, without a date, and by the
- * rules of the provider that the name is of.
+ * The names under which the table may have a model, the most exact first: unchanged, without a date, and by
+ * the naming rules of the provider.
  */
 export function namesOf({ provider, model }: ModelName): readonly ModelName[] {
   const named = provider === undefined ? undefined : providerName(provider);
@@ -42,13 +46,16 @@ export function namesOf({ provider, model }: ModelName): readonly ModelName[] {
   ];
 }
 
-/** Whether a row of a provider is meant by a name: one without a provider means any but a host. */
+/** Whether a row matches a provider. A model without a provider matches all rows except those of hosts. */
 export function isProvider(row: string | undefined, asked: string | undefined): boolean {
   if (row === undefined || row === asked) return true;
   return asked === undefined && !hosts.has(row);
 }
 
-/** Whether the name is the other with a date or a number of a snapshot behind it; `-5` is a version. */
+/**
+ * Whether the name is the alias with the suffix of a snapshot: a date or a number. A suffix like `-5` is a
+ * version.
+ */
 export function isSnapshotOf(name: string, alias: string): boolean {
   return (
     name.startsWith(alias) &&
@@ -56,7 +63,9 @@ export function isSnapshotOf(name: string, alias: string): boolean {
   );
 }
 
-/** The AI SDK names a provider with its API, as `openai.responses`; Vertex AI has prices of its own. */
+/**
+ * Removes the API from names of the AI SDK, such as `openai.responses`. Vertex AI stays: its prices differ.
+ */
 function providerName(provider: string): string {
   const name = provider.startsWith("google.vertex") ? provider : (provider.split(".")[0] ?? provider);
   return Object.hasOwn(providers, name) ? (providers[name] ?? name) : name;
@@ -67,8 +76,8 @@ function withoutDate(model: string): string {
 }
 
 /**
- * A model in one region has no name here: tables differ on whether it costs as a geography does. Before Claude
- * Sonnet 4.5 all endpoints cost the same.
+ * Names of Bedrock: inference profiles and foundation models. A model in a single region has no name here,
+ * because sources differ on its price. Before Claude Sonnet 4.5 all endpoints cost the same.
  */
 function bedrockNames(provider: string | undefined, model: string): readonly ModelName[] {
   if (provider !== undefined && provider !== "amazon-bedrock" && provider !== "anthropic") return [];
@@ -79,8 +88,8 @@ function bedrockNames(provider: string | undefined, model: string): readonly Mod
 }
 
 /**
- * OpenRouter's `maker/model`, which costs as at the maker; a variant as `:free` does not. It writes versions of
- * Claude with a point, and in replies before the family.
+ * Names of OpenRouter: `maker/model`, at the maker's price; variants such as `:free` differ. Versions of
+ * Claude have a dot, and replies write the version before the family.
  *
  * @see https://openrouter.ai/docs/faq.md, read 2026-11-22
  */
