@@ -14,22 +14,22 @@ export function isFileUrl(text: string): boolean {
 export function pathOfFileUrl(url: string, platform: PathPlatform): string | PathRefusal {
   const match = /^file:(?:\/\/([^/?#]*))?(\/[^?#]*)?([?#])?/is.exec(url);
   const [, host = "", path, mark] = match ?? [];
-  if (host !== "" && host.toLowerCase() !== "localhost") return refused("its host is not this machine");
-  if (path === undefined) return refused("it has no absolute path");
+  if (host !== "" && host.toLowerCase() !== "localhost") return urlRefusal("its host is not this machine");
+  if (path === undefined) return urlRefusal("it has no absolute path");
   // In a file name they would be %3F and %23; here they may be a part of the name as well as not.
-  if (mark !== undefined) return refused("it has a query or a fragment");
+  if (mark !== undefined) return urlRefusal("it has a query or a fragment");
   // biome-ignore lint/suspicious/noControlCharactersInRegex: a URL has none of them.
-  if (/[\u0000-\u001f\\]/.test(path)) return refused("it has a backslash or a control character");
-  if (/%(?:00|2f)/i.test(path)) return refused("it has an escaped NUL or slash");
-  if (platform === "windows" && /%5c/i.test(path)) return refused("it has an escaped backslash");
-  const decoded = decode(path);
-  if (decoded === undefined) return refused("it has an escape that is no UTF-8");
+  if (/[\u0000-\u001f\\]/.test(path)) return urlRefusal("it has a backslash or a control character");
+  if (/%(?:00|2f)/i.test(path)) return urlRefusal("it has an escaped NUL or slash");
+  if (platform === "windows" && /%5c/i.test(path)) return urlRefusal("it has an escaped backslash");
+  const decoded = decodePath(path);
+  if (decoded === undefined) return urlRefusal("it has an escape that is no UTF-8");
   return platform === "windows" && /^\/[a-z]:/i.test(decoded)
     ? decoded.slice(1).replaceAll("/", "\\")
     : decoded;
 }
 
-function decode(path: string): string | undefined {
+function decodePath(path: string): string | undefined {
   try {
     return decodeURIComponent(path);
   } catch {
@@ -37,6 +37,6 @@ function decode(path: string): string | undefined {
   }
 }
 
-function refused(because: string): PathRefusal {
+function urlRefusal(because: string): PathRefusal {
   return { reason: "url", because };
 }
