@@ -1,7 +1,6 @@
 import { assistantMessage, type Context, userMessage } from "sessile/content";
 import { describe, expect, test } from "vitest";
-import { pathOfFileUrl } from "../../src/attachments/node/file-url.js";
-import { pathRefusal } from "../../src/attachments/node/path-rules.js";
+import { pathOfFileUrl, pathRefusal } from "../../src/attachments/node/path-rules.js";
 import { occurrencesIn } from "../../src/attachments/occurrences.js";
 import { linkUri, parseDataUrl } from "../../src/attachments/read-source.js";
 import { listResources } from "../../src/attachments/resources.js";

@@ -1,5 +1,5 @@
 /**
- * Reading files of this machine that a user or a model named.
+ * Safe reading of local files that users or models name.
  *
  * @module attachments/node
  */

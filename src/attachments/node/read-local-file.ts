@@ -1,46 +1,54 @@
+/** `readLocalFile`: safe reading of a file whose path a user or a model gave. */
 import nodePath from "node:path";
 import { type ErrorDetails, SessileError } from "../../errors/index.js";
 import { describe, integerOption, oneOfOption } from "../../internal/arguments.js";
 import type { ExactFileStat, FileSystem, OpenFile } from "../../internal/node/file-system.js";
 import { nodeFileSystem } from "../../internal/node/node-file-system.js";
-import { followedLink, isInRoots, type Root, seemsInRoots } from "./containment.js";
-import { isFileUrl, pathOfFileUrl } from "./file-url.js";
-import { isSystemPath, type PathPlatform, pathRefusal } from "./path-rules.js";
-import { readOpenFile } from "./read-open-file.js";
+import {
+  followedLink,
+  isFileUrl,
+  isInRoots,
+  isSystemPath,
+  type PathPlatform,
+  pathOfFileUrl,
+  pathRefusal,
+  type Root,
+  seemsInRoots,
+} from "./path-rules.js";
 
 /** Options of {@link readLocalFile}. */
 export interface ReadLocalFileOptions {
   /**
-   * Directories, absolute, that the file has to lie in once all links are followed. Default anywhere, which is right for
-   * a path that the user gave, and wrong for one that a model gave. An empty list allows nothing.
+   * Absolute directories. After all links are resolved, the file must be in one of them. An empty list
+   * refuses every file. By default files anywhere are read, which is wrong for a path that a model chose.
    */
-  readonly roots?: readonly string[];
+  readonly roots?: readonly string[] | undefined;
   /**
-   * What to do with a symbolic link among the directories of the path: `follow` it, as long as it stays in the roots, or
-   * `refuse`. A link in the place of the file itself is always refused. Default `follow`.
+   * `follow` or `refuse` symbolic links among the directories of the path. They never lead out of the roots.
+   * A link as the last component is always refused. Default `follow`.
    */
-  readonly links?: "follow" | "refuse";
+  readonly links?: "follow" | "refuse" | undefined;
   /** Bytes, at least 1. Default 64 MiB. */
-  readonly maxBytes?: number;
-  /** Stops the reading between two chunks. */
-  readonly signal?: AbortSignal;
+  readonly maxBytes?: number | undefined;
+  /** Aborts between two chunks. */
+  readonly signal?: AbortSignal | undefined;
 }
 
-/** A file that was read. */
+/** The bytes and name of a file. */
 export interface LocalFile {
   readonly bytes: Uint8Array;
-  /** The last part of its path. */
+  /** The last component of its path. */
   readonly name: string;
 }
 
 /**
- * Reads a file of this machine whole: a regular file, below the roots, that stays what it is while it is read. Takes a
- * path, which must be absolute, or a file URL. A FIFO or a device does not make it wait, a file that says a wrong size
- * does not make it read on, and neither a link nor a directory swapped at the wrong moment leads it out of the roots.
- * A hard link below a root to a file outside is read, since both names are the same file; so is a bind mount.
+ * Reads a whole regular file, given by an absolute path or a file URL. It never blocks on a FIFO or a device,
+ * never reads more than `maxBytes`, and detects a change while it reads. Races cannot lead it out of the
+ * roots, as a directory that is replaced by a link. Hard links and bind mounts below a root are read, even if
+ * the file is outside too.
  *
  * @throws SessileError FILE_REFUSED, NOT_A_FILE, FILE_TOO_LARGE, CHANGED_DURING_READ, STORAGE_FAILED
- * @throws TypeError when `path` is neither a string nor a URL
+ * @throws TypeError if `path` is neither a string nor a URL
  * @example
  * ```ts
  * const { bytes, name } = await readLocalFile("/home/me/screen.png", { roots: ["/home/me"] });
@@ -51,10 +59,10 @@ export function readLocalFile(path: string | URL, options: ReadLocalFileOptions 
 }
 
 const defaultMaxBytes = 64 << 20;
-/** An array has to hold the bytes. */
+/** Upper bound of `maxBytes`: the length of a Uint8Array. */
 const mostBytes = 2 ** 32 - 1;
 
-/** {@link readLocalFile} on any file system. */
+/** {@link readLocalFile} on a file-system port. */
 export async function readWith(
   files: FileSystem,
   input: string | URL,
@@ -70,12 +78,12 @@ export async function readWith(
     const real = await files.realpath(path);
     // Checked first: no error reveals anything of a file outside the roots.
     if (!isInRoots(roots, real)) throw refused(path, "outsideRoots", "it lies outside the roots");
-    const seen = await files.lstatExact(path);
-    if (seen.kind === "link") throw refused(path, "link", "it is a symbolic link");
+    const before = await files.lstatExact(path);
+    if (before.kind === "link") throw refused(path, "link", "it is a symbolic link");
     if (links === "refuse" && followedLink(roots, path, real)) {
       throw refused(path, "link", "a directory on its way is a symbolic link");
     }
-    if (seen.kind !== "file") throw notAFile(path, seen);
+    if (before.kind !== "file") throw notAFile(path, before);
     if (process.platform !== "win32" && isSystemPath(real)) {
       throw refused(path, "system", "it lies in /proc, /sys or /dev");
     }
@@ -84,8 +92,9 @@ export async function readWith(
     if (file === undefined) throw refused(path, "missing", "there is no such file");
     try {
       const opened = await file.statExact();
-      if (opened.kind !== "file" || opened.dev !== seen.dev || opened.ino !== seen.ino) throw changed(path);
-      await checkPlace(files, file, { path, real, roots });
+      if (opened.kind !== "file" || opened.dev !== before.dev || opened.ino !== before.ino)
+        throw changed(path);
+      await checkLocation(files, file, { path, real, roots });
       const outcome = await readOpenFile(file, opened, maxBytes, signal);
       if (outcome.status === "changed") throw changed(path);
       if (outcome.status === "tooLarge") throw tooLarge(path, outcome.bytes, maxBytes);
@@ -125,8 +134,8 @@ async function resolveRoots(files: FileSystem, roots: readonly string[]): Promis
   );
 }
 
-/** A directory on the way may have been swapped for a link between the first look and the opening: looks again. */
-async function checkPlace(
+/** Detects a race: between the first check and the opening, a directory may have been replaced by a link. */
+async function checkLocation(
   files: FileSystem,
   file: OpenFile,
   { path, real, roots }: { path: string; real: string; roots: readonly Root[] | undefined },
@@ -134,17 +143,17 @@ async function checkPlace(
   const again = await files.realpath(path);
   if (!isInRoots(roots, again)) throw refused(path, "outsideRoots", "it lies outside the roots");
   if (again !== real) throw changed(path);
-  const place = await file.location();
-  if (place === undefined) return;
-  if (!isInRoots(roots, place)) throw refused(path, "outsideRoots", "it was opened outside the roots");
-  if (process.platform !== "win32" && isSystemPath(place)) {
+  const location = await file.location();
+  if (location === undefined) return;
+  if (!isInRoots(roots, location)) throw refused(path, "outsideRoots", "it was opened outside the roots");
+  if (process.platform !== "win32" && isSystemPath(location)) {
     throw refused(path, "system", "it was opened in /proc, /sys or /dev");
   }
-  // It was swapped, and swapped back: by its path it looks as before.
-  if (place !== real) throw changed(path);
+  // A link that was there only while the file was opened: the path resolves as before.
+  if (location !== real) throw changed(path);
 }
 
-/** Paths come from people and models: an error does not repeat one of any length. */
+/** A path for an error message, of bounded length, since users and models choose paths. */
 function shown(path: string): string {
   const text = path.toWellFormed();
   return text.length <= 1000 ? text : `${text.slice(0, 200).toWellFormed()}…`;
@@ -175,11 +184,11 @@ function changed(path: string): SessileError<"CHANGED_DURING_READ"> {
   return new SessileError("CHANGED_DURING_READ", `${details.path}: changed while it was read`, { details });
 }
 
-/** What a failed call of the system means for the file; any other error stays what it is. */
+/** Maps a failed system call to an error of the file. Other errors are returned unchanged. */
 function fileError(error: unknown, path: string, roots: readonly Root[] | undefined): unknown {
   const errno = (error as NodeJS.ErrnoException | null)?.code;
   if (error instanceof SessileError || typeof errno !== "string" || !/^E[A-Z0-9]+$/.test(errno)) return error;
-  // Whether there is something outside is not told either.
+  // The error must not reveal whether something exists outside the roots.
   if (!seemsInRoots(roots, nodePath.resolve(path))) {
     return refused(path, "outsideRoots", "it lies outside the roots");
   }
@@ -200,4 +209,46 @@ function fileError(error: unknown, path: string, roots: readonly Root[] | undefi
       return new SessileError("STORAGE_FAILED", `read ${details.path}: ${errno}`, { details, cause: error });
     }
   }
+}
+
+/** The outcome of reading a file to its end. */
+export type ReadOutcome =
+  | { readonly status: "read"; readonly bytes: Uint8Array }
+  | { readonly status: "tooLarge"; readonly bytes: number }
+  | { readonly status: "changed" };
+
+/** Bytes of one read; the signal is checked between two. */
+const chunkBytes = 4 << 20;
+const minBufferBytes = 64 << 10;
+
+/**
+ * Reads an open file to its end, at most one byte more than `maxBytes`, independent of its reported size.
+ * Afterwards compares its size and time of modification with those at the opening.
+ */
+export async function readOpenFile(
+  file: Pick<OpenFile, "read" | "statExact">,
+  opened: ExactFileStat,
+  maxBytes: number,
+  signal: AbortSignal | undefined,
+): Promise<ReadOutcome> {
+  if (opened.size > BigInt(maxBytes)) return { status: "tooLarge", bytes: Number(opened.size) };
+  // One byte more than the reported size, so that a single read detects that the file has grown.
+  let buffer = new Uint8Array(Number(opened.size) + 1);
+  let total = 0;
+  for (;;) {
+    signal?.throwIfAborted();
+    const count = await file.read(buffer.subarray(total, total + chunkBytes), total);
+    if (count === 0) break;
+    total += count;
+    if (total > maxBytes) return { status: "tooLarge", bytes: total };
+    if (total < buffer.length) continue;
+    const larger = new Uint8Array(Math.min(Math.max(2 * total, minBufferBytes), maxBytes + 1));
+    larger.set(buffer);
+    buffer = larger;
+  }
+  const now = await file.statExact();
+  // Some file systems report 0 as the size of a file with content.
+  const isWhole = now.size === BigInt(total) || now.size === 0n;
+  if (!isWhole || now.size !== opened.size || now.mtimeNs !== opened.mtimeNs) return { status: "changed" };
+  return { status: "read", bytes: buffer.subarray(0, total) };
 }

@@ -1,7 +1,18 @@
 import nodePath from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { isSystemPath, pathRefusal } from "../../../src/attachments/node/path-rules.js";
+import {
+  followedLink,
+  isFileUrl,
+  isInRoots,
+  isInside,
+  isSystemPath,
+  pathOfFileUrl,
+  pathRefusal,
+  type Root,
+  seemsInRoots,
+} from "../../../src/attachments/node/path-rules.js";
 
 describe("pathRefusal on POSIX", () => {
   test.each([
@@ -101,5 +112,166 @@ describe("pathRefusal on Windows", () => {
     "C:\\",
   ])("takes %s", (path) => {
     expect(pathRefusal(path, "windows")).toBeUndefined();
+  });
+});
+
+describe("pathOfFileUrl", () => {
+  test.each([
+    ["file:///tmp/notes.txt", "/tmp/notes.txt"],
+    ["FILE:///tmp/notes.txt", "/tmp/notes.txt"],
+    ["file:/tmp/notes.txt", "/tmp/notes.txt"],
+    ["file://localhost/tmp/a", "/tmp/a"],
+    ["file://LocalHost/tmp/a", "/tmp/a"],
+    ["file:///tmp/a%20b%23c%3F", "/tmp/a b#c?"],
+    ["file:///tmp/gr%C3%B6%C3%9Fe", "/tmp/größe"],
+    ["file:///a%5Cb", "/a\\b"],
+  ])("%s is %s", (url, path) => {
+    expect(pathOfFileUrl(url, "posix")).toBe(path);
+  });
+
+  test.each([
+    "file://evil.host/x",
+    "file://127.0.0.1/x",
+    "file://user@localhost/x",
+    "file:///ws/report#final.pdf",
+    "file:///ws/report?v=2",
+    "file:///ws/report#",
+    "file://",
+    "file:notes.txt",
+    "file:",
+    "file:///a%00b",
+    "file:///a%2Fb",
+    "file:///a%2fb",
+    "file:///a%zz",
+    "file:///a%ff",
+    "file:///a\\b",
+    "file:///a\tb",
+    "file:///a\nb",
+  ])("refuses %j", (url) => {
+    expect(pathOfFileUrl(url, "posix")).toMatchObject({ reason: "url" });
+  });
+
+  test.each([
+    ["file:///C:/a/b.png", "C:\\a\\b.png"],
+    ["file:///c:/a%20b", "c:\\a b"],
+    ["file:///a/b", "/a/b"],
+  ])("on Windows %s is %s", (url, path) => {
+    expect(pathOfFileUrl(url, "windows")).toBe(path);
+  });
+
+  test("on Windows an escaped backslash is refused", () => {
+    expect(pathOfFileUrl("file:///C:/a%5C..%5Cb", "windows")).toMatchObject({ reason: "url" });
+  });
+
+  test("takes back what the platform makes of any path", () => {
+    const part = fc.string({ unit: "grapheme", minLength: 1, maxLength: 8 });
+    fc.assert(
+      fc.property(fc.array(part, { maxLength: 4 }), (parts) => {
+        const url = pathToFileURL(`/${parts.join("/")}`).href;
+        fc.pre(!url.includes("%00"));
+        expect(pathOfFileUrl(url, "posix")).toBe(fileURLToPath(url));
+      }),
+    );
+  });
+
+  test("says the same as the platform's parser, or refuses", () => {
+    const piece = fc.constantFrom(
+      "file:",
+      "/",
+      "//",
+      "localhost",
+      "a",
+      "%41",
+      "%2f",
+      "%00",
+      "?",
+      "#",
+      "..",
+      " ",
+      "é",
+    );
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 8 }), (pieces) => {
+        const path = pathOfFileUrl(`file:///${pieces.join("")}`, "posix");
+        // Dot segments are left to the file system, which follows links before it goes up.
+        if (typeof path !== "string" || /(^|\/)\.\.?(\/|$)/.test(path.trimEnd())) return;
+        expect(path.trimEnd()).toBe(fileURLToPath(`file:///${pieces.join("")}`).trimEnd());
+      }),
+    );
+  });
+});
+
+describe("isFileUrl", () => {
+  test.each(["file:///a", "FILE:/a", "file:x"])("takes %s", (text) => expect(isFileUrl(text)).toBe(true));
+  test.each(["/file:", "C:\\a", "https://a", "files:/a", ""])("leaves %j", (text) =>
+    expect(isFileUrl(text)).toBe(false),
+  );
+});
+
+const { posix, win32 } = nodePath;
+
+describe("isInside", () => {
+  test.each([
+    ["/srv/allowed", "/srv/allowed/a", true],
+    ["/srv/allowed", "/srv/allowed/..x", true],
+    ["/srv/allowed", "/srv/allowed/...", true],
+    ["/srv/allowed", "/srv/allowed", true],
+    ["/", "/a", true],
+    ["/srv/allowed", "/srv/allowed_evil/a", false],
+    ["/srv/allowed", "/srv", false],
+    ["/srv/allowed", "/srv/allowed/../x", false],
+    ["/srv/allowed", "/etc/passwd", false],
+  ])("%s holds %s: %s", (root, path, inside) => {
+    expect(isInside(root, path, posix)).toBe(inside);
+  });
+
+  test.each([
+    ["C:\\srv", "c:\\SRV\\a", true],
+    ["C:\\srv", "D:\\srv\\a", false],
+    ["C:\\srv", "C:\\srv_evil", false],
+    ["C:\\srv", "C:\\srv\\..x", true],
+  ])("on Windows %s holds %s: %s", (root, path, inside) => {
+    expect(isInside(root, path, win32)).toBe(inside);
+  });
+
+  test("is what going down from the root gives, and nothing else", () => {
+    const name = fc.constantFrom("a", "b", "..", "..a", "a_b");
+    const path = fc.array(name, { maxLength: 5 }).map((parts) => posix.normalize(`/${parts.join("/")}`));
+    fc.assert(
+      fc.property(path, path, (root, target) => {
+        const clean = (text: string) => (text.endsWith("/") ? text : `${text}/`);
+        expect(isInside(root, target, posix)).toBe(clean(target).startsWith(clean(root)));
+      }),
+    );
+  });
+});
+
+const root: Root = { given: "/link", real: "/srv/allowed" };
+
+describe("isInRoots", () => {
+  test("goes by where a root really is, and takes all without roots", () => {
+    expect(isInRoots([root], "/srv/allowed/a")).toBe(true);
+    expect(isInRoots([root], "/link/a")).toBe(false);
+    expect(isInRoots([{ given: "/gone", real: undefined }], "/gone/a")).toBe(false);
+    expect(isInRoots([], "/a")).toBe(false);
+    expect(isInRoots(undefined, "/a")).toBe(true);
+  });
+});
+
+describe("seemsInRoots", () => {
+  test("goes by either name of a root", () => {
+    expect(seemsInRoots([root], "/link/a")).toBe(true);
+    expect(seemsInRoots([root], "/srv/allowed/a")).toBe(true);
+    expect(seemsInRoots([root], "/srv/a")).toBe(false);
+  });
+});
+
+describe("followedLink", () => {
+  test("does not count the links of a root itself", () => {
+    expect(followedLink([root], "/link/a", "/srv/allowed/a")).toBe(false);
+    expect(followedLink([root], "/srv/allowed/a", "/srv/allowed/a")).toBe(false);
+    expect(followedLink([root], "/link/a", "/srv/allowed/b/a")).toBe(true);
+    expect(followedLink(undefined, "/link/a", "/srv/allowed/a")).toBe(true);
+    expect(followedLink(undefined, "/a/../b", "/b")).toBe(false);
   });
 });
