@@ -1,5 +1,5 @@
 /** The parts of this module that other modules of the library use, and that its users do not see. */
-export { type BoundaryOptions, dropRefusedAttachments, dropRefusedNotes } from "./apply-boundary.js";
+export { dropRefusedAttachments, dropRefusedNotes } from "./apply-boundary.js";
 export { type DecidedAttachment, decideAttachments } from "./decide.js";
 export { externalizeEntry } from "./externalize.js";
 export { type InlineImage, inlineAsResources } from "./inline-images.js";

@@ -42,8 +42,8 @@ export async function resolveAttachments(
   const { attachments, unplacedViews } = await decideAttachments(all, {
     target: target.name,
     replay: policy,
-    ...(boundary === undefined ? {} : { boundary }),
-    ...(signal === undefined ? {} : { signal }),
+    boundary,
+    signal,
   });
   const works = attachments.flatMap((decided): AttachmentState[] => {
     const draft = byPlace.get(placeKey(decided.item, decided.block));

@@ -27,7 +27,7 @@ export async function withoutInline(
     blobs,
     source: draft.type === "message" && draft.message.role === "toolResult" ? "tool" : "upload",
     newId: () => resourceId(id, count++),
-    ...(signal === undefined ? {} : { signal }),
+    signal,
   });
   const tooLarge = kept.find(({ error }) => error.code === "BLOB_TOO_LARGE");
   if (tooLarge !== undefined && recording.inline !== "allow") throw tooLarge.error;

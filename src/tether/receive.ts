@@ -27,7 +27,7 @@ export async function receiveMessage(
   const { blobs, newId, signal } = options;
   const resources = await ingest(
     images.map(({ bytes }) => ({ bytes })),
-    { blobs, ...(newId && { newId }), ...(signal && { signal }), source: "upload" },
+    { blobs, newId, signal, source: "upload" },
   );
   const texts = text === "" && resources.length > 0 ? [] : [text];
   const message = userMessage(...texts, ...resources);

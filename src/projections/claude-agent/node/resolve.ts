@@ -73,7 +73,7 @@ export async function resolveWith(
   checkArguments(message, paths);
   const text = textBlock(message);
   const check = targetCheck(text, limits);
-  const reading = { ...(roots === undefined ? {} : { roots }), ...(signal === undefined ? {} : { signal }) };
+  const reading = { roots, signal };
   const taken: AttachmentContentBlock[] = [];
   const errors: AttachmentError[] = [];
   let room: number = chiralityLimits.maxTurnBytes;
