@@ -1,5 +1,5 @@
 /**
- * The promises of a blob store as cases that any test runner can run: for whoever writes a backend.
+ * The conformance suite of blob stores, for authors of backends. Its cases run in any test runner.
  *
  * @module blobs/conformance
  */
@@ -13,8 +13,8 @@ import { streamCases } from "./conformance/streams.js";
 export type { BlobConformanceCase, BlobConformanceFixture } from "./conformance/harness.js";
 
 /**
- * Every promise of a blob store, one case each, free of any test runner. A backend is right when `blobStore` on it passes
- * all of them, each with a fresh fixture.
+ * The conformance suite of blob stores: one case for each guarantee, independent of test runners. A backend
+ * is correct if `blobStore` on it passes all cases, each with a fresh fixture.
  *
  * @example
  * ```ts

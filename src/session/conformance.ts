@@ -1,5 +1,5 @@
 /**
- * The promises of a session store as cases that any test runner can run: for whoever writes a backend.
+ * The conformance suite of session stores, for authors of backends. Its cases run in any test runner.
  *
  * @module session/conformance
  */
@@ -18,8 +18,8 @@ import { writerCases } from "./conformance/writers.js";
 export type { ConformanceCase, ConformanceFixture } from "./conformance/harness.js";
 
 /**
- * Every promise of a session store, one case each, free of any test runner. A backend is right when `sessionStore` on it
- * passes all of them, each with a fresh fixture.
+ * The conformance suite of session stores: one case for each guarantee, independent of test runners. A
+ * backend is correct if `sessionStore` on it passes all cases, each with a fresh fixture.
  *
  * @example
  * ```ts

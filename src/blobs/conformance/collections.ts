@@ -1,3 +1,5 @@
+/** Garbage collection. */
+
 import type { BlobRef } from "../../content/index.js";
 import { equal, rejects } from "../../internal/expect.js";
 import { type BlobMark, collectGarbage } from "../collect.js";
@@ -7,7 +9,7 @@ import { blobCase, collect, noise, pause, refsIn, sameBytes } from "./harness.js
 const dayMs = 86_400_000;
 const mark = (...refs: readonly BlobRef[]): BlobMark => ({ root: "log", refs, complete: true });
 
-/** A collection so many days from now. */
+/** Runs a garbage collection a number of days from now. */
 async function after(days: number, store: BlobStore, ...refs: readonly BlobRef[]) {
   const now = (await store.backend.now()) + days * dayMs;
   return collectGarbage(store, { marks: [mark(...refs)], now: () => now });
@@ -17,7 +19,6 @@ async function trashOf(store: BlobStore): Promise<readonly BlobRef[]> {
   return (await collect(store.backend.trash.list())).map(({ ref }) => ref).sort();
 }
 
-/** What a collection does to a store. */
 export const collectionCases = [
   blobCase(
     "what nothing names goes after its grace, first into the trash and then for good",
@@ -99,7 +100,7 @@ export const collectionCases = [
 
   blobCase("the grace holds in the trash too", async ({ open }) => {
     const store = await open();
-    // As a collection leaves it that ends after its move: a put renewed the lease in between.
+    // The state after a collection that crashed behind its move, with a lease that a put renewed in between.
     equal(await store.backend.trash.take(await store.put(noise(10))), true, "whether it was taken");
     const collectAfter = async (days: number) => {
       const now = (await store.backend.now()) + days * dayMs;
@@ -133,11 +134,11 @@ export const collectionCases = [
     const now = (await store.backend.now()) + 15 * dayMs;
     const marks = async function* () {
       yield mark();
-      // As a writer does that puts the same bytes while the logs are read.
+      // A writer puts the same bytes while the collector reads the logs.
       await pause();
       await (await open()).put(noise(10));
     };
-    // A grace that has just run out for the first put.
+    // The grace period of the first put has just expired.
     const graceMs = Math.floor(now - touchedAt) - 1;
     const report = await collectGarbage(store, { marks: marks(), now: () => now, graceMs });
     equal(report.trashed.count, 0, "blobs that were trashed");

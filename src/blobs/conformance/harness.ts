@@ -1,17 +1,19 @@
+/** The interface of conformance cases, and the harness that they share. */
+
 import type { BlobRef } from "../../content/index.js";
 import { asFailure, equal } from "../../internal/expect.js";
 import { digest } from "../hash.js";
 import type { BlobStoreOptions } from "../store.js";
 import type { BlobStore } from "../types.js";
 
-/** One run of a case. */
+/** The arguments of a case. */
 export interface BlobHarness {
   readonly fixture: BlobConformanceFixture;
-  /** A handle on the storage that is independent of those before. */
+  /** Opens the storage through an independent handle. */
   open(options?: BlobStoreOptions): Promise<BlobStore>;
 }
 
-/** A case whose failures all say what was expected. */
+/** Creates a case. Every failure has the expected and the actual value. */
 export function blobCase(
   name: string,
   run: (harness: BlobHarness) => ReturnType<BlobConformanceCase["run"]>,
@@ -28,7 +30,7 @@ export function blobCase(
   };
 }
 
-/** Bytes that look random and are the same each time; of another seed, others. */
+/** Deterministic pseudo-random bytes, by seed. */
 export function noise(length: number, seed = 1): Uint8Array {
   const bytes = new Uint8Array(length);
   let state = seed;
@@ -39,13 +41,13 @@ export function noise(length: number, seed = 1): Uint8Array {
   return bytes;
 }
 
-/** Sizes at which something changes: nothing, one, and around the limits that stores and file systems like. */
+/** Boundary sizes: 0, 1, and around the block and chunk sizes of stores and file systems. */
 export const sizes: readonly number[] = [
   0, 1, 2, 4095, 4096, 4097, 65_535, 65_536, 65_537, 262_143, 262_144, 262_145, 524_287, 524_288, 524_289,
   1_048_575, 1_048_576, 1_048_577, 2_200_000,
 ];
 
-/** Bytes in chunks, a turn of the event loop between them. */
+/** Yields bytes in chunks, asynchronously. */
 export async function* inChunks(bytes: Uint8Array, length: number): AsyncGenerator<Uint8Array, void> {
   for (let at = 0; at < bytes.length; at += length) {
     await undefined;
@@ -53,25 +55,25 @@ export async function* inChunks(bytes: Uint8Array, length: number): AsyncGenerat
   }
 }
 
-/** All that an async iterable gives. */
+/** Collects an iterable. */
 export async function collect<T>(source: AsyncIterable<T> | Iterable<T>): Promise<T[]> {
   const all: T[] = [];
   for await (const item of source) all.push(item);
   return all;
 }
 
-/** The refs of all blobs, sorted. */
+/** The sorted refs of all blobs. */
 export async function refsIn(store: BlobStore): Promise<readonly BlobRef[]> {
   return (await collect(store.list())).map(({ ref }) => ref).sort();
 }
 
-/** Fails unless these are the same bytes. Compared by digest, so that a failure does not print a megabyte. */
+/** Fails unless the bytes are equal. Compares digests, so that a failure does not print a megabyte. */
 export function sameBytes(actual: Uint8Array | undefined, expected: Uint8Array, what: string): void {
   equal(actual?.length, expected.length, `length of ${what}`);
   equal(actual && digest(actual), digest(expected), `digest of ${what}`);
 }
 
-/** Resolves with what an act rejects with; fails where it does not. */
+/** Resolves with the error of an act. Fails if the act resolves. */
 export async function errorOf(act: () => Promise<unknown>, what: string): Promise<unknown> {
   try {
     await act();
@@ -81,31 +83,31 @@ export async function errorOf(act: () => Promise<unknown>, what: string): Promis
   return equal("no error", "an error", what);
 }
 
-/** Lets the clock of the slowest file system move on. */
+/** Waits longer than the time resolution of the slowest file system. */
 export function pause(ms = 25): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-/** What the conformance cases are run against: one empty storage, and ways to it. */
+/** One empty storage, against which a conformance case runs. */
 export interface BlobConformanceFixture {
   /**
-   * A store over the fixture's one storage. Each call gives an independent handle, as another process would have. Without
-   * a `digest` in the options, any.
+   * Opens a store on the storage. Each call returns an independent handle, as of another process. Without
+   * `digest` in the options, the fixture chooses one.
    */
   open(options?: BlobStoreOptions): Promise<BlobStore> | BlobStore;
-  /** The algorithms that stores of this storage can be opened with. Default both. */
+  /** The digest algorithms that the storage supports. Default: both. */
   readonly digests?: readonly ("sha256" | "blake3")[];
-  /** Puts other bytes in the place of a stored blob's, as a failing disk would. Absent where the storage prevents it. */
+  /** Replaces the stored bytes of a blob, as a failing disk would. Absent if the storage prevents it. */
   damage?(ref: BlobRef, bytes: Uint8Array): Promise<void> | void;
 }
 
-/** One promise of a blob store, as a program that fails where it is not kept. */
+/** A test of one guarantee of blob stores. */
 export interface BlobConformanceCase {
-  /** What is promised; unique in the suite. */
+  /** The guarantee; unique in the suite. */
   readonly name: string;
   /**
-   * Rejects with an Error that says what was expected and what came. Each run wants a fresh fixture, its storage empty.
-   * Gives why, where the fixture cannot show what is promised.
+   * Runs the case with a fresh fixture, whose storage is empty. Rejects with an Error that has the expected
+   * and the actual value. Resolves with the reason if the fixture does not support the case.
    */
   run(fixture: BlobConformanceFixture): Promise<undefined | { readonly skipped: string }>;
 }

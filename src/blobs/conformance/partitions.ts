@@ -1,7 +1,8 @@
+/** Partitions and quotas. */
+
 import { equal, refuses, rejects } from "../../internal/expect.js";
 import { blobCase, inChunks, noise, refsIn, sameBytes } from "./harness.js";
 
-/** Partitions and quotas. */
 export const partitionCases = [
   blobCase("a partition sees nothing of another, even by name", async ({ open }) => {
     const bytes = noise(1000);

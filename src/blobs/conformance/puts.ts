@@ -1,9 +1,11 @@
+/** Puts. */
+
 import type { BlobRef } from "../../content/index.js";
 import { equal, rejects } from "../../internal/expect.js";
 import { digest } from "../hash.js";
 import { blobCase, inChunks, noise, refsIn, sameBytes, sizes } from "./harness.js";
 
-/** Of FIPS 180-4's and BLAKE3's own test vectors. */
+/** Test vectors of FIPS 180-4 and of BLAKE3. */
 const known: readonly [text: string, sha256: BlobRef, blake3: BlobRef][] = [
   [
     "",
@@ -17,10 +19,9 @@ const known: readonly [text: string, sha256: BlobRef, blake3: BlobRef][] = [
   ],
 ];
 
-/** Of streams: more than a store takes at a time, as much, and less. */
+/** Chunk lengths of streams: above, at and below the chunk size of stores. */
 const chunkSizes = [1_000_000, 65_536, 4093, 262_144, 524_288];
 
-/** Putting bytes. */
 export const putCases = [
   blobCase("bytes of any size come back to another handle", async ({ open }) => {
     const store = await open();

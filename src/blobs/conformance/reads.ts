@@ -1,3 +1,5 @@
+/** Reads. */
+
 import type { BlobRef } from "../../content/index.js";
 import { concatBytes } from "../../internal/bytes.js";
 import { equal, refuses, rejects } from "../../internal/expect.js";
@@ -7,7 +9,7 @@ import { blobCase, collect, inChunks, noise, refsIn, sameBytes } from "./harness
 
 const absent = digest(noise(77, 77));
 
-/** What is no name of a blob; some would be a path. */
+/** Invalid refs; some would escape the directory as a path. */
 const noRefs: readonly unknown[] = [
   "",
   "sha256:",
@@ -28,7 +30,7 @@ const noRefs: readonly unknown[] = [
   {},
 ];
 
-/** Other bytes than a blob's, as faults make them. */
+/** Damaged bytes of a blob, by fault. */
 const faults: Readonly<Record<string, (bytes: Uint8Array) => Uint8Array>> = {
   "one bit flipped at the start": (bytes) => flipped(bytes, 0),
   "one bit flipped at the end": (bytes) => flipped(bytes, bytes.length - 1),
@@ -45,7 +47,6 @@ function flipped(bytes: Uint8Array, at: number): Uint8Array {
   return copy;
 }
 
-/** Reading blobs. */
 export const readCases = [
   blobCase("get returns a copy", async ({ open }) => {
     const store = await open();
@@ -200,11 +201,11 @@ export const readCases = [
     const store = await open();
     const bytes = noise(1000);
     const { ref } = await store.put(bytes);
-    // Seen by its size alone.
+    // Detected by its size.
     await fixture.damage(ref, bytes.slice(0, 500));
     await store.put(bytes);
     sameBytes(await store.get(ref), bytes, "what was cut, and put again");
-    // Seen when it is read, and put aside.
+    // Detected by a read, and quarantined.
     await fixture.damage(ref, noise(1000, 2));
     await rejects(() => store.get(ref), "BLOB_CORRUPT", "get of what is corrupt");
     await store.put(bytes);

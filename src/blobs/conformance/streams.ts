@@ -1,7 +1,8 @@
+/** Puts and reads that end early: failed sources, aborts, abandoned streams. */
+
 import { equal, refuses, within } from "../../internal/expect.js";
 import { blobCase, errorOf, inChunks, noise, refsIn } from "./harness.js";
 
-/** Puts and reads that end before their end. */
 export const streamCases = [
   blobCase("a source that fails leaves nothing, and its error comes out", async ({ open }) => {
     const store = await open();

@@ -1,3 +1,5 @@
+/** Appends through one handle. */
+
 import { assistantMessage, toolResult, userMessage } from "../../content/index.js";
 import { equal, refuses, rejects } from "../../internal/expect.js";
 import type { EntryDraft, EntryType } from "../entries.js";
@@ -13,7 +15,10 @@ const call = {
 
 type Fields<T extends EntryType> = Omit<EntryDraft & { readonly type: T }, "type">;
 
-/** Drafts of every type, a message of every role among them. The leaf comes last: the session ends at its target. */
+/**
+ * Drafts of every type, with a message of every role. The leaf entry is last, so that its target is the
+ * current leaf.
+ */
 const draftsByType: { readonly [T in EntryType]: readonly Fields<T>[] } = {
   thinking_level_change: [{ thinkingLevel: "high" }],
   model_change: [{ provider: "anthropic", modelId: "m" }],
@@ -68,7 +73,6 @@ const everyType: readonly EntryDraft[] = Object.entries(draftsByType).flatMap(([
   drafts.map((fields) => ({ type, ...fields }) as EntryDraft),
 );
 
-/** Appending through one handle. */
 export const appendCases = [
   conformanceCase(
     "what was acknowledged is read back by another handle, equal entry by entry",
@@ -88,7 +92,7 @@ export const appendCases = [
       for (const entry of entries)
         equal(await back.entry(entry.id), entry, `the ${entry.type} entry read back`);
       equal(back.tree.size, entries.length, "entries in the tree");
-      equal(back.leafId, "a0000001", "tip");
+      equal(back.leafId, "a0000001", "leaf");
       equal(back.diagnostics, [], "diagnostics");
       equal(await back.diagnose(), [], "diagnostics of every line in whole");
     },
@@ -122,7 +126,7 @@ export const appendCases = [
       "INVALID_ENTRY",
       "append of a batch with a value that JSON cannot hold",
     );
-    equal(session.leafId, before, "tip");
+    equal(session.leafId, before, "leaf");
     equal(
       (await harness.readBack(session.id)).ids,
       [before],
@@ -153,7 +157,7 @@ export const appendCases = [
       [root, ...chain.slice(0, -1).map(({ id }) => id)],
       "parents",
     );
-    equal(session.leafId, chain.at(-1)?.id, "tip");
+    equal(session.leafId, chain.at(-1)?.id, "leaf");
     equal(
       (await harness.readBack(session.id)).ids,
       [root, ...chain.map(({ id }) => id)],
@@ -166,14 +170,14 @@ export const appendCases = [
     const calls: Promise<readonly { readonly id: string }[]>[] = [];
     for (let i = 0; i < 100; i++) {
       calls.push(session.append([say(`message ${i}`)]));
-      // Some calls come while an earlier one is being written, and some together.
+      // Some calls arrive during a write, others in the same tick.
       if (i % 7 === 0) await undefined;
       if (i % 23 === 0) await new Promise((resolve) => setTimeout(resolve, 1));
     }
     const ids = (await Promise.all(calls)).flat().map(({ id }) => id);
     const back = await harness.readBack(session.id);
     equal(back.ids, ids, "entries read back");
-    equal(back.leafId, ids.at(-1), "tip");
+    equal(back.leafId, ids.at(-1), "leaf");
   }),
 
   conformanceCase("an append with an aborted signal writes nothing", async (harness) => {
@@ -184,7 +188,7 @@ export const appendCases = [
       () => session.append([say("no")], { signal: AbortSignal.abort(reason) }),
       "append with a signal whose reason is a TypeError",
     );
-    equal(session.leafId, before, "tip");
+    equal(session.leafId, before, "leaf");
     const [after] = await session.append([say("yes")]);
     equal(after?.parentId, before, "parent of the next entry");
     equal((await harness.readBack(session.id)).ids, [before, after?.id], "entries read back");

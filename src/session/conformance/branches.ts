@@ -1,7 +1,8 @@
+/** Branches and the current leaf. */
+
 import { equal, rejects } from "../../internal/expect.js";
 import { conformanceCase, say, textsInContext } from "./harness.js";
 
-/** Branches, and where the tip is. */
 export const branchCases = [
   conformanceCase("the context of one branch never has another's messages", async (harness) => {
     const session = await harness.start();
@@ -13,7 +14,7 @@ export const branchCases = [
     const [other] = await session.append([say("another root")]);
     equal([left?.parentId, right?.parentId, other?.parentId], [root, root, null], "parents");
     for (const handle of [session, await harness.open(session.id, "read")]) {
-      equal(await textsInContext(handle), ["another root"], "context at the tip");
+      equal(await textsInContext(handle), ["another root"], "context at the leaf");
       equal(await textsInContext(handle, left?.id), ["start", "left"], "context of the first branch");
       equal(await textsInContext(handle, right?.id), ["start", "right"], "context of the second branch");
       equal(await textsInContext(handle, null), [], "context of nothing");
@@ -25,21 +26,21 @@ export const branchCases = [
     }
   }),
 
-  conformanceCase("a tip that was moved is recorded at close", async (harness) => {
+  conformanceCase("a leaf that was moved is recorded at close", async (harness) => {
     const session = await harness.start();
     const root = session.leafId;
     await session.append([say("one"), say("two")]);
     session.branch(root);
-    equal(session.leafId, root, "tip at once");
+    equal(session.leafId, root, "leaf at once");
     await session.close();
     const again = await harness.open(session.id);
-    equal(again.leafId, root, "tip read back");
+    equal(again.leafId, root, "leaf read back");
     const [next] = await again.append([say("three")]);
     equal(next?.parentId, root, "parent of the next entry");
     again.branch(null);
     await again.close();
     const back = await harness.open(session.id);
-    equal(back.leafId, null, "tip read back after branch(null)");
+    equal(back.leafId, null, "leaf read back after branch(null)");
     const [fresh] = await back.append([say("four")]);
     equal(fresh?.parentId, null, "parent of the entry after branch(null)");
   }),
@@ -50,7 +51,7 @@ export const branchCases = [
     await session.append([say("one")]);
     session.branch(root);
     await session.flush();
-    equal((await harness.readBack(session.id)).leafId, root, "tip read back");
+    equal((await harness.readBack(session.id)).leafId, root, "leaf read back");
   }),
 
   conformanceCase("browsing writes nothing", async (harness) => {
@@ -70,7 +71,7 @@ export const branchCases = [
     const root = session.leafId;
     const details = await rejects(() => session.branch("nowhere"), "ENTRY_NOT_FOUND", "branch");
     equal(details, { entryId: "nowhere" }, "details");
-    equal(session.leafId, root, "tip");
+    equal(session.leafId, root, "leaf");
     await rejects(() => session.context("nowhere"), "ENTRY_NOT_FOUND", "context");
   }),
 

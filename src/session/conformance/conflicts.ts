@@ -1,3 +1,5 @@
+/** Appends that conflict with another writer. */
+
 import { assistantMessage, toolResult } from "../../content/index.js";
 import { SessileError } from "../../errors/index.js";
 import { equal, refuses, rejects } from "../../internal/expect.js";
@@ -9,18 +11,17 @@ const call = { type: "toolCall", id: "c1", name: "look", arguments: {} } as cons
 const asks: EntryDraft = { type: "message", message: assistantMessage({ provider: "p", model: "m" }, call) };
 const answers: EntryDraft = { type: "message", message: toolResult(call, "seen") };
 
-/** Two handles on one session with one message, the root. */
+/** Opens two handles on one session with one message, the root. */
 async function twoHandles(harness: Harness): Promise<{ first: Session; second: Session; root: string }> {
   const first = await harness.start();
   return { first, second: await harness.open(first.id), root: first.leafId as string };
 }
 
-/** The reason in the details of a follow that is refused. */
+/** The `reason` in the details of a conflict. */
 async function reasonOf(append: () => Promise<unknown>, what: string): Promise<unknown> {
   return ((await rejects(append, "CONCURRENT_WRITER", what)) as { readonly reason?: unknown }).reason;
 }
 
-/** What becomes of an append that another writer came before. */
 export const conflictCases = [
   conformanceCase("a conflict names the other's leaf and entries, and branch goes there", async (harness) => {
     const { first, second, root } = await twoHandles(harness);
@@ -70,8 +71,8 @@ export const conflictCases = [
       second.append([say("next")], { conflict: "branch" }),
     ]);
     equal([ours[0]?.parentId, next[0]?.parentId], [root, ours[0]?.id], "parents of the second's entries");
-    equal(second.leafId, next[0]?.id, "tip of the second handle");
-    equal(first.leafId, theirs?.id, "tip of the first handle");
+    equal(second.leafId, next[0]?.id, "leaf of the second handle");
+    equal(first.leafId, theirs?.id, "leaf of the first handle");
     const more = await first.append([say("more")], { conflict: "branch" });
     equal(more[0]?.parentId, theirs?.id, "parent of what the first appends then");
     equal(await textsInContext(first), ["start", "first", "more"], "context of the first");
@@ -110,7 +111,7 @@ export const conflictCases = [
     equal(one[0]?.parentId, theirs.at(-1)?.id, "parent of the first entry: the other's newest");
     equal([one[0]?.id, one[1]?.parentId], ["0000aaaa", "0000aaaa"], "its id, and the parent of the next");
     equal(two[0]?.parentId, one[1]?.id, "parent of what was called without waiting");
-    equal(second.leafId, two[0]?.id, "tip of the second handle");
+    equal(second.leafId, two[0]?.id, "leaf of the second handle");
     await first.append([say("first again")], { conflict: "follow" });
     const all = ["start", "first", "one", "one more", "two", "first again"];
     equal(await textsInContext(first), all, "context of the first");
@@ -126,7 +127,7 @@ export const conflictCases = [
     equal(ours?.parentId, theirs?.id, "parent of what the second appends");
     second.branch(root);
     const [chosen] = await second.append([say("elsewhere")], { conflict: "follow" });
-    equal(chosen?.parentId, root, "parent after a move of the tip: nobody wrote since");
+    equal(chosen?.parentId, root, "parent after a move of the leaf: nobody wrote since");
   }),
 
   conformanceCase("follow takes what is staged along", async (harness) => {

@@ -1,8 +1,10 @@
+/** Forks and extracts. */
+
 import { equal, refuses, rejects } from "../../internal/expect.js";
 import type { Session } from "../types.js";
 import { collect, conformanceCase, cwd, type Harness, say, textsInContext } from "./harness.js";
 
-/** A session with two branches, a label on each, and the tip on the first. */
+/** Creates a session with two branches, a label on each, and the leaf on the first. */
 async function branched(harness: Harness): Promise<Session> {
   const session = await harness.create({ id: "source" });
   await session.append([
@@ -33,7 +35,6 @@ async function haveSameLines(copy: Session, source: Session, ids: readonly strin
   for (const id of ids) equal(await copy.raw(id), await source.raw(id), `line of ${id}`);
 }
 
-/** Forks and extracts. */
 export const copyCases = [
   conformanceCase("a fork has every line of the source, byte for byte", async (harness) => {
     const source = await branched(harness);
@@ -123,10 +124,13 @@ export const copyCases = [
     const { fixture } = harness;
     if (fixture.put === undefined) return { skipped: "nobody else writes to this storage" };
     const timestamp = "2026-01-01T00:00:00.000Z";
+    const numbers = `"n":12345678901234567890,"z":-0`;
+    const custom = `"customType":"a", "later":[1e400]`;
+    const judge = `"message":{"role":"judge"}`;
     const strange = [
-      `{"type":"later","id":"f0000001","parentId":null,"timestamp":"${timestamp}","n":12345678901234567890,"z":-0}`,
-      `{ "id":"f0000002", "type":"custom", "parentId":"f0000001", "timestamp":"", "customType":"a", "later":[1e400] }`,
-      `{"type":"message","id":"f0000003","parentId":"f0000002","timestamp":"${timestamp}","message":{"role":"judge"}}`,
+      `{"type":"later","id":"f0000001","parentId":null,"timestamp":"${timestamp}",${numbers}}`,
+      `{ "id":"f0000002", "type":"custom", "parentId":"f0000001", "timestamp":"", ${custom} }`,
+      `{"type":"message","id":"f0000003","parentId":"f0000002","timestamp":"${timestamp}",${judge}}`,
     ];
     const header = JSON.stringify({ type: "session", version: 3, id: "strange", timestamp, cwd });
     await fixture.put("strange", [header, ...strange]);

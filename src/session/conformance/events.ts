@@ -1,3 +1,5 @@
+/** Events, and `follow`. */
+
 import { equal, within } from "../../internal/expect.js";
 import type { SessionEntry, UnknownEntry } from "../entries.js";
 import type { SessionEventName } from "../events.js";
@@ -5,7 +7,6 @@ import { conformanceCase, say } from "./harness.js";
 
 const watched: readonly SessionEventName[] = ["created", "updated", "entry", "leaf", "closed", "error"];
 
-/** Events and following. */
 export const eventCases = [
   conformanceCase("events say what was written, once it is", async (harness) => {
     const store = await harness.store();
@@ -56,7 +57,7 @@ export const eventCases = [
     await session.close();
     const atClose = take();
     equal(atClose.at(-1), ["closed", { id }], "the last event");
-    equal(atClose.length, 2, "events at close: the tip's entry, and closed");
+    equal(atClose.length, 2, "events at close: the leaf's entry, and closed");
     equal(
       told,
       [

@@ -1,12 +1,14 @@
+/** The interface of conformance cases, and the harness that they share. */
+
 import { userMessage } from "../../content/index.js";
 import { asFailure, equal } from "../../internal/expect.js";
 import type { EntryDraft, SessionEntry, UnknownEntry } from "../entries.js";
 import type { Session, SessionStore } from "../types.js";
 
-/** The project directory of sessions that need none in particular. */
+/** The default project directory of the sessions. */
 export const cwd = "/work/project";
 
-/** A session as a fresh handle reads it. */
+/** A session as read by another handle. */
 export interface ReadBack {
   readonly entries: readonly (SessionEntry | UnknownEntry | undefined)[];
   readonly ids: readonly string[];
@@ -15,7 +17,7 @@ export interface ReadBack {
   readonly codes: readonly string[];
 }
 
-/** One run of a case: what it opens is closed at its end, also where it fails. */
+/** One run of a case. Sessions that it opened are closed at the end, also after a failure. */
 export class Harness {
   readonly fixture: ConformanceFixture;
   readonly #sessions: Session[] = [];
@@ -24,37 +26,37 @@ export class Harness {
     this.fixture = fixture;
   }
 
-  /** A handle on the storage that is independent of those before. */
+  /** Opens the storage through an independent handle. */
   async store(): Promise<SessionStore> {
     return this.fixture.open();
   }
 
-  /** Closes the session at the end of the case. */
+  /** Registers a session, to be closed at the end of the case. */
   async keep(session: Promise<Session>): Promise<Session> {
     const opened = await session;
     this.#sessions.push(opened);
     return opened;
   }
 
-  /** A new session, through a store of its own unless one is given. */
+  /** Creates a session, by default through a new store. */
   async create(options: { readonly id?: string; readonly store?: SessionStore } = {}): Promise<Session> {
     const { store = await this.store(), ...rest } = options;
     return this.keep(store.create({ cwd, ...rest }));
   }
 
-  /** A new session with one message. */
+  /** Creates a session with one message. */
   async start(options: { readonly id?: string; readonly store?: SessionStore } = {}): Promise<Session> {
     const session = await this.create(options);
     await session.append([say("start")]);
     return session;
   }
 
-  /** Opens a session as another process would. */
+  /** Opens a session through an independent handle, as another process would. */
   async open(id: string, mode: "read" | "write" = "write"): Promise<Session> {
     return this.keep((await this.store()).open(id, { mode }));
   }
 
-  /** What another process reads of a session, entries in the order of a walk through the tree. */
+  /** Reads a session as another process would: entries in the order of a walk through the tree. */
   async readBack(id: string): Promise<ReadBack> {
     const session = await (await this.store()).open(id);
     try {
@@ -69,8 +71,8 @@ export class Harness {
   }
 
   /**
-   * Fails unless another process reads exactly these entries, in this order, and nothing wrong but torn lines, where it
-   * may find some.
+   * Fails unless another handle reads exactly these entries in this order, with no diagnostics but those in
+   * `found`.
    */
   async reads(
     id: string,
@@ -92,7 +94,7 @@ export class Harness {
   }
 }
 
-/** A case that closes what it opened. */
+/** Creates a case, which closes the sessions that it opened. */
 export function conformanceCase(
   name: string,
   run: (harness: Harness) => ReturnType<ConformanceCase["run"]>,
@@ -112,51 +114,56 @@ export function conformanceCase(
   };
 }
 
-/** A draft of a user's message. */
+/** The draft of a user message. */
 export function say(text: string, id?: string): EntryDraft {
   return { type: "message", message: userMessage(text), ...(id === undefined ? {} : { id }) };
 }
 
-/** The texts of the user messages in context at the tip, or at a leaf. */
+/**
+ * The texts of user messages, and the roles of other messages, in the context of a leaf. Default: the current
+ * leaf.
+ */
 export async function textsInContext(session: Session, leafId?: string | null): Promise<readonly unknown[]> {
   const { items } = await session.context(leafId);
   return items.map(({ message }) => (message.role === "user" ? message.content : message.role));
 }
 
-/** All that an async iterable gives. */
+/** Collects an async iterable. */
 export async function collect<T>(source: AsyncIterable<T>): Promise<T[]> {
   const all: T[] = [];
   for await (const item of source) all.push(item);
   return all;
 }
 
-/** Lets the clock of the slowest file system move on. */
+/** Waits longer than the time resolution of the slowest file system. */
 export function pause(ms = 25): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-/** What the conformance cases are run against: one empty storage, and ways to it. */
+/** One empty storage, against which a conformance case runs. */
 export interface ConformanceFixture {
-  /** A store over the fixture's one storage. Each call gives an independent handle, as another process would have. */
+  /** Opens a store on the storage. Each call returns an independent handle, as of another process. */
   open(): Promise<SessionStore> | SessionStore;
-  /** Adds half a line to the end of the stored log, as a crash would. Absent where the storage cannot tear. */
+  /**
+   * Appends a torn line to the stored log, as a crash would. Absent if the storage cannot have torn lines.
+   */
   tear?(id: string): Promise<void>;
   /**
-   * Stores a log of these lines as they are, as another program or a newer version would have. Each comes without its
-   * line feed, the header first. Absent where nobody else writes.
+   * Stores a log of these lines, as another program or a newer version would write it. The header comes
+   * first, and lines have no line feed. Absent if no other program writes to the storage.
    */
   put?(id: string, lines: readonly string[]): Promise<void>;
   /** The `maxLineBytes` that the stores were opened with; at least 2 MiB. Absent for the default, 64 MiB. */
   readonly maxLineBytes?: number;
 }
 
-/** One promise of a session store, as a program that fails where it is not kept. */
+/** A test of one guarantee of session stores. */
 export interface ConformanceCase {
-  /** What is promised; unique in the suite. */
+  /** The guarantee; unique in the suite. */
   readonly name: string;
   /**
-   * Rejects with an Error that says what was expected and what came. Each run wants a fresh fixture, its storage empty.
-   * Gives why, where the fixture cannot show what is promised.
+   * Runs the case with a fresh fixture, whose storage is empty. Rejects with an Error that has the expected
+   * and the actual value. Resolves with the reason if the fixture does not support the case.
    */
   run(fixture: ConformanceFixture): Promise<undefined | { readonly skipped: string }>;
 }

@@ -1,7 +1,8 @@
+/** Idempotent appends: drafts with an id, whose retry writes nothing. */
+
 import { equal, rejects } from "../../internal/expect.js";
 import { conformanceCase, say } from "./harness.js";
 
-/** Drafts that bring their id, so that a retry is safe. */
 export const idCases = [
   conformanceCase("the same draft with an id, appended twice, is one entry", async (harness) => {
     const session = await harness.start();

@@ -1,3 +1,5 @@
+/** Create, open and close. */
+
 import { userMessage } from "../../content/index.js";
 import { equal, refuses, rejects } from "../../internal/expect.js";
 import type { EntryDraft } from "../entries.js";
@@ -6,7 +8,6 @@ import { collect, conformanceCase, cwd, pause, say, textsInContext } from "./har
 
 const usage = { input: 1, output: 2, cacheRead: 0, cacheWrite: 0 };
 
-/** Creating, opening and closing. */
 export const lifecycleCases = [
   conformanceCase("create stores nothing before the first append", async (harness) => {
     const store = await harness.store();
@@ -81,13 +82,17 @@ export const lifecycleCases = [
         equal(told, [...types, "created", "updated title", ...rest], "events once it is stored");
         const back = await harness.readBack(session.id);
         equal(back.entries.slice(0, 2), [...model, again[0]], "the first entries read back");
-        equal([back.ids.length, back.leafId], [5 + rest.length, session.leafId], "entries and tip read back");
+        equal(
+          [back.ids.length, back.leafId],
+          [5 + rest.length, session.leafId],
+          "entries and leaf read back",
+        );
         equal(back.info.title, "title", "title read back");
         const [late] = await session.append([{ type: "thinking_level_change", thinkingLevel: "low" }]);
         equal(
           (await harness.readBack(session.id)).leafId,
           late?.id,
-          "tip after a setting of a stored session",
+          "leaf after a setting of a stored session",
         );
         await session.close();
         await store.delete(session.id);
@@ -106,7 +111,7 @@ export const lifecycleCases = [
       const session = await harness.create();
       await session.updateInfo({ title: "title" });
       const [entry] = await session.append([draft]);
-      equal((await harness.readBack(session.id)).leafId, entry?.id, `tip read back after a ${draft.type}`);
+      equal((await harness.readBack(session.id)).leafId, entry?.id, `leaf read back after a ${draft.type}`);
     }
   }),
 
@@ -268,7 +273,7 @@ export const lifecycleCases = [
       back.branch("__proto__");
       equal(await textsInContext(back), ["a"], "context at __proto__");
       await back.close();
-      equal((await harness.readBack(id)).leafId, "__proto__", "tip");
+      equal((await harness.readBack(id)).leafId, "__proto__", "leaf");
     }
   }),
 

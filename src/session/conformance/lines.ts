@@ -1,3 +1,5 @@
+/** Stored lines: limits, unknown fields, torn tails. */
+
 import type { UserMessage } from "../../content/index.js";
 import { encodeUtf8 } from "../../internal/bytes.js";
 import { equal, rejects } from "../../internal/expect.js";
@@ -24,7 +26,6 @@ const oddTexts: readonly string[] = [
   "\uffff\u0001",
 ];
 
-/** Lines as they are stored. */
 export const lineCases = [
   conformanceCase("text with any character comes back as it was", async (harness) => {
     const session = await harness.create();
@@ -120,13 +121,13 @@ export const lineCases = [
       for (const text of ["three", "four"]) {
         await fixture.tear(session.id);
         const writer = await harness.open(session.id);
-        // A backend may keep the torn line, or remove it where it knows that nobody is writing it.
+        // A backend may keep the torn line, or cut it if no other process can be writing it.
         equal(
           writer.diagnostics.map(({ code }) => code).filter((code) => code !== "TORN_LINE"),
           [],
           `diagnostics before ${text}`,
         );
-        equal(writer.leafId, entries.at(-1)?.id, `tip before ${text}`);
+        equal(writer.leafId, entries.at(-1)?.id, `leaf before ${text}`);
         entries.push(...(await writer.append([say(text)])));
         await writer.close();
         await harness.reads(session.id, entries, `after ${text}`, ["TORN_LINE"]);

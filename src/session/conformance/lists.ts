@@ -1,3 +1,5 @@
+/** Lists, archives and deletes. */
+
 import { equal, refuses, rejects } from "../../internal/expect.js";
 import type { SessionQuery, SessionStore } from "../types.js";
 import { collect, conformanceCase, cwd, type Harness, pause, say } from "./harness.js";
@@ -6,7 +8,7 @@ async function idsOf(store: SessionStore, query?: SessionQuery): Promise<readonl
   return (await collect(store.list(query))).map(({ id }) => id);
 }
 
-/** Stores a session with one message, later than all before. */
+/** Stores a session with one message, with a later time than the sessions before. */
 async function add(
   harness: Harness,
   store: SessionStore,
@@ -19,7 +21,6 @@ async function add(
   return session;
 }
 
-/** Finding sessions. */
 export const listCases = [
   conformanceCase("list gives sessions by their last change, newest first", async (harness) => {
     const store = await harness.store();
@@ -59,7 +60,7 @@ export const listCases = [
       );
       equal(summary?.location, session.location, "location");
       equal(created, session.header.timestamp, "created");
-      // A file system may keep time in steps, and an old one in steps of two seconds.
+      // File systems round times; FAT to two seconds.
       const isRecent = Math.abs(Date.parse(modified ?? "") - before) < 60_000;
       equal(isRecent, true, `modified, which is ${modified}, is the time of the append`);
       equal(
@@ -146,7 +147,7 @@ export const listCases = [
 
   conformanceCase("paging visits each session once, in order", async (harness) => {
     const store = await harness.store();
-    // Without pauses, so that several may have the same time.
+    // Without pauses, so that some have equal times.
     for (const id of ["a", "B", "c", "d", "e", "f", "g"]) {
       const session = await harness.keep(store.create({ cwd, id }));
       await session.append([say(id)]);

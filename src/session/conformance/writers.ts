@@ -1,3 +1,5 @@
+/** Concurrent writers of one session. */
+
 import { SessileError } from "../../errors/index.js";
 import { equal, refuses, rejects } from "../../internal/expect.js";
 import type { EntryDraft } from "../entries.js";
@@ -5,14 +7,13 @@ import { conformanceCase, say, textsInContext } from "./harness.js";
 
 const usage = { input: 1, output: 2, cacheRead: 0, cacheWrite: 0 };
 
-/** Entries that say nothing of the conversation. */
+/** Entries that are metadata of the conversation only. */
 const metadata = (targetId: string): readonly EntryDraft[] => [
   { type: "label", targetId, label: "start" },
   { type: "session_info", title: "title" },
   { type: "usage", kind: "title", provider: "anthropic", model: "m", usage },
 ];
 
-/** Several handles that write to one session. */
 export const writerCases = [
   conformanceCase("of two writers the second is told, and has written nothing", async (harness) => {
     const first = await harness.start();
@@ -29,7 +30,7 @@ export const writerCases = [
     equal((await harness.readBack(first.id)).ids, [root, theirs?.id], "entries read back");
     equal(second.tree.size, 2, "entries that the second writer sees, having refreshed");
     equal(await second.entry(theirs?.id as string), theirs, "the entry of the first, as the second reads it");
-    equal(second.leafId, root, "tip of the second writer");
+    equal(second.leafId, root, "leaf of the second writer");
     equal(await textsInContext(second), ["start"], "context of the second writer");
     const [ours] = await second.append([say("again")]);
     equal(ours?.parentId, root, "parent of what the second appends then");
@@ -40,7 +41,7 @@ export const writerCases = [
     );
     const back = await harness.readBack(first.id);
     equal(back.ids, [root, theirs?.id, ours?.id], "entries read back after the second append");
-    equal(back.leafId, ours?.id, "tip read back: the branch that was written last");
+    equal(back.leafId, ours?.id, "leaf read back: the branch that was written last");
   }),
 
   conformanceCase("appends that wait behind one that fails, fail with it", async (harness) => {
@@ -78,7 +79,7 @@ export const writerCases = [
     const back = await harness.readBack(first.id);
     equal(back.ids, [root, ...theirs.map(({ id }) => id), ours[0]?.id], "entries read back");
     equal(back.info.title, "title", "title read back");
-    equal(back.leafId, ours[0]?.id, "tip read back");
+    equal(back.leafId, ours[0]?.id, "leaf read back");
   }),
 
   conformanceCase("rebase puts labels, names and usage after the other writer's entries", async (harness) => {
@@ -91,7 +92,7 @@ export const writerCases = [
     const back = await harness.readBack(first.id);
     equal(back.entries.slice(1), [...theirs, ...ours], "entries read back");
     const reader = await harness.open(first.id, "read");
-    equal(await textsInContext(reader), ["start", "first"], "context at the log's tip");
+    equal(await textsInContext(reader), ["start", "first"], "context at the log's leaf");
     equal([back.info.name, back.info.title], ["their name", "title"], "name and title read back");
   }),
 
@@ -135,7 +136,7 @@ export const writerCases = [
     equal(reader.tree.size, 3, "entries in the log");
   }),
 
-  conformanceCase("a rebase behind an append that fails leaves the tip where it is", async (harness) => {
+  conformanceCase("a rebase behind an append that fails leaves the leaf where it is", async (harness) => {
     const first = await harness.start();
     const root = first.leafId as string;
     const second = await harness.open(first.id);
@@ -152,7 +153,7 @@ export const writerCases = [
   }),
 
   conformanceCase(
-    "an append that is to follow another entry than the tip writes nothing",
+    "an append that is to follow another entry than the leaf writes nothing",
     async (harness) => {
       const session = await harness.create();
       const [start] = await session.append([say("start")], { after: null });
@@ -179,12 +180,12 @@ export const writerCases = [
         "CONCURRENT_WRITER",
         "a summary of a branch that went on",
       );
-      equal(session.leafId, two?.id, "tip after that");
+      equal(session.leafId, two?.id, "leaf after that");
       const summary = await session.branchWithSummary(root, "s", { after: two?.id as string });
       equal([summary.parentId, summary.fromId], [root, two?.id], "parentId and fromId of the summary");
       const back = await harness.readBack(session.id);
       equal([...back.ids].sort(), [root, one?.id, two?.id, summary.id].sort(), "entries read back");
-      equal(back.leafId, summary.id, "tip read back");
+      equal(back.leafId, summary.id, "leaf read back");
     },
   ),
 
@@ -252,7 +253,7 @@ export const writerCases = [
       entries.map(({ id, parentId, type }) => ({ id, parentId, type })),
       "new entries",
     );
-    equal(reader.leafId, entries.at(-1)?.id, "tip of a reader, which follows the log");
+    equal(reader.leafId, entries.at(-1)?.id, "leaf of a reader, which follows the log");
     equal(reader.info.name, "name", "name");
     equal(await textsInContext(reader), ["start", "one", "two"], "context");
     equal(await reader.refresh(), [], "new entries after that");
