@@ -24,8 +24,8 @@ export class Following {
   }
 
   /**
-   * Gives the parents of a group that goes elsewhere, or follows what went there; undefined if it stays where it was
-   * placed. Only the first append stays in such a group, so that one that cannot go there fails alone.
+   * Gives the parents of a group that goes elsewhere, or follows what went there; undefined if it stays where
+   * it was placed. Only the first append stays in such a group, so that one that cannot go there fails alone.
    *
    * @throws SessileError CONCURRENT_WRITER with a `reason`
    */
@@ -38,13 +38,13 @@ export class Following {
     const { tree } = core.reader;
     const { others } = core;
     const [request] = group as [Request];
-    if (request.conflict === "branch") {
-      if (this.#strayed.size === 0) return undefined;
-      return (parentId) => (parentId === null ? null : (this.#strayed.get(parentId) ?? parentId));
-    }
-    const follows = request.conflict === "follow";
+    const { conflict } = request;
+    if (conflict === "branch") return this.#ownBranch();
+    const follows = conflict === "follow";
     const isMoved = group.some(({ moved }) => moved !== undefined);
-    if (!isMoved && this.#moved === undefined && (others === undefined || !follows)) return undefined;
+    if (!isMoved && this.#moved === undefined && (others === undefined || !follows)) {
+      return conflict === "rebase" ? undefined : this.#ownBranch();
+    }
     const rows = treeRows(tree);
     const entries = [...staged.map(({ entry }) => entry), ...request.entries];
     const isWritten = (row: number) => row !== noRow && rows.line(row) !== undefined;
@@ -73,7 +73,19 @@ export class Following {
     return (parentId) => (parentId === parent ? to : parentId);
   }
 
-  /** A rebase went to another writer's branch: what waits behind it with `branch` follows this handle's tip. */
+  /**
+   * Maps the parents of requests behind a rebase that went to another writer's branch back to this handle's
+   * branch.
+   */
+  #ownBranch(): MoveParent | undefined {
+    if (this.#strayed.size === 0) return undefined;
+    return (parentId) => (parentId === null ? null : (this.#strayed.get(parentId) ?? parentId));
+  }
+
+  /**
+   * Records the entries of a rebase that went to another writer's branch. Requests queued behind it, other than
+   * rebases, follow this handle's leaf instead.
+   */
   stray(entries: readonly SessionEntry[]): void {
     for (const { id } of entries) this.#strayed.set(id, this.#core.leafId);
   }

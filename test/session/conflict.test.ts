@@ -153,6 +153,34 @@ describe("handles with any mode of conflict", () => {
     );
   });
 
+  test("keep an append on their branch if a label before it went to another's", async () => {
+    const append = { type: "append", count: 1, staged: false } as const;
+    const plan: readonly (readonly Step[])[] = [
+      [{ ...append, handle: 1, mode: "reject" }],
+      [
+        { ...append, handle: 0, mode: "rebase" },
+        { type: "refresh", handle: 0 },
+        { ...append, handle: 0, mode: "reject" },
+        { ...append, handle: 1, mode: "rebase" },
+      ],
+    ];
+    const other: readonly (readonly Step[])[] = [
+      [
+        { ...append, handle: 1, mode: "reject" },
+        { ...append, handle: 0, mode: "reject" },
+      ],
+      [
+        { ...append, handle: 0, mode: "rebase" },
+        { ...append, handle: 1, mode: "rebase" },
+        { ...append, handle: 1, mode: "follow" },
+      ],
+    ];
+    for (const steps of [plan, other]) {
+      const store = memorySessionStore();
+      await play(() => store, steps, 2);
+    }
+  });
+
   test("keep every acknowledged entry once, where it was promised, in files", async () => {
     await fc.assert(
       fc.asyncProperty(rounds, fc.integer({ min: 2, max: 3 }), async (plan, count) => {
