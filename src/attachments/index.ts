@@ -23,7 +23,7 @@ export {
   replayWithin,
   type Transfer,
 } from "./replay.js";
-export { grantResources, listResources, type ResourcePath, resourcesIn } from "./resources.js";
+export { findResource, grantResources, listResources, type ResourcePath, resourcesIn } from "./resources.js";
 export type {
   BytesSource,
   DataUrlSource,

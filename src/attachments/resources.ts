@@ -171,6 +171,11 @@ const changeTypes: ReadonlySet<string> = new Set(["context_edit", "message_updat
  * Finds a resource by its id on the path to the leaf, before a compaction too, and in the records of branch
  * summaries. Resources that an edit removed are not found. Reads entries from the leaf to the root and stops
  * at the first match.
+ *
+ * @example
+ * ```ts
+ * const resource = await findResource(session, "res_0123456789abcdef"); // to serve its blob, for example
+ * ```
  */
 export async function findResource(session: ResourcePath, resourceId: string): Promise<Resource | undefined> {
   const changes = new Map<string, EntryChange[]>();

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { grantResources, listResources, resourcesIn } from "sessile/attachments";
+import { findResource, grantResources, listResources, resourcesIn } from "sessile/attachments";
 import {
   assistantMessage,
   type ContextMessage,
@@ -177,5 +177,19 @@ describe("grantResources", () => {
         expect(grantResources(given, ids)).toEqual(given);
       }),
     );
+  });
+});
+
+describe("findResource", () => {
+  test("finds a resource of the path by its id, and none of another branch or of an edited entry", async () => {
+    const session = await memorySessionStore().create({ cwd: "/work" });
+    const first = await session.appendMessage(userMessage("one", image(1)));
+    await session.appendMessage(userMessage("two", image(2)));
+    const find = (number: number) => findResource(session, image(number).resourceId);
+    expect(await Promise.all([find(1), find(2), find(3)])).toEqual([image(1), image(2), undefined]);
+    session.branch(first.id);
+    expect(await Promise.all([find(1), find(2)])).toEqual([image(1), undefined]);
+    await session.append([{ type: "context_edit", targetId: first.id, replacement: null }]);
+    expect(await find(1)).toBe(undefined);
   });
 });
