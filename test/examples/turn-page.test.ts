@@ -142,7 +142,7 @@ describe.skipIf(withoutChromium !== undefined)(title, { timeout }, () => {
     await send(page, "");
     const alert = page.getByRole("alert");
     await alert
-      .getByText("The message was not sent. There is no text, and none of the attachments")
+      .getByText("The message was not sent. There is no text, and all attachments failed")
       .waitFor();
     await alert.getByText("gone.png: there is no such file").waitFor();
     expect(await pending(page).getByRole("listitem").count()).toBe(1);

@@ -33,7 +33,7 @@ export interface AcpPromptOptions {
 
 /**
  * Projects to the prompt of an ACP agent. The agent keeps its own history and instructions: by default
- * earlier entries are left out, with a loss each. A transcript has all of them: instructions, calls and
+ * earlier entries are left out, with a loss each. A transcript has all entries: instructions, calls and
  * results as text, attachments in their places.
  *
  * @throws TypeError if `history` is not one of the two

@@ -60,7 +60,8 @@ const anthropic: Family = {
  * tool's result. The first row that matches applies.
  *
  * @see https://github.com/vercel/ai packages/anthropic, amazon-bedrock, openai, openai-compatible, google,
- *   mistral, xai and groq: src/convert-to-….ts (stored copies, read 2026-11-21), and @ai-sdk/anthropic 3.0.138
+ *   mistral, xai and groq: src/convert-to-….ts (stored copies, read 2026-11-21), and @ai-sdk/anthropic
+ *   3.0.138
  */
 const families: readonly (readonly [RegExp, Family])[] = [
   [

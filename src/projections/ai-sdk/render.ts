@@ -42,9 +42,9 @@ export function renderMessages(
   const last = system.at(-1);
   if (last === undefined) return { messages };
   const content = system.map(({ text }) => text).join("\n\n");
-  const marked = writer.options(last);
-  return "providerOptions" in marked
-    ? { system: { role: "system", content, ...marked }, messages }
+  const systemOptions = writer.options(last);
+  return "providerOptions" in systemOptions
+    ? { system: { role: "system", content, ...systemOptions }, messages }
     : { system: content, messages };
 }
 
@@ -82,7 +82,7 @@ class MessageWriter {
   }
 
   assistantSide({ parts }: AssistantTurn): AiSdkMessage[] {
-    const content = parts.flatMap((part) => this.#said(part) ?? []);
+    const content = parts.flatMap((part) => this.#assistantPart(part) ?? []);
     return content.length === 0 ? [] : [{ role: "assistant", content }];
   }
 
@@ -95,7 +95,7 @@ class MessageWriter {
     return { providerOptions: { ...own, [key]: { ...own?.[key], cacheControl: { type: "ephemeral" } } } };
   }
 
-  #said(part: AssistantPart): AiSdkAssistantPart | undefined {
+  #assistantPart(part: AssistantPart): AiSdkAssistantPart | undefined {
     switch (part.type) {
       case "text":
         return { type: "text", text: part.text, ...this.options(part, optionsOf(part.signature)) };
@@ -169,8 +169,8 @@ function outputOf(
 function filename(part: MediaPart, names: DocumentNames | undefined): { filename?: string } {
   const { name, kind } = part;
   if (names !== undefined && kind === "document") return { filename: names.nameFor(part) };
-  const shown = name?.toWellFormed() ?? "";
-  return /\S/.test(shown) ? { filename: shown } : {};
+  const fileName = name?.toWellFormed() ?? "";
+  return /\S/.test(fileName) ? { filename: fileName } : {};
 }
 
 function emptied(part: MediaPart, tools: RenderTools): string {

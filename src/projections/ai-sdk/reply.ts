@@ -92,7 +92,7 @@ export function readAiSdkReply(reply: AiSdkReply, options: ReadAiSdkReplyOptions
       provider,
       ...modelNames(asked, step.response.modelId),
       api,
-      usage: usageOf(step),
+      usage: aiSdkUsage(step),
       stopReason,
       ...(stopReason === "error" ? { errorMessage: finishReason } : {}),
     }),
@@ -109,7 +109,7 @@ const stopReasons: ReadonlyMap<string, StopReason> = new Map([
   ["error", "error"],
 ]);
 
-function usageOf({ usage }: AiSdkStep): Usage {
+function aiSdkUsage({ usage }: AiSdkStep): Usage {
   const tokens = countsIn(usage);
   const details = countsIn(tokens.inputTokenDetails);
   const inputTokens = countOf(tokens.inputTokens) ?? 0;
@@ -125,9 +125,9 @@ function blocksOf({ content, response }: AiSdkStep): readonly Block[] {
   // The messages are those of all steps so far: after an empty step the last message would be that of the
   // step before.
   if (!content.some(isKept)) return [];
-  const said = response.messages.findLast(({ role }) => role === "assistant")?.content;
-  if (typeof said === "string") return said === "" ? [] : [{ type: "text", text: said }];
-  return Array.isArray(said) ? said.flatMap((part: unknown) => blockOf(part)) : [];
+  const parts = response.messages.findLast(({ role }) => role === "assistant")?.content;
+  if (typeof parts === "string") return parts === "" ? [] : [{ type: "text", text: parts }];
+  return Array.isArray(parts) ? parts.flatMap((part: unknown) => blockOf(part)) : [];
 }
 
 /**
@@ -155,18 +155,18 @@ function isKept(part: {
 function blockOf(part: unknown): readonly Block[] {
   if (!isRecord(part)) return [];
   const { type, text } = part;
-  const mark = signatureOf(part.providerOptions);
+  const signature = signatureOf(part.providerOptions);
   if (type === "text" && typeof text === "string") {
-    return [{ type, text, ...(mark === undefined ? {} : { textSignature: mark }) }];
+    return [{ type, text, ...(signature === undefined ? {} : { textSignature: signature }) }];
   }
   if (type === "reasoning" && typeof text === "string") {
-    const signed = mark === undefined ? {} : { thinkingSignature: mark };
+    const signed = signature === undefined ? {} : { thinkingSignature: signature };
     return [{ type: "thinking", thinking: text, ...signed, ...(text === "" ? { redacted: true } : {}) }];
   }
   const { toolCallId, toolName } = part;
   if (type === "tool-call" && part.providerExecuted !== true) {
     if (typeof toolCallId !== "string" || typeof toolName !== "string") return [];
-    const signed = mark === undefined ? {} : { thoughtSignature: mark };
+    const signed = signature === undefined ? {} : { thoughtSignature: signature };
     return [{ type: "toolCall", id: toolCallId, name: toolName, arguments: copyJson(part.input), ...signed }];
   }
   // The SDK writes absent members out.

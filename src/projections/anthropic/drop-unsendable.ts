@@ -13,8 +13,8 @@ export interface Drops {
 /** Decides which blocks to leave out, and reports each as a loss. */
 export function findDrops(turns: readonly Turn[], currentReasoningOnly: boolean, tools: RenderTools): Drops {
   const parts = new Set<Part>();
-  const said = turns.flatMap((turn) => (turn.role === "assistant" ? turn.parts : []));
-  for (const part of said) {
+  const assistantParts = turns.flatMap((turn) => (turn.role === "assistant" ? turn.parts : []));
+  for (const part of assistantParts) {
     if (part.type !== "opaque" || isOpaqueBlock(part.data)) continue;
     parts.add(part);
     tools.reportLoss(part, {

@@ -26,7 +26,7 @@ import {
   type AnthropicRequest,
   type AnthropicResultBlock,
   type AnthropicUserBlock,
-  parseLeftover,
+  parseExtraFields,
 } from "./types.js";
 
 /** Options of the rendering. */
@@ -91,14 +91,14 @@ class Writer {
   assistant({ parts }: AssistantTurn): AnthropicAssistantBlock[] {
     const kept = parts.filter((part) => !this.#drops.parts.has(part));
     const ordered = withServerToolsFirst(kept).flatMap((part) => {
-      const block = saidBlock(part, this.#drops.serverCalls);
+      const block = assistantBlock(part, this.#drops.serverCalls);
       return block === undefined ? [] : [{ part, block }];
     });
     const blocks = ordered.map(({ part, block: whole }, index) => {
       const block = index === ordered.length - 1 ? this.#withoutSpaceAtEnd(part, whole) : whole;
       if (part.type === "call") this.#noteToolset(part.id, toolsetOf(part));
       return part.type === "text" || part.type === "call"
-        ? this.#said(block, part)
+        ? this.#withCacheMarker(block, part)
         : this.#tools.trace(block, part);
     });
     return blocks.length > 0 ? blocks : [{ type: "text", text: nothingShownText }];
@@ -114,7 +114,7 @@ class Writer {
     return { ...block, text };
   }
 
-  #said(block: AnthropicAssistantBlock, part: Part): AnthropicAssistantBlock {
+  #withCacheMarker(block: AnthropicAssistantBlock, part: Part): AnthropicAssistantBlock {
     return block.type === "text" || block.type === "tool_use" ? this.placed(block, part) : block;
   }
 
@@ -124,9 +124,9 @@ class Writer {
 
   #result(part: ResultPart, moved: ClaudeShownBlock[]): AnthropicResultBlock {
     const toolset = this.#toolsets.get(part.callId);
-    const content = part.parts.map((shown) => {
-      if (part.isError && shown.type !== "text") return this.#moved(shown, part, moved);
-      return this.#tools.trace(claudeShownBlock(shown), shown);
+    const content = part.parts.map((userPart) => {
+      if (part.isError && userPart.type !== "text") return this.#moved(userPart, part, moved);
+      return this.#tools.trace(claudeShownBlock(userPart), userPart);
     });
     const block: AnthropicResultBlock = {
       type: "tool_result",
@@ -143,13 +143,13 @@ class Writer {
    *
    * @see https://github.com/can1357/oh-my-pi/issues/12809 (stored copy read 2026-11-21)
    */
-  #moved(shown: UserPart, { name }: ResultPart, moved: ClaudeShownBlock[]): ClaudeShownBlock {
+  #moved(userPart: UserPart, { name }: ResultPart, moved: ClaudeShownBlock[]): ClaudeShownBlock {
     const text = "[shown after the results]";
     const reason = "the target accepts only text in a failed result";
-    this.#tools.reportLoss(shown, { code: "moved", by: "target", reason, instead: text });
+    this.#tools.reportLoss(userPart, { code: "moved", by: "target", reason, instead: text });
     moved.push(
       { type: "text", text: `[of the failed call of ${name}]` },
-      this.#tools.trace(claudeShownBlock(shown), shown),
+      this.#tools.trace(claudeShownBlock(userPart), userPart),
     );
     return { type: "text", text };
   }
@@ -159,13 +159,13 @@ class Writer {
  * Renders a part as a block. A block of the API is sent back unchanged, with the fields that a session does
  * not represent. Undefined if the data is no block.
  */
-export function saidBlock(
+export function assistantBlock(
   part: AssistantPart,
   droppedServerCalls: ReadonlySet<string>,
 ): AnthropicAssistantBlock | undefined {
   switch (part.type) {
     case "text":
-      return { ...parseLeftover(part.signature), type: "text", text: part.text };
+      return { ...parseExtraFields(part.signature), type: "text", text: part.text };
     case "reasoning":
       return part.redacted
         ? { type: "redacted_thinking", data: part.signature }
@@ -178,7 +178,7 @@ export function saidBlock(
 }
 
 function callBlock(part: CallPart, droppedServerCalls: ReadonlySet<string>): AnthropicCallBlock {
-  const { caller, ...rest } = parseLeftover(part.signature);
+  const { caller, ...rest } = parseExtraFields(part.signature);
   const lost =
     isRecord(caller) && typeof caller.tool_id === "string" && droppedServerCalls.has(caller.tool_id);
   return {
@@ -193,7 +193,7 @@ function callBlock(part: CallPart, droppedServerCalls: ReadonlySet<string>): Ant
 
 /** The set of tools that a call is of, which its result has to name. */
 function toolsetOf(part: CallPart): string | undefined {
-  const { toolset_name: toolset } = parseLeftover(part.signature);
+  const { toolset_name: toolset } = parseExtraFields(part.signature);
   return typeof toolset === "string" ? toolset : undefined;
 }
 

@@ -2,7 +2,7 @@ import type { AssistantMessage, StopReason, Usage } from "../../content/index.js
 import { anything, array, isRecord, object, string } from "../../internal/shape.js";
 import { modelNames } from "../model-ref.js";
 import { assertReply, countOf, countsIn, given, givenFields } from "../reply-shape.js";
-import { leftoverOf } from "./types.js";
+import { extraFieldsOf } from "./types.js";
 
 /** The members of a finished message that are read; the official client's type has more. */
 export interface AnthropicReply {
@@ -79,7 +79,7 @@ export function readAnthropicReply(
     api: "anthropic-messages",
     provider,
     ...modelNames(options.model, reply.model),
-    usage: usageOf(usage),
+    usage: anthropicUsage(usage),
     stopReason,
     ...(stopReason === "error" ? { errorMessage: details?.explanation ?? `stopped: ${reason}` } : {}),
     ...(account === undefined ? {} : { account }),
@@ -93,24 +93,24 @@ function blockOf(block: AnthropicReply["content"][number]): Content {
   switch (fields.type) {
     case "text": {
       if (typeof fields.text !== "string") break;
-      const textSignature = leftoverOf(fields, ["text"]);
+      const textSignature = extraFieldsOf(fields, ["text"]);
       return { type: "text", text: fields.text, ...(textSignature === undefined ? {} : { textSignature }) };
     }
     case "thinking": {
       const { thinking, signature } = fields;
       if (typeof thinking !== "string" || typeof signature !== "string") break;
-      if (leftoverOf(fields, ["thinking", "signature"]) !== undefined) break;
+      if (extraFieldsOf(fields, ["thinking", "signature"]) !== undefined) break;
       return { type: "thinking", thinking, thinkingSignature: signature };
     }
     case "redacted_thinking": {
       const { data } = fields;
-      if (typeof data !== "string" || leftoverOf(fields, ["data"]) !== undefined) break;
+      if (typeof data !== "string" || extraFieldsOf(fields, ["data"]) !== undefined) break;
       return { type: "thinking", thinking: "", thinkingSignature: data, redacted: true };
     }
     case "tool_use": {
       const { id, name, input } = fields;
       if (typeof id !== "string" || typeof name !== "string") break;
-      const thoughtSignature = leftoverOf(fields, ["id", "name", "input"]);
+      const thoughtSignature = extraFieldsOf(fields, ["id", "name", "input"]);
       const call = { type: "toolCall", id, name, arguments: structuredClone(input ?? {}) } as const;
       return thoughtSignature === undefined ? call : { ...call, thoughtSignature };
     }
@@ -134,7 +134,7 @@ function stopReasonOf(reason: string): StopReason {
 }
 
 /** Other servers of this protocol may leave counts out. */
-function usageOf(usage: unknown): Usage {
+function anthropicUsage(usage: unknown): Usage {
   const tokens = countsIn(usage);
   const input = countOf(tokens.input_tokens) ?? 0;
   const output = countOf(tokens.output_tokens) ?? 0;

@@ -81,7 +81,7 @@ export interface AnthropicRequest {
  * The fields of a block that the session's block does not represent, as JSON, so that they can be sent back.
  * Undefined without such fields. Cache markers are not kept: each request places its own.
  */
-export function leftoverOf(
+export function extraFieldsOf(
   block: Readonly<Record<string, unknown>>,
   known: readonly string[],
 ): string | undefined {
@@ -91,8 +91,8 @@ export function leftoverOf(
   return rest.length === 0 ? undefined : JSON.stringify(Object.fromEntries(rest));
 }
 
-/** The inverse of {@link leftoverOf}; empty for any other signature. */
-export function parseLeftover(signature: string | undefined): Readonly<Record<string, unknown>> {
+/** The inverse of {@link extraFieldsOf}; empty for any other signature. */
+export function parseExtraFields(signature: string | undefined): Readonly<Record<string, unknown>> {
   if (signature === undefined || !signature.startsWith("{")) return {};
   try {
     const fields = cleanJson(JSON.parse(signature), false);

@@ -61,11 +61,14 @@ const documentFormats: Readonly<Record<string, DocumentFormat>> = {
 };
 
 /** Media types that Converse accepts. */
-export const takenTypes: readonly string[] = [...Object.keys(imageFormats), ...Object.keys(documentFormats)];
+export const acceptedTypes: readonly string[] = [
+  ...Object.keys(imageFormats),
+  ...Object.keys(documentFormats),
+];
 
 /** Media types that a family accepts in a tool result. */
-export function resultTypes({ images, pdf, texts }: BedrockFamily["inResults"]): readonly string[] {
-  return takenTypes.filter((type) => {
+export function acceptedResultTypes({ images, pdf, texts }: BedrockFamily["inResults"]): readonly string[] {
+  return acceptedTypes.filter((type) => {
     if (type in imageFormats) return images;
     return type === "application/pdf" ? pdf : texts;
   });
@@ -138,7 +141,7 @@ function userMessages(
     put(answers, [toolResult(result, moved, names, family, tools)], result, tools);
   }
   const parts = [...moved, ...turn.parts];
-  const refused = results.length === 0 ? -1 : parts.findIndex((part) => !isTakenBeside(part, family));
+  const refused = results.length === 0 ? -1 : parts.findIndex((part) => !isAcceptedBeside(part, family));
   if (refused === -1) return [userMessage(answers, parts, names, tools)];
   const [before, part] = [parts[refused - 1], parts[refused]];
   // The text that describes an attachment moves with it.
@@ -161,7 +164,7 @@ const attachedText = (): BedrockText => ({ text: "[attached:]" });
 const isAttachedText = (block: BedrockBlock | undefined) =>
   block !== undefined && "text" in block && block.text === "[attached:]";
 
-function isTakenBeside(part: UserPart, { besideResults }: BedrockFamily): boolean {
+function isAcceptedBeside(part: UserPart, { besideResults }: BedrockFamily): boolean {
   if (besideResults !== "noTextDocuments") return besideResults === "all";
   return part.type === "text" || part.kind === "image" || part.mediaType === "application/pdf";
 }
@@ -173,7 +176,7 @@ function userMessage(
   tools: RenderTools,
 ): BedrockMessage {
   const content: BedrockBlock[] = [...answers];
-  for (const part of parts) put(content, shownBlocks(part, names, tools), part, tools);
+  for (const part of parts) put(content, userBlocks(part, names, tools), part, tools);
   // Converse refuses a document in a message without text.
   const bare = content.some((block) => "document" in block) && !content.some((block) => "text" in block);
   if (bare) content.splice(answers.length, 0, attachedText());
@@ -189,7 +192,7 @@ function toolResult(
 ): BedrockBlock {
   const isText = failedAsText && result.isError;
   const content = result.parts.flatMap((part) => {
-    if (!isText || part.type === "text") return shownBlocks(part, names, tools);
+    if (!isText || part.type === "text") return userBlocks(part, names, tools);
     const text = "[shown after the results]";
     const reason = "the target accepts only text in a failed result";
     tools.reportLoss(part, { code: "moved", by: "target", reason, instead: text });
@@ -210,11 +213,15 @@ function toolResult(
 
 function assistantMessage(turn: AssistantTurn, isClaude: boolean, tools: RenderTools): BedrockMessage {
   const content: BedrockBlock[] = [];
-  for (const part of turn.parts) put(content, saidBlocks(part, isClaude, tools), part, tools);
+  for (const part of turn.parts) put(content, assistantBlocks(part, isClaude, tools), part, tools);
   return { role: "assistant", content };
 }
 
-function saidBlocks(part: AssistantPart, isClaude: boolean, tools: RenderTools): readonly BedrockBlock[] {
+function assistantBlocks(
+  part: AssistantPart,
+  isClaude: boolean,
+  tools: RenderTools,
+): readonly BedrockBlock[] {
   switch (part.type) {
     case "text":
       return [tools.trace({ text: part.text }, part)];
@@ -286,7 +293,7 @@ function put(content: BedrockBlock[], blocks: readonly BedrockBlock[], part: Par
 }
 
 /** Renders a part of a message or a result. Empty for a file of zero bytes, which Converse refuses. */
-function shownBlocks(
+function userBlocks(
   part: UserPart,
   names: DocumentNames,
   tools: RenderTools,

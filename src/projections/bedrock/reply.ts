@@ -86,7 +86,7 @@ export function readBedrockReply(reply: BedrockReply, options: ReadBedrockReplyO
       provider,
       model,
       api: converseApi,
-      usage: usageOf(reply),
+      usage: bedrockUsage(reply),
       stopReason,
       ...(stopReason === "error" ? { errorMessage: reply.stopReason as string } : {}),
     }),
@@ -158,7 +158,7 @@ const stopReasons: ReadonlyMap<string, StopReason> = new Map([
   ["tool_use", "toolUse"],
 ]);
 
-function usageOf({ usage }: BedrockReply): Usage {
+function bedrockUsage({ usage }: BedrockReply): Usage {
   const tokens = countsIn(usage);
   const input = countOf(tokens.inputTokens) ?? 0;
   const output = countOf(tokens.outputTokens) ?? 0;

@@ -2,11 +2,11 @@ import { stringArgument } from "../../internal/arguments.js";
 import { type LimitProfile, limitProfiles } from "../../limits/index.js";
 import type { Target } from "../target.js";
 import {
+  acceptedResultTypes,
+  acceptedTypes,
   type BedrockFamily,
   type BedrockModelFacts,
   renderConverse,
-  resultTypes,
-  takenTypes,
 } from "./render.js";
 import { converseApi } from "./reply.js";
 import type { BedrockRequest } from "./types.js";
@@ -63,7 +63,11 @@ export function bedrockConverse(options: BedrockConverseOptions): Target<Bedrock
   return {
     name: "bedrock-converse",
     model: { provider, model, api: converseApi, ...(account === undefined ? {} : { account }) },
-    accepts: { user: takenTypes, toolResult: resultTypes(family.inResults), references: ["file", "url"] },
+    accepts: {
+      user: acceptedTypes,
+      toolResult: acceptedResultTypes(family.inResults),
+      references: ["file", "url"],
+    },
     rules: { trimsAssistant: true, ...(isClaude ? {} : { callId }) },
     limits: { profile },
     estimate: { image: "anthropic", pdf: "anthropic" },

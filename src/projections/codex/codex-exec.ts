@@ -97,16 +97,16 @@ function inputOf(
   tools: RenderTools,
 ): CodexInputItem[] {
   const items: CodexInputItem[] = [];
-  let said = false;
+  let hasText = false;
   for (const { text, part } of transcriptOf(request, headed)) {
     const item = text === undefined ? itemOf(part, pathOf, tools) : textItem(text);
-    if (item.type === "text" && !said) {
-      said = true;
-      item.text = withoutMark(item.text, part, tools);
+    if (item.type === "text" && !hasText) {
+      hasText = true;
+      item.text = stripBom(item.text, part, tools);
     }
     items.push(part === undefined ? item : tools.trace(item, part));
   }
-  return said ? items : [textItem(imagesAlone), ...items];
+  return hasText ? items : [textItem(imagesAlone), ...items];
 }
 
 function itemOf(part: UserPart, pathOf: CodexExecOptions["pathOf"], tools: RenderTools): CodexInputItem {
@@ -120,7 +120,7 @@ function textItem(text: string): CodexInputItem & { type: "text" } {
 }
 
 /** Codex strips a BOM at the start of its input. */
-function withoutMark(text: string, part: Part | undefined, tools: RenderTools): string {
+function stripBom(text: string, part: Part | undefined, tools: RenderTools): string {
   if (!text.startsWith("\ufeff")) return text;
   const reason = "Codex strips a byte order mark at the beginning";
   if (part !== undefined) tools.reportLoss(part, { code: "malformed", by: "target", reason });

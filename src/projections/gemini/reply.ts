@@ -113,7 +113,7 @@ export function readGeminiReply(reply: GeminiReply, options: ReadGeminiReplyOpti
       provider,
       ...modelNames(asked, reply.modelVersion),
       api: geminiApi(provider),
-      usage: usageOf(reply),
+      usage: geminiUsage(reply),
       stopReason,
       ...(errorMessage === undefined ? {} : { errorMessage }),
     }),
@@ -194,15 +194,15 @@ function ending(
   }
 }
 
-function usageOf({ usageMetadata }: GeminiReply): Usage {
+function geminiUsage({ usageMetadata }: GeminiReply): Usage {
   const tokens = countsIn(usageMetadata);
   const prompt = countOf(tokens.promptTokenCount) ?? 0;
   const cacheRead = countOf(tokens.cachedContentTokenCount) ?? 0;
-  const said = countOf(tokens.candidatesTokenCount) ?? 0;
+  const generated = countOf(tokens.candidatesTokenCount) ?? 0;
   const thought = countOf(tokens.thoughtsTokenCount) ?? 0;
   const tools = countOf(tokens.toolUsePromptTokenCount) ?? 0;
   const input = prompt + tools - cacheRead;
-  const output = said + thought;
+  const output = generated + thought;
   return {
     input,
     output,

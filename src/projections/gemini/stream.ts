@@ -85,8 +85,8 @@ class GeminiAccumulator implements ReplyAccumulator<GeminiStreamChunk> {
     if (!isRecord(chunk)) return [];
     const { candidates, error, promptFeedback, usageMetadata, modelVersion, responseId } = chunk as Fields;
     if (isRecord(error)) throw replyFailed(typeof error.message === "string" ? error.message : "", error);
-    const said = { promptFeedback, usageMetadata, modelVersion, responseId };
-    for (const [name, value] of Object.entries(said)) {
+    const members = { promptFeedback, usageMetadata, modelVersion, responseId };
+    for (const [name, value] of Object.entries(members)) {
       if (value !== undefined && value !== null && value !== "") this.#reply[name] = value;
     }
     if (isRecord(promptFeedback) && typeof promptFeedback.blockReason === "string") this.#isComplete = true;

@@ -115,14 +115,14 @@ function userContents(
   const responses = turn.results.map((result) => functionResponse(result, ids, tools));
   const files = turn.results.flatMap(({ name, parts }) =>
     parts.flatMap((part) =>
-      part.type === "reference" ? [{ text: `[from the result of ${name}]` }, ...shown(part, tools)] : [],
+      part.type === "reference" ? [{ text: `[from the result of ${name}]` }, ...userParts(part, tools)] : [],
     ),
   );
-  const parts = [...files, ...turn.parts.flatMap((part) => shown(part, tools))];
+  const parts = [...files, ...turn.parts.flatMap((part) => userParts(part, tools))];
   return [responses, parts].filter(({ length }) => length > 0).map((all) => ({ role: "user", parts: all }));
 }
 
-function shown(part: UserPart, tools: RenderTools): readonly GeminiPart[] {
+function userParts(part: UserPart, tools: RenderTools): readonly GeminiPart[] {
   switch (part.type) {
     case "text":
       return [tools.trace({ text: part.text }, part)];

@@ -57,20 +57,20 @@ export function mcpContent(options: McpContentOptions = {}): Target<McpContent> 
 }
 
 function* messagesOf({ system, turns }: NeutralRequest, tools: RenderTools): Iterable<McpPromptMessage> {
-  for (const part of system) yield said("user", withHeading(instructionsHeading, part), part, tools);
+  for (const part of system) yield textMessage("user", withHeading(instructionsHeading, part), part, tools);
   for (const turn of turns) {
     if (turn.role === "assistant") {
-      for (const part of turn.parts) yield* saidByModel(part, tools);
+      for (const part of turn.parts) yield* assistantMessages(part, tools);
     } else {
       for (const result of turn.results) yield* resultMessages(result, tools);
-      for (const part of turn.parts) yield shown(part, tools);
+      for (const part of turn.parts) yield userMessage(part, tools);
     }
   }
 }
 
-function* saidByModel(part: AssistantPart, tools: RenderTools): Iterable<McpPromptMessage> {
-  if (part.type === "text") yield said("assistant", asContent(part.text), part, tools);
-  if (part.type === "call") yield said("assistant", callText(part), part, tools);
+function* assistantMessages(part: AssistantPart, tools: RenderTools): Iterable<McpPromptMessage> {
+  if (part.type === "text") yield textMessage("assistant", asContent(part.text), part, tools);
+  if (part.type === "call") yield textMessage("assistant", callText(part), part, tools);
 }
 
 /**
@@ -81,15 +81,15 @@ function* resultMessages(result: ResultPart, tools: RenderTools): Iterable<McpPr
   const heading = resultHeading(result);
   for (const part of result.parts) {
     if (part.type === "text" && part.link === undefined) {
-      yield said("user", withHeading(heading, part), result, tools);
+      yield textMessage("user", withHeading(heading, part), result, tools);
     } else {
-      yield said("user", heading, result, tools);
-      yield shown(part, tools);
+      yield textMessage("user", heading, result, tools);
+      yield userMessage(part, tools);
     }
   }
 }
 
-function said(
+function textMessage(
   role: McpPromptMessage["role"],
   text: string,
   part: TextPart | AssistantPart | ResultPart,
@@ -98,7 +98,7 @@ function said(
   return { role, content: trace({ type: "text" as const, text }, part) };
 }
 
-function shown(part: UserPart, { trace }: RenderTools): McpPromptMessage {
+function userMessage(part: UserPart, { trace }: RenderTools): McpPromptMessage {
   const block = contentBlock(part);
   const content = block.type === "text" ? { ...block, text: asContent(block.text) } : block;
   return { role: "user", content: trace(content, part) };

@@ -8,7 +8,7 @@ import {
   type OpenaiChatDialect,
   reasoningMembersOf,
   replyOnlyMembers,
-  takenBack,
+  splitMembers,
 } from "./chat-dialects.js";
 import type { OpenaiChatCall, OpenaiChatMessage, OpenaiChatRefusal, OpenaiChatText } from "./chat-types.js";
 import {
@@ -95,17 +95,17 @@ export class ChatAssistantWriter {
     const { id, name, signature } = part;
     const { isCustom, raw, members, detail } = readChatCallMetadata(signature);
     const input = isRecord(part.arguments) ? part.arguments.input : undefined;
-    const { taken, left } = takenBack(members, this.#dialect, callMembers);
-    if (left.length > 0) this.#lose(part, `the dialect does not accept ${left.join(", ")} back`);
+    const { accepted, omitted } = splitMembers(members, this.#dialect, callMembers);
+    if (omitted.length > 0) this.#lose(part, `the dialect does not accept ${omitted.join(", ")} back`);
     if (detail !== undefined && this.#dialect.members === "all") details.push(detail);
     const call: OpenaiChatCall =
       isCustom && typeof input === "string"
-        ? { id, type: "custom", custom: { name, input }, ...copied(taken) }
+        ? { id, type: "custom", custom: { name, input }, ...copied(accepted) }
         : {
             id,
             type: "function",
             function: { name, arguments: argumentsText(part.arguments, raw) },
-            ...copied(taken),
+            ...copied(accepted),
           };
     return this.#tools.trace(call, part);
   }
@@ -116,15 +116,15 @@ export class ChatAssistantWriter {
       this.#lose(part, "Chat Completions accepts only text, calls and refusals back");
       return {};
     }
-    const { taken, left } = takenBack(members, this.#dialect, messageMembers);
-    const refused = left.filter((name) => !replyOnlyMembers.has(name));
+    const { accepted, omitted } = splitMembers(members, this.#dialect, messageMembers);
+    const refused = omitted.filter((name) => !replyOnlyMembers.has(name));
     if (refused.length > 0) this.#lose(part, `the dialect does not accept ${refused.join(", ")} back`);
-    else if (left.length > 0) {
+    else if (omitted.length > 0) {
       // Nothing that the model could read again, so that it is not a loss of each request.
-      const reason = `the dialect leaves out ${left.join(", ")}, which only replies have`;
+      const reason = `the dialect leaves out ${omitted.join(", ")}, which only replies have`;
       this.#tools.reportLoss(part, { code: "opaque", by: "policy", reason });
     }
-    return copied(taken);
+    return copied(accepted);
   }
 
   #lose(part: ReasoningPart | OpaquePart | CallPart, reason: string): void {

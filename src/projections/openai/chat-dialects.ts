@@ -191,13 +191,13 @@ export const replyOnlyMembers: ReadonlySet<string> = new Set(["annotations"]);
 export const callMembers: ReadonlySet<string> = new Set(["id", "type", "function", "custom", "index"]);
 
 /** Splits members into those that a server accepts back and the names of the rest. */
-export function takenBack(
+export function splitMembers(
   members: Readonly<Record<string, unknown>>,
   dialect: OpenaiChatDialect,
   known: ReadonlySet<string>,
-): { readonly taken: Readonly<Record<string, unknown>>; readonly left: readonly string[] } {
+): { readonly accepted: Readonly<Record<string, unknown>>; readonly omitted: readonly string[] } {
   const names = Object.keys(members).filter((name) => !known.has(name));
-  const isTaken = (name: string) => dialect.members === "all" || dialect.members.includes(name);
-  const taken = Object.fromEntries(names.filter(isTaken).map((name) => [name, members[name]]));
-  return { taken, left: names.filter((name) => !isTaken(name)) };
+  const isAccepted = (name: string) => dialect.members === "all" || dialect.members.includes(name);
+  const accepted = Object.fromEntries(names.filter(isAccepted).map((name) => [name, members[name]]));
+  return { accepted, omitted: names.filter((name) => !isAccepted(name)) };
 }

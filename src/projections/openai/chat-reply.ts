@@ -188,7 +188,7 @@ function callBlock(call: { readonly id: string; readonly type: string }, index: 
   // Calls with one id would be taken for one call.
   const id = typeof call.id === "string" && call.id !== "" ? call.id : `made_call_${index}`;
   const members = unknownMembers({ ...call }, (name) => callMembers.has(name));
-  const marked = (own?: string) => {
+  const signatureMembers = (own?: string) => {
     const metadata = printCallMembers(members, own);
     return metadata === undefined ? {} : { thoughtSignature: metadata };
   };
@@ -196,16 +196,16 @@ function callBlock(call: { readonly id: string; readonly type: string }, index: 
     const { name, arguments: text } = call.function;
     if (typeof name !== "string") return [{ type: "opaque", data: copyJson(call) }];
     if (typeof text !== "string")
-      return [{ type: "toolCall", id, name, arguments: copyJson(text) ?? {}, ...marked() }];
+      return [{ type: "toolCall", id, name, arguments: copyJson(text) ?? {}, ...signatureMembers() }];
     const raw = rawArguments(text);
     const own = raw === undefined ? undefined : printRawArguments(raw);
-    return [{ type: "toolCall", id, name, arguments: argumentsOf(text), ...marked(own) }];
+    return [{ type: "toolCall", id, name, arguments: argumentsOf(text), ...signatureMembers(own) }];
   }
   if (!("custom" in call) || !isRecord(call.custom)) return [{ type: "opaque", data: copyJson(call) }];
   const { name, input } = call.custom;
   if (typeof name !== "string" || typeof input !== "string")
     return [{ type: "opaque", data: copyJson(call) }];
-  return [{ type: "toolCall", id, name, arguments: { input }, ...marked(customCallSignature) }];
+  return [{ type: "toolCall", id, name, arguments: { input }, ...signatureMembers(customCallSignature) }];
 }
 
 function stopOf(reason: string | null | undefined): {

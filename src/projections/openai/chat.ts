@@ -79,18 +79,18 @@ class ChatWriter {
   readonly #options: OpenaiChatOptions;
   readonly #dialect: OpenaiChatDialect;
   readonly #tools: RenderTools;
-  readonly #said: ChatAssistantWriter;
+  readonly #assistant: ChatAssistantWriter;
   readonly #messages: OpenaiChatMessage[] = [];
   /**
    * User parts that no message has yet. They are continued if the assistant message after them is not sent.
    */
-  #shownParts: UserPart[] = [];
+  #userParts: UserPart[] = [];
 
   constructor(options: OpenaiChatOptions, dialect: OpenaiChatDialect, tools: RenderTools) {
     this.#options = options;
     this.#dialect = dialect;
     this.#tools = tools;
-    this.#said = new ChatAssistantWriter(dialect, tools);
+    this.#assistant = new ChatAssistantWriter(dialect, tools);
   }
 
   value({ system, turns }: NeutralRequest): OpenaiChatValue {
@@ -100,23 +100,23 @@ class ChatWriter {
         const next = turns[at + 1];
         const results = next?.role === "user" ? next.results : [];
         for (const parts of this.#messagesOf(turn.parts).flatMap((parts) => this.#callsApart(parts))) {
-          const said = this.#said.message(parts);
+          const message = this.#assistant.message(parts);
           const isFirst = turn === turns[0] && parts[0] === turn.parts[0];
-          if (said !== undefined) {
-            this.#endShown();
-            this.#messages.push(said);
+          if (message !== undefined) {
+            this.#flushUserParts();
+            this.#messages.push(message);
             if (this.#dialect.singleCalls === true) this.#answer(parts, results);
             // The whole message can consist of parts that are not sent back.
-          } else if (isFirst) this.#shownParts.push(opening);
+          } else if (isFirst) this.#userParts.push(opening);
         }
       } else {
-        if (turn.results.length > 0) this.#endShown();
+        if (turn.results.length > 0) this.#flushUserParts();
         if (this.#dialect.singleCalls !== true)
           for (const result of turn.results) this.#messages.push(this.#result(result));
-        for (const part of turn.parts) this.#shownParts.push(part);
+        for (const part of turn.parts) this.#userParts.push(part);
       }
     }
-    this.#endShown();
+    this.#flushUserParts();
     return { messages: this.#messages };
   }
 
@@ -141,22 +141,22 @@ class ChatWriter {
   #instructions(system: readonly TextPart[]): void {
     if (system.length === 0) return;
     const role = this.#options.instructions ?? this.#dialect.systemRole;
-    if (role === "user") for (const part of system) this.#shownParts.push(part);
-    else this.#messages.push(this.#marked({ role, content: this.#texts(system) }, system));
+    if (role === "user") for (const part of system) this.#userParts.push(part);
+    else this.#messages.push(this.#traced({ role, content: this.#texts(system) }, system));
   }
 
-  #endShown(): void {
-    const shown = this.#shownParts;
-    if (shown.length === 0) return;
-    this.#shownParts = [];
+  #flushUserParts(): void {
+    const userParts = this.#userParts;
+    if (userParts.length === 0) return;
+    this.#userParts = [];
     if (this.#dialect.bridgesTools && this.#messages.at(-1)?.role === "tool")
       this.#messages.push({ role: "assistant", content: resultsReadText });
-    for (const parts of this.#messagesOf(shown)) this.#messages.push(this.#shown(parts));
+    for (const parts of this.#messagesOf(userParts)) this.#messages.push(this.#userMessage(parts));
   }
 
-  #shown(parts: readonly UserPart[]): OpenaiChatMessage {
+  #userMessage(parts: readonly UserPart[]): OpenaiChatMessage {
     const content = isTexts(parts) ? this.#texts(parts) : parts.map((part) => this.#block(part));
-    return this.#marked({ role: "user", content }, parts);
+    return this.#traced({ role: "user", content }, parts);
   }
 
   #block(part: UserPart): OpenaiChatText | OpenaiChatImage | OpenaiChatFile {
@@ -219,7 +219,7 @@ class ChatWriter {
   }
 
   /** Traces a message to its first part, for errors about the message itself. */
-  #marked<T extends OpenaiChatMessage>(message: T, [part]: readonly Part[]): T {
+  #traced<T extends OpenaiChatMessage>(message: T, [part]: readonly Part[]): T {
     return part === undefined ? message : this.#tools.trace(message, part);
   }
 }

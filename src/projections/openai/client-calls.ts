@@ -169,11 +169,11 @@ export function clientAnswer(
 ): OpenaiClientAnswer {
   const { callId: call_id, parts, isError } = result;
   const text = parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n\n");
-  const said = parseJson(text);
+  const answer = parseJson(text);
   switch (call.type) {
     case "shell_call": {
       const { max_output_length } = call.action;
-      const output = shellOutputs(isRecord(said) ? said.output : said) ?? [
+      const output = shellOutputs(isRecord(answer) ? answer.output : answer) ?? [
         { stdout: text, stderr: "", outcome: { type: "exit", exit_code: isError ? 1 : 0 } },
       ];
       // The API asks for the limit that it gave: https://developers.openai.com/api/docs/guides/tools-shell.
@@ -191,22 +191,22 @@ export function clientAnswer(
       };
     case "mcp_approval_request": {
       // Only a clear yes is one.
-      const approve = !isError && (said === true || (isRecord(said) && said.approve === true));
-      const told = isRecord(said) ? said.reason : approve || said === false ? undefined : text;
-      const reason = typeof told === "string" && told !== "" ? { reason: told } : {};
+      const approve = !isError && (answer === true || (isRecord(answer) && answer.approve === true));
+      const given = isRecord(answer) ? answer.reason : approve || answer === false ? undefined : text;
+      const reason = typeof given === "string" && given !== "" ? { reason: given } : {};
       return { type: "mcp_approval_response", approval_request_id: call_id, approve, ...reason };
     }
     case "computer_call": {
       const image = parts.findLast(isImage);
       // The descriptor of an attachment is a text at the same block as the attachment.
-      const shown = new Set(parts.flatMap(({ type, origin }) => (type === "text" ? [] : [origin.block])));
-      const told = parts.filter(({ type, origin }) => type === "text" && !shown.has(origin.block));
-      const [only] = told;
-      const data = told.length === 1 && only?.type === "text" ? parseJson(only.text) : undefined;
+      const attached = new Set(parts.flatMap(({ type, origin }) => (type === "text" ? [] : [origin.block])));
+      const texts = parts.filter(({ type, origin }) => type === "text" && !attached.has(origin.block));
+      const [only] = texts;
+      const data = texts.length === 1 && only?.type === "text" ? parseJson(only.text) : undefined;
       const checks = isRecord(data) ? data.acknowledged_safety_checks : undefined;
       const acknowledged = Array.isArray(checks) && checks.every((one) => hasId(one)) ? checks : undefined;
       const lost = [
-        ...(acknowledged === undefined ? told : []),
+        ...(acknowledged === undefined ? texts : []),
         ...parts.filter((part) => part.type !== "text" && part !== image),
       ];
       for (const part of lost)

@@ -266,8 +266,8 @@ export interface RefusedPart {
  * @see https://github.com/UKGovernmentBEIS/inspect_ai/pull/1990 and
  *   https://github.com/mastra-ai/mastra/issues/8738 (stored copies, 2026-11-21)
  */
-export function refusedParts(said: readonly AssistantPart[], rules: ItemRules): readonly RefusedPart[] {
-  const own = said.filter((part) => part.type === "reasoning" || part.type === "opaque");
+export function refusedParts(parts: readonly AssistantPart[], rules: ItemRules): readonly RefusedPart[] {
+  const own = parts.filter((part) => part.type === "reasoning" || part.type === "opaque");
   const answered = answeredItems(own, (part) => (part.type === "opaque" ? part.data : undefined));
   const problems = own.map((part) =>
     part.type === "opaque" && wantsAnswer(part.data) && !answered.has(part)
@@ -278,8 +278,8 @@ export function refusedParts(said: readonly AssistantPart[], rules: ItemRules): 
   if (first !== undefined) {
     return own.map((part, at) => ({ part, reason: problems[at] ?? `part of a reply with ${first}` }));
   }
-  return said.flatMap((part, at) => {
-    const next = said[at + 1];
+  return parts.flatMap((part, at) => {
+    const next = parts[at + 1];
     if (part.type !== "reasoning" || (next !== undefined && next.type !== "reasoning")) return [];
     return [{ part, reason: "reasoning without an item after it" }];
   });

@@ -163,8 +163,8 @@ class ResponsesAccumulator implements ReplyAccumulator<OpenaiResponsesEvent> {
 
 function failure(error: unknown): Error {
   const { code, message } = isRecord(error) ? error : { code: undefined, message: undefined };
-  const said = typeof message === "string" ? message : "the response failed";
-  return replyFailed(typeof code === "string" ? `${code}: ${said}` : said, error);
+  const text = typeof message === "string" ? message : "the response failed";
+  return replyFailed(typeof code === "string" ? `${code}: ${text}` : text, error);
 }
 
 /** An item as far as it came: the text of one that is open, nothing of a call that is. */

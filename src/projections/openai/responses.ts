@@ -77,7 +77,7 @@ const mediaTypes: readonly string[] = [
 class ResponsesWriter {
   readonly #options: OpenaiResponsesOptions;
   readonly #tools: RenderTools;
-  readonly #said: AssistantItems;
+  readonly #assistant: AssistantItems;
   /** Characters of one text. */
   readonly #maxText: number;
 
@@ -89,7 +89,11 @@ class ResponsesWriter {
     this.#maxText = limits.reduce((least, limit) => Math.min(least, limit), Number.POSITIVE_INFINITY);
     const results = turns.flatMap((turn) => (turn.role === "user" ? turn.results : []));
     const rules = itemRules(options.provider ?? "openai", options.stored ?? false);
-    this.#said = new AssistantItems(tools, rules, new Map(results.map((result) => [result.callId, result])));
+    this.#assistant = new AssistantItems(
+      tools,
+      rules,
+      new Map(results.map((result) => [result.callId, result])),
+    );
   }
 
   value({ system, turns }: NeutralRequest): OpenaiResponsesValue {
@@ -98,11 +102,11 @@ class ResponsesWriter {
     for (const turn of turns) {
       if (turn.role === "assistant") {
         for (const parts of messagesIn(turn.parts)) {
-          const said = this.#said.items(parts);
+          const items = this.#assistant.items(parts);
           const isFirst = turn === turns[0] && parts[0] === turn.parts[0];
           // The whole message can consist of items that are not sent back.
-          if (isFirst && said.length === 0) input.push(opening());
-          for (const item of said) input.push(item);
+          if (isFirst && items.length === 0) input.push(opening());
+          for (const item of items) input.push(item);
         }
       } else {
         for (const result of turn.results) input.push(this.#result(result));
@@ -120,7 +124,7 @@ class ResponsesWriter {
 
   #result(result: ResultPart): OpenaiResponsesItem {
     const { callId: call_id, parts } = result;
-    const kind = this.#said.kindOf(call_id);
+    const kind = this.#assistant.kindOf(call_id);
     if (kind === "search") return this.#found(result);
     if (typeof kind === "object") {
       const lose = (part: UserPart, reason: string) =>

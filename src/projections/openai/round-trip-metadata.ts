@@ -1,7 +1,4 @@
-/**
- * Metadata that a session stores beside texts and calls, so that Chat Completions and Responses send them back
- * unchanged.
- */
+/** Metadata that a session stores beside texts and calls, so that both protocols send them back unchanged. */
 import { copyJson, type JsonObject } from "../../internal/copy-json.js";
 import { isRecord } from "../../internal/shape.js";
 import type {
@@ -112,7 +109,7 @@ export function partsOf(text: string, { parts }: Pick<TextMetadata, "parts">): O
 /** Prints the metadata of a call; undefined if there is nothing to keep. */
 export function printCallMetadata(metadata: CallMetadata): string | undefined {
   const { alone, custom, search, item, status, arguments: text, namespace, caller } = metadata;
-  const said = {
+  const members = {
     ...(alone ? { alone } : {}),
     ...(custom === undefined ? {} : { custom }),
     ...(search === undefined ? {} : { search }),
@@ -122,7 +119,7 @@ export function printCallMetadata(metadata: CallMetadata): string | undefined {
     ...(caller === undefined ? {} : { caller }),
     ...(status === "completed" ? {} : { status }),
   };
-  return Object.keys(said).length === 0 ? undefined : JSON.stringify({ v: 1, ...said });
+  return Object.keys(members).length === 0 ? undefined : JSON.stringify({ v: 1, ...members });
 }
 
 /** Reads the metadata of a call. */

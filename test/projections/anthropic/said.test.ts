@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { saidBlock, withServerToolsFirst } from "../../../src/projections/anthropic/render.js";
+import { assistantBlock, withServerToolsFirst } from "../../../src/projections/anthropic/render.js";
 import type { AssistantPart, CallPart } from "../../../src/projections/request.js";
 
 const origin = { entryId: "e", item: 0 };
@@ -79,13 +79,13 @@ describe("withServerToolsFirst", () => {
   });
 });
 
-describe("saidBlock", () => {
+describe("assistantBlock", () => {
   test("what is left over never stands for what a session has", () => {
     const signature = JSON.stringify({ type: "image", text: "no", citations: [1] });
-    const block = saidBlock({ type: "text", text: "yes", signature, origin }, new Set());
+    const block = assistantBlock({ type: "text", text: "yes", signature, origin }, new Set());
     expect(block).toEqual({ type: "text", text: "yes", citations: [1] });
     const forged = JSON.stringify({ id: "no", name: "no", input: "no", caller: { type: "direct" } });
-    expect(saidBlock({ ...call("yes"), signature: forged }, new Set())).toEqual({
+    expect(assistantBlock({ ...call("yes"), signature: forged }, new Set())).toEqual({
       type: "tool_use",
       id: "yes",
       name: "read",

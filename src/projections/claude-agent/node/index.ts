@@ -1,6 +1,6 @@
 /**
- * Files of this machine as a turn of the Claude Agent SDK: checks them, makes content blocks of them, and
- * reports the refused ones.
+ * Files of this machine as a turn of the Claude Agent SDK: checks the files, makes content blocks, and
+ * reports refusals.
  *
  * @module projections/claude-agent/node
  */

@@ -70,7 +70,7 @@ function onlyMessage(
 
 function allFailed(errors: ResolvedAttachments["errors"]): SessileError<"ATTACHMENT_FAILURE"> {
   const failed = errors.map(({ path, code, reason }) => ({ name: plainName(path), code, reason }));
-  return new SessileError("ATTACHMENT_FAILURE", "no text, and all attachments failed", {
+  return new SessileError("ATTACHMENT_FAILURE", "there is no text, and all attachments failed", {
     details: { status: 400, category: "ALL_ATTACHMENTS_FAILED_NO_TEXT", errors: failed },
   });
 }

@@ -28,14 +28,12 @@ export interface ResolvedAttachments {
 }
 
 /**
- * Reads the files that a user attached to a turn and makes content blocks of them: images, PDFs, and text as
- * documents.
+ * Reads the files that a user attached to a turn as content blocks: images, PDFs, and text as documents.
  *
- * Files are checked one by one, in order, and the first broken rule is the file's error: an absolute path,
- * one of nine extensions, readable, no symbolic link, a regular file, at most 10 MiB, at most 18 MiB in the
- * turn, contents of the extension's type, the limits of the target. A refused file does not count against the
- * budget, and later files are still checked. A path that occurs twice counts twice. The client's claims about
- * a file, other than its path, are ignored.
+ * Files are checked one by one, in order. The first broken rule is the file's error; {@link
+ * AttachmentErrorCode} lists the rules. A file has at most 10 MiB, and a turn at most 18 MiB of files. A
+ * refused file does not count against the budget, and later files are still checked. A path that occurs twice
+ * counts twice. The client's claims about a file, other than its path, are ignored.
  *
  * If files failed, the first block is a warning to the model: their number, and the sanitized names and
  * reasons of up to three. It contains no path and no text that a file's name could inject.
@@ -74,7 +72,7 @@ export async function resolveWith(
   const text = textBlock(message);
   const check = targetCheck(text, limits);
   const reading = { roots, signal };
-  const taken: AttachmentContentBlock[] = [];
+  const accepted: AttachmentContentBlock[] = [];
   const errors: AttachmentError[] = [];
   let room: number = chiralityLimits.maxTurnBytes;
   const take = async (path: string): Promise<FileContent | Refusal> => {
@@ -90,12 +88,12 @@ export async function resolveWith(
     if ("code" in outcome) {
       errors.push({ path, ...outcome });
     } else {
-      taken.push(outcome.block);
+      accepted.push(outcome.block);
       room -= outcome.size;
     }
   }
   const warning = textBlock(warningText(errors, paths.length));
-  return { blocks: [warning, text, ...taken].filter((block) => block !== undefined), errors };
+  return { blocks: [warning, text, ...accepted].filter((block) => block !== undefined), errors };
 }
 
 /**
