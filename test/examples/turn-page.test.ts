@@ -141,9 +141,7 @@ describe.skipIf(withoutChromium !== undefined)(title, { timeout }, () => {
       rmSync(join(fixture.dir, "uploads", name), { recursive: true });
     await send(page, "");
     const alert = page.getByRole("alert");
-    await alert
-      .getByText("The message was not sent. There is no text, and all attachments failed")
-      .waitFor();
+    await alert.getByText("The message was not sent. There is no text, and all attachments failed").waitFor();
     await alert.getByText("gone.png: there is no such file").waitFor();
     expect(await pending(page).getByRole("listitem").count()).toBe(1);
     await send(page, "With a text it is.");

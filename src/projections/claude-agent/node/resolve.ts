@@ -30,10 +30,10 @@ export interface ResolvedAttachments {
 /**
  * Reads the files that a user attached to a turn as content blocks: images, PDFs, and text as documents.
  *
- * Files are checked one by one, in order. The first broken rule is the file's error; {@link
- * AttachmentErrorCode} lists the rules. A file has at most 10 MiB, and a turn at most 18 MiB of files. A
- * refused file does not count against the budget, and later files are still checked. A path that occurs twice
- * counts twice. The client's claims about a file, other than its path, are ignored.
+ * Files are checked one by one, in order. The first broken rule of {@link AttachmentErrorCode} is the file's
+ * error. A file has at most 10 MiB, and a turn at most 18 MiB of files. A refused file does not count against
+ * the budget, and later files are still checked. A path that occurs twice counts twice. The client's claims
+ * about a file, other than its path, are ignored.
  *
  * If files failed, the first block is a warning to the model: their number, and the sanitized names and
  * reasons of up to three. It contains no path and no text that a file's name could inject.
