@@ -30,7 +30,7 @@ function recording(verdict: (id: string) => "allow" | "refuse") {
 }
 
 describe("dropRefusedAttachments", () => {
-  test("asks for each place, in order, with where it stands among all", async () => {
+  test("asks about each occurrence in order, with its position among all items", async () => {
     const { boundary, asked } = recording(() => "allow");
     const some = [items[0], items[3]].filter((item) => item !== undefined);
     expect(await dropRefusedAttachments(some, { target: "t", boundary, among: items })).toEqual(some);
@@ -53,7 +53,7 @@ describe("dropRefusedAttachments", () => {
     ]);
   });
 
-  test("leaves out what is refused, and nothing else", async () => {
+  test("removes refused attachments and nothing else", async () => {
     const { boundary } = recording((id) => (id === image(2).resourceId ? "allow" : "refuse"));
     const shown = await dropRefusedAttachments(items, { target: "t", boundary });
     expect(
@@ -69,7 +69,7 @@ describe("dropRefusedAttachments", () => {
     expect(items[3]?.message).toMatchObject({ content: [inline, {}] });
   });
 
-  test("is called off between two questions", async () => {
+  test("aborts between two calls of the boundary", async () => {
     const reason = new Error("enough");
     const controller = new AbortController();
     let asked = 0;

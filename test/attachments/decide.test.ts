@@ -81,7 +81,7 @@ async function outcome(context: Context, options: ProjectOptions = {}): Promise<
 }
 
 describe("decideAttachments", () => {
-  test("decides what a request sends, but for what only reading tells, and what is sent at another place", async () => {
+  test("decides as a request sends, except for unreadable bytes and bytes sent elsewhere", async () => {
     await fc.assert(
       fc.asyncProperty(contexts, policies, async (context, replay) => {
         const { attachments } = await decideAttachments(context, { target: "t", replay });
@@ -102,7 +102,7 @@ describe("decideAttachments", () => {
     );
   });
 
-  test("a boundary can only lessen, is asked for whatever would leave, and says so", async () => {
+  test("a boundary is asked about each attachment that would be sent, and can only reduce", async () => {
     const verdicts = fc.infiniteStream(fc.constantFrom<LeakageVerdict>("allow", "describe", "refuse"));
     await fc.assert(
       fc.asyncProperty(contexts, policies, verdicts, fc.boolean(), async (context, replay, stream, later) => {
@@ -133,7 +133,7 @@ describe("decideAttachments", () => {
     );
   });
 
-  test("tells the boundary where and why", async () => {
+  test("gives the boundary target, intent and position", async () => {
     const told: Transfer[] = [];
     const boundary: LeakageBoundary = (_, transfer) => {
       told.push(transfer);
@@ -149,7 +149,7 @@ describe("decideAttachments", () => {
     ]);
   });
 
-  test("what a policy or a boundary says that is none of its words is a no", async () => {
+  test("an unknown value of a policy or a boundary omits the attachment", async () => {
     const context = contextWith([userMessage(image(1))]);
     for (const word of ["send", undefined, true, "FULL"]) {
       const replay = (() => word) as unknown as ReplayPolicy;
@@ -163,14 +163,14 @@ describe("decideAttachments", () => {
     }
   });
 
-  test("a policy or a boundary that throws decides nothing", async () => {
+  test("an error of a policy or a boundary rejects", async () => {
     const context = contextWith([userMessage(image(1))]);
     const fail = () => expect.fail("no");
     await expect(decideAttachments(context, { target: "t", replay: fail })).rejects.toThrow("no");
     await expect(decideAttachments(context, { target: "t", boundary: fail })).rejects.toThrow("no");
   });
 
-  test("ends when it is told to, also while the boundary is asked", async () => {
+  test("aborts, also while the boundary is pending", async () => {
     const context = contextWith([userMessage(image(1), image(2), image(3))]);
     const controller = new AbortController();
     let asked = 0;
@@ -220,7 +220,7 @@ describe("attachments of a request by the default policy", () => {
     ]);
   });
 
-  test("two views of one resource bring it back once, and a view of what the turn has brings nothing more", async () => {
+  test("two views of one resource send it once, and a view of one in the turn adds nothing", async () => {
     const resourceId = image(1).resourceId;
     const messages = [userMessage(image(1)), asks, result(image(1)), reply, userMessage("see both")];
     const views = [
@@ -266,7 +266,7 @@ describe("attachments of a request by the default policy", () => {
     expect(await outcome(context, { replay })).toEqual(["170 descriptor link", "187 descriptor unknownType"]);
   });
 
-  test("names views of what the context does not hold, in this turn only", async () => {
+  test("reports views of the turn whose resource is not in the context", async () => {
     const messages = [userMessage("a"), reply, userMessage("b"), reply];
     const views = [
       { item: 1, resourceId: "res_old" },
@@ -359,7 +359,7 @@ describe("attachments of a request across the boundary", () => {
     [{ item: 4, resourceId: image(1).resourceId }],
   );
 
-  test("tells it what would go where, and why", async () => {
+  test("gives it target, decision and intent", async () => {
     const asked: (Omit<Transfer, "place"> & { readonly id: string })[] = [];
     const boundary = (resource: Resource, { place, ...transfer }: Transfer) => {
       expect(place.item).toBeLessThan(3);
@@ -392,14 +392,14 @@ describe("attachments of a request across the boundary", () => {
     ]);
   });
 
-  test("leaves nothing of what it refuses, and reads none of it", async () => {
+  test("refused attachments are neither described nor read", async () => {
     const { blobs, reads } = everyBlob();
     const sent = await sentAttachments(context, { blobs, boundary: () => "refuse" });
     expect(sent.map(({ text }) => text)).toEqual(["", "", ""]);
     expect(reads).toEqual([]);
   });
 
-  test("stops the request where it throws", async () => {
+  test("an error of the boundary rejects the request", async () => {
     const boundary = (): Promise<never> => Promise.reject(new Error("ask again"));
     await expect(outcome(context, { boundary })).rejects.toThrow("ask again");
   });
@@ -421,12 +421,12 @@ describe("attachments of a request whose bytes are not there", () => {
     expect(damaged?.text).toContain("damaged");
   });
 
-  test("without a store none are there", async () => {
+  test("without a store all are missing", async () => {
     const sent = await sentAttachments(context);
     expect(sent.map(({ reason }) => reason)).toEqual(["missing", "missing", "missing"]);
   });
 
-  test("passes on what else the store throws, and stops when it is told to", async () => {
+  test("rejects with other errors of the store and with the signal's reason", async () => {
     const get = () => Promise.reject(new Error("no disk"));
     await expect(sentAttachments(context, { blobs: { get } })).rejects.toThrow("no disk");
     const signal = AbortSignal.abort(new Error("enough"));

@@ -87,7 +87,7 @@ describe("imageExternalizer of one message", () => {
     expect(await blobs.get(first.blob)).toEqual(padded);
   });
 
-  test("keeps the bytes of what is no image as a file", async () => {
+  test("stores bytes that are not an image as a file", async () => {
     const blobs = memoryBlobStore();
     const odd = Uint8Array.of(0, 1, 2, 3);
     const { resources } = await externalize(withImages(inline(odd), inline(png().slice(0, 12))), {
@@ -108,7 +108,7 @@ describe("imageExternalizer of one message", () => {
     }
   });
 
-  test("leaves what it cannot decode or keep where it is, and says so", async () => {
+  test("keeps and reports images that it cannot decode or store", async () => {
     const broken: ImageBlock = { type: "image", data: "not base64", mimeType: "image/png" };
     const message = withImages(broken, inline(png()), inline(new Uint8Array(500)));
     const moved = await externalize(message, { blobs: memoryBlobStore(), maxBytes: 400 });
@@ -120,7 +120,7 @@ describe("imageExternalizer of one message", () => {
     expect(moved.resources).toHaveLength(1);
   });
 
-  test("gives back the very message where there is nothing to move", async () => {
+  test("returns the same message if it has no inline image", async () => {
     for (const message of [userMessage("hi"), withImages(), toolResult({ id: "c", name: "t" }, "r")]) {
       const moved = await externalize(message, { blobs: memoryBlobStore() });
       expect(moved.message).toBe(message);
@@ -129,7 +129,7 @@ describe("imageExternalizer of one message", () => {
   });
 
   test.each([undefined, null, 5, [null], [null, { type: "text", text: "a" }]])(
-    "leaves content that is none as it is: %j",
+    "leaves invalid content unchanged: %j",
     async (content) => {
       const message = { ...withImages(), content } as never as UserMessage;
       const moved = await externalize(message, { blobs: memoryBlobStore() });
@@ -138,7 +138,7 @@ describe("imageExternalizer of one message", () => {
     },
   );
 
-  test("leaves an image of an assistant, whose messages have none, and says so", async () => {
+  test("keeps and reports an image in an assistant message", async () => {
     const message = {
       ...assistantMessage({ provider: "p", model: "m" }, "a"),
       content: [inline(png())],
@@ -148,19 +148,19 @@ describe("imageExternalizer of one message", () => {
     expect(moved.kept).toEqual([{ block: 0, code: "INVALID_MESSAGE" }]);
   });
 
-  test("moves the image beside a block that is none", async () => {
+  test("moves an image beside an invalid block", async () => {
     const message = { ...withImages(), content: [null, inline(png())] } as never as UserMessage;
     const moved = await externalize(message, { blobs: memoryBlobStore() });
     expect(moved.resources).toHaveLength(1);
     expect(moved.message.content[0]).toBe(null);
   });
 
-  test("throws what the store throws", async () => {
+  test("rejects with errors of the store", async () => {
     const blobs = { put: () => Promise.reject(new Error("full")) };
     await expect(externalize(withImages(inline(png())), { blobs })).rejects.toThrow("full");
   });
 
-  test("of any message changes the images alone, and does nothing the second time", async () => {
+  test("changes only the images of any message, and is idempotent", async () => {
     await fc.assert(
       fc.asyncProperty(anyMessage, async (message) => {
         const blobs = memoryBlobStore();
@@ -252,7 +252,7 @@ test("a copy of a session has its images in the store, every other line as it wa
   });
 });
 
-test("what cannot be moved stays where it is, and is told of", async () => {
+test("an image that cannot be moved stays, and is reported", async () => {
   const { rewrite, report } = imageExternalizer({ blobs: memoryBlobStore() });
   const bad = { type: "image", data: "no base64!", mimeType: "image/png" } as const;
   const entry = {

@@ -204,7 +204,7 @@ describe("ingest", () => {
 });
 
 describe("ingest of a list", () => {
-  test("keeps the order of what it is given", async () => {
+  test("keeps the order of the sources", async () => {
     const sources = [
       { bytes: gif },
       { link: "https://a.example/" },
@@ -215,7 +215,7 @@ describe("ingest of a list", () => {
     expect(new Set(resources.map(({ resourceId }) => resourceId)).size).toBe(3);
   });
 
-  test("stores nothing where one of them is refused", async () => {
+  test("stores nothing if one is refused", async () => {
     const blobs = memoryBlobStore();
     const bad = { type: "image", data: "!", mimeType: "image/png" } as const;
     await failureOf(() => ingest([{ bytes: gif }, { bytes: png() }, bad], { blobs }));
@@ -238,7 +238,7 @@ describe("ingest of a list", () => {
     ],
   };
 
-  test("holds them against the limits together, and says which are too much", async () => {
+  test("checks them together against the limits, and names the ones over a limit", async () => {
     const blobs = memoryBlobStore();
     const link = { link: "https://a.example/" };
     const sources = [
@@ -272,7 +272,7 @@ describe("ingest of a list", () => {
     });
   });
 
-  test("does not hold bytes that are never sent against what a target takes", async () => {
+  test("does not check bytes of unknown type against limits", async () => {
     const bytes = new Uint8Array(40_000_000);
     const blobs: Pick<BlobStore, "put"> = {
       put: async () => ({ ref: `sha256:${"0".repeat(64)}`, size: bytes.length, touchedAt: 0 }),
@@ -297,7 +297,7 @@ describe("ingest of a list", () => {
     expect((await collectGarbage(blobs, { marks })).deleted.count).toBe(1);
   });
 
-  test("throws what the store throws once all puts are over", async () => {
+  test("rejects with the store's error after all puts have ended", async () => {
     let underWay = 0;
     const blobs: Pick<BlobStore, "put"> = {
       async put(source) {

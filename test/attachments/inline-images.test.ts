@@ -76,7 +76,7 @@ describe("inlineAsResources", () => {
     expect([resource.mediaType, declared]).toEqual([expected, expected]);
   });
 
-  test("a digest that nobody asks for is not computed", () => {
+  test("does not compute a digest that is not needed", () => {
     const { context } = inlineAsResources(contextWith([user(block(base64(gif)))]), false);
     expect(JSON.stringify(context.items)).toContain(`sha256:${"0".repeat(64)}`);
   });

@@ -9,7 +9,7 @@ import { contextWith, image } from "./samples.js";
 const reply = assistantMessage({ provider: "p", model: "m" }, "ok");
 
 describe("occurrencesIn", () => {
-  test("says where each stands, and what is newer", () => {
+  test("gives the position of each occurrence and the newer ones", () => {
     const link = {
       resourceId: "res_00000000000000aa",
       kind: "link",
@@ -47,7 +47,7 @@ describe("a view", () => {
     return occurrencesIn({ ...contextWith(messages), views }).map(({ place }) => place.viewed);
   };
 
-  test("is meant at the last place that can show anything", () => {
+  test("resolves to the last occurrence that can show it", () => {
     expect(viewedIn(userMessage(image(1)), said, userMessage("again"))).toEqual([true, false]);
     expect(viewedIn(userMessage(image(1)), reply, userMessage("again"), said)).toEqual([true, false]);
     expect(viewedIn(userMessage(image(1)), reply, userMessage(image(1)), said)).toEqual([
@@ -57,13 +57,13 @@ describe("a view", () => {
     ]);
   });
 
-  test("is meant in what the model said where it stands nowhere else", () => {
+  test("resolves to an assistant message only if the resource occurs nowhere else", () => {
     expect(viewedIn(userMessage("a"), said, userMessage("again"))).toEqual([true]);
   });
 });
 
 describe("isSendable", () => {
-  test("takes what has bytes of a known type", () => {
+  test("accepts bytes of a known type", () => {
     expect(isSendable(image(1))).toBe(true);
     expect(isSendable(image(1, { kind: "file", mediaType: "application/pdf" }))).toBe(true);
     expect(isSendable(image(1, { kind: "file", mediaType: "application/octet-stream" }))).toBe(false);
@@ -109,12 +109,12 @@ describe("currentTurnStart", () => {
     items: origins.map((origin, at) => ({ entryId: `m${at}`, origin, message: user })),
   });
 
-  test("does not take messages that a compaction retained for one turn", () => {
+  test("messages that a compaction retained are separate turns", () => {
     expect(currentTurnStart(items("retained", "retained", "message"))).toBe(2);
     expect(currentTurnStart(items("retained", "retained"))).toBe(1);
   });
 
-  test("is where the latest run of user messages begins, and each run is a turn", () => {
+  test("starts at the latest run of user messages, and each run is a turn", () => {
     const kinds = { u: user, a: answer, c: custom };
     fc.assert(
       fc.property(fc.array(fc.constantFrom("u", "a", "c"), { maxLength: 12 }), (roles) => {

@@ -9,7 +9,7 @@ import { resource } from "../arbitraries/messages.js";
 import { image } from "./samples.js";
 
 describe("attachmentText", () => {
-  test("of an earlier turn: id, name, type, size, dimensions; and how to view it, if there is a tool", () => {
+  test("of an earlier turn: id, name, type, size, dimensions, and the tool if there is one", () => {
     const shot = image(1, { size: 14_200 });
     expect(attachmentText(shot, "describe", "earlierTurn")).toBe(
       "[image shot-1.png, image/png, 14 kB, res_0000000000000001] (640 x 480 pixels; not sent again)",
@@ -38,7 +38,7 @@ describe("attachmentText", () => {
     );
   });
 
-  test("of unknown bytes: the same words in every turn, and no invitation", () => {
+  test("of unknown bytes: the same text in every turn, without the tool", () => {
     const unknown = image(1, { kind: "file", name: "core", mediaType: "application/octet-stream" });
     const text = attachmentText(unknown, "describe", "unknownType");
     expect(text).toContain("kept, and not sent, since its type is unknown");
@@ -58,7 +58,7 @@ describe("attachmentText", () => {
     );
   });
 
-  test("is one line with the id whenever something is described, and nothing where it is omitted", () => {
+  test("is one line with the id if described, and empty if omitted", () => {
     const reasons: readonly AttachmentReason[] = [
       "earlierTurn",
       "policy",
@@ -81,7 +81,7 @@ describe("attachmentText", () => {
 });
 
 describe("observationText", () => {
-  test("is one line in quotes that nothing can leave, of bounded length", () => {
+  test("is one quoted line of bounded length without quotes or brackets inside", () => {
     fc.assert(
       fc.property(
         fc.oneof(

@@ -113,7 +113,7 @@ describe("replay policies", () => {
 describe("applyVerdict", () => {
   const order = ["omit", "describe", "full"] as const;
 
-  test("is never more than was wanted, nor more than the verdict grants", () => {
+  test("never exceeds the wanted decision or the verdict", () => {
     const most = { allow: "full", describe: "describe", refuse: "omit" } as const;
     fc.assert(
       fc.property(
@@ -127,7 +127,7 @@ describe("applyVerdict", () => {
     );
   });
 
-  test("takes a verdict that is none for a no", () => {
+  test("an unknown verdict refuses", () => {
     for (const verdict of [undefined, true, "Allow", "full"]) {
       expect(applyVerdict("full", verdict as LeakageVerdict)).toBe("omit");
     }
