@@ -210,7 +210,7 @@ export interface CheckedQuery {
 }
 
 /** @throws RangeError, TypeError with the name of the option */
-export function checkQuery({ after, session, types, limit, maxBytes }: FrameQuery): CheckedQuery {
+function checkQuery({ after, session, types, limit, maxBytes }: FrameQuery): CheckedQuery {
   if (session !== undefined) checkSession("session", session);
   if (types !== undefined && !Array.isArray(types)) {
     throw new TypeError(`types: expected an array of strings, got ${describe(types)}`);

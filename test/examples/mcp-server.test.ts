@@ -13,7 +13,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type LocalProvider, startLocalProvider } from "../../examples/support/local-provider.js";
 import { root } from "../../scripts/entries.mjs";
 import { png } from "../attachments/samples.js";
-import { pngOf } from "../tether/samples.js";
+import { pngOf } from "../support/tether.js";
 import { ask, call, type Host, imagesOf, jsonOf, type Over, startHost } from "./support/mcp-hosts.js";
 
 const mebibyte = 2 ** 20;

@@ -16,7 +16,7 @@ import {
 import { describe, expect, test } from "vitest";
 import { imageCharacters } from "../../src/tether/window.js";
 import { base64, bytesOf, gif, image, png } from "../attachments/samples.js";
-import { pngOf, to } from "./samples.js";
+import { pngOf, to } from "../support/tether.js";
 
 const mebibyte = 2 ** 20;
 

@@ -17,7 +17,7 @@ import { describe, expect, test } from "vitest";
 import { madeImage } from "../arbitraries/media.js";
 import { jsonValue, text } from "../arbitraries/values.js";
 import { base64, bytesOf, failureOf, gif, png } from "../attachments/samples.js";
-import { pngOf, to } from "./samples.js";
+import { pngOf, to } from "../support/tether.js";
 
 const shot = tetherImage(png(4, 5));
 const send = (args: object) => readTetherSend({ instance: "agent", text: "What is this?", ...args });

@@ -21,7 +21,7 @@ import { isName } from "../../src/internal/names.js";
 import { madeImage } from "../arbitraries/media.js";
 import { text } from "../arbitraries/values.js";
 import { base64, countingIds, gif, png } from "../attachments/samples.js";
-import { pngOf, to } from "./samples.js";
+import { pngOf, to } from "../support/tether.js";
 
 /** A message as it comes over the wire. */
 function received(payload: UserMessagePayload): CheckedUserMessage {

@@ -21,7 +21,7 @@ import {
 import { describe, expect, test } from "vitest";
 import { producedImages } from "../../src/tether/send.js";
 import { base64, bytesOf, everyBlob, gif, image, pdf, png } from "../attachments/samples.js";
-import { pngOf, to } from "./samples.js";
+import { pngOf, to } from "../support/tether.js";
 
 const mebibyte = 2 ** 20;
 

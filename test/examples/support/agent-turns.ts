@@ -3,7 +3,7 @@ import { type TetherSession, tetherImage, userMessageFrame } from "sessile/tethe
 import { messageText } from "../../../examples/support/message-text.js";
 import type { Model } from "../../../examples/support/model.js";
 import { type AnswerFrame, tetherAgent } from "../../../examples/support/tether-agent.js";
-import { to } from "../../tether/samples.js";
+import { to } from "../../support/tether.js";
 
 export const model = { provider: "scripted", model: "scripted-1" };
 

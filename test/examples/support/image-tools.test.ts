@@ -8,7 +8,7 @@ import { imageTools } from "../../../examples/support/image-tools.js";
 import { messageText } from "../../../examples/support/message-text.js";
 import { base64, gif, pdf, png } from "../../attachments/samples.js";
 import { temporaryDirectory } from "../../session/node/temporary-directory.js";
-import { pngOf } from "../../tether/samples.js";
+import { pngOf } from "../../support/tether.js";
 import { agentAt, all, call, message, saying } from "./agent-turns.js";
 
 describe("imageTools", () => {

@@ -19,7 +19,7 @@ import type { Model } from "../../../examples/support/model.js";
 import { tetherAgent } from "../../../examples/support/tether-agent.js";
 import { gif, png } from "../../attachments/samples.js";
 import { temporaryDirectory } from "../../session/node/temporary-directory.js";
-import { pngOf, to } from "../../tether/samples.js";
+import { pngOf, to } from "../../support/tether.js";
 import { agentAt, all, call, echo, message, model, saying, textOf } from "./agent-turns.js";
 
 /** What a session of this directory holds, in short. */

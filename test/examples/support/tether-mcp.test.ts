@@ -10,7 +10,7 @@ import { tetherAgent } from "../../../examples/support/tether-agent.js";
 import { tetherMcpServer } from "../../../examples/support/tether-mcp.js";
 import { png } from "../../attachments/samples.js";
 import { temporaryDirectory } from "../../session/node/temporary-directory.js";
-import { pngOf, to } from "../../tether/samples.js";
+import { pngOf, to } from "../../support/tether.js";
 import { call, imagesOf, jsonOf } from "./mcp-hosts.js";
 
 /** The tools over an agent in this process, and a client of them. */

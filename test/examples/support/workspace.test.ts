@@ -19,7 +19,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { codingTools, runTool } from "../../../examples/support/tools.js";
 import { confinedPath } from "../../../examples/support/workspace.js";
 import { gif, pdf, png } from "../../attachments/samples.js";
-import { pngOf } from "../../tether/samples.js";
+import { pngOf } from "../../support/tether.js";
 
 let dir: string;
 let workspace: string;
