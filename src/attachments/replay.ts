@@ -96,7 +96,7 @@ export interface Transfer {
   /** `attach`: attached in this turn. `view`: brought back by a view. `replay`: part of the history. */
   readonly intent: "attach" | "view" | "replay";
   readonly place: ReplayPlace;
-  /** The recorded observation, which is part of the descriptor; absent if there is none. */
+  /** The recorded observation, which is part of the descriptor; absent if nothing was recorded. */
   readonly observation?: string;
 }
 

@@ -151,7 +151,7 @@ export interface ResourcePath {
     /** The entries from the root to an entry. */
     readonly path: (id: string | null) => readonly { readonly id: string }[];
   };
-  /** Reads one entry; undefined if there is none. */
+  /** Reads one entry; undefined for an unknown id. */
   entry(id: string): Promise<{ readonly type: string } | undefined>;
 }
 
