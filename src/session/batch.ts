@@ -9,37 +9,37 @@ import { isSameEntry } from "./same-entry.js";
 import { noRow } from "./tree/rows.js";
 import { type SessionTree, treeRows } from "./tree/tree.js";
 
-/** A change of a session's info that depends on what it changes. */
+/** Completes a session_info's patch from the values in force at the write. */
 export type Revise = (info: SessionInfoFields) => SessionInfoPatch;
 
-/** The place that appends were made for, before the one in front of them went elsewhere. */
+/** The original place of appends whose predecessor moved to another place. */
 export interface Moved {
   readonly from: string | null;
-  /** Ids of the entries that were to stand between `from` and the append. */
+  /** Ids of the entries between `from` and the append. */
   readonly between: readonly string[];
 }
 
-/** Gives the parent in whose place an entry goes; see {@link entriesToWrite}. */
+/** Returns the new parent of an entry; see {@link entriesToWrite}. */
 export type MoveParent = (parentId: string | null) => string | null;
 
-/** One append that waits for its turn. */
+/** A queued append. */
 export interface Request {
-  /** Without the images that they had inline, once these are stored. */
+  /** The drafts; without inline images once those are stored. */
   drafts: readonly EntryDraft[];
-  /** One for each draft; undefined where an entry with the draft's id is there already. */
+  /** One per draft; undefined if an entry with the draft's id exists already. */
   readonly entries: (SessionEntry | undefined)[];
   /** The lines of `entries`. */
   readonly lines: (Uint8Array | undefined)[];
-  /** Resolves when the images of the drafts are stored; undefined where there are none. */
+  /** Resolves when the images of the drafts are stored; undefined without images. */
   preparing: Promise<void> | undefined;
   readonly conflict: Conflict;
-  /** Set once what it was to follow was placed behind another writer's entries: where it was to go. */
+  /** The original place, set if the predecessor was placed behind another writer's entries. */
   moved?: Moved;
-  /** Makes a session_info's patch from what is in force when it is written. */
+  /** Completes a session_info's patch from the values in force at the write. */
   readonly revise: Revise | undefined;
-  /** The session's count of moves when the call was made. */
+  /** The session's move counter at the call. */
   readonly moves: number;
-  /** What was read of the session then, and how many entries that had. */
+  /** The reader at the call, and its number of entries. */
   readonly reader: SessionReader;
   readonly size: number;
   readonly signal: AbortSignal | undefined;
@@ -47,13 +47,15 @@ export interface Request {
   readonly reject: (error: unknown) => void;
 }
 
-/** Requests that wait together go in batches of at most so many bytes, each of any size: a log takes 2 GiB at a time. */
+/**
+ * Maximum size of a batch of queued requests; a single request may be larger. A log accepts 2 GiB at once.
+ */
 const groupBytes = 1 << 30;
 
 /**
- * Takes the requests at the front that can go in one batch: those that deal with a conflict in the same way. One that
- * writes an entry again goes alone, since it may turn out to be another entry, and then fails; and so does one whose
- * images may not be stored yet.
+ * Takes the requests at the front that can share a batch: those with the same conflict mode. A retry goes
+ * alone, because it can turn out to be another entry and fail; so does a request whose images may not be
+ * stored yet.
  */
 export function takeGroup(waiting: Request[]): Request[] {
   const [first] = waiting;
@@ -80,9 +82,9 @@ export interface PlacedEntry {
 }
 
 /**
- * What has to be written for a group of requests: their entries as they were placed at the call, but for a session_info,
- * which is completed by what is in force now, for a rebase, which goes after the log's own tip, and for those whose parent
- * is none of the group's, if `move` gives another. The requests get the entries as they are written.
+ * The entries to write for a group of requests: as placed at the call, except for a session_info, which is
+ * completed now, for a rebase, which follows the log's last entry, and for entries with a parent outside the
+ * group if `move` returns another one. Updates the requests with the written entries.
  */
 export function entriesToWrite(
   group: readonly Request[],
@@ -113,7 +115,7 @@ export function entriesToWrite(
       const entry = entries[at] as SessionEntry;
       if (reader.tree.has(entry.id)) continue;
       let parentId = moved(entry);
-      // What it was to follow failed; a rebase does not mind.
+      // Its predecessor failed, which does not concern a rebase.
       const lost =
         conflict === "rebase" && parentId !== null && !reader.tree.has(parentId) && !own.has(parentId);
       if (rebase || lost) parentId = tip;
@@ -137,7 +139,7 @@ export function entriesToWrite(
   return written;
 }
 
-/** The usual case: entries whose places cannot have changed since the call; undefined where one may have. */
+/** The usual case: entries whose places cannot have changed since the call; undefined if one may have. */
 function placedAtCall(group: readonly Request[], reader: SessionReader): readonly PlacedEntry[] | undefined {
   const { size } = reader.tree;
   const placed: PlacedEntry[] = [];
@@ -157,8 +159,8 @@ function placedAtCall(group: readonly Request[], reader: SessionReader): readonl
 }
 
 /**
- * Entries that are in the log by now, from an earlier attempt or from another writer, stand for the group's. False where
- * one of them is another entry: what was asked for is not there, and cannot be written.
+ * Adopts entries that are already in the log, from an earlier attempt or another writer. Returns false if one
+ * of them is another entry: then the group cannot be written.
  */
 export async function takeStored(
   group: readonly Request[],
@@ -177,7 +179,7 @@ export async function takeStored(
   return true;
 }
 
-/** Drafts whose id is taken: the same entry again is no new one, anything else is a mistake. */
+/** Resolves drafts with an existing id: the same entry is an idempotent retry, another one is an error. */
 export async function resolveExisting(
   group: readonly Request[],
   tree: SessionTree,
@@ -199,7 +201,7 @@ export async function resolveExisting(
   }
 }
 
-/** What fails with these requests, them included: what waits and was to follow them, or names their entries. */
+/** The requests that fail with these: those that follow or reference their entries, and themselves. */
 export function failing(
   requests: readonly Request[],
   waiting: readonly Request[],
@@ -214,7 +216,7 @@ export function failing(
     const { entries, conflict, drafts } = request;
     const follows = entries.some((entry) => entry?.parentId != null && lost.has(entry.parentId));
     const fails = (follows && conflict !== "rebase") || drafts.some((draft) => namesAny(draft, lost));
-    // A rebase goes to another place now, where nothing that waits was to follow it.
+    // A rebase moves to another place, which no queued request was to follow.
     if (fails || follows) lose(request);
     if (fails) failed.push(request);
     return !fails;
@@ -222,13 +224,13 @@ export function failing(
   return { failed, kept };
 }
 
-/** Whether all of these are in the log: an earlier attempt was written, and only its answer was lost. */
+/** Whether all entries are in the log: an earlier attempt succeeded, and only its result was lost. */
 export function areInLog(placed: readonly PlacedEntry[], tree: SessionTree): boolean {
   const rows = treeRows(tree);
   return placed.every(({ entry: { id } }) => rows.row(id) >= 0 && rows.line(rows.row(id)) !== undefined);
 }
 
-/** The line of a checked entry, with its line feed. Throws LINE_TOO_LONG. */
+/** Encodes the line of a checked entry, with its line feed. Throws LINE_TOO_LONG. */
 export function encodeLine(
   entry: SessionEntry,
   { checksum, maxLineBytes: maxBytes }: { readonly checksum: boolean; readonly maxLineBytes: number },

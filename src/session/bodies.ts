@@ -14,18 +14,18 @@ const sliceBytes = 1 << 20;
 interface Slice {
   readonly rows: readonly number[];
   readonly lines: Promise<readonly (Uint8Array | undefined)[]>;
-  /** Where the next slice begins. */
+  /** The start of the next slice. */
   readonly end: number;
 }
 
-/** How many bodies may gather from appends alone after the last context that was asked for, before all are let go. */
+/** Maximum number of bodies that appends add after a context before all are evicted. */
 const maxUnread = 4096;
-/** The same before anybody asked for one, as where a log is only written. */
+/** The maximum before the first context, as in a session that is only written. */
 const maxUnasked = 256;
 
 /**
- * Bodies of entries: read from the log when they are wanted, and kept in memory while the last context that was built
- * has them, since the next one mostly has the same.
+ * A cache of entries' bodies: read from the log on demand, and kept while the last context has them, because
+ * the next context usually has the same.
  */
 export class Bodies {
   readonly #log: SessionLog;
@@ -33,7 +33,7 @@ export class Bodies {
   readonly #maxDepth: number;
   #kept: (Entry | undefined)[] = [];
   #keptRows: number[] = [];
-  /** Bodies that were added since somebody asked for any. */
+  /** The number of bodies added since the last request. */
   #unread = maxUnread - maxUnasked;
   readonly #pinned = new Map<number, Entry>();
   readonly #reported = new Set<number>();
@@ -44,24 +44,24 @@ export class Bodies {
     this.#maxDepth = maxDepth;
   }
 
-  /** Keeps a body that was written or read anyway. */
+  /** Adds a body that was written or read anyway. */
   add(row: number, entry: Entry): void {
     if (this.#unread >= maxUnread) return;
     if (++this.#unread === maxUnread) this.#clear();
     else this.#keep(row, entry);
   }
 
-  /** Keeps a body that has no line yet. */
+  /** Adds a body without a line. */
   hold(row: number, entry: Entry): void {
     this.#pinned.set(row, entry);
   }
 
-  /** The row has a line now. */
+  /** Records the line of a staged row. */
   release(row: number): void {
     this.#pinned.delete(row);
   }
 
-  /** These rows are what is wanted now: lets go of others, once they are more than these. */
+  /** Evicts all other rows once the cache has more of them than of these. */
   retain(rows: readonly number[]): void {
     this.#unread = 0;
     if (this.#keptRows.length <= 2 * rows.length + 256) return;
@@ -74,8 +74,8 @@ export class Bodies {
   }
 
   /**
-   * A look-up of these rows' bodies, after they were read; undefined for a body that is damaged. What it looks up stays,
-   * whatever others load or let go in the meantime.
+   * Loads these rows and returns a lookup of their bodies; undefined for a damaged one. The lookup pins its
+   * bodies: concurrent evictions do not affect it.
    */
   async load(rows: readonly number[]): Promise<(row: number) => Entry | undefined> {
     const kept = this.#kept;
@@ -85,14 +85,14 @@ export class Bodies {
     while (next !== undefined) {
       const { rows: stored, lines, end } = next;
       const read = await lines;
-      // The next slice is read while this one is parsed.
+      // Reads the next slice while this one is parsed.
       next = this.#readSlice(missing, end);
       this.#parse(stored, read, kept);
     }
     return (row) => pinned.get(row) ?? kept[row];
   }
 
-  /** One body, without keeping it. */
+  /** Reads one body without keeping it. */
   async one(row: number): Promise<Entry | undefined> {
     const known = this.#pinned.get(row) ?? this.#kept[row];
     if (known !== undefined) return known;
@@ -113,8 +113,8 @@ export class Bodies {
   }
 
   /**
-   * Begins to read the rows from an index on, up to some bytes, so that those of a long history are never in memory beside
-   * its objects. undefined where there are no more.
+   * Starts to read rows from an index on, up to a number of bytes, so that a long history never has all its
+   * lines in memory. Returns undefined at the end.
    */
   #readSlice(rows: readonly number[], from: number): Slice | undefined {
     if (from >= rows.length) return undefined;
@@ -132,7 +132,7 @@ export class Bodies {
       places.push(place);
     }
     const lines = this.#log.readAt(places);
-    // Whoever waits for it is told; while an earlier slice fails, nobody does.
+    // Its reader gets the error; if an earlier slice fails, no reader awaits this one.
     lines.catch(() => undefined);
     return { rows: stored, lines, end };
   }
@@ -148,7 +148,7 @@ export class Bodies {
       const entry = bytes === undefined ? this.#lost(row) : this.#decode(row, bytes);
       if (entry === undefined) continue;
       this.#keep(row, entry);
-      // All were let go while this was read; who asked for it still holds the list of before.
+      // The cache was evicted during the read; the caller still holds the old list.
       if (into !== this.#kept) into[row] = entry;
     }
   }
@@ -164,7 +164,7 @@ export class Bodies {
     const { crc32 } = this.#log;
     const decoded = decodeBody(bytes, context, { crc32 });
     if (decoded.kind === "blank" || decoded.kind === "header") return this.#lost(row);
-    // A key that stands twice: the structure was read from the first, the body from the last.
+    // A duplicate key: the structure is from the first, the body from the last.
     const lost = decoded.kind === "entry" && decoded.entry.id !== id;
     if (decoded.notes.length > 0) {
       for (const note of decoded.notes) this.#report(row, note.code, note.message);
@@ -174,7 +174,7 @@ export class Bodies {
     return decoded.kind === "bad" ? undefined : decoded.entry;
   }
 
-  /** What a line of version 1 says by its place. */
+  /** The facts of a version 1 line by its position. */
   #firstVersion(row: number): DecodeContext {
     const tree = treeRows(this.#reader.tree);
     const parent = tree.parent(row);

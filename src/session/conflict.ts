@@ -10,7 +10,7 @@ import { type SessionTree, treeRows } from "./tree/tree.js";
 import { toolStarted } from "./turn.js";
 import type { AppendOptions } from "./types.js";
 
-/** What an append does if another writer came first; see {@link AppendOptions.conflict}. */
+/** The conflict mode of an append; see {@link AppendOptions.conflict}. */
 export type Conflict = NonNullable<AppendOptions["conflict"]>;
 
 const conflicts: ReadonlySet<unknown> = new Set([
@@ -20,10 +20,10 @@ const conflicts: ReadonlySet<unknown> = new Set([
   "follow",
 ] satisfies Conflict[]);
 
-/** Entries outside the conversation: another writer's are no conflict, and ours may go after theirs. */
+/** Entry types outside the conversation. They never conflict, and may follow another writer's entries. */
 const metadata = typesThat("metadata");
 
-/** Throws for options of an append that make no sense, and for an abort. */
+/** Throws for invalid options of an append, and for an aborted signal. */
 export function checkAppend(drafts: readonly EntryDraft[], options: AppendOptions): void {
   const { conflict = "reject", signal, after } = options;
   if (!conflicts.has(conflict)) {
@@ -41,15 +41,15 @@ export function checkAppend(drafts: readonly EntryDraft[], options: AppendOption
   if (after !== undefined) throw new TypeError('after: cannot go with conflict "rebase"');
 }
 
-/** Whether what another writer added says nothing of the conversation. */
+/** Whether another writer added only metadata. */
 export function isHarmless(news: News, tree: SessionTree): boolean {
   const rows = treeRows(tree);
   return !news.restarted && news.rows.every((row) => metadata.has(rows.kind(row)));
 }
 
 /**
- * Whether two leaves have the same conversation before them: nothing but labels, names and usage tells their
- * paths apart. A rebase that went behind another writer's messages must not take the leaf there.
+ * Whether two leaves have the same conversation: their paths differ only in labels, names and usage. A rebase
+ * behind another writer's messages must not move the leaf there.
  */
 export function inOneConversation(a: string | null, b: string | null, tree: SessionTree): boolean {
   const rows = treeRows(tree);
@@ -71,19 +71,19 @@ export function isOnPath(id: string | null, leaf: string | null, tree: SessionTr
   return row !== noRow;
 }
 
-/** The leaf of a conversation that other writers went on with, and the row of what they added last. */
+/** The leaf of other writers' conversation, and the row of their last entry. */
 export interface OthersLeaf {
   readonly leafId: string | null;
   readonly row: number;
 }
 
-/** Where the conversation is that these new rows are part of; undefined if they are only metadata. */
+/** The conversation that these new rows belong to; undefined if they are only metadata. */
 export function leafOf(news: readonly number[], rows: TreeRows): OthersLeaf | undefined {
   let leaf: number | undefined;
   for (const row of news) {
     const kind = rows.kind(row);
     if (!metadata.has(kind)) leaf = kind === "leaf" ? rows.parent(row) : row;
-    // Labels of theirs behind their own messages: going after those too makes no branch.
+    // Labels behind their own messages: following those too makes no branch.
     else if (leaf !== undefined && rows.parent(row) === leaf) leaf = row;
   }
   if (leaf === undefined) return undefined;
@@ -93,7 +93,7 @@ export function leafOf(news: readonly number[], rows: TreeRows): OthersLeaf | un
 const maxIds = 100;
 const maxNamed = 3;
 
-/** The error for an append that another writer came before: who added what, and where either's leaf is. */
+/** The error of a conflict: the other writer's entries, and both leaves. */
 export function conflictError(
   cause: SessileError<"CONCURRENT_WRITER">,
   news: News,
@@ -117,7 +117,7 @@ export function conflictError(
   );
 }
 
-/** Why drafts cannot go behind another writer's entries. */
+/** The reason why drafts cannot follow another writer's entries. */
 export type FollowProblem = "pendingCall" | "lostCall" | "lostReference";
 
 const problems: Readonly<Record<FollowProblem, string>> = {
@@ -141,17 +141,17 @@ export function followError(
   );
 }
 
-/** Where drafts were to go, and where they are to go instead. */
+/** The original and the new place of drafts. */
 export interface Move {
   readonly from: string | null;
-  /** Rows of entries that were to stand between `from` and the drafts. */
+  /** Rows of entries between `from` and the drafts. */
   readonly between: readonly number[];
   readonly to: string | null;
 }
 
 /**
- * Why entries that were made for one place cannot stand at another; undefined if they can. A tool result needs the
- * call that it was made for, only results may stand between calls and results, and targets have to be on the path.
+ * The reason why entries made for one place cannot move to another; undefined if they can. A tool result
+ * needs its call, only results may be between calls and results, and references must be on the path.
  */
 export function* followProblem(
   rows: TreeRows,
@@ -166,7 +166,7 @@ export function* followProblem(
   if (cutsPair(there, own)) return "pendingCall";
   const calledHere = callsOf(here, own);
   const calledThere = callsOf(there, own);
-  // One that finds its call there loses nothing.
+  // A result that finds its call there loses nothing.
   const loses = (before: string | undefined, after: string | undefined) =>
     before !== undefined && before !== after;
   if (own.some(({ entryId }) => loses(calledHere.get(entryId), calledThere.get(entryId)))) return "lostCall";
@@ -191,7 +191,7 @@ function itemsOf(entries: readonly (SessionEntry | UnknownEntry | undefined)[]):
   return entries.flatMap((entry) => (entry && itemOf(entry, new Set())) ?? []);
 }
 
-/** Whether items would stand between the last calls of a context and their results. */
+/** Whether items would separate the last calls of a context from their results. */
 function cutsPair(context: readonly ContextItem[], items: readonly ContextItem[]): boolean {
   const last = context.findLastIndex(({ message }) => message.role !== "toolResult");
   const asked = context[last]?.message;
@@ -239,7 +239,7 @@ function describeRow(row: number, rows: TreeRows): string {
   return `${role === undefined ? shown(type) : `${shown(role)} message`} ${shown(rows.id(row))}`;
 }
 
-/** An id or a type of a log, which another program wrote, for a message. */
+/** An id or a type of a log, which another program wrote, for an error message. */
 function shown(text: string | null): string {
   if (text === null) return "none";
   return /^[\w.-]{1,64}$/.test(text) ? text : JSON.stringify(text.slice(0, 64));

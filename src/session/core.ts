@@ -16,11 +16,11 @@ import type { RecordingOptions } from "./recording.js";
 import { noRow } from "./tree/rows.js";
 import { treeRows } from "./tree/tree.js";
 
-/** What a session takes from its store. */
+/** Settings of a session from its store. */
 export interface SessionSettings {
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** A new entry id; asked again where it is taken. */
+  /** Returns a new entry id; called again if the id exists. */
   readonly newEntryId: () => string;
   readonly maxDepth: number;
   readonly maxLineBytes: number;
@@ -28,49 +28,49 @@ export interface SessionSettings {
   readonly recording: RecordingOptions;
 }
 
-/** What came since the last look. */
+/** Changes since the last read. */
 export interface News {
-  /** Rows of new entries that have a body: what is torn or damaged says nothing. */
+  /** Rows of new entries with a body, without torn or damaged lines. */
   readonly rows: readonly number[];
-  /** The log is another one, read again from its start. */
+  /** Whether the log was replaced and read again from its start. */
   readonly restarted: boolean;
 }
 
-/** The state of an open session that its parts share: the log, how far it was read, the tree, the tip, the listeners. */
+/** The shared state of an open session: the log, the position, the tree, the leaf, the listeners. */
 export class SessionCore {
   readonly log: SessionLog;
   readonly settings: SessionSettings;
   readonly events = new Events<SessionEventMap>();
   readonly mode: "read" | "write";
   header: SessionHeader;
-  /** Where the log ended when it was last read or written. */
+  /** The end of the log at the last read or write. */
   position: LogPosition | undefined;
   /** Whether the store has the session: a created one exists from its first append on. */
   exists: boolean;
   leafId: string | null = null;
-  /** Counts moves of the tip, so that an append that finishes later does not move it back. */
+  /** Counts moves of the leaf, so that a pending append does not move it back. */
   moves = 0;
-  /** Where other writers went on since an append of this handle, or a move of its tip; undefined if they did not. */
+  /** The leaf of other writers since this handle's last append or move; undefined if they added none. */
   others: OthersLeaf | undefined;
-  /** The tip was moved and nothing was written since. */
+  /** Whether the leaf moved and nothing was written since. */
   moved = false;
   closed = false;
   reader: SessionReader;
   bodies: Bodies;
   compacting: string | undefined;
-  /** The next one mostly goes on from it. */
+  /** The last context, which the next one usually extends. */
   lastContext: BuiltContext | undefined;
-  /** When it was last read, the log did not end with a line feed. */
+  /** Whether the log had no line feed at its end at the last read. */
   endsOpen = false;
-  /** Writes the log in the current version; set while that has to be done before anything else is written. */
+  /** Migrates the log to the current version; set while a migration must precede other writes. */
   migrate: (() => Promise<void>) | undefined;
   readonly #diagnostics = new DiagnosticList();
   #readsHeads = false;
   #tipIsDamaged = false;
   #fresh: { row: number; entry: SessionEntry | UnknownEntry }[] = [];
-  /** Rows that were read since somebody took them. */
+  /** Rows that were read and not yet reported. */
   #unseen: number[] = [];
-  /** Reading on in the log and writing to it exclude each other. */
+  /** Excludes reads of new lines and appends from each other. */
   readonly mutex = new Mutex();
 
   constructor(log: SessionLog, settings: SessionSettings, mode: "read" | "write", created?: SessionHeader) {
@@ -95,7 +95,7 @@ export class SessionCore {
     return this.mode === "write" && !isNewer(this.header) && !this.#isStuck;
   }
 
-  /** An older version that its log cannot be rid of: what is written now would not be one. */
+  /** An older version in a log without migration: a new line would not belong to that version. */
   get #isStuck(): boolean {
     return this.log.replace === undefined && versionOf(this.header) < formatVersion;
   }
@@ -119,7 +119,7 @@ export class SessionCore {
     this.#fresh = [];
   }
 
-  /** Reads the log from its start again, the tip staying where it is. */
+  /** Reads the log from its start again, and keeps the leaf. */
   async reload(): Promise<void> {
     const { leafId } = this;
     const { tree } = this.reader;
@@ -135,7 +135,7 @@ export class SessionCore {
     else this.setLeaf(this.reader.leafId);
   }
 
-  /** Reads what the log has beyond what was seen. To be run exclusively. */
+  /** Reads the lines behind the last position. Requires the mutex. */
   async readNew(from = this.position): Promise<News> {
     this.#fresh = [];
     const before = treeRows(this.reader.tree);
@@ -160,7 +160,7 @@ export class SessionCore {
     this.#fresh = [];
     for (const { row, entry } of fresh) {
       this.bodies.add(row, entry);
-      // Of a log that took the place of another, what that one did not have.
+      // In a replaced log: the entries that the old log did not have.
       if (!restarted || before.row(entry.id) === noRow) this.announce(entry, "remote");
     }
     const news = fresh.map(({ row }) => row);
@@ -170,14 +170,14 @@ export class SessionCore {
     return { rows: news, restarted };
   }
 
-  /** The rows that other writers added since the last call, whatever read them. */
+  /** Returns the rows that other writers added since the last call, and resets them. */
   takeUnseen(): readonly number[] {
     const rows = this.#unseen;
     this.#unseen = [];
     return rows;
   }
 
-  /** Some of the news are entries of this handle: an earlier attempt was written. */
+  /** Removes this handle's own entries from the changes: an earlier attempt succeeded. */
   ownsRows(written: readonly { readonly entry: SessionEntry }[], news: News): void {
     const rows = treeRows(this.reader.tree);
     const own = new Set(written.map(({ entry }) => rows.row(entry.id)));
@@ -186,7 +186,10 @@ export class SessionCore {
     this.others = leafOf(news.rows.filter(isOthers), rows);
   }
 
-  /** Another program wrote in the same moment. Both are there; what it wrote is read, and the meeting is reported. */
+  /**
+   * Handles a foreign write at the same moment: both writes stand. Reads the foreign lines and adds a
+   * diagnostic.
+   */
   async readInterleaved(from: LogPosition | undefined): Promise<void> {
     await this.readNew(from);
     this.reader.report({
@@ -197,7 +200,7 @@ export class SessionCore {
     });
   }
 
-  /** Tells the listeners of an entry that is in the log. */
+  /** Notifies the listeners of an entry in the log. */
   announce(entry: SessionEntry | UnknownEntry, origin: "local" | "remote"): void {
     this.events.emit("entry", { entry, origin });
     if (entry.type === "session_info") {
@@ -215,7 +218,7 @@ export class SessionCore {
     }
   }
 
-  /** Moves the tip in memory. */
+  /** Moves the leaf in memory. */
   setLeaf(leafId: string | null): void {
     if (leafId === this.leafId) return;
     const previousLeafId = this.leafId;
@@ -224,8 +227,8 @@ export class SessionCore {
   }
 
   /**
-   * Runs steps over bodies that are read as they are asked for, and keeps those for the next time, or what `shown` says of
-   * the result where that is more.
+   * Runs a coroutine over bodies, which are read on demand. Keeps the bodies for the next run, or those of
+   * `shown` if that is more.
    */
   async run<T>(steps: BodySteps<T>, shown: (value: T) => readonly number[] = () => []): Promise<T> {
     const { bodies } = this;
@@ -240,7 +243,7 @@ export class SessionCore {
     return step.value;
   }
 
-  /** Throws where this handle may not write. */
+  /** Throws if this handle may not write. */
   assertWritable(): void {
     const { id } = this.header;
     if (this.closed)
@@ -273,7 +276,7 @@ export class SessionCore {
     return restarted;
   }
 
-  /** A torn line may have a whole head, by which it is opened: the last one of a batch is parsed. */
+  /** A torn line can have a complete prefix, so the last line of a batch is parsed. */
   #looksAtTip(batch: LogBatch): void {
     const { reader } = this;
     const { tipRow, version } = reader;
@@ -286,7 +289,7 @@ export class SessionCore {
     this.#tipIsDamaged = decodeBody(line, context, { unchecked: true }).kind === "bad";
   }
 
-  /** Moves the tip to the last entry that has a body. */
+  /** Moves the leaf to the last entry with a body. */
   async #stepBack(): Promise<void> {
     const { reader, bodies } = this;
     let count = 16;

@@ -5,28 +5,30 @@ import type { SessionEntry } from "./entries.js";
 import { noRow } from "./tree/rows.js";
 import { treeRows } from "./tree/tree.js";
 
-/** Places appends with `conflict: "follow"` behind others' entries, and checks what was chained to them. */
+/**
+ * Places appends with `conflict: "follow"` behind other writers' entries, and checks the appends queued
+ * behind them.
+ */
 export class Following {
   readonly #core: SessionCore;
-  /** Where the batch that is being written was to go; undefined if it goes where it was placed. */
+  /** The original place of the current batch; undefined if it stays there. */
   #moved: Moved | undefined;
 
-  /** Entries of rebases that went to another writer's branch, and the tip of this handle then. */
+  /** Entries of rebases on another writer's branch, with this handle's leaf at that time. */
   readonly #strayed = new Map<string, string | null>();
 
   constructor(core: SessionCore) {
     this.#core = core;
   }
 
-  /** The batch was not written. */
+  /** Resets after a failed batch. */
   reset(): void {
     this.#moved = undefined;
   }
 
   /**
-   * Gives the parents of a group that goes elsewhere, or follows what went there; undefined if it stays where
-   * it was placed. Only the first append stays in such a group, so that one that cannot go there fails alone.
-   *
+   * The parents of a group that moves to another place, or follows a moved entry; undefined if it stays.
+   * Reduces such a group to its first append, so that an append that cannot move fails alone.
    * @throws SessileError CONCURRENT_WRITER with a `reason`
    */
   async parents(
@@ -63,7 +65,7 @@ export class Following {
     const steps = followProblem(rows, { from: made.from, between, to }, unwritten);
     const problem = await core.run(steps);
     if (problem !== undefined) {
-      // What was read may be old by now: the result that was waited for may be there.
+      // The state may be stale: the awaited result may be there by now.
       const news = goes ? await core.readNew() : undefined;
       if (news === undefined || news.restarted || news.rows.length === 0)
         throw followError(problem, made.from, to);
@@ -90,7 +92,7 @@ export class Following {
     for (const { id } of entries) this.#strayed.set(id, this.#core.leafId);
   }
 
-  /** What waits behind a group that went elsewhere was made for another place too. */
+  /** Marks requests queued behind a moved group: they were made for another place too. */
   tell(group: readonly Request[], waiting: readonly Request[]): void {
     if (waiting.length === 0) this.#strayed.clear();
     if (this.#moved === undefined) return;

@@ -24,14 +24,14 @@ import { type ToolCallState, type TurnContext, toolStateSteps, turnSteps } from 
 import type { AppendOptions, Session } from "./types.js";
 import { Writer } from "./writer.js";
 
-/** What a session needs of its store to make another session. */
+/** The part of the store that a session uses to make another session. */
 export type Extract = (
   session: LiveSession,
   leafId: string,
   options: { readonly cwd?: string; readonly id?: string },
 ) => Promise<Session>;
 
-/** The session behind the interface. */
+/** The implementation of {@link Session}. */
 export class LiveSession implements Session {
   readonly #core: SessionCore;
   readonly #writer: Writer;
@@ -156,7 +156,7 @@ export class LiveSession implements Session {
     return bytes;
   }
 
-  /** The stored lines of these entries; undefined for one without a line. */
+  /** The stored lines of these entries; undefined for an entry without one. */
   async rawLines(ids: readonly string[]): Promise<readonly (Uint8Array | undefined)[]> {
     const rows = treeRows(this.tree);
     const places = ids.map((id) => (rows.row(id) === noRow ? undefined : rows.line(rows.row(id))));
@@ -188,7 +188,7 @@ export class LiveSession implements Session {
 
   async approveAlways(approval: Pick<PermissionRule, "permission" | "pattern">): Promise<SessionInfo> {
     if (this.#closing !== undefined) throw this.#closedError();
-    // Added to the rules that are in force when it is written, so that no approval of the same moment is lost.
+    // Merged with the rules in force at the write, so that concurrent grants are kept.
     await this.#writer.append([{ type: "session_info" }], { conflict: "rebase" }, (info) => ({
       permission: withApproval(info.permission ?? [], approval),
     }));
@@ -279,7 +279,7 @@ export class LiveSession implements Session {
     await this.close();
   }
 
-  /** What a copy is made of: the log, and how far it was read. */
+  /** The source of a copy: the log, and the position read so far. */
   get source(): Pick<SessionCore, "log" | "position" | "endsOpen" | "settings" | "reader"> {
     return this.#core;
   }
@@ -293,7 +293,7 @@ export class LiveSession implements Session {
       }
       await this.#writeLeaf();
     } catch (error) {
-      // These are a convenience: what was acknowledged is in the log whatever becomes of it.
+      // A convenience: acknowledged entries are in the log even if this fails.
       core.events.emit("error", { error, operation: "close" });
     }
     core.closed = true;
@@ -302,7 +302,7 @@ export class LiveSession implements Session {
     core.events.clear();
   }
 
-  /** Reads on without taking what {@link refresh} is to give. */
+  /** Reads new lines without consuming the changes that {@link refresh} returns. */
   async #readOnUnlessDeleted(): Promise<boolean> {
     const core = this.#core;
     try {
@@ -317,7 +317,7 @@ export class LiveSession implements Session {
     }
   }
 
-  /** Records a tip that was moved, where the log would say another. */
+  /** Records a moved leaf if the log would give another one. */
   async #writeLeaf(): Promise<void> {
     const core = this.#core;
     const { leafId, reader } = core;

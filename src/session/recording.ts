@@ -4,26 +4,29 @@ import { SessileError } from "../errors/index.js";
 import { isRecord } from "../internal/shape.js";
 import type { EntryDraft } from "./entries.js";
 
-/** How a session records what is appended to it. */
+/** Options for recording appended entries. */
 export interface RecordingOptions {
   /**
-   * Where images go that an appended draft has inline as base64: each is stored before the entry is written, and the
-   * entry has a resource in its place. Default none.
+   * The store for inline base64 images of appended drafts. Each is stored before its entry is written, and a
+   * resource replaces it. @default none
    */
   readonly blobs?: Pick<BlobStore, "put">;
   /**
-   * `refuse`, the default: base64 that cannot go to `blobs` fails the append with INLINE_BYTES where an entry has more
-   * than 1024 bytes of it. `allow`: it is written to the log.
+   * `refuse`: base64 that cannot go to `blobs` fails the append with INLINE_BYTES if an entry has more than
+   * 1024 bytes of it. `allow`: it is written to the log. @default "refuse"
    */
   readonly inline?: "refuse" | "allow";
-  /** Gives what is recorded for a tool's result, such as `truncateToolResult` of `sessile/compaction`. Default all. */
+  /**
+   * Returns the recorded form of a tool result, such as `truncateToolResult` of `sessile/compaction`.
+   * @default unchanged
+   */
   readonly truncate?: (message: ToolResultMessage) => ToolResultMessage;
 }
 
-/** Bytes of base64 in one entry that are written without being allowed. */
+/** Maximum inline base64 of an entry without permission, in bytes. */
 const maxInlineBytes = 1024;
 
-/** @throws TypeError for an option that is none */
+/** @throws TypeError for an invalid option */
 export function recordingFrom(options: RecordingOptions, base: RecordingOptions = {}): RecordingOptions {
   const { blobs = base.blobs, inline = base.inline, truncate = base.truncate } = options;
   if (inline !== undefined && inline !== "refuse" && inline !== "allow")
@@ -39,7 +42,7 @@ export function recordingFrom(options: RecordingOptions, base: RecordingOptions 
   };
 }
 
-/** The drafts with the results of tools as they are to be recorded; the very same where nothing is truncated. */
+/** The drafts with their tool results in recorded form; the same array if none changes. */
 export function truncated(
   drafts: readonly EntryDraft[],
   { truncate }: RecordingOptions,
@@ -51,7 +54,7 @@ export function truncated(
   });
 }
 
-/** Whether an entry or a draft has an image inline. */
+/** Whether an entry or a draft has an inline image. */
 export function hasInline(entry: { readonly type: string }): boolean {
   const { content } = contentOf(entry);
   if (content === undefined) return false;
@@ -59,7 +62,7 @@ export function hasInline(entry: { readonly type: string }): boolean {
   return false;
 }
 
-/** Throws INLINE_BYTES where an entry has more base64 inline than may be written; `at` is its draft's index. */
+/** Throws INLINE_BYTES if an entry has too much inline base64; `at` is the index of its draft. */
 export function assertInline(
   entry: { readonly type: string },
   at: number,
@@ -82,7 +85,7 @@ export function assertInline(
 
 const none: { readonly content?: readonly unknown[]; readonly path: string } = { path: "" };
 
-/** The blocks that an entry shows, and where they stand in it. */
+/** The blocks of an entry, with their paths. */
 function contentOf(entry: { readonly type: string }): typeof none {
   const { type, message, content, replacement, part } = entry as Partial<
     Record<"message" | "content" | "replacement" | "part", unknown>

@@ -33,33 +33,32 @@ import type {
 } from "./types.js";
 import { unopenable } from "./unopenable.js";
 
-/** Options of every store. How appends are recorded can be said for one session too, when it is made or opened. */
+/** Options of every store. The recording options can also be set per session. */
 export interface SessionStoreOptions extends RecordingOptions {
-  /** Milliseconds since 1970. Default `Date.now`. */
+  /** Milliseconds since 1970. @default Date.now */
   readonly now?: () => number;
-  /** A new id for a session, given the time. Default a UUID of version 7. */
+  /** Returns a new session id for a time. @default a UUID of version 7 */
   readonly newSessionId?: (now: number) => string;
-  /** A new id for an entry; asked again where it is taken. Default eight random hexadecimal digits. */
+  /** Returns a new entry id; called again if the id exists. @default eight random hexadecimal digits */
   readonly newEntryId?: () => string;
-  /** Bytes of one line, written or read. Minimum 1024, default 64 MiB. */
+  /** Maximum bytes of one line, written or read. Minimum: 1024. @default 64 MiB */
   readonly maxLineBytes?: number;
-  /** Nesting in one line. Minimum 8, default 256. */
+  /** Maximum nesting of one line. Minimum: 8. @default 256 */
   readonly maxDepth?: number;
-  /** End each line with a checksum of itself. Default true. */
+  /** Whether each line ends with a checksum. @default true */
   readonly checksum?: boolean;
 }
 
 /**
- * A store on a backend: the sessions of a program, wherever their lines are kept.
- *
- * @param backend keeps the lines; see {@link SessionBackend}
- * @throws RangeError for an option that is out of range
+ * Creates a store on a backend.
+ * @param backend stores the lines; see {@link SessionBackend}
+ * @throws RangeError for an option out of range
  */
 export function sessionStore(backend: SessionBackend, options: SessionStoreOptions = {}): SessionStore {
   return new BackedStore(backend, options);
 }
 
-/** A session on a log of a backend, wherever that log came from. */
+/** A session on a log of a backend. */
 export async function openLog(
   backend: SessionBackend,
   log: SessionLog,
@@ -85,7 +84,7 @@ class BackedStore implements SessionStore {
   readonly #settings: SessionSettings;
   readonly #newSessionId: (now: number) => string;
   readonly #events = new Events<SessionStoreEventMap & { error: unknown }>();
-  /** Open sessions by partition and id, to be told of a deletion. */
+  /** Open sessions by partition and id, to notify of a deletion. */
   readonly #open = new Map<string, Set<SessionCore>>();
 
   constructor(backend: SessionBackend, options: SessionStoreOptions) {
@@ -135,7 +134,7 @@ class BackedStore implements SessionStore {
     }
   }
 
-  /** A session on a log that is there. */
+  /** Opens a session on an existing log. */
   async openLog(
     log: SessionLog,
     mode: "read" | "write",
@@ -148,7 +147,7 @@ class BackedStore implements SessionStore {
     const { header, lines } = core.reader;
     if (header === undefined) throw unopenable(path, lines);
     if (core.writable) {
-      // Only now: what is no session, or a newer version's, is left as it is.
+      // Only now, because a file that is not a session, or is of a newer version, must stay untouched.
       await log.prepare?.();
       if (core.endsOpen) {
         core = new SessionCore(log, settings, mode);
@@ -158,7 +157,7 @@ class BackedStore implements SessionStore {
     const session = this.#live(core, partition);
     if (core.writable && versionOf(header) < formatVersion && log.replace !== undefined) {
       core.migrate = () => migrate(session, core);
-      // A lock is no reason not to open: then it is done before the first write.
+      // A lock does not prevent opening: the migration then precedes the first write.
       await core.migrate().catch((error: unknown) => {
         if (!SessileError.is(error, "SESSION_LOCKED")) throw error;
       });
@@ -180,7 +179,7 @@ class BackedStore implements SessionStore {
     });
     for await (const stored of found) {
       signal?.throwIfAborted();
-      // The order is by time, so that nothing older can fit either.
+      // The list is sorted by time, so that no older session can match.
       if (query.since !== undefined && stored.modifiedAt < query.since.getTime()) return;
       const summary = summaryOf(stored);
       if (summary === undefined) {
@@ -304,7 +303,7 @@ class BackedStore implements SessionStore {
     this.#open.set(key, open.add(core));
     core.events.on("created", () => {
       this.#events.emit("created", { id });
-      // What waited for the first message.
+      // Entries that were staged for the first message.
       if (Object.keys(core.reader.info).length > 0) this.#events.emit("updated", { id, info: core.info });
     });
     core.events.on("updated", ({ info }) => {
@@ -329,7 +328,10 @@ class BackedStore implements SessionStore {
     return this.#copy(source, [...lines, ...labelLines], { ...options, ...recording, partition });
   }
 
-  /** A new session with these lines, copied in bytes where that can be, opened from its store so that what it says is what was written. */
+  /**
+   * Creates a session with these lines, copied as bytes if possible, and opens it from the store, so that it
+   * shows what was written.
+   */
   async #copy(
     source: LiveSession,
     lines: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
@@ -342,7 +344,7 @@ class BackedStore implements SessionStore {
     inBytes?: (log: SessionLog, first: Uint8Array) => Promise<boolean>,
   ): Promise<Session> {
     const { core, partition } = await this.#createCore({
-      // That of the source, which another program wrote, may be none.
+      // The directory of the source, which another program wrote, may be invalid.
       cwd: options.cwd === undefined ? source.header.cwd : cwdArgument(options.cwd),
       id: options.id,
       partition: options.partition,
@@ -395,7 +397,7 @@ function refArgument(session: SessionRef): { readonly id: string; readonly locat
   return { id: stringArgument("id", id), location };
 }
 
-/** Half of a pair would be another character in the header, and in the directory's name. */
+/** A lone surrogate would become another character in the header and in the directory's name. */
 function cwdArgument(cwd: unknown): string {
   const text = stringArgument("cwd", cwd);
   if (text.isWellFormed()) return text;

@@ -25,18 +25,18 @@ import { noRow } from "./tree/rows.js";
 import { treeRows } from "./tree/tree.js";
 import type { AppendOptions } from "./types.js";
 
-/** How often a batch is written again behind others' entries: with as many writers as half of it nearly none gives up. */
+/** Maximum attempts per conflict mode. With half as many concurrent writers, almost no append gives up. */
 const maxAttempts = { reject: 16, rebase: 16, branch: 64, follow: 64 } as const;
 
 /**
- * Writes entries in the order of the calls. Ids and parents are given at the call, so that calls need not wait for each
- * other; what waits at the same time goes to the log in one batch.
+ * The append queue. Assigns ids and parents at the call, so that calls need not wait for each other.
+ * Concurrent requests go to the log in one batch.
  */
 export class Writer {
   readonly #core: SessionCore;
   readonly #placing: Placing;
   readonly #following: Following;
-  /** What the next entry follows: the tip, or the last entry that waits. */
+  /** The parent of the next entry: the leaf, or the last queued entry. */
   #tip: string | null;
   #waiting: Request[] = [];
   readonly #waitingIds = new Set<string>();
@@ -44,7 +44,7 @@ export class Writer {
   readonly #staged: Staged;
   #wrote = false;
   #poison: SessileError | undefined;
-  /** A rebase went behind another writer's entries; the next append that is no rebase has to hear of them. */
+  /** A conflict that a rebase absorbed. The next append with another mode reports it. */
   #untold: SessileError | undefined;
 
   constructor(core: SessionCore) {
@@ -55,7 +55,7 @@ export class Writer {
     this.#tip = core.leafId;
   }
 
-  /** The tip was moved from outside. */
+  /** The leaf was moved from outside. */
   follow(leafId: string | null): void {
     this.#tip = leafId;
   }
@@ -65,7 +65,7 @@ export class Writer {
     return this.#wrote;
   }
 
-  /** Whether entries wait for the next write. */
+  /** Whether staged entries wait for the next write. */
   get staged(): boolean {
     return this.#staged.entries.length > 0;
   }
@@ -78,7 +78,7 @@ export class Writer {
     return new Promise((resolve, reject) => this.#append(drafts, options, revise, resolve, reject));
   }
 
-  /** {@link append} for one draft, with its entry. */
+  /** {@link append} for one draft; returns its entry. */
   appendOne(draft: EntryDraft, options?: AppendOptions): Promise<SessionEntry> {
     return new Promise((resolve, reject) => {
       const first = ([entry]: readonly SessionEntry[]) => resolve(entry as SessionEntry);
@@ -121,20 +121,20 @@ export class Writer {
     };
     if (placed.inline) {
       request.preparing = this.#placing.externalize(request, signal);
-      // It is heard when its turn comes.
+      // The rejection is handled when the request's turn comes.
       request.preparing.catch(() => undefined);
     }
     this.#waiting.push(request);
     this.#draining ??= this.#drain();
   }
 
-  /** Throws where an append would follow another entry now. */
+  /** Throws if the leaf is not the expected one. */
   assertTip(after: string | null): void {
     this.#assertWritable();
     assertFollows(after, this.#tipNow());
   }
 
-  /** Adds entries to the tree that have no line yet. */
+  /** Adds entries to the tree without writing them. */
   stage(drafts: readonly EntryDraft[]): readonly SessionEntry[] {
     this.#assertWritable();
     if (this.#waitingIds.size > 0) {
@@ -158,13 +158,13 @@ export class Writer {
     return entries;
   }
 
-  /** Resolves when nothing waits. */
+  /** Resolves when the queue is empty. */
   async idle(): Promise<void> {
     while (this.#draining !== undefined) await this.#draining;
   }
 
   async #drain(): Promise<void> {
-    // Calls of the same tick go together.
+    // Requests of the same tick share a batch.
     await undefined;
     while (this.#waiting.length > 0) {
       this.#withdrawAborted();
@@ -187,7 +187,7 @@ export class Writer {
     this.#draining = undefined;
   }
 
-  /** Waits for the images of a request to be stored, and fails it where they cannot be. */
+  /** Waits until the images of a request are stored; fails the request if they cannot be. */
   async #prepared(request: Request): Promise<boolean> {
     try {
       await request.preparing;
@@ -208,12 +208,15 @@ export class Writer {
       }
       this.#waiting.splice(at, 1);
       this.#fail([request], request.signal.reason);
-      // What followed it is gone too, wherever it stood.
+      // Requests that depended on it are gone too, at any index.
       at = 0;
     }
   }
 
-  /** Fails these, and whatever was to follow or names their entries. The tree has none of them. */
+  /**
+   * Rejects these requests and every queued request that depends on them. None of their entries is in the
+   * tree.
+   */
   #fail(requests: readonly Request[], error: unknown): void {
     if (SessileError.is(error, "WRITER_POISONED")) this.#poison = error;
     this.#following.reset();
@@ -226,7 +229,7 @@ export class Writer {
     this.#tip = this.#tipNow();
   }
 
-  /** What the next entry follows: the session's tip where the writer's own is gone, with a log that was replaced. */
+  /** The parent of the next entry: the session's leaf if the writer's own is gone with a replaced log. */
   #tipNow(): string | null {
     const tip = this.#tip;
     const isThere = tip === null || this.#core.reader.tree.has(tip) || this.#waitingIds.has(tip);
@@ -257,7 +260,7 @@ export class Writer {
       const placed = this.#toWrite(group, attempt > 1 && rebase, move, this.#staged.entries);
       if (placed.length === 0) break;
       const lines = placed.map(({ line }) => line);
-      // Another program may have emptied the log since: without a header it is no session.
+      // Another program may have emptied the log: without a header it is not a session.
       const begins = !core.exists || core.reader.header === undefined;
       const withHeader = begins ? [headerLine(core.header, core), ...lines] : lines;
       const expected = core.position as LogPosition;
@@ -285,7 +288,7 @@ export class Writer {
     }
   }
 
-  /** The group's entries where they belong by now, behind what is staged. */
+  /** The entries of the group at their current places, behind staged ones. */
   #toWrite(
     group: readonly Request[],
     rebase: boolean,
