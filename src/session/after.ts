@@ -8,6 +8,6 @@ export function assertFollows(after: string | null, actual: string | null): void
     throw new TypeError(`after: expected an entry id or null, got ${describe(after)}`);
   }
   const details = { expected: after ?? "none", actual: actual ?? "none" };
-  const message = `the append is to follow ${details.expected}, and the tip is ${details.actual}`;
+  const message = `the append is to follow ${details.expected}, and the leaf is ${details.actual}`;
   throw new SessileError("CONCURRENT_WRITER", message, { details });
 }

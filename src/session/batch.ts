@@ -103,7 +103,7 @@ export function entriesToWrite(
       ? parentId
       : move(parentId);
   let info: SessionInfoFields = reader.info;
-  let tip = reader.leafId;
+  let leaf = reader.leafId;
   const written: PlacedEntry[] = staged.map((placed) => {
     const parentId = moved(placed.entry);
     if (parentId === placed.entry.parentId) return placed;
@@ -118,7 +118,7 @@ export function entriesToWrite(
       // Its predecessor failed, which does not concern a rebase.
       const lost =
         conflict === "rebase" && parentId !== null && !reader.tree.has(parentId) && !own.has(parentId);
-      if (rebase || lost) parentId = tip;
+      if (rebase || lost) parentId = leaf;
       let placed = entry;
       let line = lines[at];
       if (draft.type === "session_info" || parentId !== entry.parentId || line === undefined) {
@@ -132,7 +132,7 @@ export function entriesToWrite(
       }
       entries[at] = placed;
       lines[at] = line;
-      tip = placed.id;
+      leaf = placed.id;
       written.push({ entry: placed, line });
     }
   }

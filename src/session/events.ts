@@ -30,7 +30,7 @@ export interface SessionEventMap {
   updated: { readonly info: SessionInfo };
   /** An entry was written, or waits for the first message; by this handle (`local`) or by another writer (`remote`). */
   entry: { readonly entry: SessionEntry | UnknownEntry; readonly origin: "local" | "remote" };
-  /** The tip moved. */
+  /** The leaf moved. */
   leaf: { readonly leafId: string | null; readonly previousLeafId: string | null };
   /** Files changed: an entry brought statistics or the diff of a revert. */
   diff: {

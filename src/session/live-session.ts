@@ -122,7 +122,7 @@ export class LiveSession implements Session {
     if (this.#closing !== undefined) throw this.#closedError();
     if (conflict === "follow")
       throw new TypeError('conflict: "follow" cannot go with the place of a summary');
-    if (after !== undefined) this.#writer.assertTip(after);
+    if (after !== undefined) this.#writer.assertLeaf(after);
     const left = this.#core.leafId;
     this.branch(id);
     const moves = this.#core.moves;
@@ -141,7 +141,7 @@ export class LiveSession implements Session {
     leafId = this.#core.leafId,
     options: { readonly cwd?: string; readonly id?: string } = {},
   ): Promise<Session> {
-    if (leafId === null) throw new TypeError("leafId: expected an entry id, and the session has no tip");
+    if (leafId === null) throw new TypeError("leafId: expected an entry id, and the session has no leaf");
     rowOf(treeRows(this.tree), leafId);
     return this.#extract(this, leafId, options);
   }

@@ -16,7 +16,7 @@ export interface Placed {
   /** The lines of `entries`. */
   readonly lines: (Uint8Array | undefined)[];
   /** What comes next follows it. */
-  readonly tip: string | null;
+  readonly leaf: string | null;
   /** Images have to go to the blob store before the lines of their entries are made. */
   readonly inline: boolean;
 }
@@ -34,10 +34,10 @@ export class Placing {
   }
 
   /**
-   * Places drafts one after the other behind `tip`. Throws on the first that cannot be written, here and not when it is
+   * Places drafts one after the other behind `leaf`. Throws on the first that cannot be written, here and not when it is
    * written, so that it fails alone. Staging cannot wait for a blob store.
    */
-  place(drafts: readonly EntryDraft[], tip: string | null, staging = false): Placed {
+  place(drafts: readonly EntryDraft[], leaf: string | null, staging = false): Placed {
     const { settings, reader } = this.#core;
     const { recording } = settings;
     const stores = recording.blobs !== undefined;
@@ -45,7 +45,7 @@ export class Placing {
     const known = (id: string) => reader.tree.has(id) || this.#waiting.has(id) || batch?.has(id) === true;
     const timestamp = this.#timestamp();
     const entries: (SessionEntry | undefined)[] = [];
-    let next = tip;
+    let next = leaf;
     let inline = false;
     for (let at = 0; at < drafts.length; at++) {
       const draft = drafts[at] as EntryDraft;
@@ -71,7 +71,7 @@ export class Placing {
       const waits = inline && entry !== undefined && hasInline(entry);
       lines.push(waits ? undefined : entry && this.encode(entry));
     }
-    return { entries, lines, tip: next, inline };
+    return { entries, lines, leaf: next, inline };
   }
 
   /**

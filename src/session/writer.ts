@@ -37,7 +37,7 @@ export class Writer {
   readonly #placing: Placing;
   readonly #following: Following;
   /** The parent of the next entry: the leaf, or the last queued entry. */
-  #tip: string | null;
+  #leaf: string | null;
   #waiting: Request[] = [];
   readonly #waitingIds = new Set<string>();
   #draining: Promise<void> | undefined;
@@ -52,12 +52,12 @@ export class Writer {
     this.#placing = new Placing(core, this.#waitingIds);
     this.#following = new Following(core);
     this.#staged = new Staged(core);
-    this.#tip = core.leafId;
+    this.#leaf = core.leafId;
   }
 
   /** The leaf was moved from outside. */
   follow(leafId: string | null): void {
-    this.#tip = leafId;
+    this.#leaf = leafId;
   }
 
   /** Whether this handle wrote anything. */
@@ -97,11 +97,11 @@ export class Writer {
     this.#assertWritable();
     const { signal, after, conflict = "reject" } = options;
     const recorded = truncated(drafts, this.#core.settings.recording);
-    const placed = this.#placing.place(recorded, this.#tipNow());
-    const { entries, lines, tip } = placed;
+    const placed = this.#placing.place(recorded, this.#leafNow());
+    const { entries, lines, leaf } = placed;
     const again = entries[0] === undefined ? this.#core.reader.tree.node(drafts[0]?.id ?? "") : undefined;
-    if (after !== undefined) assertFollows(after, again === undefined ? this.#tipNow() : again.parentId);
-    this.#tip = tip;
+    if (after !== undefined) assertFollows(after, again === undefined ? this.#leafNow() : again.parentId);
+    this.#leaf = leaf;
     for (const entry of entries) if (entry !== undefined) this.#waitingIds.add(entry.id);
     const { moves, reader } = this.#core;
     const { size } = reader.tree;
@@ -129,9 +129,9 @@ export class Writer {
   }
 
   /** Throws if the leaf is not the expected one. */
-  assertTip(after: string | null): void {
+  assertLeaf(after: string | null): void {
     this.#assertWritable();
-    assertFollows(after, this.#tipNow());
+    assertFollows(after, this.#leafNow());
   }
 
   /** Adds entries to the tree without writing them. */
@@ -145,8 +145,8 @@ export class Writer {
     }
     const core = this.#core;
     const recorded = truncated(drafts, core.settings.recording);
-    const placed = this.#placing.place(recorded, this.#tipNow(), true);
-    this.#tip = placed.tip;
+    const placed = this.#placing.place(recorded, this.#leafNow(), true);
+    this.#leaf = placed.leaf;
     const entries: SessionEntry[] = [];
     placed.entries.forEach((entry, at) => {
       const line = placed.lines[at];
@@ -154,7 +154,7 @@ export class Writer {
       this.#staged.add({ entry, line });
       entries.push(entry);
     });
-    core.setLeaf(this.#tip);
+    core.setLeaf(this.#leaf);
     return entries;
   }
 
@@ -226,14 +226,14 @@ export class Writer {
       for (const entry of entries) if (entry !== undefined) this.#waitingIds.delete(entry.id);
       reject(error);
     }
-    this.#tip = this.#tipNow();
+    this.#leaf = this.#leafNow();
   }
 
   /** The parent of the next entry: the session's leaf if the writer's own is gone with a replaced log. */
-  #tipNow(): string | null {
-    const tip = this.#tip;
-    const isThere = tip === null || this.#core.reader.tree.has(tip) || this.#waitingIds.has(tip);
-    return isThere ? tip : this.#core.leafId;
+  #leafNow(): string | null {
+    const leaf = this.#leaf;
+    const isThere = leaf === null || this.#core.reader.tree.has(leaf) || this.#waitingIds.has(leaf);
+    return isThere ? leaf : this.#core.leafId;
   }
 
   async #write(group: Request[]): Promise<void> {
@@ -336,7 +336,7 @@ export class Writer {
       request.resolve(entries);
     }
     this.#following.tell(group, this.#waiting);
-    if (this.#waiting.length === 0) this.#tip = core.leafId;
+    if (this.#waiting.length === 0) this.#leaf = core.leafId;
   }
 
   #assertWritable(): void {

@@ -216,7 +216,7 @@ describe("branchWithSummary", () => {
     await expect(session.branchWithSummary("none", "x")).rejects.toMatchObject({ code: "ENTRY_NOT_FOUND" });
   });
 
-  test("of a session that has no tip says root", async () => {
+  test("of a session that has no leaf says root", async () => {
     const { session } = await setting();
     expect((await session.branchWithSummary(null, "s")).fromId).toBe("root");
   });
@@ -252,7 +252,7 @@ describe("reading", () => {
     expect(() => session.branch("none")).toThrow(expect.objectContaining(notFound));
     session.branch(null);
     await expect(session.extract()).rejects.toThrow(
-      "leafId: expected an entry id, and the session has no tip",
+      "leafId: expected an entry id, and the session has no leaf",
     );
   });
 

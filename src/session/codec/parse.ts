@@ -14,7 +14,7 @@ export interface ParsedSession {
   /** Every entry whose body could be read, in file order; of two with one id, the first. */
   readonly entries: readonly (SessionEntry | UnknownEntry)[];
   readonly tree: SessionTree;
-  /** The tip: the last entry, or the target of a leaf entry that stands last; null for before the first entry. */
+  /** The leaf: the last entry, or the target of a leaf entry that stands last; null for before the first entry. */
   readonly leafId: string | null;
   /** The latest session_info. */
   readonly info: SessionInfoFields;

@@ -31,7 +31,7 @@ export interface SessionReaderOptions {
 }
 
 /**
- * Takes the lines of a log in order and keeps what a session is: header, tree, labels, tip, name, and what is wrong.
+ * Takes the lines of a log in order and keeps what a session is: header, tree, labels, leaf, name, and what is wrong.
  * Used for a whole parse, for opening by heads alone, and for lines that come later.
  */
 export class SessionReader {
@@ -42,9 +42,9 @@ export class SessionReader {
   lines = 0;
   /** Entries that stand before the header. */
   #before = 0;
-  /** The row of the last entry that says where the tip is. */
+  /** The row of the last entry that says where the leaf is. */
   #tipRow = noRow;
-  /** The tip that a leaf entry names; undefined where the last entry is the tip itself. */
+  /** The leaf that a leaf entry names; undefined where the last entry is the leaf itself. */
   #target: string | null | undefined;
   #lineOf = new Map<number, { readonly line: number; readonly at: number }>();
   /** Of the entry that this program wrote last. */
@@ -90,7 +90,7 @@ export class SessionReader {
     return row < this.#before ? undefined : this.version;
   }
 
-  /** The tip that the log names: its last entry, or that one's target. */
+  /** The leaf that the log names: its last entry, or that one's target. */
   get leafId(): string | null {
     if (this.#tipRow === noRow || this.#target === null) return null;
     // A leaf entry whose target is gone says nothing; then it is a last entry like any other.
@@ -249,12 +249,12 @@ export class SessionReader {
     if (isTip) this.tipIs(row, undefined);
   }
 
-  /** The row of the entry that says where the tip is, or {@link noRow}. */
+  /** The row of the entry that says where the leaf is, or {@link noRow}. */
   get tipRow(): number {
     return this.#tipRow;
   }
 
-  /** The tip is where this entry says: those behind it have lost their bodies, which was not seen by their heads. */
+  /** The leaf is where this entry says: those behind it have lost their bodies, which was not seen by their heads. */
   tipIs(row: number, entry: SessionEntry | UnknownEntry | undefined): void {
     this.#tipRow = row;
     this.#target = entry?.type === "leaf" ? entry.targetId : undefined;

@@ -4,7 +4,7 @@ import { noRow } from "../tree/rows.js";
 import { rowOf, type SessionTree, treeRows } from "../tree/tree.js";
 import { contextSteps, runSteps } from "./steps.js";
 
-/** What {@link buildSessionContext} needs of a session: its tree, its tip, and its entries in memory. */
+/** What {@link buildSessionContext} needs of a session: its tree, its leaf, and its entries in memory. */
 export interface ContextSource {
   readonly tree: SessionTree;
   readonly leafId: string | null;
@@ -18,7 +18,7 @@ export interface ContextSource {
  * latest context edit on the path leaves it. Model and thinking level are those in force at the leaf. An entry whose
  * body cannot be read is left out.
  *
- * @param leafId where to end; the session's tip if absent, and an empty context for null
+ * @param leafId where to end; the session's leaf if absent, and an empty context for null
  * @throws SessileError ENTRY_NOT_FOUND
  * @example
  * ```ts

@@ -43,7 +43,7 @@ export interface SessionDiagnosis {
   readonly entries: { readonly total: number; readonly readable: number };
   /** Absent where no line is one. */
   readonly header?: SessionHeader;
-  /** The tip on loading. */
+  /** The leaf on loading. */
   readonly leafId: string | null;
   /** How many findings there are of each code that was found. */
   readonly counts: Readonly<Partial<Record<SessionFindingCode, number>>>;

@@ -48,7 +48,7 @@ export interface EntriesPage {
  *
  * The pages, put one before the other, have the entries that `parseSession` gives, in the same order; and besides, since
  * no page knows those before it, each line whose id an earlier one has. What follows from the whole file alone (orphans,
- * circles, the tip, labels) is not in a page. Pages stay right while others append: what is new is after all of them.
+ * circles, the leaf, labels) is not in a page. Pages stay right while others append: what is new is after all of them.
  * A version 1 file, whose ids are the numbers of its lines, is read from its start for each page.
  *
  * `session.location` and `SessionSummary.location` are the paths of a store's sessions.
