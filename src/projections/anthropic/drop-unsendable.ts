@@ -89,7 +89,7 @@ function dropTrailingReasoning(
   }
 }
 
-/** A block of a tool that the provider runs, which cannot go back as things are. */
+/** A block of a provider-run tool that cannot be sent back. */
 export interface StrayServerBlock {
   readonly part: OpaquePart;
   /** The call's id. */

@@ -104,7 +104,7 @@ class Writer {
     return blocks.length > 0 ? blocks : [{ type: "text", text: nothingShownText }];
   }
 
-  /** Text without white space at its end, if it is the last part since the blocks behind it were dropped. */
+  /** Trims the end of a text that became the last part because the blocks after it were dropped. */
   #withoutSpaceAtEnd(part: Part, block: AnthropicAssistantBlock): AnthropicAssistantBlock {
     if (!this.#options.trimsAssistant || block.type !== "text") return block;
     const text = withoutSpaceAtEnd(block.text);

@@ -153,7 +153,7 @@ function blocksOf(parts: readonly GeminiReplyPart[], responseId: string | undefi
       return { type: "thinking", thinking: text, ...signed };
     }
     if (thoughtSignature === undefined) return { type: "text", text };
-    // A signature may come on a text of nothing, which is no text to anybody else.
+    // A signature may arrive on an empty text, which other providers refuse.
     return /\S/.test(text) ? { type: "text", text, textSignature: thoughtSignature } : opaque(part);
   });
 }

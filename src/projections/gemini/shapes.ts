@@ -129,7 +129,7 @@ export function ownPart(data: unknown): GeminiPart | undefined {
     : undefined;
 }
 
-/** An empty text is taken for the sake of its signature only. */
+/** Keeps an empty text only if it has a signature. */
 function isPart(copy: object): copy is GeminiPart {
   return !("text" in copy) || copy.text !== "" || "thoughtSignature" in copy;
 }

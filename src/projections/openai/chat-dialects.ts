@@ -61,7 +61,8 @@ export type OpenaiChatDialectName =
 const openai: OpenaiChatDialect = {
   reasoning: null,
   members: [],
-  // Any name is taken, and 40 characters: https://github.com/vercel/ai/issues/5171 (stored copy, 2026-11-21).
+  // Accepts any printable id of at most 40 characters: https://github.com/vercel/ai/issues/5171 (stored copy,
+  // 2026-11-21).
   callId: { character: /[!-~]/, maxLength: 40, of: callIdOfStoredId },
   merges: false,
   bridgesTools: false,
@@ -109,7 +110,7 @@ export const openaiChatDialects: Readonly<Record<OpenaiChatDialectName, OpenaiCh
   // https://docs.z.ai/guides/capabilities/thinking-mode. One report asks for an empty string, untested:
   // https://github.com/shiaho777/web-to-app/pull/452.
   zai: { ...compatible, reasoning: "reasoning_content" },
-  // reasoning_details go back as they came: https://openrouter.ai/docs/use-cases/reasoning-tokens.
+  // reasoning_details are sent back unchanged: https://openrouter.ai/docs/use-cases/reasoning-tokens.
   openrouter: { ...compatible, reasoning: "reasoning" },
   // Signatures of calls are in extra_content: https://ai.google.dev/gemini-api/docs/thought-signatures,
   // https://github.com/continuedev/continue/pull/8865.

@@ -185,7 +185,7 @@ function pieceTexts(pieces: unknown): string | undefined {
 }
 
 function callBlock(call: { readonly id: string; readonly type: string }, index: number): Content {
-  // Calls with one id would be taken for one call.
+  // Calls with the same id would count as one call.
   const id = typeof call.id === "string" && call.id !== "" ? call.id : `made_call_${index}`;
   const members = unknownMembers({ ...call }, (name) => callMembers.has(name));
   const signatureMembers = (own?: string) => {

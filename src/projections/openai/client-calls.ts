@@ -14,7 +14,7 @@ import {
   printCallMetadata,
 } from "./round-trip-metadata.js";
 
-/** A call of a tool of OpenAI's own that the client answers. Members that are not listed go back too. */
+/** A call of a tool of OpenAI's own that the client answers. Unlisted members are sent back too. */
 export type OpenaiClientCall =
   | {
       type: "shell_call";
@@ -156,7 +156,7 @@ export function clientItem(
   if (!fits || (isApproval && part.id !== item.id)) return undefined;
   const called = { ...item, ...(isApproval ? {} : { call_id: part.id }), ...structuredClone(part.arguments) };
   const { id, ...unnamed } = called as Item;
-  // Checked before the id is taken: an id taken for an unsent item would be lost to the next one.
+  // Checked before the id is reserved: an id reserved for an unsent item would be lost to the next one.
   if (id !== undefined && hasMembers(called, clientMembers) && takeId(id)) return called as OpenaiClientCall;
   return hasMembers(unnamed, clientMembers) ? (unnamed as unknown as OpenaiClientCall) : undefined;
 }

@@ -174,7 +174,7 @@ function isIdentifying(part: AssistantPart): boolean {
 }
 
 /** The item that a reasoning part is sent back as. */
-export type SentReasoning = OpenaiReasoningItem | { readonly type: "item_reference"; readonly id: string };
+type SentReasoning = OpenaiReasoningItem | { readonly type: "item_reference"; readonly id: string };
 
 /**
  * Ids of items: https://github.com/Wei-Shaw/sub2api/issues/954 and
@@ -201,7 +201,7 @@ export function itemRules(provider: string, stored: boolean): ItemRules {
 }
 
 /** Whether an id is one that the API takes back for an item of this kind. */
-export function isItemId(id: unknown, prefix: string, { isOpenai }: ItemRules): id is string {
+function isItemId(id: unknown, prefix: string, { isOpenai }: ItemRules): id is string {
   if (typeof id !== "string" || id === "") return false;
   return !isOpenai || (itemId.test(id) && id.startsWith(prefix));
 }
@@ -211,7 +211,7 @@ export function isItemId(id: unknown, prefix: string, { isOpenai }: ItemRules): 
  * the item is not encrypted and responses are stored, returns a reference to it. Otherwise returns why it
  * cannot be sent back.
  */
-export function reasoningItem(signature: string, rules: ItemRules): SentReasoning | string {
+function reasoningItem(signature: string, rules: ItemRules): SentReasoning | string {
   const data = parseJson(signature);
   if (!isRecord(data) || data.type !== "reasoning") return "reasoning without its item";
   const { id, encrypted_content, summary, content } = data;
@@ -220,7 +220,7 @@ export function reasoningItem(signature: string, rules: ItemRules): SentReasonin
     return "reasoning whose item has an id that the API refuses";
   }
   if (typeof encrypted_content !== "string" || encrypted_content === "") {
-    // Servers of open models encrypt nothing and take the text back.
+    // Servers of open models do not encrypt reasoning, and accept its text back.
     const isOpen = !rules.isOpenai && Array.isArray(content) && content.length > 0;
     if (isNamed && rules.stored && !isOpen) return { type: "item_reference", id };
     if (!isOpen) return "unencrypted reasoning of a response that is not stored";
@@ -251,8 +251,8 @@ function areTexts(list: unknown, type: string): boolean {
   );
 }
 
-/** A part that does not go back, and why. */
-export interface RefusedPart {
+/** A part that cannot be sent back, and why. */
+interface RefusedPart {
   readonly part: ReasoningPart | OpaquePart;
   /** The reason, for the loss report. */
   readonly reason: string;
@@ -266,7 +266,7 @@ export interface RefusedPart {
  * @see https://github.com/UKGovernmentBEIS/inspect_ai/pull/1990 and
  *   https://github.com/mastra-ai/mastra/issues/8738 (stored copies, 2026-11-21)
  */
-export function refusedParts(parts: readonly AssistantPart[], rules: ItemRules): readonly RefusedPart[] {
+function refusedParts(parts: readonly AssistantPart[], rules: ItemRules): readonly RefusedPart[] {
   const own = parts.filter((part) => part.type === "reasoning" || part.type === "opaque");
   const answered = answeredItems(own, (part) => (part.type === "opaque" ? part.data : undefined));
   const problems = own.map((part) =>

@@ -20,7 +20,7 @@ export interface TextMetadata {
   readonly id: string;
   readonly phase?: OpenaiPhase;
   readonly status: OpenaiStatus;
-  /** No reasoning led to it, so that its id can go without one. */
+  /** No reasoning preceded it, so its id can be sent without reasoning. */
   readonly alone: boolean;
   /** How the text divides into parts; absent for one text without annotations. */
   readonly parts?: readonly PartMetadata[];

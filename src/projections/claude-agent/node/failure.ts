@@ -48,7 +48,7 @@ export interface Refusal {
   readonly reason: string;
 }
 
-/** An attachment that was not taken. */
+/** A refused attachment. */
 export interface AttachmentError extends Refusal {
   /** The path as given, for the caller only. The warning to the model has a sanitized name instead. */
   readonly path: string;

@@ -23,7 +23,7 @@ export interface ResolveAttachmentsOptions extends Pick<ReadLocalFileOptions, "r
 export interface ResolvedAttachments {
   /** The warning if some failed, the text if it is not blank, then the accepted files in order. */
   readonly blocks: AttachmentContentBlock[];
-  /** Those that were not taken, in order. */
+  /** The refused files, in order. */
   readonly errors: AttachmentError[];
 }
 
