@@ -39,8 +39,8 @@ export interface TextMedia {
 
 /**
  * The reason why the header of an image is invalid. `truncated`: the bytes end before the width and height.
- * `zero-size`: one of them is 0. `too-large`: they exceed the format's maximum. `too-many-parts`: {@link
- * maxParts} segments or chunks come before the size. `malformed`: any other violation of the format.
+ * `zero-size`: one of them is 0. `too-large`: they exceed the format's maximum. `too-many-parts`: more
+ * than 4096 segments or chunks come before the size. `malformed`: any other violation of the format.
  */
 export type InvalidReason = "truncated" | "zero-size" | "too-large" | "too-many-parts" | "malformed";
 

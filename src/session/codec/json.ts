@@ -104,7 +104,7 @@ export function checksumAt(bytes: Uint8Array): number {
 }
 
 /** The checksum of a line that has one, whose `,"crc":"` begins at `at`. */
-export function storedChecksum(bytes: Uint8Array, at: number): number {
+function storedChecksum(bytes: Uint8Array, at: number): number {
   let value = 0;
   for (let i = at + checksumKey.length; i < at + checksumKey.length + 8; i++) {
     const byte = bytes[i] as number;
