@@ -1,57 +1,57 @@
 import type { BlobRef } from "../content/index.js";
 
 /**
- * The port between a blob store and whatever keeps its bytes. A backend moves bytes under names that it is given; hashing,
- * limits and verification are the store's. It is right when `blobStore` on it passes `blobStoreConformance`.
+ * The port between a blob store and its storage. A backend moves bytes under given names; hashing, limits and
+ * verification belong to the store. `blobStoreConformance` is its specification.
  */
 
-/** What is known of a stored blob without reading it. */
+/** Facts about a stored blob, without reading it. */
 export interface BlobStat {
   readonly ref: BlobRef;
   /** Bytes. */
   readonly size: number;
   /**
-   * When it was last put or touched, in milliseconds since 1970 by the backend's clock: from then on its lease runs, in
-   * which no collection takes it. Each put and touch makes it later than it was, in whatever steps the clock has.
+   * The time of the last put or touch, in milliseconds since 1970 by the backend's clock. It starts the
+   * blob's lease, in which no garbage collection removes it. Each put and touch increases it.
    */
   readonly touchedAt: number;
 }
 
-/** What is said of a blob besides its bytes. */
+/** Facts about a blob beside its bytes. */
 export interface BlobHints {
-  /** Such as `image/png`; some layouts name files by it. Never believed. */
+  /** Such as `image/png`; some layouts derive file names from it. Never trusted. */
   readonly mediaType?: string;
-  /** Bytes, where they are known before. */
+  /** Bytes, if known in advance. */
   readonly size?: number;
 }
 
-/** Bytes on their way in, whose name is known at their end. */
+/** A streaming write whose name is known at the end. */
 export interface BlobWriter {
-  /** Takes the next bytes, which must not change until it resolves. One at a time. */
+  /** Writes the next bytes, which must not change until it resolves. One call at a time. */
   write(chunk: Uint8Array): Promise<void>;
   /**
-   * Keeps all that was written under this name. Under the same conditions as {@link BlobBackend.write}: no other bytes have
-   * the name afterwards, and the time is later than that of a blob that had it.
+   * Publishes all written bytes under this name. The conditions of {@link BlobBackend.write} hold: no other
+   * bytes have the name afterwards, and the time is later than that of an existing blob.
    */
   commit(ref: BlobRef): Promise<BlobStat>;
-  /** Forgets what was written. Also after a write or a commit that failed. Does not fail. */
+  /** Discards the written bytes, also after a failed write or commit. Never fails. */
   discard(): Promise<void>;
 }
 
-/** A blob that is being read. */
+/** A blob for reading. */
 export interface BlobReading {
-  /** Bytes, as far as is known before reading. */
+  /** Bytes, as far as known before reading. */
   readonly size: number;
-  /** The bytes, once, in chunks that are the caller's own. Nothing is held open until it is iterated. */
+  /** The bytes, once, in chunks that the caller owns. Opens nothing before the first iteration. */
   readonly bytes: AsyncIterable<Uint8Array>;
   /**
-   * Puts what was read aside, where it is found no more, unless another has taken its place by now; gives where. Absent
-   * where the backend cannot.
+   * Moves the read blob to quarantine, unless another one has replaced it; returns its new location. Absent
+   * if the backend cannot.
    */
   quarantine?(): Promise<string | undefined>;
 }
 
-/** A blob that a collection took out. */
+/** A blob in the trash. */
 export interface TrashedBlob {
   readonly ref: BlobRef;
   /** Bytes. */
@@ -59,66 +59,65 @@ export interface TrashedBlob {
   /** Milliseconds since 1970 by the backend's clock. */
   readonly trashedAt: number;
   /**
-   * When it was last put or touched before that, by the same clock. A put may have renewed it just before a collection
-   * moved it and was killed: its lease holds in the trash too.
+   * The time of the last put or touch before that, by the same clock. A put may have renewed the lease just
+   * before a collection moved the blob and was killed, so the lease holds in the trash too.
    */
   readonly touchedAt: number;
 }
 
-/** Where collected blobs wait before they are deleted for good. */
+/** The trash: collected blobs before their deletion. */
 export interface BlobTrash {
   /**
-   * Takes a blob out of the store into the trash, if it has not been touched since it was seen so: a put that found it
-   * there may have been acknowledged in between. False where it was left.
+   * Moves a blob to the trash if it was not touched since `seen`: a put that found it there may have been
+   * acknowledged in between. Returns false if it stayed.
    */
   take(seen: BlobStat): Promise<boolean>;
-  /** Every blob in the trash, in no order. */
+  /** Every blob in the trash, in any order. */
   list(options?: { readonly signal?: AbortSignal }): AsyncIterable<TrashedBlob>;
-  /** Takes a blob back into the store, touched. False where it is not in the trash. */
+  /** Restores a blob from the trash, and touches it. Returns false if it is not in the trash. */
   restore(ref: BlobRef): Promise<boolean>;
   /**
-   * Deletes a blob from the trash; with `seen` only the one that was seen there, since another collection may have brought
-   * it back in. False if it was not deleted.
+   * Deletes a blob from the trash; with `seen` only the one that was seen, because another collection may
+   * have moved it there again. Returns false if nothing was deleted.
    */
   delete(ref: BlobRef, seen?: TrashedBlob): Promise<boolean>;
 }
 
-/** What was left by writers that ended in the middle. */
+/** Temporary files of writers that crashed. */
 export interface BlobLeftovers {
   readonly count: number;
   readonly bytes: number;
 }
 
-/** Keeps blobs. A ref has been checked before it comes here. */
+/** The storage of blobs. The store checks a ref before it calls. */
 export interface BlobBackend {
-  /** Where people find it, such as an absolute path. */
+  /** The location for people, such as an absolute path. */
   readonly location?: string;
   /**
-   * Keeps bytes under their name; durable once it resolves. A blob of that name is compared with them: it is touched and
-   * made as durable as a new one if it has the same bytes, and replaced if it has others, of any size. A backend that does
-   * not compare replaces it in any case. Several writes of the same at once succeed. The bytes are not the backend's to
-   * keep or change.
-   *
-   * @throws SessileError STORAGE_FAILED; then nothing was acknowledged, and nothing half written is ever found
+   * Stores bytes under their name; durable when it resolves. Compares an existing blob of that name: touches
+   * it and makes it durable if the bytes are equal, and replaces it otherwise. A backend that does not
+   * compare always replaces it. Concurrent writes of the same bytes succeed. The backend must neither keep
+   * nor change the array.
+   * @throws SessileError STORAGE_FAILED; then no partial blob is ever visible
    */
   write(ref: BlobRef, bytes: Uint8Array, hints: BlobHints): Promise<BlobStat>;
-  /** Begins to keep bytes whose name comes at their end. */
+  /** Starts a streaming write. */
   create(hints: BlobHints): Promise<BlobWriter>;
-  /** A blob, or undefined. What is in the trash is not found. */
+  /** Opens a blob, or returns undefined. Does not find blobs in the trash. */
   read(ref: BlobRef): Promise<BlobReading | undefined>;
-  /** What is known of a blob, or undefined. */
+  /** The facts of a blob, or undefined. */
   stat(ref: BlobRef): Promise<BlobStat | undefined>;
-  /** Renews the lease of a blob; undefined where it is not there. */
+  /** Renews the lease of a blob; returns undefined if it does not exist. */
   touch(ref: BlobRef): Promise<BlobStat | undefined>;
-  /** Every blob once, in no order. Those that come or go meanwhile may be among them or not. */
+  /** Every blob once, in any order. May or may not include blobs that are added or removed meanwhile. */
   list(options?: { readonly signal?: AbortSignal }): AsyncIterable<BlobStat>;
-  /** Whether it was there. */
+  /** Deletes a blob. Returns whether it existed. */
   delete(ref: BlobRef): Promise<boolean>;
   readonly trash: BlobTrash;
-  /** The clock that `touchedAt` and `trashedAt` are by, in milliseconds since 1970. */
+  /** The clock of `touchedAt` and `trashedAt`, in milliseconds since 1970. */
   now(): Promise<number>;
-  /** The same storage for another tenant, which sees nothing of this one. */
+  /** The same storage for another partition, isolated from this one. */
   partition(name: string): BlobBackend;
-  /** Removes what writers left that ended before this time. Absent where they leave nothing. */
+  /** Removes temporary files of crashed writers from before this time. Absent if there are none. */
   removeLeftovers?(before: number, options: { readonly dryRun: boolean }): Promise<BlobLeftovers>;
 }

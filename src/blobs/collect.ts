@@ -5,39 +5,42 @@ import type { BlobBackend, BlobLeftovers } from "./backend.js";
 import { isBlobRef } from "./ref.js";
 import type { BlobStore } from "./types.js";
 
-/** What one root names: a session's log, a list of pins. */
+/** The references of one root: a session's log, or a list of pins. */
 export interface BlobMark {
-  /** What it is called, for the report: a path, an id. */
+  /** A name for the report: a path or an id. */
   readonly root: string;
-  /** Every blob that it names. */
+  /** Every referenced blob. */
   readonly refs: Iterable<BlobRef>;
-  /** Whether these are all: false for a log that is unreadable, of a newer version, or has lines that cannot be read. */
+  /**
+   * Whether `refs` is complete: false for a log that is unreadable, of a newer version, or has unreadable
+   * lines.
+   */
   readonly complete: boolean;
-  /** Why they are not all. */
+  /** The reason why it is incomplete. */
   readonly reason?: string;
 }
 
 /** Options of {@link collectGarbage}. */
 export interface CollectOptions {
-  /** Every root of this store, each once: what none of them names is garbage. */
+  /** The references of every root of this store. A blob without a reference is garbage. */
   readonly marks: AsyncIterable<BlobMark> | Iterable<BlobMark>;
   /**
-   * How long after it was last put or touched a blob is kept in any case: the time that an entry may take from the put of
-   * a blob to be in its log. Minimum 0, default 14 days.
+   * The lease: how long a blob is kept after its last put or touch in any case. Must exceed the time from the
+   * put of a blob to the append of its entry. Minimum: 0. @default 14 days
    */
   readonly graceMs?: number;
   /**
-   * How long a blob then stays in the trash, from where it comes back when it is asked for. The grace holds there too.
-   * Minimum 0, default `graceMs`.
+   * How long a blob then stays in the trash, from which a read restores it. The lease holds there too.
+   * Minimum: 0. @default `graceMs`
    */
   readonly trashMs?: number;
-  /** Changes nothing, and reports what would be. Default false. */
+  /** Whether to change nothing, and report the planned changes. @default false */
   readonly dryRun?: boolean;
-  /** Milliseconds since 1970, finite. Default the clock of what keeps the blobs. */
+  /** Milliseconds since 1970, finite. @default the backend's clock */
   readonly now?: () => number;
-  /** Ends the collection with the signal's reason; what was done until then is done. */
+  /** Aborts the collection with the signal's reason; earlier changes stay. */
   readonly signal?: AbortSignal;
-  /** Called for each blob that was looked at, with how many there were so far. */
+  /** Called for each examined blob, with the number so far. */
   readonly onProgress?: (progress: { readonly blobs: number }) => void;
 }
 
@@ -47,41 +50,40 @@ export interface BlobTally {
   readonly bytes: number;
 }
 
-/** What a collection did, or would do. */
+/** The report of a collection, or of a dry run. */
 export interface CollectionReport {
   readonly dryRun: boolean;
-  /** The time that it went by. */
+  /** The time of the collection. */
   readonly now: number;
-  /** The roots that were looked at: blobs of any other are garbage to it. */
+  /** The examined roots. Blobs of other roots are garbage to it. */
   readonly roots: readonly { readonly root: string; readonly refs: number }[];
-  /** Named by a root. */
+  /** Blobs with a reference. */
   readonly kept: BlobTally;
-  /** Named by none, and put or touched within the grace. */
+  /** Blobs without a reference, put or touched within the lease. */
   readonly recent: BlobTally;
-  /** Named by none: moved to the trash. */
+  /** Blobs without a reference, moved to the trash. */
   readonly trashed: BlobTally;
-  /** In the trash and named by a root: taken back, and counted as kept too. */
+  /** Blobs in the trash with a reference: restored, and counted as kept too. */
   readonly restored: BlobTally;
-  /** Deleted from the trash for good. */
+  /** Blobs deleted from the trash. */
   readonly deleted: BlobTally;
-  /** Left in the trash, for its time there or for the rest of its grace. */
+  /** Blobs still in the trash, for their time there or for the rest of their lease. */
   readonly waiting: BlobTally;
-  /** What writers left that ended in the middle: removed. */
+  /** Temporary files of crashed writers: removed. */
   readonly leftovers: BlobLeftovers;
-  /** Named by a root, and not in the store. */
+  /** Referenced blobs that the store does not have. */
   readonly missing: readonly BlobRef[];
 }
 
 const fortnightMs = 14 * 86_400_000;
 
 /**
- * Takes out what nothing names any more: first into the trash, and out of it for good in a later collection. A blob that
- * was put, put again or touched within the grace stays, so that writers need not know of it; one that is asked for while in the
- * trash comes back.
- *
- * @param store its partition is collected, and no other
- * @throws SessileError COLLECTION_REFUSED where a mark is not complete, or there is none; nothing was changed
- * @throws TypeError, RangeError for options that are none
+ * Garbage collection: moves blobs without a reference to the trash, and deletes them in a later collection.
+ * Keeps blobs that were put or touched within the lease, so that writers need no coordination. A read
+ * restores a blob from the trash.
+ * @param store only its own partition is collected
+ * @throws SessileError COLLECTION_REFUSED if a mark is incomplete, or there is no mark; nothing was changed
+ * @throws TypeError, RangeError for invalid options
  * @example
  * ```ts
  * const report = await collectGarbage(blobs, {
@@ -99,7 +101,7 @@ export async function collectGarbage(
   const { backend } = store;
   const graceMs = integerOption("graceMs", options.graceMs, fortnightMs, 0);
   const trashMs = integerOption("trashMs", options.trashMs, graceMs, 0);
-  // Before the marks are read, so that what is put meanwhile is younger than this.
+  // Taken before the references are read, so that later puts are younger.
   const now = await timeOf(options, backend);
   const { roots, marked } = await readMarks(options);
 
@@ -118,7 +120,7 @@ export async function collectGarbage(
     onProgress?.({ blobs: ++blobs });
   };
 
-  // The trash first: what is put into it below begins its time there.
+  // The trash first: blobs that move there below start their time now.
   for await (const seen of backend.trash.list(each)) {
     const { ref, size, trashedAt, touchedAt } = seen;
     look(ref);
@@ -156,7 +158,7 @@ export async function collectGarbage(
 
 async function timeOf({ now }: CollectOptions, backend: Pick<BlobBackend, "now">): Promise<number> {
   const time: unknown = now === undefined ? await backend.now() : now();
-  // By NaN no blob is recent.
+  // With NaN no blob would be recent.
   if (Number.isFinite(time)) return time as number;
   throw new RangeError(`now: expected a function that gives a finite number, got ${describe(time)} from it`);
 }
@@ -175,7 +177,7 @@ class Count {
   }
 }
 
-/** All marks, read to their end also where one is not complete, so that the refusal names each such root. */
+/** Reads all references, also after an incomplete root, so that the refusal names every such root. */
 async function readMarks({ marks, signal }: CollectOptions): Promise<{
   readonly roots: CollectionReport["roots"];
   readonly marked: ReadonlySet<BlobRef>;
@@ -190,7 +192,7 @@ async function readMarks({ marks, signal }: CollectOptions): Promise<{
     for (const ref of refs) {
       count++;
       if (isBlobRef(ref)) marked.add(ref);
-      // It was to name a blob, and which one is not known.
+      // An unknown blob may be referenced.
       else reasons.push({ root, reason: `it names ${describe(ref)}, which is no blob` });
     }
     roots.push({ root, refs: count });

@@ -5,15 +5,18 @@ import { type Hasher, type HashFunction, refFrom } from "./hash.js";
 import { type DigestAlgorithm, partsOf, refArgument } from "./ref.js";
 import type { PutOptions } from "./types.js";
 
-/** What bytes have to be, to be taken. */
+/** The conditions for incoming bytes. */
 export interface Conditions {
   readonly maxBytes: number;
-  /** Declared, both. */
+  /** The declared size and digest. */
   readonly size: number | undefined;
   readonly ref: BlobRef | undefined;
 }
 
-/** The conditions of a put. Throws TypeError, RangeError; BLOB_TOO_LARGE where the declared size says it already. */
+/**
+ * Checks the conditions of a put. Throws TypeError, RangeError; BLOB_TOO_LARGE if the declared size exceeds
+ * the maximum.
+ */
 export function conditionsOf(options: PutOptions, storeMaxBytes: number): Conditions {
   const maxBytes = Math.min(
     storeMaxBytes,
@@ -24,12 +27,12 @@ export function conditionsOf(options: PutOptions, storeMaxBytes: number): Condit
   return { maxBytes, size, ref: options.ref === undefined ? undefined : refArgument("ref", options.ref) };
 }
 
-/** Measures bytes on their way in, and refuses them as soon as they cannot be what they should be. */
+/** Measures incoming bytes, and refuses them as soon as they violate a condition. */
 export class Intake {
   readonly #conditions: Conditions;
   readonly #hash: HashFunction;
   readonly #hasher: Hasher;
-  /** The declared digest's own, where it is of the other algorithm. */
+  /** The hash of the declared digest, if it is of the other algorithm. */
   readonly #second: { readonly hash: HashFunction; readonly hasher: Hasher } | undefined;
   #size = 0;
 
@@ -45,12 +48,12 @@ export class Intake {
     if (declared !== hash.name) this.#second = { hash: hashes[declared], hasher: hashes[declared].create() };
   }
 
-  /** Bytes that were admitted so far. */
+  /** Bytes admitted so far. */
   get size(): number {
     return this.#size;
   }
 
-  /** Counts bytes, before they are written anywhere. */
+  /** Counts bytes before they are written. */
   admit(bytes: number): void {
     const { maxBytes, size } = this.#conditions;
     const total = this.#size + bytes;
@@ -59,13 +62,13 @@ export class Intake {
     this.#size = total;
   }
 
-  /** Takes admitted bytes into the digest. */
+  /** Adds admitted bytes to the digest. */
   hash(bytes: Uint8Array): void {
     this.#hasher.update(bytes);
     this.#second?.hasher.update(bytes);
   }
 
-  /** The name of all that came, once there is no more. */
+  /** The ref of all bytes, at the end. */
   seal(): BlobRef {
     const { size, ref: declared } = this.#conditions;
     if (size !== undefined && this.#size !== size) throw mismatch("size", size, this.#size);
@@ -76,7 +79,7 @@ export class Intake {
   }
 }
 
-/** Returns a chunk of a source; a TypeError says what came instead. */
+/** Returns a chunk of a source; throws a TypeError that names the actual value. */
 export function chunkOf(value: unknown): Uint8Array {
   if (value instanceof Uint8Array) return value;
   throw new TypeError(`source: expected chunks that are Uint8Array, got ${describe(value)}`);

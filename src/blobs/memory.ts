@@ -7,7 +7,7 @@ import type { BlobStore } from "./types.js";
 /**
  * Blobs in memory: for tests, for browsers, and for agents that keep none.
  *
- * @throws TypeError, RangeError for options that are none
+ * @throws TypeError, RangeError for invalid options
  * @example
  * ```ts
  * const blobs = memoryBlobStore();

@@ -6,8 +6,8 @@ import { type HashFunction, refFrom } from "./hash.js";
 import type { BlobTransferOptions } from "./types.js";
 
 /**
- * The bytes of a blob, verified: the last chunk is held back until all of them are known to be right. What is wrong is
- * put aside before BLOB_CORRUPT is thrown, so that a put of the right bytes is no duplicate of it.
+ * Streams the bytes of a blob, verified: holds the last chunk back until the digest matches. Quarantines a
+ * corrupt blob before it throws BLOB_CORRUPT, so that a put of the right bytes is not a duplicate.
  */
 export async function* verified(
   ref: BlobRef,
@@ -37,7 +37,7 @@ async function corrupt(
   size: number,
   reading: BlobReading,
 ): Promise<SessileError> {
-  // Where it cannot be put aside, as on a read-only file system, what matters is still that it is wrong.
+  // If quarantine fails, as on a read-only file system, the error is still BLOB_CORRUPT.
   const quarantined = await reading.quarantine?.().catch(() => undefined);
   return corruptError({ expected, actual, size, ...(quarantined === undefined ? {} : { quarantined }) });
 }

@@ -14,26 +14,25 @@ import type { BlobStore, BlobTransferOptions, BlobVerification, PutOptions } fro
 
 /** Options of every blob store. */
 export interface BlobStoreOptions {
-  /** What names new blobs. Those of the other algorithm are read all the same. Default `sha256`. */
+  /** The digest algorithm for new blobs. Blobs of the other algorithm stay readable. @default "sha256" */
   readonly digest?: DigestAlgorithm;
-  /** Faster hash functions than those built in. */
+  /** Faster hash functions than the built-in ones. */
   readonly hashes?: readonly HashFunction[];
-  /** The most bytes of one blob. Minimum 0, default no limit. */
+  /** Maximum bytes of one blob. Minimum: 0. @default no limit */
   readonly maxBytes?: number;
   /**
-   * The most bytes of all blobs of a partition, the trash not counted. Stores of one process on one storage count together;
-   * several processes can pass it by what they put in a minute. Minimum 0, default no limit.
+   * Maximum bytes of a partition, without the trash. Stores of one process on one storage share the count;
+   * several processes can exceed it by their puts of about a minute. Minimum: 0. @default no limit
    */
   readonly quota?: number;
-  /** A tenant, whose blobs no other sees. Default one without a name. */
+  /** A partition, isolated from all others. @default an unnamed one */
   readonly partition?: string;
 }
 
 /**
- * A blob store on a backend: it hashes what comes in, keeps to limits, and verifies what goes out.
- *
- * @param backend keeps the bytes; see {@link BlobBackend}
- * @throws TypeError, RangeError for options that are none
+ * Creates a blob store on a backend. The store hashes and limits incoming bytes, and verifies outgoing ones.
+ * @param backend stores the bytes; see {@link BlobBackend}
+ * @throws TypeError, RangeError for invalid options
  * @example
  * ```ts
  * const blobs = blobStore(blobBackend, { maxBytes: 20_000_000, quota: 10_000_000_000 });
@@ -127,7 +126,7 @@ class BackedBlobStore implements BlobStore {
       try {
         const chunks = await this.stream(ref, each);
         if (chunks === undefined) {
-          // One that was listed and has gone since is nobody's loss.
+          // A blob deleted after it was listed is not an error.
           if (refs !== undefined) missing.push(ref);
           continue;
         }
@@ -150,8 +149,8 @@ class BackedBlobStore implements BlobStore {
   }
 
   /**
-   * What a look finds, where need be after the blob was taken back from the trash: somebody wants it still. A collection
-   * may also have taken it for a moment only and put it back itself, so that the second look counts in any case.
+   * Looks a blob up, and restores it from the trash if necessary. Looks twice, because a collection may also
+   * move a blob to the trash for a moment and back.
    */
   async #found<T>(ref: BlobRef, look: () => Promise<T | undefined>): Promise<T | undefined> {
     const found = await look();

@@ -19,21 +19,25 @@ import { readLines } from "./read-lines.js";
 import { readPlaces } from "./read-places.js";
 import { saveRange } from "./tail.js";
 
-/** What a log file is opened with. */
+/** Options of a log file. */
 export interface FileLogOptions extends LogEndOptions {
   readonly lock: FileLock;
-  /** For the name of a file from before a migration. Milliseconds since 1970. */
+  /** Milliseconds since 1970, for the name of the file before a migration. */
   readonly now: () => number;
-  /** Throws SESSION_EXISTS where another file has the session's id. */
+  /** Throws SESSION_EXISTS if another file has the session's id. */
   readonly refuseTaken?: () => Promise<void>;
 }
 
-/** The bytes of the file that was opened last, if it was read in one piece: the first context reads most of its lines again. */
+/**
+ * The bytes of the last opened file, if it was read in one piece: the first context reads most of its lines
+ * again.
+ */
 let lastRead: { readonly log: FileLog; readonly bytes: Uint8Array; readonly stat: FileStat } | undefined;
 
 /**
- * A session in a file. A batch is one write behind the last line, under the lock, after a look whether the file still
- * ends where the caller thinks; then one sync. What was acknowledged is never rewritten. Reading takes no lock.
+ * A session in a file. An append is one write behind the last line, under the lock, after a check that the
+ * file still ends at the expected position (compare-and-swap), then one fsync. Acknowledged bytes are never
+ * rewritten. Reads take no lock.
  */
 export class FileLog implements SessionLog, FileHolder {
   readonly crc32 = (bytes: Uint8Array): number => crc32(bytes);
@@ -41,7 +45,7 @@ export class FileLog implements SessionLog, FileHolder {
   readonly #end: LogEnd;
   readonly #places: PlacesFile;
   readonly #files: OpenFiles;
-  /** Calls that use descriptors. */
+  /** The number of calls that use descriptors. */
   #uses = 0;
   readonly #watch: LogWatch;
 
@@ -77,7 +81,7 @@ export class FileLog implements SessionLog, FileHolder {
     try {
       if (!this.#end.isWhole()) await lock.with(() => this.#end.mend(), 0);
     } catch (error) {
-      // Another writer is at work: then its next write mends the end, or ours.
+      // Another writer is active: its next write, or ours, repairs the torn tail.
       if (SessileError.is(error, "SESSION_LOCKED")) return;
       throw storageError("mend", path, error);
     } finally {
@@ -204,8 +208,8 @@ export class FileLog implements SessionLog, FileHolder {
   }
 
   /**
-   * Lines out of the bytes that opening read, if the file is unchanged since. They are released once the event loop turns:
-   * a context asks for all of its lines within one turn.
+   * Reads lines from the bytes that opening read, if the file is unchanged. Releases the bytes after the
+   * current turn of the event loop: a context requests all its lines within one turn.
    */
   #fromLastRead(file: OpenFile, places: readonly LinePlace[]): readonly Uint8Array[] | undefined {
     if (lastRead?.log !== this) return undefined;
@@ -260,7 +264,10 @@ export class FileLog implements SessionLog, FileHolder {
     return true;
   }
 
-  /** Two programs may make files for one id in the same moment. Whoever sees the other then takes its own back. */
+  /**
+   * Detects a create race: if another program created a file for the same id, removes ours and throws
+   * SESSION_EXISTS.
+   */
   async #staysAlone(): Promise<void> {
     const { disk, path, refuseTaken } = this.#options;
     try {
@@ -273,8 +280,8 @@ export class FileLog implements SessionLog, FileHolder {
   }
 
   /**
-   * Gives the file a second name, or makes a copy where there are no links, and makes that last: names reach the disk in
-   * any order, and the old file must not be lost by one that takes its name. Whether it was made.
+   * Gives the file a second name by a hard link or a copy, and makes it durable: directory entries reach the
+   * disk in any order, and an atomic rename over the old file must not lose it. Returns whether it succeeded.
    */
   async #keepAs(old: string): Promise<boolean> {
     const { disk, path } = this.#options;
@@ -295,7 +302,7 @@ export class FileLog implements SessionLog, FileHolder {
     return linked;
   }
 
-  /** A file whose directory is gone is gone too, whatever failed first; but for one that was to be made. */
+  /** Maps a missing directory to a missing file, except for a file that is to be created. */
   #failure(operation: string, error: unknown, expected: LogPosition): unknown {
     const { disk, path } = this.#options;
     if (errnoOf(error) !== "ENOENT" || expected === absentPosition || disk.stat(path) !== undefined)
@@ -308,10 +315,10 @@ export class FileLog implements SessionLog, FileHolder {
   }
 }
 
-/** The most that Node takes for one write. */
+/** The maximum size of one write in Node. */
 const maxBatchBytes = 2 ** 31 - 1;
 
-/** One batch is one write, so that lines of another program cannot come between its own. */
+/** One batch is one write, so that another program's lines cannot come between its lines. */
 function bytesOf(lines: readonly Uint8Array[]): Uint8Array {
   const bytes = lines.reduce((sum, { length }) => sum + length, 0);
   if (bytes > maxBatchBytes) {

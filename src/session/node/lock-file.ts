@@ -6,14 +6,14 @@ import { publishExclusive } from "../../internal/node/publish-exclusive.js";
 import { appendFully, readFullySync } from "../../internal/node/read-write-fully.js";
 import { isRecord } from "../../internal/shape.js";
 
-/** Who made a lock file. */
+/** The owner of a lock file. */
 export interface Holder extends ProcessIdentity {
   readonly nonce: string;
   /** Milliseconds since 1970. */
   readonly since: number;
 }
 
-/** A lock file as it was read; without a holder where it says nothing that can be understood. */
+/** A lock file as read; without a holder if its content is not understood. */
 export interface LockFile {
   readonly holder: Holder | undefined;
   readonly text: string;
@@ -21,17 +21,17 @@ export interface LockFile {
 }
 
 /**
- * A lock file that says nothing is being written by its maker, or was left by a crash in between; after this the latter.
- * Well below the time that a writer waits unless told otherwise, so that the one after a crash gets it.
+ * An empty lock file is being written by its owner, or its owner crashed. After this time it counts as
+ * crashed. Well below the default wait, so that the writer after a crash gets the lock.
  */
 const unreadableMs = 1000;
 
-/** Those that this thread made and did not let go of. */
+/** Lock files that this thread created and did not release. */
 const own = new Set<string>();
 
-/** Makes a lock file of this process; gives its nonce, or undefined where there is a file. */
+/** Creates a lock file of this process; returns its nonce, or undefined if the file exists. */
 export function makeLockFile(disk: FileSystem, path: string): string | undefined {
-  // Before the file is made: that it says nothing yet is to last no longer than a write.
+  // Encoded before the file is created, so that it is empty only for the time of one write.
   const self = ownIdentity();
   const file = disk.open(path, "create");
   if (file === undefined) return undefined;
@@ -40,7 +40,7 @@ export function makeLockFile(disk: FileSystem, path: string): string | undefined
     const holder: Holder = { ...self, nonce, since: Date.now() };
     const bytes = encodeUtf8(JSON.stringify(holder));
     appendFully(file, bytes);
-    // A process that is stopped before it has written looks like one that was killed there, and is replaced.
+    // A process stopped before this write looks like a crashed one, and is replaced.
     if (readLockFile(disk, path)?.holder?.nonce !== nonce) return undefined;
   } catch (error) {
     try {
@@ -56,17 +56,17 @@ export function makeLockFile(disk: FileSystem, path: string): string | undefined
   return nonce;
 }
 
-/** The file is no longer held, whoever has its name now. */
+/** Forgets a lock file, regardless of the current owner of its name. */
 export function forgetLockFile(nonce: string): void {
   own.delete(nonce);
 }
 
-/** How long after the system refused to remove a lock file to try again. */
+/** The delay before the next attempt after a failed unlink of a lock file. */
 export const retryMs = 100;
 
 /**
- * Removes a lock file that nobody holds as soon as the system allows it. Left there it would name a live process and
- * lock everybody out until that ends. One that names nobody yet is left to its age.
+ * Removes an unheld lock file as soon as the system allows. Otherwise it would name a live process and lock
+ * out all writers until that ends. A file without a holder expires by its age.
  */
 function retryRemoval(disk: FileSystem, path: string, nonce: string): void {
   const retry = () => {
@@ -79,14 +79,14 @@ function retryRemoval(disk: FileSystem, path: string, nonce: string): void {
   setTimeout(retry, retryMs).unref();
 }
 
-/** Removes a lock file, unless another has its name. */
+/** Removes a lock file, unless another one has its name. */
 export function removeLockFile(disk: FileSystem, path: string, nonce: string): void {
-  // By what it says: an inode's number alone goes to the next file once this one is removed.
+  // Compared by content: the inode number can be reused once the file is removed.
   if (readLockFile(disk, path)?.holder?.nonce === nonce) disk.unlink(path);
   forgetLockFile(nonce);
 }
 
-/** undefined where there is none. */
+/** Returns undefined if there is no file. */
 export function readLockFile(disk: FileSystem, path: string): LockFile | undefined {
   const file = disk.open(path, "read");
   if (file === undefined) return undefined;
@@ -101,12 +101,12 @@ export function readLockFile(disk: FileSystem, path: string): LockFile | undefin
 }
 
 /**
- * Removes the lock file of a dead holder. Only one process at a time may: the one that has made the claim, a lock file of
- * its own that is named after what the dead one's says. Whoever comes late finds another text and leaves it alone; else
- * it would remove the lock of whoever came first. A claim whose maker died is removed in the same way.
- *
- * @param foreignMs how long after its last sign of life a holder on another host counts as dead
- * @returns who stands in the way, or undefined where the lock may be free
+ * Removes the lock file of a dead holder. Only one process may do so at a time: the one with the claim, a
+ * lock file of its own, named after the content of the dead one. A late process finds other content and
+ * stops; otherwise a race would remove the lock of the first one. A claim whose owner died is removed in the
+ * same way.
+ * @param foreignMs the time after its last heartbeat at which a holder on another host counts as dead
+ * @returns the live holder, or undefined if the lock may be free
  */
 export function removeDead(disk: FileSystem, path: string, foreignMs: number): LockFile | undefined {
   for (;;) {
@@ -142,9 +142,8 @@ function isDead(disk: FileSystem, path: string, { holder, mtimeMs }: LockFile, f
 }
 
 /**
- * Why a holder will not let go any more; undefined while it may.
- *
- * @param age of its last sign of life, in milliseconds; asked where that is all there is to go by
+ * The reason why a holder is dead; undefined if it may be alive.
+ * @param age returns the age of its last heartbeat in milliseconds; called only if nothing else decides
  */
 export function whyDead(holder: Holder, age: () => number, foreignMs: number): string | undefined {
   const self = ownIdentity();
@@ -154,11 +153,11 @@ export function whyDead(holder: Holder, age: () => number, foreignMs: number): s
   if (holder.bootId !== "" && self.bootId !== "" && holder.bootId !== self.bootId)
     return "the machine was started anew";
   if (!isAlive(holder)) return "has ended";
-  // Of another thread, which may have ended: its process says nothing of that, its signs of life do.
+  // A lock of another thread, which may have ended: only its heartbeat tells.
   return holder.pid === self.pid ? silent() : undefined;
 }
 
-/** Age of a file by the clock of its own file system, which may be another machine's. */
+/** The age of a file by the clock of its file system, which can be another machine's. */
 function ageOf(disk: FileSystem, path: string, mtimeMs: number): number {
   const probe = `${path}.${crypto.randomUUID()}`;
   const file = disk.open(probe, "create");
@@ -172,8 +171,8 @@ function ageOf(disk: FileSystem, path: string, mtimeMs: number): number {
 }
 
 /**
- * Moves a file away, and back if it turns out to be another's: a holder on another host that was taken for dead may be
- * back in this moment.
+ * Moves a file away, and back if it turns out to be another one: a holder on another host may return at this
+ * moment.
  */
 function moveAway(disk: FileSystem, path: string, text: string): void {
   const aside = `${path}.stale-${crypto.randomUUID()}`;
@@ -186,7 +185,7 @@ function moveAway(disk: FileSystem, path: string, text: string): void {
   disk.unlink(aside);
 }
 
-/** The holder that a lock file names; undefined where it says something else. */
+/** The holder that a lock file names; undefined for other content. */
 function holderOf(text: string): Holder | undefined {
   try {
     const value: unknown = JSON.parse(text);

@@ -12,35 +12,35 @@ import {
 
 /** Times of a lock, in milliseconds. */
 export interface LockTimes {
-  /** How long to wait for a live holder before SESSION_LOCKED. */
+  /** The wait for a live holder before SESSION_LOCKED. */
   readonly waitMs: number;
-  /** How long to hold after the last use, so that a run of appends takes the lock once. */
+  /** The time to hold the lock after its last use, so that a run of appends acquires it once. */
   readonly idleMs: number;
-  /** How long after its last sign of life a holder on another host counts as dead. */
+  /** The time after its last heartbeat at which a holder on another host counts as dead. */
   readonly foreignMs: number;
 }
 
-/** By default a holder on another host counts as dead so long after its last sign of life. */
+/** The default time after its last heartbeat at which a holder on another host counts as dead. */
 export const foreignMs = 30_000;
-/** A holder gives a sign of life this often. */
+/** The interval of heartbeats. */
 const heartbeatMs = 5000;
-/** The lock is looked at again when it was last seen this long ago. */
+/** The maximum age of the last look at the lock file. */
 const recheckMs = 1000;
-/** A holder looks this often whether others wait, and then pauses for them. */
+/** The interval at which a holder checks for waiting writers, for which it then pauses. */
 const fairMs = 100;
 const pauseMs = 15;
 
 /**
- * A lock file beside a log, held while batches are written and let go when idle. A holder that is dead is known by its
- * process id, start time and boot, and replaced at once; one that is alive but stopped is never robbed. Locks are advice:
- * a log is compared before and after each write all the same.
+ * A lock file beside a log, held while batches are written and released when idle. A dead holder is
+ * recognised by process id, start time and boot id, and replaced at once; a stopped one is never replaced.
+ * Locks are advisory: each append still compares the log before and after the write.
  */
 export class FileLock {
   readonly path: string;
   readonly #waitPath: string;
   readonly #disk: FileSystem;
   readonly #times: LockTimes;
-  /** The nonce of the file that this one made. */
+  /** The nonce of this lock's file. */
   #held: string | undefined;
   #seenAt = 0;
   #askedAt = 0;
@@ -57,13 +57,13 @@ export class FileLock {
     this.#times = times;
   }
 
-  /** Runs `act` under the lock. Throws SESSION_LOCKED when a live holder does not let go in time. */
+  /** Runs `act` under the lock. Throws SESSION_LOCKED if a live holder does not release it in time. */
   async with<T>(act: () => Promise<T> | T, waitMs = this.#times.waitMs): Promise<T> {
     if (this.#isHeld() && this.#uses === 0 && this.#othersWait()) {
       this.release();
       await new Promise((resolve) => setTimeout(resolve, pauseMs));
     }
-    // Without waiting where the lock is held already, or free: an append must not cost a turn of the event loop.
+    // Synchronous if the lock is held or free: an append must not cost a turn of the event loop.
     if (!this.#isHeld() && !this.#take()) await this.#wait(waitMs);
     this.#uses++;
     try {
@@ -74,24 +74,24 @@ export class FileLock {
     }
   }
 
-  /** How often the lock was taken: the number of the present hold while there is one. */
+  /** The number of acquisitions; identifies the current one. */
   get holds(): number {
     return this.#holds;
   }
 
-  /** Another wrote although this one holds the lock: whether it does is looked at before the next use. */
+  /** Another program wrote although this lock is held: check the lock file before the next use. */
   doubt(): void {
     this.#seenAt = 0;
   }
 
-  /** Lets go at once; where the system does not let it, as soon as it does, and holds on until then. Never throws. */
+  /** Releases the lock. If the lock file cannot be unlinked, keeps the lock and retries. Never throws. */
   release(): void {
     if (this.#held === undefined) return;
     try {
       removeLockFile(this.#disk, this.path, this.#held);
     } catch {
-      // No descriptor is left to look at the file with, or its directory was closed to us. Whoever came for the lock
-      // would find a live holder, for good if nobody tried again; and a timer has nobody to throw to.
+      // Without a descriptor, or without access to the directory, the check fails. Other writers would see a
+      // live holder forever without a retry, and a timer has no caller to throw to.
       clearTimeout(this.#idleTimer);
       this.#idleTimer = setTimeout(() => this.#onIdle(), retryMs);
       this.#idleTimer.unref();
@@ -106,16 +106,16 @@ export class FileLock {
     if (now - this.#seenAt < recheckMs && now >= this.#seenAt) return true;
     this.#seenAt = now;
     if (readLockFile(this.#disk, this.path)?.holder?.nonce === this.#held) {
-      // Appends that never wait for anything let no timer run.
+      // Appends that never yield let no timer run.
       this.#beat();
       return true;
     }
-    // Somebody took it for dead, or a person removed it.
+    // Another process took it for dead, or a person removed it.
     this.#forget();
     return false;
   }
 
-  /** There is no hold any more: nothing may touch the file, which may be another holder's. */
+  /** Ends the acquisition without touching the file, which may be another holder's. */
   #forget(): void {
     clearTimeout(this.#idleTimer);
     clearInterval(this.#heartbeat);
@@ -125,12 +125,12 @@ export class FileLock {
     this.#held = undefined;
   }
 
-  /** Whether somebody has asked for the lock while it was held. Whoever still waits asks again. */
+  /** Whether another writer requested the lock while it was held. A waiting writer repeats its request. */
   #othersWait(): boolean {
     const now = Date.now();
     if (now - this.#askedAt < fairMs && now >= this.#askedAt) return false;
     this.#askedAt = now;
-    // Mostly nobody does, and an error for a file that is not there takes as long as fifty writes.
+    // Usually there is no request, and an error for a missing file takes as long as fifty writes.
     return this.#disk.stat(this.#waitPath) !== undefined && this.#disk.unlink(this.#waitPath);
   }
 
@@ -143,13 +143,13 @@ export class FileLock {
   #onIdle(): void {
     this.#idleTimer = undefined;
     if (this.#uses > 0 || this.#held === undefined) return;
-    // It was used since the timer was set, which is not set anew for each of a run of appends.
+    // It was used after the timer was set; the timer is not reset for each append of a run.
     const left = this.#usedAt + this.#times.idleMs - Date.now();
     if (left <= 0 || left > this.#times.idleMs) this.release();
     else this.#idleTimer = setTimeout(() => this.#onIdle(), left);
   }
 
-  /** Makes the lock file; false where there is one. */
+  /** Creates the lock file; returns false if it exists. */
   #take(): boolean {
     this.#held = makeLockFile(this.#disk, this.path);
     if (this.#held === undefined) return false;
@@ -165,7 +165,7 @@ export class FileLock {
     try {
       this.#disk.touch(this.path);
     } catch {
-      // The next use sees that the lock is gone.
+      // The next use detects that the lock is gone.
     }
   }
 
@@ -188,12 +188,12 @@ export class FileLock {
     }
   }
 
-  /** What remains of it costs a holder one pause. */
+  /** A leftover request costs a holder one pause. */
   #stopAsking(): void {
     try {
       this.#disk.unlink(this.#waitPath);
     } catch {
-      // See there.
+      // As above.
     }
   }
 

@@ -22,12 +22,12 @@ export interface LogEndOptions {
   readonly directories: DurableDirectories;
 }
 
-/** What the file was like when its end was last read or written. */
+/** The state of the file at the last read or write of its end. */
 interface Seen {
   readonly position: LogPosition;
   /** Bytes. */
   readonly size: number;
-  /** Absent after a write, where it would cost more than the write. */
+  /** Absent after a write, because a stat would cost more than the write. */
   readonly stat?: FileStat;
 }
 
@@ -36,38 +36,41 @@ interface CurrentFile {
   readonly handle: OpenFile;
   readonly dev: number;
   readonly ino: number;
-  /** Of its positions. */
+  /** The prefix of its positions. */
   readonly prefix: string;
 }
 
-/** With durability "os" the name was seen so long before an acknowledgement at most: a look takes as long as a write. */
+/**
+ * With durability "os", the maximum age of the last name lookup before an acknowledgement: a lookup takes as
+ * long as a write.
+ */
 const namedMs = 2;
 
-/** Where a batch came to lie. */
+/** The location of a written batch. */
 export interface Written {
   readonly position: LogPosition;
   /** Offset of its first byte. */
   readonly at: number;
-  /** Another program wrote in the same moment. */
+  /** Whether another program wrote at the same moment. */
   readonly interleaved: boolean;
 }
 
-/** The end of a log file, for one writer. All of it is to be done under the lock, but for what only looks. */
+/** The end of a log file, for one writer. Everything except reads requires the lock. */
 export class LogEnd {
   readonly #options: LogEndOptions;
   #file: CurrentFile | undefined;
   #seen: Seen | undefined;
   #poison: SessileError | undefined;
-  /** When the name was last looked up, and in which hold of the lock. */
+  /** The time and the acquisition of the lock of the last name lookup. */
   #named = { hold: -1, at: 0 };
-  /** Whether the name of the open file is known to last. */
+  /** Whether the directory entry of the open file is durable. */
   #nameLasts = false;
 
   constructor(options: LogEndOptions) {
     this.#options = options;
   }
 
-  /** Whether the file is as it was when it ended at `position`. */
+  /** Whether the file is unchanged since it ended at `position`. */
   isStill(position: LogPosition): boolean {
     const seen = this.#seen;
     if (seen?.position !== position) return false;
@@ -78,18 +81,18 @@ export class LogEnd {
     return true;
   }
 
-  /** A reader came to the end. */
+  /** Records that a reader reached the end. */
   saw(position: LogPosition, stat: FileStat): void {
     this.#seen = { position, size: stat.size, stat };
   }
 
-  /** Creates the directory of the file. Needs no lock: the lock file lies there too. */
+  /** Creates the directory of the file. Needs no lock, because the lock file is in it too. */
   mkdir(): void {
     const { directories, path } = this.#options;
     directories.create(dirname(path));
   }
 
-  /** Makes the file, which must not be there. */
+  /** Creates the file, which must not exist. */
   create(): OpenFile {
     const { disk, path } = this.#options;
     const handle = disk.open(path, "create");
@@ -99,7 +102,7 @@ export class LogEnd {
     return handle;
   }
 
-  /** Publishes a complete temp file under the name of the log, durably if asked for. */
+  /** Publishes a complete temp file under the name of the log, durably if requested. */
   async takeFrom(temporary: string): Promise<void> {
     const { disk, path, durability, directories } = this.#options;
     const isToLast = durability === "disk";
@@ -115,10 +118,10 @@ export class LogEnd {
   }
 
   /**
-   * The file that has the name now, at its end, which is where `expected` says. Throws CONCURRENT_WRITER otherwise.
-   *
-   * @param hold which hold of the lock this is. Within one, nobody who takes locks gives the name to another file, so that
-   *   it need not be looked up for each of a run of appends: that takes longer than the write.
+   * Opens the file with the current name, and checks that its end is at `expected`. Throws CONCURRENT_WRITER
+   * otherwise.
+   * @param hold the acquisition of the lock. Within one, no locking program replaces the file, so that the name
+   *   is not looked up for each append of a run: a lookup takes longer than the write.
    */
   async at(expected: LogPosition, hold?: number): Promise<OpenFile> {
     const { disk, path } = this.#options;
@@ -131,7 +134,7 @@ export class LogEnd {
     if (hold !== undefined) this.#named = { hold, at: now };
     const seen = this.#seen;
     if (seen?.position === expected && isUnchanged(seen.stat, stat)) return handle;
-    // A crash, or a program without locks, may have left half a line.
+    // A crash, or a program without locks, may have left a torn tail.
     if (!endsWhole(handle)) await this.mend();
     const own = handle.stat();
     const actual = positionAt(handle, own);
@@ -143,18 +146,21 @@ export class LogEnd {
     return handle;
   }
 
-  /** Writes a batch behind the last line, and makes it last. All of it, or none. */
+  /** Appends a batch behind the last line, and fsyncs it. All or nothing. */
   async write(handle: OpenFile, bytes: Uint8Array, created: boolean): Promise<Written> {
     if (this.#poison !== undefined) throw this.#poison;
     const before = this.#seen?.position ?? absentPosition;
     const written = this.#write(handle, bytes, created);
     if (this.#options.durability === "disk") await this.#sync(handle, !this.#nameLasts);
-    // It was deleted or replaced in the meantime: what was written is in no log.
+    // The file was deleted or replaced in the meantime: the batch is in no log.
     if (!this.#isNamed()) await this.at(before);
     return written;
   }
 
-  /** Whether the open file has the name, or had it a moment ago. With durability "disk" a look is nothing beside a sync. */
+  /**
+   * Whether the open file has the name, or had it a moment ago. With durability "disk" a lookup is cheap
+   * beside an fsync.
+   */
   #isNamed(): boolean {
     const { disk, path, durability } = this.#options;
     const now = Date.now();
@@ -165,7 +171,7 @@ export class LogEnd {
     return true;
   }
 
-  /** Writes a batch, and looks where it came to lie. */
+  /** Writes a batch, and checks its location. */
   #write(handle: OpenFile, bytes: Uint8Array, created: boolean): Written {
     const start = created ? 0 : (this.#seen as Seen).size;
     this.#append(handle, bytes, start, created);
@@ -178,7 +184,7 @@ export class LogEnd {
     return this.#lookedFor(handle, bytes, start);
   }
 
-  /** Where a batch lies whose end is not where it should be, or cannot be read. */
+  /** Finds a batch whose end is not at the expected offset, or cannot be read. */
   #lookedFor(handle: OpenFile, bytes: Uint8Array, start: number): Written {
     try {
       const stat = handle.stat();
@@ -198,7 +204,7 @@ export class LogEnd {
     }
   }
 
-  /** Ends a last line that has no line feed. */
+  /** Ends a last line without a line feed. */
   async mend(): Promise<void> {
     const { disk, path, maxLineBytes } = this.#options;
     const { handle } = this.#open(disk.stat(path));
@@ -214,7 +220,7 @@ export class LogEnd {
     return endsWhole(this.#open(this.#options.disk.stat(this.#options.path)).handle);
   }
 
-  /** The position of the file that has the name now. */
+  /** The position of the file with the current name. */
   position(): LogPosition {
     const { handle } = this.#open(this.#options.disk.stat(this.#options.path));
     const stat = handle.stat();
@@ -223,7 +229,7 @@ export class LogEnd {
     return position;
   }
 
-  /** Closes the descriptor; what was seen of the file still holds if it is unchanged. */
+  /** Closes the descriptor. The recorded state stays valid if the file is unchanged. */
   rest(): void {
     this.#file?.handle.close();
     this.#file = undefined;
@@ -235,7 +241,7 @@ export class LogEnd {
     this.#nameLasts = false;
   }
 
-  /** The open file, opened again where another has the name: a migration, or an editor, put it there. */
+  /** The open file, reopened if another one has the name after a migration or an editor's atomic rename. */
   #open(stat: FileStat | undefined): { readonly handle: OpenFile } {
     const { disk, path } = this.#options;
     if (this.#poison !== undefined) throw this.#poison;
@@ -261,7 +267,7 @@ export class LogEnd {
     return this.#file?.dev === dev && this.#file.ino === ino;
   }
 
-  /** Whether the open file ends where and as it did when it was last seen to end there. */
+  /** Whether the open file still ends as recorded. */
   #endsStill(position: LogPosition): boolean {
     if (this.#file === undefined || this.#seen?.position !== position) return false;
     const { size } = this.#seen;
@@ -301,7 +307,7 @@ export class LogEnd {
       await directories.sync(dirname(path));
       this.#nameLasts = true;
     } catch (cause) {
-      // After a failed sync the kernel may call the lost pages clean, so that a second one proves nothing.
+      // After a failed fsync the kernel may mark the lost pages clean, so that a second fsync proves nothing.
       throw this.#poisoned("the disk did not confirm a write", cause);
     }
   }

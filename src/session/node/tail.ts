@@ -16,9 +16,9 @@ const stepBytes = 64 * 1024;
 const chunkBytes = 1 << 20;
 
 /**
- * What ends a log's last line: a line feed, with a tab before it unless the line is whole. undefined for a log that needs
- * none. Nothing is cut off: another program may still be writing that line, and an append waits for its write. Where
- * it completes the line, this ending stands behind it as a blank line.
+ * Repair of a torn tail: the bytes that end a log's last line. A line feed, preceded by a tab unless the line
+ * is whole; undefined if the log needs none. Never truncates: another program may still be writing that line.
+ * If it completes the line, this ending becomes a blank line.
  */
 export async function missingEnding(file: OpenFile, maxLineBytes: number): Promise<Uint8Array | undefined> {
   const { size } = file.stat();
@@ -29,11 +29,14 @@ export async function missingEnding(file: OpenFile, maxLineBytes: number): Promi
   if (line === undefined) return lateEnding;
   const content = line.length === size ? stripBom(line) : line;
   const parsed = parseLine(content, defaultLimits.maxDepth, { unchecked: true });
-  // Whatever version it is of: an object is a whole line.
+  // An object of any version is a whole line.
   return parsed.ok && isRecord(parsed.value) ? lateEnding.subarray(1) : lateEnding;
 }
 
-/** What follows the last line feed; undefined where it is longer than a reader takes, or does not end as an object does. */
+/**
+ * The bytes behind the last line feed; undefined if they exceed the reader's maximum, or do not end as an
+ * object does.
+ */
 async function lastLine(file: OpenFile, size: number, maxBytes: number): Promise<Uint8Array | undefined> {
   const pieces: Uint8Array[] = [];
   for (let end = size; end > 0; ) {
@@ -50,14 +53,14 @@ async function lastLine(file: OpenFile, size: number, maxBytes: number): Promise
   return line.length > maxBytes ? undefined : line;
 }
 
-/** Most torn lines are told from whole ones by this, without reading megabytes of them. */
+/** Distinguishes most torn lines from whole ones without reading megabytes. */
 function endsAnObject(bytes: Uint8Array): boolean {
   const last = bytes.findLast((byte) => byte !== 0x20 && byte !== 0x0d && byte !== 0x09);
-  // A step of nothing but whitespace says nothing.
+  // A step of white space decides nothing.
   return last === undefined || last === 0x7d;
 }
 
-/** Copies a part of a file into a new one, and makes that last. */
+/** Copies a range of a file into a new one, and fsyncs it. */
 export async function saveRange(
   disk: FileSystem,
   file: OpenFile,
@@ -79,8 +82,8 @@ export async function saveRange(
 }
 
 /**
- * Adds a part of a file to the end of another, which only this program has. Chunks of NULs become holes, so that
- * a sparse file stays sparse. Returns how many bytes there were.
+ * Appends a range of a file to another one that only this program uses. Chunks of NULs become holes, so that
+ * a sparse file stays sparse. Returns the number of bytes.
  */
 export async function copyRange(file: OpenFile, to: OpenFile, start: number, end: number): Promise<number> {
   const chunk = Buffer.alloc(Math.min(chunkBytes, Math.max(end - start, 1)));
