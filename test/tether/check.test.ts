@@ -152,7 +152,9 @@ describe("a frame made to deceive", () => {
   it("cannot be changed afterwards by whoever made it", () => {
     const user = { id: "1", name: "Alice" };
     const images = [{ ...smallImage }];
-    const made = { ...withImages(), payload: { text: "", images, user } };
+    const shared = withImages();
+    // A copy: other tests use the same session.
+    const made = { ...shared, session: { ...shared.session }, payload: { text: "", images, user } };
     const { frame } = checkFrame(made);
     const before = structuredClone(frame);
     user.name = "Mallory";

@@ -14,7 +14,8 @@ type Event = { readonly type: string; readonly [field: string]: unknown };
 const model = "claude-opus-5-5";
 const options = { timestamp: 1, model };
 const parsed = (text: string): readonly Event[] =>
-  [...text.matchAll(/^data: (.*)$/gm)].map(([, data = ""]) => JSON.parse(data) as Event);
+  // By line feeds alone: a text may hold other line separators.
+  text.split("\n").flatMap((line) => (line.startsWith("data: ") ? [JSON.parse(line.slice(6)) as Event] : []));
 
 /** Each delta of text, of reasoning and of arguments in pieces of this many characters. */
 const inPieces = (events: readonly Event[], size: number): readonly Event[] =>
