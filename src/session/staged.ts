@@ -28,11 +28,20 @@ export class Staged {
     this.#entries.push(placed);
   }
 
-  /** Adds an entry that is acknowledged now, and written with the first message of the session. */
-  defer(placed: PlacedEntry): void {
-    this.add(placed);
-    this.#announced.add(placed.entry.id);
-    this.#core.announce(placed.entry, "local");
+  /** Whether there is a staged entry that creates the file of the session. */
+  get hasMessage(): boolean {
+    return !this.#entries.every(({ entry }) => isSetting(entry));
+  }
+
+  /** Adds entries that are acknowledged now, and written with the first message of the session. */
+  defer(placed: readonly PlacedEntry[]): void {
+    for (const each of placed) this.add(each);
+    // A listener learns of a parent before its child: of settings that were staged before, too.
+    for (const { entry } of this.#entries) {
+      if (this.#announced.has(entry.id)) continue;
+      this.#announced.add(entry.id);
+      this.#core.announce(entry, "local");
+    }
   }
 
   /** Records the line of a staged entry that was written; returns its row. */
@@ -67,7 +76,11 @@ const settings = typesThat("setting");
 
 /** Whether appends consist of settings only. They are deferred until the session has a message. */
 export function areSettings(group: readonly Request[]): boolean {
-  const isSetting = (draft: EntryDraft) =>
-    settings.has(draft.type) || (draft.type === "custom" && draft.customType === turnSettings.customType);
   return group.every(({ drafts }) => drafts.length > 0 && drafts.every(isSetting));
+}
+
+function isSetting(draft: EntryDraft | SessionEntry): boolean {
+  return (
+    settings.has(draft.type) || (draft.type === "custom" && draft.customType === turnSettings.customType)
+  );
 }

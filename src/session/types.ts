@@ -93,7 +93,8 @@ export interface Session extends IfAsyncDisposable {
    *
    * In a session without a file, an append of settings alone (model_change, thinking_level_change, label,
    * session_info, leaf, {@link turnSettings}) is staged: it resolves, and is written before the first entry
-   * of another type, or by {@link Session.flush}. A session with only settings leaves no file.
+   * of another type, or by {@link Session.flush}. A session with only settings leaves no file. Behind a staged
+   * entry of another type, settings are written at once.
    * @throws SessileError INVALID_ENTRY, ENTRY_NOT_FOUND, DUPLICATE_ID, LINE_TOO_LONG, BATCH_TOO_LARGE: the drafts;
    *   nothing was written
    * @throws SessileError CONCURRENT_WRITER, SESSION_LOCKED, STORAGE_FAILED: nothing was written

@@ -249,8 +249,8 @@ export class Writer {
     }
     if (group.some(({ entries }) => entries.includes(undefined)))
       await resolveExisting(group, core.reader.tree, core.bodies);
-    if (!core.exists && areSettings(group)) {
-      for (const placed of this.#toWrite(group, false)) this.#staged.defer(placed);
+    if (!core.exists && !this.#staged.hasMessage && areSettings(group)) {
+      this.#staged.defer(this.#toWrite(group, false));
       return;
     }
     for (let attempt = 1; ; attempt++) {

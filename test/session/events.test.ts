@@ -1,5 +1,11 @@
 import { userMessage } from "sessile/content";
-import { type EntryDraft, type EphemeralEvent, memorySessionStore, type Session } from "sessile/session";
+import {
+  type EntryDraft,
+  type EphemeralEvent,
+  memorySessionStore,
+  type Session,
+  type SessionEntry,
+} from "sessile/session";
 import { describe, expect, it, vi } from "vitest";
 import { Events } from "../../src/session/events.js";
 
@@ -138,6 +144,21 @@ describe("the events of a session", () => {
     expect(seen).toEqual([]);
     await session.appendMessage(userMessage("one"));
     expect(seen).toEqual(["model_change", "message"]);
+  });
+
+  it("a parent is told before its child: settings do not wait behind a staged message, or pass a staged setting", async () => {
+    const told: SessionEntry[] = [];
+    const session = await newSession();
+    session.on("entry", ({ entry }) => told.push(entry as SessionEntry));
+    session.stage([{ type: "model_change", provider: "p", modelId: "m" }]);
+    await session.updateInfo({ title: "settings alone" });
+    expect(told.map(({ type }) => type)).toEqual(["model_change", "session_info"]);
+    session.stage([{ type: "message", message: userMessage("staged") }]);
+    await session.updateInfo({ title: "behind a message" });
+    await session.flush();
+    expect(told.map(({ type }) => type)).toEqual(["model_change", "session_info", "message", "session_info"]);
+    const parents = told.map(({ parentId }) => parentId);
+    expect(parents).toEqual([null, ...told.slice(0, -1).map(({ id }) => id)]);
   });
 
   it("diffs of a session_info and of a revert are told", async () => {
