@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
@@ -6,8 +6,8 @@ import { entries, root } from "../../scripts/entries.mjs";
 import { examplesOf, promisesOf } from "../support/doc-examples.js";
 import { readSources } from "../support/sources.js";
 
-const guide = readdirSync(join(root, "docs/guide")).map((name) => `docs/guide/${name}`);
-const documents = ["README.md", "docs/errors.md", ...guide].map((path) => ({
+// The pages of docs/guide are programs of their own: test/docs/guide.test.ts runs them.
+const documents = ["README.md", "docs/errors.md"].map((path) => ({
   path,
   text: readFileSync(join(root, path), "utf8"),
 }));
@@ -109,14 +109,6 @@ const AsyncFunction = (async () => undefined).constructor as FunctionConstructor
 describe("examples in the documentation", () => {
   it("are there", () => {
     expect(examples.length).toBeGreaterThan(15);
-  });
-
-  it("are in every page of the guide, and each promises a value, so that it is run whole", () => {
-    for (const page of guide) expect(examples.some(({ place }) => place.startsWith(`${page}:`))).toBe(true);
-    const ofGuide = examples.filter(({ place }) => place.startsWith("docs/guide/"));
-    expect(
-      ofGuide.filter(({ code }) => promisesOf(code.slice(code.lastIndexOf(";\n") + 2)).length === 0),
-    ).toEqual([]);
   });
 
   it("compile as a user would write them", () => {

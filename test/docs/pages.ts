@@ -1,0 +1,6 @@
+import type { GuidePage } from "../support/guide-page.js";
+
+/** The surroundings of each page's program, by the name of its file. */
+export const pages: Readonly<Record<string, GuidePage>> = {
+  "two-writers.md": {},
+};
