@@ -47,5 +47,5 @@ export {
   resourceOf,
   type StoredResource,
 } from "./resource.js";
-export { type ToolPair, type ToolPairs, toolCalls, toolPairs } from "./tool-pairs.js";
+export { messageText, type ToolPair, type ToolPairs, toolCalls, toolPairs } from "./tool-pairs.js";
 export { type AsUserMessageOptions, asUserMessage } from "./untrusted.js";

@@ -1,5 +1,21 @@
-/** Tool calls, paired with their results. */
+/** Reads messages: their text, and tool calls paired with their results. */
 import type { AssistantMessage, ContextMessage, ToolCall, ToolResultMessage } from "./message.js";
+
+/**
+ * Returns the text of any message: its text blocks, joined by line feeds; a summary; a command after `$ `, and
+ * its output. Calls, thinking and images have none; an attachment has its descriptor.
+ *
+ * @example
+ * ```ts
+ * messageText(userMessage("What is", "wrong here?")); // "What is\nwrong here?"
+ * ```
+ */
+export function messageText(message: ContextMessage): string {
+  if (message.role === "bashExecution") return `$ ${message.command}\n${message.output}`;
+  if (message.role === "compactionSummary" || message.role === "branchSummary") return message.summary;
+  if (typeof message.content === "string") return message.content;
+  return message.content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
+}
 
 /** The tool calls of an assistant message, in order. */
 export function toolCalls(message: AssistantMessage): readonly ToolCall[] {

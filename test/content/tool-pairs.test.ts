@@ -2,10 +2,12 @@ import fc from "fast-check";
 import {
   type AssistantMessage,
   type ContextMessage,
+  messageText,
   type ToolCall,
   type ToolResultMessage,
   toolCalls,
   toolPairs,
+  userMessage,
 } from "sessile/content";
 import { describe, expect, test } from "vitest";
 import { message } from "../arbitraries/messages.js";
@@ -99,5 +101,40 @@ describe("toolCalls", () => {
   test("gives the calls of a message in order", () => {
     expect(toolCalls(answer("b", "a", "b"))).toEqual([call("b"), call("a"), call("b")]);
     expect(toolCalls(answer())).toEqual([]);
+  });
+});
+
+describe("messageText", () => {
+  const timestamp = 0;
+  test.each<[string, ContextMessage, string]>([
+    ["a string", userMessage("hi"), "hi"],
+    ["text blocks", userMessage("a", "b"), "a\nb"],
+    [
+      "text beside calls",
+      { ...answer("c0"), content: [{ type: "text", text: "Look." }, call("c0")] },
+      "Look.",
+    ],
+    ["a result without text", result("c0"), ""],
+    [
+      "a command",
+      { role: "bashExecution", command: "ls", output: "a\n", cancelled: false, truncated: false, timestamp },
+      "$ ls\na\n",
+    ],
+    [
+      "a compaction's summary",
+      { role: "compactionSummary", summary: "So far.", tokensBefore: 9, timestamp },
+      "So far.",
+    ],
+    ["a branch's summary", { role: "branchSummary", summary: "Left.", fromId: "e1", timestamp }, "Left."],
+  ])("returns the text of %s", (_, given, text) => {
+    expect(messageText(given)).toBe(text);
+  });
+
+  test("returns a string for any message", () => {
+    fc.assert(
+      fc.property(message, (any) => {
+        expect(messageText(any)).toBeTypeOf("string");
+      }),
+    );
   });
 });

@@ -8,6 +8,7 @@ export const promisedNames: Readonly<Record<string, readonly string[]>> = {
     "contextOf",
     "asUserMessage",
     "resourceOf",
+    "messageText",
     "toolCalls",
     "toolPairs",
     "describeResource",
