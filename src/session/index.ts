@@ -14,12 +14,8 @@ export type {
   SessionLog,
   StoredSession,
   StoredSessionQuery,
-} from "./backend.js";
-export { type EncodeOptions, encodeEntry } from "./codec/encode.js";
-export type { ReadLimits } from "./codec/limits.js";
-export { type ParsedSession, parseSession, type SessionSource } from "./codec/parse.js";
-export { buildSessionContext, type ContextSource } from "./context/build.js";
-export type { Diagnostic, DiagnosticCode, Diagnostics } from "./diagnostics.js";
+} from "./api/backend.js";
+export type { Diagnostic, DiagnosticCode, Diagnostics } from "./api/diagnostics.js";
 export {
   type CustomEntryType,
   customEntry,
@@ -34,22 +30,8 @@ export {
   type SessionInfoPatch,
   type SessionStats,
   type UnknownEntry,
-} from "./entries.js";
-export type { EphemeralEvent, SessionEventMap, SessionEventName, ToolState } from "./events.js";
-export type { SessionInfo } from "./info.js";
-export { sessionMark } from "./mark.js";
-export { memorySessionStore } from "./memory.js";
-export { evaluatePermission, type PermissionRule } from "./permissions.js";
-export type { RecordingOptions } from "./recording.js";
-export { type SessionStoreOptions, sessionStore } from "./store.js";
-export { type EntryNode, SessionTree, type TreeStep } from "./tree/tree.js";
-export {
-  type ToolCallState,
-  type TurnContext,
-  type TurnSettings,
-  toolStarted,
-  turnSettings,
-} from "./turn.js";
+} from "./api/entries.js";
+export type { EphemeralEvent, SessionEventMap, SessionEventName, ToolState } from "./api/events.js";
 export type {
   AppendOptions,
   ForkOptions,
@@ -60,4 +42,22 @@ export type {
   SessionStore,
   SessionStoreEventMap,
   SessionSummary,
-} from "./types.js";
+} from "./api/types.js";
+export { buildSessionContext, type ContextSource } from "./context/build-context.js";
+export { type ParsedSession, parseSession, type SessionSource } from "./context/parse-session.js";
+export { type EncodeOptions, encodeEntry } from "./format/encode.js";
+export type { ReadLimits } from "./format/line-splitter.js";
+export type { RecordingOptions } from "./runtime/recording.js";
+export type { SessionInfo } from "./runtime/session-info.js";
+export { evaluatePermission, type PermissionRule } from "./runtime/session-info.js";
+export {
+  type ToolCallState,
+  type TurnContext,
+  type TurnSettings,
+  toolStarted,
+  turnSettings,
+} from "./runtime/turn-settings.js";
+export { sessionMark } from "./store/blob-roots.js";
+export { memorySessionStore } from "./store/memory-backend.js";
+export { type SessionStoreOptions, sessionStore } from "./store/store.js";
+export { type EntryNode, SessionTree, type TreeStep } from "./tree/session-tree.js";

@@ -7,8 +7,8 @@
  */
 import * as z from "zod";
 import { memberSchemas, schemaOf } from "../internal/schema.js";
-import type { SessionEntry, SessionHeader } from "./entries.js";
-import { entryShape, headerFields } from "./entry-types.js";
+import type { SessionEntry, SessionHeader } from "./api/entries.js";
+import { entryShape, headerFields } from "./format/entry-types.js";
 
 /**
  * A whole entry of any type that this version knows: its fields, and `id`, `parentId` and `timestamp`. For a

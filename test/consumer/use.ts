@@ -29,6 +29,7 @@ export * as projectionsOpenai from "sessile/projections/openai";
 export * as session from "sessile/session";
 export * as sessionConformance from "sessile/session/conformance";
 export * as sessionNode from "sessile/session/node";
+export * as sessionRepair from "sessile/session/repair";
 export * as sessionSchema from "sessile/session/schema";
 export * as tether from "sessile/tether";
 export * as tetherSchema from "sessile/tether/schema";

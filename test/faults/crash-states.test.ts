@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { userMessage } from "../../src/content/index.js";
 import { SessileError } from "../../src/errors/index.js";
-import type { EntryDraft, SessionEntry, UnknownEntry } from "../../src/session/entries.js";
+import type { EntryDraft, SessionEntry, UnknownEntry } from "../../src/session/api/entries.js";
+import type { Session, SessionStore } from "../../src/session/api/types.js";
 import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
-import type { Session, SessionStore } from "../../src/session/types.js";
 import { type Check, checkCrashes, Witness } from "../support/crash-states.js";
 import { SimulatedDisk } from "../support/simulated-disk.js";
 import { seeded } from "./mutants.js";

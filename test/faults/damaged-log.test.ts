@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, test, vi } from "vitest";
 import { SessileError } from "../../src/errors/index.js";
-import type { SessionEntry, UnknownEntry } from "../../src/session/entries.js";
+import type { SessionEntry, UnknownEntry } from "../../src/session/api/entries.js";
+import type { Session } from "../../src/session/api/types.js";
 import { parseSession } from "../../src/session/index.js";
 import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
-import type { Session } from "../../src/session/types.js";
 import { SimulatedDisk } from "../support/simulated-disk.js";
 
 // On a machine with other work to do.

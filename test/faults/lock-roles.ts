@@ -6,8 +6,8 @@ import { SessileError } from "../../src/errors/index.js";
 import type { FileSystem } from "../../src/internal/node/file-system.js";
 import { nodeFileSystem } from "../../src/internal/node/node-file-system.js";
 import { isAlive } from "../../src/internal/node/process-identity.js";
+import { FileLock } from "../../src/session/node/file-lock.js";
 import { fileSessionStore } from "../../src/session/node/file-store.js";
-import { FileLock } from "../../src/session/node/lock.js";
 import { say } from "./say.js";
 
 /** What a test of locks has another process do. */

@@ -6,8 +6,8 @@ import { userMessage } from "../../src/content/index.js";
 import type { FileSystem } from "../../src/internal/node/file-system.js";
 import { nodeFileSystem } from "../../src/internal/node/node-file-system.js";
 import { ownIdentity } from "../../src/internal/node/process-identity.js";
+import { FileLock } from "../../src/session/node/file-lock.js";
 import { fileSessionStore, openSessionFile } from "../../src/session/node/index.js";
-import { FileLock } from "../../src/session/node/lock.js";
 import { rounds } from "./rounds.js";
 import { type Child, useChildren } from "./start-child.js";
 

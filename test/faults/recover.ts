@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
 import { SessileError } from "../../src/errors/index.js";
-import { decodeLine } from "../../src/session/codec/decode.js";
-import { sliceHead } from "../../src/session/codec/head.js";
+import type { Session, SessionStore } from "../../src/session/api/types.js";
+import { decodeLine } from "../../src/session/format/decode.js";
+import { sliceHead } from "../../src/session/format/entry-prefix.js";
 import {
   buildSessionContext,
   encodeEntry,
@@ -10,7 +11,6 @@ import {
   parseSession,
 } from "../../src/session/index.js";
 import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
-import type { Session, SessionStore } from "../../src/session/types.js";
 import { SimulatedDisk } from "../support/simulated-disk.js";
 
 const id = "mutant";

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, test, vi } from "vitest";
 import { userMessage } from "../../src/content/index.js";
 import { nodeFileSystem } from "../../src/internal/node/node-file-system.js";
+import type { Session, SessionStore } from "../../src/session/api/types.js";
 import { fileSessionStore, openSessionFile } from "../../src/session/node/index.js";
-import type { Session, SessionStore } from "../../src/session/types.js";
 import { useMounts } from "./mounts.js";
 import { needs } from "./needs.js";
 

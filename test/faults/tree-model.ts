@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { expect } from "vitest";
 import { SessileError } from "../../src/errors/index.js";
-import type { EntryDraft, SessionEntry, UnknownEntry } from "../../src/session/entries.js";
+import type { EntryDraft, SessionEntry, UnknownEntry } from "../../src/session/api/entries.js";
+import type { Session, SessionStore } from "../../src/session/api/types.js";
 import { parseSession } from "../../src/session/index.js";
-import type { Session, SessionStore } from "../../src/session/types.js";
 import type { SimulatedDisk } from "../support/simulated-disk.js";
 import { seeded } from "./mutants.js";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type Request, takeGroup } from "../../src/session/batch.js";
+import { type Request, takeGroup } from "../../src/session/runtime/batch.js";
 
 /** A request of lines that are as long as said; their bytes are never looked at. */
 function requestOf(...lengths: readonly number[]): Request {

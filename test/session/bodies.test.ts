@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { userMessage } from "../../src/content/index.js";
-import type { LinePlace } from "../../src/session/backend.js";
-import type { EntryDraft } from "../../src/session/entries.js";
-import { memoryBackend } from "../../src/session/memory.js";
+import type { LinePlace } from "../../src/session/api/backend.js";
+import type { EntryDraft } from "../../src/session/api/entries.js";
+import type { Session } from "../../src/session/api/types.js";
 import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
-import { sessionStore } from "../../src/session/store.js";
-import type { Session } from "../../src/session/types.js";
+import { memoryBackend } from "../../src/session/store/memory-backend.js";
+import { sessionStore } from "../../src/session/store/store.js";
 import { SimulatedDisk } from "../support/simulated-disk.js";
 import { gate, hookedBackend, type LogHooks } from "./hooked-backend.js";
 

@@ -3,10 +3,10 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { userMessage } from "../../src/content/index.js";
 import { SessileError } from "../../src/errors/index.js";
-import type { EntryDraft, SessionEntry } from "../../src/session/entries.js";
-import { memorySessionStore } from "../../src/session/memory.js";
+import type { EntryDraft, SessionEntry } from "../../src/session/api/entries.js";
+import type { Session, SessionStore } from "../../src/session/api/types.js";
 import { fileSessionStore } from "../../src/session/node/index.js";
-import type { Session, SessionStore } from "../../src/session/types.js";
+import { memorySessionStore } from "../../src/session/store/memory-backend.js";
 import { temporaryDirectory } from "./node/temporary-directory.js";
 
 type Mode = "reject" | "branch" | "follow" | "rebase";
@@ -137,7 +137,7 @@ async function inFileOrder(session: Session): Promise<string[]> {
       entry: await session.entry(node.id),
     })),
   );
-  const { treeRows } = await import("../../src/session/tree/tree.js");
+  const { treeRows } = await import("../../src/session/tree/session-tree.js");
   const rows = treeRows(session.tree);
   return sizes.map(({ id }) => id).sort((a, b) => rows.row(a) - rows.row(b));
 }

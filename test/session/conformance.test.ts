@@ -17,7 +17,7 @@ import {
 } from "sessile/session/conformance";
 import { fileSessionStore } from "sessile/session/node";
 import { afterEach, describe, expect, test } from "vitest";
-import { memoryBackend } from "../../src/session/memory.js";
+import { memoryBackend } from "../../src/session/store/memory-backend.js";
 
 const maxLineBytes = 2 * 1024 * 1024;
 const unnamed = { partition: "", cwd: "/work", timestamp: "2026-01-01T00:00:00.000Z" };

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { type TextBlock, userMessage } from "../../src/content/index.js";
-import { withChecksum } from "../../src/session/codec/json.js";
+import type { Session, SessionStore } from "../../src/session/api/types.js";
+import { withChecksum } from "../../src/session/format/line-json.js";
 import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
-import type { Session, SessionStore } from "../../src/session/types.js";
 import { SimulatedDisk } from "../support/simulated-disk.js";
 
 const time = "2026-01-02T03:04:05.678Z";

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { userMessage } from "../../src/content/index.js";
-import type { SessionBackend, SessionLog } from "../../src/session/backend.js";
-import { SessionCore, type SessionSettings } from "../../src/session/core.js";
-import type { SessionHeader } from "../../src/session/entries.js";
-import { memoryBackend } from "../../src/session/memory.js";
-import { treeRows } from "../../src/session/tree/tree.js";
+import type { SessionBackend, SessionLog } from "../../src/session/api/backend.js";
+import type { SessionHeader } from "../../src/session/api/entries.js";
+import { SessionCore, type SessionSettings } from "../../src/session/runtime/session-state.js";
+import { memoryBackend } from "../../src/session/store/memory-backend.js";
+import { treeRows } from "../../src/session/tree/session-tree.js";
 
 const settings: SessionSettings = {
   now: () => 0,

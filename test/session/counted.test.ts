@@ -1,8 +1,8 @@
 import { SessileError } from "sessile/errors";
 import { memorySessionStore } from "sessile/session";
 import { expect, test } from "vitest";
-import { counted } from "../../src/session/counted.js";
-import type { SessionSummary } from "../../src/session/types.js";
+import type { SessionSummary } from "../../src/session/api/types.js";
+import { counted } from "../../src/session/store/list.js";
 
 const summary: SessionSummary = {
   id: "one",

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { memorySessionStore, parseSession } from "sessile/session";
 import { diagnoseSession, fileSessionStore, openSessionFile } from "sessile/session/node";
 import { describe, expect, test } from "vitest";
-import { type Diagnostic, DiagnosticList } from "../../src/session/diagnostics.js";
+import { type Diagnostic, DiagnosticList } from "../../src/session/api/diagnostics.js";
 import { sessionOf } from "../arbitraries/entries.js";
 import { temporaryDirectory } from "./node/temporary-directory.js";
 

@@ -3,7 +3,7 @@ import { userMessage } from "sessile/content";
 import { SessileError } from "sessile/errors";
 import type { EntryDraft } from "sessile/session";
 import { describe, expect, it } from "vitest";
-import { checkDraft, entryOf } from "../../src/session/draft.js";
+import { checkDraft, entryOf } from "../../src/session/runtime/materialize-drafts.js";
 import { entryTypes, sessionEntry } from "../arbitraries/entries.js";
 
 const place = { id: "new", parentId: "tip", timestamp: "2026-01-01T00:00:00.000Z" };

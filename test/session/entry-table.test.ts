@@ -19,7 +19,7 @@ import {
   kindsInContext,
   references,
   typesThat,
-} from "../../src/session/entry-types.js";
+} from "../../src/session/format/entry-types.js";
 import type { frameShape, imageFields, payloadShapes } from "../../src/tether/shape.js";
 
 describe("the types written by hand are those of the shapes", () => {

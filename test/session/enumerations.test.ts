@@ -5,7 +5,7 @@ import { buildSessionContext, evaluatePermission, memorySessionStore, parseSessi
 import { fileSessionStore, openSessionFile } from "sessile/session/node";
 import { sessionEntrySchema } from "sessile/session/schema";
 import { describe, expect, test } from "vitest";
-import { entryProblem } from "../../src/session/validate.js";
+import { entryProblem } from "../../src/session/format/validate.js";
 import { plainHeader, sessionEntry } from "../arbitraries/entries.js";
 import { message } from "../arbitraries/messages.js";
 import { text } from "../arbitraries/values.js";

@@ -7,7 +7,7 @@ import {
   type SessionEntry,
 } from "sessile/session";
 import { describe, expect, it, vi } from "vitest";
-import { Events } from "../../src/session/events.js";
+import { Events } from "../../src/session/api/events.js";
 
 interface Map {
   one: number;

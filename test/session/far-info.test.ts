@@ -1,8 +1,8 @@
 import { userMessage } from "sessile/content";
 import { memorySessionStore, type Session, type SessionEntry } from "sessile/session";
 import { describe, expect, it } from "vitest";
-import { SessionReader } from "../../src/session/codec/reader.js";
-import { isInfoFar } from "../../src/session/far-info.js";
+import { isInfoFar } from "../../src/session/runtime/session-info.js";
+import { SessionReader } from "../../src/session/tree/log-reader.js";
 import { sessionOf } from "../arbitraries/entries.js";
 
 /** A reader of these entries: texts are messages of that many characters, objects the fields of a session_info. */

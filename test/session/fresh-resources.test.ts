@@ -7,10 +7,10 @@ import {
   type UserMessage,
   userMessage,
 } from "../../src/content/index.js";
-import type { SessionEntry } from "../../src/session/entries.js";
-import { FreshResources } from "../../src/session/fresh-resources.js";
-import { memorySessionStore } from "../../src/session/memory.js";
-import type { Session } from "../../src/session/types.js";
+import type { SessionEntry } from "../../src/session/api/entries.js";
+import type { Session } from "../../src/session/api/types.js";
+import { FreshResources } from "../../src/session/store/fresh-resources.js";
+import { memorySessionStore } from "../../src/session/store/memory-backend.js";
 import { sessionEntry } from "../arbitraries/entries.js";
 
 const old = "res_0123456789abcdef";

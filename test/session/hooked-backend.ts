@@ -4,7 +4,7 @@ import type {
   LogPosition,
   SessionBackend,
   SessionLog,
-} from "../../src/session/backend.js";
+} from "../../src/session/api/backend.js";
 
 /** What a test puts before or in the place of a log's own calls. */
 export interface LogHooks {

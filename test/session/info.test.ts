@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { memorySessionStore, type SessionInfoFields, type SessionInfoPatch } from "sessile/session";
 import { describe, expect, it } from "vitest";
-import { checkEntry } from "../../src/session/codec/encode.js";
-import { infoOf, patchedInfo } from "../../src/session/info.js";
-import { slugOf } from "../../src/session/names.js";
+import { checkEntry } from "../../src/session/format/encode.js";
+import { slugOf } from "../../src/session/format/names.js";
+import { infoOf, patchedInfo } from "../../src/session/runtime/session-info.js";
 import { entryFields } from "../arbitraries/entries.js";
 
 const fields: fc.Arbitrary<SessionInfoFields> = entryFields.session_info;

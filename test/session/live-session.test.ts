@@ -1,14 +1,14 @@
 import { describe, expect, test, vi } from "vitest";
 import { userMessage } from "../../src/content/index.js";
 import { SessileError } from "../../src/errors/index.js";
-import type { SessionBackend } from "../../src/session/backend.js";
-import type { EntryDraft } from "../../src/session/entries.js";
-import type { LiveSession } from "../../src/session/live-session.js";
-import { memoryBackend } from "../../src/session/memory.js";
+import type { SessionBackend } from "../../src/session/api/backend.js";
+import type { EntryDraft } from "../../src/session/api/entries.js";
+import type { Session } from "../../src/session/api/types.js";
 import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
-import { sessionStore } from "../../src/session/store.js";
-import { storedLines } from "../../src/session/stored-lines.js";
-import type { Session } from "../../src/session/types.js";
+import type { LiveSession } from "../../src/session/runtime/session.js";
+import { memoryBackend } from "../../src/session/store/memory-backend.js";
+import { sessionStore } from "../../src/session/store/store.js";
+import { storedLines } from "../../src/session/store/stored-lines.js";
 import { SimulatedDisk } from "../support/simulated-disk.js";
 import { gate, hookedBackend, type LogHooks } from "./hooked-backend.js";
 

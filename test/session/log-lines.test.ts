@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { LogBatch, LogPosition } from "../../src/session/backend.js";
-import { eachLine, linesOf } from "../../src/session/log-lines.js";
+import type { LogBatch, LogPosition } from "../../src/session/api/backend.js";
+import { eachLine, linesOf } from "../../src/session/runtime/log-lines.js";
 
 const bytes = new TextEncoder().encode("one\n\nthree\n");
 const alone = [bytes.subarray(0, 3), bytes.subarray(4, 4), bytes.subarray(5, 10)];

@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { userMessage } from "../../src/content/index.js";
 import { uuidv7 } from "../../src/internal/ids.js";
-import { memorySessionStore } from "../../src/session/memory.js";
-import { forkTitle, slugOf } from "../../src/session/names.js";
+import { forkTitle, slugOf } from "../../src/session/format/names.js";
+import { memorySessionStore } from "../../src/session/store/memory-backend.js";
 
 describe("forkTitle", () => {
   it("numbers a title's forks from 1", () => {

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { userMessage } from "sessile/content";
 import { evaluatePermission, memorySessionStore, type PermissionRule } from "sessile/session";
 import { describe, expect, it } from "vitest";
-import { withApproval } from "../../src/session/permissions.js";
+import { withApproval } from "../../src/session/runtime/session-info.js";
 
 const symbols = fc.string({
   unit: fc.constantFrom("a", "b", " ", "*", "?", ".", "/", "\n", "é"),

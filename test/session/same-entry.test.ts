@@ -1,11 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { userMessage } from "../../src/content/index.js";
-import { decodeLine } from "../../src/session/codec/decode.js";
-import { encodeEntry } from "../../src/session/codec/encode.js";
-import { entryOf } from "../../src/session/draft.js";
-import type { EntryDraft, SessionEntry } from "../../src/session/entries.js";
-import { isSameEntry } from "../../src/session/same-entry.js";
+import type { EntryDraft, SessionEntry } from "../../src/session/api/entries.js";
+import { decodeLine } from "../../src/session/format/decode.js";
+import { encodeEntry } from "../../src/session/format/encode.js";
+import { entryOf, isSameEntry } from "../../src/session/runtime/materialize-drafts.js";
 
 const place = { id: "cafecafe", parentId: "0badc0de", timestamp: "2026-01-02T03:04:05.678Z" };
 

@@ -3,7 +3,7 @@ import type { SessionEntry } from "sessile/session";
 import { sessionEntrySchema, sessionHeaderSchema } from "sessile/session/schema";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { entryProblem, headerProblem } from "../../src/session/validate.js";
+import { entryProblem, headerProblem } from "../../src/session/format/validate.js";
 import { entryTypes, header, sessionEntry } from "../arbitraries/entries.js";
 import { mutationOf } from "../arbitraries/mutations.js";
 import { jsonValue } from "../arbitraries/values.js";

@@ -13,10 +13,10 @@ import {
   turnSettings,
 } from "sessile/session";
 import { describe, expect, it } from "vitest";
-import { runSteps } from "../../src/session/context/steps.js";
-import { noRow } from "../../src/session/tree/rows.js";
-import { treeRows } from "../../src/session/tree/tree.js";
-import { toolStateSteps, turnSteps } from "../../src/session/turn.js";
+import { runSteps } from "../../src/session/context/build-context.js";
+import { toolStateSteps, turnSteps } from "../../src/session/runtime/turn-settings.js";
+import { noRow } from "../../src/session/tree/entry-table.js";
+import { treeRows } from "../../src/session/tree/session-tree.js";
 import { conversation, pathTo } from "../arbitraries/conversations.js";
 import { sessionOf } from "../arbitraries/entries.js";
 import { jsonValue } from "../arbitraries/values.js";

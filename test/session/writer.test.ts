@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { assistantMessage, userMessage } from "../../src/content/index.js";
 import { SessileError } from "../../src/errors/index.js";
-import type { LogPosition, SessionBackend } from "../../src/session/backend.js";
-import type { EntryDraft } from "../../src/session/entries.js";
-import { linesOf } from "../../src/session/log-lines.js";
-import { memoryBackend } from "../../src/session/memory.js";
-import { type SessionStoreOptions, sessionStore } from "../../src/session/store.js";
-import type { Session } from "../../src/session/types.js";
+import type { LogPosition, SessionBackend } from "../../src/session/api/backend.js";
+import type { EntryDraft } from "../../src/session/api/entries.js";
+import type { Session } from "../../src/session/api/types.js";
+import { linesOf } from "../../src/session/runtime/log-lines.js";
+import { memoryBackend } from "../../src/session/store/memory-backend.js";
+import { type SessionStoreOptions, sessionStore } from "../../src/session/store/store.js";
 import { gate, hookedBackend, type LogHooks } from "./hooked-backend.js";
 
 const say = (text: string, id?: string): EntryDraft => ({

@@ -2,7 +2,7 @@
 
 import { assistantMessage, toolResult, userMessage } from "../../content/index.js";
 import { equal, refuses, rejects } from "../../internal/expect.js";
-import type { EntryDraft, EntryType } from "../entries.js";
+import type { EntryDraft, EntryType } from "../api/entries.js";
 import { conformanceCase, say } from "./harness.js";
 
 const usage = { input: 1, output: 2, cacheRead: 3, cacheWrite: 4, totalTokens: 10 };

@@ -3,8 +3,8 @@
 import { assistantMessage, toolResult } from "../../content/index.js";
 import { SessileError } from "../../errors/index.js";
 import { equal, refuses, rejects } from "../../internal/expect.js";
-import type { EntryDraft } from "../entries.js";
-import type { Session } from "../types.js";
+import type { EntryDraft } from "../api/entries.js";
+import type { Session } from "../api/types.js";
 import { conformanceCase, type Harness, say, textsInContext } from "./harness.js";
 
 const call = { type: "toolCall", id: "c1", name: "look", arguments: {} } as const;

@@ -1,8 +1,8 @@
 /** Events, and `follow`. */
 
 import { equal, within } from "../../internal/expect.js";
-import type { SessionEntry, UnknownEntry } from "../entries.js";
-import type { SessionEventName } from "../events.js";
+import type { SessionEntry, UnknownEntry } from "../api/entries.js";
+import type { SessionEventName } from "../api/events.js";
 import { conformanceCase, say } from "./harness.js";
 
 const watched: readonly SessionEventName[] = ["created", "updated", "entry", "leaf", "closed", "error"];

@@ -2,8 +2,8 @@
 
 import { userMessage } from "../../content/index.js";
 import { asFailure, equal } from "../../internal/expect.js";
-import type { EntryDraft, SessionEntry, UnknownEntry } from "../entries.js";
-import type { Session, SessionStore } from "../types.js";
+import type { EntryDraft, SessionEntry, UnknownEntry } from "../api/entries.js";
+import type { Session, SessionStore } from "../api/types.js";
 
 /** The default project directory of the sessions. */
 export const cwd = "/work/project";

@@ -2,8 +2,8 @@
 
 import { userMessage } from "../../content/index.js";
 import { equal, refuses, rejects } from "../../internal/expect.js";
-import type { EntryDraft } from "../entries.js";
-import { turnSettings } from "../turn.js";
+import type { EntryDraft } from "../api/entries.js";
+import { turnSettings } from "../runtime/turn-settings.js";
 import { collect, conformanceCase, cwd, pause, say, textsInContext } from "./harness.js";
 
 const usage = { input: 1, output: 2, cacheRead: 0, cacheWrite: 0 };

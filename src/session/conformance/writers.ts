@@ -2,7 +2,7 @@
 
 import { SessileError } from "../../errors/index.js";
 import { equal, refuses, rejects } from "../../internal/expect.js";
-import type { EntryDraft } from "../entries.js";
+import type { EntryDraft } from "../api/entries.js";
 import { conformanceCase, say, textsInContext } from "./harness.js";
 
 const usage = { input: 1, output: 2, cacheRead: 0, cacheWrite: 0 };

@@ -1,6 +1,6 @@
 import type { FileSystem, OpenFile } from "../../internal/node/file-system.js";
 import { appendFully, createFile } from "../../internal/node/read-write-fully.js";
-import { copyRange } from "./tail.js";
+import { copyRange } from "./repair-torn-tail.js";
 
 /** A file to be copied. */
 export interface CopySource {

@@ -9,13 +9,13 @@ import type {
   SessionBackend,
   StoredSession,
   StoredSessionQuery,
-} from "../backend.js";
-import { type Ends, endsBytes, readEnds } from "./ends.js";
+} from "../api/backend.js";
+import { FileLock, type LockTimes } from "./file-lock.js";
 import { FileLog, type FileLogOptions } from "./file-log.js";
 import { fileName, idOfFileName, partitionDirectory, projectName } from "./layout.js";
-import { FileLock, type LockTimes } from "./lock.js";
 import { regular } from "./log-errors.js";
-import { absentPosition } from "./position.js";
+import { absentPosition } from "./log-position.js";
+import { type Ends, endsBytes, readEnds } from "./read-head-tail.js";
 import { SessionFiles, yieldWhenDue } from "./session-files.js";
 
 /** What the files of a store have in common. */

@@ -5,19 +5,18 @@ import { concatBytes } from "../../internal/bytes.js";
 import type { FileStat, OpenFile } from "../../internal/node/file-system.js";
 import { writeNewFile } from "../../internal/node/read-write-fully.js";
 import { errnoOf, storageError } from "../../internal/storage-error.js";
-import type { LinePlace, LogAppend, LogBatch, LogPosition, SessionLog } from "../backend.js";
+import type { LinePlace, LogAppend, LogBatch, LogPosition, SessionLog } from "../api/backend.js";
 import { type CopySource, copyLines } from "./copy-lines.js";
-import { isUnchanged } from "./file-end.js";
-import type { FileLock } from "./lock.js";
-import { LogEnd, type LogEndOptions, type Written } from "./log-end.js";
+import type { FileLock } from "./file-lock.js";
 import { gone, regular } from "./log-errors.js";
-import { LogWatch } from "./log-watch.js";
+import { absentPosition, isUnchanged, offsetOf } from "./log-position.js";
+import { LogEnd, type LogEndOptions, type Written } from "./log-writer.js";
 import { type FileHolder, type OpenFiles, openFilesOf } from "./open-files.js";
 import { PlacesFile } from "./places-file.js";
-import { absentPosition, offsetOf } from "./position.js";
 import { readLines } from "./read-lines.js";
-import { readPlaces } from "./read-places.js";
-import { saveRange } from "./tail.js";
+import { readPlaces } from "./read-ranges.js";
+import { saveRange } from "./repair-torn-tail.js";
+import { LogWatch } from "./watch.js";
 
 /** Options of a log file. */
 export interface FileLogOptions extends LogEndOptions {

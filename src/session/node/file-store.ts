@@ -4,13 +4,13 @@ import { integerOption, stringArgument } from "../../internal/arguments.js";
 import type { FileSystem } from "../../internal/node/file-system.js";
 import { nodeFileSystem } from "../../internal/node/node-file-system.js";
 import { storageError } from "../../internal/storage-error.js";
-import type { Durability } from "../backend.js";
-import { defaultLimits } from "../codec/limits.js";
-import { openLog, type SessionStoreOptions, sessionStore } from "../store.js";
-import type { Session, SessionStore } from "../types.js";
+import type { Durability } from "../api/backend.js";
+import type { Session, SessionStore } from "../api/types.js";
+import { defaultLimits } from "../format/line-splitter.js";
+import { openLog, type SessionStoreOptions, sessionStore } from "../store/store.js";
 import { FileBackend } from "./file-backend.js";
+import { foreignMs } from "./file-lock.js";
 import { idOfFileName, storeDirectory } from "./layout.js";
-import { foreignMs } from "./lock.js";
 
 /** Options of {@link fileSessionStore}. */
 export interface FileSessionStoreOptions extends SessionStoreOptions {

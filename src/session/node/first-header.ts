@@ -1,12 +1,11 @@
 import type { FileStat, OpenFile } from "../../internal/node/file-system.js";
-import type { LinePlace } from "../backend.js";
-import { type Decoded, decodeHead, isNewer, type LineNote } from "../codec/decode.js";
-import { defaultLimits } from "../codec/limits.js";
-import { versionOf } from "../codec/migrate.js";
-import { beforeHeaderNote, newerVersionNote } from "../codec/notes.js";
-import { formatVersion, type SessionHeader } from "../entries.js";
-import { eachLine } from "../log-lines.js";
-import { unopenable } from "../unopenable.js";
+import type { LinePlace } from "../api/backend.js";
+import { beforeHeaderNote, newerVersionNote, unopenable } from "../api/diagnostics.js";
+import { formatVersion, type SessionHeader } from "../api/entries.js";
+import { type Decoded, decodeHead, isNewer, type LineNote } from "../format/decode.js";
+import { defaultLimits } from "../format/line-splitter.js";
+import { versionOf } from "../format/migrate.js";
+import { eachLine } from "../runtime/log-lines.js";
 import { readLines } from "./read-lines.js";
 
 /** The header of a file and its position, nearly always 0. */

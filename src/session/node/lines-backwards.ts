@@ -1,6 +1,6 @@
 import type { OpenFile } from "../../internal/node/file-system.js";
-import type { LinePlace } from "../backend.js";
-import { readPlaces } from "./read-places.js";
+import type { LinePlace } from "../api/backend.js";
+import { readPlaces } from "./read-ranges.js";
 
 const stepBytes = 64 * 1024;
 

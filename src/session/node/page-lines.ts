@@ -1,9 +1,9 @@
 import type { FileStat, OpenFile } from "../../internal/node/file-system.js";
-import { type Decoded, decodeLine, keyOfLine, LineDecoder, type LineNote } from "../codec/decode.js";
-import { defaultLimits } from "../codec/limits.js";
-import { extraHeaderNote, isEndedLate, tooLongNote, tornLineNote, tornNote } from "../codec/notes.js";
-import { eachLine } from "../log-lines.js";
-import { idOf } from "../tree/entry-key.js";
+import { extraHeaderNote, isEndedLate, tooLongNote, tornLineNote, tornNote } from "../api/diagnostics.js";
+import { type Decoded, decodeLine, keyOfLine, LineDecoder, type LineNote } from "../format/decode.js";
+import { idOf } from "../format/entry-key.js";
+import { defaultLimits } from "../format/line-splitter.js";
+import { eachLine } from "../runtime/log-lines.js";
 import type { FirstHeader } from "./first-header.js";
 import { type BackwardLine, linesBackwards } from "./lines-backwards.js";
 import { readLines } from "./read-lines.js";

@@ -1,6 +1,6 @@
 import type { FileStat, FileSystem, OpenFile } from "../../internal/node/file-system.js";
-import type { LogPosition } from "../backend.js";
-import { isSameFile, offsetOf, parsePosition } from "./position.js";
+import type { LogPosition } from "../api/backend.js";
+import { isSameFile, offsetOf, parsePosition } from "./log-position.js";
 
 /**
  * The file that the places of a log's lines are places in: the one that was first read, or read again after it was

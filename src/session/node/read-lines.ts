@@ -1,7 +1,7 @@
 import type { FileStat, OpenFile } from "../../internal/node/file-system.js";
-import type { LogBatch, LogPosition } from "../backend.js";
-import { Block } from "./block.js";
-import { markAt, markedBytes, markOf, offsetOf, parsePosition, printPosition } from "./position.js";
+import type { LogBatch, LogPosition } from "../api/backend.js";
+import { Block } from "./line-chunk.js";
+import { markAt, markedBytes, markOf, offsetOf, parsePosition, printPosition } from "./log-position.js";
 
 const defaultChunkBytes = 1 << 20;
 /**

@@ -7,10 +7,10 @@ import {
   decodeHead,
   decodeLine,
   isNewer,
-} from "../../../src/session/codec/decode.js";
-import { timeOf } from "../../../src/session/codec/head.js";
-import { keyOf } from "../../../src/session/tree/entry-key.js";
-import { entryProblem } from "../../../src/session/validate.js";
+} from "../../../src/session/format/decode.js";
+import { keyOf } from "../../../src/session/format/entry-key.js";
+import { timeOf } from "../../../src/session/format/entry-prefix.js";
+import { entryProblem } from "../../../src/session/format/validate.js";
 import { damage, damaged } from "../../arbitraries/bytes.js";
 import { entryTypes, header, sessionEntry } from "../../arbitraries/entries.js";
 import { messagesByRole } from "../../arbitraries/messages.js";

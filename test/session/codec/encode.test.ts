@@ -3,8 +3,8 @@ import { userMessage } from "sessile/content";
 import { SessileError } from "sessile/errors";
 import { encodeEntry, parseSession, type SessionEntry, type UnknownEntry } from "sessile/session";
 import { describe, expect, test } from "vitest";
-import { encodeCheckedLine, encodeHeader } from "../../../src/session/codec/encode.js";
-import { withoutChecksum } from "../../../src/session/codec/json.js";
+import { encodeCheckedLine, encodeHeader } from "../../../src/session/format/encode.js";
+import { withoutChecksum } from "../../../src/session/format/line-json.js";
 import { header, plainHeader, sessionEntry } from "../../arbitraries/entries.js";
 
 const place = { id: "a", parentId: null, timestamp: "2025-11-20T23:33:50.805Z" };

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { encodeEntry } from "sessile/session";
 import { describe, expect, test } from "vitest";
-import { type EntryHead, sliceHead, timeOf, timestampOf } from "../../../src/session/codec/head.js";
-import { idOf } from "../../../src/session/tree/entry-key.js";
+import { idOf } from "../../../src/session/format/entry-key.js";
+import { type EntryHead, sliceHead, timeOf, timestampOf } from "../../../src/session/format/entry-prefix.js";
 import { damage, damaged } from "../../arbitraries/bytes.js";
 import { sessionEntry } from "../../arbitraries/entries.js";
 import { hexId, timestamp } from "../../arbitraries/values.js";

@@ -1,7 +1,12 @@
 import fc from "fast-check";
 import { encodeEntry } from "sessile/session";
 import { describe, expect, test } from "vitest";
-import { checksumAt, parseLine, withChecksum, withoutChecksum } from "../../../src/session/codec/json.js";
+import {
+  checksumAt,
+  parseLine,
+  withChecksum,
+  withoutChecksum,
+} from "../../../src/session/format/line-json.js";
 import { damage, damaged } from "../../arbitraries/bytes.js";
 import { sessionEntry } from "../../arbitraries/entries.js";
 import { jsonValue } from "../../arbitraries/values.js";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { LineSplitter } from "../../../src/session/codec/lines.js";
+import { LineSplitter } from "../../../src/session/format/line-splitter.js";
 import { cuts, piecesOf } from "../../arbitraries/bytes.js";
 
 type Found =

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { encodeEntry, type SessionEntry } from "sessile/session";
 import { expect, test } from "vitest";
-import { sliceHead } from "../../../src/session/codec/head.js";
-import { MessageHeads } from "../../../src/session/codec/message-head.js";
+import { sliceHead } from "../../../src/session/format/entry-prefix.js";
+import { MessageHeads } from "../../../src/session/format/message-prefix.js";
 import { sessionEntry } from "../../arbitraries/entries.js";
 import { hexId } from "../../arbitraries/values.js";
 

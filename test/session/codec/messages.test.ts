@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { knownContent, knownMessage } from "../../../src/session/codec/messages.js";
-import { messageProblem } from "../../../src/session/validate.js";
+import { knownContent, knownMessage } from "../../../src/session/format/normalize.js";
+import { messageProblem } from "../../../src/session/format/validate.js";
 import { message } from "../../arbitraries/messages.js";
 import { jsonValue } from "../../arbitraries/values.js";
 

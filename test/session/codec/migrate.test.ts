@@ -7,7 +7,7 @@ import {
   migratedLine,
   ordinalOfId,
   versionOf,
-} from "../../../src/session/codec/migrate.js";
+} from "../../../src/session/format/migrate.js";
 import { damage, damaged } from "../../arbitraries/bytes.js";
 import { message } from "../../arbitraries/messages.js";
 import { jsonValue } from "../../arbitraries/values.js";

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { type Diagnostic, encodeEntry, parseSession, type SessionEntry } from "sessile/session";
 import { describe, expect, test } from "vitest";
-import { SessionReader } from "../../../src/session/codec/reader.js";
-import { treeRows } from "../../../src/session/tree/tree.js";
+import { SessionReader } from "../../../src/session/tree/log-reader.js";
+import { treeRows } from "../../../src/session/tree/session-tree.js";
 import { damage, damaged } from "../../arbitraries/bytes.js";
 import { entryTree, plainHeader, sessionOf } from "../../arbitraries/entries.js";
 import { collectGarbage } from "../../support/collect-garbage.js";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { decodeUtf8, encodeUtf8 } from "../../../src/internal/bytes.js";
-import { shortLine } from "../../../src/session/codec/short-line.js";
+import { shortLine } from "../../../src/session/format/short-line.js";
 
 function parsed(bytes: Uint8Array): unknown {
   const text = decodeUtf8(bytes);

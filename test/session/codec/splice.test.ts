@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { splicedJson } from "../../../src/session/codec/splice.js";
+import { splicedJson } from "../../../src/session/format/encode.js";
 import { jsonValue } from "../../arbitraries/values.js";
 
 const spaced = (value: unknown): string => JSON.stringify(value, null, " \t\r\n "[0]);

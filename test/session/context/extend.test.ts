@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { type SessionEntry, SessionTree } from "sessile/session";
 import { describe, expect, test } from "vitest";
-import { extendedSteps } from "../../../src/session/context/extend.js";
-import { type BuiltContext, builtSteps, runSteps } from "../../../src/session/context/steps.js";
-import { noRow } from "../../../src/session/tree/rows.js";
-import { treeRows } from "../../../src/session/tree/tree.js";
+import { type BuiltContext, builtSteps, runSteps } from "../../../src/session/context/build-context.js";
+import { extendedSteps } from "../../../src/session/context/extend-context.js";
+import { noRow } from "../../../src/session/tree/entry-table.js";
+import { treeRows } from "../../../src/session/tree/session-tree.js";
 import { conversation } from "../../arbitraries/conversations.js";
 import type { AnyEntry } from "../../arbitraries/entries.js";
 

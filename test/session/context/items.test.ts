@@ -1,6 +1,6 @@
 import type { SessionEntry } from "sessile/session";
 import { describe, expect, test } from "vitest";
-import { assembleItems, type ItemParts } from "../../../src/session/context/items.js";
+import { assembleItems, type ItemParts } from "../../../src/session/context/context-items.js";
 
 const place = (id: string, timestamp = "1970-01-01T00:00:01.000Z") => ({ id, parentId: null, timestamp });
 const branchSummary = (id: string, timestamp?: string): SessionEntry => ({

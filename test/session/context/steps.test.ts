@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { buildSessionContext, type SessionEntry, SessionTree } from "sessile/session";
 import { describe, expect, test } from "vitest";
-import { contextSteps, keptRange, runSteps } from "../../../src/session/context/steps.js";
-import { noRow } from "../../../src/session/tree/rows.js";
-import { treeRows } from "../../../src/session/tree/tree.js";
+import { contextSteps, keptRange, runSteps } from "../../../src/session/context/build-context.js";
+import { noRow } from "../../../src/session/tree/entry-table.js";
+import { treeRows } from "../../../src/session/tree/session-tree.js";
 import { conversation } from "../../arbitraries/conversations.js";
 
 const user = (at: number): SessionEntry => ({

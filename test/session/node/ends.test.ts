@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { OpenFile } from "../../../src/internal/node/file-system.js";
-import { readEnds } from "../../../src/session/node/ends.js";
+import { readEnds } from "../../../src/session/node/read-head-tail.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 
 async function endsOf(text: string, size?: number) {

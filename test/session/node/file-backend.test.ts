@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import type { StoredSession } from "../../../src/session/backend.js";
+import type { StoredSession } from "../../../src/session/api/backend.js";
 import { FileBackend, type FileBackendOptions } from "../../../src/session/node/file-backend.js";
-import { FileLock } from "../../../src/session/node/lock.js";
+import { FileLock } from "../../../src/session/node/file-lock.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 
 const timestamp = "2026-01-02T03:04:05.678Z";

@@ -1,7 +1,15 @@
 import { expect, test } from "vitest";
 import type { OpenFile } from "../../../src/internal/node/file-system.js";
-import { endsAt, endsWhole, isUnchanged, markOfEnd, positionAt } from "../../../src/session/node/file-end.js";
-import { absentPosition, markOf, printPosition } from "../../../src/session/node/position.js";
+import {
+  absentPosition,
+  endsAt,
+  endsWhole,
+  isUnchanged,
+  markOf,
+  markOfEnd,
+  positionAt,
+  printPosition,
+} from "../../../src/session/node/log-position.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 
 const path = "/log.jsonl";

@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { DurableDirectories } from "../../../src/internal/node/durable-directories.js";
-import type { LogBatch, LogPosition } from "../../../src/session/backend.js";
-import { linesOf } from "../../../src/session/log-lines.js";
+import type { LogBatch, LogPosition } from "../../../src/session/api/backend.js";
+import { FileLock } from "../../../src/session/node/file-lock.js";
 import { FileLog, type FileLogOptions } from "../../../src/session/node/file-log.js";
-import { FileLock } from "../../../src/session/node/lock.js";
-import { absentPosition } from "../../../src/session/node/position.js";
+import { absentPosition } from "../../../src/session/node/log-position.js";
+import { linesOf } from "../../../src/session/runtime/log-lines.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 
 const path = "/dir/project/log.jsonl";

@@ -16,13 +16,13 @@ import { basename, dirname, join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { userMessage } from "../../../src/content/index.js";
 import { nodeFileSystem } from "../../../src/internal/node/node-file-system.js";
-import type { Durability } from "../../../src/session/backend.js";
-import type { SessionEntry } from "../../../src/session/entries.js";
+import type { Durability } from "../../../src/session/api/backend.js";
+import type { SessionEntry } from "../../../src/session/api/entries.js";
+import type { Session, SessionStore, SessionSummary } from "../../../src/session/api/types.js";
+import { FileLock } from "../../../src/session/node/file-lock.js";
 import { fileSessionStoreOn, openSessionFile } from "../../../src/session/node/file-store.js";
 import { fileSessionStore } from "../../../src/session/node/index.js";
-import { FileLock } from "../../../src/session/node/lock.js";
-import { turnSettings } from "../../../src/session/turn.js";
-import type { Session, SessionStore, SessionSummary } from "../../../src/session/types.js";
+import { turnSettings } from "../../../src/session/runtime/turn-settings.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 import { temporaryDirectory } from "./temporary-directory.js";
 

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import type { FileSystem } from "../../../src/internal/node/file-system.js";
 import { nodeFileSystem } from "../../../src/internal/node/node-file-system.js";
 import { ownIdentity } from "../../../src/internal/node/process-identity.js";
-import { FileLock, type LockTimes } from "../../../src/session/node/lock.js";
+import { FileLock, type LockTimes } from "../../../src/session/node/file-lock.js";
 import { useChildren } from "../../faults/start-child.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 import { temporaryDirectory } from "./temporary-directory.js";

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { DurableDirectories } from "../../../src/internal/node/durable-directories.js";
 import type { OpenFile } from "../../../src/internal/node/file-system.js";
-import type { LogPosition } from "../../../src/session/backend.js";
-import { LogEnd, type LogEndOptions } from "../../../src/session/node/log-end.js";
+import type { LogPosition } from "../../../src/session/api/backend.js";
+import { LogEnd, type LogEndOptions } from "../../../src/session/node/log-writer.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 
 const path = "/dir/log.jsonl";

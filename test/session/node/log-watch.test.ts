@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { LogWatch } from "../../../src/session/node/log-watch.js";
+import { LogWatch } from "../../../src/session/node/watch.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 
 /** Whether a promise is settled by now. */

@@ -7,7 +7,7 @@ import {
   markOf,
   parsePosition,
   printPosition,
-} from "../../../src/session/node/position.js";
+} from "../../../src/session/node/log-position.js";
 
 const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
 const lines = fc

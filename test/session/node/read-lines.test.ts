@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { OpenFile } from "../../../src/internal/node/file-system.js";
-import type { LogBatch, LogPosition } from "../../../src/session/backend.js";
-import { linesOf } from "../../../src/session/log-lines.js";
-import { absentPosition } from "../../../src/session/node/position.js";
+import type { LogBatch, LogPosition } from "../../../src/session/api/backend.js";
+import { absentPosition } from "../../../src/session/node/log-position.js";
 import { readLines } from "../../../src/session/node/read-lines.js";
+import { linesOf } from "../../../src/session/runtime/log-lines.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 
 interface ReadResult {

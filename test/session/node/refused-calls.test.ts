@@ -5,12 +5,12 @@ import { describe, expect, test, vi } from "vitest";
 import { SessileError } from "../../../src/errors/index.js";
 import type { FileSystem, OpenFile } from "../../../src/internal/node/file-system.js";
 import { nodeFileSystem } from "../../../src/internal/node/node-file-system.js";
-import type { LogPosition } from "../../../src/session/backend.js";
-import { diagnoseSessionOn } from "../../../src/session/node/diagnose.js";
+import type { LogPosition } from "../../../src/session/api/backend.js";
+import type { Session, SessionStore } from "../../../src/session/api/types.js";
 import { FileBackend } from "../../../src/session/node/file-backend.js";
 import { fileSessionStoreOn } from "../../../src/session/node/file-store.js";
-import { salvageSessionOn } from "../../../src/session/node/salvage.js";
-import type { Session, SessionStore } from "../../../src/session/types.js";
+import { diagnoseSessionOn } from "../../../src/session/node/repair/diagnose.js";
+import { salvageSessionOn } from "../../../src/session/node/repair/salvage.js";
 import { temporaryDirectory } from "./temporary-directory.js";
 
 // On a machine whose disk has other work to do.

@@ -13,7 +13,7 @@ import { diagnoseSession, openSessionFile, type SalvageReport } from "sessile/se
 import { describe, expect, test, vi } from "vitest";
 import type { FileSystem } from "../../../src/internal/node/file-system.js";
 import { nodeFileSystem } from "../../../src/internal/node/node-file-system.js";
-import { salvageSessionOn } from "../../../src/session/node/salvage.js";
+import { salvageSessionOn } from "../../../src/session/node/repair/salvage.js";
 import { breakage } from "../../arbitraries/broken-sessions.js";
 import { conversation } from "../../arbitraries/conversations.js";
 import { entryTree, sessionOf } from "../../arbitraries/entries.js";

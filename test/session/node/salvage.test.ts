@@ -14,7 +14,7 @@ import { openSessionFile, salvageSession } from "sessile/session/node";
 import { describe, expect, test } from "vitest";
 import type { FileSystem } from "../../../src/internal/node/file-system.js";
 import { nodeFileSystem } from "../../../src/internal/node/node-file-system.js";
-import { salvageSessionOn } from "../../../src/session/node/salvage.js";
+import { salvageSessionOn } from "../../../src/session/node/repair/salvage.js";
 import { plainHeader } from "../../arbitraries/entries.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 import { temporaryDirectory } from "./temporary-directory.js";

@@ -16,11 +16,11 @@ import { fileBlobStore } from "../../../src/blobs/node/index.js";
 import { userMessage } from "../../../src/content/index.js";
 import type { FileSystem } from "../../../src/internal/node/file-system.js";
 import { nodeFileSystem } from "../../../src/internal/node/node-file-system.js";
-import { sessionMark } from "../../../src/session/mark.js";
+import type { SessionQuery, SessionStore, SessionSummary } from "../../../src/session/api/types.js";
 import { fileSessionStoreOn } from "../../../src/session/node/file-store.js";
 import { fileSessionStore } from "../../../src/session/node/index.js";
 import { yieldWhenDue } from "../../../src/session/node/session-files.js";
-import type { SessionQuery, SessionStore, SessionSummary } from "../../../src/session/types.js";
+import { sessionMark } from "../../../src/session/store/blob-roots.js";
 import { temporaryDirectory } from "./temporary-directory.js";
 
 async function rows(store: SessionStore, query?: SessionQuery): Promise<SessionSummary[]> {

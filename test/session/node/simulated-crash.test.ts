@@ -2,9 +2,9 @@ import fc from "fast-check";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { userMessage } from "../../../src/content/index.js";
 import { SessileError } from "../../../src/errors/index.js";
-import type { EntryDraft, SessionEntry, UnknownEntry } from "../../../src/session/entries.js";
+import type { EntryDraft, SessionEntry, UnknownEntry } from "../../../src/session/api/entries.js";
+import type { Session } from "../../../src/session/api/types.js";
 import { fileSessionStoreOn } from "../../../src/session/node/file-store.js";
-import type { Session } from "../../../src/session/types.js";
 import { type PowerCutOptions, SimulatedDisk } from "../../support/simulated-disk.js";
 
 // On a machine with other work to do.

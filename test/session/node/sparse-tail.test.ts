@@ -2,10 +2,10 @@ import { readdirSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { userMessage } from "../../../src/content/index.js";
-import { diagnoseSession } from "../../../src/session/node/diagnose.js";
-import { readEntriesBackwards } from "../../../src/session/node/entries-backwards.js";
 import { fileSessionStore } from "../../../src/session/node/file-store.js";
-import { salvageSession } from "../../../src/session/node/salvage.js";
+import { readEntriesBackwards } from "../../../src/session/node/read-entries-backwards.js";
+import { diagnoseSession } from "../../../src/session/node/repair/diagnose.js";
+import { salvageSession } from "../../../src/session/node/repair/salvage.js";
 import { temporaryDirectory } from "./temporary-directory.js";
 
 /** More than a reader takes in one line. A file system may leave as much after a crash, none of which is on the disk. */

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { hexDigit, idOf, keyOf } from "../../../src/session/tree/entry-key.js";
+import { hexDigit, idOf, keyOf } from "../../../src/session/format/entry-key.js";
 import { hexId } from "../../arbitraries/values.js";
 
 const nearlyHex = fc

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type EntryKey, idOf } from "../../../src/session/tree/entry-key.js";
-import { KeyIndex, noRow } from "../../../src/session/tree/key-index.js";
+import { type EntryKey, idOf } from "../../../src/session/format/entry-key.js";
+import { KeyIndex, noRow } from "../../../src/session/tree/entry-table.js";
 
 const key: fc.Arbitrary<EntryKey> = fc.oneof(
   fc.integer({ min: 0, max: 40 }),

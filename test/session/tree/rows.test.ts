@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { buildSessionContext, type SessionEntry, SessionTree } from "sessile/session";
 import { describe, expect, test } from "vitest";
-import type { EntryHead } from "../../../src/session/codec/head.js";
-import { noRow, TreeRows } from "../../../src/session/tree/rows.js";
-import { treeRows } from "../../../src/session/tree/tree.js";
+import type { EntryHead } from "../../../src/session/format/entry-prefix.js";
+import { noRow, TreeRows } from "../../../src/session/tree/entry-table.js";
+import { treeRows } from "../../../src/session/tree/session-tree.js";
 import { naiveChildren, naiveTree } from "./naive-tree.js";
 
 const head = (id: string, parentId: string | null, more: Partial<EntryHead> = {}): EntryHead => ({

@@ -1,0 +1,185 @@
+import type { SessileError } from "../../errors/index.js";
+
+/**
+ * The port between a session and its storage. A backend stores lines and compares positions; it knows nothing
+ * of entries, trees or contexts. `sessionStoreConformance` is its specification.
+ */
+
+/** The end of a log, as one writer saw it. Opaque: equal positions mean the same log in the same state. */
+export type LogPosition = string & { readonly __position: unique symbol };
+
+/**
+ * The location of one line. Numbers grow along the log: byte offsets in a file, sequence numbers in a table.
+ */
+export interface LinePlace {
+  readonly at: number;
+  /** Bytes without the line feed. */
+  readonly length: number;
+}
+
+/** A line that exceeds the reader's maximum. */
+export interface LongLine extends LinePlace {
+  /**
+   * The bytes before a run of NULs that reaches to the line's end, as a crash leaves them. Copies omit the
+   * run.
+   */
+  readonly bytesBeforeNuls?: number;
+}
+
+/** Lines in one array of bytes. */
+export interface LineRanges {
+  readonly bytes: Uint8Array;
+  /** Start and end of each line, without its line feed: two numbers per line. */
+  readonly bounds: readonly number[];
+}
+
+/** A batch of lines from {@link SessionLog.read}. */
+export interface LogBatch {
+  /**
+   * Lines without their line feeds, each by itself or all in one array, which is faster for many lines. The
+   * bytes are valid until the next batch is requested.
+   */
+  readonly lines: readonly Uint8Array[] | LineRanges;
+  /** The location of each line. */
+  readonly at: readonly number[];
+  /** Lines that exceed the reader's maximum. Their bytes are not kept. */
+  readonly tooLong?: readonly LongLine[];
+  /** The bytes after the last line feed of the log: a line without its line feed, or a torn tail. */
+  readonly tail?: { readonly bytes: Uint8Array; readonly at: number };
+  /** The position after this batch, for a later read. Excludes the tail. */
+  readonly next: LogPosition;
+  /** Whether the log is not the one of `from`: this batch starts at its first line. */
+  readonly restarted?: true;
+}
+
+/** The result of an append. */
+export interface LogAppend {
+  readonly position: LogPosition;
+  /** The location of each line. */
+  readonly at: readonly number[];
+  /** Whether another program wrote lines although the log was locked; read from `expected` to see them. */
+  readonly interleaved?: true;
+}
+
+export type { Durability } from "../../internal/arguments.js";
+
+/** The lines of one session. */
+export interface SessionLog {
+  /** The location for people, such as an absolute path. */
+  readonly location?: string;
+  /**
+   * Appends lines, all or none, by compare-and-swap: only if the log still ends at `expected`. Each line has
+   * its line feed. Resolves when they are durable as the store promises. The first append of a created
+   * session makes it exist.
+   * @throws SessileError CONCURRENT_WRITER if the log ends elsewhere; nothing was written
+   * @throws SessileError SESSION_NOT_FOUND if the session was deleted; SESSION_EXISTS if another writer
+   *   created it in the meantime
+   * @throws SessileError SESSION_LOCKED, STORAGE_FAILED; nothing was written
+   * @throws SessileError WRITER_POISONED if the end of the log is unknown
+   */
+  append(lines: readonly Uint8Array[], expected: LogPosition): Promise<LogAppend>;
+  /**
+   * Reads lines from a position or from the start, up to the end of the log at that time.
+   * @throws SessileError SESSION_NOT_FOUND if the session was deleted
+   */
+  read(from: LogPosition | undefined, options?: { readonly signal?: AbortSignal }): AsyncIterable<LogBatch>;
+  /** Reads these lines, in the order of the request; undefined for a line that no longer exists. */
+  readAt(places: readonly LinePlace[]): Promise<readonly (Uint8Array | undefined)[]>;
+  /**
+   * Replaces all lines, each with its line feed, as a migration does, and keeps the old log beside it.
+   * Optional: without it, older versions open for reading only.
+   */
+  replace?(
+    lines: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+    expected: LogPosition,
+  ): Promise<LogPosition>;
+  /**
+   * Makes this created log from a durable log, without parsing its lines: `first` replaces its first line,
+   * then its bytes up to and including the line at `last`, or up to `to`. Atomic, and durable as an append.
+   * Returns false, and makes nothing, if the source belongs to another backend or no longer reaches there.
+   * Optional: without it, lines are read and appended.
+   * @throws SessileError SESSION_EXISTS, SESSION_LOCKED, STORAGE_FAILED; nothing was made
+   */
+  copy?(from: SessionLog, first: Uint8Array, to: LogPosition, last?: LinePlace): Promise<boolean>;
+  /**
+   * Ends a last line without a line feed: a whole line by a line feed, a torn one by a tab and a line feed.
+   * Removes nothing. Optional.
+   */
+  prepare?(): Promise<void>;
+  /** Resolves when the log may have changed, or the signal aborts. Optional: without it, readers poll. */
+  changed?(signal: AbortSignal): Promise<void>;
+  /**
+   * The platform's CRC-32, unsigned as in zlib. Optional: without it, checksums are computed in JavaScript.
+   */
+  readonly crc32?: (bytes: Uint8Array) => number;
+  /** Waits for pending writes, and releases descriptors and locks. */
+  close(): Promise<void>;
+}
+
+/** A session from {@link SessionBackend.list}. The bytes are valid until the next one is requested. */
+export interface StoredSession {
+  /**
+   * The unique sort key among sessions of the same time: the id, or a name that begins with it. The list
+   * shows the id of the header.
+   */
+  readonly id: string;
+  /** Lines from the start: the header and at least the first entries. */
+  readonly head: readonly Uint8Array[];
+  /**
+   * Lines from the end: at least those of the last 64 KiB that may be a session_info, whole. May overlap with
+   * `head`.
+   */
+  readonly tail: readonly Uint8Array[];
+  /** Milliseconds since 1970. */
+  readonly modifiedAt: number;
+  /** Bytes. */
+  readonly size: number;
+  readonly location?: string;
+}
+
+/** Options of {@link SessionBackend.list}. */
+export interface StoredSessionQuery {
+  readonly partition: string;
+  /** Only sessions before this one in the order of the list; see `StoredSession` id and modifiedAt. */
+  readonly after?: { readonly modifiedAt: number; readonly id: string };
+  /** A hint: the backend may omit sessions of another directory. */
+  readonly cwd?: string;
+  /** Called for a skipped possible session, with its location and the reason. */
+  readonly skipped?: (location: string, error: SessileError) => void;
+  readonly signal?: AbortSignal;
+}
+
+/** The storage of sessions: four methods, and the log. */
+export interface SessionBackend {
+  /**
+   * Returns a log for a new session, with the position of its start. Nothing needs to exist before the first
+   * append.
+   * @throws SessileError SESSION_EXISTS
+   */
+  create(session: {
+    readonly id: string;
+    readonly partition: string;
+    readonly cwd: string;
+    /** ISO 8601. */
+    readonly timestamp: string;
+  }): Promise<{ readonly log: SessionLog; readonly position: LogPosition }>;
+  /**
+   * The log of the session with this id in its header, or undefined. Never writes in read mode.
+   * @param options.location selects the session there; a backend without locations ignores it
+   */
+  open(
+    id: string,
+    options: {
+      readonly partition: string;
+      readonly mode: "read" | "write";
+      readonly location?: string | undefined;
+    },
+  ): Promise<SessionLog | undefined>;
+  /** Yields sessions by time of modification, newest first, then by id. */
+  list(query: StoredSessionQuery): AsyncIterable<StoredSession>;
+  /** Deletes a session. Returns whether it existed. See {@link SessionBackend.open} for `location`. */
+  delete(
+    id: string,
+    options: { readonly partition: string; readonly location?: string | undefined },
+  ): Promise<boolean>;
+}

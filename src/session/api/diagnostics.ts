@@ -1,0 +1,160 @@
+import { SessileError } from "../../errors/index.js";
+import type { LineNote } from "../format/decode.js";
+
+/** Problems of a stored session. None stops it from loading, unless the description says so. */
+export type DiagnosticCode =
+  /** The log has no bytes. */
+  | "EMPTY"
+  /** No line is a session header. */
+  | "NO_HEADER"
+  /** A second header; ignored. */
+  | "EXTRA_HEADER"
+  /** Lines before the header. */
+  | "BEFORE_HEADER"
+  /** The header or an entry is of a newer version; the session opens for reading only. */
+  | "NEWER_VERSION"
+  /** The line is not JSON. */
+  | "INVALID_JSON"
+  /** The line is JSON, but not an object. */
+  | "NOT_AN_OBJECT"
+  /** The bytes are not UTF-8. */
+  | "INVALID_UTF8"
+  /** The line exceeds the reader's maximum length. */
+  | "LINE_TOO_LONG"
+  /** The line exceeds the reader's maximum depth. */
+  | "TOO_DEEP"
+  /** The line has a `__proto__` key, which is omitted. */
+  | "UNSAFE_KEY"
+  /** A line without a usable type, id or parentId; not an entry. */
+  | "INVALID_ENTRY"
+  /** An entry of a known type with invalid fields; reads as unknown. */
+  | "INVALID_FIELDS"
+  /** The id of an earlier entry; the first one counts. */
+  | "DUPLICATE_ID"
+  /** The parent is not in the log; the entry is a root. */
+  | "ORPHAN"
+  /** The parents form a cycle; the entry is a root. */
+  | "CYCLE"
+  /** The checksum does not match: the line was changed after it was written. */
+  | "MODIFIED"
+  /** A torn tail: the last line is incomplete. It was never acknowledged, or its end was lost. */
+  | "TORN_TAIL"
+  /** A torn line that a later writer ended. It was never acknowledged and is not an entry. */
+  | "TORN_LINE"
+  /** An older version's index without an earlier entry. */
+  | "INVALID_INDEX"
+  /** The log is shorter than before, or was replaced; it was read again from the start. */
+  | "LOG_REPLACED"
+  /** Another program ignored the lock and wrote at the same moment; its lines are beside the session's. */
+  | "FOREIGN_WRITE";
+
+/** One problem of a stored session. */
+export interface Diagnostic {
+  readonly code: DiagnosticCode;
+  /** The line's number, from 1; 0 for the whole log. */
+  readonly line: number;
+  /** The start of the line: a byte offset in a file or in parsed text, a sequence number in other stores. */
+  readonly offset: number;
+  /** For people; may change. */
+  readonly message: string;
+  /** The entry, if the line is one. */
+  readonly entryId?: string;
+}
+
+/** Problems in the order of detection: all, or the first and the last thousand. */
+export interface Diagnostics extends ReadonlyArray<Diagnostic> {
+  /** The total number, including problems that are not listed. */
+  readonly total: number;
+  /** The number of problems per code. */
+  readonly counts: Readonly<Partial<Record<DiagnosticCode, number>>>;
+}
+
+const keptAtEachEnd = 1000;
+
+/**
+ * Collects {@link Diagnostics}. A file of many invalid lines has millions of problems, so most are only
+ * counted.
+ */
+export class DiagnosticList {
+  readonly #first: Diagnostic[] = [];
+  /** The last ones, in a ring buffer. */
+  readonly #last: Diagnostic[] = [];
+  readonly #counts: Partial<Record<DiagnosticCode, number>> = {};
+  #total = 0;
+  #view: Diagnostics | undefined;
+
+  add(diagnostic: Diagnostic): void {
+    const { code } = diagnostic;
+    this.#counts[code] = (this.#counts[code] ?? 0) + 1;
+    const behind = this.#total++ - keptAtEachEnd;
+    if (behind < 0) this.#first.push(diagnostic);
+    else this.#last[behind % keptAtEachEnd] = diagnostic;
+    this.#view = undefined;
+  }
+
+  /** The problems so far; the same array until another one is added. */
+  get all(): Diagnostics {
+    this.#view ??= this.#print();
+    return this.#view;
+  }
+
+  #print(): Diagnostics {
+    const oldest = Math.max(0, this.#total - keptAtEachEnd) % keptAtEachEnd;
+    const isFull = this.#last.length === keptAtEachEnd;
+    const last = isFull ? [...this.#last.slice(oldest), ...this.#last.slice(0, oldest)] : this.#last;
+    // Not enumerable, so that comparisons and printing treat it as a plain array.
+    return Object.defineProperties([...this.#first, ...last], {
+      total: { value: this.#total },
+      counts: { value: { ...this.#counts } },
+    }) as unknown as Diagnostics;
+  }
+}
+
+/** What can be wrong with a line besides what is in it. */
+
+export function tooLongNote(bytes: number): LineNote {
+  return { code: "LINE_TOO_LONG", message: `the line has ${bytes} bytes, more than the reader takes` };
+}
+
+export function tornNote(bytes: number): LineNote {
+  return { code: "TORN_TAIL", message: `the last ${bytes} bytes are no whole line` };
+}
+
+/**
+ * Whether a line ends with the tab that {@link SessionLog.prepare} puts behind a torn line. No writer ends a line so, and a
+ * line of whitespace alone is blank to every reader.
+ */
+export function isEndedLate(bytes: Uint8Array, end = bytes.length): boolean {
+  return bytes[end - 1] === 0x09;
+}
+
+/** What ends a torn line, and what ends one that is whole. */
+export const lateEnding: Uint8Array = Uint8Array.of(0x09, 0x0a);
+
+export function tornLineNote(bytes: number): LineNote {
+  return {
+    code: "TORN_LINE",
+    message: `the line was torn after ${bytes} bytes, and ended by a later writer`,
+  };
+}
+
+export function beforeHeaderNote(lines: number): LineNote {
+  return { code: "BEFORE_HEADER", message: `${lines} lines stand before the header` };
+}
+
+export const extraHeaderNote: LineNote = { code: "EXTRA_HEADER", message: "a second header, ignored" };
+
+export const newerVersionNote: LineNote = {
+  code: "NEWER_VERSION",
+  message: "the session was written by a newer version: it opens for reading only",
+};
+
+/** The error of a log without a header, of which so many lines were read. */
+export function unopenable(path: string, lines: number): SessileError {
+  if (lines === 0) {
+    const message = `the session ${path} is empty: delete it, or restore it from a copy`;
+    return new SessileError("EMPTY", message, { details: { path } });
+  }
+  const message = `no line of ${path} is a session header: put one in front of it to open it`;
+  return new SessileError("NO_HEADER", message, { details: { path, lines } });
+}

@@ -1,0 +1,337 @@
+import type { Context, Message } from "../../content/index.js";
+import type { SessileError } from "../../errors/index.js";
+import type { RecordingOptions } from "../runtime/recording.js";
+import type { PermissionRule, SessionInfo } from "../runtime/session-info.js";
+import type { ToolCallState, TurnContext } from "../runtime/turn-settings.js";
+import type { EntryNode, SessionTree } from "../tree/session-tree.js";
+import type { Diagnostics } from "./diagnostics.js";
+import type {
+  EntryDraft,
+  EntryMap,
+  SessionEntry,
+  SessionHeader,
+  SessionInfoPatch,
+  UnknownEntry,
+} from "./entries.js";
+import type { EphemeralEvent, SessionEventMap, SessionEventName } from "./events.js";
+
+/** Options of {@link Session.append}. */
+export interface AppendOptions {
+  /**
+   * The behaviour if another writer appended to the conversation first. Labels, session_info and usage
+   * entries are not a conflict.
+   * - `reject`: the append fails with CONCURRENT_WRITER and writes nothing; the session reads the other
+   *   entries.
+   * - `branch`: the entries keep the parent that they were made for, behind the other writer's entries in the
+   *   log. Both branches exist, and the leaf stays on this handle's branch.
+   * - `follow`: the entries follow the other writer's newest entry, and the leaf moves with them, also if
+   *   `refresh` or `follow` read that entry since this handle's last append. Fails with CONCURRENT_WRITER and
+   *   a `reason` if a tool call there is pending, or if the entries would lose a call or a reference. Not for
+   *   leaf entries.
+   * - `rebase`: only for label, session_info and usage entries. They follow the other writer's entries, and
+   *   the leaf stays on this handle's branch. The next `reject` append still reports the conflict.
+   *
+   * Ids and timestamps stay. Queued appends follow their predecessor. @default "reject"
+   */
+  readonly conflict?: "reject" | "rebase" | "branch" | "follow";
+  /**
+   * The entry that this append must follow; null for before the first. The append fails with
+   * CONCURRENT_WRITER if the leaf, including queued and staged entries, is another one at the call. For a
+   * retry, whose first draft is already in the log, the parent of that entry is compared. Not allowed with
+   * `rebase`. For {@link Session.branchWithSummary}, the leaf that the summary covers. @default not compared
+   */
+  readonly after?: string | null;
+  /** Withdraws a queued append. An append that is being written finishes. */
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * `AsyncDisposable` if the compiler's libraries declare it. TypeScript's ES2022 libraries do not, and a
+ * declaration that names it would not compile there.
+ */
+type IfAsyncDisposable = SymbolConstructor extends { readonly asyncDispose: infer Key extends PropertyKey }
+  ? {
+      /** Closes the session, as `close` does. */
+      readonly [key in Key]: () => Promise<void>;
+    }
+  : object;
+
+/**
+ * An open session: a tree of entries in a store, and a leaf. History is never rewritten; every change is an
+ * entry. Any number of callers may share a handle; appends are written in the order of the calls.
+ *
+ * Several handles, in one process or in several, may open one session. Each has its own leaf. The second
+ * writer gets an error instead of an accidental branch.
+ */
+export interface Session extends IfAsyncDisposable {
+  readonly id: string;
+  readonly header: SessionHeader;
+  /**
+   * The location in the store, such as an absolute path, also before the first append; undefined if the store
+   * has no locations.
+   */
+  readonly location: string | undefined;
+  /** Whether this handle may append: it was opened for writing, and the session is not of a newer version. */
+  readonly writable: boolean;
+  /** The leaf: the parent of the next entry. null before the first entry, or after `branch(null)`. */
+  readonly leafId: string | null;
+  readonly tree: SessionTree;
+  /** Name, title, times, statistics, permissions. */
+  readonly info: SessionInfo;
+  /**
+   * Problems found so far, oldest first; a long list keeps its start and end. Content is checked as it is
+   * read; {@link Session.diagnose} checks all of it.
+   */
+  readonly diagnostics: Diagnostics;
+
+  /**
+   * Appends entries after the leaf, all or none, and moves the leaf to the last. Resolves when they are
+   * durable as the store promises. The session owns the drafts from the call on: a later change alters the
+   * handle's view, not the log. Writes staged entries first and does not return them. Calls need not wait for
+   * earlier ones: each follows its predecessor, and fails with it.
+   *
+   * In a session without a file, an append of settings alone (model_change, thinking_level_change, label,
+   * session_info, leaf, {@link turnSettings}) is staged: it resolves, and is written before the first entry
+   * of another type, or by {@link Session.flush}. A session with only settings leaves no file. Behind a staged
+   * entry of another type, settings are written at once.
+   * @throws SessileError INVALID_ENTRY, ENTRY_NOT_FOUND, DUPLICATE_ID, LINE_TOO_LONG, BATCH_TOO_LARGE: the drafts;
+   *   nothing was written
+   * @throws SessileError CONCURRENT_WRITER, SESSION_LOCKED, STORAGE_FAILED: nothing was written
+   * @throws TypeError for invalid options
+   * @throws SessileError SESSION_EXISTS, SESSION_NOT_FOUND: another session took the id first, or this one was deleted
+   * @throws SessileError SESSION_READ_ONLY, SESSION_CLOSED
+   * @throws SessileError WRITER_POISONED: the end of the log is unknown; reopen the session
+   */
+  append(drafts: readonly EntryDraft[], options?: AppendOptions): Promise<readonly SessionEntry[]>;
+  /** {@link Session.append} for one message. */
+  appendMessage(
+    message: Message,
+    options?: AppendOptions,
+  ): Promise<SessionEntry & { readonly type: "message" }>;
+  /**
+   * Adds entries after the leaf in memory. They are written with the next append, and lost without one. For
+   * entries that do not justify a file, such as the choice of a model before the first message.
+   */
+  stage(drafts: readonly EntryDraft[]): readonly SessionEntry[];
+  /** Writes staged entries and a moved leaf. */
+  flush(): Promise<void>;
+
+  /**
+   * Moves the leaf, so that the next entry follows `entryId`; null for a new root. Takes effect in memory at
+   * once. `close` or `flush` records it as a leaf entry if no append followed.
+   * @throws SessileError ENTRY_NOT_FOUND
+   */
+  branch(id: string | null): void;
+  /**
+   * {@link Session.branch}, with a summary of the abandoned branch as the first entry of the new one.
+   * Restores the leaf if the append fails.
+   */
+  branchWithSummary(
+    id: string | null,
+    summary: string,
+    options?: Omit<EntryMap["branch_summary"], "fromId" | "summary"> & AppendOptions,
+  ): Promise<SessionEntry & { readonly type: "branch_summary" }>;
+  /**
+   * Creates a session from the path to one entry, by default the leaf: without other branches, with resolved
+   * labels. The new session is open for writing and names this one as its parent.
+   */
+  extract(leafId?: string, options?: { readonly cwd?: string; readonly id?: string }): Promise<Session>;
+
+  /** One entry; undefined if it does not exist or its body is damaged. */
+  entry(id: string): Promise<SessionEntry | UnknownEntry | undefined>;
+  /** The stored line of an entry without its line feed; undefined if it does not exist. */
+  raw(id: string): Promise<Uint8Array | undefined>;
+  /**
+   * The context for a model at the leaf or another entry; see {@link buildSessionContext}. Treat it as
+   * read-only.
+   */
+  context(leafId?: string | null): Promise<Context>;
+  /** Model, thinking level, tools, policies and revert in force at the leaf or another entry. */
+  turn(leafId?: string | null): Promise<TurnContext>;
+  /**
+   * The tool calls in context at the leaf or another entry, with their states. Calls before a compaction are
+   * not in context.
+   */
+  toolStates(leafId?: string | null): Promise<readonly ToolCallState[]>;
+
+  /** Appends a session_info. Fields outside the patch stay. Follows other writers' entries. */
+  updateInfo(patch: SessionInfoPatch): Promise<SessionInfo>;
+  /** Records a permanent permission; see {@link evaluatePermission}. */
+  approveAlways(approval: Pick<PermissionRule, "permission" | "pattern">): Promise<SessionInfo>;
+
+  /**
+   * Reads entries of other writers. Returns the positions of all entries that came since the last call,
+   * including those that a conflicting append read. A writable session keeps its leaf.
+   */
+  refresh(): Promise<readonly EntryNode[]>;
+  /**
+   * Yields every entry from now on, by this handle or another writer, until the signal aborts or the session
+   * closes.
+   */
+  follow(options: {
+    readonly signal: AbortSignal;
+    readonly pollMs?: number;
+  }): AsyncIterable<SessionEntry | UnknownEntry>;
+  /** Reads every line in whole and returns all problems. */
+  diagnose(): Promise<Diagnostics>;
+
+  /** Adds a listener for an event. Returns a function that removes it. */
+  on<E extends SessionEventName>(event: E, listener: (payload: SessionEventMap[E]) => void): () => void;
+  /** Emits an event to the listeners of `ephemeral` without recording it. */
+  publish(event: EphemeralEvent): void;
+
+  /**
+   * Waits for pending appends, records a moved leaf, and releases the log. Rewrites the session_info if it is
+   * too far from the end for a list to find. The store stays open.
+   */
+  close(): Promise<void>;
+}
+
+/** A session in a list. */
+export interface SessionSummary {
+  readonly id: string;
+  readonly cwd: string;
+  readonly name?: string;
+  readonly title?: string;
+  readonly slug: string;
+  /** ISO 8601. */
+  readonly created: string;
+  /** ISO 8601. */
+  readonly modified: string;
+  /** ISO 8601; absent while the session is active. */
+  readonly archivedAt?: string;
+  readonly parentSession?: string;
+  /**
+   * The text of the first user message, or the names of its attachments; never a descriptor. At most 200
+   * characters.
+   */
+  readonly firstMessage?: string;
+  /** Bytes. */
+  readonly size: number;
+  readonly location?: string;
+  /** Pass it as `after` to continue behind this session. */
+  readonly cursor: string;
+  /** Counts over the whole session; only with `stats`. */
+  readonly counts?: { readonly entries: number; readonly messages: number };
+  readonly stats?: SessionInfo["stats"];
+}
+
+/**
+ * A reference to a session: its id, or a result of {@link SessionStore.list} or {@link SessionStore.open}. A
+ * `location` selects the session there, even if another one has the same id, such as a copied file.
+ */
+export type SessionRef = string | { readonly id: string; readonly location?: string | undefined };
+
+/** Filters of {@link SessionStore.list}. Sessions come newest first, by time of modification. */
+export interface SessionQuery {
+  /** @default the unnamed partition */
+  readonly partition?: string;
+  /** Only sessions of this project directory. */
+  readonly cwd?: string;
+  /** true: only archived sessions; false: only active ones; absent: both. */
+  readonly archived?: boolean;
+  /** Only sessions modified at or after this time. */
+  readonly since?: Date;
+  /** Only sessions modified before this time. */
+  readonly until?: Date;
+  /** The `cursor` of the last session of the previous page. */
+  readonly after?: string;
+  /** Maximum number. Minimum: 1. @default all */
+  readonly limit?: number;
+  /** Whether to count entries and messages, which reads each session in whole. @default false */
+  readonly stats?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+/** The events of a store. */
+export interface SessionStoreEventMap {
+  created: { readonly id: string };
+  updated: { readonly id: string; readonly info: SessionInfo };
+  deleted: { readonly id: string };
+  /**
+   * A list skipped a possible session: it is unreadable, or has no header near its start. A garbage
+   * collection that uses the list must stop: references of such a session are unknown.
+   */
+  skipped: { readonly location: string; readonly error: SessileError };
+}
+
+/** Options of {@link SessionStore.fork}. */
+export interface ForkOptions {
+  /** The last entry to copy. @default all entries */
+  readonly upTo?: string;
+  /** @default the directory of the source */
+  readonly cwd?: string;
+  readonly id?: string;
+  /** The partition of the source. */
+  readonly partition?: string;
+  /** The partition of the new session. @default the same */
+  readonly toPartition?: string;
+  /**
+   * Called with each readable entry, in file order; returns its replacement, such as the entry without inline
+   * images. Type, id, parent and timestamp must stay. The same object copies the line byte for byte;
+   * unchanged members of another object are copied byte for byte too.
+   */
+  readonly rewrite?: RewriteEntry;
+  /**
+   * `fresh` gives the resources of the copy new ids everywhere: blocks, views, observations, texts. Signed
+   * content keeps the old ids. Blobs and digests are the same. @default "same"
+   */
+  readonly resources?: "same" | "fresh";
+}
+
+/** Returns the replacement of an entry in a copy; see {@link ForkOptions.rewrite}. */
+export type RewriteEntry = <E extends SessionEntry>(entry: E) => E | Promise<E>;
+
+/** A store of sessions. Closing a session never closes its store; a store needs no close. */
+export interface SessionStore {
+  /**
+   * Creates a session, open for writing. Stores nothing before the first append.
+   * @throws SessileError SESSION_EXISTS; TypeError for an invalid id or partition
+   */
+  create(
+    options: {
+      /** The project's directory. */
+      readonly cwd: string;
+      /**
+       * Letters, digits, dots, underscores and hyphens, without a dot or hyphen at the ends. @default a UUID
+       * of version 7
+       */
+      readonly id?: string;
+      readonly partition?: string;
+      readonly parentSession?: string;
+    } & RecordingOptions,
+  ): Promise<Session>;
+  /**
+   * Opens a session, by default for reading. Never fails because of a lock.
+   * @throws SessileError SESSION_NOT_FOUND, EMPTY, NO_HEADER, NOT_A_FILE
+   */
+  open(
+    session: SessionRef,
+    options?: { readonly mode?: "read" | "write"; readonly partition?: string } & RecordingOptions,
+  ): Promise<Session>;
+  /**
+   * Yields matching sessions, newest first. Stop iterating to stop reading. Skips unreadable files, with a
+   * `skipped` event each.
+   */
+  list(query?: SessionQuery): AsyncIterable<SessionSummary>;
+  /** The newest matching session that is not archived. */
+  latest(query?: Omit<SessionQuery, "limit" | "after">): Promise<SessionSummary | undefined>;
+  /**
+   * Creates a session from the lines of another, byte for byte, with entry ids and all branches; with an
+   * entry, from the lines up to it. Its title ends with "(fork #N)". Open for writing.
+   * @throws SessileError SESSION_NOT_FOUND, ENTRY_NOT_FOUND, SESSION_EXISTS; INVALID_ENTRY for a result of `rewrite`
+   */
+  fork(session: SessionRef, options?: ForkOptions): Promise<Session>;
+  /** Deletes a session. Returns whether it existed. */
+  delete(session: SessionRef, options?: { readonly partition?: string }): Promise<boolean>;
+  /** Archives a session, or makes it active again. */
+  archive(
+    session: SessionRef,
+    options?: { readonly archived?: boolean; readonly partition?: string },
+  ): Promise<SessionInfo>;
+  /** Adds a listener for an event. Returns a function that removes it. */
+  on<E extends keyof SessionStoreEventMap>(
+    event: E,
+    listener: (payload: SessionStoreEventMap[E]) => void,
+  ): () => void;
+}

@@ -1,0 +1,164 @@
+import { describe, integerOption } from "../../internal/arguments.js";
+import { encodeUtf8 } from "../../internal/bytes.js";
+import type { Diagnostics } from "../api/diagnostics.js";
+import type { SessionEntry, SessionHeader, SessionInfoFields, UnknownEntry } from "../api/entries.js";
+import { defaultLimits, LineSplitter, type ReadLimits } from "../format/line-splitter.js";
+import { SessionReader } from "../tree/log-reader.js";
+import { type SessionTree, treeRows } from "../tree/session-tree.js";
+
+/** A session as it was read in whole. */
+export interface ParsedSession {
+  /** undefined where no line is a header. */
+  readonly header: SessionHeader | undefined;
+  /** Every entry whose body could be read, in file order; of two with one id, the first. */
+  readonly entries: readonly (SessionEntry | UnknownEntry)[];
+  readonly tree: SessionTree;
+  /** The leaf: the last entry, or the target of a leaf entry that stands last; null for before the first entry. */
+  readonly leafId: string | null;
+  /** The latest session_info. */
+  readonly info: SessionInfoFields;
+  readonly diagnostics: Diagnostics;
+  /** The entry with this id, unless its body was damaged. */
+  entry(id: string): SessionEntry | UnknownEntry | undefined;
+}
+
+/** What {@link parseSession} reads: text or bytes, in one piece or in any chunks. */
+export type SessionSource = string | Uint8Array | Iterable<string | Uint8Array>;
+
+/**
+ * Reads a session file of any version, in whole. Never throws on its content: each problem is a diagnostic and the rest
+ * loads. Memory is bounded by the entries and the longest line allowed.
+ *
+ * @throws TypeError for a source that is none, RangeError for a limit that is out of range
+ * @example
+ * ```ts
+ * const session = parseSession(await readFile("session.jsonl"));
+ * for (const { code, line } of session.diagnostics) console.warn(`line ${line}: ${code}`);
+ * const context = buildSessionContext(session);
+ * ```
+ */
+export function parseSession(source: SessionSource, limits?: Partial<ReadLimits>): ParsedSession;
+/** The same for a stream of chunks. Rejects only where the stream does. */
+export function parseSession(
+  source: AsyncIterable<string | Uint8Array>,
+  limits?: Partial<ReadLimits>,
+): Promise<ParsedSession>;
+export function parseSession(
+  source: SessionSource | AsyncIterable<string | Uint8Array>,
+  limits: Partial<ReadLimits> = {},
+): ParsedSession | Promise<ParsedSession> {
+  const parse = new Parse(limits);
+  if (typeof source === "string" || isBytes(source)) {
+    parse.push(source);
+    return parse.finish();
+  }
+  if (isAsyncIterable(source)) {
+    return (async () => {
+      for await (const chunk of source) parse.push(chunk);
+      return parse.finish();
+    })();
+  }
+  if (typeof source !== "object" || source === null || !(Symbol.iterator in source)) {
+    throw new TypeError(`source: expected text, bytes or an iterable of them, got ${describe(source)}`);
+  }
+  for (const chunk of source) parse.push(chunk);
+  return parse.finish();
+}
+
+/** By tag and not by class, since bytes can come from another realm. */
+function isBytes(value: unknown): value is Uint8Array {
+  return Object.prototype.toString.call(value) === "[object Uint8Array]";
+}
+
+function isAsyncIterable(source: object): source is AsyncIterable<string | Uint8Array> {
+  return typeof source === "object" && source !== null && Symbol.asyncIterator in source;
+}
+
+class Parse {
+  readonly #bodies: (SessionEntry | UnknownEntry | undefined)[] = [];
+  readonly #reader: SessionReader;
+  readonly #splitter: LineSplitter;
+  #halfPair = "";
+
+  constructor(limits: Partial<ReadLimits>) {
+    this.#reader = new SessionReader({
+      maxDepth: integerOption("maxDepth", limits.maxDepth, defaultLimits.maxDepth, 8),
+      full: true,
+      onEntry: (row, entry) => {
+        this.#bodies[row] = entry;
+      },
+    });
+    const maxLineBytes = integerOption("maxLineBytes", limits.maxLineBytes, defaultLimits.maxLineBytes, 1024);
+    this.#splitter = new LineSplitter(this.#reader, maxLineBytes);
+  }
+
+  push(chunk: string | Uint8Array): void {
+    if (typeof chunk === "string") {
+      this.#splitter.push(this.#bytesOf(chunk));
+      return;
+    }
+    if (!isBytes(chunk)) {
+      throw new TypeError(`source: expected chunks of text or bytes, got ${describe(chunk)}`);
+    }
+    this.#endHalfPair();
+    this.#splitter.push(chunk);
+  }
+
+  finish(): ParsedSession {
+    this.#endHalfPair();
+    const rest = this.#splitter.rest();
+    const reader = this.#reader;
+    if (rest !== undefined) reader.tail(rest.bytes, rest.at);
+    reader.finish();
+    const rows = treeRows(reader.tree);
+    const bodies = this.#bodies;
+    return {
+      header: reader.header,
+      entries: bodies.filter((entry) => entry !== undefined),
+      tree: reader.tree,
+      leafId: reader.leafId,
+      info: reader.info,
+      diagnostics: reader.diagnostics,
+      entry: (id) => bodies[rows.row(id)],
+    };
+  }
+
+  /** The other half did not come: what was held is no character. */
+  #endHalfPair(): void {
+    if (this.#halfPair !== "") this.#splitter.push(notUtf8);
+    this.#halfPair = "";
+  }
+
+  /** A lone surrogate in text becomes bytes that are not UTF-8, so that it is reported and not silently replaced. */
+  #bytesOf(chunk: string): Uint8Array {
+    let text = this.#halfPair + chunk;
+    this.#halfPair = "";
+    const last = text.charCodeAt(text.length - 1);
+    if (last >= 0xd800 && last <= 0xdbff) {
+      this.#halfPair = text.slice(-1);
+      text = text.slice(0, -1);
+    }
+    return text.isWellFormed() ? encodeUtf8(text) : markedUtf8(text);
+  }
+}
+
+const notUtf8 = Uint8Array.of(0xff);
+
+/** The bytes of text, with no UTF-8 where the encoder has put U+FFFD for a lone surrogate. */
+function markedUtf8(text: string): Uint8Array {
+  const bytes = encodeUtf8(text);
+  let at = 0;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code < 0xd800 || code > 0xdfff) {
+      at += code < 0x80 ? 1 : code < 0x800 ? 2 : 3;
+    } else if (code <= 0xdbff && (text.charCodeAt(i + 1) & 0xfc00) === 0xdc00) {
+      at += 4;
+      i++;
+    } else {
+      bytes.set(notUtf8, at);
+      at += 3;
+    }
+  }
+  return bytes;
+}

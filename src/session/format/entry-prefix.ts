@@ -1,0 +1,184 @@
+import { messageRoles } from "../../internal/message-shapes.js";
+import { type EntryKey, hexDigit } from "./entry-key.js";
+import { entryTypeNames } from "./entry-types.js";
+
+/**
+ * The canonical prefix of an entry line, sliced without parsing the line:
+ * `{"type":"…","id":"…","parentId":null|"…","timestamp":"…"`, for messages followed by `,"message":{"role":"…"`.
+ * Every writer that serialises its fields in that order makes it, pi among them. Anything else is left to JSON.parse.
+ */
+
+/** What the structure of a session needs of an entry. */
+export interface EntryHead {
+  readonly type: string;
+  readonly id: EntryKey;
+  readonly parentId: EntryKey | null;
+  /** Milliseconds since 1970 where the stored text is exactly `Date.prototype.toISOString` of that, else the text. */
+  readonly time: number | string;
+  /** For messages. */
+  readonly role?: string;
+}
+
+const quote = 0x22;
+const open = ascii('{"type":"');
+const idKey = ascii('","id":"');
+const parentKey = ascii('","parentId":');
+const nullTimeKey = ascii('null,"timestamp":"');
+const timeKey = ascii('","timestamp":"');
+const roleKey = ascii('","message":{"role":"');
+const isoLength = 24;
+
+/**
+ * The head of a canonical line, or undefined where the line has to be parsed. What may follow it in the array begins with
+ * a line feed, which no key has, so that comparing with keys needs no bound. A line that does not end with `}` is
+ * never canonical: it is torn, joined or padded.
+ */
+export function sliceHead(bytes: Uint8Array, start = 0, stop = bytes.length): EntryHead | undefined {
+  if (lastByte(bytes, start, stop) !== 0x7d || !startsWith(bytes, open, start)) return undefined;
+  let at = start + open.length;
+  let end = plainEnd(bytes, at, stop);
+  if (end < 0 || !startsWith(bytes, idKey, end)) return undefined;
+  const type = textOf(bytes, at, end);
+  at = end + idKey.length;
+  end = plainEnd(bytes, at, stop);
+  if (end <= at || !startsWith(bytes, parentKey, end)) return undefined;
+  const id = idAt(bytes, at, end);
+  at = end + parentKey.length;
+  let parentId: EntryKey | null;
+  if (bytes[at] === quote) {
+    end = plainEnd(bytes, at + 1, stop);
+    if (end < 0 || !startsWith(bytes, timeKey, end)) return undefined;
+    parentId = idAt(bytes, at + 1, end);
+    at = end + timeKey.length;
+  } else {
+    if (!startsWith(bytes, nullTimeKey, at)) return undefined;
+    parentId = null;
+    at += nullTimeKey.length;
+  }
+  end = plainEnd(bytes, at, stop);
+  if (end < 0 || type === "session") return undefined;
+  const time = end - at === isoLength ? isoTime(bytes, at) : Number.NaN;
+  const stamp = Number.isNaN(time) ? textOf(bytes, at, end) : time;
+  if (type !== "message") return { type, id, parentId, time: stamp };
+  if (!startsWith(bytes, roleKey, end)) return undefined;
+  at = end + roleKey.length;
+  end = plainEnd(bytes, at, stop);
+  return end < 0 ? undefined : { type, id, parentId, time: stamp, role: textOf(bytes, at, end) };
+}
+
+const stampBytes = new Uint8Array(isoLength);
+
+/** The stored text of an entry's time as {@link EntryHead} keeps it. */
+export function timeOf(timestamp: string): number | string {
+  if (timestamp.length !== isoLength) return timestamp;
+  for (let i = 0; i < isoLength; i++) stampBytes[i] = Math.min(timestamp.charCodeAt(i), 0xff);
+  const time = isoTime(stampBytes, 0);
+  return Number.isNaN(time) ? timestamp : time;
+}
+
+/** The inverse of {@link timeOf}. */
+export function timestampOf(time: number | string): string {
+  return typeof time === "string" ? time : new Date(time).toISOString();
+}
+
+/** The last byte that is no white space; CR is there in files that were edited on Windows. */
+function lastByte(bytes: Uint8Array, start: number, stop: number): number | undefined {
+  let at = stop - 1;
+  while (at >= start && (bytes[at] === 0x0d || bytes[at] === 0x20)) at--;
+  return at < start ? undefined : bytes[at];
+}
+
+function startsWith(bytes: Uint8Array, wanted: Uint8Array, at: number): boolean {
+  for (let i = 0; i < wanted.length; i++) if (bytes[at + i] !== wanted[i]) return false;
+  return true;
+}
+
+const maxPlainLength = 4096;
+
+/** Where the string that begins at `at` ends, or -1 if it is long, has an escape, or a byte outside printable ASCII. */
+function plainEnd(bytes: Uint8Array, at: number, stop: number): number {
+  const last = Math.min(stop - 1, at + maxPlainLength);
+  for (let i = at; i <= last; i++) {
+    const byte = bytes[i] as number;
+    if (byte === quote) return i;
+    if (byte === 0x5c || byte < 0x20 || byte > 0x7e) return -1;
+  }
+  return -1;
+}
+
+function idAt(bytes: Uint8Array, start: number, end: number): EntryKey {
+  if (end - start !== 8) return textOf(bytes, start, end);
+  let key = 0;
+  for (let i = start; i < end; i++) {
+    const digit = hexDigit(bytes[i] as number);
+    if (digit < 0) return textOf(bytes, start, end);
+    key = (key << 4) | digit;
+  }
+  return key >>> 0;
+}
+
+/** A flat string: a slice of a chunk's text would keep the whole chunk in memory. */
+function textOf(bytes: Uint8Array, start: number, end: number): string {
+  const known = knownWord(bytes, start, end);
+  if (known !== undefined) return known;
+  return String.fromCharCode.apply(undefined, bytes.subarray(start, end) as unknown as number[]);
+}
+
+const words = new Map<number, readonly { readonly text: string; readonly bytes: Uint8Array }[]>();
+for (const text of new Set<string>([...entryTypeNames, ...messageRoles])) {
+  words.set(text.length, [...(words.get(text.length) ?? []), { text, bytes: ascii(text) }]);
+}
+
+function knownWord(bytes: Uint8Array, start: number, end: number): string | undefined {
+  const candidates = words.get(end - start);
+  if (candidates === undefined) return undefined;
+  for (const word of candidates) if (startsWith(bytes, word.bytes, start)) return word.text;
+  return undefined;
+}
+
+function ascii(text: string): Uint8Array {
+  return Uint8Array.from(text, (character) => character.charCodeAt(0));
+}
+
+const monthDays = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+
+/** Milliseconds of `YYYY-MM-DDTHH:mm:ss.sssZ`, or NaN where the text is not exactly the form that toISOString gives. */
+export function isoTime(b: Uint8Array, at: number): number {
+  if (b[at + 4] !== 0x2d || b[at + 7] !== 0x2d || b[at + 10] !== 0x54 || b[at + 13] !== 0x3a)
+    return Number.NaN;
+  if (b[at + 16] !== 0x3a || b[at + 19] !== 0x2e || b[at + 23] !== 0x5a) return Number.NaN;
+  const year = digits(b, at, 4);
+  const month = digits(b, at + 5, 2);
+  const day = digits(b, at + 8, 2);
+  const hour = digits(b, at + 11, 2);
+  const minute = digits(b, at + 14, 2);
+  const second = digits(b, at + 17, 2);
+  const leap = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);
+  const days = (monthDays[month - 1] ?? 0) + (leap && month === 2 ? 1 : 0);
+  if (!(day >= 1 && day <= days && hour <= 23 && minute <= 59 && second <= 59)) return Number.NaN;
+  return (
+    daysSince1970(year, month, day) * 86_400_000 +
+    (hour * 3600 + minute * 60 + second) * 1000 +
+    digits(b, at + 20, 3)
+  );
+}
+
+function digits(bytes: Uint8Array, at: number, count: number): number {
+  let value = 0;
+  for (let i = at; i < at + count; i++) {
+    const digit = (bytes[i] as number) - 0x30;
+    if (!(digit >= 0 && digit <= 9)) return Number.NaN;
+    value = value * 10 + digit;
+  }
+  return value;
+}
+
+/** Days from 1970-01-01 in the Gregorian calendar, counting years from March so that the leap day comes last. */
+function daysSince1970(year: number, month: number, day: number): number {
+  const y = month <= 2 ? year - 1 : year;
+  const era = Math.floor(y / 400);
+  const yearOfEra = y - era * 400;
+  const dayOfYear = Math.floor((153 * (month + (month > 2 ? -3 : 9)) + 2) / 5) + day - 1;
+  const dayOfEra = yearOfEra * 365 + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100) + dayOfYear;
+  return era * 146_097 + dayOfEra - 719_468;
+}

@@ -1,0 +1,91 @@
+import { concatBytes } from "../../internal/bytes.js";
+
+/** Where a {@link LineSplitter} puts what it finds. */
+export interface LineSink {
+  /** One line: the bytes from `start` up to `end`, without its line feed. They hold only during the call. */
+  line(bytes: Uint8Array, at: number, start: number, end: number): void;
+  /** A line over the limit, of which no byte was kept. */
+  tooLong(at: number, length: number, bytesBeforeNuls?: number): void;
+}
+
+/**
+ * Cuts a stream of bytes at each 0x0A, before any decoding: a line feed byte is never part of another UTF-8 character,
+ * while CR, U+2028 and U+2029 are ordinary text. Memory is bounded by the longest line allowed.
+ */
+export class LineSplitter {
+  readonly #sink: LineSink;
+  readonly #maxLineBytes: number;
+  #held: Uint8Array[] = [];
+  #heldLength = 0;
+  #skipping = false;
+  #lineAt: number;
+  #at: number;
+
+  /** @param at the offset of the first byte that will be pushed */
+  constructor(sink: LineSink, maxLineBytes: number, at = 0) {
+    this.#sink = sink;
+    this.#maxLineBytes = maxLineBytes;
+    this.#at = at;
+    this.#lineAt = at;
+  }
+
+  /** Takes the next bytes. They may be reused by the caller afterwards. */
+  push(chunk: Uint8Array): void {
+    let start = 0;
+    for (;;) {
+      const end = chunk.indexOf(10, start);
+      if (end < 0) break;
+      this.#end(chunk, start, end);
+      start = end + 1;
+      this.#lineAt = this.#at + start;
+    }
+    this.#at += chunk.length;
+    if (start < chunk.length) this.#hold(chunk.subarray(start));
+  }
+
+  /** The bytes after the last line feed, if there are any. Ends the splitter. */
+  rest(): { readonly bytes: Uint8Array; readonly at: number } | undefined {
+    if (this.#skipping) {
+      this.#sink.tooLong(this.#lineAt, this.#heldLength);
+      return undefined;
+    }
+    return this.#heldLength === 0
+      ? undefined
+      : { bytes: concatBytes(this.#held, this.#heldLength), at: this.#lineAt };
+  }
+
+  #hold(bytes: Uint8Array): void {
+    this.#heldLength += bytes.length;
+    if (this.#heldLength > this.#maxLineBytes) {
+      this.#skipping = true;
+      this.#held = [];
+    }
+    if (!this.#skipping) this.#held.push(bytes.slice());
+  }
+
+  #end(bytes: Uint8Array, start: number, end: number): void {
+    const length = this.#heldLength + end - start;
+    if (this.#skipping || length > this.#maxLineBytes) {
+      this.#sink.tooLong(this.#lineAt, length);
+    } else if (this.#heldLength === 0) {
+      this.#sink.line(bytes, this.#lineAt, start, end);
+    } else {
+      const line = concatBytes([...this.#held, bytes.subarray(start, end)], length);
+      this.#sink.line(line, this.#lineAt, 0, length);
+    }
+    this.#held = [];
+    this.#heldLength = 0;
+    this.#skipping = false;
+  }
+}
+
+/** Bounds of a reader, so that no stored line can exhaust memory or the stack. */
+export interface ReadLimits {
+  /** Bytes of one line; longer lines are reported and skipped. Minimum 1024, default 64 MiB. */
+  readonly maxLineBytes: number;
+  /** Nesting of arrays and objects in one line. Minimum 8, default 256. */
+  readonly maxDepth: number;
+}
+
+/** The limits that FORMAT readers and writers share by default. */
+export const defaultLimits: ReadLimits = { maxLineBytes: 64 * 1024 * 1024, maxDepth: 256 };

@@ -1,0 +1,80 @@
+import { describe } from "../../internal/arguments.js";
+import { isRecord } from "../../internal/shape.js";
+import type { Diagnostic } from "../api/diagnostics.js";
+import { parseLine } from "./line-json.js";
+import { knownMessage } from "./normalize.js";
+
+/**
+ * What older files lack, supplied as they are read. Version 1 has no ids: a line's id is its number among the lines
+ * that parse, in eight hexadecimal digits, so that it is the same at every reading, and its parent is the entry before.
+ */
+export function idOfOrdinal(ordinal: number): string {
+  return ordinal.toString(16).padStart(8, "0");
+}
+
+/** A parsed line of an older version as the current one has it; the value itself where nothing has to change. */
+export function migrated(
+  value: Record<string, unknown>,
+  version: number,
+  ordinal: number,
+  report: (code: Diagnostic["code"], message: string) => void,
+  previousId: string | null = ordinal > 1 ? idOfOrdinal(ordinal - 1) : null,
+): Record<string, unknown> {
+  if (version >= 2) return value;
+  const { type, id: _id, parentId: _parentId, timestamp, firstKeptEntryIndex, ...rest } = value;
+  const id = idOfOrdinal(ordinal);
+  const entry: Record<string, unknown> = {
+    type,
+    id,
+    parentId: previousId,
+    timestamp: timestamp ?? "",
+    ...rest,
+  };
+  if (type === "compaction" && rest.firstKeptEntryId === undefined) {
+    // The index counts the header as line 0.
+    const index = firstKeptEntryIndex;
+    const usable = typeof index === "number" && Number.isInteger(index) && index >= 1 && index < ordinal;
+    if (!usable)
+      report(
+        "INVALID_INDEX",
+        `firstKeptEntryIndex ${describe(index)} points at no earlier entry: nothing is kept`,
+      );
+    entry.firstKeptEntryId = usable ? idOfOrdinal(index) : id;
+  }
+  return entry;
+}
+
+/** The version of a parsed header; a header without one is version 1. */
+export function versionOf(header: unknown): number {
+  return isRecord(header) && typeof header.version === "number" ? header.version : 1;
+}
+
+/**
+ * The line of an older version as the current one writes it; undefined for the header, and where the line is no object,
+ * which is then copied as it is.
+ */
+export function migratedLine(
+  bytes: Uint8Array,
+  version: number,
+  ordinal: number,
+  maxDepth: number,
+  previousId?: string | null,
+): string | undefined {
+  const parsed = parseLine(bytes, maxDepth);
+  if (!parsed.ok || !isRecord(parsed.value) || parsed.value.type === "session") return undefined;
+  const { type, id, parentId, timestamp, ...rest } = migrated(
+    parsed.value,
+    version,
+    ordinal,
+    () => undefined,
+    previousId,
+  );
+  const fields = type === "message" ? { ...rest, message: knownMessage(rest.message) } : rest;
+  return JSON.stringify({ type, id, parentId, timestamp, ...fields });
+}
+
+/** The number that a version 1 id stands for: the line's ordinal. */
+export function ordinalOfId(id: string): number {
+  const ordinal = Number.parseInt(id, 16);
+  return idOfOrdinal(ordinal) === id ? ordinal : 0;
+}

@@ -1,0 +1,103 @@
+import { dirname } from "node:path";
+import type { FileSystem, OpenFile } from "../../internal/node/file-system.js";
+import {
+  appendFully,
+  assertFullyWritten,
+  createFile,
+  readFully,
+} from "../../internal/node/read-write-fully.js";
+import { isRecord } from "../../internal/shape.js";
+import { lateEnding } from "../api/diagnostics.js";
+import { stripBom } from "../format/decode.js";
+import { parseLine } from "../format/line-json.js";
+import { defaultLimits } from "../format/line-splitter.js";
+
+const stepBytes = 64 * 1024;
+const chunkBytes = 1 << 20;
+
+/**
+ * Repair of a torn tail: the bytes that end a log's last line. A line feed, preceded by a tab unless the line
+ * is whole; undefined if the log needs none. Never truncates: another program may still be writing that line.
+ * If it completes the line, this ending becomes a blank line.
+ */
+export async function missingEnding(file: OpenFile, maxLineBytes: number): Promise<Uint8Array | undefined> {
+  const { size } = file.stat();
+  if (size === 0) return undefined;
+  const last = new Uint8Array(1);
+  if (file.readSync(last, size - 1) === 1 && last[0] === 10) return undefined;
+  const line = await lastLine(file, size, maxLineBytes);
+  if (line === undefined) return lateEnding;
+  const content = line.length === size ? stripBom(line) : line;
+  const parsed = parseLine(content, defaultLimits.maxDepth, { unchecked: true });
+  // An object of any version is a whole line.
+  return parsed.ok && isRecord(parsed.value) ? lateEnding.subarray(1) : lateEnding;
+}
+
+/**
+ * The bytes behind the last line feed; undefined if they exceed the reader's maximum, or do not end as an
+ * object does.
+ */
+async function lastLine(file: OpenFile, size: number, maxBytes: number): Promise<Uint8Array | undefined> {
+  const pieces: Uint8Array[] = [];
+  for (let end = size; end > 0; ) {
+    const bytes = Buffer.alloc(Math.min(stepBytes, end));
+    const count = await readFully(file, bytes, end - bytes.length);
+    if (count < bytes.length || (end === size && !endsAnObject(bytes))) return undefined;
+    const feed = bytes.lastIndexOf(10);
+    pieces.push(bytes.subarray(feed + 1));
+    if (feed >= 0) break;
+    end -= bytes.length;
+    if (size - end > maxBytes) return undefined;
+  }
+  const line = Buffer.concat(pieces.reverse());
+  return line.length > maxBytes ? undefined : line;
+}
+
+/** Distinguishes most torn lines from whole ones without reading megabytes. */
+function endsAnObject(bytes: Uint8Array): boolean {
+  const last = bytes.findLast((byte) => byte !== 0x20 && byte !== 0x0d && byte !== 0x09);
+  // A step of white space decides nothing.
+  return last === undefined || last === 0x7d;
+}
+
+/** Copies a range of a file into a new one, and fsyncs it. */
+export async function saveRange(
+  disk: FileSystem,
+  file: OpenFile,
+  start: number,
+  end: number,
+  location: string,
+): Promise<void> {
+  const saved = createFile(disk, location);
+  try {
+    await copyRange(file, saved, start, end);
+    await saved.sync();
+  } catch (error) {
+    disk.unlink(location);
+    throw error;
+  } finally {
+    saved.close();
+  }
+  await disk.syncDirectory(dirname(location));
+}
+
+/**
+ * Appends a range of a file to another one that only this program uses. Chunks of NULs become holes, so that
+ * a sparse file stays sparse. Returns the number of bytes.
+ */
+export async function copyRange(file: OpenFile, to: OpenFile, start: number, end: number): Promise<number> {
+  const chunk = Buffer.alloc(Math.min(chunkBytes, Math.max(end - start, 1)));
+  const nothing = Buffer.alloc(chunk.length);
+  let { size } = to.stat();
+  let at = start;
+  while (at < end) {
+    const count = await file.read(chunk.subarray(0, Math.min(chunk.length, end - at)), at);
+    if (count === 0) break;
+    at += count;
+    size += count;
+    if (chunk.compare(nothing, 0, count, 0, count) === 0) to.truncate(size);
+    else appendFully(to, chunk.subarray(0, count));
+  }
+  assertFullyWritten(to.stat().size, size);
+  return at - start;
+}

@@ -1,0 +1,244 @@
+import { SessileError } from "../../errors/index.js";
+import type { EntryDraft, SessionEntry, SessionInfoFields, SessionInfoPatch } from "../api/entries.js";
+import { encodeCheckedLine } from "../format/encode.js";
+import { noRow } from "../tree/entry-table.js";
+import type { SessionReader } from "../tree/log-reader.js";
+import { type SessionTree, treeRows } from "../tree/session-tree.js";
+import type { Conflict } from "./conflict.js";
+import type { Bodies } from "./entry-cache.js";
+import { entryOf, isSameEntry, namesAny } from "./materialize-drafts.js";
+
+/** Completes a session_info's patch from the values in force at the write. */
+export type Revise = (info: SessionInfoFields) => SessionInfoPatch;
+
+/** The original place of appends whose predecessor moved to another place. */
+export interface Moved {
+  readonly from: string | null;
+  /** Ids of the entries between `from` and the append. */
+  readonly between: readonly string[];
+}
+
+/** Returns the new parent of an entry; see {@link entriesToWrite}. */
+export type MoveParent = (parentId: string | null) => string | null;
+
+/** A queued append. */
+export interface Request {
+  /** The drafts; without inline images once those are stored. */
+  drafts: readonly EntryDraft[];
+  /** One per draft; undefined if an entry with the draft's id exists already. */
+  readonly entries: (SessionEntry | undefined)[];
+  /** The lines of `entries`. */
+  readonly lines: (Uint8Array | undefined)[];
+  /** Resolves when the images of the drafts are stored; undefined without images. */
+  preparing: Promise<void> | undefined;
+  readonly conflict: Conflict;
+  /** The original place, set if the predecessor was placed behind another writer's entries. */
+  moved?: Moved;
+  /** Completes a session_info's patch from the values in force at the write. */
+  readonly revise: Revise | undefined;
+  /** The session's move counter at the call. */
+  readonly moves: number;
+  /** The reader at the call, and its number of entries. */
+  readonly reader: SessionReader;
+  readonly size: number;
+  readonly signal: AbortSignal | undefined;
+  readonly resolve: (entries: readonly SessionEntry[]) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * Maximum size of a batch of queued requests; a single request may be larger. A log accepts 2 GiB at once.
+ */
+const groupBytes = 1 << 30;
+
+/**
+ * Takes the requests at the front that can share a batch: those with the same conflict mode. A retry goes
+ * alone, because it can turn out to be another entry and fail; so does a request whose images may not be
+ * stored yet.
+ */
+export function takeGroup(waiting: Request[]): Request[] {
+  const [first] = waiting;
+  if (first === undefined || waiting.length === 1) return waiting.splice(0);
+  const alone = ({ preparing, entries }: Request) => preparing !== undefined || entries.includes(undefined);
+  let bytes = 0;
+  const isOver = ({ lines }: Request) => {
+    for (const line of lines) bytes += line?.length ?? 0;
+    return bytes > groupBytes;
+  };
+  const end = alone(first)
+    ? 1
+    : waiting.findIndex(
+        (request) =>
+          (isOver(request) && request !== first) || request.conflict !== first.conflict || alone(request),
+      );
+  return waiting.splice(0, end < 0 ? waiting.length : end);
+}
+
+/** An entry and its line. */
+export interface PlacedEntry {
+  readonly entry: SessionEntry;
+  readonly line: Uint8Array;
+}
+
+/**
+ * The entries to write for a group of requests: as placed at the call, except for a session_info, which is
+ * completed now, for a rebase, which follows the log's last entry, and for entries with a parent outside the
+ * group if `move` returns another one. Updates the requests with the written entries.
+ */
+export function entriesToWrite(
+  group: readonly Request[],
+  reader: SessionReader,
+  rebase: boolean,
+  encode: (entry: SessionEntry) => Uint8Array,
+  move?: MoveParent,
+  staged: readonly PlacedEntry[] = [],
+): readonly PlacedEntry[] {
+  const unchanged = rebase || move !== undefined ? undefined : placedAtCall(group, reader);
+  if (unchanged !== undefined) return [...staged, ...unchanged];
+  const own = new Set(group.flatMap(({ entries }) => entries.map((entry) => entry?.id)));
+  for (const { entry } of staged) own.add(entry.id);
+  const moved = ({ parentId, type }: SessionEntry) =>
+    move === undefined || type === "leaf" || (parentId !== null && own.has(parentId))
+      ? parentId
+      : move(parentId);
+  let info: SessionInfoFields = reader.info;
+  let leaf = reader.leafId;
+  const written: PlacedEntry[] = staged.map((placed) => {
+    const parentId = moved(placed.entry);
+    if (parentId === placed.entry.parentId) return placed;
+    const entry = { ...placed.entry, parentId };
+    return { entry, line: encode(entry) };
+  });
+  for (const { drafts, entries, lines, conflict, revise } of group) {
+    for (const [at, draft] of drafts.entries()) {
+      const entry = entries[at] as SessionEntry;
+      if (reader.tree.has(entry.id)) continue;
+      let parentId = moved(entry);
+      // Its predecessor failed, which does not concern a rebase.
+      const lost =
+        conflict === "rebase" && parentId !== null && !reader.tree.has(parentId) && !own.has(parentId);
+      if (rebase || lost) parentId = leaf;
+      let placed = entry;
+      let line = lines[at];
+      if (draft.type === "session_info" || parentId !== entry.parentId || line === undefined) {
+        const revised = revise === undefined ? draft : ({ ...draft, ...revise(info) } as EntryDraft);
+        placed = entryOf(revised, { id: entry.id, parentId, timestamp: entry.timestamp }, info);
+        line = encode(placed);
+      }
+      if (placed.type === "session_info") {
+        const { type: _type, id: _id, parentId: _parentId, timestamp: _timestamp, ...fields } = placed;
+        info = fields;
+      }
+      entries[at] = placed;
+      lines[at] = line;
+      leaf = placed.id;
+      written.push({ entry: placed, line });
+    }
+  }
+  return written;
+}
+
+/** The usual case: entries whose places cannot have changed since the call; undefined if one may have. */
+function placedAtCall(group: readonly Request[], reader: SessionReader): readonly PlacedEntry[] | undefined {
+  const { size } = reader.tree;
+  const placed: PlacedEntry[] = [];
+  for (const request of group) {
+    if (request.reader !== reader || request.size !== size) return undefined;
+    if (request.conflict === "rebase" || request.revise !== undefined || request.moved !== undefined)
+      return undefined;
+    const { entries, lines } = request;
+    for (let at = 0; at < entries.length; at++) {
+      const entry = entries[at];
+      const line = lines[at];
+      if (entry === undefined || line === undefined || entry.type === "session_info") return undefined;
+      placed.push({ entry, line });
+    }
+  }
+  return placed;
+}
+
+/**
+ * Adopts entries that are already in the log, from an earlier attempt or another writer. Returns false if one
+ * of them is another entry: then the group cannot be written.
+ */
+export async function takeStored(
+  group: readonly Request[],
+  tree: SessionTree,
+  bodies: Bodies,
+): Promise<boolean> {
+  for (const { drafts, entries } of group) {
+    for (const [at, draft] of drafts.entries()) {
+      const row = treeRows(tree).row((entries[at] as SessionEntry).id);
+      if (row === noRow) continue;
+      const stored = await bodies.one(row);
+      if (stored === undefined || stored.type === "unknown" || !isSameEntry(draft, stored)) return false;
+      entries[at] = stored;
+    }
+  }
+  return true;
+}
+
+/** Resolves drafts with an existing id: the same entry is an idempotent retry, another one is an error. */
+export async function resolveExisting(
+  group: readonly Request[],
+  tree: SessionTree,
+  bodies: Bodies,
+): Promise<void> {
+  for (const { drafts, entries } of group) {
+    for (const [at, draft] of drafts.entries()) {
+      if (entries[at] !== undefined) continue;
+      const entryId = draft.id as string;
+      const row = treeRows(tree).row(entryId);
+      const entry = row < 0 ? undefined : await bodies.one(row);
+      if (entry === undefined || entry.type === "unknown" || !isSameEntry(draft, entry)) {
+        throw new SessileError("DUPLICATE_ID", `drafts[${at}].id: another entry has the id ${entryId}`, {
+          details: { entryId },
+        });
+      }
+      entries[at] = entry;
+    }
+  }
+}
+
+/** The requests that fail with these: those that follow or reference their entries, and themselves. */
+export function failing(
+  requests: readonly Request[],
+  waiting: readonly Request[],
+): { readonly failed: readonly Request[]; readonly kept: Request[] } {
+  const lost = new Set<string>();
+  const lose = ({ entries }: Request) => {
+    for (const entry of entries) if (entry !== undefined) lost.add(entry.id);
+  };
+  requests.forEach(lose);
+  const failed = [...requests];
+  const kept = waiting.filter((request) => {
+    const { entries, conflict, drafts } = request;
+    const follows = entries.some((entry) => entry?.parentId != null && lost.has(entry.parentId));
+    const fails = (follows && conflict !== "rebase") || drafts.some((draft) => namesAny(draft, lost));
+    // A rebase moves to another place, which no queued request was to follow.
+    if (fails || follows) lose(request);
+    if (fails) failed.push(request);
+    return !fails;
+  });
+  return { failed, kept };
+}
+
+/** Whether all entries are in the log: an earlier attempt succeeded, and only its result was lost. */
+export function areInLog(placed: readonly PlacedEntry[], tree: SessionTree): boolean {
+  const rows = treeRows(tree);
+  return placed.every(({ entry: { id } }) => rows.row(id) >= 0 && rows.line(rows.row(id)) !== undefined);
+}
+
+/** Encodes the line of a checked entry, with its line feed. Throws LINE_TOO_LONG. */
+export function encodeLine(
+  entry: SessionEntry,
+  { checksum, maxLineBytes: maxBytes }: { readonly checksum: boolean; readonly maxLineBytes: number },
+  crc32?: (bytes: Uint8Array) => number,
+): Uint8Array {
+  const line = encodeCheckedLine(entry, checksum, crc32);
+  const bytes = line.length - 1;
+  if (bytes <= maxBytes) return line;
+  throw new SessileError("LINE_TOO_LONG", `the entry takes ${bytes} bytes, at most ${maxBytes}`, {
+    details: { bytes, maxBytes },
+  });
+}

@@ -1,0 +1,196 @@
+import type { LinePlace, SessionLog } from "../api/backend.js";
+import type { SessionEntry, UnknownEntry } from "../api/entries.js";
+import { type DecodeContext, decodeBody } from "../format/decode.js";
+import { ordinalOfId } from "../format/migrate.js";
+import { noRow } from "../tree/entry-table.js";
+import type { SessionReader } from "../tree/log-reader.js";
+import { treeRows } from "../tree/session-tree.js";
+
+type Entry = SessionEntry | UnknownEntry;
+
+const sliceBytes = 1 << 20;
+
+/** Rows whose lines are being read. */
+interface Slice {
+  readonly rows: readonly number[];
+  readonly lines: Promise<readonly (Uint8Array | undefined)[]>;
+  /** The start of the next slice. */
+  readonly end: number;
+}
+
+/** Maximum number of bodies that appends add after a context before all are evicted. */
+const maxUnread = 4096;
+/** The maximum before the first context, as in a session that is only written. */
+const maxUnasked = 256;
+
+/**
+ * A cache of entries' bodies: read from the log on demand, and kept while the last context has them, because
+ * the next context usually has the same.
+ */
+export class Bodies {
+  readonly #log: SessionLog;
+  readonly #reader: SessionReader;
+  readonly #maxDepth: number;
+  #kept: (Entry | undefined)[] = [];
+  #keptRows: number[] = [];
+  /** The number of bodies added since the last request. */
+  #unread = maxUnread - maxUnasked;
+  readonly #pinned = new Map<number, Entry>();
+  readonly #reported = new Set<number>();
+
+  constructor(log: SessionLog, reader: SessionReader, maxDepth: number) {
+    this.#log = log;
+    this.#reader = reader;
+    this.#maxDepth = maxDepth;
+  }
+
+  /** Adds a body that was written or read anyway. */
+  add(row: number, entry: Entry): void {
+    if (this.#unread >= maxUnread) return;
+    if (++this.#unread === maxUnread) this.#clear();
+    else this.#keep(row, entry);
+  }
+
+  /** Adds a body without a line. */
+  hold(row: number, entry: Entry): void {
+    this.#pinned.set(row, entry);
+  }
+
+  /** Records the line of a staged row. */
+  release(row: number): void {
+    this.#pinned.delete(row);
+  }
+
+  /** Evicts all other rows once the cache has more of them than of these. */
+  retain(rows: readonly number[]): void {
+    this.#unread = 0;
+    if (this.#keptRows.length <= 2 * rows.length + 256) return;
+    const before = this.#kept;
+    this.#clear();
+    for (const row of rows) {
+      const entry = before[row];
+      if (entry !== undefined) this.#keep(row, entry);
+    }
+  }
+
+  /**
+   * Loads these rows and returns a lookup of their bodies; undefined for a damaged one. The lookup pins its
+   * bodies: concurrent evictions do not affect it.
+   */
+  async load(rows: readonly number[]): Promise<(row: number) => Entry | undefined> {
+    const kept = this.#kept;
+    const pinned = new Map(this.#pinned);
+    const missing = rows.filter((row) => kept[row] === undefined && !pinned.has(row));
+    let next = this.#readSlice(missing, 0);
+    while (next !== undefined) {
+      const { rows: stored, lines, end } = next;
+      const read = await lines;
+      // Reads the next slice while this one is parsed.
+      next = this.#readSlice(missing, end);
+      this.#parse(stored, read, kept);
+    }
+    return (row) => pinned.get(row) ?? kept[row];
+  }
+
+  /** Reads one body without keeping it. */
+  async one(row: number): Promise<Entry | undefined> {
+    const known = this.#pinned.get(row) ?? this.#kept[row];
+    if (known !== undefined) return known;
+    const place = treeRows(this.#reader.tree).line(row);
+    if (place === undefined) return undefined;
+    const [bytes] = await this.#log.readAt([place]);
+    return bytes === undefined ? undefined : this.#decode(row, bytes);
+  }
+
+  #clear(): void {
+    this.#kept = [];
+    this.#keptRows = [];
+  }
+
+  #keep(row: number, entry: Entry): void {
+    if (this.#kept[row] === undefined) this.#keptRows.push(row);
+    this.#kept[row] = entry;
+  }
+
+  /**
+   * Starts to read rows from an index on, up to a number of bytes, so that a long history never has all its
+   * lines in memory. Returns undefined at the end.
+   */
+  #readSlice(rows: readonly number[], from: number): Slice | undefined {
+    if (from >= rows.length) return undefined;
+    const tree = treeRows(this.#reader.tree);
+    const stored: number[] = [];
+    const places: LinePlace[] = [];
+    let bytes = 0;
+    let end = from;
+    while (end < rows.length && bytes < sliceBytes) {
+      const row = rows[end++] as number;
+      const place = tree.line(row);
+      if (place === undefined) continue;
+      bytes += place.length;
+      stored.push(row);
+      places.push(place);
+    }
+    const lines = this.#log.readAt(places);
+    // Its reader gets the error; if an earlier slice fails, no reader awaits this one.
+    lines.catch(() => undefined);
+    return { rows: stored, lines, end };
+  }
+
+  #parse(
+    rows: readonly number[],
+    lines: readonly (Uint8Array | undefined)[],
+    into: (Entry | undefined)[],
+  ): void {
+    for (let i = 0; i < rows.length; i++) {
+      const row = rows[i] as number;
+      const bytes = lines[i];
+      const entry = bytes === undefined ? this.#lost(row) : this.#decode(row, bytes);
+      if (entry === undefined) continue;
+      this.#keep(row, entry);
+      // The cache was evicted during the read; the caller still holds the old list.
+      if (into !== this.#kept) into[row] = entry;
+    }
+  }
+
+  #decode(row: number, bytes: Uint8Array): Entry | undefined {
+    const version = this.#reader.versionAt(row);
+    const id = treeRows(this.#reader.tree).id(row);
+    const isFirst = treeRows(this.#reader.tree).line(row)?.at === this.#reader.firstAt;
+    const context =
+      (version ?? 3) < 2
+        ? this.#firstVersion(row)
+        : { isFirst, version, ordinal: 0, maxDepth: this.#maxDepth };
+    const { crc32 } = this.#log;
+    const decoded = decodeBody(bytes, context, { crc32 });
+    if (decoded.kind === "blank" || decoded.kind === "header") return this.#lost(row);
+    // A duplicate key: the structure is from the first, the body from the last.
+    const lost = decoded.kind === "entry" && decoded.entry.id !== id;
+    if (decoded.notes.length > 0) {
+      for (const note of decoded.notes) this.#report(row, note.code, note.message);
+      if (!lost) this.#reported.add(row);
+    }
+    if (lost) return this.#lost(row);
+    return decoded.kind === "bad" ? undefined : decoded.entry;
+  }
+
+  /** The facts of a version 1 line by its position. */
+  #firstVersion(row: number): DecodeContext {
+    const tree = treeRows(this.#reader.tree);
+    const parent = tree.parent(row);
+    const previousId = parent === noRow ? null : tree.id(parent);
+    return { version: 1, ordinal: ordinalOfId(tree.id(row)), previousId, maxDepth: this.#maxDepth };
+  }
+
+  #lost(row: number): undefined {
+    this.#report(row, "LOG_REPLACED", "the line of this entry is not where it was");
+    this.#reported.add(row);
+  }
+
+  #report(row: number, code: Parameters<SessionReader["report"]>[0]["code"], message: string): void {
+    if (this.#reported.has(row)) return;
+    const tree = treeRows(this.#reader.tree);
+    const offset = tree.line(row)?.at ?? 0;
+    this.#reader.report({ code, line: 0, offset, message, entryId: tree.id(row) });
+  }
+}

@@ -1,0 +1,145 @@
+import { externalizeEntry } from "../../attachments/internal.js";
+import { type BlobStore, digest } from "../../blobs/index.js";
+import type { ToolResultMessage } from "../../content/index.js";
+import { SessileError } from "../../errors/index.js";
+import { encodeUtf8 } from "../../internal/bytes.js";
+import { isRecord } from "../../internal/shape.js";
+import type { EntryDraft } from "../api/entries.js";
+
+/** Options for recording appended entries. */
+export interface RecordingOptions {
+  /**
+   * The store for inline base64 images of appended drafts. Each is stored before its entry is written, and a
+   * resource replaces it. @default none
+   */
+  readonly blobs?: Pick<BlobStore, "put">;
+  /**
+   * `refuse`: base64 that cannot go to `blobs` fails the append with INLINE_BYTES if an entry has more than
+   * 1024 bytes of it. `allow`: it is written to the log. @default "refuse"
+   */
+  readonly inline?: "refuse" | "allow";
+  /**
+   * Returns the recorded form of a tool result, such as `truncateToolResult` of `sessile/compaction`.
+   * @default unchanged
+   */
+  readonly truncate?: (message: ToolResultMessage) => ToolResultMessage;
+}
+
+/** Maximum inline base64 of an entry without permission, in bytes. */
+const maxInlineBytes = 1024;
+
+/** @throws TypeError for an invalid option */
+export function recordingFrom(options: RecordingOptions, base: RecordingOptions = {}): RecordingOptions {
+  const { blobs = base.blobs, inline = base.inline, truncate = base.truncate } = options;
+  if (inline !== undefined && inline !== "refuse" && inline !== "allow")
+    throw new TypeError(`inline: expected "refuse" or "allow", got ${String(inline)}`);
+  if (blobs !== undefined && typeof blobs?.put !== "function")
+    throw new TypeError("blobs: expected a blob store");
+  if (truncate !== undefined && typeof truncate !== "function")
+    throw new TypeError("truncate: expected a function of a tool's result");
+  return {
+    ...(blobs === undefined ? {} : { blobs }),
+    ...(inline === undefined ? {} : { inline }),
+    ...(truncate === undefined ? {} : { truncate }),
+  };
+}
+
+/** The drafts with their tool results in recorded form; the same array if none changes. */
+export function truncated(
+  drafts: readonly EntryDraft[],
+  { truncate }: RecordingOptions,
+): readonly EntryDraft[] {
+  if (truncate === undefined) return drafts;
+  return drafts.map((draft) => {
+    if (draft?.type !== "message" || draft.message?.role !== "toolResult") return draft;
+    return { ...draft, message: truncate(draft.message) };
+  });
+}
+
+/** Whether an entry or a draft has an inline image. */
+export function hasInline(entry: { readonly type: string }): boolean {
+  const { content } = contentOf(entry);
+  if (content === undefined) return false;
+  for (let at = 0; at < content.length; at++) if (isImage(content[at])) return true;
+  return false;
+}
+
+/** Throws INLINE_BYTES if an entry has too much inline base64; `at` is the index of its draft. */
+export function assertInline(
+  entry: { readonly type: string },
+  at: number,
+  { inline }: RecordingOptions,
+  maxBytes = maxInlineBytes,
+): void {
+  if (inline === "allow") return;
+  const { content = [], path } = contentOf(entry);
+  let bytes = 0;
+  for (const [block, piece] of content.entries()) {
+    if (!isImage(piece)) continue;
+    bytes += typeof piece.data === "string" ? piece.data.length : 0;
+    if (bytes <= maxBytes) continue;
+    const place = `drafts[${at}].${path}[${block}]`;
+    throw new SessileError("INLINE_BYTES", `${place}: ${bytes} bytes of base64, at most ${maxBytes}`, {
+      details: { path: place, bytes, maxBytes },
+    });
+  }
+}
+
+const none: { readonly content?: readonly unknown[]; readonly path: string } = { path: "" };
+
+/** The blocks of an entry, with their paths. */
+function contentOf(entry: { readonly type: string }): typeof none {
+  const { type, message, content, replacement, part } = entry as Partial<
+    Record<"message" | "content" | "replacement" | "part", unknown>
+  > & { readonly type: string };
+  if (type === "message" || type === "message_update") {
+    if (!isRecord(message) || message.role === "assistant") return none;
+    return Array.isArray(message.content) ? { content: message.content, path: "message.content" } : none;
+  }
+  if (type === "part_update") return { content: [part], path: "part" };
+  if (type === "custom_message") return Array.isArray(content) ? { content, path: "content" } : none;
+  if (type !== "context_edit" || !isRecord(replacement)) return none;
+  const { content: replaced } = replacement;
+  return Array.isArray(replaced) ? { content: replaced, path: "replacement.content" } : none;
+}
+
+function isImage(block: unknown): block is { readonly data?: unknown } {
+  return isRecord(block) && block.type === "image";
+}
+
+/**
+ * Inline images of a draft, moved to the blob store before the entry is written. A module of its own that is loaded with the
+ * first image: most sessions have none, and digests and the sniffer are half of what `sessile/session` would load.
+ */
+
+/**
+ * The draft of an entry with its images in the blob store. The ids of resources follow from the entry's id, so that a
+ * second append of the draft is the same entry.
+ *
+ * @throws SessileError BLOB_TOO_LARGE, and what the store throws; INLINE_BYTES for what is no base64
+ */
+export async function withoutInline(
+  draft: EntryDraft,
+  { id, at }: { readonly id: string; readonly at: number },
+  recording: RecordingOptions,
+  signal: AbortSignal | undefined,
+): Promise<EntryDraft> {
+  const { blobs } = recording;
+  if (blobs === undefined || !hasInline(draft)) return draft;
+  let count = 0;
+  const { entry, kept } = await externalizeEntry(draft, {
+    blobs,
+    source: draft.type === "message" && draft.message.role === "toolResult" ? "tool" : "upload",
+    newId: () => resourceId(id, count++),
+    signal,
+  });
+  const tooLarge = kept.find(({ error }) => error.code === "BLOB_TOO_LARGE");
+  if (tooLarge !== undefined && recording.inline !== "allow") throw tooLarge.error;
+  assertInline(entry, at, recording);
+  return entry;
+}
+
+function resourceId(entryId: string, count: number): string {
+  const [, hex = ""] = digest(encodeUtf8(`${entryId}:${count}`)).split(":");
+  return `res_${hex.slice(0, 16)}`;
+}

@@ -1,0 +1,146 @@
+import { type Context, type ContextItem, type ToolCall, toolPairs } from "../../content/index.js";
+import { isRecord } from "../../internal/shape.js";
+import { customEntry, type EntryMap, type SessionEntry, type UnknownEntry } from "../api/entries.js";
+import type { ToolState } from "../api/events.js";
+import { type BodySteps, contextSteps, keptRange, latestCompaction } from "../context/build-context.js";
+import { noRow, type TreeRows } from "../tree/entry-table.js";
+
+/** What {@link turnSettings} records: what the next turns may use. */
+export interface TurnSettings {
+  /** Names of the tools that are on. */
+  readonly tools?: readonly string[];
+  /** Policies by name, such as `{ approval: "on-request", sandbox: "workspace-write" }`. */
+  readonly policies?: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * The entry that records which tools and policies are in force from here on; the latest on the path wins, field by
+ * field. A custom entry, so that other readers of the file keep and ignore it.
+ *
+ * @example
+ * ```ts
+ * await session.append([turnSettings.draft({ tools: ["read", "bash"], policies: { approval: "never" } })]);
+ * ```
+ */
+export const turnSettings = customEntry<TurnSettings>("sessile.turn", (data) => {
+  if (!isRecord(data)) throw new TypeError("turn settings: expected an object");
+  const { tools, policies } = data;
+  const names = Array.isArray(tools)
+    ? tools.filter((tool): tool is string => typeof tool === "string")
+    : undefined;
+  return {
+    ...(names === undefined ? {} : { tools: names }),
+    ...(isRecord(policies) ? { policies } : {}),
+  };
+});
+
+/**
+ * The entry that says a tool was started. After a crash it tells a call that may have had effects from one that was
+ * never begun.
+ */
+export const toolStarted = customEntry<{ readonly toolCallId: string }>("sessile.tool_started", (data) => {
+  if (!isRecord(data) || typeof data.toolCallId !== "string")
+    throw new TypeError("tool started: expected a toolCallId");
+  return { toolCallId: data.toolCallId };
+});
+
+/** What is in force for the next turn, as the path to a leaf says. */
+export interface TurnContext {
+  readonly model: Context["model"];
+  /** `off` where none was chosen. */
+  readonly thinkingLevel: string;
+  readonly tools: readonly string[];
+  readonly policies: Readonly<Record<string, unknown>>;
+  /** The latest revert that was not undone. */
+  readonly revert?: EntryMap["revert"] & { readonly entryId: string };
+}
+
+/** A tool call in context, and how far it came. */
+export interface ToolCallState {
+  readonly call: ToolCall;
+  /** The assistant message with the call. */
+  readonly entryId: string;
+  /**
+   * `completed` and `error`: it has a result. `running`: it was started, and there is no result. `pending`: neither; it
+   * was not begun, as far as the session knows. A call without a result in a reply that was aborted or failed is an
+   * `error` too: it may not be whole, and is not to be run.
+   */
+  readonly state: ToolState;
+  readonly resultEntryId?: string;
+}
+
+/** The turn context at a row. */
+export function* turnSteps(rows: TreeRows, leaf: number): BodySteps<TurnContext> {
+  const path = leaf === noRow ? new Int32Array() : rows.path(leaf);
+  const wanted = rowsOfKinds(rows, path, ["custom", "revert", "model_change", "thinking_level_change"]);
+  const lastAssistant = rowsOfKinds(rows, path, ["message/assistant"]).at(-1);
+  const all = lastAssistant === undefined ? wanted : [...wanted, lastAssistant];
+  const bodyOf = yield all;
+  let settings: Required<TurnSettings> = { tools: [], policies: {} };
+  let model: Context["model"] = null;
+  let thinkingLevel = "off";
+  let revert: TurnContext["revert"];
+  for (const row of inPathOrder(path, all)) {
+    const entry = bodyOf(row);
+    if (entry === undefined) continue;
+    if (entry.type === "model_change") model = { provider: entry.provider, modelId: entry.modelId };
+    else if (entry.type === "thinking_level_change") thinkingLevel = entry.thinkingLevel;
+    else if (entry.type === "message" && entry.message.role === "assistant") {
+      model = { provider: entry.message.provider, modelId: entry.message.model };
+    } else if (entry.type === "revert") revert = entry.undone === true ? undefined : revertOf(entry);
+    else settings = { ...settings, ...turnSettings.read(entry) };
+  }
+  return { model, thinkingLevel, ...settings, ...(revert === undefined ? {} : { revert }) };
+}
+
+/** Every tool call in context at a row, in order, with its state. */
+export function* toolStateSteps(rows: TreeRows, leaf: number): BodySteps<readonly ToolCallState[]> {
+  const { items } = yield* contextSteps(rows, leaf);
+  const path = leaf === noRow ? new Int32Array() : rows.path(leaf);
+  const { compaction, compactionAt } = yield* latestCompaction(rows, path);
+  const { earliest } = keptRange(rows, path, compaction, compactionAt);
+  const customRows = rowsOfKinds(rows, path.subarray(earliest), ["custom"]);
+  const bodyOf = yield customRows;
+  const place = new Int32Array(rows.size);
+  path.forEach((row, index) => {
+    place[row] = index;
+  });
+  const startedAt = new Map(
+    customRows.flatMap((row) => startedCall(bodyOf(row)).map((id) => [id, place[row] as number] as const)),
+  );
+  return toolPairs(items.map((item) => item.message)).pairs.map(({ call, callAt, result, resultAt }) => {
+    const entryId = (items[callAt] as ContextItem).entryId;
+    if (result === undefined || resultAt === undefined) {
+      const asked = (items[callAt] as ContextItem).message;
+      const broken =
+        asked.role === "assistant" && (asked.stopReason === "aborted" || asked.stopReason === "error");
+      if (broken) return { call, entryId, state: "error" };
+      // Some providers use an id again in a later turn: what was started before the call is another one.
+      const calledAt = place[rows.row(entryId)] as number;
+      return { call, entryId, state: (startedAt.get(call.id) ?? -1) > calledAt ? "running" : "pending" };
+    }
+    const resultEntryId = (items[resultAt] as ContextItem).entryId;
+    return { call, entryId, state: result.isError ? "error" : "completed", resultEntryId };
+  });
+}
+
+function startedCall(entry: SessionEntry | UnknownEntry | undefined): readonly string[] {
+  const started = entry && toolStarted.read(entry);
+  return started === undefined ? [] : [started.toolCallId];
+}
+
+function revertOf(entry: SessionEntry & { readonly type: "revert" }): NonNullable<TurnContext["revert"]> {
+  const { type: _type, id: entryId, parentId: _parentId, timestamp: _timestamp, ...fields } = entry;
+  return { entryId, ...fields };
+}
+
+function rowsOfKinds(rows: TreeRows, path: Int32Array, kinds: readonly string[]): number[] {
+  const codes = new Set(kinds.map((kind) => rows.kindCode(kind)));
+  codes.delete(-1);
+  return Array.from(path.filter((row) => codes.has(rows.kindAt(row))));
+}
+
+function inPathOrder(path: Int32Array, wanted: readonly number[]): number[] {
+  const set = new Set(wanted);
+  return Array.from(path.filter((row) => set.has(row)));
+}

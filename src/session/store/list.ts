@@ -1,0 +1,159 @@
+import { resourceOf } from "../../content/index.js";
+import { SessileError } from "../../errors/index.js";
+import type { StoredSession } from "../api/backend.js";
+import type { SessionEntry, SessionHeader, SessionInfoFields, UnknownEntry } from "../api/entries.js";
+import type { Session, SessionQuery, SessionSummary } from "../api/types.js";
+import { decodeHead, keyOfLine, LineDecoder } from "../format/decode.js";
+import type { EntryKey } from "../format/entry-key.js";
+import { defaultLimits } from "../format/line-splitter.js";
+import { versionOf } from "../format/migrate.js";
+import { slugOf } from "../format/names.js";
+
+const maxPreviewLength = 200;
+/** How many lines a list reads for the header and the first message. */
+export const maxHeadLines = 1000;
+
+/** Summarises a session from its first and last lines; undefined without a header among them. */
+export function summaryOf(stored: StoredSession): SessionSummary | undefined {
+  const head = headOf(stored.head);
+  if (head === undefined) return undefined;
+  const { header, firstMessage } = head;
+  const version = versionOf(header);
+  const info = lastInfo(stored.tail, version) ?? lastInfo(stored.head, version, true) ?? {};
+  const { name, title, slug, archivedAt, stats } = info;
+  return {
+    id: header.id,
+    cwd: header.cwd,
+    slug: slug || slugOf(header.id),
+    ...defined({ name: name || undefined, title, archivedAt, stats, firstMessage }),
+    ...defined({ parentSession: header.parentSession, location: stored.location }),
+    created: header.timestamp,
+    modified: new Date(stored.modifiedAt).toISOString(),
+    size: stored.size,
+    cursor: printCursor(stored),
+  };
+}
+
+/** Whether a summary matches a query, apart from the cursor. */
+export function fits(summary: SessionSummary, query: SessionQuery): boolean {
+  if (query.cwd !== undefined && summary.cwd !== query.cwd) return false;
+  if (query.archived !== undefined && (summary.archivedAt !== undefined) !== query.archived) return false;
+  const modified = Date.parse(summary.modified);
+  if (query.since !== undefined && modified < query.since.getTime()) return false;
+  return query.until === undefined || modified < query.until.getTime();
+}
+
+/** The opaque cursor of a session in a list. */
+export function printCursor(stored: Pick<StoredSession, "modifiedAt" | "id">): string {
+  return `${stored.modifiedAt}_${stored.id}`;
+}
+
+/** The inverse of {@link printCursor}. Throws a TypeError for anything else. */
+export function parseCursor(cursor: string): { readonly modifiedAt: number; readonly id: string } {
+  const [, time, id] = /^(-?\d+(?:\.\d+)?)_(.+)$/s.exec(cursor) ?? [];
+  if (time === undefined || id === undefined)
+    throw new TypeError(`after: expected a cursor of a list, got ${SessileError.printable(cursor)}`);
+  return { modifiedAt: Number(time), id };
+}
+
+function headOf(lines: readonly Uint8Array[]): { header: SessionHeader; firstMessage?: string } | undefined {
+  const decoder = new LineDecoder(defaultLimits.maxDepth);
+  const seen = new Set<EntryKey>();
+  let header: SessionHeader | undefined;
+  let firstMessage: string | undefined;
+  for (const [at, bytes] of lines.entries()) {
+    if (at >= maxHeadLines) break;
+    const decoded = decoder.next(bytes, unchecked);
+    if (decoded.kind === "header") header ??= decoded.header;
+    const key = keyOfLine(bytes, decoded, decoder.version);
+    // Of two entries with one id the first counts.
+    if (key !== undefined && !seen.has(key) && decoded.kind === "entry")
+      firstMessage ??= firstText(decoded.entry);
+    if (key !== undefined) seen.add(key);
+    if (header !== undefined && firstMessage !== undefined) break;
+  }
+  return header && { header, ...(firstMessage !== undefined && { firstMessage }) };
+}
+
+const unchecked = { unchecked: true } as const;
+
+/**
+ * The preview of a user message: its text without descriptors, or the names of its attachments if it has no
+ * text. Undefined for any other entry, and without both.
+ */
+export function firstText(entry: SessionEntry | UnknownEntry | undefined): string | undefined {
+  if (entry?.type !== "message" || entry.message.role !== "user") return undefined;
+  const { content } = entry.message;
+  if (typeof content === "string") return previewOf(content);
+  const written = content.flatMap((block) =>
+    block.type === "text" && resourceOf(block) === undefined ? [block.text] : [],
+  );
+  const names = content.flatMap((block) => resourceOf(block)?.name?.replace(/\s+/g, " ").trim() || []);
+  return previewOf(written.join(" ")) ?? previewOf(names.join(", "));
+}
+
+function previewOf(text: string): string | undefined {
+  // A character has one or two UTF-16 units.
+  const start = text.trim().slice(0, 2 * maxPreviewLength);
+  // A slice of a long string retains all of it.
+  if (text.length > start.length || (start.length > maxPreviewLength && /[\ud800-\udfff]/.test(start)))
+    return Array.from(start).slice(0, maxPreviewLength).join("") || undefined;
+  return start === "" ? undefined : start.slice(0, maxPreviewLength);
+}
+
+/** @param fromStart the first of the lines is the log's first */
+function lastInfo(
+  lines: readonly Uint8Array[],
+  version: number,
+  fromStart = false,
+): SessionInfoFields | undefined {
+  for (let at = lines.length - 1; at >= 0; at--) {
+    const bytes = lines[at] as Uint8Array;
+    if (isMessage(bytes)) continue;
+    const context = {
+      isFirst: fromStart && at === 0,
+      version,
+      ordinal: 1,
+      maxDepth: defaultLimits.maxDepth,
+    };
+    const decoded = decodeHead(bytes, context);
+    if (decoded.kind === "entry" && decoded.entry?.type === "session_info") return decoded.entry;
+  }
+  return undefined;
+}
+
+const message = Uint8Array.from('{"type":"message",', (character) => character.charCodeAt(0));
+
+/** Compares the canonical beginning only: most lines are messages. */
+function isMessage(bytes: Uint8Array): boolean {
+  for (let at = message.length - 1; at >= 0; at--) if (bytes[at] !== message[at]) return false;
+  return true;
+}
+
+function defined<T extends Readonly<Record<string, unknown>>>(
+  fields: T,
+): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  const own: Record<string, unknown> = {};
+  for (const name of Object.keys(fields)) if (fields[name] !== undefined) own[name] = fields[name];
+  return own as { [K in keyof T]?: Exclude<T[K], undefined> };
+}
+
+/** A summary with what only the whole session tells; undefined where the session was deleted since it was listed. */
+export async function counted(
+  summary: SessionSummary,
+  open: () => Promise<Session>,
+): Promise<SessionSummary | undefined> {
+  try {
+    const session = await open();
+    try {
+      let messages = 0;
+      for (const { node } of session.tree.walk()) if (node.type === "message") messages++;
+      return { ...summary, counts: { entries: session.tree.size, messages } };
+    } finally {
+      await session.close();
+    }
+  } catch (error) {
+    if (SessileError.is(error, "SESSION_NOT_FOUND")) return undefined;
+    throw error;
+  }
+}

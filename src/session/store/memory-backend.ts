@@ -1,0 +1,175 @@
+import { SessileError } from "../../errors/index.js";
+import type {
+  LogAppend,
+  LogBatch,
+  LogPosition,
+  SessionBackend,
+  SessionLog,
+  StoredSession,
+} from "../api/backend.js";
+import type { SessionStore } from "../api/types.js";
+import { type SessionStoreOptions, sessionStore } from "./store.js";
+
+interface StoredLog {
+  readonly id: string;
+  lines: Uint8Array[];
+  modifiedAt: number;
+  /** Grows when lines are replaced, so that positions of the old ones are none of the new. */
+  generation: number;
+}
+
+/**
+ * Sessions in memory: for tests, for agents that need no history, and for browsers. Two handles on one session behave as
+ * with any other store.
+ *
+ * @example
+ * ```ts
+ * const sessions = memorySessionStore();
+ * const session = await sessions.create({ cwd: "/work" });
+ * ```
+ */
+export function memorySessionStore(options: SessionStoreOptions = {}): SessionStore {
+  return sessionStore(memoryBackend(options.now ?? Date.now), options);
+}
+
+/** The backend of {@link memorySessionStore}. */
+export function memoryBackend(now: () => number): SessionBackend {
+  const partitions = new Map<string, Map<string, StoredLog>>();
+  const logsOf = (partition: string): Map<string, StoredLog> => {
+    const known = partitions.get(partition) ?? new Map<string, StoredLog>();
+    partitions.set(partition, known);
+    return known;
+  };
+  return {
+    create({ id, partition }) {
+      const logs = logsOf(partition);
+      if (logs.has(id)) return Promise.reject(existsError(id));
+      const stored: StoredLog = { id, lines: [], modifiedAt: now(), generation: 0 };
+      const log = new MemoryLog(
+        stored,
+        now,
+        () => logs.get(id),
+        () => logs.set(id, stored),
+      );
+      return Promise.resolve({ log, position: positionOf(undefined) });
+    },
+    open(id, { partition }) {
+      const logs = logsOf(partition);
+      const stored = logs.get(id);
+      return Promise.resolve(stored && new MemoryLog(stored, now, () => logs.get(id)));
+    },
+    async *list({ partition, after }) {
+      const newestFirst = [...logsOf(partition).values()].sort(
+        (a, b) => b.modifiedAt - a.modifiedAt || (a.id < b.id ? 1 : -1),
+      );
+      for (const { id, lines, modifiedAt } of newestFirst) {
+        const isBefore =
+          after === undefined ||
+          modifiedAt < after.modifiedAt ||
+          (modifiedAt === after.modifiedAt && id < after.id);
+        if (isBefore) yield listed(id, lines, modifiedAt);
+      }
+    },
+    delete(id, { partition }) {
+      return Promise.resolve(logsOf(partition).delete(id));
+    },
+  };
+}
+
+function listed(id: string, lines: readonly Uint8Array[], modifiedAt: number): StoredSession {
+  return {
+    id,
+    head: lines,
+    tail: lines,
+    modifiedAt,
+    size: lines.reduce((sum, line) => sum + line.length + 1, 0),
+  };
+}
+
+function positionOf(stored: StoredLog | undefined): LogPosition {
+  return (stored === undefined ? "absent" : `${stored.generation}:${stored.lines.length}`) as LogPosition;
+}
+
+function existsError(id: string): SessileError {
+  return new SessileError("SESSION_EXISTS", `there is a session ${id} already`, { details: { id } });
+}
+
+function goneError(id: string): SessileError {
+  return new SessileError("SESSION_NOT_FOUND", `session ${id} was deleted`, { details: { id } });
+}
+
+class MemoryLog implements SessionLog {
+  readonly #stored: StoredLog;
+  readonly #now: () => number;
+  readonly #current: () => StoredLog | undefined;
+  readonly #create: (() => void) | undefined;
+
+  constructor(
+    stored: StoredLog,
+    now: () => number,
+    current: () => StoredLog | undefined,
+    create?: () => void,
+  ) {
+    this.#stored = stored;
+    this.#now = now;
+    this.#current = current;
+    this.#create = create;
+  }
+
+  async append(lines: readonly Uint8Array[], expected: LogPosition): Promise<LogAppend> {
+    const current = this.#current();
+    const actual = positionOf(current);
+    if (expected === positionOf(undefined)) {
+      if (current !== undefined) throw existsError(this.#stored.id);
+    } else if (current !== this.#stored) {
+      // Another session may have the id by now.
+      throw goneError(this.#stored.id);
+    } else if (actual !== expected) {
+      throw new SessileError("CONCURRENT_WRITER", "another writer came first", {
+        details: { expected, actual },
+      });
+    }
+    this.#create?.();
+    const first = this.#stored.lines.length;
+    for (const line of lines) this.#stored.lines.push(line.slice(0, -1));
+    this.#stored.modifiedAt = this.#now();
+    return { position: positionOf(this.#stored), at: lines.map((_, index) => first + index) };
+  }
+
+  async *read(from: LogPosition | undefined): AsyncIterable<LogBatch> {
+    const current = this.#current();
+    if (current !== this.#stored) throw goneError(this.#stored.id);
+    const [generation, count] = from?.split(":") ?? [];
+    const isOurs = Number(generation) === current.generation;
+    const start = isOurs && Number(count) <= current.lines.length ? Number(count) : 0;
+    const lines = current.lines.slice(start);
+    const at = lines.map((_, index) => start + index);
+    const restarted = from !== undefined && from !== positionOf(undefined) && !isOurs;
+    yield { lines, at, next: positionOf(current), ...(restarted ? { restarted: true as const } : {}) };
+  }
+
+  async readAt(places: readonly { readonly at: number }[]): Promise<readonly (Uint8Array | undefined)[]> {
+    return places.map(({ at }) => this.#stored.lines[at]?.slice());
+  }
+
+  async replace(
+    lines: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+    expected: LogPosition,
+  ): Promise<LogPosition> {
+    const next: Uint8Array[] = [];
+    for await (const line of lines) next.push(line.slice(0, -1));
+    if (this.#current() !== this.#stored) throw goneError(this.#stored.id);
+    const actual = positionOf(this.#stored);
+    if (actual !== expected) {
+      throw new SessileError("CONCURRENT_WRITER", "another writer came first", {
+        details: { expected, actual },
+      });
+    }
+    this.#stored.lines = next;
+    this.#stored.generation++;
+    this.#stored.modifiedAt = this.#now();
+    return positionOf(this.#stored);
+  }
+
+  async close(): Promise<void> {}
+}

@@ -1,0 +1,413 @@
+import { SessileError } from "../../errors/index.js";
+import { describe, integerOption, stringArgument } from "../../internal/arguments.js";
+import { randomHex8, uuidv7 } from "../../internal/ids.js";
+import { nameArgument } from "../../internal/names.js";
+import type { LogPosition, SessionBackend, SessionLog } from "../api/backend.js";
+import { unopenable } from "../api/diagnostics.js";
+import {
+  extensionVersion,
+  formatVersion,
+  type SessionHeader,
+  type SessionInfoFields,
+} from "../api/entries.js";
+import { Events } from "../api/events.js";
+import type {
+  ForkOptions,
+  Session,
+  SessionQuery,
+  SessionRef,
+  SessionStore,
+  SessionStoreEventMap,
+  SessionSummary,
+} from "../api/types.js";
+import { defaultLimits } from "../format/line-splitter.js";
+import { versionOf } from "../format/migrate.js";
+import { forkTitle } from "../format/names.js";
+import { type RecordingOptions, recordingFrom } from "../runtime/recording.js";
+import { LiveSession } from "../runtime/session.js";
+import { SessionCore, type SessionSettings } from "../runtime/session-state.js";
+import {
+  copyBytes,
+  freshResources,
+  headerLine,
+  linesOfLabels,
+  linesUpTo,
+  migrate,
+  pathLines,
+} from "./fork.js";
+import { counted, firstText, fits, parseCursor, summaryOf } from "./list.js";
+
+/** Options of every store. The recording options can also be set per session. */
+export interface SessionStoreOptions extends RecordingOptions {
+  /** Milliseconds since 1970. @default Date.now */
+  readonly now?: () => number;
+  /** Returns a new session id for a time. @default a UUID of version 7 */
+  readonly newSessionId?: (now: number) => string;
+  /** Returns a new entry id; called again if the id exists. @default eight random hexadecimal digits */
+  readonly newEntryId?: () => string;
+  /** Maximum bytes of one line, written or read. Minimum: 1024. @default 64 MiB */
+  readonly maxLineBytes?: number;
+  /** Maximum nesting of one line. Minimum: 8. @default 256 */
+  readonly maxDepth?: number;
+  /** Whether each line ends with a checksum. @default true */
+  readonly checksum?: boolean;
+}
+
+/**
+ * Creates a store on a backend.
+ * @param backend stores the lines; see {@link SessionBackend}
+ * @throws RangeError for an option out of range
+ */
+export function sessionStore(backend: SessionBackend, options: SessionStoreOptions = {}): SessionStore {
+  return new BackedStore(backend, options);
+}
+
+/** A session on a log of a backend. */
+export async function openLog(
+  backend: SessionBackend,
+  log: SessionLog,
+  options: SessionStoreOptions & { readonly mode?: "read" | "write" },
+): Promise<Session> {
+  try {
+    return await new BackedStore(backend, options).openLog(log, options.mode ?? "read", "");
+  } catch (error) {
+    await log.close();
+    throw error;
+  }
+}
+
+interface CreateCoreOptions extends RecordingOptions {
+  readonly cwd: string;
+  readonly id?: string | undefined;
+  readonly partition?: string | undefined;
+  readonly parentSession?: string | undefined;
+}
+
+class BackedStore implements SessionStore {
+  readonly #backend: SessionBackend;
+  readonly #settings: SessionSettings;
+  readonly #newSessionId: (now: number) => string;
+  readonly #events = new Events<SessionStoreEventMap & { error: unknown }>();
+  /** Open sessions by partition and id, to notify of a deletion. */
+  readonly #open = new Map<string, Set<SessionCore>>();
+
+  constructor(backend: SessionBackend, options: SessionStoreOptions) {
+    this.#backend = backend;
+    this.#newSessionId = options.newSessionId ?? uuidv7;
+    this.#settings = {
+      now: options.now ?? Date.now,
+      newEntryId: options.newEntryId ?? randomHex8,
+      maxDepth: integerOption("maxDepth", options.maxDepth, defaultLimits.maxDepth, 8),
+      maxLineBytes: integerOption("maxLineBytes", options.maxLineBytes, defaultLimits.maxLineBytes, 1024),
+      checksum: options.checksum ?? true,
+      recording: recordingFrom(options),
+    };
+  }
+
+  async create(
+    options: {
+      readonly cwd: string;
+      readonly id?: string;
+      readonly partition?: string;
+      readonly parentSession?: string;
+    } & RecordingOptions,
+  ): Promise<Session> {
+    return this.#create({ ...options, cwd: cwdArgument(options.cwd) });
+  }
+
+  async open(
+    session: SessionRef,
+    options: { readonly mode?: "read" | "write"; readonly partition?: string } & RecordingOptions = {},
+  ): Promise<LiveSession> {
+    const { id, location } = refArgument(session);
+    const { mode = "read" } = options;
+    if (mode !== "read" && mode !== "write")
+      throw new TypeError(`mode: expected "read" or "write", got ${String(mode)}`);
+    const partition = partitionOf(options.partition);
+    const settings = this.#settingsFor(options);
+    const log = await this.#backend.open(id, { partition, mode, location });
+    if (log === undefined) {
+      const where = location === undefined ? "" : ` at ${location}`;
+      throw new SessileError("SESSION_NOT_FOUND", `there is no session ${id}${where}`, { details: { id } });
+    }
+    try {
+      return await this.openLog(log, mode, partition, settings);
+    } catch (error) {
+      await log.close();
+      throw error;
+    }
+  }
+
+  /** Opens a session on an existing log. */
+  async openLog(
+    log: SessionLog,
+    mode: "read" | "write",
+    partition: string,
+    settings = this.#settings,
+  ): Promise<LiveSession> {
+    let core = new SessionCore(log, settings, mode);
+    await core.load();
+    const path = log.location ?? "";
+    const { header, lines } = core.reader;
+    if (header === undefined) throw unopenable(path, lines);
+    if (core.writable) {
+      // Only now, because a file that is not a session, or is of a newer version, must stay untouched.
+      await log.prepare?.();
+      if (core.endsOpen) {
+        core = new SessionCore(log, settings, mode);
+        await core.load();
+      }
+    }
+    const session = this.#live(core, partition);
+    if (core.writable && versionOf(header) < formatVersion && log.replace !== undefined) {
+      core.migrate = () => migrate(session, core);
+      // A lock does not prevent opening: the migration then precedes the first write.
+      await core.migrate().catch((error: unknown) => {
+        if (!SessileError.is(error, "SESSION_LOCKED")) throw error;
+      });
+    }
+    return session;
+  }
+
+  async *list(query: SessionQuery = {}): AsyncIterable<SessionSummary> {
+    const limit = integerOption("limit", query.limit, Number.MAX_SAFE_INTEGER, 1);
+    const partition = partitionOf(query.partition);
+    const { cwd, signal } = query;
+    let given = 0;
+    const found = this.#backend.list({
+      partition,
+      ...(query.after === undefined ? {} : { after: parseCursor(query.after) }),
+      ...(cwd === undefined ? {} : { cwd }),
+      ...(signal === undefined ? {} : { signal }),
+      skipped: (location, error) => this.#events.emit("skipped", { location, error }),
+    });
+    for await (const stored of found) {
+      signal?.throwIfAborted();
+      // The list is sorted by time, so that no older session can match.
+      if (query.since !== undefined && stored.modifiedAt < query.since.getTime()) return;
+      const summary = summaryOf(stored);
+      if (summary === undefined) {
+        const { id, location = id, head, size } = stored;
+        const error = unopenable(location, size === 0 ? 0 : Math.max(1, head.length));
+        this.#events.emit("skipped", { location, error });
+      }
+      if (summary === undefined || !fits(summary, query)) continue;
+      const shown =
+        query.stats === true ? await counted(summary, () => this.open(summary, { partition })) : summary;
+      if (shown === undefined) continue;
+      yield shown;
+      if (++given >= limit) return;
+    }
+  }
+
+  async latest(query: Omit<SessionQuery, "limit" | "after"> = {}): Promise<SessionSummary | undefined> {
+    for await (const summary of this.list({ archived: false, ...query, limit: 1 })) return summary;
+    return undefined;
+  }
+
+  async fork(session: SessionRef, options: ForkOptions = {}): Promise<Session> {
+    const { upTo, partition, toPartition = partition, resources = "same" } = options;
+    if (resources !== "same" && resources !== "fresh")
+      throw new TypeError(`resources: expected "same" or "fresh", got ${String(resources)}`);
+    partitionOf(toPartition, "toPartition");
+    const source = await this.open(session, { mode: "read", partition: partitionOf(partition) });
+    try {
+      if (upTo !== undefined && !source.tree.has(upTo)) {
+        throw new SessileError("ENTRY_NOT_FOUND", `no entry has the id ${JSON.stringify(upTo)}`, {
+          details: { entryId: upTo },
+        });
+      }
+      const rewrite = resources === "fresh" ? await freshResources(source, options) : options.rewrite;
+      const lines = linesUpTo(source, upTo, rewrite);
+      const info = await this.#forkInfo(source);
+      const to = { ...options, partition: toPartition };
+      return await this.#copy(source, lines, to, info, async (log, first) =>
+        rewrite === undefined ? copyBytes(source, log, first, upTo) : false,
+      );
+    } finally {
+      await source.close();
+    }
+  }
+
+  async delete(session: SessionRef, options: { readonly partition?: string } = {}): Promise<boolean> {
+    const { id, location } = refArgument(session);
+    const partition = partitionOf(options.partition);
+    const deleted = await this.#backend.delete(id, { partition, location });
+    if (!deleted) return false;
+    for (const core of this.#open.get(keyOf(partition, id)) ?? []) {
+      if (location === undefined || core.log.location === location) core.events.emit("deleted", { id });
+    }
+    this.#events.emit("deleted", { id });
+    return true;
+  }
+
+  async archive(
+    session: SessionRef,
+    options: { readonly archived?: boolean; readonly partition?: string } = {},
+  ): Promise<Session["info"]> {
+    const opened = await this.open(session, { mode: "write", partition: partitionOf(options.partition) });
+    try {
+      const archivedAt = (options.archived ?? true) ? new Date(this.#settings.now()).toISOString() : null;
+      return await opened.updateInfo({ archivedAt });
+    } finally {
+      await opened.close();
+    }
+  }
+
+  on<E extends keyof SessionStoreEventMap>(
+    event: E,
+    listener: (payload: SessionStoreEventMap[E]) => void,
+  ): () => void {
+    return this.#events.on(event, listener as (payload: unknown) => void);
+  }
+
+  #settingsFor(options: RecordingOptions): SessionSettings {
+    return { ...this.#settings, recording: recordingFrom(options, this.#settings.recording) };
+  }
+
+  async #create(options: CreateCoreOptions): Promise<LiveSession> {
+    const { core, partition } = await this.#createCore(options);
+    return this.#live(core, partition);
+  }
+
+  async #createCore(
+    options: CreateCoreOptions,
+  ): Promise<{ readonly core: SessionCore; readonly partition: string }> {
+    const now = this.#settings.now();
+    const id = nameArgument("id", options.id ?? this.#newSessionId(now));
+    const partition = partitionOf(options.partition);
+    const settings = this.#settingsFor(options);
+    const header: SessionHeader = {
+      type: "session",
+      version: formatVersion,
+      id,
+      timestamp: new Date(now).toISOString(),
+      cwd: options.cwd,
+      ...(options.parentSession === undefined ? {} : { parentSession: options.parentSession }),
+      sessile: extensionVersion,
+    };
+    const { log, position } = await this.#backend.create({
+      id,
+      partition,
+      cwd: header.cwd,
+      timestamp: header.timestamp,
+    });
+    const core = new SessionCore(log, settings, "write", header);
+    core.position = position;
+    return { core, partition };
+  }
+
+  #live(core: SessionCore, partition: string): LiveSession {
+    const session = new LiveSession(core, (source, leafId, options) =>
+      this.#extract(source, leafId, options, partition),
+    );
+    const { id } = core.header;
+    const key = keyOf(partition, id);
+    const open = this.#open.get(key) ?? new Set<SessionCore>();
+    this.#open.set(key, open.add(core));
+    core.events.on("created", () => {
+      this.#events.emit("created", { id });
+      // Entries that were staged for the first message.
+      if (Object.keys(core.reader.info).length > 0) this.#events.emit("updated", { id, info: core.info });
+    });
+    core.events.on("updated", ({ info }) => {
+      if (core.exists) this.#events.emit("updated", { id, info });
+    });
+    core.events.on("closed", () => {
+      open.delete(core);
+      if (open.size === 0 && this.#open.get(key) === open) this.#open.delete(key);
+    });
+    return session;
+  }
+
+  async #extract(
+    source: LiveSession,
+    leafId: string,
+    options: { readonly cwd?: string; readonly id?: string },
+    partition: string,
+  ): Promise<Session> {
+    const { lines, labels, leafId: last } = await pathLines(source, leafId);
+    const labelLines = linesOfLabels(labels, last, source.tree.path(leafId), this.#settings);
+    const { recording } = source.source.settings;
+    return this.#copy(source, [...lines, ...labelLines], { ...options, ...recording, partition });
+  }
+
+  /**
+   * Creates a session with these lines, copied as bytes if possible, and opens it from the store, so that it
+   * shows what was written.
+   */
+  async #copy(
+    source: LiveSession,
+    lines: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+    options: {
+      readonly cwd?: string | undefined;
+      readonly id?: string | undefined;
+      readonly partition?: string | undefined;
+    } & RecordingOptions,
+    info?: SessionInfoFields,
+    inBytes?: (log: SessionLog, first: Uint8Array) => Promise<boolean>,
+  ): Promise<Session> {
+    const { core, partition } = await this.#createCore({
+      // The directory of the source, which another program wrote, may be invalid.
+      cwd: options.cwd === undefined ? source.header.cwd : cwdArgument(options.cwd),
+      id: options.id,
+      partition: options.partition,
+      parentSession: source.location ?? source.id,
+      ...recordingFrom(options),
+    });
+    const { log } = core;
+    try {
+      const first = headerLine(core.header, core);
+      if (!(await inBytes?.(log, first))) {
+        const batch = [first];
+        for await (const line of lines) batch.push(line);
+        await log.append(batch, core.position as LogPosition);
+      }
+    } finally {
+      await log.close();
+    }
+    this.#events.emit("created", { id: core.header.id });
+    const { recording } = core.settings;
+    const copy = { id: core.header.id, location: log.location };
+    const session = await this.open(copy, { ...recording, mode: "write", partition });
+    if (info !== undefined) await session.updateInfo(info);
+    return session;
+  }
+
+  async #forkInfo(source: LiveSession): Promise<SessionInfoFields> {
+    const { name, title } = source.info;
+    if (title !== undefined)
+      return { title: forkTitle(title), ...(name === undefined ? {} : { name: forkTitle(name) }) };
+    if (name !== undefined) return { title: forkTitle(name), name: forkTitle(name) };
+    for (const { node } of source.tree.walk()) {
+      if (node.role !== "user") continue;
+      const text = firstText(await source.entry(node.id));
+      if (text === undefined) continue;
+      return { title: forkTitle(Array.from(text).slice(0, 60).join("").replace(/\s+/g, " ").trim()) };
+    }
+    return { title: forkTitle("Session") };
+  }
+}
+
+function partitionOf(partition: string | undefined, name = "partition"): string {
+  return partition === undefined || partition === "" ? "" : nameArgument(name, partition);
+}
+
+function refArgument(session: SessionRef): { readonly id: string; readonly location: string | undefined } {
+  if (typeof session !== "object" || session === null)
+    return { id: stringArgument("id", session), location: undefined };
+  const { id, location } = session;
+  if (location !== undefined) stringArgument("location", location);
+  return { id: stringArgument("id", id), location };
+}
+
+/** A lone surrogate would become another character in the header and in the directory's name. */
+function cwdArgument(cwd: unknown): string {
+  const text = stringArgument("cwd", cwd);
+  if (text.isWellFormed()) return text;
+  throw new TypeError(`cwd: expected text without lone surrogates, got ${describe(text)}`);
+}
+
+function keyOf(partition: string, id: string): string {
+  return `${partition}/${id}`;
+}

@@ -1,0 +1,320 @@
+import { IntColumn, NumberColumn } from "../../internal/columns.js";
+import type { LinePlace } from "../api/backend.js";
+import { type EntryKey, idOf, keyOf } from "../format/entry-key.js";
+import { type EntryHead, timestampOf } from "../format/entry-prefix.js";
+
+/**
+ * The structure of a session as columns: one row an entry, in file order, with its parent's row, its children as a
+ * linked list, and where its line lies. Nothing is copied when a row is added; everything is iterative.
+ */
+export class TreeRows {
+  readonly #index = new KeyIndex();
+  readonly #parents = new IntColumn();
+  readonly #kinds = new IntColumn();
+  readonly #firstChild = new IntColumn();
+  readonly #lastChild = new IntColumn();
+  readonly #nextSibling = new IntColumn();
+  readonly #times = new NumberColumn();
+  readonly #otherTimes = new Map<number, string>();
+  readonly #lineAt = new NumberColumn();
+  readonly #lineLength = new IntColumn();
+  readonly #kindNames: string[] = [];
+  readonly #kindOf = new Map<string, number>();
+  readonly #kindOfRole = new Map<string, number>();
+  #firstRoot = noRow;
+  #lastRoot = noRow;
+  #unplaced: { readonly row: number; readonly parentId: EntryKey }[] = [];
+
+  get size(): number {
+    return this.#index.size;
+  }
+
+  /** Whether a row's parent may still turn up; see {@link settle}. */
+  get isUnsettled(): boolean {
+    return this.#unplaced.length > 0;
+  }
+
+  /** The row of an id, or -1. */
+  row(id: string): number {
+    return this.#index.row(keyOf(id));
+  }
+
+  /** The same by key. */
+  rowOfKey(key: EntryKey): number {
+    return this.#index.row(key);
+  }
+
+  /** The key of a row's id. */
+  key(row: number): EntryKey {
+    return this.#index.key(row);
+  }
+
+  id(row: number): string {
+    return this.#index.id(row);
+  }
+
+  parent(row: number): number {
+    return this.#parents.at(row);
+  }
+
+  /** The entry type, for messages followed by a slash and the role; see {@link parseKind}. */
+  kind(row: number): string {
+    return this.#kindNames[this.#kinds.at(row)] as string;
+  }
+
+  /** A number that stands for a kind in {@link kindAt}; -1 where no row has it. */
+  kindCode(kind: string): number {
+    return this.#kindOf.get(kind) ?? -1;
+  }
+
+  /** How many kinds there are; their codes are the numbers below. */
+  get kindCount(): number {
+    return this.#kindNames.length;
+  }
+
+  kindAt(row: number): number {
+    return this.#kinds.at(row);
+  }
+
+  timestamp(row: number): string {
+    return this.#otherTimes.get(row) ?? timestampOf(this.#times.at(row));
+  }
+
+  firstChild(row: number): number {
+    return row === noRow ? this.#firstRoot : this.#firstChild.at(row);
+  }
+
+  nextSibling(row: number): number {
+    return this.#nextSibling.at(row);
+  }
+
+  /** Where the row's line lies, or undefined while it was not written. */
+  line(row: number): LinePlace | undefined {
+    const at = this.#lineAt.at(row);
+    return at < 0 ? undefined : { at, length: this.#lineLength.at(row) };
+  }
+
+  /** Bytes of the row's line; 0 while it was not written. */
+  lineLength(row: number): number {
+    return this.#lineLength.at(row);
+  }
+
+  setLine(row: number, at: number, length: number): void {
+    this.#lineAt.set(row, at);
+    this.#lineLength.set(row, length);
+  }
+
+  /** Puts a row behind the last child of a parent: where its line was written, it had none before. */
+  move(row: number, parent: number): void {
+    const before = this.parent(row);
+    if (parent === before && this.nextSibling(row) === noRow) return;
+    const next = this.nextSibling(row);
+    let previous = noRow;
+    for (let at = this.firstChild(before); at !== row; at = this.nextSibling(at)) previous = at;
+    if (previous !== noRow) this.#nextSibling.set(previous, next);
+    else if (before === noRow) this.#firstRoot = next;
+    else this.#firstChild.set(before, next);
+    if (next === noRow) {
+      if (before === noRow) this.#lastRoot = previous;
+      else this.#lastChild.set(before, previous);
+    }
+    this.#nextSibling.set(row, noRow);
+    this.#parents.set(row, parent);
+    this.#link(row, parent);
+  }
+
+  /** Adds an entry after all others; -1 where its id is taken. Call {@link settle} after the last of a batch. */
+  add(head: EntryHead, line: LinePlace | undefined): number {
+    const row = this.#index.add(head.id);
+    if (row === noRow) return noRow;
+    const time = typeof head.time === "string" ? 0 : head.time;
+    this.#push(row, head.parentId, this.#kindOfHead(head), time, line?.at ?? -1, line?.length ?? 0);
+    if (typeof head.time === "string") this.#otherTimes.set(row, head.time);
+    return row;
+  }
+
+  /** {@link add} for a message whose head has numbers alone. */
+  addMessage(
+    {
+      id,
+      parentId,
+      time,
+      role,
+    }: { readonly id: number; readonly parentId: number; readonly time: number; readonly role: string },
+    at: number,
+    length: number,
+  ): number {
+    const row = this.#index.add(id);
+    if (row === noRow) return noRow;
+    this.#push(row, parentId, this.#kindOfRole.get(role) ?? this.#kindOfMessage(role), time, at, length);
+    return row;
+  }
+
+  #push(
+    row: number,
+    parentId: EntryKey | null,
+    kind: number,
+    time: number,
+    at: number,
+    length: number,
+  ): void {
+    const parent = this.#parentRow(parentId, row);
+    this.#parents.push(parent);
+    this.#kinds.push(kind);
+    this.#firstChild.push(noRow);
+    this.#lastChild.push(noRow);
+    this.#nextSibling.push(noRow);
+    this.#lineAt.push(at);
+    this.#lineLength.push(length);
+    this.#times.push(time);
+    if (parentId !== null && parent === noRow) this.#unplaced.push({ row, parentId });
+    else this.#link(row, parent);
+  }
+
+  /**
+   * Places entries whose parent had not been seen. One whose parent is further down becomes its child; one without a
+   * parent, and the one that closes a cycle, become roots. Linear in the rows, and free where there is none.
+   */
+  settle(): { readonly orphans: readonly number[]; readonly cycles: readonly number[] } {
+    const orphans: number[] = [];
+    const cycles: number[] = [];
+    if (this.#unplaced.length === 0) return { orphans, cycles };
+    const above = this.#parents.copy();
+    for (const { row, parentId } of this.#unplaced) {
+      const parent = this.#index.row(parentId);
+      if (parent === noRow) {
+        orphans.push(row);
+      } else if (rootOf(above, parent) === row) {
+        cycles.push(row);
+      } else {
+        this.#parents.set(row, parent);
+        above[row] = parent;
+      }
+    }
+    this.#unplaced = [];
+    this.#relink();
+    return { orphans, cycles };
+  }
+
+  /** The rows from the root to `row`, in that order. */
+  path(row: number): Int32Array {
+    let length = 0;
+    for (let at = row; at !== noRow; at = this.parent(at)) length++;
+    const path = new Int32Array(length);
+    for (let at = row; at !== noRow; at = this.parent(at)) path[--length] = at;
+    return path;
+  }
+
+  #parentRow(parentId: EntryKey | null, row: number): number {
+    if (parentId === null) return noRow;
+    // Most entries follow the one before.
+    if (row > 0 && parentId === this.#index.key(row - 1)) return row - 1;
+    const parent = this.#index.row(parentId);
+    // One that is its own parent has none yet; settling finds the cycle.
+    return parent === row ? noRow : parent;
+  }
+
+  #kindOfHead({ type, role }: EntryHead): number {
+    if (role === undefined) return this.#kind(printKind(type, role));
+    // By role alone, since only messages have one: no name is put together for each of them.
+    return this.#kindOfRole.get(role) ?? this.#kindOfMessage(role);
+  }
+
+  #kindOfMessage(role: string): number {
+    const kind = this.#kind(printKind("message", role));
+    this.#kindOfRole.set(role, kind);
+    return kind;
+  }
+
+  #kind(name: string): number {
+    const known = this.#kindOf.get(name);
+    if (known !== undefined) return known;
+    this.#kindOf.set(name, this.#kindNames.length);
+    return this.#kindNames.push(name) - 1;
+  }
+
+  #link(row: number, parent: number): void {
+    const last = parent === noRow ? this.#lastRoot : this.#lastChild.at(parent);
+    if (last !== noRow) this.#nextSibling.set(last, row);
+    else if (parent === noRow) this.#firstRoot = row;
+    else this.#firstChild.set(parent, row);
+    if (parent === noRow) this.#lastRoot = row;
+    else this.#lastChild.set(parent, row);
+  }
+
+  /** All child lists again, so that children stay in file order. */
+  #relink(): void {
+    for (const column of [this.#firstChild, this.#lastChild, this.#nextSibling]) column.fill(noRow);
+    this.#firstRoot = noRow;
+    this.#lastRoot = noRow;
+    for (let row = 0; row < this.size; row++) this.#link(row, this.parent(row));
+  }
+}
+
+/** A type that could be taken for a message with its role, or for a marked one, is marked. */
+function printKind(type: string, role: string | undefined): string {
+  if (role !== undefined) return `${type}/${role}`;
+  return type.startsWith("message/") || type.startsWith("\0") ? `\0${type}` : type;
+}
+
+/** The type, and for messages the role, of a {@link TreeRows.kind}. */
+export function parseKind(kind: string): readonly [type: string, role?: string] {
+  if (kind.startsWith("\0")) return [kind.slice(1)];
+  return kind.startsWith("message/") ? ["message", kind.slice("message/".length)] : [kind];
+}
+
+/** The row of no entry. */
+export const noRow = -1;
+
+/** Numeric keys are stored XORed with it: a file cannot hold ids that all hash to one bucket of the map. */
+const seed = crypto.getRandomValues(new Int32Array(1))[0] as number;
+
+/** The bijection between ids and rows. Rows are numbered in the order of {@link KeyIndex.add}. */
+export class KeyIndex {
+  readonly #keys: EntryKey[] = [];
+  readonly #rows = new Map<EntryKey, number>();
+
+  get size(): number {
+    return this.#keys.length;
+  }
+
+  /** The key of a row that exists. */
+  key(row: number): EntryKey {
+    return this.#keys[row] as EntryKey;
+  }
+
+  /** The id of a row that exists. */
+  id(row: number): string {
+    return idOf(this.key(row));
+  }
+
+  /** The row of a key, or -1. */
+  row(key: EntryKey): number {
+    return this.#rows.get(mapped(key)) ?? noRow;
+  }
+
+  /** Adds a key as the next row. Returns -1 if the key has a row already. */
+  add(key: EntryKey): number {
+    const at = mapped(key);
+    if (this.#rows.has(at)) return noRow;
+    this.#rows.set(at, this.#keys.length);
+    return this.#keys.push(key) - 1;
+  }
+}
+
+function mapped(key: EntryKey): EntryKey {
+  return typeof key === "number" ? key ^ seed : key;
+}
+
+/** The root above a row, by a table of parents, with paths halved on the way: a union-find, so that many look-ups are linear. */
+export function rootOf(above: Int32Array, start: number): number {
+  let row = start;
+  while (above[row] !== noRow) {
+    const next = above[row] as number;
+    const further = above[next] as number;
+    if (further === noRow) return next;
+    above[row] = further;
+    row = further;
+  }
+  return row;
+}
