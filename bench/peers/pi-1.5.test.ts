@@ -164,6 +164,7 @@ describe.skipIf(current === undefined)("pi 1.5.2 (skipped where its Node is not 
   });
   afterAll(() => pi.close());
 
+  // @covers R123
   test("has the same tip and the same contexts in files of its own vocabulary", {
     timeout: 240_000,
   }, async () => {

@@ -44,6 +44,7 @@ describe("the chat agent", () => {
   const imagesOf = (request: { readonly body: unknown }) =>
     JSON.stringify(messagesOf(request)).match(/"type":"image"/g)?.length ?? 0;
 
+  // @covers R25 R136
   test("answers its tool calls, and goes on with the same session the next time", async () => {
     const script = [call("toolu_1"), text("one"), call("toolu_2"), text("two")];
     await using server = await startAnthropic(script.map((block) => ({ content: [block] })));
@@ -55,6 +56,7 @@ describe("the chat agent", () => {
     expect(server.requests.map(imagesOf)).toEqual([1, 1, 1, 1]);
   });
 
+  // @covers R21 R25
   test("compacts when its window is full, by asking the same model, and goes on from the summary", async () => {
     const window = 8_000;
     const long = text("It may be the port. ".repeat(150));
@@ -82,6 +84,7 @@ describe("the chat agent", () => {
     expect(items[0]?.origin).toBe("summary");
   });
 
+  // @covers R27
   test("has the usage of every call in its log, that of the summary's too", async () => {
     const long = text("It may be the port. ".repeat(150));
     await using server = await startAnthropic([

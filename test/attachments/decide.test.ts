@@ -192,6 +192,7 @@ describe("decideAttachments", () => {
 });
 
 describe("attachments of a request by the default policy", () => {
+  // @covers R7
   test("sends the current turn's image on every round of its tools, then describes it", async () => {
     const turn: ContextMessage[] = [userMessage("look", image(1))];
     for (let round = 0; round < 3; round++) {
@@ -260,6 +261,7 @@ describe("attachments of a request by the default policy", () => {
     expect(await outcome({ ...context, items })).toEqual(["1 bytes currentTurn"]);
   });
 
+  // @covers R19
   test("describes links and bytes of unknown type, without asking the policy", async () => {
     const context = contextWith([userMessage(link, zip)]);
     const replay = () => expect.fail("it was asked");
@@ -277,6 +279,7 @@ describe("attachments of a request by the default policy", () => {
     expect(decided).toEqual({ attachments: [], unplacedViews: ["res_gone"] });
   });
 
+  // @covers R64
   test("does what the rule says, in any context", async () => {
     await fc.assert(
       fc.asyncProperty(contexts, fc.subarray([image(1).blob, image(2).blob]), async (context, missing) => {
@@ -374,6 +377,7 @@ describe("attachments of a request across the boundary", () => {
     ]);
   });
 
+  // @covers R16
   test("can lessen what is sent, and never add to it", async () => {
     expect(await outcome(context, { boundary: () => "describe" })).toEqual([
       "1 descriptor boundary",
@@ -408,6 +412,7 @@ describe("attachments of a request across the boundary", () => {
 describe("attachments of a request whose bytes are not there", () => {
   const context = contextWith([userMessage("see", image(1), image(2), image(3))]);
 
+  // @covers R22 R65
   test("says that they are missing or damaged, and sends the rest", async () => {
     const { blobs } = everyBlob([image(1).blob], [image(2).blob]);
     expect(await outcome(context, { blobs })).toEqual([

@@ -64,6 +64,7 @@ function resourcesOf(message: Message): readonly Resource[] {
 }
 
 describe("imageExternalizer of one message", () => {
+  // @covers R67
   test("puts resources in the place of images, and says what that saves", async () => {
     const blobs = memoryBlobStore();
     const bytes = Uint8Array.from(png(640, 480));

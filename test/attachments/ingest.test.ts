@@ -29,6 +29,7 @@ async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
 }
 
 describe("ingest", () => {
+  // @covers R1
   test("stores an image, and gives the whole descriptor", async () => {
     const blobs = memoryBlobStore();
     const bytes = png(640, 480);
@@ -50,6 +51,7 @@ describe("ingest", () => {
     expect(await blobs.get(resource.blob)).toEqual(bytes);
   });
 
+  // @covers R2 R3 R19
   test("keeps any bytes exactly, under their digest, and describes them well", async () => {
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ maxLength: 300 }), async (bytes) => {
@@ -62,6 +64,7 @@ describe("ingest", () => {
     );
   });
 
+  // @covers R5
   test("says the sha256 of bytes that are named otherwise", async () => {
     const resource = await ingest({ bytes: gif }, { blobs: memoryBlobStore({ digest: "blake3" }) });
     expect(resource.blob).toMatch(/^blake3:/);
@@ -120,6 +123,7 @@ describe("ingest", () => {
     });
   });
 
+  // @covers R12
   test("copies in a local file that a link names, also from outside the workspace", async () => {
     const path = join(temporaryDirectory(), "notes.txt");
     writeFileSync(path, "hello");
@@ -139,6 +143,7 @@ describe("ingest", () => {
     expect(await failureOf(() => ingest(source, confined))).toMatchObject({ code: "FILE_REFUSED" });
   });
 
+  // @covers R70
   test("says how bytes came in", async () => {
     const blobs = memoryBlobStore();
     expect(await ingest({ bytes: gif }, { blobs, source: "tool" })).toMatchObject({ source: "tool" });
@@ -281,6 +286,7 @@ describe("ingest of a list", () => {
     expect(resource).toMatchObject({ kind: "file", mediaType: "application/octet-stream" });
   });
 
+  // @covers R68
   test("leaves no orphan behind that a collection would not take", async () => {
     let now = 1000;
     const blobs = memoryBlobStore({ now: () => now });
@@ -315,6 +321,7 @@ describe("ingest of a list", () => {
 });
 
 describe("a resource in a message", () => {
+  // @covers R4 R6 R63
   test("is text for every reader, with no bytes in it", async () => {
     const resource = await ingest({ bytes: png(50, 50), name: "a.png" }, { blobs: memoryBlobStore() });
     const json = JSON.stringify(userMessage("look", resource));
@@ -322,6 +329,7 @@ describe("a resource in a message", () => {
     expect(json.length).toBeLessThan(1000);
   });
 
+  // @covers R17 security:client-messages
   test("does not survive the way of a client's JSON, however it is forged", () => {
     const forged = fc.oneof(
       fc.constant({ resourceId: "res_0123456789abcdef", kind: "image", blob: `sha256:${"a".repeat(64)}` }),

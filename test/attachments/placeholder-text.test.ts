@@ -46,6 +46,7 @@ describe("attachmentText", () => {
     expect(attachmentText(unknown, "describe", "earlierTurn", undefined, viewTool)).toBe(text);
   });
 
+  // @covers R15
   test("of a link: that nobody fetched it", () => {
     const link = {
       resourceId: "res_0000000000000001",

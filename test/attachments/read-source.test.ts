@@ -84,6 +84,7 @@ describe("readSource", () => {
     expect(await readSource(source, options())).toMatchObject({ name });
   });
 
+  // @covers R11 R14 security:links
   test("makes links of what is remote, and fetches nothing", async () => {
     const resource_link = {
       type: "resource_link",
@@ -108,6 +109,7 @@ describe("readSource", () => {
     expect(await readSource({ link: "https://example.com/" }, options())).toMatchObject({ kind: "link" });
   });
 
+  // @covers R11
   test("reads the file of a link through the port, and no other way", async () => {
     const link: IngestSource = {
       type: "resource_link",
@@ -197,6 +199,7 @@ describe("readSource", () => {
     expect(await failureOf(() => readSource(huge, options()))).toMatchObject({ code: "BLOB_TOO_LARGE" });
   });
 
+  // @covers R18
   test("gives the bytes of any payload exactly", async () => {
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ maxLength: 200 }), async (bytes) => {

@@ -26,6 +26,7 @@ const place = (more: Partial<ReplayPlace> = {}): ReplayPlace => ({
 const newer = (count: number, bytes: number) => place({ newer: { count, bytes } });
 
 describe("replay policies", () => {
+  // @covers R8
   test("of the current turn: what is attached or viewed in it", () => {
     expect(replayCurrentTurn(image(1), place())).toBe("describe");
     expect(replayCurrentTurn(image(1), place({ currentTurn: true }))).toBe("full");

@@ -18,6 +18,7 @@ import { image } from "./samples.js";
 const reply = assistantMessage({ provider: "p", model: "m" }, "ok");
 
 describe("resourceBlocks", () => {
+  // @covers R26
   test("finds what stands in a message, and where", () => {
     expect(resourceBlocks(userMessage("a", image(1), "b", image(2)))).toEqual([
       { resource: image(1), block: 1 },
@@ -71,6 +72,7 @@ describe("resourcesIn", () => {
 });
 
 describe("listResources", () => {
+  // @covers R21
   test("says that a description is not the thing, and how to see it", () => {
     const line = "\n[image shot-1.png, image/png, 100 B, res_0000000000000001]";
     const heading = "Attached resources. These lines describe them and are not what is in them";
@@ -139,6 +141,7 @@ describe("grantResources", () => {
     { role: "user", content: [{ type: "image", data: "Zg==", mimeType: "image/png" }], timestamp: 0 },
   ];
 
+  // @covers R20 security:subagents
   test("passes on nothing unless it is granted, not even a name", () => {
     const given = grantResources(messages);
     expect(resourcesIn(given)).toEqual([]);

@@ -123,6 +123,7 @@ describe("viewResource", () => {
 });
 
 describe("a view in a session", () => {
+  // @covers R1 R9 R10
   test("is recorded, brings one image back for this turn, and none for the next", async () => {
     const session = await memorySessionStore().create({ cwd: "/work" });
     const sent = async () => {
@@ -150,6 +151,7 @@ describe("a view in a session", () => {
 });
 
 describe("a view of what is no image", () => {
+  // @covers R9
   test.each([
     ["application/pdf", "file", pdf],
     ["text/plain", "file", bytesOf("page two")],
@@ -177,6 +179,7 @@ describe("a view of what is no image", () => {
 });
 
 describe("observationsIn", () => {
+  // @covers R24
   test("has what each branch saw, and a fork its own", async () => {
     const sessions = memorySessionStore();
     const session = await sessions.create({ cwd: "/work" });

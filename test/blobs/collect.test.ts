@@ -49,6 +49,7 @@ function mortal(scheduler: fc.Scheduler, calls: number): Pick<fc.Scheduler, "sch
 describe("a collection while others write and read", () => {
   const place = fc.constantFrom("store", "trash", "nowhere" as const);
 
+  // @covers durability:collection
   test("never takes what a put has acknowledged", async () => {
     await fc.assert(
       fc.asyncProperty(
@@ -80,6 +81,7 @@ describe("a collection while others write and read", () => {
     );
   });
 
+  // @covers durability:collector-killed
   test("never takes what a put has acknowledged, though collections are killed and keep no trash", async () => {
     await fc.assert(
       fc.asyncProperty(
@@ -109,6 +111,7 @@ describe("a collection while others write and read", () => {
     );
   });
 
+  // @covers durability:blob-before-grace
   test("never takes what a touch or a read has found, and gives it whole or not at all", async () => {
     await fc.assert(
       fc.asyncProperty(
@@ -150,6 +153,7 @@ describe("collectGarbage", () => {
     expect(report).toMatchObject({ now: present, recent: { count: 1, bytes: 3 }, trashed: { count: 0 } });
   });
 
+  // @covers R68 durability:blob-without-entry durability:collection
   test("keeps exactly what a root names or the grace covers", async () => {
     const blob = fc.record({
       size: fc.integer({ min: 0, max: 40 }),

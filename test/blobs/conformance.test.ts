@@ -69,6 +69,11 @@ const fixtures: Readonly<Record<string, () => BlobConformanceFixture>> = {
 
 describe.each(Object.entries(fixtures))("%s", (_, fixture) => {
   for (const { name, run } of blobStoreConformance) {
+    // @covers R2 › bytes of any size come back to another handle
+    // @covers R61 › the same bytes are stored once
+    // @covers R61 durability:corrupt-blob › a put over damaged bytes heals them, though nobody has read them
+    // @covers R179 › a flat store in files, by BLAKE3 › the same bytes are stored once
+    // @covers durability:corrupt-blob durability:wrong-write › a corrupt blob is mended by a put of its bytes
     test(name, async ({ skip }) => {
       const result = await run(fixture());
       if (result !== undefined) skip(result.skipped);

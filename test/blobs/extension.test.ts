@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { extensionOf, knownExtensions } from "../../src/blobs/extension.js";
 
+// @covers R62
 test.each([
   ["image/png", "png"],
   ["image/jpeg", "jpg"],

@@ -7,6 +7,7 @@ import { nodeSha256 } from "../../src/blobs/node/layout.js";
 import { blobStore } from "../../src/blobs/store.js";
 
 describe("digest", () => {
+  // @covers R5
   test("is SHA-256 as Node has it, by either implementation", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) => {

@@ -134,6 +134,7 @@ const withInline = (messages: readonly Message[]): readonly Message[] => {
 };
 
 describe.each(strategies)("a boundary that refuses all keeps everything from $name:", (strategy) => {
+  // @covers security:boundary
   test("the model, the entry, and each later request of each target", async () => {
     const session = await sessionOf(withInline(messagesOf(rounds)));
     const { generate, prompts, shown } = listening();
@@ -446,6 +447,7 @@ describe("in generated sessions", () => {
     // One kind each.
     list.map(([at]) => canary(at, at % 3 === 0 ? "link" : at % 3 === 1 ? "file" : "image"));
 
+  // @covers R16 security:boundary
   test("what is refused is told nowhere, in two compactions and the requests after each", async () => {
     await fc.assert(
       fc.asyncProperty(

@@ -76,6 +76,7 @@ async function leavesNoTrace(
 }
 
 describe("a compaction", () => {
+  // @covers R147 R157
   test("replaces what was said by a summary, and tells what it did", async () => {
     const session = await sessionOf([
       ...talk.slice(0, 3),
@@ -163,12 +164,14 @@ describe("a compaction", () => {
 });
 
 describe("nothing is written, and nothing is lost", () => {
+  // @covers R95
   test.each([1, 2, 3])("where the model fails at text %d", async (at) => {
     const answers = ["A", "B", "C"].map((text, index) => (index === at - 1 ? down : text));
     const error = { code: "SUMMARY_FAILED", cause: down, details: { reason: "error", calls: at } };
     await leavesNoTrace({ ...scripted(...answers), strategy: inThree, retry: { attempts: 1 } }, error);
   });
 
+  // @covers security:summaries
   test("where it says nothing, or refuses everything", async () => {
     await leavesNoTrace(scripted(" "), { code: "SUMMARY_FAILED", details: { reason: "empty", calls: 3 } });
     await leavesNoTrace(scripted(tooLong), { code: "SUMMARY_FAILED", details: { reason: "overflow" } });
@@ -258,6 +261,7 @@ describe("the waits between attempts", () => {
   }
   const byDefault = [0, 1000, 3000, 7000, 15_000, 31_000, 61_000, 91_000, 121_000, 151_000];
 
+  // @covers R104
   test("are 1 s, 2 s, 4 s and so on, at most 30 s, where none are given: in a compaction", async () => {
     const session = await sessionOf(talk);
     vi.useFakeTimers();
@@ -327,6 +331,7 @@ describe("the waits between attempts", () => {
 describe("what was seen in an attachment", () => {
   const note = `- ${attachment.resourceId}, image`;
 
+  // @covers R21
   test("survives a compaction and the next, in the summary's notes and its details, the latest of the branch", async () => {
     const session = await sessionOf([]);
     await session.appendMessage({ ...user(long), content: userMessage(attachment).content });
@@ -405,6 +410,7 @@ describe("hooks", () => {
       return { session, result, model };
     };
 
+    // @covers R149
     test("are shown the plan and the context before, and the result after", async () => {
       const seen: unknown[] = [];
       const session = await sessionOf(talk);
@@ -421,6 +427,7 @@ describe("hooks", () => {
       expect(seen).toEqual([[3, 1208, context], result]);
     });
 
+    // @covers R149
     test("bring context, or a prompt in the place of the strategy's", async () => {
       const { model } = await hooked({ context: ["THE PLAN"], prompt: "Write a poem." });
       expect(model.prompts[0]?.text).toContain(

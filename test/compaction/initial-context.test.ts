@@ -25,6 +25,7 @@ const reinject = (content: string, mode?: Reinjection["mode"]): Reinjection => (
   ...(mode === undefined ? {} : { mode }),
 });
 
+// @covers R103
 test("is a marked custom message that no person is shown, and is found again", async () => {
   expect(initialContext("x")).toEqual({
     type: "custom_message",
@@ -38,6 +39,7 @@ test("is a marked custom message that no person is shown, and is found again", a
 });
 
 describe("told again", () => {
+  // @covers R102
   test("before the last message of the user where that is retained, and never summarised", async () => {
     const session = await started(user("now this"), told("on it", ["c"]), gave("c", "found"));
     const model = scripted("SUMMARY");
@@ -73,6 +75,7 @@ describe("told again", () => {
     expect((await saidIn(session)).slice(1)).toEqual(["custom: new rules", "user: now this"]);
   });
 
+  // @covers R98
   test("is never twice in context, however often it is compacted, nor is it ever summarised", async () => {
     const session = await started(user("now this"));
     const model = scripted("SUMMARY");
@@ -122,6 +125,7 @@ test("one that was told again goes with the next compaction, also where the tail
   expect(result).toMatchObject({ tokensAfter: "SHORTnow thison it".length });
 });
 
+// @covers R100
 test.each<[CompactionTrigger | undefined, Reinjection["mode"], boolean]>([
   ["manual", undefined, false],
   ["pre-turn", undefined, false],
@@ -140,6 +144,7 @@ test.each<[CompactionTrigger | undefined, Reinjection["mode"], boolean]>([
   expect(hasInitialContext(await session.context())).toBe(atOnce);
 });
 
+// @covers R103
 test("deferred, one in the tail goes; without any word of it, it stays", async () => {
   for (const given of [true, false]) {
     const session = await started();
@@ -165,6 +170,7 @@ test("pinned, an old one stays beside a new one", async () => {
   ]);
 });
 
+// @covers R96
 test("word of a switch of models reaches no summary, and what else to skip is the caller's", async () => {
   for (const skip of [undefined, () => false]) {
     const session = await sessionOf([user(long)]);

@@ -236,6 +236,7 @@ test("the limit is the window less 16,384 tokens, and at least half of it, where
   ]);
 });
 
+// @covers R100
 test("the trigger is by default where in a turn the context ends", () => {
   const seen = (messages: readonly ContextMessage[], trigger?: "manual") => {
     let said: unknown;
@@ -339,6 +340,7 @@ describe("retention", () => {
       expect(kept([...talk, told("never mind")], 4).retained).toEqual([0]);
     });
 
+    // @covers R98
     test("never a summary or a system message, and an initial context only where it is pinned", () => {
       const talk = [instructions, system, user("a"), system, told("b")];
       expect(kept(talk, 5, [0, 1, 2, 3, 4]).retained).toEqual([2, 4]);
@@ -365,6 +367,7 @@ describe("retention", () => {
     expect(kept([user("a"), user("b")], 1, [77], [99])).toEqual({ from: 1, retained: [] });
   });
 
+  // @covers R128
   test("whatever is chosen, no pair is broken that was whole", () => {
     const part = fc.oneof(
       fc.constant(user("u")),
@@ -579,6 +582,7 @@ describe("cut points", () => {
       expect(cut([u(), a(), r(30), r(), u()], 25)).toEqual({ keepFrom: 4 });
     });
 
+    // @covers R128
     test("never cuts at a tool's result: behind the last candidate there is none", () => {
       expect(cut([u(), a(), r(), r()], 5)).toEqual({ keepFrom: 1, turnStart: 0 });
       expect(cut([u(), u(), r(), a(), r(900)], 5)).toEqual({ keepFrom: 3, turnStart: 1 });

@@ -44,6 +44,7 @@ describe("when", () => {
     expect([asks(170_000, 200_000, reserved), asks(170_001, 200_000, reserved)]).toEqual([false, true]);
   });
 
+  // @covers R150
   test("never where it is off, and half of a small window is left", () => {
     expect(asks(1_000_000, 200_000, { auto: false })).toBe(false);
     expect([asks(10_000, 20_000), asks(10_001, 20_000)]).toEqual([false, true]);
@@ -117,6 +118,7 @@ describe("what", () => {
     expect((await saidIn(session)).slice(1)).toEqual(["user: fourth"]);
   });
 
+  // @covers R100
   test.each<CompactionTrigger>(["manual", "overflow"])(
     "%s, all is summarised though clearing were enough",
     async (trigger) => {
@@ -131,6 +133,7 @@ describe("what", () => {
     expect(await run(session, "pre-turn", 1500)).toMatchObject({ status: "compacted" });
   });
 
+  // @covers R145
   test("what stays out of a prune is passed on: protected tools", async () => {
     const careful = pruneThenSummarize({ ...settings, protectedTools: ["read"] });
     const made = careful.choose(contextOf(talk), { window: 1500, tokens: 2021, trigger: "pre-turn" });
@@ -302,6 +305,7 @@ describe("pruning", () => {
   }
 
   describe("planPrune", () => {
+    // @covers R144 R145
     test("is the rule, over any context", () => {
       const options = fc.record({
         skipTurns: fc.nat({ max: 3 }),
@@ -347,6 +351,7 @@ describe("pruning", () => {
       expect(planPrune(old(...sizes), { estimate })?.entryIds).toEqual(entryIds);
     });
 
+    // @covers R144
     test("its defaults are opencode's", () => {
       const defaults = {
         skipTurns: 2,
@@ -368,6 +373,7 @@ describe("pruning", () => {
       expect(plans).toBeGreaterThan(20);
     });
 
+    // @covers R146
     test("its drafts clear the output in a session, once, and the entry keeps it", async () => {
       const session = await memorySessionStore().create({ cwd: "/" });
       const output = "word ".repeat(50_000);

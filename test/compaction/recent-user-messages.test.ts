@@ -26,6 +26,7 @@ describe("when", () => {
   const asks = (tokens: number, window: number, options = {}) =>
     recentUserMessages(options).shouldCompact(empty, { tokens, window });
 
+  // @covers R101
   test("a context has 90 % of the window, or the limit that was set, whichever is less", () => {
     expect([asks(899, 1000), asks(900, 1000)]).toEqual([false, true]);
     expect([asks(499, 1000, { tokenLimit: 500 }), asks(500, 1000, { tokenLimit: 500 })]).toEqual([
@@ -73,6 +74,7 @@ describe("what", () => {
     budget: Partial<CompactionBudget> = {},
   ) => recentUserMessages(options).choose(contextOf(messages), { window: 1_000_000, tokens: 0, ...budget });
 
+  // @covers R97
   test("users' messages stay, newest first, as far as the tokens go; all is summarised anew", () => {
     const talk = [
       user(words(3)),
@@ -99,6 +101,7 @@ describe("what", () => {
     expect(text.length).toBeLessThanOrEqual(40 * 4);
   });
 
+  // @covers R97
   test("about 20,000 tokens, never more than a quarter of the limit, and none where the least is asked for", () => {
     const talk = Array.from({ length: 60 }, () => user(words(1000)));
     expect(choose(talk)?.retain).toHaveLength(20);

@@ -15,6 +15,7 @@ describe("when", () => {
   const asks = (tokens: number, window: number, options = {}) =>
     rollingSummary(options).shouldCompact(empty, { tokens, window });
 
+  // @covers R126
   test("a context exceeds the window without 16,384 tokens, and not before", () => {
     expect([asks(83_616, 100_000), asks(83_617, 100_000)]).toEqual([false, true]);
     expect([asks(183_616, 200_000), asks(183_617, 200_000)]).toEqual([false, true]);
@@ -31,6 +32,7 @@ describe("when", () => {
     expect(rollingSummary({ reserveTokens: 0 }).limit?.(50)).toBe(50);
   });
 
+  // @covers R125
   test("disabled it never asks, and compacts when told to", async () => {
     expect(asks(1_000_000, 1000, { enabled: false })).toBe(false);
     const session = await sessionOf([user(long), told(long), user("go on")]);
@@ -38,6 +40,7 @@ describe("when", () => {
     expect(await compactNow(session, { ...scripted("S"), strategy })).toMatchObject({ status: "compacted" });
   });
 
+  // @covers R125
   test("the defaults are pi's", () => {
     const ask = (options: RollingSummaryOptions, tokens: number) => {
       const strategy = rollingSummary(options);
@@ -101,6 +104,7 @@ describe("what", () => {
     expect(choose([summary], {}, { minimal: true })).toBeUndefined();
   });
 
+  // @covers R129
   test("one part between turns; two where a turn is cut", () => {
     const talk = [user(long), told(long), user("a"), told("b", ["1"]), gave("1", long), told("c")];
     const whole = choose(talk, { keepRecentTokens: 403 });
@@ -128,6 +132,7 @@ describe("through compact", () => {
   const say = (...messages: Parameters<typeof sessionOf>[0]) =>
     messages.map((message) => ({ type: "message" as const, message }));
 
+  // @covers R129
   test("a cut turn asks twice, and one text comes of it", async () => {
     const session = await sessionOf([
       user(long),
@@ -150,6 +155,7 @@ describe("through compact", () => {
     );
   });
 
+  // @covers R131
   test("an earlier summary is brought up to date, without the blocks that closed it", async () => {
     const session = await sessionOf([
       user(long),

@@ -19,6 +19,7 @@ const steps = fc.oneof(
 );
 
 describe("any sequence of appends, branches, edits, pins, prunes and compactions", () => {
+  // @covers R30
   test("leaves tool pairs whole, the newest user message and pins in context, and less than there was; or nothing written", async () => {
     const seen = new Map<string, number>();
     const note = (what: string) => seen.set(what, (seen.get(what) ?? 0) + 1);
@@ -37,6 +38,7 @@ describe("any sequence of appends, branches, edits, pins, prunes and compactions
 });
 
 describe("the file ledger", () => {
+  // @covers R132
   test("is what a replay of every call on the path gives, however often the context was compacted", async () => {
     let compactions = 0;
     await fc.assert(

@@ -361,6 +361,7 @@ describe("truncation", () => {
     const plainText = ({ content }: ToolResultMessage) =>
       content.map((block) => (isPlain(block) ? block.text : "")).join("");
 
+    // @covers R90
     test("cuts all its texts as one, and keeps every other block", () => {
       fc.assert(
         fc.property(contents, bounds, (content, options) => {
@@ -396,6 +397,7 @@ describe("truncation", () => {
   });
 
   describe("truncateToolResult as the policy of a store", () => {
+    // @covers R90
     test("holds what is recorded to 10,000 tokens, and a second append is the same entry", async () => {
       const sessions = memorySessionStore({ truncate: truncateToolResult });
       const session = await sessions.create({ cwd: "/p" });

@@ -135,6 +135,7 @@ describe("texts", () => {
       expect(made.tally.omitted).toBe(0);
     });
 
+    // @covers R105
     test("of a single message drops it with its results, and the next prompt says so", async () => {
       const model = refusing(9, (at) => at === 1);
       const made = generation(model);
@@ -154,6 +155,7 @@ describe("texts", () => {
       expect(accepted.flat()).toEqual([0, 2, 3]);
     });
 
+    // @covers R105
     test("of everything ends after few calls", async () => {
       const model = refusing(-1);
       const made = generation(model);
@@ -178,6 +180,7 @@ describe("texts", () => {
   });
 
   describe("an attempt that fails", () => {
+    // @covers R104
     test("is made again after a pause that is asked for with the attempt and the error", async () => {
       const asked: unknown[] = [];
       const delayMs = (attempt: number, error: unknown) => asked.push([attempt, error]) * 0;
@@ -219,6 +222,7 @@ describe("texts", () => {
     });
   });
 
+  // @covers R147
   test("usage is added up over every answer, empty ones too, with cost where there is any; the last model is named", async () => {
     const cost = { input: 1, output: 2, cacheRead: 3, cacheWrite: 4, total: 10 };
     const first = {
@@ -450,6 +454,7 @@ describe("prompts", () => {
   const progress = ["## Progress", "### Done", "### In Progress", "### Blocked"];
 
   describe("the prompts", () => {
+    // @covers R99 R130 R148
     test.each<[keyof typeof prompts, readonly string[], number]>([
       [
         "checkpoint",
@@ -511,6 +516,7 @@ describe("prompts", () => {
       },
     );
 
+    // @covers R131
     test.each(Object.entries(prompts))("%s brings an earlier summary up to date", (_, prompt) => {
       expect(prompt.update).toMatch(/<previous-summary> holds an earlier summary/);
       expect(prompt.update).toMatch(/Carry over all that still holds/);
@@ -524,6 +530,7 @@ describe("requests", () => {
   const prompt = { system: "S", instructions: "INSTRUCTIONS", update: "UPDATE", maxTokens: 100 };
 
   describe("summaryRequest", () => {
+    // @covers R99
     test("is the conversation, what to write and how much", () => {
       expect(summaryRequest({ prompt, conversation: "[User]: hi" })).toEqual({
         system: "S",

@@ -94,6 +94,7 @@ describe("covered resources", () => {
   });
 
   describe("resourceNotes", () => {
+    // @covers R21
     test("say that a description is not the image, and name each id", () => {
       const notes = resourceNotes([numbered(1), { resourceId: "res_00000000000000aa", kind: "file" }]);
       expect(notes).toContain("a description of an image is not the image");
@@ -146,6 +147,7 @@ describe("the footer", () => {
     }));
   const text = fc.lorem({ maxCount: 5, mode: "sentences" });
 
+  // @covers R132
   test("what closes a summary stands on lines of its own, and comes off again", () => {
     fc.assert(
       fc.property(text, resources, files, (text, resources, files) => {

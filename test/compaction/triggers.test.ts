@@ -18,6 +18,7 @@ const count = fc.oneof(fc.nat({ max: 2_000_000 }), fc.double({ min: 0, max: 2_00
 const notCounts = [-1, Number.NaN, Number.POSITIVE_INFINITY, "5" as unknown as number];
 
 describe("shouldCompact", () => {
+  // @covers R126
   test.each([
     [83_616, 100_000, {}, false],
     [83_617, 100_000, {}, true],
@@ -53,6 +54,7 @@ describe("shouldCompact", () => {
 });
 
 describe("isOverflow", () => {
+  // @covers R150
   test.each([
     ["window without the answer", 168_000, { context: 200_000, output: 32_000 }, {}, false],
     ["window without the answer", 168_001, { context: 200_000, output: 32_000 }, {}, true],
@@ -363,6 +365,7 @@ describe("overflow errors", () => {
       expect(isContextOverflow({ message: "at most 413", param: 413, name: 413 })).toBe(false);
     });
 
+    // @covers R105
     test("finds each refusal anywhere within the members it reads", () => {
       const place = fc.array(fc.constantFrom("error", "cause", "response", "data", "body", "errors"), {
         maxLength: 8,

@@ -55,6 +55,7 @@ const shown = async (session: Session) =>
   (await saidIn(session)).map((line) => line.replace(/\n\n<[\s\S]*$/, ""));
 
 describe("what is appended while the model writes", () => {
+  // @covers R95
   test("by the same handle stays, behind what was kept", async () => {
     const session = await sessionOf(talk);
     const generate = meanwhile(() => session.append([say(told("on it")), say(user("and that"))]));
@@ -142,6 +143,7 @@ describe("what comes from elsewhere is CONCURRENT_WRITER, and nothing is written
     }
   });
 
+  // @covers R95
   test("the second of two compactions at once", async () => {
     const session = await sessionOf(talk);
     const done = await Promise.allSettled([
@@ -168,6 +170,7 @@ describe("what comes from elsewhere is CONCURRENT_WRITER, and nothing is written
 describe("the batch", () => {
   const giant = "line of text\n".repeat(2000);
 
+  // @covers R95
   test("is one append of the store: what is told again, edits, the compaction last", async () => {
     const appends: number[] = [];
     const backend = hookedBackend(memoryBackend(Date.now), {

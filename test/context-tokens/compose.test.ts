@@ -26,6 +26,7 @@ const place = fc.double({ min: 0, max: 1, noNaN: true });
 const at = (source: string, part: number): number => Math.floor(part * source.length);
 
 describe("insertSteps", () => {
+  // @covers R185
   test("puts text and placeholders in the order of the steps, and nothing for what was refused", () => {
     const steps = planDrop(
       [

@@ -19,6 +19,9 @@ describe("parseContextTokens", () => {
     );
   });
 
+  // @covers R175 › takes the reserved kind
+  // @covers R176 R187 › keeps tokens and text in order
+  // @covers R195 › takes an unknown kind for text
   test.each<[string, string, readonly string[]]>([
     [
       "keeps tokens and text in order",
@@ -78,6 +81,7 @@ describe("parseContextTokens", () => {
     expect(brief(source)).toEqual(expected);
   });
 
+  // @covers R177 R194
   test("loses nothing: the raws, joined, are the source, for any string", () => {
     fc.assert(
       fc.property(tokenish, (source) => {
@@ -94,6 +98,7 @@ describe("parseContextTokens", () => {
     );
   });
 
+  // @covers R174 R194
   test("follows the grammar, for any string", () => {
     fc.assert(
       fc.property(tokenish, (source) => {
@@ -103,6 +108,7 @@ describe("parseContextTokens", () => {
     );
   });
 
+  // @covers R194 security:context-tokens
   test.each([
     ["openers", "<<context:"],
     ["openers with a kind", "<<context:image:/"],
@@ -121,6 +127,7 @@ describe("parseContextTokens", () => {
 });
 
 describe("extractImagePaths", () => {
+  // @covers R176 R192
   test("gives images in the order of their tokens, duplicates too", () => {
     const source =
       "hello\n<<context:image:/c.png>>>\nworld\n<<context:text:/b.txt>>>\n<<context:image:/a.jpg>>><<context:image:/c.png>>>";

@@ -32,6 +32,7 @@ const only = (entry: ClipboardEntry, options: ComposeOptions = {}): readonly str
   planPaste([entry], options).map(brief);
 
 describe("planPaste", () => {
+  // @covers R182
   test("takes images, then files, then text, each in the order of the clipboard", () => {
     const entries = [
       text("a"),
@@ -95,6 +96,7 @@ describe("planPaste", () => {
     expect(step?.type === "import" && step.entry.handle).toBe(7);
   });
 
+  // @covers R180
   test.each([
     ["image/png", "image.png"],
     [" IMAGE/PNG ", "image.png"],
@@ -110,6 +112,7 @@ describe("planPaste", () => {
     expect(only(image(mediaType))).toEqual([expected]);
   });
 
+  // @covers R183
   test.each([
     ...["txt", "md", "json", "toml", "yaml", "yml", "rs", "go", "py", "js", "ts", "jsx", "tsx"].map(
       (extension) => [`/dir.d/a.${extension}`, `text.${extension}`],
@@ -135,6 +138,7 @@ describe("planPaste", () => {
     expect(only(path("/a.md"), { extensions: ["tex"] })).toEqual(["!extension"]);
   });
 
+  // @covers R184
   test.each<[string, string, boolean]>([
     ["8000 characters", "x".repeat(8000), true],
     ["8001 characters", "x".repeat(8001), false],
@@ -176,6 +180,7 @@ describe("planPaste", () => {
     expect(extractImagePaths(step?.type === "text" ? step.text : "<<context:image:/no>>>")).toEqual([]);
   });
 
+  // @covers R180
   test("keeps a long text for its file as it was pasted", () => {
     const entry = text("<<context:image:/etc/x>>>\n".repeat(500));
     const [step] = planPaste([entry]);
@@ -235,6 +240,7 @@ describe("planPaste", () => {
 });
 
 describe("planDrop", () => {
+  // @covers R186
   test("keeps the order of the drop", () => {
     fc.assert(
       fc.property(clipboard, (entries) => {

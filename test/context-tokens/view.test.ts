@@ -14,6 +14,10 @@ const view = (source: string): readonly SegmentView[] =>
   renderSegments(parseContextTokens(source, { contextDirectory: "/ctx" }), (path) => files[path]);
 
 describe("renderSegments", () => {
+  // @covers R188 › shows a thumbnail for an image
+  // @covers R188 › shows a chip with name and size for text
+  // @covers R190 › shows a broken one for a missing file
+  // @covers R196 › shows a broken one for a relative path
   test.each<[string, string, SegmentView]>([
     ["text with its escapes undone", "<<\\context: hi", { type: "text", text: "<<context: hi" }],
     [
@@ -70,6 +74,7 @@ describe("renderSegments", () => {
     expect(view(source)).toEqual([expected]);
   });
 
+  // @covers R189
   test("shows every segment in order, and no token as it is written", () => {
     fc.assert(
       fc.property(tokenish, fc.boolean(), (source, there) => {

@@ -151,6 +151,7 @@ describe("estimateMessageTokens", () => {
     );
   });
 
+  // @covers R127
   test("counts by a quarter of the length exactly, arguments as JSON.stringify writes them", () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.string(), (value, text) => {

@@ -93,6 +93,7 @@ describe("estimateTextTokens", () => {
     );
   });
 
+  // @covers R127
   test("takes an estimator of one's own", () => {
     expect(estimateTextTokens("one two", (text) => text.split(" ").length + 0.1)).toBe(3);
   });

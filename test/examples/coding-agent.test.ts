@@ -50,6 +50,7 @@ describe("npm run demo", () => {
     run = await demo([]);
   }, timeout);
 
+  // @covers R25
   it("ends well, with every check", () => {
     expect(run).toMatchObject({ code: 0, stderr: "" });
     expect(run.stdout).not.toContain("FAIL");

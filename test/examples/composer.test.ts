@@ -38,6 +38,7 @@ describe("the composer", () => {
     run = await composer();
   }, timeout);
 
+  // @covers R177 R179 R181 R191 R193
   it("ends well, with every check, and leaves nothing behind", () => {
     expect(run).toMatchObject({ code: 0, stderr: "" });
     expect(run.stdout).not.toContain("FAIL");
@@ -54,6 +55,7 @@ describe("the composer", () => {
     expect(run.stdout).toMatch(/^ {2}broken {5}image passwd: outside$/m);
   });
 
+  // @covers R178 R191
   it("keeps blobs in the layout of the context directory", () => {
     const path = String.raw`\S+/conversations/shop/main/context/blobs/[0-9a-f]{64}\.png`;
     expect(run.stdout).toMatch(new RegExp(`^  codex exec --image ${path} --image ${path}$`, "m"));

@@ -77,6 +77,7 @@ describe.each<Over>(["stdio", "http"])("an MCP host over %s", (over) => {
   }, timeout);
   afterAll(() => host?.[Symbol.asyncDispose]());
 
+  // @covers R54 R57
   it("1. MCP image round-trip", { timeout }, async () => {
     const image = png(320, 200);
     const session = { session_id: "one" };
@@ -90,6 +91,7 @@ describe.each<Over>(["stdio", "http"])("an MCP host over %s", (over) => {
     expect(imagesSent()).toEqual([Buffer.from(image).toString("base64")]);
   });
 
+  // @covers R51 R69
   it("2. MCP image egress", { timeout }, async () => {
     const { result, done } = await ask(
       host.client,
@@ -113,6 +115,7 @@ describe.each<Over>(["stdio", "http"])("an MCP host over %s", (over) => {
     expect(all.at(-1).type).toBe("assistant.done");
   });
 
+  // @covers R44
   it("3. Oversized single image", { timeout }, async () => {
     const before = provider.requests.length;
     const result = await send({ text: "Large.", images: [wire(pngOf(15 * mebibyte))] });
@@ -124,6 +127,7 @@ describe.each<Over>(["stdio", "http"])("an MCP host over %s", (over) => {
     expect(provider.requests).toHaveLength(before);
   });
 
+  // @covers R44 R81
   it("4. Oversized frame total", { timeout }, async () => {
     const images = [0, 1, 2, 3].map((grey) => wire(pngOf(8 * mebibyte, grey)));
     if (over === "http") {
@@ -147,6 +151,7 @@ describe.each<Over>(["stdio", "http"])("an MCP host over %s", (over) => {
     expect(jsonOf(result)).toEqual({ code: "LIMIT_EXCEEDED", message: "too many images: 5 (max 4)" });
   });
 
+  // @covers R36
   it("6. Backward compatibility", { timeout }, async () => {
     const session = { session_id: "six" };
     const { done, result } = await ask(host.client, { text: "What is attached?" }, session);
@@ -159,6 +164,7 @@ describe.each<Over>(["stdio", "http"])("an MCP host over %s", (over) => {
     expect(jsonOf(read).frames[0].payload).toEqual({ text: "What is attached?" });
   });
 
+  // @covers R60 R61 R62 R63 R64 R88
   it("7. Session persistence with blob refs", { timeout }, async () => {
     const at = freshDir();
     const image = png(64, 48);
@@ -180,6 +186,7 @@ describe.each<Over>(["stdio", "http"])("an MCP host over %s", (over) => {
     expect(imagesSent()).toEqual([wire(image).data]);
   });
 
+  // @covers R65
   it("8. Missing blob graceful degradation", { timeout }, async () => {
     const session = { session_id: "eight" };
     const [lost, kept] = [png(164, 48), png(132, 24)];
@@ -198,6 +205,7 @@ describe.each<Over>(["stdio", "http"])("an MCP host over %s", (over) => {
     expect(done.payload.images).toEqual([{ _mcp_index: 0 }]);
   });
 
+  // @covers R55
   it("10. Multi-frame image correlation", { timeout }, async () => {
     const session = { session_id: "ten" };
     for (const numbers of ["1, 2", "1, 2, 3, 4", "5"]) {
@@ -240,6 +248,7 @@ describe.each<Over>(["stdio", "http"])("an MCP host over %s", (over) => {
     expect(views).toEqual([expect.stringContaining(`"resourceId":"${id}"`)]);
   });
 
+  // @covers R81 R82
   it("20. Size validation: a whole frame at its limits goes through, and a byte more does not", {
     timeout,
   }, async () => {
@@ -258,6 +267,7 @@ describe.each<Over>(["stdio", "http"])("an MCP host over %s", (over) => {
     expect(jsonOf(more).message).toBe("images[0] too large: 10485761 bytes (max 10485760)");
   });
 
+  // @covers R87
   it("21. Media type validation", { timeout }, async () => {
     const refused = async (image: object) => jsonOf(await send({ text: "Look.", images: [image] }));
     expect(await refused(wire(png(), "image/svg+xml"))).toMatchObject({ code: "LIMIT_EXCEEDED" });
@@ -286,6 +296,7 @@ describe.each<Over>(["stdio", "http"])("an MCP host over %s", (over) => {
     expect((await ask(host.client, { text: "What is attached?" })).text).toBe("Nothing that I can see.");
   });
 
+  // @covers R67
   it("keeps the lines of sessions far below what a scanner of 256 KB takes", { timeout }, async () => {
     const images = [0, 1, 2, 3].map((grey) => wire(pngOf(mebibyte, grey)));
     await ask(host.client, { text: "What is attached?", images }, { session_id: "lines" });
@@ -296,6 +307,7 @@ describe.each<Over>(["stdio", "http"])("an MCP host over %s", (over) => {
 });
 
 describe("a ring with little room", () => {
+  // @covers R84
   it("9. Tether store byte budget", { timeout }, async () => {
     const args = ["--ring-bytes", "300000"];
     const options = { over: "stdio", dir: freshDir(), provider: provider.url, args } as const;

@@ -105,6 +105,7 @@ describe("the gateway tests of the seed", { timeout }, () => {
 
   const newest = () => gateway.telegram.messages(ada).at(-1);
 
+  // @covers R72
   it("11. Telegram photo in: a photo is sent, and the agent describes it", async () => {
     await gateway.finished(gateway.telegram.post(ada, { photo: png, text: "What is attached?" }));
     expect(newest()?.text).toMatch(/^An image of 320 x 200 pixels: res_/);
@@ -116,6 +117,7 @@ describe("the gateway tests of the seed", { timeout }, () => {
     expect(Buffer.compare(readFileSync(join(blobs, name)), png)).toBe(0);
   });
 
+  // @covers R78
   it("12. Telegram image out: the agent makes a chart, and it appears as a photo with the text", async () => {
     await gateway.finished(gateway.telegram.post(ada, { text: "Show 3, 1, 4, 1, 5 as a chart." }));
     const { photo, caption } = newest() ?? {};
@@ -125,6 +127,7 @@ describe("the gateway tests of the seed", { timeout }, () => {
     expect(gateway.telegram.messages(ada)).toHaveLength(2);
   });
 
+  // @covers R76
   it("13. Telegram photo size limit: a very large photo is refused before the agent is asked", async () => {
     const { length } = provider.requests;
     const before = everythingIn(join(dir, "sessions"));

@@ -23,6 +23,7 @@ describe.skipIf(withoutChromium !== undefined)(title, { timeout }, () => {
   const fixture = turnPageFixture(timeout);
   const { open, openAgain, storedBytes, sentMedia } = fixture;
 
+  // @covers R172 R173
   it("takes a pasted image: its exact bytes are in the blob store and in the request that the model got", async () => {
     const page = await open();
     const image = png("screenshot.png", 64, 48);
@@ -67,6 +68,7 @@ describe.skipIf(withoutChromium !== undefined)(title, { timeout }, () => {
     expect(storedBytes(sent ?? new Uint8Array())).toEqual(sent);
   });
 
+  // @covers R188
   it("takes dropped and picked files as chips, and lets one be removed", async () => {
     const page = await open();
     const report = { name: "report.pdf", type: "application/pdf", bytes: makePdf() };
@@ -131,6 +133,7 @@ describe.skipIf(withoutChromium !== undefined)(title, { timeout }, () => {
     expect(await pending(page).getByRole("listitem").count()).toBe(0);
   });
 
+  // @covers R170 R171
   it("says in words why nothing was sent, and keeps the message", async () => {
     const page = await open();
     await giveFiles(page, "paste", png("gone.png", 10, 10));

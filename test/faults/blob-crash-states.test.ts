@@ -100,6 +100,7 @@ async function checked(witness: Witness, ...again: Parameters<typeof recover>): 
 describe.each(layouts)(
   "row 4: every state a crash can leave of a %s store, and a second crash while it is used again",
   (layout) => {
+    // @covers durability:power-cut-blob
     test.each(["bytes", "stream"])("the first put of all, of %s: with its directories", async (kind) => {
       const disk = new SimulatedDisk();
       const witness = new Witness(disk, [isSound(layout)]);
@@ -115,6 +116,7 @@ describe.each(layouts)(
       expect(await checked(witness, layout, ref, second.ref)).toBeGreaterThan(150);
     });
 
+    // @covers durability:power-cut-blob
     test("a put of what is there, and of what is there and damaged", async () => {
       const [disk, [ref]] = await diskWith(layout, "there already");
       const whole = new Witness(disk, [isSound(layout), has(layout, ref as BlobRef, "there already")]);
@@ -131,6 +133,7 @@ describe.each(layouts)(
       expect(await checked(cut, layout, ref as BlobRef)).toBeGreaterThan(20);
     });
 
+    // @covers durability:power-cut-blob
     test("deleting: whole or gone, gone when it resolves, and the others stay", async () => {
       const [disk, refs] = await diskWith(layout, "to go", "to stay");
       const [gone, stays] = refs as [BlobRef, BlobRef];
@@ -140,6 +143,7 @@ describe.each(layouts)(
       expect(await checked(witness, layout, stays)).toBeGreaterThan(5);
     });
 
+    // @covers durability:power-cut-blob durability:trash-power-cut
     test("a collection, from the store to the trash, back, and out of it: what a root names is there throughout", async () => {
       const [disk, refs] = await diskWith(layout, "named", "garbage", "named again", "old garbage");
       const [named, garbage, again, old] = refs as [BlobRef, BlobRef, BlobRef, BlobRef];

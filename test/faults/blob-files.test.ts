@@ -77,6 +77,7 @@ const faults: Readonly<Record<string, (stored: Stored, size: number) => void>> =
 describe("row 17: the file of a blob", () => {
   for (const layout of ["sharded", "flat"] as const) {
     for (const size of sizes) {
+      // @covers security:blob-bytes › with a bit flipped is never given out (… bytes, %s)
       test.each(Object.keys(faults))(`%s is never given out (${size} bytes, ${layout})`, async (fault) => {
         const state = await stored(size, layout);
         const { dir, blobs, one, path } = state;
@@ -98,6 +99,7 @@ describe("row 17: the file of a blob", () => {
 
   for (const layout of ["sharded", "flat"] as const) {
     for (const size of sizes) {
+      // @covers durability:corrupt-blob security:blob-bytes
       test.each(Object.keys(faults))(
         `%s is healed by a put at once (${size} bytes, ${layout})`,
         async (fault) => {
@@ -120,6 +122,7 @@ describe("row 17: the file of a blob", () => {
     }
   }
 
+  // @covers durability:swapped-blob
   test("swapped with another is no blob for either", async () => {
     const state = await stored(1000);
     faults["swapped with another of its size"]?.(state, 1000);
@@ -132,6 +135,7 @@ describe("row 17: the file of a blob", () => {
     );
   });
 
+  // @covers durability:swapped-blob
   test.each([
     ["a file outside the store", "outside"],
     ["another blob", "other"],
@@ -166,6 +170,7 @@ describe("row 17: the file of a blob", () => {
     expect((await blobs.verify()).corrupt).toEqual([]);
   });
 
+  // @covers durability:swapped-blob
   test("that is a link is no blob to a collection, which moves neither it nor what it points to", async () => {
     const { blobs, one, other, path } = await stored(1000);
     const secret = join(root, "kept");
@@ -200,6 +205,7 @@ describe("row 17: a name that is a path, or has digits in upper case", () => {
     `file:${hex}`,
   ];
 
+  // @covers durability:blob-name security:blob-bytes
   test.each(names)("%j is refused by every call, and no file is touched", async (name) => {
     const { dir, blobs } = await stored(10);
     writeFileSync(join(root, "secret"), "secret");

@@ -27,6 +27,7 @@ async function areThere(blobs: BlobStore, refs: Iterable<string>): Promise<void>
 }
 
 describe("row 12: twenty processes that put the same and different blobs at once", () => {
+  // @covers durability:same-blob
   test("all succeed, and each blob is stored once and whole", async () => {
     const store = join(dir, "twenty");
     const children = Array.from({ length: 20 }, (_, n) => startChild("put", store, `own ${n}`, "6"));
@@ -46,6 +47,7 @@ describe("row 1: processes that are killed while they put", () => {
   const atATime = 5;
   const times = rounds(5, 500 / atATime);
 
+  // @covers R88 durability:killed-put
   test("leave every acknowledged blob whole, and nothing that is wrong", {
     timeout: 60_000 + times * 10_000,
   }, async () => {
@@ -85,6 +87,7 @@ describe("row 1: processes that are killed while they put", () => {
 });
 
 describe("row 14: collections beside processes that put and touch what is about to go", () => {
+  // @covers durability:collection
   test("take nothing that was acknowledged", async () => {
     const store = join(dir, "collected");
     const graceMs = "1000";

@@ -62,6 +62,7 @@ async function isRefused(marks: readonly BlobMark[], reason: RegExp): Promise<vo
 describe("row 15: the collector with a corrupt or newer log", () => {
   const text = () => readFileSync(log, "utf8");
 
+  // @covers R68 durability:collection-refuses
   test.each<readonly [string, (whole: string) => string, RegExp]>([
     ["of a newer version", (whole) => whole.replace('"version":3', '"version":4'), /NEWER_VERSION in line 1/],
     ["with newer entries", (whole) => whole.replace('"sessile":1', '"sessile":2'), /NEWER_VERSION in line 1/],
@@ -89,6 +90,7 @@ describe("row 15: the collector with a corrupt or newer log", () => {
     expect(refs).toEqual((await sessionMark("whole", readFileSync(log))).refs);
   });
 
+  // @covers durability:collection-refuses
   test("any byte of a log changed: it refuses, or knows the blob all the same", async () => {
     const whole = readFileSync(log);
     for (let at = 0; at < whole.length; at++) {

@@ -20,6 +20,7 @@ vi.setConfig({ testTimeout: 60_000 + times * 5000 });
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 describe("row 14: a collector that is killed when it has moved a blob and not yet looked at it again", () => {
+  // @covers durability:collector-killed
   test("loses no put that was acknowledged in between, though the next one keeps no trash", async () => {
     const store = join(dir, "moved");
     const go = join(dir, "go");
@@ -44,6 +45,7 @@ describe("row 14: a collector that is killed when it has moved a blob and not ye
 });
 
 describe("row 14: collectors that are killed or stopped in the middle", () => {
+  // @covers R68 durability:collector-killed
   test(`take nothing that was acknowledged, and leave a whole store (${times} rounds)`, async () => {
     const store = join(dir, "collected");
     // Longer than a busy machine lets a process wait between two calls.

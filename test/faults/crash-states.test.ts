@@ -169,6 +169,7 @@ function fileOf(lines: readonly object[]): string {
 }
 
 describe("row 4: every state a crash can leave, and a second crash while it is recovered from", () => {
+  // @covers R94 durability:power-cut
   test("an append, a move of the tip, and closing", async () => {
     const disk = await diskWith("one", "two");
     const kept = await keptOf(disk);
@@ -189,6 +190,7 @@ describe("row 4: every state a crash can leave, and a second crash while it is r
     expect(await checked(witness, "append")).toBeGreaterThan(100);
   });
 
+  // @covers durability:foreign-last-line durability:power-cut-change
   test.each([
     ["torn", '{"type":"message","id":"0badc0de","par'],
     ["padded with NULs", "\0".repeat(90)],
@@ -219,6 +221,7 @@ describe("row 4: every state a crash can leave, and a second crash while it is r
     expect(await checked(witness, "open")).toBeGreaterThan(80);
   });
 
+  // @covers R134 durability:power-cut-change
   test.each([
     ["1", false],
     ["2", false],
@@ -252,6 +255,7 @@ describe("row 4: every state a crash can leave, and a second crash while it is r
     },
   );
 
+  // @covers durability:inherited-name
   test("an append to a file whose maker died before its name was made to last: it lasts from there on", async () => {
     const made = new Witness(new SimulatedDisk(), []);
     const creating = await storeOn(made.disk).create({ cwd, id });
@@ -268,6 +272,7 @@ describe("row 4: every state a crash can leave, and a second crash while it is r
     expect(await checked(witness, "name")).toBeGreaterThan(20);
   });
 
+  // @covers durability:power-cut-change
   test("archiving", async () => {
     const disk = await diskWith("one", "two");
     const kept = await keptOf(disk);
@@ -288,6 +293,7 @@ describe("row 4: every state a crash can leave, and a second crash while it is r
     expect(await checked(back, "archive")).toBeGreaterThan(60);
   });
 
+  // @covers R122 durability:fork durability:partial-copy durability:power-cut-change
   test.each(["fork", "extract"] as const)(
     "%s: the source is whole, the copy is when it resolves",
     async (way) => {
@@ -311,6 +317,7 @@ describe("row 4: every state a crash can leave, and a second crash while it is r
     },
   );
 
+  // @covers durability:power-cut-change
   test("deleting: whole or gone, gone when it resolves, and the id is free again", async () => {
     const disk = await diskWith("one", "two");
     const kept = await keptOf(disk);

@@ -63,6 +63,7 @@ beforeAll(async () => {
 });
 
 describe("row 5: the log cut at every byte", () => {
+  // @covers durability:cut-file
   test("opens for reading with every whole line, and stays as it is; without a header it says so", async () => {
     const lines = linesOf(whole);
     for (let cut = 0; cut <= whole.length; cut++) {
@@ -88,6 +89,7 @@ describe("row 5: the log cut at every byte", () => {
     }
   });
 
+  // @covers durability:cut-file
   test("opens for writing with the same entries, the torn bytes ended where they are, and goes on behind the last whole one", async () => {
     const lines = linesOf(whole);
     for (let cut = (lines[0]?.[1] ?? 0) + 1; cut <= whole.length; cut++) {
@@ -137,6 +139,7 @@ describe("row 6: every byte of a line flipped, and ranges of NULs", () => {
 
   const isSealed = (at: number, [, end]: readonly [number, number]) => at < end - ',"crc":"00000000"}'.length;
 
+  // @covers durability:changed-byte
   test.each([0x01, 0x20, 0x80, 0xff])(
     "each byte of a line and %i: it is reported, the neighbours load, and the tree keeps its shape",
     async (mask) => {
@@ -183,6 +186,7 @@ describe("row 6: every byte of a line flipped, and ranges of NULs", () => {
     await session.close();
   });
 
+  // @covers durability:changed-byte
   test.each([1, 16, 512])(
     "NULs at every byte, %i of them: reported, all other lines load",
     async (length) => {

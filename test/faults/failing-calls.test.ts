@@ -39,6 +39,7 @@ function logOf(dir: string): string {
 describe("row 9: a disk that fails to confirm once", () => {
   needs("ptrace");
 
+  // @covers durability:fsync-fails durability:unacknowledged
   test("an append is not acknowledged, nor is any after it, until the session is opened again", async () => {
     for (const when of [1, 2]) {
       const { dir, actor } = await prepared(`fdatasync:error=EIO:when=${when}`);
@@ -59,6 +60,7 @@ describe("row 9: a disk that fails to confirm once", () => {
     }
   });
 
+  // @covers durability:fsync-fails
   test("a session of which a file or a folder was not confirmed is not acknowledged", async () => {
     // The file, its folder, and those on the way to it.
     for (const inject of [
@@ -77,6 +79,7 @@ describe("row 9: a disk that fails to confirm once", () => {
     }
   });
 
+  // @covers durability:fsync-fails
   test("a torn end that could not be mended is not written behind", async () => {
     for (const when of [1, 2, 3]) {
       const { dir, actor } = await prepared(`fdatasync:error=EIO:when=${when}`);
@@ -89,6 +92,7 @@ describe("row 9: a disk that fails to confirm once", () => {
     }
   });
 
+  // @covers durability:fsync-fails
   test("a put is not acknowledged, leaves nothing behind, and is made anew", async () => {
     for (const step of ["put new", "put large*90000", "stream long*300000"]) {
       for (const call of ["fdatasync", "fsync"]) {
@@ -133,6 +137,7 @@ const lies = ["retval=3", "retval=500", "retval=40"];
 describe("row 10: a write that reports success and lost bytes", () => {
   needs("ptrace");
 
+  // @covers durability:short-write durability:short-write-rest
   test("of the log is noticed: nothing is acknowledged from then on", async () => {
     for (const lie of lies) {
       const dir = mkdtempSync(join(base, "store-"));
@@ -151,6 +156,7 @@ describe("row 10: a write that reports success and lost bytes", () => {
     }
   });
 
+  // @covers durability:short-write
   test("of a blob is noticed: it is not stored", async () => {
     for (const step of ["put new", "put large*90000"]) {
       for (const lie of ["retval=3", "retval=1000000"]) {
@@ -168,6 +174,7 @@ describe("row 10: a write that reports success and lost bytes", () => {
     }
   });
 
+  // @covers durability:short-write
   test("of the file that says how blobs are laid out is noticed: nothing is stored", async () => {
     for (const lie of ["retval=3", "retval=1000000"]) {
       let said: readonly string[] | undefined;

@@ -63,6 +63,7 @@ function idsIn(path: string): readonly string[] {
 }
 
 describe("row 22: a reader in another process that follows", () => {
+  // @covers R92 durability:follow
   test("sees what several processes append, in the order of the log, each once", async () => {
     const { session, path, reader } = await followed("several");
     const writers = ["a", "b", "c"].map((name) => startChild("append", dir, "several", name, "60"));
@@ -88,6 +89,7 @@ describe("row 22: a reader in another process that follows", () => {
     await session.close();
   });
 
+  // @covers durability:follow
   test("survives a torn line that a writer ends", async () => {
     const { path, reader, append, session } = await followed("torn");
     const ids = [await append()];
@@ -103,6 +105,7 @@ describe("row 22: a reader in another process that follows", () => {
     await session.close();
   });
 
+  // @covers durability:follow
   test("survives acknowledged lines being cut off by another program, and repeats nothing", async () => {
     const { path, reader, append, session } = await followed("cut");
     const ids = [await append("one"), await append("two")];
@@ -117,6 +120,7 @@ describe("row 22: a reader in another process that follows", () => {
     await sees(reader, [...ids, id]);
   });
 
+  // @covers durability:follow
   test("sees what came with a file that took the place of the log, and only that", async () => {
     const { path, reader, append, session } = await followed("replaced");
     const ids = [await append("one"), await append("two")];
@@ -139,6 +143,7 @@ describe("row 22: a reader in another process that follows", () => {
     expect(reader.said).toContain("diagnostic LOG_REPLACED");
   });
 
+  // @covers durability:follow
   test("is told of changes to the file that took the place, too, without waiting for its next poll", async () => {
     const { path, reader, append, session } = await followed("watched", "300");
     const ids = [await append("one")];
@@ -158,6 +163,7 @@ describe("row 22: a reader in another process that follows", () => {
     await session.close();
   });
 
+  // @covers durability:follow
   test.each([1, 2])(
     "survives a migration of version %s, and sees each entry after it once",
     async (version) => {
@@ -184,6 +190,7 @@ describe("row 22: a reader in another process that follows", () => {
     },
   );
 
+  // @covers durability:follow
   test("sees that the session is archived, and goes on", async () => {
     const { path, reader, append, session } = await followed("archived");
     await fileSessionStore({ dir }).archive("archived");
@@ -194,6 +201,7 @@ describe("row 22: a reader in another process that follows", () => {
     await session.close();
   });
 
+  // @covers durability:follow
   test.each([
     [
       "is renamed, as by who moves it into an archive of their own",

@@ -69,6 +69,7 @@ function logBytes(dir: string): Buffer {
 describe("row 7: a disk that is full in the middle of a line, and has space again", () => {
   needs("root", "mount");
 
+  // @covers durability:disk-full
   test("an append fails whole, the log is as it was, and the same handle goes on", async () => {
     const dir = mounts.tmpfs("size=1m");
     const actor = await startActor(dir);
@@ -92,6 +93,7 @@ describe("row 7: a disk that is full in the middle of a line, and has space agai
     expect(await sessionIsKept(dir, "s", actor.entries)).toEqual([]);
   });
 
+  // @covers durability:disk-full
   test("a session that cannot be made leaves nothing, and is made when there is space", async () => {
     const dir = mounts.tmpfs("size=1m");
     const actor = await startActor(dir);
@@ -108,6 +110,7 @@ describe("row 7: a disk that is full in the middle of a line, and has space agai
     expect(await sessionIsKept(dir, "s", actor.entries)).toEqual([]);
   });
 
+  // @covers durability:disk-full
   test("a put fails whole, what is stored stays, and the same store goes on", async () => {
     const dir = mounts.tmpfs("size=1m");
     const actor = await startActor(dir);
@@ -133,6 +136,7 @@ describe("row 7: a disk that is full in the middle of a line, and has space agai
 describe("row 8: a disk without inodes", () => {
   needs("root", "mount");
 
+  // @covers durability:disk-full
   test("a put fails or succeeds whole, with any number of inodes left", async () => {
     const dir = mounts.tmpfs("size=4m,nr_inodes=200");
     const actor = await startActor(dir);
@@ -159,6 +163,7 @@ describe("row 8: a disk without inodes", () => {
     await blobsAreKept(dir, actor.blobs);
   });
 
+  // @covers durability:disk-full
   test("an append and a new session fail or succeed whole, with any number of inodes left", async () => {
     const dir = mounts.tmpfs("size=4m,nr_inodes=60");
     const outcomes = new Set<string>();

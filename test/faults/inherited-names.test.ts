@@ -53,6 +53,7 @@ async function appendThenCut(moments: readonly SimulatedDisk[]): Promise<number>
 }
 
 describe("row 4: names that a process did not come to make last", () => {
+  // @covers durability:inherited-name
   test("last when another process says that an entry does", async () => {
     const disk = new SimulatedDisk();
     const moments = await momentsOf(disk, async () => {
@@ -63,6 +64,7 @@ describe("row 4: names that a process did not come to make last", () => {
     expect(await appendThenCut(moments)).toBeGreaterThan(3);
   });
 
+  // @covers durability:inherited-name
   test("last so after a migration", async () => {
     const disk = new SimulatedDisk();
     const lines = [

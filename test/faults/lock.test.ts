@@ -24,6 +24,7 @@ vi.setConfig({ testTimeout: 60_000 + times * 5000 });
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 describe("row 13: a lock whose holders are killed while others wait for it", () => {
+  // @covers R91 durability:holder-dies security:locks
   test(`lets no two in at once, and every dead holder is replaced (${times} kills)`, async () => {
     const path = join(dir, "log.jsonl.lock");
     const children: Child[] = [];
@@ -95,6 +96,7 @@ function age(lock: string): void {
 }
 
 describe("row 13: a holder that is stopped, and is replaced all the same", () => {
+  // @covers durability:holder-elsewhere durability:server-clock
   test.each([
     ["on another host, since it was stopped past its expiry", "elsewhere", (lock: string) => age(lock)],
     ["on this host, since a person removed its lock", "", (lock: string) => rmSync(lock, { force: true })],
@@ -153,6 +155,7 @@ describe("row 13: a holder that is stopped, and is replaced all the same", () =>
 });
 
 describe("row 13: a lock that names a living process which is not its maker", () => {
+  // @covers durability:holder-dies
   test.runIf(ownIdentity().startTime !== "")("by its start time is taken over at once", async () => {
     const path = await stored("reused");
     const child = startChild("hold", join(dir, "another.lock"));
@@ -179,6 +182,7 @@ describe("row 13: a lock that names a living process which is not its maker", ()
 });
 
 describe("row 13: a session whose holder is stopped", () => {
+  // @covers durability:holder-stopped
   test("is read in every way meanwhile, and the error of a wait says who holds it and for how long", async () => {
     const path = await stored("read");
     const child = startChild("hold", `${path}.lock`);
@@ -215,6 +219,7 @@ describe("row 13: a session whose holder is stopped", () => {
 });
 
 describe("row 13: a lock file that can be neither read back nor removed", () => {
+  // @covers R91 durability:lock-stuck
   test("is removed as soon as the system allows it: another process waits no longer than that", async () => {
     const path = join(dir, "unremovable.jsonl.lock");
     let refuses = true;

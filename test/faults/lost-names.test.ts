@@ -21,6 +21,7 @@ afterAll(() => rmSync(dir, { recursive: true, force: true }));
 describe.each(["disk", "os"] as const)(
   "a log that loses its name under a running writer, durability %s",
   (durability) => {
+    // @covers durability:lost-name
     test.each(["deleted", "replaced by a copy", "moved away"])(
       "and is %s: what is acknowledged later is not lost",
       {

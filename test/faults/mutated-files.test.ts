@@ -34,6 +34,7 @@ afterAll(() => {
 });
 
 describe("row 19: the table of broken files, and mutated real files", () => {
+  // @covers durability:broken-file
   test("each of the 26 rows of the table has its test in broken-files.test.ts", () => {
     const source = readFileSync(here("../session/broken-files.test.ts"), "utf8");
     const rows = [...source.matchAll(/^ {2}(?:test|describe)\("row (\d+): /gm)].map(([, row]) => Number(row));
@@ -59,6 +60,7 @@ describe("row 19: the table of broken files, and mutated real files", () => {
     expect([...codes].sort()).toEqual(ofContent.split(" ").sort());
   });
 
+  // @covers durability:changed-bytes security:session-lines
   test(`whatever the bytes, nothing throws but an error with a code, nothing hangs, memory is bounded (${seconds} s)`, async () => {
     const files = corpus.map((name) => here(`corpus/${name}`));
     if (real.absent === undefined) files.push(real.path);

@@ -14,6 +14,7 @@ beforeAll(() => {
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
 describe("row 12: four processes that each append behind what is newest, and read on and try again after a conflict", () => {
+  // @covers R156 durability:many-writers
   test("write one history: no entry is lost or doubled, and nothing branches", {
     timeout: 90_000,
   }, async () => {
@@ -47,6 +48,7 @@ describe("row 12: four processes that each append behind what is newest, and rea
 });
 
 describe("row 12: four processes that each append with conflict follow", () => {
+  // @covers durability:many-writers
   test("write one history without trying again: every entry is there once, and nothing branches", {
     timeout: 90_000,
   }, async () => {

@@ -99,6 +99,7 @@ describe("row 3: a file system of which the power is cut", () => {
   // Twenty by hand.
   const cuts = rounds(3, 20);
 
+  // @covers R88 durability:power-cut
   test("has every entry and every blob that was acknowledged with durability disk", async () => {
     for (let round = 0; round < cuts; round++) {
       const { actor, left } = await cutAtWork(round, "disk");
@@ -112,6 +113,7 @@ describe("row 3: a file system of which the power is cut", () => {
     }
   });
 
+  // @covers durability:os-power-cut
   test("may lose what was acknowledged with durability os", async () => {
     const { actor, left } = await cutAtWork(7, "os");
     const files = readdirSync(left, { recursive: true, withFileTypes: true }).filter((entry) =>

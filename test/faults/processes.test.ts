@@ -29,6 +29,7 @@ async function stored(id: string): Promise<string> {
 }
 
 describe("row 12: four processes that append to one session", () => {
+  // @covers durability:many-writers
   test("and try again after a conflict: every acknowledged entry is there once, and every line is whole", async () => {
     const path = await stored("four");
     const children = ["a", "b", "c", "d"].map((name) => startChild("append", dir, "four", name, "60"));
@@ -58,6 +59,7 @@ describe("row 12: four processes that append to one session", () => {
     );
   });
 
+  // @covers durability:many-writers
   test("a rename gets its turn while others never rest", async () => {
     const path = await stored("busy");
     const busy = startChild("forever", dir, "busy");
@@ -83,6 +85,7 @@ describe("row 12: four processes that append to one session", () => {
 describe("row 1: a process that is killed while it appends", () => {
   const kills = rounds(20, 500);
 
+  // @covers durability:killed-append
   test("loses nothing that it said was there", { timeout: 20_000 + kills * 2000 }, async () => {
     const store = fileSessionStore({ dir });
     const path = await stored("killed");
@@ -116,6 +119,7 @@ describe("row 1: a process that is killed while it appends", () => {
 });
 
 describe("row 13: a process that is stopped while it holds the lock", () => {
+  // @covers durability:holder-stopped
   test("is waited for, and named when the wait is over; when it goes on, so does all else", async () => {
     const path = await stored("stopped");
     const child = startChild("hold", `${path}.lock`);
@@ -140,6 +144,7 @@ describe("row 13: a process that is stopped while it holds the lock", () => {
 });
 
 describe("row 12: a program that ignores locks, in a tight loop beside ours", () => {
+  // @covers durability:foreign-writer
   test("costs neither side a line", async () => {
     const path = await stored("foreign");
     const child = startChild("append", dir, "foreign", "ours", "150");

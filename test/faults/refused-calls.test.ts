@@ -56,6 +56,7 @@ async function goesOn({ dir, actor }: { dir: string; actor: Actor }): Promise<vo
 describe("row 11: a process that may open no more files", () => {
   needs("prlimit");
 
+  // @covers durability:refused-call
   test("fails whole or succeeds with any number of descriptors left, and goes on when there are more", async () => {
     const outcomes = new Set<string>();
     for (let left = 0; left < 5; left++) {
@@ -85,6 +86,7 @@ describe("row 11: a process that may open no more files", () => {
 describe("row 11: a process whose files may not be longer than so much", () => {
   needs("prlimit");
 
+  // @covers durability:refused-call
   test("fails whole, in the middle of a line too, and goes on when they may", async () => {
     const { dir, actor } = await prepared({ through: ["prlimit", "--fsize=60000:unlimited"] });
     const before = readFileSync(logOf(dir));
@@ -121,6 +123,7 @@ describe("row 11: a process of a user who may not", () => {
     return prepared({ through }, home);
   }
 
+  // @covers durability:refused-call
   test("write to the log fails whole, and goes on when it may", async () => {
     const { dir, actor } = await asNobody();
     const path = logOf(dir);
@@ -142,6 +145,7 @@ describe("row 11: a process of a user who may not", () => {
     await goesOn({ dir, actor });
   });
 
+  // @covers durability:refused-call
   test("write to the directories fails whole, keeps no lock it cannot let go of, and goes on when it may", async () => {
     const { dir, actor } = await asNobody();
     const directories = [dirname(logOf(dir)), join(dir, "blobs", "tmp")];
@@ -160,6 +164,7 @@ describe("row 11: a process of a user who may not", () => {
     await goesOn({ dir, actor });
   });
 
+  // @covers durability:refused-call
   test("read a store is told so, and nothing is taken for absent", async () => {
     const { dir, actor } = await asNobody();
     await actor.act("close");
@@ -179,6 +184,7 @@ describe("row 11: a process of a user who may not", () => {
     await goesOn({ dir, actor });
   });
 
+  // @covers durability:refused-call
   test("change a blob of another user's stores it anew", async () => {
     const { dir, actor } = await asNobody();
     for (const shard of readdirSync(join(dir, "blobs", "blobs", "sha256"))) {
@@ -208,6 +214,7 @@ describe("row 11: a file system that forbids changes", () => {
     return prepared({}, join(mounts.image(image), "store"));
   }
 
+  // @covers durability:immutable-file
   test("to a log: appends fail whole, or are poisoned where half a line cannot be taken back", async () => {
     const { dir, actor } = await onImage();
     const path = logOf(dir);
@@ -231,6 +238,7 @@ describe("row 11: a file system that forbids changes", () => {
     expect(await sessionIsKept(dir, "s", actor.entries)).toEqual([]);
   });
 
+  // @covers durability:blob-untouchable durability:immutable-file
   test("to a blob or a folder: a put says so, and what is there stays right", async () => {
     const { dir, actor } = await onImage();
     const folder = join(dir, "blobs", "tmp");
@@ -255,6 +263,7 @@ describe("row 11: a file system that forbids changes", () => {
 describe("row 11: a store that lies on two file systems", () => {
   needs("root", "mount");
 
+  // @covers durability:refused-call
   test("a put across them fails whole, wherever the border is", async () => {
     for (const inner of ["tmp", "blobs", join("blobs", "sha256")]) {
       const dir = newDirectory();

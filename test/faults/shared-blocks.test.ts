@@ -59,6 +59,7 @@ describe("a fork on a file system that shares blocks", () => {
     return session;
   }
 
+  // @covers durability:fork
   test("takes no room for what it shares, and either is written to without the other", async ({ skip }) => {
     skip(why !== "", why);
     const source = await ownSession("source", 16);
@@ -120,6 +121,7 @@ describe("a fork on a file system that shares blocks", () => {
     });
   });
 
+  // @covers durability:fork
   test("is whole after a loss of power once it resolves", async ({ skip }) => {
     skip(why !== "", why);
     await (await ownSession("kept", 4)).close();

@@ -21,6 +21,7 @@ afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
+// @covers durability:any-order
 test(`soak: what ${workers} processes were told is there, is there, whoever is killed or stopped (${seconds} s)`, {
   timeout: seconds * 1000 + 120_000,
 }, async () => {

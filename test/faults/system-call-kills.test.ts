@@ -169,6 +169,9 @@ describe("row 2: a process that is killed as it makes any of its system calls", 
   };
 
   describe.each<Threads>(["main", "others"])("in its %s threads", (threads) => {
+    // @covers R94 durability:killed-append › while it appends: what it said was there is there, and the session goes on
+    // @covers durability:killed-append › while it makes a session: it is there if it said so, and can be made otherwise
+    // @covers durability:killed-put › while it puts: what it said was stored is there, and no blob is wrong
     test.each(Object.entries(scenarios))("%s", async (_, scenario) => {
       const { calls: made, killed } = await killAtEach(scenario, threads);
       expect(made).toBeGreaterThan(3);

@@ -34,6 +34,7 @@ async function begun(): Promise<{ model: Model; real: Real }> {
 }
 
 describe("row 18: the tree against a model, with crash and reopen", () => {
+  // @covers durability:any-order
   test("handles, branches, labels, forks and crashes in any order keep what was acknowledged, and no more than was begun", async () => {
     await fc.assert(
       fc.asyncProperty(programs, async (commands) => {

@@ -56,6 +56,7 @@ function seenIn(path: string): readonly SeenLine[] {
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 describe("row 12: a program without locks that writes lines of up to 8 MiB, both killed at random", () => {
+  // @covers R156 durability:foreign-half-line
   test("every acknowledged entry of both is there once and whole, and follows one that is", {
     timeout: 120_000 + seconds * 10_000,
   }, async () => {

@@ -411,6 +411,14 @@ describe("each number of a profile", () => {
 });
 
 describe("checkLimits", () => {
+  // @covers R39 › knows Tether: 10 MiB
+  // @covers R41 › knows Tether: more
+  // @covers R42 › knows Tether: more a frame
+  // @covers R43 › knows Tether: 5 images
+  // @covers R48 › knows Tether: 28 MiB on the wire
+  // @covers R163 › knows Chirality: a zip
+  // @covers R165 › knows Chirality: more
+  // @covers R166 › knows Chirality: more a turn
   test.each(bounds)("knows %s", (_, profile, items, situation, rule) => {
     expect(rules(checkLimits(items, profile, situation))).toEqual(rule === undefined ? [] : [rule]);
   });

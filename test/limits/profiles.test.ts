@@ -45,6 +45,7 @@ describe("limitProfiles", () => {
     for (const [name, profile] of Object.entries(limitProfiles)) expect(profile.name).toBe(name);
   });
 
+  // @covers R47
   test.each(rows)("$title is well-formed", ({ row, transports }) => {
     expect(unitsOf[row.rule]).toContain(row.unit);
     expect(scopesOf[row.rule] ?? ["item", "message", "request"]).toContain(row.scope);

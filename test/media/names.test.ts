@@ -38,6 +38,7 @@ describe("extensionOf", () => {
     expect(extensionOf(mediaType)).toBe(extension);
   });
 
+  // @covers R62
   it("gives an extension that claims the type again", () => {
     fc.assert(
       fc.property(known, fc.string(), (mediaType, stem) => {

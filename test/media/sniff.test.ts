@@ -37,6 +37,7 @@ const starts: readonly Part[] = [
 ];
 
 describe("sniff", () => {
+  // @covers R39
   it("tells what an image of any format was made as, and image-dimensions agrees on its size", () => {
     fc.assert(
       fc.property(madeImage, ({ bytes, media }) => {
@@ -52,6 +53,7 @@ describe("sniff", () => {
     );
   });
 
+  // @covers security:media
   it("does not throw on any bytes", () => {
     fc.assert(
       fc.property(

@@ -27,6 +27,7 @@ describe("README.md", () => {
     expect(readme.split("\n").indexOf("```")).toBeLessThan(20);
   });
 
+  // @covers R7
   it("has a program that runs, and does what it says", { timeout: 60_000 }, async () => {
     const image = join(scratch, "a.png");
     writeFileSync(image, makePng(32, 20));

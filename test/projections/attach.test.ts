@@ -67,6 +67,7 @@ async function attached(
 const history: readonly ContextMessage[] = [userMessage("look", shot(1)), reply, userMessage("so?")];
 
 describe("attach", () => {
+  // @covers R8
   test("user(image) assistant user: the first has no image but its id", async () => {
     const { sent, texts, losses } = await attached(contextWith(history));
     expect(sent).toEqual(["m0 descriptor earlierTurn"]);
@@ -83,6 +84,7 @@ describe("attach", () => {
     expect((await attached(next)).sent).toEqual(["m0 descriptor earlierTurn"]);
   });
 
+  // @covers R65
   test("a payload that is deleted leaves its id and a reason", async () => {
     const { texts, losses } = await attached(contextWith([userMessage(shot(1))]), { blobs: storeOf() });
     expect(texts[0]).toMatch(/res_0000000000000001\] \(not shown: its bytes are no longer stored\)$/);
@@ -127,6 +129,7 @@ describe("attach", () => {
     });
   });
 
+  // @covers R15
   test("a link is told, and costs nothing; what is of unknown type is told, and does", async () => {
     const zip = image(2, { mediaType: "application/octet-stream", kind: "file" });
     const { sent, losses } = await attached(contextWith([userMessage(link, zip)]));
@@ -154,6 +157,7 @@ describe("attach", () => {
     expect([gone.sent, gone.unplacedViews]).toEqual([[], [shot(1).resourceId]]);
   });
 
+  // @covers R16 security:boundary
   test("a boundary or a policy that throws lets nothing out", async () => {
     const fail = () => expect.fail("no");
     const context = contextWith([userMessage(shot(1))]);
@@ -164,6 +168,7 @@ describe("attach", () => {
     await expect(attached(context, { replay: fail })).rejects.toThrow("no");
   });
 
+  // @covers R16
   test("a boundary is told what it lets out, of inline images too", async () => {
     const told: unknown[] = [];
     const boundary: LeakageBoundary = (resource, { target, wanted, intent }) => {
@@ -214,6 +219,7 @@ describe("what was seen in an attachment", () => {
     expect((await attached(context, { boundary })).texts).toEqual([""]);
   });
 
+  // @covers R8
   test("changes the request from its own turn on, and leaves what stands before as it was", async () => {
     const session = await memorySessionStore().create({ cwd: "/p" });
     const blobs = storeOf(picture);

@@ -45,6 +45,7 @@ describe("BlockReader", () => {
     );
   });
 
+  // @covers R59
   test("a text stands for the whole message, which has no blocks", () => {
     expect(read("a", false).parts).toEqual([{ type: "text", text: "a", origin }]);
     expect(read(" \n", false).parts).toEqual([]);

@@ -44,6 +44,7 @@ describe("promptContract", () => {
     expect(await contract(shifted)).toEqual(await contract(history));
   });
 
+  // @covers R31
   test("a family is all but the turns", async () => {
     const { family } = await contract(history);
     expect((await contract([...history, said("d")])).family).toBe(family);
@@ -98,6 +99,7 @@ describe("compareContracts", () => {
     expect(compareContracts(before, after)).toEqual({ changed: [], sharedTurns: 3 });
   });
 
+  // @covers R31
   test("says what is different, and from where on", async () => {
     const before = await contract(history);
     const edited = await contract([system("be brief"), userMessage("a"), said("B"), userMessage("c")]);

@@ -204,6 +204,7 @@ describe("keepLimits, of what is too much together", () => {
 });
 
 describe("keepLimits, of single attachments", () => {
+  // @covers R3
   test("what is too large goes, or becomes smaller where somebody can do that", async () => {
     const all: Sent[] = [{ item: 0, width: 9000 }, { item: 1 }];
     expect((await kept(all, [side(8000)])).kept).toEqual([1]);

@@ -25,6 +25,7 @@ describe.each(checkedTargets)(
   ({ target, breaches, makers, keepsPrefix, tellsInstructions }) => {
     const sessions = hazardousSession(30, makers);
 
+    // @covers R18 R30
     test("takes what any session becomes", async () => {
       await fc.assert(
         fc.asyncProperty(sessions, fc.boolean(), async (session, always) => {
@@ -36,6 +37,7 @@ describe.each(checkedTargets)(
       );
     });
 
+    // @covers R22
     test("leaves nothing out without a loss, and has no loss of what is there", async () => {
       await fc.assert(
         fc.asyncProperty(sessions, async (session) => {
@@ -53,6 +55,7 @@ describe.each(checkedTargets)(
       );
     });
 
+    // @covers security:boundary
     test("tells nothing of what a boundary refuses, and has a report and no loss of it", async () => {
       await fc.assert(
         fc.asyncProperty(sessions, fc.nat({ max: 3 }), fc.boolean(), async (session, odd, always) => {

@@ -33,6 +33,7 @@ async function hydrated(works: readonly AttachmentState[], more: Partial<Project
 const brief = (losses: readonly Loss[]) => losses.map(({ code, by, reason }) => `${code} ${by}: ${reason}`);
 
 describe("hydrate", () => {
+  // @covers R64
   test("gives an image its bytes, and what its bytes tell", async () => {
     const { sent, media, losses } = await hydrated([work(shot)], { blobs: storeOf(picture) });
     expect(sent).toEqual(["bytes currentTurn"]);

@@ -45,6 +45,7 @@ describe("isOwn", () => {
     expect(isOwn(said({ api: "anthropic-messages" }), maker)).toBe(true);
   });
 
+  // @covers security:reasoning
   test("asks for the same account where either names one", () => {
     expect(isOwn(said({ account: "a" }), { ...maker, account: "a" })).toBe(true);
     expect(isOwn(said({ account: "a" }), { ...maker, account: "b" })).toBe(false);

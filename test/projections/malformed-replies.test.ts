@@ -211,6 +211,7 @@ describe.each(Object.entries(readers))("%s", (name, { replies, read, wrong }) =>
     for (const reply of replies) expect(await isTaken(read(copyOf(reply)))).toBe(true);
   });
 
+  // @covers security:replies
   test("gives a message of any mutation of a reply, or says where it is wrong", async () => {
     const mutations = mutationOf(mutationOf(fc.constantFrom(...replies)).map((reply) => reply ?? null));
     await fc.assert(

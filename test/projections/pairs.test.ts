@@ -280,6 +280,7 @@ describe("pairTurns, of anything", () => {
     );
   });
 
+  // @covers R30
   test("gives each call an id of its own, with its answer in the turn right after it", () => {
     fc.assert(
       fc.property(messages, (all) => {

@@ -65,6 +65,7 @@ const result = (...parts: readonly PendingUserPart[]): PairedResult => ({
 });
 
 describe("settle", () => {
+  // @covers R26
   test("puts words, and media behind them, in their place", () => {
     const works = [place("[shot]", 0, "image/png"), place("[gone]"), place("", 0, "image/png")];
     const [shot, gone, inline] = works.map(({ draft }) => draft) as [

@@ -10,6 +10,7 @@ import {
 import { text } from "../arbitraries/values.js";
 
 describe("namePrefix", () => {
+  // @covers R56
   test("is one line in brackets that its name cannot close, well-formed and bounded", () => {
     fc.assert(
       fc.property(fc.oneof(text, fc.constantFrom("]: a", `${"x".repeat(79)} y`)), (name) => {

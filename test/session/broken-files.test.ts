@@ -185,6 +185,7 @@ describe("a broken file", () => {
     expect([...reader.diagnostics, ...writer.diagnostics]).toEqual([]);
   });
 
+  // @covers durability:torn-tail
   test("row 6: a torn last line", async () => {
     const whole = file(header, line("a"));
     const torn = line("b", "a").slice(0, -9);
@@ -313,6 +314,7 @@ describe("a broken file", () => {
     });
   });
 
+  // @covers durability:same-key
   test("row 14: a key that stands twice, in an open session", async () => {
     const twice = rawLine("a", "1").replace(/\}$/, ',"id":"z"}');
     const session = await opened(written(file(header, twice, rawLine("b", '{"k":1,"k":2}'))));
@@ -323,6 +325,7 @@ describe("a broken file", () => {
     expect(session.diagnostics).toHaveLength(1);
   });
 
+  // @covers durability:same-id
   test("row 15: an id that is taken", () => {
     const session = parseSession(
       file(header, line("a", null, 1), line("b", "a"), line("a", "b", 2), line("c", "a")),
@@ -479,6 +482,7 @@ describe("a broken file", () => {
     expect(readdirSync(dirname(path))).toHaveLength(1);
   });
 
+  // @covers durability:empty-session
   test("row 24: an empty file", async () => {
     expect(outcome("")).toEqual({ ids: [], codes: [["EMPTY", 0]] });
     expect(outcome("\ufeff")).toEqual({ ids: [], codes: [["EMPTY", 0]] });

@@ -181,6 +181,7 @@ describe("handles with any mode of conflict", () => {
     }
   });
 
+  // @covers R156
   test("keep every acknowledged entry once, where it was promised, in files", async () => {
     await fc.assert(
       fc.asyncProperty(rounds, fc.integer({ min: 2, max: 3 }), async (plan, count) => {

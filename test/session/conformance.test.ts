@@ -69,6 +69,12 @@ const fixtures: Readonly<Record<string, () => ConformanceFixture>> = {
 
 describe.each(Object.entries(fixtures))("%s", (_, fixture) => {
   for (const { name, run } of sessionStoreConformance) {
+    // @covers R89 › raw gives the line as it is stored
+    // @covers R121 › branchWithSummary begins the new branch with what the old one came to
+    // @covers R122 › an extract is one path, with its labels resolved
+    // @covers R153 › list tells archived sessions from active ones
+    // @covers R156 › of two writers the second is told, and has written nothing
+    // @covers security:session-ids › create refuses ids and partitions that are no names
     test(name, { timeout: 30_000 }, async ({ skip }) => {
       const result = await run(fixture());
       if (result !== undefined) skip(result.skipped);

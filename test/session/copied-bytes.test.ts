@@ -38,6 +38,7 @@ async function ownSession(disk: SimulatedDisk, texts = ["one", "two", "three"]):
   return store;
 }
 
+// @covers R25
 test("a fork by bytes has the lines of one by lines, of any session, whole or up to any entry", async () => {
   const text = fc.oneof(
     entryTree().map((entries) => sessionOf(entries).text),
@@ -203,6 +204,7 @@ describe("a fork by bytes", () => {
     expect(copies.map((copy) => copy.split("\n").slice(1))).toEqual([lines.slice(1), [lines[1], ""]]);
   });
 
+  // @covers durability:fork
   test("has what was there when it began, whatever is appended meanwhile", async () => {
     const disk = new SimulatedDisk();
     const store = await ownSession(disk);
@@ -219,6 +221,7 @@ describe("a fork by bytes", () => {
     await writer.close();
   });
 
+  // @covers durability:fork
   test.each([
     ["append", "ENOSPC"],
     ["sync", "EIO"],
@@ -243,6 +246,7 @@ describe("a fork by bytes", () => {
     await (await store.fork("source", { id: "fork" })).close();
   });
 
+  // @covers durability:fork
   test("takes the place of no other session, also of one that comes meanwhile", async () => {
     const disk = new SimulatedDisk();
     const store = await ownSession(disk);

@@ -54,6 +54,7 @@ describe("fork", () => {
     await moved.close();
   });
 
+  // @covers R89
   test("copies every line byte for byte: digits, unknown fields and types, damage, carriage returns, no checksum", async () => {
     const lines: (string | Uint8Array)[] = [
       line("aaaaaaaa", null, { ofTheirs: { deep: [1] }, ...say("ü 字  ") }),
@@ -183,6 +184,7 @@ describe("fork", () => {
     }
   });
 
+  // @covers R137
   test("goes where it is told, with a directory of its own", async () => {
     const { store } = storeWith([header(), line("aaaaaaaa", null, say("one"))]);
     const fork = await store.fork("source", { cwd: "/elsewhere" });
@@ -227,6 +229,7 @@ describe("fork", () => {
 });
 
 describe("extract", () => {
+  // @covers R122
   test("changes the parent and the checksum of a line, and not a byte else; the others stay as they are", async () => {
     const last =
       '{"type":"message","id":"dddddddd","parentId":"cccccccc","timestamp":"t","ofTheirs":98765432109876543210,"message":{"role":"user","content":"\\u00fc $& $1","timestamp":1.0}}';

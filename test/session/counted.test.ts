@@ -28,6 +28,7 @@ test("entries and messages are counted, and the session is closed", async () => 
   await expect(session.append([])).rejects.toMatchObject({ code: "SESSION_CLOSED" });
 });
 
+// @covers R135
 test("a session that was deleted since it was listed is left out, so that the list goes on", async () => {
   const gone = new SessileError("SESSION_NOT_FOUND", "gone", { details: { id: "one" } });
   expect(await counted(summary, () => Promise.reject(gone))).toBeUndefined();

@@ -40,6 +40,7 @@ describe("a list of problems", () => {
   });
 });
 
+// @covers security:session-lines
 test("the problems of a file are counted exactly by every reader, and only their ends are listed", async () => {
   const bad = ["x", "{}", "7", '{"type":"session"}', ""];
   const rounds = 1000;

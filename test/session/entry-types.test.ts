@@ -82,6 +82,16 @@ const cases: { readonly [T in EntryType]?: Case } = {
 };
 
 describe("an entry of a type of pi", () => {
+  // @covers R27 › usage has its fields in the file, and another process reads what it means
+  // @covers R109 › message has its fields in the file, and another process reads what it means
+  // @covers R110 › thinking_level_change has its fields in the file, and another process reads what it means
+  // @covers R111 › model_change has its fields in the file, and another process reads what it means
+  // @covers R112 › compaction has its fields in the file, and another process reads what it means
+  // @covers R113 › branch_summary has its fields in the file, and another process reads what it means
+  // @covers R114 › custom has its fields in the file, and another process reads what it means
+  // @covers R115 › custom_message has its fields in the file, and another process reads what it means
+  // @covers R116 › label has its fields in the file, and another process reads what it means
+  // @covers R117 › session_info has its fields in the file, and another process reads what it means
   it.each(Object.entries(cases) as [EntryType, Case][])(
     "%s has its fields in the file, and another process reads what it means",
     async (type, { fields, context, check }) => {
@@ -113,6 +123,7 @@ describe("an entry of a type of pi", () => {
 });
 
 describe("a message", () => {
+  // @covers R141
   it("of a user keeps model, variant and path, and one of a model its tokens, cost, model and end", async () => {
     const cost = { input: 0.1, output: 0.2, cacheRead: 0, cacheWrite: 0, total: 0.3 };
     const messages = [
@@ -140,6 +151,7 @@ describe("a message", () => {
 });
 
 describe("the tree of a session", () => {
+  // @covers R118
   it("has ids of eight hexadecimal digits, each under the one before, and the last is the leaf", async () => {
     const store = fileSessionStore({ dir: temporaryDirectory(), durability: "os" });
     const session = await store.create({ cwd: "/work" });
@@ -163,6 +175,7 @@ describe("the tree of a session", () => {
     expect((await store.open(session.id)).leafId).toBe(other.id);
   });
 
+  // @covers R89 R120
   it("takes a message behind any entry, before the first one too, and moves nothing", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.nat(), { minLength: 1, maxLength: 12 }), async (choices) => {
@@ -193,6 +206,7 @@ describe("the tree of a session", () => {
 });
 
 describe("a session from its creation to the archive", () => {
+  // @covers R139 R140 R157
   it("has its times, its counts and its place in every list, in each process", async () => {
     const dir = temporaryDirectory();
     let now = Date.parse("2026-01-01T00:00:00.000Z");
@@ -242,6 +256,7 @@ describe("a session from its creation to the archive", () => {
 });
 
 describe("a fork", () => {
+  // @covers R137
   it("is another session in another directory, names the one it is from, and each goes on alone", async () => {
     const store = fileSessionStore({ dir: temporaryDirectory(), durability: "os" });
     const source = await store.create({ cwd: "/work" });

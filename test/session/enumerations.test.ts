@@ -46,6 +46,7 @@ const loaded = (entry: unknown) =>
   parseSession(encoder.encode(`${JSON.stringify(plainHeader)}\n${JSON.stringify(entry)}\n`));
 
 describe("a string of another vocabulary", () => {
+  // @covers R109
   test("costs no message its place in the context, wherever it stands", () => {
     let seen = 0;
     fc.assert(

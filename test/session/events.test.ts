@@ -16,6 +16,7 @@ interface Map {
 }
 
 describe("Events", () => {
+  // @covers R92
   it("calls the listeners of an event with its payload, in the order they came", () => {
     const events = new Events<Map>();
     const calls: unknown[] = [];
@@ -50,6 +51,7 @@ describe("Events", () => {
     expect(after.mock.calls).toEqual([[1], [2]]);
   });
 
+  // @covers R143
   it("makes an error event of what a listener throws, and calls the others", () => {
     const events = new Events<Map>();
     const error = new Error("listener");
@@ -161,6 +163,7 @@ describe("the events of a session", () => {
     expect(parents).toEqual([null, ...told.slice(0, -1).map(({ id }) => id)]);
   });
 
+  // @covers R139 R143
   it("diffs of a session_info and of a revert are told", async () => {
     const session = await newSession();
     const diffs: unknown[] = [];
@@ -179,6 +182,7 @@ describe("the events of a session", () => {
 });
 
 describe("every change of a session", () => {
+  // @covers R92 R143 R152
   it("is told by name, once, to its handle, to other handles and to the store", async () => {
     const sessions = memorySessionStore();
     const told: string[] = [];
@@ -248,6 +252,7 @@ describe("ephemeral events", () => {
     { type: "compacting", active: true },
   ];
 
+  // @covers R29
   it("reach listeners, and no log", async () => {
     const sessions = memorySessionStore();
     const session = await sessions.create({ cwd: "/work" });
@@ -259,6 +264,7 @@ describe("ephemeral events", () => {
     await expect(sessions.open(session.id)).rejects.toThrow("there is no session");
   });
 
+  // @covers R29
   it("are refused by append, by types and at run time", async () => {
     const session = await newSession();
     const refused = { code: "INVALID_ENTRY", details: { path: "drafts[0].type" } };

@@ -31,6 +31,7 @@ async function entriesOf(session: Session): Promise<SessionEntry[]> {
   return Promise.all(ids.map((id) => session.entry(id) as Promise<SessionEntry>));
 }
 
+// @covers R23
 test("a fork with fresh resources has new ids everywhere, and the same contents", async () => {
   const store = memorySessionStore();
   const source = await store.create({ cwd: "/p", id: "source" });
@@ -101,6 +102,7 @@ test("a rewrite of one's own goes first", async () => {
   });
 });
 
+// @covers R23
 test("nothing but the ids changes in any entry, and what has none is the very same", () => {
   fc.assert(
     fc.property(sessionEntry, fc.boolean(), (entry, notes) => {

@@ -73,6 +73,7 @@ describe("the info of a session that another program wrote", () => {
 });
 
 describe("infoOf", () => {
+  // @covers R138
   it("joins header, session_info and times", () => {
     const info = infoOf(
       { ...header, parentSession: "zero" },
@@ -131,6 +132,7 @@ describe("infoOf", () => {
 });
 
 describe("the info of a session", () => {
+  // @covers R140
   it("follows its entries, and says while a compaction is at work", async () => {
     let now = Date.parse("2026-01-01T00:00:00.000Z");
     const sessions = memorySessionStore({ now: () => now });

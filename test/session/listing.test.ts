@@ -52,6 +52,7 @@ const summary = (entries: readonly SessionEntry[], ends?: number) =>
 const info = (fields: object): SessionEntry => ({ type: "session_info", ...place, id: "i", ...fields });
 
 describe("summaryOf", () => {
+  // @covers R135
   it("tells what header, first message and last session_info say", () => {
     const entries = [
       info({ name: "old", slug: "slug" }),
@@ -231,6 +232,7 @@ describe("list", () => {
     return all;
   };
 
+  // @covers R153
   it("gives pages that end where the query ends", async () => {
     let now = 1000;
     const sessions = memorySessionStore({ now: () => now });

@@ -6,6 +6,7 @@ import { forkTitle, slugOf } from "../../src/session/format/names.js";
 import { memorySessionStore } from "../../src/session/store/memory-backend.js";
 
 describe("forkTitle", () => {
+  // @covers R151
   it("numbers a title's forks from 1", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), fc.integer({ min: 1, max: 20 }), (title, count) => {
@@ -34,6 +35,7 @@ describe("forkTitle", () => {
 });
 
 describe("slugOf", () => {
+  // @covers R138
   it("is two words and four digits, the same for an id at any time", () => {
     expect(slugOf("01a204df-d78c-767b-ad59-68d7b467f70f")).toBe(
       slugOf("01a204df-d78c-767b-ad59-68d7b467f70f"),
@@ -50,6 +52,7 @@ describe("slugOf", () => {
     expect(slugs.size).toBeGreaterThan(9_980);
   });
 
+  // @covers R138
   it("is there from the start, in info and lists, until one is given, and of each fork its own", async () => {
     const store = memorySessionStore();
     const session = await store.create({ cwd: "/p", id: "a" });

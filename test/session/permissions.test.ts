@@ -22,6 +22,7 @@ function matches(pattern: string, text: string): boolean {
 }
 
 describe("evaluatePermission", () => {
+  // @covers R154
   it("lets the last rule that matches decide, and asks where none does", () => {
     fc.assert(
       fc.property(rules, symbols, symbols, (all, permission, subject) => {
@@ -109,6 +110,7 @@ describe("approveAlways", () => {
     expect(evaluatePermission(again.info.permission ?? [], "bash", "rm -rf /")).toBe("deny");
   });
 
+  // @covers R154
   it("keeps all approvals of one moment", async () => {
     const session = await memorySessionStore().create({ cwd: "/work" });
     const patterns = ["a *", "b *", "c *"];

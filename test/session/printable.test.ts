@@ -57,6 +57,7 @@ describe("printable", () => {
 });
 
 describe("control characters are escaped", () => {
+  // @covers security:printable
   test("in messages of errors, whose details have the text as it is", async () => {
     const id = `no${evil}one`;
     const error = new SessileError("SESSION_NOT_FOUND", `there is no session ${id}`, { details: { id } });
@@ -86,6 +87,7 @@ describe("control characters are escaped", () => {
     expect(isClean(await messageOf(() => openSessionFile(path)))).toBe(true);
   });
 
+  // @covers security:printable
   test("in messages of diagnostics, of every reader", async () => {
     const id = JSON.stringify(`a${evil}`);
     const entry = (type: string) =>

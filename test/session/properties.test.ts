@@ -67,6 +67,7 @@ const smallFile = entryTree({ minLength: 1, maxLength: 4 }).filter(
 );
 
 describe("a session file", () => {
+  // @covers R109 R110 R111 R112 R113 R114 R115 R116 R117
   test("is read as it was written: entries, order, tree, tip, info and labels", () => {
     fc.assert(
       fc.property(header, entryTree(), fc.boolean(), (header, entries, checksum) => {
@@ -106,6 +107,7 @@ describe("a session file", () => {
     );
   });
 
+  // @covers durability:changed-bytes
   test("keeps every line that was not touched", () => {
     const change = fc.record({ entries: entryTree({ minLength: 2, maxLength: 6 }), at: fc.nat(), damage });
     fc.assert(
@@ -131,6 +133,7 @@ describe("a session file", () => {
     );
   });
 
+  // @covers durability:cut-file
   test("cut at any byte is the lines before the cut", () => {
     fc.assert(
       fc.property(smallFile, (entries) => {

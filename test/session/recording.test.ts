@@ -335,6 +335,7 @@ describe("a session with blobs", () => {
 });
 
 describe("a session without blobs", () => {
+  // @covers R6
   test.each<[string, (content: ImageBlock[]) => EntryDraft, string]>([
     [
       "message",
@@ -410,6 +411,7 @@ describe("the policy of truncation", () => {
     ),
   });
 
+  // @covers R90
   test("is applied to tool results alone, before they are recorded", async () => {
     const session = await open({ truncate, blobs: memoryBlobStore() });
     const long = "x".repeat(100);
@@ -436,6 +438,7 @@ describe("the policy of truncation", () => {
   });
 });
 
+// @covers R6
 test("property: no line has the base64 of any image, the blobs have its bytes, and a request shows the same", async () => {
   const picture = fc
     .tuple(fc.integer({ min: 1, max: 60 }), fc.uint8Array({ minLength: 40, maxLength: 200 }))

@@ -11,6 +11,7 @@ import { jsonValue } from "../arbitraries/values.js";
 const runs = { numRuns: 3000 };
 
 describe("sessionEntrySchema", () => {
+  // @covers R141
   it("accepts every entry, and gives it back as it is", () => {
     const seen = new Set<string>();
     fc.assert(

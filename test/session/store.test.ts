@@ -234,6 +234,7 @@ describe("a fork's title", () => {
     expect((await store.fork("a")).info.title).toBe(`${"x".repeat(60)} (fork #1)`);
   });
 
+  // @covers R151
   test("is what a person wrote, or the names of attachments, cut between characters", async () => {
     const store = memorySessionStore();
     const session = await store.create({ cwd: "/p", id: "a" });
@@ -263,6 +264,7 @@ describe("list", () => {
     for await (const summary of store.list()) expect(summary.counts).toBeUndefined();
   });
 
+  // @covers R136
   test("leaves out what has no header, and gives the newest that is not archived as the latest", async () => {
     let now = 1000;
     const backend = memoryBackend(() => now);

@@ -56,6 +56,7 @@ describe("turn", () => {
     expect(await session.turn(null)).toEqual(nothing);
   });
 
+  // @covers R91
   it("has the latest of each setting on the path, field by field", async () => {
     const session = await newSession();
     await session.append([
@@ -84,6 +85,7 @@ describe("turn", () => {
     expect((await session.turn("root")).model).toBeNull();
   });
 
+  // @covers R155
   it("has the latest revert, until it is undone", async () => {
     const session = await newSession();
     await session.append([say("one", "one"), say("two", "two")]);
@@ -153,6 +155,7 @@ describe("turn", () => {
 });
 
 describe("toolStates", () => {
+  // @covers R142
   it("says of each call in context how far it came", async () => {
     const session = await newSession();
     await session.append([
@@ -179,6 +182,7 @@ describe("toolStates", () => {
     expect((await statesOf(session)).slice(2)).toEqual(["c: completed by r3", "d: completed by r4"]);
   });
 
+  // @covers R1 R28 R88
   it("survives closing and opening", async () => {
     const sessions = memorySessionStore();
     const session = await sessions.create({ cwd: "/work" });
@@ -245,6 +249,7 @@ describe("toolStates", () => {
     expect(await statesOf(session)).toEqual(["b: pending"]);
   });
 
+  // @covers R152
   it("has one state for each call in the context, in its order, and names messages that are there", () => {
     fc.assert(
       fc.property(conversation(30), ({ entries, leafId }) => {

@@ -4,6 +4,7 @@ import { memorySessionStore } from "../../src/session/store/memory-backend.js";
 
 const call = { type: "toolCall", id: "c", name: "look", arguments: {} } as const;
 
+// @covers R152
 test("the latest update of a message or a part on the path is what contexts and tool states show", async () => {
   const session = await memorySessionStore().create({ cwd: "/p" });
   const told: string[] = [];

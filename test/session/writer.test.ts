@@ -164,6 +164,7 @@ describe("the queue", () => {
     expect(session.tree.size).toBe(4);
   });
 
+  // @covers R118
   test("ids are asked for until one is free, and then made long enough to be", async () => {
     let asked = 0;
     const { session } = await setting({
@@ -303,6 +304,7 @@ describe("an abort", () => {
 });
 
 describe("a move of the tip while an append is being written", () => {
+  // @covers R120
   test("stays, and is recorded at close; the entry is in the tree all the same", async () => {
     const all = await setting();
     const { hooks, session } = all;
@@ -333,6 +335,7 @@ describe("a move of the tip while an append is being written", () => {
 });
 
 describe("staged entries", () => {
+  // @covers R133
   test("go first in the next write, once, and are waited for by nobody", async () => {
     const { session, batches } = await setting();
     const [model] = session.stage([{ type: "model_change", provider: "p", modelId: "m" }]);
@@ -647,6 +650,7 @@ test("names of one tick are each completed by the one before", async () => {
 });
 
 describe("another writer", () => {
+  // @covers R156
   test("that only named or labelled things is no conflict: the entry goes where it was to go", async () => {
     const all = await setting();
     const { session, batches } = all;

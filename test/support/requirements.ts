@@ -1,45 +1,38 @@
-import { namedTests } from "../../scripts/named-tests.mjs";
-import { namedTestProblem, type Sources } from "./named-tests.js";
-
 /** One row of the table in docs/requirements.md. */
-export interface RequirementRow {
+interface RequirementRow {
   readonly number: string;
   readonly words: string;
   readonly status: string;
   /** Paths of the code that carries it. */
-  readonly modules: readonly string[];
-  readonly tests: readonly { readonly path: string; readonly title: string }[];
-  /** Test references that cannot be read. */
-  readonly unreadable: readonly string[];
+  readonly paths: readonly string[];
 }
 
 const statuses = ["done", "in an example", "partly", "not yet"];
 
-/**
- * Reads the rows `| R1 | requirement | status | module | test |`. Modules are paths in backquotes; tests are
- * `` `test/path.test.ts` › title ``, and a row with several parts them by `<br>`.
- */
+/** Reads the rows `| R1 | requirement | status | where |`, where paths are in backquotes. */
 function parseRequirements(markdown: string): readonly RequirementRow[] {
   return markdown
     .split("\n")
     .filter((line) => /^\| *R\d/.test(line))
     .map((line) => {
-      const cells = line.split(/(?<!\\)\|/).map((cell) => cell.trim());
-      const [, number = "", words = "", status = "", module = "", test = ""] = cells;
-      const references = test.split("<br>").filter((part) => part.trim() !== "");
+      const [, number = "", words = "", status = "", where = ""] = line
+        .split(/(?<!\\)\|/)
+        .map((cell) => cell.trim());
       return {
         number,
         words,
         status,
-        modules: [...module.matchAll(/`([^`]+)`/g)].map(([, path = ""]) => path),
-        tests: references.flatMap((part) => namedTests(part).rows.flat()),
-        unreadable: references.filter((part) => namedTests(part).rows.length === 0),
+        paths: [...where.matchAll(/`([^`]+)`/g)].map(([, path = ""]) => path),
       };
     });
 }
 
-/** What is wrong with the table: one sentence each, none if nothing is. */
-export function checkRequirements(markdown: string, count: number, repository: Sources): readonly string[] {
+/** The problems of the table, one sentence each. */
+export function checkRequirements(
+  markdown: string,
+  count: number,
+  exists: (path: string) => boolean,
+): readonly string[] {
   const rows = parseRequirements(markdown);
   const numbers = rows.map(({ number }) => number);
   const expected = Array.from({ length: count }, (_, index) => `R${index + 1}`);
@@ -54,7 +47,7 @@ export function checkRequirements(markdown: string, count: number, repository: S
     ...numbers
       .filter((number, index) => Number(number.slice(1)) < Number(numbers[index - 1]?.slice(1) ?? 0))
       .map((number) => `${number} is out of order`),
-    ...rows.flatMap((row) => checkRow(row, repository).map((problem) => `${row.number} ${problem}`)),
+    ...rows.flatMap((row) => checkRow(row, exists).map((problem) => `${row.number} ${problem}`)),
     ...checkReasons(markdown, rows),
   ];
 }
@@ -71,25 +64,16 @@ function checkReasons(markdown: string, rows: readonly RequirementRow[]): readon
   ];
 }
 
-function checkRow(row: RequirementRow, repository: Sources): readonly string[] {
-  const { words, status, modules, tests, unreadable } = row;
-  const named = modules.length + tests.length + unreadable.length;
+function checkRow(row: RequirementRow, exists: (path: string) => boolean): readonly string[] {
+  const { words, status, paths } = row;
   if (!statuses.includes(status)) return [`has the status "${status}"`];
-  if (status === "not yet") return named === 0 ? [] : ["is not yet there, but names a module or a test"];
-  const inExamples = modules.length > 0 && modules.every((path) => path.startsWith("examples/"));
+  if (status === "not yet") return paths.length === 0 ? [] : ["is not yet there, but names a path"];
+  const inExamples = paths.length > 0 && paths.every((path) => path.startsWith("examples/"));
   const saysSo = status === "in an example" || words.includes("(harness)");
   return [
     ...(inExamples && !saysSo ? ["is met in an example only, and does not say so"] : []),
-    ...(status === "in an example" && !inExamples ? ["is met in an example, and names other modules"] : []),
-    ...(modules.length === 0 ? ["names no module"] : []),
-    ...(tests.length + unreadable.length === 0 ? ["names no test"] : []),
-    ...modules
-      .filter((path) => !repository.exists(path))
-      .map((path) => `names ${path}, which does not exist`),
-    ...unreadable.map((text) => `has a test that cannot be read: ${text.trim()}`),
-    ...tests.flatMap((named) => {
-      const problem = namedTestProblem(named, repository);
-      return problem === undefined ? [] : [`names a test: ${problem}`];
-    }),
+    ...(status === "in an example" && !inExamples ? ["is met in an example, and names other paths"] : []),
+    ...(paths.length === 0 ? ["names no path"] : []),
+    ...paths.filter((path) => !exists(path)).map((path) => `names ${path}, which does not exist`),
   ];
 }

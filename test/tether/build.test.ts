@@ -57,6 +57,7 @@ describe("the builders", () => {
     );
   });
 
+  // @covers R33
   it("carry images there and back byte for byte, with padding and without", () => {
     fc.assert(
       fc.property(fc.array(madeImage, { maxLength: 4 }), fc.boolean(), (made, padded) => {
@@ -76,6 +77,7 @@ describe("the builders", () => {
     );
   });
 
+  // @covers R40 R49
   it("send nothing of an image but its type and its data", () => {
     const image = { ...smallImage, ref: "sha256:00", size: 1, url: "https://example.com/a.png" };
     const sent = { text: "", images: [smallImage] };
@@ -93,6 +95,7 @@ describe("the builders", () => {
     expect(frame.payload).toEqual({ text: "", user: { id: "1", name: "Alice" } });
   });
 
+  // @covers R36
   it("make frames without images that are what they always were", () => {
     for (const images of [undefined, []]) {
       expect(JSON.stringify(assistantDone(session, "Done.", images).payload)).toBe('{"text":"Done."}');
@@ -124,6 +127,7 @@ describe("the builders", () => {
   });
 
   const large = { media_type: "image/png", data: "!".repeat(20_000_000) } as const;
+  // @covers R44
   it.each<readonly [string, readonly TetherImage[], string]>([
     ["a 15 MB image", [large], "images[0] too large: 15000000 bytes (max 10485760)"],
     ["five images", Array.from({ length: 5 }, () => smallImage), "too many images: 5 (max 4)"],
@@ -158,6 +162,7 @@ describe("the builders", () => {
     });
   });
 
+  // @covers R48
   it("refuse what would be too long on the wire, and nothing that is not", { timeout: 60_000 }, () => {
     const { maxWireBytes } = tetherLimits;
     const ts = new Date(0);
@@ -241,6 +246,7 @@ describe("tetherImage", () => {
 const telegram = { channel: "telegram", id: "42" };
 
 describe("frames", () => {
+  // @covers R32
   it("are plain data that a program can write by hand", () => {
     const frame: UserMessageFrame = {
       v: 1,
@@ -264,6 +270,7 @@ describe("frames", () => {
     expectTypeOf<TetherFrame>().not.toExtend<SequencedFrame>();
   });
 
+  // @covers R37 R40
   it("have images of the four types, by value and never by reference", () => {
     expectTypeOf<TetherImage["media_type"]>().toEqualTypeOf<
       "image/png" | "image/jpeg" | "image/gif" | "image/webp"

@@ -14,6 +14,7 @@ import { messageOf, pngOf, refusal, said, smallImage, withImages } from "../supp
 const short = ({ bytes, ...rest }: FrameImage) => ({ ...rest, bytes: encodeBase64(bytes) });
 
 describe("checkFrame", () => {
+  // @covers R32
   it("accepts every frame that holds to the protocol, and keeps what it does not know", () => {
     const kinds = new Set<string>();
     fc.assert(
@@ -95,6 +96,7 @@ describe("checkFrame", () => {
     expect(message).toMatch(/^\S+: expected /);
   });
 
+  // @covers R35
   it("needs text, which is empty where images stand alone", () => {
     expect(checkFrame(messageOf({ text: "", images: [smallImage] })).images).toHaveLength(1);
     expect(refusal(() => checkFrame(messageOf({ images: [smallImage] }))).details).toMatchObject({
@@ -102,6 +104,7 @@ describe("checkFrame", () => {
     });
   });
 
+  // @covers R86
   it("looks at no payload of another type", () => {
     for (const type of ["control.cancel", "user.typing", "__proto__", "constructor"]) {
       const frame = { ...messageOf({ text: 1, images: [1, 2, 3, 4, 5] }), type };
@@ -109,6 +112,7 @@ describe("checkFrame", () => {
     }
   });
 
+  // @covers R34
   it("passes over images of a delta, which has none", () => {
     const frame = { ...withImages({ media_type: "image/svg+xml" }), type: "assistant.delta" };
     expect(checkFrame(frame)).toEqual({ kind: "assistantDelta", frame, images: [] });
@@ -183,6 +187,7 @@ describe("readFrame", () => {
     );
   });
 
+  // @covers R45 security:frames
   it("throws a SessileError or nothing, whatever bytes it is given", () => {
     const cut = fc.tuple(tetherFrame, fc.nat(), fc.nat({ max: 255 })).map(([value, at, byte]) => {
       const bytes = new TextEncoder().encode(JSON.stringify(value));
@@ -217,6 +222,7 @@ describe("readFrame", () => {
     });
   });
 
+  // @covers R48
   it("takes 28 MiB, and not one byte more, which it says before it parses", () => {
     const { maxWireBytes } = tetherLimits;
     const padded = (bytes: number) => json + " ".repeat(bytes - json.length);
@@ -308,6 +314,7 @@ function refusalUndecoded(act: () => unknown) {
 describe("ref and size, which are reserved", () => {
   const reserved = { ref: "sha256:00", size: 1 };
 
+  // @covers R49
   it("are passed over beside data", () => {
     const { images } = checkFrame(withImages({ ...smallImage, ...reserved }));
     expect(images).toEqual(checkFrame(withImages(smallImage)).images);
@@ -322,6 +329,7 @@ describe("ref and size, which are reserved", () => {
 });
 
 describe("limits", () => {
+  // @covers R41
   it("a 15 MB image is refused before it is decoded", () => {
     const sent = refusalUndecoded(() => checkFrame(withImages(smallImage, noBase64(15e6))));
     expect(sent).toMatchObject({
@@ -336,6 +344,7 @@ describe("limits", () => {
     });
   });
 
+  // @covers R42
   it("four images of 8 MB are refused before they are decoded", () => {
     const image = noBase64(8e6);
     expect(refusalUndecoded(() => checkFrame(withImages(image, image, image, image)))).toMatchObject({
@@ -355,6 +364,7 @@ describe("limits", () => {
     });
   });
 
+  // @covers R43
   it("five images are refused before they are decoded", () => {
     const image = noBase64(3);
     expect(refusalUndecoded(() => checkFrame(withImages(image, image, image, image, image)))).toMatchObject({
@@ -366,6 +376,7 @@ describe("limits", () => {
     });
   });
 
+  // @covers R39
   it("a type that is not supported is refused before it is decoded", () => {
     for (const type of [
       "image/svg+xml",
@@ -387,6 +398,7 @@ describe("limits", () => {
     }
   });
 
+  // @covers R45
   it("all that images break is told at once", () => {
     const types = { ...noBase64(11 * MiB), media_type: "image/tiff" };
     expect(refusal(() => checkFrame(withImages(types, noBase64(11 * MiB)))).message.split("; ")).toHaveLength(
@@ -406,6 +418,7 @@ describe("limits", () => {
     expect(JSON.stringify(error).length).toBeLessThan(1000);
   });
 
+  // @covers R47
   it("are those that checkLimits tells of the same images", { timeout: 60_000 }, () => {
     const bytes = fc.oneof(
       fc.integer({ min: 1, max: 12 * MiB }),
@@ -465,6 +478,7 @@ describe("data", () => {
     }
   });
 
+  // @covers R38
   it("is as good without its padding as with it", () => {
     for (let extra = 0; extra < 3; extra++) {
       const image = said("image/png", bytesOf(png(size), new Uint8Array(extra)));
@@ -473,6 +487,7 @@ describe("data", () => {
     }
   });
 
+  // @covers R38
   it.each([
     ["a data URL", `data:image/png;base64,${data}`],
     ["a line break", `${data.slice(0, 20)}\n${data.slice(20)}`],
@@ -495,6 +510,7 @@ describe("data", () => {
     });
   });
 
+  // @covers R39
   it.each([
     ["a JPEG", jpeg(sof(size)), "image/jpeg"],
     ["a GIF", gif(size, [gifFrame(1)]), "image/gif"],

@@ -64,6 +64,7 @@ describe.each(producers)("20. Size validation, by %s", (_name, produce) => {
     expect(() => produce([small, small, small, small])).not.toThrow();
   });
 
+  // @covers R44 R46 security:frames
   test("refuses an image, a frame and a number that are over, by the length of the base64 alone", () => {
     expect(refusal(() => produce([undecodable(15 * mebibyte)]))).toBe(
       "images[0] too large: 15728640 bytes (max 10485760)",
@@ -84,6 +85,7 @@ describe.each(producers)("21. Media type validation, by %s", (_name, produce) =>
     },
   );
 
+  // @covers R45 R87
   test("refuses bytes that are not what they are said to be, even another image's", () => {
     const mismatched = [
       { media_type: "image/png", data: base64(gif) },
@@ -122,6 +124,7 @@ describe("23. Context windowing", () => {
       return typeof content === "string" ? content : (content[0] as { readonly text: string }).text;
     });
 
+  // @covers R66
   test("an image costs the same whatever its size, and pushes old turns out before it fills the window", async () => {
     const blobs = memoryBlobStore();
     const large = await ingest({ bytes: pngOf(10 * mebibyte) }, { blobs });
@@ -147,6 +150,7 @@ describe("23. Context windowing", () => {
   });
 });
 
+// @covers R47
 test("the limits are those of the requirements, in one place", () => {
   expect(tetherLimits).toEqual({
     maxImageBytes: 10 * mebibyte,

@@ -23,6 +23,7 @@ const shot = tetherImage(png(4, 5));
 const send = (args: object) => readTetherSend({ instance: "agent", text: "What is this?", ...args });
 
 describe("tether_send", () => {
+  // @covers R50
   test("is described as the requirements have it", () => {
     const { properties, required } = tetherSendTool.inputSchema;
     expect(required).toEqual(["instance", "text"]);
@@ -74,6 +75,7 @@ describe("tether_send", () => {
     expect(readTetherSend({ instance: "agent", text: "" }, "web").message.frame.session.channel).toBe("web");
   });
 
+  // @covers R49
   test("passes over arguments and fields that it does not know, and over a reserved ref", () => {
     const image = { ...shot, ref: "sha256:abc", size: 3, url: "http://127.0.0.1/" };
     const { message } = send({ images: [image], user: { name: "root" }, extra: 1 });
@@ -212,6 +214,7 @@ function read(of: FrameReading) {
 }
 
 describe("tether_read", () => {
+  // @covers R54
   test("of text alone is the reading as JSON", () => {
     const frame = assistantDone(to, "Hello.");
     const { told, images } = read(reading(frame));
@@ -220,6 +223,7 @@ describe("tether_read", () => {
     expect(read({ frames: [], nextSeq: 7, missed: 3 }).told).toEqual({ frames: [], next_seq: 7, missed: 3 });
   });
 
+  // @covers R52 R53 R55
   test("counts the images of several frames, each alone, in their order", () => {
     const [a, b, c] = [tetherImage(png(1, 1)), tetherImage(gif), tetherImage(png(3, 3))];
     const { told, images } = read(
@@ -279,6 +283,7 @@ describe("tether_read", () => {
     expect(images).toHaveLength(1);
   });
 
+  // @covers R54
   test("pads base64 for MCP", () => {
     const padded = tetherImage(png(2, 2));
     expect(padded.data.endsWith("=")).toBe(true);
@@ -323,6 +328,7 @@ describe("tether_read", () => {
     expect(images).toEqual([]);
   });
 
+  // @covers R51 R52
   test("the text with the images put back is what was in the ring, for any frames", () => {
     const image = madeImage.map(({ bytes, media }) => ({ media_type: media.mediaType, data: base64(bytes) }));
     const anyImage = fc.oneof({ weight: 3, arbitrary: image }, jsonValue);

@@ -31,6 +31,7 @@ function received(payload: UserMessagePayload): CheckedUserMessage {
 const wire = (bytes: Uint8Array) => ({ media_type: "image/png", data: base64(bytes) }) as const;
 
 describe("receiveMessage", () => {
+  // @covers R36
   test("text alone stays a string", async () => {
     const message = await receiveMessage(received({ text: "Hello" }), { blobs: memoryBlobStore() });
     expect(message).toEqual({ role: "user", content: "Hello", timestamp: expect.any(Number) });
@@ -50,6 +51,7 @@ describe("receiveMessage", () => {
     expect(message.content).toBe("Hello");
   });
 
+  // @covers R32
   test("puts resources behind the text, in order, and their bytes into the store", async () => {
     const blobs = memoryBlobStore();
     const images = [wire(png(4, 5)), { media_type: "image/gif", data: base64(gif) } as const];
@@ -77,6 +79,7 @@ describe("receiveMessage", () => {
     expect(stored).toEqual([png(4, 5), gif]);
   });
 
+  // @covers R35
   test("an image alone has no empty text before it", async () => {
     const checked = received({ text: "", images: [wire(png())] });
     const { content } = await receiveMessage(checked, { blobs: memoryBlobStore() });
@@ -84,6 +87,7 @@ describe("receiveMessage", () => {
     expect(typeof content === "string" ? undefined : resourceOf(content[0] as never)?.kind).toBe("image");
   });
 
+  // @covers R56
   test("the user's name becomes the message's, and nothing else of the user does", async () => {
     const blobs = memoryBlobStore();
     const named = await receiveMessage(received({ text: "Hi", user: { id: "123", name: "Alice" } }), {
@@ -104,6 +108,7 @@ describe("receiveMessage", () => {
     expect(() => (checked.images as unknown[]).push(1)).toThrow(TypeError);
   });
 
+  // @covers R46
   test("checks what only has the type of a checked message, to the byte", async () => {
     const blobs = memoryBlobStore();
     const forged = (bytes: Uint8Array) => {

@@ -43,6 +43,7 @@ describe("FrameRing beside one that keeps everything", () => {
     },
   );
 
+  // @covers R86
   test("holds the same, counts the same, and reads the same, for slow readers too, restored or not", () => {
     fc.assert(
       fc.property(
@@ -103,6 +104,7 @@ describe("FrameRing beside one that keeps everything", () => {
 });
 
 describe("FrameRing", () => {
+  // @covers R84
   test("Tether store byte budget: of many image frames the oldest go, small text frames survive longer", () => {
     const image = { media_type: "image/png", data: "A".repeat(1_000_000) };
     const withImages = () => frameOf({ text: "a chart", images: [image, image] }, "assistant.done");
@@ -121,6 +123,7 @@ describe("FrameRing", () => {
     expect(numbersOf(ring.read())).toEqual([48, 49, 50, ...Array.from({ length: 51 }, (_, i) => 51 + i)]);
   });
 
+  // @covers R84
   test("a budget that the frames fill to the byte holds them all; with a byte less the oldest goes", () => {
     const sizes = ["one", "two and", "three"].map((text) => naiveBytes(frameOf({ text }).payload));
     const all = sizes.reduce((sum, bytes) => sum + bytes);
@@ -141,6 +144,7 @@ describe("FrameRing", () => {
     }
   });
 
+  // @covers R83
   test("holds 1000 frames and 128 MiB unless told otherwise", () => {
     const ring = new FrameRing();
     for (let i = 0; i < 1500; i++) ring.append(frameOf());
@@ -151,6 +155,7 @@ describe("FrameRing", () => {
     expect(ring.lastSeq).toBe(1700);
   });
 
+  // @covers R84
   test("keeps the newest frame, however large, and counts right behind it", () => {
     const ring = new FrameRing({ maxBytes: 1000 });
     let shared: unknown = "";
@@ -172,6 +177,7 @@ describe("FrameRing", () => {
     expect(ring.read({ maxBytes: all - 1 })).toMatchObject({ frames: [{ seq: 1 }, { seq: 2 }], nextSeq: 2 });
   });
 
+  // @covers R85
   test("counts a payload once: what is changed later changes no sum", () => {
     const payload = { text: "x".repeat(100) };
     const ring = new FrameRing({ maxFrames: 2 });
@@ -415,6 +421,7 @@ describe("payloadBytes", () => {
     );
   });
 
+  // @covers R85
   test("is never less than the JSON, each escape in it counted as the one unit that it stands for", () => {
     fc.assert(
       fc.property(anyJson, (value) => {

@@ -125,6 +125,7 @@ describe("the schemas of payloads", () => {
 });
 
 describe("tetherSendInput", () => {
+  // @covers R50
   it("needs instance and text, and tells the session that is meant where none is", () => {
     expect(tetherSendInput.parse({ instance: "a", text: "" })).toEqual({
       instance: "a",

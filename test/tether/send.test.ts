@@ -50,6 +50,7 @@ describe("outgoingImages", () => {
     ]);
   });
 
+  // @covers R69
   test("believes the bytes, not the descriptor", async () => {
     const blobs = memoryBlobStore();
     const [image] = await stored(blobs, gif);
@@ -265,6 +266,7 @@ describe("producedImages", () => {
 });
 
 describe("finishTurn", () => {
+  // @covers R71
   test("of text alone is what it always was", async () => {
     const { frame, omitted } = await finish(userMessage("hi"), assistantMessage(model, "Hello."));
     expect(omitted).toEqual([]);
@@ -272,6 +274,7 @@ describe("finishTurn", () => {
     expect(frame.payload).toEqual({ text: "Hello." });
   });
 
+  // @covers R33 R69 R71
   test("sends what tools made in this turn along with the answer", async () => {
     const { frame } = await finish(
       userMessage("draw"),
@@ -291,6 +294,7 @@ describe("finishTurn", () => {
     expect(readFrame(JSON.stringify(frame)).kind).toBe("assistantDone");
   });
 
+  // @covers R70
   test("sends what it is told to in place of that, as an agent attaches one by itself", async () => {
     const context = contextOf([
       userMessage("draw"),

@@ -259,6 +259,7 @@ describe("windowContext", () => {
     },
   );
 
+  // @covers R66
   test("Context windowing: an image counts 2000 characters, so that turns with images go before they fill the window", () => {
     const image = { type: "image" as const, data: "A".repeat(1_000_000), mimeType: "image/png" };
     const turn = (): readonly ContextMessage[] => [

@@ -256,6 +256,7 @@ describe("readLocalFile, links and roots", () => {
     expect(await failure(readLocalFile(path, { roots: [root] }))).toBe("FILE_REFUSED outsideRoots");
   });
 
+  // @covers security:local-paths
   test("does not say what exists outside", async () => {
     const refused = (path: string) => failure(readLocalFile(path, { roots: [root] }));
     expect(await refused(join(outside, "none"))).toBe(await refused(join(outside, "secret.txt")));
@@ -340,6 +341,7 @@ describe("readLocalFile, what changes under its hands", () => {
     expect(await attempt(hooked({ beforeOpen: swap }))).toBe("FILE_REFUSED link");
   });
 
+  // @covers security:local-paths
   test.each(["beforeOpen", "afterOpen"] as const)(
     "is not led out by a directory that becomes a link: %s",
     async (moment) => {

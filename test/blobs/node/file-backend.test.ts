@@ -67,6 +67,7 @@ describe("the files of a store", () => {
     expect(readdirSync(join(dir, "tmp"))).toEqual([]);
   });
 
+  // @covers R60
   test.each([
     ["image/png", "png"],
     ["IMAGE/JPEG; q=1", "jpg"],
@@ -84,6 +85,7 @@ describe("the files of a store", () => {
     expect(await blobs.get(ref)).toEqual(bytes);
   });
 
+  // @covers R178
   test("of a flat layout by BLAKE3 are named by it", async () => {
     const dir = join(temporaryDirectory(), "context");
     const blobs = fileBlobStore({ dir, layout: "flat", digest: "blake3" });
@@ -230,6 +232,7 @@ describe("what lies in the place of a blob", () => {
       return { dir, blobs };
     }
 
+    // @covers durability:corrupt-blob
     test("is put aside where it is a file of another size with other bytes", async () => {
       const { dir, blobs } = await withTrashed();
       writeFileSync(pathOf(dir), "ten bytes!");
@@ -308,6 +311,7 @@ describe("a large blob that a collection takes before the first byte was read", 
 });
 
 describe("a duplicate", () => {
+  // @covers R61
   test("is touched, and costs no writing", async () => {
     const dir = temporaryDirectory();
     const names: string[] = [];
@@ -439,6 +443,7 @@ describe("a put", () => {
     expect(await fileBlobStore({ dir }).verify()).toMatchObject({ checked: { count: 2 }, corrupt: [] });
   });
 
+  // @covers durability:short-write
   test("of which a write lost bytes has failed, and leaves nothing", async () => {
     for (const source of [bytes, large, streamOf(large)]) {
       const dir = temporaryDirectory();

@@ -194,6 +194,7 @@ describe("touchBlob", () => {
     }
   });
 
+  // @covers durability:clock
   test("shows although the clock stands still, or is behind", async () => {
     const old = await withOldBlob();
     const directory = new StoreDirectory(old.dir, nodeFileSystem, sharded, "os");

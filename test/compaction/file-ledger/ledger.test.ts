@@ -54,6 +54,7 @@ describe("a ledger", () => {
     );
   });
 
+  // @covers R132
   test("goes on from the details of a summary as if nothing had been summarised", () => {
     fc.assert(
       fc.property(acts, acts, (before, after) => {
@@ -147,6 +148,7 @@ describe("calls that a tool made", () => {
   const files = (messages: readonly ContextMessage[], tools = actTools) =>
     fileLedger(contextOf(messages), { cwd, tools }).files;
 
+  // @covers R132
   test("count as its own do, whether the script failed or not", () => {
     fc.assert(
       fc.property(acts, fc.boolean(), (all, isError) => {
@@ -559,6 +561,7 @@ describe("text", () => {
       expect(ledgerText({ files: [] })).toBe("");
     });
 
+    // @covers R132
     test("keeps the files touched last, in the order of paths, and says how many it left out", () => {
       const files = [file("a", 5), file("b", 1), file("c", 9), file("d", 2)];
       const block = (...lines: readonly string[]) => `\n\n<read-files>\n${lines.join("\n")}\n</read-files>`;

@@ -25,6 +25,7 @@ describe("imageTools", () => {
     return { done: frames.at(-1), result: results?.at(-1) };
   }
 
+  // @covers R69
   it("send a file's image along with the answer, whatever it is called", async () => {
     const dir = temporaryDirectory();
     mkdirSync(join(dir, "workspace"));

@@ -71,6 +71,7 @@ describe("startMcpHttp", () => {
     expect(url.hostname).toBe("127.0.0.1");
   });
 
+  // @covers security:example-requests
   it.each<[string, OutgoingHttpHeaders, number, string]>([
     ["no token", {}, 401, "the token is another one"],
     ["another token", { authorization: "Bearer b token" }, 401, "the token is another one"],
@@ -113,6 +114,7 @@ describe("startMcpHttp", () => {
     expect(await ask(url, headers, initialize)).toMatchObject({ status: 200 });
   });
 
+  // @covers R82
   it("stops reading a body of untold length where it becomes too long", async () => {
     const { url } = await started();
     const sent = request(url, { method: "POST", headers: { ...bearer, ...forMcp, host: url.host } });
@@ -215,6 +217,7 @@ describe("startMcpHttp", () => {
     await vi.waitFor(() => expect(open()).toBe(2));
   });
 
+  // @covers security:example-requests
   it("is not shut out by 200 slow connections, and cuts off no request for them", async () => {
     const { url } = await started({ maxSessions: 2 });
     const client = await connect(url);

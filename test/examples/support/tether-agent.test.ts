@@ -35,6 +35,7 @@ describe("what an agent checks itself", () => {
   const small = whole.payload.images?.[0];
   const large = (bytes: number) => ({ media_type: "image/png", data: "A".repeat(Math.ceil(bytes / 3) * 4) });
 
+  // @covers R46
   it.each<[string, unknown, string, RegExp]>([
     ["too many images", withImages(Array(5).fill(small)), "LIMIT_EXCEEDED", /too many images: 5/],
     ["an image too large", withImages([large(maxImageBytes + 3)]), "LIMIT_EXCEEDED", /images\[0\] too large/],
@@ -83,6 +84,7 @@ describe("what an agent checks itself", () => {
 });
 
 describe("tetherAgent", () => {
+  // @covers R34
   it("answers with pieces and an end, which share an id that names the message", async () => {
     const asked = message("Hi");
     const frames = await all(
@@ -281,6 +283,7 @@ describe("tetherAgent", () => {
     ]);
   });
 
+  // @covers R88
   it("finds sessions and blobs again after a restart", async () => {
     const dir = temporaryDirectory();
     await all(agentAt(dir, saying()).answer(message("See", [png(4, 5)])));
@@ -292,6 +295,7 @@ describe("tetherAgent", () => {
     expect(images).toEqual([tetherImage(png(4, 5))]);
   });
 
+  // @covers R66
   it("23. Context windowing: an image counts 2000 characters, and the oldest turns are not sent", async () => {
     const dir = temporaryDirectory();
     const its = saying();

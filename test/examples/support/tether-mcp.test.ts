@@ -57,6 +57,7 @@ describe("tetherMcpServer", () => {
     expect(ring.size).toBe(0);
   });
 
+  // @covers R46
   it.each<[string, readonly unknown[], string, RegExp]>([
     [
       "too many images",

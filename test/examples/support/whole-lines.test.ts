@@ -26,6 +26,7 @@ describe("WholeLines", () => {
     );
   });
 
+  // @covers R81
   it("ends with an error at a line that is too long, before it has all of it", async () => {
     const lines = new WholeLines(10);
     const given: string[] = [];

@@ -61,6 +61,7 @@ describe("confinedPath", () => {
     expect(await confinedPath(join(dir, "by-link"), "src/a.ts")).toBe(join(workspace, "src/a.ts"));
   });
 
+  // @covers R13
   it.each([
     ["the parent", ".."],
     ["a sibling", "../x"],
@@ -95,6 +96,7 @@ describe("the tools", () => {
     timestamp: expect.any(Number),
   });
 
+  // @covers R13
   it.each([
     ["read", { path: "link" }],
     ["write", { path: "dangling", content: "x" }],
@@ -121,6 +123,7 @@ describe("the tools", () => {
     });
   });
 
+  // @covers R69
   it.each<
     [string, Uint8Array, { readonly mediaType: string; readonly width: number; readonly height: number }]
   >([

@@ -175,6 +175,7 @@ describe("nodeFileSystem", () => {
     server.close();
   });
 
+  // @covers security:file-modes
   test("makes files and directories for their owner alone", () => {
     const dir = temporaryDirectory();
     nodeFileSystem.mkdir(join(dir, "d", "e"));

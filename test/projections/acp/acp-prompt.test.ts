@@ -93,6 +93,7 @@ describe("acpPrompt", () => {
     },
   );
 
+  // @covers R18
   test("comes back as what it was, through intake", async () => {
     const { context, blobs } = await richSession();
     const target = acpPrompt({ capabilities: everything, history: "transcript" });

@@ -83,6 +83,7 @@ const notes = await stored(bytesOf("a, b"), { mediaType: "text/csv", resourceId:
 const blank = await stored(bytesOf("\n"), { mediaType: "text/plain", resourceId: "res_3123456789abcdef" });
 
 describe("anthropicMessages", () => {
+  // @covers R57
   test("text, the system's part, calls and results", async () => {
     const system = { role: "system", content: "Be brief.", timestamp: 1 } as const;
     const { value, losses } = await projected([
@@ -204,6 +205,7 @@ describe("anthropicMessages", () => {
       expect((await projected([ask, dated, ask])).losses).toEqual([]);
     });
 
+    // @covers security:reasoning
     test.each([
       { why: "another model", message: { ...own(thinking, text), model: "claude-opus-4-5" } },
       { why: "another provider", message: { ...own(thinking, text), provider: "proxy" } },
@@ -528,6 +530,7 @@ describe("a model's id tells", () => {
 });
 
 describe("the official client's types", () => {
+  // @covers R57
   test("take the value as it is, and give the reply as it is", async () => {
     const model = "claude-opus-5-5";
     const { value } = await project(contextOf([userMessage("hi")]), anthropicMessages({ model }));

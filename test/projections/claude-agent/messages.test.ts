@@ -47,6 +47,7 @@ const data = btoa(String.fromCharCode(...png(size)));
 const shown = { type: "image", source: { type: "base64", media_type: "image/png", data } };
 
 describe("claudeAgentMessages", () => {
+  // @covers R169
   test("tells what the user said since the model spoke", async () => {
     const { value, losses, byPolicy } = await projected({ sessionId: "5f0c" });
     expect(value).toEqual([

@@ -12,6 +12,7 @@ const shown = (...content: readonly ({ type: "text"; text: string } | ReturnType
   contextOf([{ role: "user", content, timestamp: 1 }]);
 
 describe("codexExec", () => {
+  // @covers R192
   test("puts images behind the sign for the prompt, in order, and keeps their places for the SDK", async () => {
     const paths = ["/images/b c.png", "C:\\shots\\a.jpg", "\\\\host\\share\\c.png"];
     const text = (said: string) => ({ type: "text" as const, text: said });

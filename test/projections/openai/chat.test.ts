@@ -46,6 +46,7 @@ describe("openaiChat", () => {
     ]);
   });
 
+  // @covers R58
   test("shows images by data URL, PDFs as files with a name of their type, other documents as text", async () => {
     const { value, losses } = await projected([userMessage("See", shot, report, notes)], { detail: "low" });
     expect(value.messages).toEqual([
@@ -67,6 +68,7 @@ describe("openaiChat", () => {
     expect(losses.map(({ code }) => code)).toEqual(["asText"]);
   });
 
+  // @covers R59
   test("answers each call with text, and shows the images behind all answers", async () => {
     const other = { ...call, id: "call_2" };
     const { value, losses } = await projected([

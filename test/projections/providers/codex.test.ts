@@ -33,6 +33,7 @@ describe("codex exec", () => {
     });
   });
 
+  // @covers R192
   test("is given a session by its projection, images as files", async () => {
     const { messages, blobs } = await richSession();
     const [, first] = messages;

@@ -191,6 +191,7 @@ describe("encodeEntry", () => {
 });
 
 describe("encodeHeader", () => {
+  // @covers R108
   test("gives the header back as it was, its known keys first and in order", () => {
     fc.assert(
       fc.property(header, (header) => {

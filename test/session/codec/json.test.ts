@@ -117,6 +117,7 @@ describe("parseLine", () => {
     expect(codes(`${'{"a":'.repeat(257)}1${"}".repeat(257)}`)).toEqual(["TOO_DEEP"]);
   });
 
+  // @covers security:session-lines
   test("leaves out every unsafe key, however it is written", () => {
     const letter = (character: string, how: number) => {
       const code = character.charCodeAt(0).toString(16).padStart(4, "0");

@@ -134,6 +134,7 @@ describe("migrated", () => {
 });
 
 describe("migratedLine", () => {
+  // @covers R134
   test("writes what a reader of version 1 has", () => {
     const line = compaction(1);
     const entry = session1(custom("a"), line).entries[1];

@@ -90,6 +90,7 @@ function shown(session: ReturnType<typeof chain>, leafId?: string | null): reado
 }
 
 describe("buildSessionContext", () => {
+  // @covers R30 R89 R123
   test("gives what the format says, for any session", () => {
     fc.assert(
       fc.property(conversation(24), ({ entries, leafId }) => {
@@ -192,6 +193,7 @@ describe("buildSessionContext", () => {
       expect(shown(session)).toEqual(["summary x", "retained e", "retained c", "retained a", "d", "f"]);
     });
 
+    // @covers R102
     test("can put what was appended just before it in front of the last user message", () => {
       const entries = [user("a"), assistant("b"), user("last"), user("instructions")];
       const session = chain(

@@ -53,6 +53,7 @@ describe("diagnoseSession", () => {
     });
   });
 
+  // @covers durability:bit-rot
   test("says where lines are damaged, how long they are and which entries they are of", async () => {
     const bad = `${line("b", "a").slice(0, -30)}\u0001"}`;
     const path = written(file(header, line("a"), bad, "{", line("c", "gone"), line("a", "c"), line("a")));
@@ -137,6 +138,7 @@ describe("diagnoseSession", () => {
     });
   });
 
+  // @covers durability:stopped-breaker
   test("finds what writers left beside it, and nothing of other sessions", async () => {
     const path = written(file(header));
     const uuid = crypto.randomUUID();

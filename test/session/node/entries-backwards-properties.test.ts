@@ -82,6 +82,7 @@ const size = fc.record({
   maxBytes: fc.oneof(fc.integer({ min: 1, max: 2000 }), fc.constant(1 << 22)),
 });
 
+// @covers durability:paging
 test("the pages of any session, one before the other, have the entries and the problems of lines that a parse gives, whatever is appended in between", async () => {
   await fc.assert(
     fc.asyncProperty(

@@ -151,6 +151,7 @@ describe("a cursor", () => {
     return { limit: 2, before };
   }
 
+  // @covers durability:paging
   test("holds while what comes after it is cut off, mended or written", async () => {
     const changes: Record<string, (disk: SimulatedDisk) => void> = {
       nothing: () => undefined,
@@ -172,6 +173,7 @@ describe("a cursor", () => {
     }
   });
 
+  // @covers durability:paging
   test("is refused where the file was cut below it, rewritten or replaced", async () => {
     const changes: Record<string, (disk: SimulatedDisk) => void> = {
       cut: (disk) => disk.open(path, "append")?.truncate(upTo(3).length - 1),
@@ -197,6 +199,7 @@ describe("a cursor", () => {
     }
   });
 
+  // @covers durability:paging
   test("is refused where the file is cut while the page is being read", async () => {
     const disk = diskOf(text);
     const options = await newest(disk);

@@ -38,6 +38,7 @@ async function create(backend: FileBackend, id: string, partition = "", cwd = "/
   return log.location;
 }
 
+// @covers R107
 test("a session lies where its time, id, project and partition say", async () => {
   const disk = new SimulatedDisk();
   const backend = backendOn(disk);
@@ -50,6 +51,7 @@ test("a session lies where its time, id, project and partition say", async () =>
   expect(disk.paths().length).toBe(2);
 });
 
+// @covers R133
 test("creating stores nothing; an id is of one session in a partition, whatever its project and time", async () => {
   const disk = new SimulatedDisk();
   const backend = backendOn(disk);
@@ -85,6 +87,7 @@ test("a session is found by id in any project, in the partition asked for", asyn
   expect(await backendOn(new SimulatedDisk()).open("one", { partition: "" })).toBeUndefined();
 });
 
+// @covers durability:list-order
 test("the list is by time of modification, then by id, and goes on behind any of them", async () => {
   const disk = new SimulatedDisk();
   let time = 1000;

@@ -361,6 +361,7 @@ describe("an older version", () => {
     await again.close();
   });
 
+  // @covers R134
   test("opens while another process has the lock, and is migrated by the first append", async () => {
     const dir = temporaryDirectory();
     const path = join(dir, "x_old.jsonl");
@@ -452,6 +453,7 @@ describe("list", () => {
     await named.close();
   });
 
+  // @covers R153
   test("pages through two thousand sessions, each once, newest first", async () => {
     const dir = temporaryDirectory();
     for (const project of ["--p--", "--q--"]) mkdirSync(join(dir, project));
@@ -568,6 +570,7 @@ describe("list", () => {
 });
 
 describe("a session that is open", () => {
+  // @covers R133
   test("and has only settings leaves no file and no directory, until something is said", async () => {
     const dir = temporaryDirectory();
     const store = fileSessionStore({ dir });
@@ -587,6 +590,7 @@ describe("a session that is open", () => {
     await said.close();
   });
 
+  // @covers R143
   test("hears of its deletion by another store when it appends next", async () => {
     const dir = temporaryDirectory();
     const session = await fileSessionStore({ dir }).create({ cwd: "/p", id: "a" });
@@ -621,6 +625,7 @@ describe("a session that is open", () => {
     await again.close();
   });
 
+  // @covers durability:editor-overwrites durability:rewritten-file
   test("reads a file anew that was cut or rewritten by another program, and says so", async () => {
     const dir = temporaryDirectory();
     const session = await fileSessionStore({ dir }).create({ cwd: "/p", id: "a" });
@@ -807,6 +812,7 @@ describe("a run of appends under durability os", () => {
     return { session, ids, error };
   }
 
+  // @covers durability:foreign-writer
   test("loses nothing that was acknowledged when a program without locks adds half a line, or a whole one", async () => {
     const whole = `${JSON.stringify(entry("abcdef01", null, "theirs"))}\n`;
     for (let round = 0; round < 12; round++) {

@@ -75,6 +75,7 @@ describe("a lock file that cannot be removed at once", () => {
     other.release();
   });
 
+  // @covers durability:lock-stuck
   test("and claimed the lock of a dead holder, holds up those after it no longer than that", async () => {
     const { disk, state, fails } = refusing();
     const path = "/dir/log.lock";
@@ -169,6 +170,7 @@ describe("a free lock", () => {
 });
 
 describe("a lock that another holds", () => {
+  // @covers R91
   test("is waited for, and SESSION_LOCKED names the holder when it does not come free", async () => {
     const path = newPath();
     const first = lockAt(path);
@@ -214,6 +216,7 @@ describe("a lock that another holds", () => {
     expect(readdirSync(join(path, ".."))).toEqual([]);
   });
 
+  // @covers durability:clock
   test("is not robbed while its holder is stopped, however long", async () => {
     const path = newPath();
     const child = startChild("hold", path);
@@ -234,6 +237,7 @@ describe("a lock that another holds", () => {
 });
 
 describe("a lock that was left", () => {
+  // @covers durability:holder-dies
   test("by a killed process is taken over without waiting", async () => {
     const path = newPath();
     const child = startChild("hold", path);
@@ -259,6 +263,7 @@ describe("a lock that was left", () => {
     expect(await lockAt(path, { waitMs: 0 }).with(() => 1)).toBe(1);
   });
 
+  // @covers durability:holder-dies
   test("in the middle of being made, or damaged, counts for a second", async () => {
     const texts = [
       "",
@@ -283,6 +288,7 @@ describe("a lock that was left", () => {
     }
   });
 
+  // @covers durability:pid-namespace
   test("by another host counts until its last sign of life is old", async () => {
     const path = newPath();
     const text = holder({ host: "elsewhere", pid: 4242 });
@@ -321,6 +327,7 @@ describe("a lock that was left", () => {
 });
 
 describe("a lock of this process", () => {
+  // @covers durability:terminated-thread
   test("that another thread left counts until its last sign of life is old; one that is held counts in any case", async () => {
     const path = newPath();
     putAged(path, holder(), 29_000);
@@ -343,6 +350,7 @@ describe("a lock of this process", () => {
 describe("a dead holder that several find at once", () => {
   const dead = (nonce: string) => holder({ nonce, startTime: "1", bootId: "another", since: 0 });
 
+  // @covers durability:holder-dies
   test("is removed by one of them alone: nobody removes or brings back the lock of whoever came first", async () => {
     let interrupted = 0;
     for (const then of ["a third tries", "the second lets go"]) {
@@ -387,6 +395,7 @@ describe("a dead holder that several find at once", () => {
     expect(interrupted).toBeGreaterThan(100);
   });
 
+  // @covers durability:stopped-breaker
   test("is replaced though one of them died in the middle, and waits for one that is stopped there", async () => {
     const disk = new SimulatedDisk();
     disk.put("/a.lock", dead("dead"));

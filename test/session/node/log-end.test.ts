@@ -109,6 +109,7 @@ test("a file that was touched and not changed is the same", async () => {
   expect(end.isStill(position)).toBe(true);
 });
 
+// @covers durability:foreign-mid-append
 test("half a line that another program left is ended before a batch, and so is a whole one", async () => {
   const disk = new SimulatedDisk();
   const { end, position } = await create(disk);
@@ -128,6 +129,7 @@ test("half a line that another program left is ended before a batch, and so is a
   expect(disk.paths()).toEqual([path]);
 });
 
+// @covers durability:foreign-half-line
 test("a line that another program is in the middle of stays whole, with a blank one behind it", async () => {
   const disk = new SimulatedDisk();
   const { end, position } = await create(disk);
@@ -262,6 +264,7 @@ describe("a run of appends", () => {
     return { end, position };
   }
 
+  // @covers durability:lost-name
   test("with durability disk the name is looked up after each sync", async () => {
     for (const change of ["deleted", "replaced"]) {
       const disk = new SimulatedDisk();
@@ -325,6 +328,7 @@ describe("a run of appends", () => {
     }
   });
 
+  // @covers durability:lost-name security:locks
   test("acknowledges nothing that was written after a stop to a file that had lost its name", async () => {
     for (const [lose, code] of [
       [(disk: SimulatedDisk) => void disk.unlink(path), "SESSION_NOT_FOUND"],

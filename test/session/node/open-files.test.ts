@@ -25,6 +25,7 @@ const descriptors = (dir: string) =>
     }
   }).length;
 
+// @covers durability:closed-file
 test.runIf(process.platform === "linux")(
   "a thousand open sessions of any number of stores need 256 descriptors",
   {
@@ -61,6 +62,7 @@ test.runIf(process.platform === "linux")(
   },
 );
 
+// @covers durability:closed-file
 test("a session whose file was closed reads no other file's lines when that has its name, or even its number", async () => {
   const dir = temporaryDirectory();
   const disk = diskOf(0);

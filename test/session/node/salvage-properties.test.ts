@@ -97,6 +97,7 @@ class Bench {
 const isCurrent = ({ before }: Salvaged) => before.header === undefined || before.header.version === 3;
 
 describe("whatever became of a session", () => {
+  // @covers R94 durability:salvage
   test("its salvage has every line that can be read, byte for byte, in order, and says what else it has", async () => {
     const bench = new Bench();
     await fc.assert(
@@ -223,6 +224,7 @@ describe("whatever became of a session", () => {
     );
   });
 
+  // @covers durability:no-checksum
   test("a diagnosis says what a parse says, and changes nothing", async () => {
     const bench = new Bench();
     await fc.assert(

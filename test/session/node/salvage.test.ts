@@ -117,6 +117,7 @@ describe("salvageSession", () => {
     expect(report.places).toMatchObject([{ reason: "unreadable", entryId: "b", parentId: "a" }]);
   });
 
+  // @covers durability:same-id
   test("takes a later whole copy of a line that is damaged", async () => {
     const bad = line("b", "a").replace('"content"', '"content\u0001');
     const { report, text } = await salvaged(file(header, line("a"), bad, line("b", "a"), line("c", "b")));
@@ -325,6 +326,7 @@ describe("salvageSession", () => {
     expect((await disk.list("/s")).map(({ name }) => name)).toEqual(["from.jsonl"]);
   });
 
+  // @covers durability:no-hard-links durability:salvage
   test.each([false, true])(
     "is whole on the disk when it resolves, and before that whole or absent (no links: %s)",
     async (noLinks) => {

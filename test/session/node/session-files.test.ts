@@ -48,6 +48,7 @@ function linked(): { readonly dir: string; readonly elsewhere: string; readonly 
 }
 
 describe("a project's directory that is a link", () => {
+  // @covers R107 durability:linked-directory security:store-links
   test("is followed by every call", async () => {
     const { dir, elsewhere, store } = linked();
     const location = await write(store, "a", "/p");
@@ -73,6 +74,7 @@ describe("a project's directory that is a link", () => {
     expect(readdirSync(elsewhere)).toHaveLength(1);
   });
 
+  // @covers durability:linked-directory
   test("costs no blob of its sessions in a collection by a list", async () => {
     const { dir, elsewhere, store } = linked();
     const blobs = fileBlobStore({ dir: join(elsewhere, "..", "blobs") });
@@ -102,6 +104,7 @@ describe("a project's directory that is a link", () => {
     expect(await blobs.stat(named.ref)).toBeDefined();
   });
 
+  // @covers durability:linked-directory
   test("shows no session twice, and leads into no circle", async () => {
     const { dir, elsewhere, store } = linked();
     await write(store, "linked", "/p");
@@ -130,6 +133,7 @@ describe("a project's directory that is a link", () => {
 });
 
 describe("a file that is a link", () => {
+  // @covers durability:unreadable-file security:store-links
   test("is no session to any call, and the list says so", async () => {
     const dir = temporaryDirectory();
     const store = fileSessionStore({ dir });
@@ -264,6 +268,7 @@ describe("a session whose file has another name", () => {
   });
 });
 
+// @covers durability:unreadable-file
 test("a list passes over what it cannot read, and says what", async () => {
   const dir = temporaryDirectory();
   await write(fileSessionStore({ dir }), "good", "/p");

@@ -253,6 +253,7 @@ describe("the power goes", () => {
     expect(await checkMoments(run, { limit: 60 })).toBeGreaterThan(300);
   });
 
+  // @covers durability:power-cut
   test("in an append of several entries, at every byte of it", async () => {
     const run = await diskWith("kept");
     const session = await run.open();
@@ -296,6 +297,7 @@ describe("the power goes", () => {
     expect(promised.size).toBe(3);
   });
 
+  // @covers durability:torn-tail
   test("while a torn end is mended: its bytes stay in the log", async () => {
     const base = await diskWith("kept");
     const path = logOf(base.disk);
@@ -358,6 +360,7 @@ describe("the power goes", () => {
     expect(checked).toBeGreaterThan(200);
   });
 
+  // @covers R94 durability:power-cut
   test("at any time in any program", async () => {
     const settingBehindMessage: Step[] = [
       { kind: "stage", text: "" },

@@ -12,6 +12,7 @@ import { temporaryDirectory } from "./temporary-directory.js";
 const nulBytes = Number(process.env.SESSILE_NUL_MIB ?? 256) * 2 ** 20;
 const blocksOf = (bytes: number) => bytes / 512;
 
+// @covers durability:nul-tail
 test.each([3, 1])(
   "a tail of NULs in a file of version %i stays sparse, whatever is done with the session",
   {

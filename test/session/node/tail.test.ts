@@ -34,6 +34,7 @@ test("a whole last line needs its line feed, whatever version it is of", async (
   expect(await endingOf(`{"text":"${"x".repeat(300_000)}"}`)).toBe("\n");
 });
 
+// @covers durability:torn-tail
 test("anything else is ended by a tab too, by which a reader knows it", async () => {
   const torn = [
     "{",
@@ -69,6 +70,7 @@ test("a copy of a range that cannot be made whole is not left there", async () =
   expect(disk.paths().sort()).toEqual(["/copy", "/log"]);
 });
 
+// @covers durability:nul-tail
 test("a copy of a sparse file is sparse, and has the same bytes", async () => {
   const dir = temporaryDirectory();
   const path = join(dir, "log");

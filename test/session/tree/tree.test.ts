@@ -30,6 +30,7 @@ function nameOf(index: number): string {
 }
 
 describe("SessionTree", () => {
+  // @covers R119
   test("is the tree that looking through all entries gives, whatever their parents", () => {
     fc.assert(
       fc.property(fc.oneof(tangle, entryTree()), (entries) => {
@@ -51,6 +52,7 @@ describe("SessionTree", () => {
     );
   });
 
+  // @covers R124
   test("ends on any parents, with every entry reached exactly once", () => {
     const parents = fc.array(fc.option(fc.nat({ max: 40 })), { maxLength: 40 });
     fc.assert(
@@ -156,6 +158,7 @@ describe("SessionTree", () => {
       ...(label === undefined ? {} : { label }),
     });
 
+    // @covers R119
     test("are the latest of each entry, in the order in which the entries were labelled", () => {
       const target = fc.constantFrom("a", "b", "__proto__");
       const labels = fc.array(

@@ -26,6 +26,7 @@ describe("what comes in", { timeout }, () => {
     expect(said(gateway.telegram)).toEqual(["Seen."]);
   });
 
+  // @covers R72 R74
   it("R72 R74 is the largest photo byte for byte, with its caption, and of the type that its bytes have", async () => {
     const { agent, heard } = listener();
     await using gateway = await startGateway({ agent });
@@ -35,6 +36,7 @@ describe("what comes in", { timeout }, () => {
     expect(isSame(heard[0]?.images[0]?.bytes, png)).toBe(true);
   });
 
+  // @covers R73
   it("R73 is an image document byte for byte, whatever its sender says of the type", async () => {
     const { agent, heard } = listener();
     await using gateway = await startGateway({ agent });
@@ -43,6 +45,7 @@ describe("what comes in", { timeout }, () => {
     expect(isSame(heard[0]?.images[0]?.bytes, png)).toBe(true);
   });
 
+  // @covers R75
   it("R75 is the first photo of an album, also when the next one comes after a restart", async () => {
     const { agent, heard } = listener();
     const dir = scratch();
@@ -57,6 +60,7 @@ describe("what comes in", { timeout }, () => {
     expect(said(telegram)).toEqual(["Seen."]);
   });
 
+  // @covers R76
   it("R76 is refused when getFile says that it is too large, before it is fetched", async () => {
     const { agent, heard } = listener();
     await using gateway = await startGateway({ agent });
@@ -82,6 +86,7 @@ describe("what comes in", { timeout }, () => {
     expect(said(telegram).at(-1)).toBe("That image is too large (max 10 MiB).");
   });
 
+  // @covers R76
   it("R76 is read no further than the limit, whatever was told", async () => {
     const { agent, heard } = listener();
     await using gateway = await startGateway({ agent });
@@ -123,6 +128,7 @@ describe("what comes in", { timeout }, () => {
     expect(gateway.problems).toEqual([]);
   });
 
+  // @covers R77
   it("R77 is not touched where it is a sticker, a video, audio or a voice", async () => {
     const { agent, heard } = listener();
     await using gateway = await startGateway({ agent });

@@ -21,6 +21,7 @@ describe("what goes out", { timeout }, () => {
     return { telegram, problems };
   }
 
+  // @covers R78
   it("R78 R79 is the images byte for byte, the short text below the first one", async () => {
     const other = makePng(10, 20);
     const { telegram } = await answered({ text: "Two.", images: [png, other] });
@@ -33,6 +34,7 @@ describe("what goes out", { timeout }, () => {
     expect(first?.photo).toMatchObject({ name: "image.png", mediaType: "image/png" });
   });
 
+  // @covers R46
   it.each<[string, (image: TetherImage) => unknown, RegExp]>([
     ["too many images", (image) => Array(5).fill(image), /too many images: 5/],
     [
@@ -61,6 +63,7 @@ describe("what goes out", { timeout }, () => {
     expect(problems).toMatchObject([expect.stringMatching(words)]);
   });
 
+  // @covers R79
   it("R78 R79 is the images, then a long text in pieces", async () => {
     const text = `${"word ".repeat(1000)}end`;
     const { telegram } = await answered({ text, images: [png] });
@@ -70,12 +73,14 @@ describe("what goes out", { timeout }, () => {
     expect(texts.join(" ")).toBe(text);
   });
 
+  // @covers R80
   it("R80 is text alone as a message", async () => {
     const { telegram } = await answered({ text: "Hello" });
     expect(said(telegram)).toEqual(["Hello"]);
     expect(methods(telegram)).toEqual(["sendChatAction", "sendMessage"]);
   });
 
+  // @covers R80
   it("R80 is text that grows in one message", async () => {
     const { telegram } = await answered({ deltas: ["Hel", "lo"], text: "Hello" });
     expect(said(telegram)).toEqual(["Hello"]);
@@ -108,6 +113,7 @@ describe("what goes out", { timeout }, () => {
     expect(methods(telegram)).not.toContain("sendPhoto");
   });
 
+  // @covers R79
   it("R79 is never without its text when the photo with the caption fails", async () => {
     const { telegram, problems } = await answered({ text: "Two.", images: [png, png] }, (api) => {
       api.fail("sendPhoto", refused);

@@ -48,6 +48,7 @@ describe("planIncoming", () => {
     expect(plan({ text: "Hi", from: undefined })).toEqual({ kind: "message", chatId: 42, text: "Hi" });
   });
 
+  // @covers R72
   it("R72 takes the largest photo by its area, wherever it stands", () => {
     const sizes = fc.uniqueArray(
       fc.tuple(fc.integer({ min: 1, max: 5000 }), fc.integer({ min: 1, max: 5000 })),
@@ -67,6 +68,7 @@ describe("planIncoming", () => {
     );
   });
 
+  // @covers R73
   it.each(["image/png", "image/jpeg", "image/gif", "image/webp", "IMAGE/PNG"])(
     "R73 takes a document that is said to be %s as a photo",
     (mime_type) => {
@@ -84,11 +86,13 @@ describe("planIncoming", () => {
     });
   });
 
+  // @covers R74
   it("R74 makes the caption the text, and a photo without one has none", () => {
     expect(plan({ photo: [size("a", 1, 1)], caption: "What is it?" })).toMatchObject({ text: "What is it?" });
     expect(plan({ photo: [size("a", 1, 1)] })).toMatchObject({ text: "", photo: { fileId: "a" } });
   });
 
+  // @covers R75
   it("R75 takes the first photo of an album alone", () => {
     const albums = new Set<string>();
     const plans = ["a", "b", "c"].map((id) => {
@@ -102,6 +106,7 @@ describe("planIncoming", () => {
     expect(elsewhere.kind).toBe("message");
   });
 
+  // @covers R76
   it("R76 refuses what is said to be too large before it is fetched", () => {
     const limit = 10 * 2 ** 20;
     expect(plan({ photo: [size("a", 1, 1, limit)] })).toMatchObject({ kind: "message" });
@@ -115,6 +120,7 @@ describe("planIncoming", () => {
     });
   });
 
+  // @covers R77
   it.each(["sticker", "video", "audio", "voice", "animation", "video_note", "location", "new_chat_title"])(
     "R77 ignores a message with %s",
     (kind) => {

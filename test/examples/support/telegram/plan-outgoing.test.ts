@@ -62,6 +62,7 @@ describe("planOutgoing", () => {
     );
   });
 
+  // @covers R78
   it("R78 sends images first", () => {
     const plan = planOutgoing({ text: "x".repeat(2000), images: [small, small] });
     expect(plan.images.map(({ image, methods }) => [image, methods[0]])).toEqual([
@@ -71,6 +72,7 @@ describe("planOutgoing", () => {
     expect(plan.texts).toEqual(["x".repeat(2000)]);
   });
 
+  // @covers R79
   it.each([
     ["1024 code units", "x".repeat(1024), true],
     ["1025", "x".repeat(1025), false],
@@ -85,6 +87,7 @@ describe("planOutgoing", () => {
     },
   );
 
+  // @covers R80
   it("R80 sends text alone as text", () => {
     expect(planOutgoing({ text: "Hello", images: [] })).toEqual({
       images: [],

@@ -49,6 +49,7 @@ const answers = fc.record({
 });
 
 describe("sendAnswer", () => {
+  // @covers R78
   it("says the text whole and once, behind all images that could be sent, whatever is refused", async () => {
     await fc.assert(
       fc.asyncProperty(answers, async ({ text, images, shown, ...refusals }) => {

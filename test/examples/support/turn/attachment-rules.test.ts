@@ -111,6 +111,7 @@ describe("a path of a request that is no file of this machine's to be read", () 
     expect((await answer.json()).error.errors[0].code).toBe("UNREADABLE");
   });
 
+  // @covers R13
   it("is none of them in a turn with text: nothing of what lies there reaches the session", async () => {
     const attachments = Object.values(paths);
     const answer = await served.client.send("POST", "/api/harness/turn", {
@@ -165,6 +166,7 @@ describe("a path that may be read", () => {
   );
 });
 
+// @covers R166
 it("a budget of 18 MiB holds for the turn, and what it leaves out is named", async () => {
   const nine = 9 * 2 ** 20;
   const files = ["1.txt", "2.txt", "3.txt"].map((name, at) =>

@@ -28,6 +28,7 @@ const blocksOf = (request: Anthropic.MessageCreateParams | undefined) => {
 };
 
 describe("POST /api/harness/turn", () => {
+  // @covers R172
   it("lists attachments by their paths, and the model gets their bytes and no path (R172)", async () => {
     const { client, provider } = await place.serveClaude();
     const image = makePng(40, 30);
@@ -63,6 +64,7 @@ describe("POST /api/harness/turn", () => {
     expect(Buffer.compare(readFileSync(file), image)).toBe(0);
   });
 
+  // @covers R173
   it.each(["", " \n"])("takes attachments without text: %j (R173)", async (message) => {
     const { client, provider } = await place.serveClaude();
     const events = await client.turn(message, [place.file("a.png", makePng(8, 8))]);
@@ -82,6 +84,7 @@ describe("POST /api/harness/turn", () => {
     expect(user).toMatchObject({ role: "user", text: "Hello." });
   });
 
+  // @covers R171
   it("answers 400 with its category where all attachments fail and there is no text (R171)", async () => {
     const { client, provider } = await place.serveClaude();
     const answer = await client.send("POST", turnPath, {
@@ -105,6 +108,7 @@ describe("POST /api/harness/turn", () => {
     expect(provider.requests).toEqual([]);
   });
 
+  // @covers R170
   it("goes on where some fail: a warning first for the model, an event for the page (R170)", async () => {
     const { client, provider } = await place.serveClaude();
     const gone = join(place.workspace, "gone.png");

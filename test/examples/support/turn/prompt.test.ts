@@ -35,6 +35,7 @@ async function streamed(
 const contentOf = ({ content }: UserMessage) => content;
 
 describe("the prompt of a turn", () => {
+  // @covers R168
   it("is a string where there is text alone, and so is the message of the session", async () => {
     const turn = await read("What is wrong?", []);
     expect(turn.prompt).toBe("What is wrong?");
@@ -42,6 +43,7 @@ describe("the prompt of a turn", () => {
     expect(contentOf(message)).toBe("What is wrong?");
   });
 
+  // @covers R169
   it("is a stream of one message where there are files, and the session's has the same bytes in the same order", async () => {
     const names = ["screen.png", "paper.pdf", "notes.md"];
     const turn = await read("What is wrong?", names);

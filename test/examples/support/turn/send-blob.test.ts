@@ -41,6 +41,7 @@ describe("a blob", () => {
     expect(JSON.stringify([...answer.headers])).not.toContain("x=1");
   });
 
+  // @covers R17
   it("that no resource of the session names is not sent, though it is in the store", async () => {
     const { ref } = await fileBlobStore({ dir: join(place.dir, "blobs") }).put(
       Buffer.from("another session's"),

@@ -65,6 +65,7 @@ it("bounds connections: a new one takes the place of the one that has waited lon
   expect((await client.send("GET", "/api/harness/session")).status).toBe(200);
 });
 
+// @covers security:example-requests
 it("is not shut out by 200 slow connections, and cuts off no turn for them", async () => {
   const held = heldModel();
   const { server, client } = await place.serve(held.model, { limits: { connections: 20 } });

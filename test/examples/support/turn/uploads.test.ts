@@ -21,6 +21,7 @@ const post = (name: string, bytes: Uint8Array) =>
   served.client.send("POST", `/api/harness/files?name=${name}`, bytes);
 
 describe("an upload", () => {
+  // @covers R17
   it("is kept byte for byte, and told by its bytes", async () => {
     const image = makePng(32, 20);
     const answer = await post("screen.png", image);
@@ -54,6 +55,7 @@ describe("an upload", () => {
     });
   });
 
+  // @covers R165
   it("of 10 MiB is taken, and of a byte more is not, whether its length is told or not", async () => {
     const ten = Buffer.alloc(10 * MiB, "a");
     expect((await post("a.txt", ten)).status).toBe(201);

@@ -8,6 +8,7 @@ import { jpeg, png, sof } from "../../../support/media-files.js";
 const small = { width: 20, height: 10 };
 
 describe("contentOf", () => {
+  // @covers R160
   test.each([
     ["an error page", "a.png", "<!doctype html>", "CONTENT_MISMATCH"],
     ["a Git LFS pointer", "a.jpg", "version https://git-lfs.github.com/spec/v1\n", "CONTENT_MISMATCH"],
@@ -161,6 +162,7 @@ describe("warningText", () => {
     expect(warningText([], 3)).toBe("");
   });
 
+  // @covers R170
   test("has one shape, whatever the files are called", () => {
     fc.assert(
       fc.property(fc.array(hostile, { minLength: 1, maxLength: 8 }), (names) => {

@@ -25,12 +25,14 @@ async function messagesOf(prompt: AgentPrompt): Promise<readonly AgentUserMessag
 }
 
 describe("selectPromptMode", () => {
+  // @covers R168
   test("gives the text where there are no attachments", async () => {
     expect(await prompt("Hello\n", [])).toBe("Hello\n");
     expect(await prompt("", [])).toBe("");
     expect(await prompt("a\ud800", [])).toBe("a\ufffd");
   });
 
+  // @covers R169
   test("gives exactly one message where there is a file to send", async () => {
     const path = folder.write("a.txt", "x");
     const { blocks } = await resolveAttachmentsToContentBlocks("Hello", [path]);
@@ -47,6 +49,7 @@ describe("selectPromptMode", () => {
     expect(await messagesOf(given)).toEqual([message]);
   });
 
+  // @covers R173
   test("takes files without text, and an agent's session that has no id yet", async () => {
     const resolved = await resolveAttachmentsToContentBlocks(" ", [folder.write("a.txt", "x")]);
     const [message] = await messagesOf(selectPromptMode(" ", resolved));
@@ -54,6 +57,7 @@ describe("selectPromptMode", () => {
     expect(message?.session_id).toBe("");
   });
 
+  // @covers R170
   test("goes on behind the warning where some failed", async () => {
     const paths = [join(folder.dir, "none.txt"), folder.write("a.txt", "x")];
     const [message] = await messagesOf(await prompt("Hello", paths));
@@ -76,6 +80,7 @@ describe("selectPromptMode", () => {
     );
   });
 
+  // @covers R171
   test("answers 400 where all failed and there is no text, and tells no paths", async () => {
     const paths = [join(folder.dir, "none.txt"), folder.write("a.bin", "x")];
     const error = await prompt(" \n", paths).catch((error: unknown) => error);

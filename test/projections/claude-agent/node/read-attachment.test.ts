@@ -33,6 +33,7 @@ async function outcome(path: string, options?: ResolveAttachmentsOptions): Promi
 }
 
 describe("resolveAttachmentsToContentBlocks, each rule", () => {
+  // @covers R159
   test.each(["relative.png", "", ".", "file:///a.png", "https://example.com/a.png", "~/a.png"])(
     "refuses %j, which is not absolute",
     async (path) => {
@@ -40,6 +41,7 @@ describe("resolveAttachmentsToContentBlocks, each rule", () => {
     },
   );
 
+  // @covers R163
   test.each([
     "a.bin",
     "a",
@@ -57,6 +59,7 @@ describe("resolveAttachmentsToContentBlocks, each rule", () => {
     expect(await outcome(`${folder.dir}/${name}`)).toBe("UNSUPPORTED_EXTENSION");
   });
 
+  // @covers R167
   test("refuses what is not there, and a link to it", async () => {
     symlinkSync(join(folder.dir, "none.txt"), join(folder.dir, "dangling.txt"));
     for (const name of ["none.txt", "none/a.txt", "dangling.txt"]) {
@@ -64,6 +67,7 @@ describe("resolveAttachmentsToContentBlocks, each rule", () => {
     }
   });
 
+  // @covers R167
   test("refuses what may not be read", async () => {
     const path = folder.write("a.txt", "x");
     chmodSync(folder.dir, 0o755);
@@ -78,6 +82,7 @@ describe("resolveAttachmentsToContentBlocks, each rule", () => {
     }
   });
 
+  // @covers R164
   test("refuses a symbolic link, but not a directory that is one", async () => {
     const path = folder.write("real.txt", "x");
     symlinkSync(path, join(folder.dir, "link.txt"));
@@ -86,6 +91,7 @@ describe("resolveAttachmentsToContentBlocks, each rule", () => {
     expect(await outcome(join(folder.dir, "there", "real.txt"))).toBe("taken");
   });
 
+  // @covers R164
   test("refuses a directory, a FIFO and a socket, and does not wait for them", async () => {
     mkdirSync(join(folder.dir, "dir.txt"));
     execFileSync("mkfifo", [join(folder.dir, "fifo.txt")]);
@@ -118,6 +124,7 @@ describe("resolveAttachmentsToContentBlocks, each rule", () => {
     expect(await outcome(path, { roots: [folder.dir] })).toBe("taken");
   });
 
+  // @covers R165
   test.each([null, undefined])("takes 10 MiB and not a byte more, with limits: %s", async (limits) => {
     const options = limits === undefined ? {} : { limits };
     expect(await outcome(folder.text("a.txt", 10 * MiB), options)).toBe("taken");

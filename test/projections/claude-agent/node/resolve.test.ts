@@ -31,6 +31,7 @@ async function outcome(path: string, options?: ResolveAttachmentsOptions): Promi
 }
 
 describe("resolveAttachmentsToContentBlocks", () => {
+  // @covers R158 R161
   test("makes a block of each of the nine extensions, in order and behind the text", async () => {
     const image = { "a.png": png(small), "b.jpg": jpeg(sof(small)), "c.JPEG": jpeg(sof(small)) };
     const more = { "d.gif": gif(small, [gifFrame(10)]), "e.webp": webp(vp8(small)) };
@@ -80,6 +81,7 @@ describe("resolveAttachmentsToContentBlocks", () => {
     }
   });
 
+  // @covers R162
   test("puts one warning in front where some fail, and takes the others", async () => {
     const paths = [folder.write("a.bin", "x"), folder.write("b.txt", "x"), folder.write("c.exe", "x")];
     const { blocks, errors } = await resolve(paths);
@@ -143,6 +145,7 @@ describe("resolveAttachmentsToContentBlocks", () => {
 });
 describe("resolveAttachmentsToContentBlocks, the budget of a turn", () => {
   const { text, pdf } = { text: "text", pdf: "pdf" } as const;
+  // @covers R166
   test.each([
     [[9, 9, 1], [2]],
     [[1, 9, 9], [2]],
