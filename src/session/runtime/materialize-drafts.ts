@@ -109,7 +109,7 @@ export class Placing {
       hasInline(draft) ? (copyJsonObject(draft) as unknown as EntryDraft) : draft,
     );
     placed.drafts = drafts;
-    const { withoutInline } = await import("./recording.js");
+    const { withoutInline } = await import("./inline-images.js");
     for (const [at, draft] of drafts.entries()) {
       if (!hasInline(draft)) continue;
       const entry = entries[at];
