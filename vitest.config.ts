@@ -3,10 +3,8 @@ import { sourceAliases } from "./scripts/aliases.mjs";
 
 const slow = "test/**/*.slow.test.ts";
 const faults = "test/faults/**/*.test.ts";
-/** Programs that serve, as processes, and whoever talks to them: hosts, a Bot API, a browser. */
-const harnesses = ["mcp-server", "support/turn/memory", "telegram-gateway", "turn-endpoint", "turn-page"].map(
-  (name) => `test/examples/${name}.test.ts`,
-);
+/** Applications as processes, and their clients: MCP hosts, a Bot API, a browser. */
+const harnesses = "test/examples/apps/*.test.ts";
 /** What puts a module of its own in the place of another must not leave it to other files. */
 const mocked = "test/session/node/simulated-crash.test.ts";
 /** Tests of files, processes and clocks. */
@@ -34,7 +32,7 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["test/**/*.test.ts"],
-          exclude: [slow, faults, ...system, ...harnesses],
+          exclude: [slow, faults, ...system, harnesses],
           isolate: false,
           // Cheaper to start, and to hand modules to, than processes.
           pool: "threads",
@@ -42,10 +40,10 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: "system", include: system, exclude: [slow, mocked, ...harnesses], isolate: false },
+        test: { name: "system", include: system, exclude: [slow, mocked, harnesses], isolate: false },
       },
       { extends: true, test: { name: "mocked", include: [mocked] } },
-      { extends: true, test: { name: "harnesses", include: harnesses } },
+      { extends: true, test: { name: "harnesses", include: [harnesses] } },
       // Processes that are killed, many times over: they take as long as half of all the rest.
       { extends: true, test: { name: "faults", include: [faults] } },
       // Timings want the processor to themselves: one file at a time.

@@ -5,10 +5,17 @@ import { root } from "./entries.mjs";
 import { close, run, together } from "./run.mjs";
 
 const folder = join(root, "examples");
-const names = existsSync(folder) ? readdirSync(folder).filter((name) => /^\d\d-.+\.ts$/.test(name)) : [];
+/** @param {string} path */
+const list = (path) => (existsSync(path) ? readdirSync(path).sort() : []);
+const names = [
+  ...list(folder).filter((name) => /^\d\d-.+\.ts$/.test(name)),
+  ...list(join(folder, "apps"))
+    .map((name) => `apps/${name}/main.ts`)
+    .filter((name) => existsSync(join(folder, name))),
+];
 
 let failed = 0;
-await together(names.sort(), async (name) => {
+await together(names, async (name) => {
   const { ok, output, seconds } = await run(["tsx", `examples/${name}`], 60_000);
   console.log(`${ok ? "ok  " : "fail"} ${seconds.padStart(5)} s ${name}`);
   if (ok) return;

@@ -1,0 +1,178 @@
+import { createHash, randomUUID, timingSafeEqual } from "node:crypto";
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
+import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
+import { boundConnections } from "../support/bound-connections.js";
+
+/** Options of {@link startMcpHttp}. */
+export interface McpHttpOptions {
+  /** Makes a server for one client. */
+  readonly makeServer: () => McpServer;
+  /** What a client has to show as a bearer. */
+  readonly token: string;
+  /** Default any that is free. */
+  readonly port?: number;
+  /** Of one request. */
+  readonly maxBodyBytes: number;
+  /** Of all requests that are open. Default four of the largest. */
+  readonly maxOpenBytes?: number;
+  /** Default 16. Where they are all in use, a new client is asked to come again. */
+  readonly maxSessions?: number;
+  /** After how long a session that nobody uses ends. Default ten minutes. */
+  readonly idleMs?: number;
+}
+
+/** A server that is running. */
+export interface McpHttp extends AsyncDisposable {
+  /** Such as `http://127.0.0.1:40001/mcp`. */
+  readonly url: string;
+}
+
+interface HttpSession {
+  readonly transport: StreamableHTTPServerTransport;
+  readonly mcp: McpServer;
+  /** Requests that have no end yet. */
+  open: number;
+  usedAt: number;
+}
+
+/**
+ * Speaks MCP over streamable HTTP on this machine alone. A page of a browser cannot use it by a name that it made lead here, nor
+ * without the token. What is refused is refused before its body is read.
+ *
+ * @see https://modelcontextprotocol.io/specification/2025-11-25/basic/transports (a stored copy, read 2026-11-22): 127.0.0.1, 403
+ *   for another origin, a token, 404 for a session that ended
+ */
+export async function startMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
+  const { maxSessions = 16, idleMs = 600_000, maxBodyBytes, maxOpenBytes = 4 * maxBodyBytes } = options;
+  if (options.token === "")
+    throw new RangeError("token: expected one that is not empty: whoever shows none has that");
+  const sessions = new Map<string, HttpSession>();
+  let openBytes = 0;
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const refusal = refusalOf(request, server, options.token);
+    if (refusal !== undefined) return refuse(response, ...refusal);
+    letIn(request, response);
+    // A body of unknown length may become as long as is allowed.
+    const length = bodyBytes(request) ?? maxBodyBytes;
+    if (length > maxBodyBytes) return refuse(response, 413, `the body has more than ${maxBodyBytes} bytes`);
+    if (openBytes + length > maxOpenBytes) return refuse(response, 503, "too much is being sent at a time");
+    openBytes += length;
+    response.once("close", () => {
+      openBytes -= length;
+    });
+    const id = request.headers["mcp-session-id"];
+    const known = typeof id === "string" ? sessions.get(id) : undefined;
+    if (id !== undefined && known === undefined) return refuse(response, 404, "there is no such session");
+    if (known === undefined && !hasRoom(sessions, maxSessions)) {
+      return refuse(response, 503, "there are too many sessions");
+    }
+    const session = known ?? (await newSession(options, sessions));
+    session.open++;
+    session.usedAt = Date.now();
+    response.once("close", () => {
+      session.open--;
+      session.usedAt = Date.now();
+      // It did not ask for a session after all.
+      if (session.transport.sessionId === undefined) void session.mcp.close();
+    });
+    await session.transport.handleRequest(request, response);
+  };
+  const server = createServer((request, response) => {
+    answer(request, response).catch(() => response.destroy());
+  });
+  // A client that takes its time with a request holds a connection, and not for ever.
+  server.headersTimeout = 10_000;
+  server.requestTimeout = 60_000;
+  const letIn = boundConnections(server, 8 * maxSessions);
+  server.listen(options.port ?? 0, "127.0.0.1");
+  await once(server, "listening");
+  const sweep = setInterval(() => endIdle(sessions, idleMs), Math.min(idleMs, 60_000)).unref();
+  return {
+    url: `http://127.0.0.1:${portOf(server)}/mcp`,
+    async [Symbol.asyncDispose]() {
+      clearInterval(sweep);
+      await Promise.all([...sessions.values()].map(({ mcp }) => mcp.close()));
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+async function newSession(
+  { makeServer, maxBodyBytes, maxSessions = 16 }: McpHttpOptions,
+  sessions: Map<string, HttpSession>,
+): Promise<HttpSession> {
+  const transport = new StreamableHTTPServerTransport({
+    sessionIdGenerator: randomUUID,
+    maxRequestBodySize: maxBodyBytes,
+    onsessioninitialized(id) {
+      // Not before: of those who are let in, some ask for no session, and others come at the same time.
+      makeRoom(sessions, maxSessions);
+      sessions.set(id, session);
+    },
+  });
+  const mcp = makeServer();
+  const session: HttpSession = { transport, mcp, open: 0, usedAt: Date.now() };
+  await mcp.connect(transport as Parameters<McpServer["connect"]>[0]);
+  mcp.server.onclose = () => sessions.delete(transport.sessionId ?? "");
+  return session;
+}
+
+function hasRoom(sessions: ReadonlyMap<string, HttpSession>, maxSessions: number): boolean {
+  return sessions.size < maxSessions || [...sessions.values()].some(({ open }) => open === 0);
+}
+
+/** Ends the session that was idle longest where there are as many as there may be. */
+function makeRoom(sessions: ReadonlyMap<string, HttpSession>, maxSessions: number): void {
+  if (sessions.size < maxSessions) return;
+  const idle = [...sessions.values()].filter(({ open }) => open === 0);
+  const [oldest] = idle.sort((one, other) => one.usedAt - other.usedAt);
+  void oldest?.mcp.close();
+}
+
+function endIdle(sessions: Map<string, HttpSession>, idleMs: number): void {
+  for (const { open, usedAt, mcp } of sessions.values()) {
+    if (open === 0 && Date.now() - usedAt > idleMs) void mcp.close();
+  }
+}
+
+function refusalOf(
+  { url, headers }: IncomingMessage,
+  server: Server,
+  token: string,
+): readonly [status: number, message: string] | undefined {
+  const hosts = ["127.0.0.1", "localhost"].map((name) => `${name}:${portOf(server)}`);
+  if (!hosts.includes(headers.host ?? "")) return [403, "another host is meant"];
+  const { origin } = headers;
+  if (origin !== undefined && !hosts.some((host) => origin === `http://${host}`)) {
+    return [403, "another origin asks"];
+  }
+  const [, given = ""] = /^Bearer (.+)$/i.exec(headers.authorization ?? "") ?? [];
+  if (!timingSafeEqual(digestOf(given), digestOf(token))) return [401, "the token is another one"];
+  return url === "/mcp" ? undefined : [404, "there is nothing here"];
+}
+
+/** Undefined where the length is not told. */
+function bodyBytes({ headers, method }: IncomingMessage): number | undefined {
+  if (method !== "POST") return 0;
+  const told = headers["content-length"];
+  return told === undefined ? undefined : Number(told);
+}
+
+function digestOf(text: string): Uint8Array {
+  return createHash("sha256").update(text).digest();
+}
+
+function portOf(server: Server): number {
+  return (server.address() as AddressInfo).port;
+}
+
+function refuse(response: ServerResponse, status: number, message: string): void {
+  const headers = status === 401 ? { "www-authenticate": "Bearer" } : {};
+  response.writeHead(status, { "content-type": "application/json", ...headers });
+  response.end(JSON.stringify({ jsonrpc: "2.0", error: { code: -32000, message }, id: null }));
+}

@@ -1,0 +1,177 @@
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { basename, dirname } from "node:path";
+import type Anthropic from "@anthropic-ai/sdk";
+import { ingest } from "sessile/attachments";
+import type { BlobStore } from "sessile/blobs";
+import { type Resource, type ToolCall, type ToolResultMessage, toolResult } from "sessile/content";
+import { sniff } from "sessile/media";
+import { runBash } from "./bash.js";
+import { confinedPath } from "./workspace.js";
+
+/** What a tool gives: text for the model, and for programs what the file is now, which the file ledger reads. */
+export interface ToolOutput {
+  readonly text: string;
+  /** What it shows, such as an image, behind the text. */
+  readonly resources?: readonly Resource[];
+  readonly details?: { readonly contentSha256: string; readonly created?: boolean };
+}
+
+/** Runs one tool. Rejects with an Error whose message is for the model too. */
+export type Tool = (args: unknown, options: { readonly signal: AbortSignal }) => Promise<ToolOutput>;
+
+/** Tools by name. */
+export type Tools = ReadonlyMap<string, Tool>;
+
+/** The tools as a model is told of them. */
+export const toolDeclarations: readonly Anthropic.Tool[] = [
+  declared("read", "Reads a file; shows an image.", "path"),
+  declared("write", "Writes a file.", "path", "content"),
+  declared("edit", "Puts new text in the place of text that a file has once.", "path", "oldText", "newText"),
+  declared("move", "Moves a file to where none is yet.", "from", "to"),
+  declared("delete", "Deletes a file.", "path"),
+  declared("bash", "Runs a command in the workspace.", "command"),
+];
+
+/** A tool whose arguments are all texts, as a model is told of it. */
+export function declared(name: string, description: string, ...texts: readonly string[]): Anthropic.Tool {
+  const properties = Object.fromEntries(texts.map((text) => [text, { type: "string" }]));
+  return { name, description, input_schema: { type: "object", properties, required: [...texts] } };
+}
+
+const maxReadCharacters = 50_000;
+/** What is sent again with every round of a turn. */
+const maxImageBytes = 10 * 2 ** 20;
+
+/**
+ * The tools of a coding agent. File tools stay in the workspace; bash only starts there, see {@link runBash}. The images that
+ * `read` shows go to the blob store.
+ */
+export function codingTools(workspace: string, blobs: Pick<BlobStore, "put">): Tools {
+  const pathOf = (args: unknown, name = "path") => confinedPath(workspace, stringOf(args, name));
+  return new Map<string, Tool>([
+    [
+      "read",
+      async (args, { signal }) => {
+        const path = await pathOf(args);
+        const bytes = await readFile(path);
+        const shown = await shownFile(basename(path), bytes, { blobs, signal });
+        return { ...shown, details: { contentSha256: sha256(bytes) } };
+      },
+    ],
+    [
+      "write",
+      async (args) => {
+        const text = stringOf(args, "content");
+        const path = await pathOf(args);
+        const created = !existsSync(path);
+        await mkdir(dirname(path), { recursive: true });
+        await writeFile(path, text);
+        return {
+          text: `wrote ${text.length} characters`,
+          details: { contentSha256: sha256(text), created },
+        };
+      },
+    ],
+    [
+      "edit",
+      async (args) => {
+        const path = await pathOf(args);
+        const [oldText, newText] = [stringOf(args, "oldText"), stringOf(args, "newText")];
+        const parts = (await readFile(path, "utf8")).split(oldText);
+        // An edit that fits twice would change a place that the model did not look at.
+        if (parts.length !== 2) throw new Error(`oldText is there ${parts.length - 1} times, expected once`);
+        const text = parts.join(newText);
+        await writeFile(path, text);
+        return { text: "edited", details: { contentSha256: sha256(text) } };
+      },
+    ],
+    [
+      "move",
+      async (args) => {
+        const [from, to] = [await pathOf(args, "from"), await pathOf(args, "to")];
+        if (existsSync(to)) throw new Error(`${stringOf(args, "to")} is there already`);
+        const bytes = await readFile(from);
+        await mkdir(dirname(to), { recursive: true });
+        await rename(from, to);
+        return { text: "moved", details: { contentSha256: sha256(bytes) } };
+      },
+    ],
+    [
+      "delete",
+      async (args) => {
+        await rm(await pathOf(args));
+        return { text: "deleted" };
+      },
+    ],
+    [
+      "bash",
+      async (args, { signal }) => ({
+        text: await runBash(stringOf(args, "command"), { cwd: workspace, signal }),
+      }),
+    ],
+  ]);
+}
+
+/** A file as a model can take it: text, an image, or words about bytes that are neither. */
+async function shownFile(
+  name: string,
+  bytes: Uint8Array,
+  options: { readonly blobs: Pick<BlobStore, "put">; readonly signal: AbortSignal },
+): Promise<Pick<ToolOutput, "text" | "resources">> {
+  const media = sniff(bytes);
+  if (media?.kind === "text") {
+    const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
+    const left = text.length - maxReadCharacters;
+    return { text: left > 0 ? `${text.slice(0, maxReadCharacters)}\n[${left} more characters]` : text };
+  }
+  const size = `${bytes.length} bytes`;
+  if (media?.kind === "image") {
+    const { mediaType, width, height } = media;
+    const facts = `${name}: ${mediaType}, ${width} x ${height} pixels, ${size}`;
+    if (bytes.length > maxImageBytes) return { text: `[${facts}: too large to be shown]` };
+    const image = await ingest({ bytes, name }, { ...options, source: "tool" });
+    return { text: facts, resources: [image] };
+  }
+  if (media?.kind === "invalid") {
+    return {
+      text: `[${name}: ${size} that begin as ${media.mediaType} and are none: ${media.reason}. Not shown]`,
+    };
+  }
+  const kind = media === undefined ? "no UTF-8 text and no known image" : media.mediaType;
+  return { text: `[${name}: ${size}, ${kind}. A binary file is not shown]` };
+}
+
+function sha256(content: string | Uint8Array): string {
+  return createHash("sha256").update(content).digest("hex");
+}
+
+/** Runs the tool that a call names. What goes wrong is a result too: the model is to see it. */
+export async function runTool(
+  tools: Tools,
+  call: ToolCall,
+  options: { readonly signal: AbortSignal },
+): Promise<ToolResultMessage> {
+  try {
+    const tool = tools.get(call.name);
+    if (tool === undefined) throw new Error(`there is no tool ${call.name}`);
+    const { text, resources = [], details } = await tool(call.arguments, options);
+    const result = toolResult(call, text || "(no output)", ...resources);
+    return { ...result, ...(details === undefined ? {} : { details }) };
+  } catch (error) {
+    return failedResult(call, error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** The result of a call that did not succeed. */
+export function failedResult(call: ToolCall, text: string): ToolResultMessage {
+  return { ...toolResult(call, text), isError: true };
+}
+
+/** A text among the arguments of a call, which come from a model and may be anything. */
+export function stringOf(args: unknown, name: string): string {
+  const value = (args as Record<string, unknown> | null | undefined)?.[name];
+  if (typeof value !== "string") throw new Error(`${name}: expected a string`);
+  return value;
+}

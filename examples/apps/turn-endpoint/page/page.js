@@ -1,0 +1,262 @@
+// The page of examples/apps/turn-endpoint/main.ts: plain modules, no framework, no build. All text is shown as text (element.js).
+import { ConnectionLost, connect, Refused } from "./api.js";
+import { Composer } from "./composer.js";
+import { Conversation } from "./conversation.js";
+import { byId } from "./element.js";
+import { Images } from "./images.js";
+import { foldTree } from "./layout.js";
+import { clearNotices, notify } from "./notices.js";
+import { Session } from "./session.js";
+import { Tree } from "./tree.js";
+import { firstWords, reasonInWords } from "./words.js";
+
+/** @import { ErrorBody, TurnEvent } from "./api.js" */
+
+/** How long to wait before asking a server again that did not answer, in milliseconds; the last one over and over. */
+const retryAfterMs = [300, 600, 1200, 2500, 5000];
+
+/** How often to look at a turn that another page began, or this one before it was loaded again; in milliseconds, at least. */
+const watchEveryMs = 600;
+
+// The part behind # is never sent by a browser: the token leaves this page in a header only.
+const api = connect(location.hash.slice(1));
+const session = new Session();
+const images = new Images(api);
+const conversation = new Conversation(images);
+const tree = new Tree(images, (entryId) => void moveTo(entryId));
+const composer = new Composer(api, { send, stop, notice: notify });
+const { closeTree } = foldTree();
+const state = byId("state", HTMLParagraphElement);
+const spoken = byId("spoken", HTMLParagraphElement);
+
+const states = {
+  loading: "Loading",
+  ready: "Ready",
+  running: "Replying",
+  lost: "Reconnecting",
+  refused: "Not allowed",
+};
+
+/** @type {keyof typeof states} */
+let now = "loading";
+let isDrawn = true;
+
+/** Whether this page reads the events of a turn, which tell more than any answer that was asked for before them. */
+let isFollowing = false;
+
+/** How often this page has changed the session: what was asked for before is not how it is. */
+let changes = 0;
+
+/** @param {keyof typeof states} next */
+function become(next) {
+  now = next;
+  state.className = `state ${next}`;
+  state.textContent = states[next];
+  composer.setRunning(next === "running");
+}
+
+/** However many entries come at once, they are drawn once a frame. */
+function draw() {
+  if (!isDrawn) return;
+  isDrawn = false;
+  requestAnimationFrame(() => {
+    isDrawn = true;
+    conversation.show(session.path());
+    tree.show(session);
+    byId("name", HTMLHeadingElement).textContent = session.name || "Sessile";
+    showBranchHint();
+  });
+}
+
+function showBranchHint() {
+  const follows = session.children(session.leafId);
+  byId("branch-hint", HTMLDivElement).hidden = follows.length === 0 || now === "running";
+  const tip = session.leafId === null ? undefined : session.entry(session.leafId);
+  const words = tip === undefined ? "" : firstWords(tip.text ?? "", 48);
+  byId("branch-words", HTMLElement).textContent =
+    tip === undefined
+      ? "The next message starts again from the beginning"
+      : `The next message branches off ${words === "" ? "here" : `after “${words}”`}`;
+}
+
+/** @returns {Promise<boolean>} whether the server told how things are */
+async function restore() {
+  try {
+    const [begun, changesThen] = [performance.now(), changes];
+    const summary = await api.session();
+    restoredInMs = performance.now() - begun;
+    if (isFollowing) return true;
+    if (changes !== changesThen) return restore();
+    session.restore(summary);
+    conversation.endReply();
+    draw();
+    become(summary.running ? "running" : "ready");
+    if (summary.running) void watch();
+    return true;
+  } catch (error) {
+    if (error instanceof ConnectionLost) return false;
+    become("refused");
+    notify(reasonInWords(error));
+    return true;
+  }
+}
+
+let isWatching = false;
+let restoredInMs = 0;
+
+/** Follows a turn whose events go elsewhere. */
+async function watch() {
+  if (isWatching) return;
+  isWatching = true;
+  conversation.beginReply();
+  // To read a long session takes a while: the server is not to be kept busy with that alone.
+  await pause(Math.max(watchEveryMs, 4 * restoredInMs));
+  isWatching = false;
+  if (now === "running" && !isFollowing && !(await restore())) await reconnect();
+}
+
+async function reconnect() {
+  if (now === "lost") return;
+  become("lost");
+  clearNotices();
+  notify("The connection to the server is lost. What you write stays here; trying again…");
+  for (let attempt = 0; ; attempt++) {
+    await pause(retryAfterMs[attempt] ?? retryAfterMs.at(-1) ?? 0);
+    if (await restore()) break;
+  }
+  if (now !== "refused") clearNotices();
+}
+
+/**
+ * @param {string} text
+ * @param {readonly string[]} paths
+ * @returns {Promise<boolean>}
+ */
+async function send(text, paths) {
+  clearNotices();
+  try {
+    const events = await api.turn(text, paths);
+    changes++;
+    isFollowing = true;
+    become("running");
+    conversation.scrollToEnd();
+    spoken.textContent = "Sent. The reply is being written.";
+    void follow(events);
+    return true;
+  } catch (error) {
+    failed(error, "The message was not sent.");
+    return false;
+  }
+}
+
+/** @param {AsyncGenerator<TurnEvent, void>} events */
+async function follow(events) {
+  try {
+    for await (const event of events) on(event);
+    isFollowing = false;
+    become("ready");
+    draw();
+    // Another page had gone on with the session before.
+    if (!session.isWhole() && !(await restore())) await reconnect();
+  } catch (error) {
+    isFollowing = false;
+    conversation.breakOff();
+    if (error instanceof ConnectionLost) await reconnect();
+    else failed(error, "The reply could not be read.");
+  }
+}
+
+/** @param {TurnEvent} event */
+function on(event) {
+  switch (event.type) {
+    case "entry":
+      session.add(event.entry);
+      if (event.entry.role === "assistant") {
+        conversation.endReply();
+        spoken.textContent = event.entry.text ?? "";
+      } else {
+        conversation.beginReply();
+      }
+      return draw();
+    case "delta":
+      return conversation.write(event.text);
+    case "warning":
+      return notify("Not everything went along with the message:", event.failed);
+    case "done":
+      session.leafId = event.leafId;
+      return conversation.endReply();
+    case "error":
+      return ended(event.error);
+  }
+}
+
+/** @param {ErrorBody} error */
+function ended(error) {
+  conversation.breakOff();
+  if (error.code === "ABORTED") spoken.textContent = "Stopped.";
+  else notify(`There is no reply. ${reasonInWords(new Error(error.message))}`, error.errors);
+}
+
+async function stop() {
+  try {
+    await api.stop();
+  } catch (error) {
+    // It ended by itself in the meantime.
+    if (error instanceof Refused && error.status === 404) await restore();
+    else failed(error, "It could not be stopped.");
+  }
+}
+
+/** @param {string | null} entryId */
+async function moveTo(entryId) {
+  if (entryId === session.leafId) return closeTree();
+  try {
+    await api.moveTo(entryId);
+    changes++;
+    session.leafId = entryId;
+    clearNotices();
+    conversation.endReply();
+    conversation.scrollToEnd();
+    draw();
+    closeTree();
+  } catch (error) {
+    failed(error, "");
+  }
+}
+
+/**
+ * @param {unknown} error
+ * @param {string} what could not be done
+ */
+function failed(error, what) {
+  if (error instanceof ConnectionLost) return void reconnect();
+  const details = error instanceof Refused ? error.errors : [];
+  notify(`${what} ${reasonInWords(error)}`.trim(), details);
+  if (error instanceof Refused && error.code === "TURN_RUNNING" && now === "ready") {
+    become("running");
+    void watch();
+  }
+}
+
+byId("branch-end", HTMLButtonElement).addEventListener("click", () => {
+  let id = session.leafId;
+  for (let last = session.children(id).at(-1); last !== undefined; last = session.children(id).at(-1))
+    id = last;
+  void moveTo(id);
+  composer.focus();
+});
+
+// Another page may have gone on with the session meanwhile.
+document.addEventListener("visibilitychange", () => {
+  if (document.visibilityState === "visible" && now === "ready") void restore();
+});
+addEventListener("hashchange", () => location.reload());
+
+/** @param {number} milliseconds */
+function pause(milliseconds) {
+  return new Promise((done) => setTimeout(done, milliseconds));
+}
+
+become("loading");
+if (!(await restore())) await reconnect();
+composer.focus();

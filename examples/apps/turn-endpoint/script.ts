@@ -1,0 +1,67 @@
+import type Anthropic from "@anthropic-ai/sdk";
+import { sniff } from "sessile/media";
+import type { ScriptPart } from "../support/script.js";
+
+type Blocks = readonly Anthropic.ContentBlockParam[];
+
+/**
+ * A model without a model, for a turn with attachments: it says what it got, from the request as it came over the wire.
+ * A long story where one is wanted, and it looks again at the last attachment when it is told to.
+ */
+export function followTurnScript({ messages }: Anthropic.MessageCreateParams): readonly ScriptPart[] {
+  const latest = blocksOf(messages.at(-1));
+  // What was left unanswered before it stands in the same message, and descriptors of attachments behind it.
+  const asked = textsIn(latest).findLast((text) => !text.startsWith("[")) ?? "";
+  if (latest.some(({ type }) => type === "tool_result")) return [`Looking again: ${whatIsIn(latest)}.`];
+  if (/look again/i.test(asked)) {
+    const ids = messages.flatMap(
+      (message) =>
+        textsIn(blocksOf(message))
+          .join("\n")
+          .match(/res_[0-9a-f]{16}/g) ?? [],
+    );
+    const resourceId = ids.at(-1);
+    return resourceId === undefined
+      ? ["Nothing was ever attached."]
+      : ["I look again.", { name: "view_resource", input: { resourceId } }];
+  }
+  if (/story/i.test(asked)) return [story];
+  return [`I see ${whatIsIn(latest)}.`];
+}
+
+const story = Array.from(
+  { length: 200 },
+  (_, at) => `And then, on day ${at + 1}, the limpet stayed where it was. `,
+).join("");
+
+function blocksOf(message: Anthropic.MessageParam | undefined): Blocks {
+  const { content = [] } = message ?? {};
+  return typeof content === "string" ? [{ type: "text", text: content }] : content;
+}
+
+function textsIn(blocks: Blocks): readonly string[] {
+  return blocks.flatMap((block) => (block.type === "text" ? [block.text] : []));
+}
+
+function whatIsIn(blocks: Blocks): string {
+  const seen = blocks.flatMap(whatIs);
+  return seen.length === 0 ? "no files" : seen.join(", ");
+}
+
+function whatIs(block: Anthropic.ContentBlockParam): readonly string[] {
+  if (block.type === "tool_result" && typeof block.content === "object") {
+    return (block.content as Blocks).flatMap(whatIs);
+  }
+  if (block.type === "document") {
+    return block.source.type === "text"
+      ? [`a text of ${block.source.data.length} characters`]
+      : block.source.type === "base64"
+        ? [`a PDF of ${Buffer.from(block.source.data, "base64").length} bytes`]
+        : [];
+  }
+  if (block.type !== "image" || block.source.type !== "base64") return [];
+  const media = sniff(Buffer.from(block.source.data, "base64"));
+  return media?.kind === "image"
+    ? [`an image of ${media.width} x ${media.height} pixels`]
+    : ["a broken image"];
+}

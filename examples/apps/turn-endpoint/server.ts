@@ -1,0 +1,147 @@
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { mkdir } from "node:fs/promises";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { fileBlobStore } from "sessile/blobs/node";
+import { fileSessionStore } from "sessile/session/node";
+import { boundConnections } from "../support/bound-connections.js";
+import type { Model } from "../support/model.js";
+import { sendFailure } from "./answer.js";
+import { isClientGone } from "./client-gone.js";
+import { checkPlace, checkToken } from "./guard.js";
+import { failureOf } from "./http-failure.js";
+import { type TurnLimits, turnLimits } from "./limits.js";
+import { sendPageFile } from "./page-files.js";
+import { pathOf } from "./request-path.js";
+import { type RoutePlaces, routeOf } from "./routes.js";
+import { blobSender } from "./send-blob.js";
+import { ServedSession } from "./served-session.js";
+import { type TurnTools, viewingTools } from "./tools.js";
+import { openUploads } from "./uploads.js";
+
+/** Options of {@link startTurnServer}. */
+export interface TurnServerOptions {
+  /** Its sessions, blobs and uploads lie here; the latest session is opened again. */
+  readonly dir: string;
+  readonly model: Model;
+  /** The model's name, for what is left of a reply that was cut off. */
+  readonly maker: { readonly provider: string; readonly model: string };
+  /** Default {@link viewingTools}. */
+  readonly tools?: TurnTools;
+  /** A directory whose files may be attached by their paths. Default none, so that only uploads can be. */
+  readonly workspace?: string;
+  /** Default any that is free. */
+  readonly port?: number;
+  /** Default 256 random bits. */
+  readonly token?: string;
+  /** Default the page beside this. */
+  readonly page?: string;
+  readonly limits?: Partial<TurnLimits>;
+  /** Told of what clients are not told: errors that should not have been. Default nobody is. */
+  readonly onError?: (error: unknown) => void;
+}
+
+/** A server that answers turns on this machine. */
+export interface TurnServer extends AsyncDisposable {
+  /** Such as `http://127.0.0.1:40001`. */
+  readonly origin: string;
+  readonly port: number;
+  readonly token: string;
+  /** The page with its token, which a browser keeps to itself: what stands behind # is not sent. */
+  readonly url: string;
+}
+
+const defaultPage = fileURLToPath(new URL("./page/", import.meta.url));
+
+/**
+ * Starts the server.
+ *
+ * @throws TypeError for a token that is empty, which every request without one would have
+ */
+export async function startTurnServer(options: TurnServerOptions): Promise<TurnServer> {
+  const { dir, workspace, page = defaultPage } = options;
+  const { token = randomBytes(32).toString("base64url") } = options;
+  if (token === "") throw new TypeError("token: expected one that is not empty");
+  const limits = { ...turnLimits, ...options.limits };
+  const report = (error: unknown): void => {
+    if (failureOf(error).status === 500 && !isClientGone(error)) options.onError?.(error);
+  };
+  await mkdir(dir, { recursive: true, mode: 0o700 });
+  const uploads = join(dir, "uploads");
+  const blobs = fileBlobStore({ dir: join(dir, "blobs") });
+  const served = await ServedSession.open(fileSessionStore({ dir: join(dir, "sessions") }), workspace ?? dir);
+  const places: RoutePlaces = {
+    served,
+    blobs,
+    model: options.model,
+    maker: options.maker,
+    tools: options.tools ?? viewingTools,
+    roots: [uploads, ...(workspace === undefined ? [] : [workspace])],
+    limits,
+    uploads: await openUploads(uploads, limits.uploads),
+    sendBlob: blobSender(blobs),
+    report,
+  };
+
+  const { headersMs, requestMs, idleMs, connections } = limits;
+  const checks = Math.min(headersMs, requestMs, 5_000);
+  const server = createServer(
+    { headersTimeout: headersMs, requestTimeout: requestMs, connectionsCheckingInterval: checks },
+    (request, response) => {
+      response.on("error", () => {});
+      handle(request, response)
+        .catch((error: unknown) => {
+          const failure = failureOf(error);
+          report(error);
+          return sendFailure(request, response, failure, limits);
+        })
+        .catch(() => response.destroy());
+    },
+  );
+  const letIn = boundConnections(server, connections);
+  server.setTimeout(idleMs);
+  try {
+    server.listen(options.port ?? 0, "127.0.0.1");
+    await once(server, "listening");
+  } catch (error) {
+    await served[Symbol.asyncDispose]();
+    throw error;
+  }
+  const { port } = server.address() as AddressInfo;
+  const origin = `http://127.0.0.1:${port}`;
+
+  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    checkPlace(request, { port, token });
+    if (!pathOf(request).startsWith("/api/")) return sendPageFile(request, response, page);
+    checkToken(request, { port, token });
+    letIn(request, response);
+    await routeOf(request)(request, response, places);
+  }
+
+  async function close(): Promise<void> {
+    const closed = once(server, "close");
+    server.close();
+    try {
+      // The turn that runs ends with its last entry written, and its client is told, before anything is cut off.
+      await served[Symbol.asyncDispose]();
+    } finally {
+      server.closeAllConnections();
+      await closed;
+    }
+  }
+  let closing: Promise<void> | undefined;
+
+  return {
+    origin,
+    port,
+    token,
+    url: `${origin}/#${token}`,
+    [Symbol.asyncDispose]() {
+      closing ??= close();
+      return closing;
+    },
+  };
+}

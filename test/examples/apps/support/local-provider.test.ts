@@ -1,0 +1,38 @@
+import Anthropic from "@anthropic-ai/sdk";
+import { memoryBlobStore } from "sessile/blobs";
+import { contextOf, userMessage } from "sessile/content";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { claude } from "../../../../examples/apps/support/claude.js";
+import { type LocalProvider, startLocalProvider } from "../../../../examples/apps/support/local-provider.js";
+import type { Model } from "../../../../examples/apps/support/model.js";
+
+let provider: LocalProvider;
+let model: Model;
+beforeAll(async () => {
+  const call = { name: "look", input: { at: "the “left”\n" } };
+  provider = await startLocalProvider({ script: () => ["  Two  words,\n\nthen a call. ", call, "Done."] });
+  const client = new Anthropic({ apiKey: "none", baseURL: provider.url, maxRetries: 0 });
+  model = claude({ client, model: "claude-opus-5-5", blobs: memoryBlobStore(), tools: [] });
+});
+afterAll(() => provider[Symbol.asyncDispose]());
+
+describe("a reply that is streamed", () => {
+  it("is the same message as one that comes whole, and its pieces are its text", async () => {
+    const context = contextOf([userMessage("Look.")]);
+    const { signal } = new AbortController();
+    const pieces: string[] = [];
+    const whole = await model.generate(context, { signal });
+    const streamed = await model.generate(context, { signal, onText: (text) => pieces.push(text) });
+    expect({ ...streamed, timestamp: 0 }).toEqual({ ...whole, timestamp: 0 });
+    expect(pieces.length).toBeGreaterThan(4);
+    expect(pieces.join("")).toBe("  Two  words,\n\nthen a call. Done.");
+    expect(provider.requests.map(({ stream }) => stream)).toEqual([undefined, true]);
+  });
+
+  it("ends with the signal, in the middle too", async () => {
+    const abort = new AbortController();
+    const onText = () => abort.abort();
+    const reply = model.generate(contextOf([userMessage("Look.")]), { signal: abort.signal, onText });
+    await expect(reply).rejects.toThrow(/abort/i);
+  });
+});

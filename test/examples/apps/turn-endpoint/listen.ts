@@ -1,0 +1,34 @@
+import { eventsIn, type TurnEvent } from "../../../../examples/apps/turn-endpoint/turn-client.js";
+
+/** A stream of events that is listened to as it comes. */
+export class Listening {
+  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
+  readonly #decoder = new TextDecoder();
+  #heard = "";
+
+  constructor(answer: Response) {
+    this.#reader = (answer.body as ReadableStream<Uint8Array>).getReader();
+  }
+
+  get heard(): string {
+    return this.#heard;
+  }
+
+  /** Listens until this was said. */
+  async until(text: string): Promise<void> {
+    while (!this.#heard.includes(text)) {
+      const { done, value } = await this.#reader.read();
+      if (done) throw new Error(`the stream has ended without ${text}`);
+      this.#heard += this.#decoder.decode(value, { stream: true });
+    }
+  }
+
+  /** Listens to the end. */
+  async rest(): Promise<readonly TurnEvent[]> {
+    for (;;) {
+      const { done, value } = await this.#reader.read();
+      if (done) return eventsIn(this.#heard);
+      this.#heard += this.#decoder.decode(value, { stream: true });
+    }
+  }
+}

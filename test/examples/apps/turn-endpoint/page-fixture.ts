@@ -1,0 +1,110 @@
+import { createHash } from "node:crypto";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type Anthropic from "@anthropic-ai/sdk";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, expect } from "vitest";
+import { type LocalProvider, startLocalProvider } from "../../../../examples/apps/support/local-provider.js";
+import { startChromium } from "../../../support/chromium.js";
+import { type OpenedPage, openPage, type ServedPage, servePage } from "./page-program.js";
+
+type Screen = Parameters<typeof openPage>[2];
+
+/** The example, its model and a browser, for the tests of a file. After each of them its pages are closed. */
+export interface TurnPageFixture {
+  readonly server: ServedPage;
+  /** Where the server keeps everything. */
+  readonly dir: string;
+  /** Pages that the test opened. */
+  readonly opened: readonly OpenedPage[];
+  /** The page at the beginning of a conversation. */
+  open(screen?: Screen): Promise<Page>;
+  /** The page as the session is. */
+  openAgain(): Promise<Page>;
+  /** What the blob store has on disk under the digest of these bytes. */
+  storedBytes(bytes: Uint8Array): Buffer | undefined;
+  /** Images and documents of the latest message that the model got. */
+  sentMedia(): readonly Buffer[];
+}
+
+/** Starts it all before the tests of this file. A test fails as well where a page had a problem. */
+export function turnPageFixture(timeout: number): TurnPageFixture {
+  let dir = "";
+  let provider: LocalProvider;
+  let server: ServedPage;
+  let browser: Browser;
+  let opened: OpenedPage[] = [];
+
+  beforeAll(async () => {
+    dir = mkdtempSync(join(tmpdir(), "sessile-turn-page-"));
+    provider = await startLocalProvider({ script, paceMs: 10 });
+    // One after the other: what was started before one fails is stopped.
+    browser = await startChromium();
+    server = await servePage(dir, provider.url);
+  }, timeout);
+
+  afterEach(async () => {
+    const problems = opened.flatMap(({ problems }) => problems);
+    for (const page of opened) await page[Symbol.asyncDispose]();
+    opened = [];
+    expect(problems).toEqual([]);
+  });
+
+  afterAll(async () => {
+    await browser?.close();
+    await server?.[Symbol.asyncDispose]();
+    await provider?.[Symbol.asyncDispose]();
+    rmSync(dir, { recursive: true, force: true });
+  });
+
+  async function openAgain(screen?: Screen): Promise<Page> {
+    const page = await openPage(browser, server.url, screen);
+    opened.push(page);
+    return page.page;
+  }
+
+  return {
+    get server() {
+      return server;
+    },
+    get dir() {
+      return dir;
+    },
+    get opened() {
+      return opened;
+    },
+    openAgain,
+    async open(screen) {
+      // A test that failed may have left a turn behind.
+      await server.call("DELETE", "turn");
+      const move = async () => (await server.call("POST", "leaf", { entryId: null })).status;
+      await expect.poll(move, { timeout: 10_000 }).toBe(200);
+      return openAgain(screen);
+    },
+    storedBytes(bytes) {
+      const digest = createHash("sha256").update(bytes).digest("hex");
+      const paths = readdirSync(join(dir, "blobs"), { recursive: true, encoding: "utf8" });
+      const path = paths.find((candidate) => candidate.includes(digest));
+      return path === undefined ? undefined : readFileSync(join(dir, "blobs", path));
+    },
+    sentMedia() {
+      const { content = [] } = provider.requests.at(-1)?.messages.at(-1) ?? {};
+      return (typeof content === "string" ? [] : content).flatMap((block) =>
+        (block.type === "image" || block.type === "document") && block.source.type === "base64"
+          ? [Buffer.from(block.source.data, "base64")]
+          : [],
+      );
+    },
+  };
+}
+
+/** Says back what it was asked. "At length" is for a reply that is to be stopped: it takes ten seconds and more. */
+function script({ messages }: Anthropic.MessageCreateParams): readonly string[] {
+  const { content = [] } = messages.at(-1) ?? {};
+  const blocks = typeof content === "string" ? [{ type: "text" as const, text: content }] : content;
+  const asked = blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join(" ");
+  const words = asked.includes("at length") ? 1000 : asked.includes("in some words") ? 40 : 0;
+  if (words === 0) return [`I read: ${asked}`];
+  return [Array.from({ length: words }, (_, at) => `word-${at + 1}`).join(" ")];
+}

@@ -1,0 +1,380 @@
+import { readdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { sniff } from "sessile/media";
+import { describe, expect, it } from "vitest";
+import { makePdf, makePng } from "../../../examples/apps/support/make-media.js";
+import { withoutChromium } from "../../support/chromium.js";
+import { turnPageFixture } from "./turn-endpoint/page-fixture.js";
+import {
+  giveFiles,
+  holdAnswer,
+  imageOfWidth,
+  pending,
+  rest,
+  row,
+  said,
+  send,
+} from "./turn-endpoint/page-program.js";
+
+/** Generous: all of them take about twenty seconds where nothing else runs. */
+const timeout = 180_000;
+
+const png = (name: string, width: number, height: number) => ({
+  name,
+  type: "image/png",
+  bytes: makePng(width, height),
+});
+const hostile = '<img src=x onerror="document.title=1">';
+
+const title = `the page (${withoutChromium ?? "in Chromium"})`;
+
+describe.skipIf(withoutChromium !== undefined)(title, { timeout }, () => {
+  const fixture = turnPageFixture(timeout);
+  const { open, openAgain, storedBytes, sentMedia } = fixture;
+
+  // @covers R172 R173
+  it("takes a pasted image: its exact bytes are in the blob store and in the request that the model got", async () => {
+    const page = await open();
+    const image = png("screenshot.png", 64, 48);
+    await giveFiles(page, "paste", image);
+    await pending(page)
+      .getByRole("img", { name: /^screenshot\.png, PNG/ })
+      .waitFor();
+    await send(page, "What is on this screenshot?");
+    await said(page, "I read: What is on this screenshot?").waitFor();
+    expect(storedBytes(image.bytes)?.equals(image.bytes)).toBe(true);
+    expect(sentMedia().map((bytes) => bytes.equals(image.bytes))).toEqual([true]);
+
+    const shown = page.getByRole("button", { name: /^Show screenshot\.png/ }).getByRole("img");
+    await imageOfWidth(shown, 64);
+    const mini = row(page, "What is on this screenshot?").locator("img");
+    await imageOfWidth(mini, 64);
+  });
+
+  it("takes an image from the clipboard itself", async () => {
+    const page = await open();
+    await fixture.opened[0]?.context.grantPermissions(["clipboard-read", "clipboard-write"]);
+    await page.evaluate(
+      async (bytes) => {
+        const blob = new Blob([Uint8Array.from(bytes)], { type: "image/png" });
+        await navigator.clipboard.write([new ClipboardItem({ "image/png": blob })]);
+      },
+      [...makePng(40, 30)],
+    );
+    await page.getByRole("textbox", { name: "Message" }).focus();
+    await page.keyboard.press("Control+V");
+    await pending(page).getByRole("img").waitFor();
+    await send(page, "");
+    await page.getByRole("button", { name: /^Show image\.png/ }).waitFor();
+    await rest(page);
+    // The browser writes the image anew, so these are not the bytes above.
+    const [sent] = sentMedia();
+    expect(sniff(sent ?? new Uint8Array())).toMatchObject({
+      mediaType: "image/png",
+      width: 40,
+      height: 30,
+    });
+    expect(storedBytes(sent ?? new Uint8Array())).toEqual(sent);
+  });
+
+  // @covers R188
+  it("takes dropped and picked files as chips, and lets one be removed", async () => {
+    const page = await open();
+    const report = { name: "report.pdf", type: "application/pdf", bytes: makePdf() };
+    await giveFiles(page, "drop", report, png("aside.png", 8, 8));
+    const picked = { name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("a note\n") };
+    await page.locator("#files").setInputFiles(picked);
+    await pending(page).getByText("PDF, 329 bytes").waitFor();
+    await pending(page).getByText("Text, 7 bytes").waitFor();
+    await pending(page).getByRole("button", { name: "Remove aside.png" }).click();
+    expect(await pending(page).getByRole("listitem").count()).toBe(2);
+    // What comes while the message is on its way goes along with the next one.
+    await page.route("**/harness/turn", async (route) => {
+      await giveFiles(page, "drop", png("late.png", 6, 6));
+      await route.continue();
+    });
+    await send(page, "Read these.");
+    await said(page, "I read: Read these.").waitFor();
+    expect(await pending(page).getByRole("listitem").count()).toBe(1);
+    expect(sentMedia()).toEqual([Buffer.from(report.bytes)]);
+    expect(storedBytes(report.bytes)?.equals(report.bytes)).toBe(true);
+    expect(storedBytes(makePng(8, 8))).toBeUndefined();
+    const saving = page.waitForEvent("download");
+    await page.getByRole("button", { name: "report.pdf" }).click();
+    const saved = await saving;
+    expect(saved.suggestedFilename()).toBe("report.pdf");
+    expect(readFileSync(await saved.path()).equals(report.bytes)).toBe(true);
+  });
+
+  it("says of a refused file why, and sends the rest", async () => {
+    const page = await open();
+    const bytes = new TextEncoder().encode("<!doctype html>");
+    await giveFiles(page, "paste", { name: "page.png", type: "image/png", bytes }, png("good.png", 9, 9));
+    await giveFiles(page, "drop", { name: "tool.exe", type: "", bytes });
+    const large = { name: "large.txt", type: "text/plain", bytes: new Uint8Array(0) };
+    await page.evaluate(() => Object.defineProperty(File.prototype, "size", { get: () => 11 << 20 }));
+    await giveFiles(page, "drop", large);
+    await pending(page).getByText("It is larger than 10 MB.").waitFor();
+    await pending(page).getByText("Its name says image/png", { exact: false }).waitFor();
+    await pending(page).getByText("Its name does not end with png", { exact: false }).waitFor();
+    await pending(page)
+      .getByRole("img", { name: /^good\.png/ })
+      .waitFor();
+    await send(page, "Only one of them is good.");
+    await said(page, "I read: Only one of them").waitFor();
+    expect(sentMedia()).toEqual([Buffer.from(makePng(9, 9))]);
+  });
+
+  it("does not send without a file that turned out to be refused since", async () => {
+    const page = await open();
+    const uploaded = await holdAnswer(page, "**/api/harness/files*");
+    const bytes = new TextEncoder().encode("<!doctype html>");
+    await giveFiles(page, "paste", { name: "page.png", type: "image/png", bytes });
+    await send(page, "What does this page show?");
+    await uploaded.release();
+    await page.getByRole("alert").getByText("The message was not sent.").waitFor({ timeout: 15_000 });
+    await pending(page).getByText("Its name says image/png", { exact: false }).waitFor();
+    expect(await page.getByRole("textbox", { name: "Message" }).inputValue()).toBe(
+      "What does this page show?",
+    );
+    await page.keyboard.press("Enter");
+    await said(page, "I read: What does this page show?").waitFor();
+    expect(await pending(page).getByRole("listitem").count()).toBe(0);
+  });
+
+  // @covers R170 R171
+  it("says in words why nothing was sent, and keeps the message", async () => {
+    const page = await open();
+    await giveFiles(page, "paste", png("gone.png", 10, 10));
+    await pending(page)
+      .getByRole("img", { name: /^gone\.png/ })
+      .waitFor();
+    for (const name of readdirSync(join(fixture.dir, "uploads")))
+      rmSync(join(fixture.dir, "uploads", name), { recursive: true });
+    await send(page, "");
+    const alert = page.getByRole("alert");
+    await alert.getByText("The message was not sent. There is no text, and all attachments failed").waitFor();
+    await alert.getByText("gone.png: there is no such file").waitFor();
+    expect(await pending(page).getByRole("listitem").count()).toBe(1);
+    await send(page, "With a text it is.");
+    await alert.getByText("Not everything went along").waitFor();
+    await rest(page);
+    expect(await pending(page).getByRole("listitem").count()).toBe(0);
+  });
+
+  it("shows the reply before its end, and the tree grow, and stops it", async () => {
+    const page = await open();
+    await send(page, "Tell me at length, and be stopped.");
+    const reply = page.locator(".reply");
+    await reply.getByText("word-3").waitFor();
+    expect(await reply.textContent()).not.toContain("word-1000");
+    await row(page, "Tell me at length, and be stopped.").waitFor();
+    expect(await page.getByRole("button", { name: "Send" }).isVisible()).toBe(false);
+    await page.getByRole("button", { name: "Stop the reply" }).click();
+    await rest(page);
+    await said(page, "word-3").waitFor();
+    expect(await said(page, "word-1000").count()).toBe(0);
+    expect(await page.getByRole("alert").textContent()).toBe("");
+
+    await send(page, "Now in some words, to the end.");
+    await page
+      .locator(".entry:not(.reply)")
+      .getByText(/word-40$/)
+      .waitFor();
+    await row(page, "word-1 word-2").last().waitFor();
+    expect(await page.locator("#spoken").textContent()).toMatch(/^word-1 .* word-40$/);
+  });
+
+  it("branches off where a node was clicked, and where one was chosen by keys", async () => {
+    const page = await open();
+    await send(page, "the first question");
+    await said(page, "I read: the first question").waitFor();
+    await rest(page);
+    await send(page, "the second question");
+    await row(page, "I read: the second question").waitFor();
+    await rest(page);
+    const level = (words: string) => row(page, words).first().getAttribute("aria-level");
+    const straight = await level("I read: the first question");
+    expect(await level("the second question")).toBe(straight);
+
+    await row(page, "I read: the first question").click();
+    await page.getByText("The next message branches off after “I read: the first question”").waitFor();
+    expect(await said(page, "the second question").count()).toBe(0);
+    await send(page, "another second question");
+    await row(page, "I read: another second question").waitFor();
+    await rest(page);
+    expect(Number(await level("another second question"))).toBe(Number(straight) + 1);
+    expect(await page.locator("#tree-count").textContent()).toMatch(/^\d+ entries, \d+ branches$/);
+    const { entries } = await (await fixture.server.call("GET", "session")).json();
+    const id = (text: string) => entries.find((entry: { text?: string }) => entry.text === text);
+    expect(id("another second question").parentId).toBe(id("I read: the first question").id);
+
+    // Up from the tip: the message, the two of the other branch, the reply that both follow.
+    await page.getByRole("tree").focus();
+    for (const key of ["ArrowUp", "ArrowUp", "Enter"]) await page.keyboard.press(key);
+    await said(page, "I read: the second question").waitFor();
+    expect(await row(page, "I read: the second question").getAttribute("aria-selected")).toBe("true");
+  });
+
+  it("keeps hostile names and messages inert", async () => {
+    const page = await open();
+    await giveFiles(page, "paste", { ...png(`${hostile}.exe`, 4, 4) }, png(`${hostile}.png`, 5, 5));
+    await pending(page).getByText(`${hostile}.exe`).waitFor();
+    await pending(page).getByRole("img").waitFor();
+    await send(page, `${hostile}\n\`\`\`\n${hostile}\n\`\`\`\n\`${hostile}\``);
+    await row(page, `I read: ${hostile}`).waitFor();
+    await rest(page);
+    expect(await page.locator("img[onerror], img[src=x]").count()).toBe(0);
+    expect(await page.title()).toBe("Sessile");
+    expect(await page.locator("#entries pre").first().textContent()).toBe(`${hostile}\n`);
+  });
+
+  it("lets no script run that is not the server's own", async () => {
+    const page = await open();
+    await page.evaluate(() => {
+      const script = document.createElement("script");
+      script.textContent = "document.title = 'run'";
+      document.body.append(script);
+    });
+    expect(await page.title()).toBe("Sessile");
+    const problems = fixture.opened[0]?.problems as string[];
+    await expect.poll(() => problems.length).toBe(1);
+    expect(problems.pop()).toMatch(/content security policy/i);
+  });
+
+  it("restores everything on a reload, also while a reply is being written", async () => {
+    const page = await open();
+    const image = png("kept.png", 21, 14);
+    await giveFiles(page, "paste", image);
+    await pending(page).getByRole("img").waitFor();
+    await send(page, "Keep this, and answer at length.");
+    await page.locator(".reply").getByText("word-2").waitFor();
+    await page.reload();
+    const stop = page.getByRole("button", { name: "Stop the reply" });
+    await stop.waitFor();
+    const shown = page.getByRole("button", { name: /^Show kept\.png/ }).getByRole("img");
+    await imageOfWidth(shown, 21);
+    await stop.click();
+    await rest(page);
+    await said(page, "word-2").waitFor();
+    const before = await page.locator("#entries, #tree").allTextContents();
+    await page.reload();
+    await said(page, "word-2").waitFor();
+    expect(await page.locator("#entries, #tree").allTextContents()).toEqual(before);
+  });
+
+  it("says that another page's reply is being written, and can stop it", async () => {
+    const first = await open();
+    const second = await openAgain();
+    await send(first, "Go on at length while another asks.");
+    await first.locator(".reply").getByText("word-1").waitFor();
+    await send(second, "May I?");
+    await second.getByRole("alert").getByText("A reply is still being written.").waitFor();
+    expect(await second.getByRole("textbox", { name: "Message" }).inputValue()).toBe("May I?");
+    await second.getByRole("button", { name: "Stop the reply" }).click();
+    await Promise.all([rest(first), rest(second)]);
+    await said(second, "while another asks").waitFor();
+    expect(await said(second, "word-1000").count()).toBe(0);
+  });
+
+  it("shows what another page wrote before, once it has sent something itself", async () => {
+    const first = await open();
+    const second = await openAgain();
+    await send(first, "Here the first page asks.");
+    await said(first, "I read: Here the first page asks.").waitFor();
+    await rest(first);
+    await send(second, "Here the second page asks.");
+    await said(second, "I read: Here the second page asks.").waitFor();
+    await said(second, "I read: Here the first page asks.").waitFor({ timeout: 15_000 });
+  });
+
+  it("does not take the session as it was before its own turn for what it is now", async () => {
+    const page = await open();
+    const held = await holdAnswer(page, "**/api/harness/session");
+    await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
+    await held.given;
+    await send(page, "Answer this one in some words.");
+    await page.locator(".reply").getByText("word-2").waitFor();
+    await held.release();
+    await page.getByRole("button", { name: "Stop the reply" }).waitFor({ timeout: 1_000 });
+    await page
+      .locator(".entry:not(.reply)")
+      .getByText(/word-40$/)
+      .waitFor();
+    await said(page, "Answer this one in some words.").waitFor({ timeout: 1_000 });
+  });
+
+  it("says that the connection is lost, and goes on when it is back", async () => {
+    const page = await open();
+    await page.route("**/api/**", (route) => route.abort());
+    await send(page, "Is anybody there?");
+    await page.getByRole("alert").getByText("The connection to the server is lost.").waitFor();
+    expect(await page.locator("#state").textContent()).toBe("Reconnecting");
+    await page.unroute("**/api/**");
+    await rest(page);
+    expect(await page.getByRole("alert").textContent()).toBe("");
+    expect(await page.getByRole("textbox", { name: "Message" }).inputValue()).toBe("Is anybody there?");
+    await page.goto("about:blank");
+    await page.goto(`${fixture.server.url}x`);
+    await page.getByRole("alert").getByText("This page's address is of an earlier run.").waitFor();
+  });
+
+  it("shows a long session in parts", async () => {
+    const page = await open();
+    const entries = Array.from({ length: 20_000 }, (_, at) => ({
+      id: `e${at}`,
+      parentId: at === 0 ? null : `e${at - 1}`,
+      type: "message",
+      role: at % 2 === 0 ? "user" : "assistant",
+      text: `message ${at}`,
+    }));
+    const long = { id: "s", leafId: "e19999", running: false, entries };
+    await page.route("**/api/harness/session", (route) => route.fulfill({ json: long }));
+    await page.reload();
+    const shown = page.locator("#entries");
+    await shown.getByText("message 19999").waitFor();
+    await row(page, "message 19999").waitFor();
+    expect(await shown.getByRole("listitem").count()).toBe(60);
+    expect(await page.getByRole("treeitem").count()).toBeLessThan(100);
+
+    // Who has no mouse comes to the conversation as well, and scrolls it.
+    await page.getByRole("textbox", { name: "Message" }).focus();
+    const conversation = page.getByRole("region", { name: "Conversation" });
+    for (let steps = 0; steps < 4; steps++) {
+      await page.keyboard.press("Shift+Tab");
+      if (await conversation.evaluate((element) => element === document.activeElement)) break;
+    }
+    expect(await conversation.evaluate((element) => element === document.activeElement)).toBe(true);
+
+    await page.getByRole("button", { name: "19,940 earlier" }).click();
+    expect(await shown.getByRole("listitem").count()).toBeGreaterThanOrEqual(120);
+    await page.getByRole("tree").focus();
+    await page.keyboard.press("Home");
+    await row(page, "Beginning").waitFor();
+    expect(await page.getByRole("treeitem").count()).toBeLessThan(100);
+    expect(await page.locator(".row.active").textContent()).toBe("Beginning");
+  });
+
+  it("folds the tree away on a narrow screen", async () => {
+    const page = await open({ width: 390, height: 844 });
+    await send(page, `a narrow question\n\`\`\`\n${"wide ".repeat(60)}\n\`\`\``);
+    await said(page, "I read: a narrow question").waitFor();
+    await rest(page);
+    const overflowing = await page.evaluate(() => {
+      const boxes = [document.documentElement, ...document.querySelectorAll("#scroller, #composer, .entry")];
+      return boxes.filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth).length;
+    });
+    expect(overflowing).toBe(0);
+    const tree = page.getByRole("tree");
+    expect(await tree.isVisible()).toBe(false);
+    const toggle = page.getByRole("button", { name: "Tree", exact: true });
+    await toggle.click();
+    await row(page, "a narrow question").first().waitFor();
+    await page.keyboard.press("Escape");
+    await tree.waitFor({ state: "hidden" });
+    await toggle.click();
+    await row(page, "a narrow question").first().click();
+    await tree.waitFor({ state: "hidden" });
+    await said(page, "I read: a narrow question").waitFor({ state: "detached" });
+  });
+});
