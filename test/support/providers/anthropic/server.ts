@@ -9,17 +9,29 @@ import { anthropicRules } from "./rules.js";
 
 const done: ScriptedReply = { content: [{ type: "text", text: "Done.", citations: null }] };
 
-/** The Messages API on 127.0.0.1: refuses what breaks a rule, answers all else with the script, one reply after the other. */
-export async function startAnthropic(script: readonly ScriptedReply[] = []): Promise<ProviderServer> {
+/** A reply, or the reply to a request that it depends on. */
+export type ScriptStep = ScriptedReply | ((request: Anthropic.MessageCreateParams) => ScriptedReply);
+
+/**
+ * The Messages API on 127.0.0.1: refuses what breaks a rule, answers all else with the script, one reply after the other.
+ * `window` is the longest prompt that it takes, in tokens.
+ */
+export async function startAnthropic(
+  script: readonly ScriptStep[] = [],
+  { window = Number.POSITIVE_INFINITY }: { readonly window?: number } = {},
+): Promise<ProviderServer> {
   const given: Anthropic.Message[] = [];
   return await startProvider({
     breaches: (request) => {
       const asked = read(request);
-      return [...addressed(request), ...breaches(asked, [...anthropicRules, thinkingIsUnchanged(given)])];
+      const broken = breaches(asked, [...anthropicRules, thinkingIsUnchanged(given)]);
+      return [...addressed(request), ...tooLong(request, window), ...broken];
     },
     reply: (request) => {
       const { model, json } = read(request);
-      const message = messageOf(script[given.length] ?? done, model, given.length);
+      const step = script[given.length] ?? done;
+      const reply = typeof step === "function" ? step(request.body as Anthropic.MessageCreateParams) : step;
+      const message = messageOf(reply, model, given.length);
       given.push(message);
       const headers = { "request-id": `req_${given.length}` };
       if (json.stream !== true) return { headers, json: message };
@@ -31,6 +43,13 @@ export async function startAnthropic(script: readonly ScriptedReply[] = []): Pro
 
 function read({ body, bytes }: ReceivedRequest): AnthropicRequest {
   return readRequest(body, bytes.length);
+}
+
+/** A prompt of more tokens than the window, counted as a quarter of its bytes. */
+function tooLong({ bytes }: ReceivedRequest, window: number): readonly Breach[] {
+  const tokens = bytes.length >> 2;
+  if (tokens <= window) return [];
+  return [{ rule: "window", path: "", problem: `prompt is too long: ${tokens} tokens > ${window} maximum` }];
 }
 
 function addressed({ method, path, headers }: ReceivedRequest): readonly Breach[] {
