@@ -87,6 +87,7 @@ export const pages: Readonly<Record<string, GuidePage>> = {
       expect(readFileSync(log, "utf8")).toContain('"responseModel":"anthropic/claude-opus-router"');
     },
   },
+  "from-pi.md": {},
   "images.md": {
     files: { "screen.png": makePng(64, 40), "wide.png": makePng(9_000, 4), "paper.pdf": makePdf() },
     servers: {
