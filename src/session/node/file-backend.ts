@@ -10,10 +10,10 @@ import type {
   StoredSession,
   StoredSessionQuery,
 } from "../api/backend.js";
+import { regular } from "./file-descriptors.js";
 import { FileLock, type LockTimes } from "./file-lock.js";
 import { FileLog, type FileLogOptions } from "./file-log.js";
 import { fileName, idOfFileName, partitionDirectory, projectName } from "./layout.js";
-import { regular } from "./log-errors.js";
 import { absentPosition } from "./log-position.js";
 import { type Ends, endsBytes, readEnds } from "./read-head-tail.js";
 import { SessionFiles, yieldWhenDue } from "./session-files.js";

@@ -6,16 +6,19 @@ import type { FileStat, OpenFile } from "../../internal/node/file-system.js";
 import { writeNewFile } from "../../internal/node/read-write-fully.js";
 import { errnoOf, storageError } from "../../internal/storage-error.js";
 import type { LinePlace, LogAppend, LogBatch, LogPosition, SessionLog } from "../api/backend.js";
-import { type CopySource, copyLines } from "./copy-lines.js";
+import {
+  type FileHolder,
+  gone,
+  type OpenFiles,
+  openFilesOf,
+  PlacesFile,
+  regular,
+} from "./file-descriptors.js";
 import type { FileLock } from "./file-lock.js";
-import { gone, regular } from "./log-errors.js";
 import { absentPosition, isUnchanged, offsetOf } from "./log-position.js";
 import { LogEnd, type LogEndOptions, type Written } from "./log-writer.js";
-import { type FileHolder, type OpenFiles, openFilesOf } from "./open-files.js";
-import { PlacesFile } from "./places-file.js";
-import { readLines } from "./read-lines.js";
-import { readPlaces } from "./read-ranges.js";
-import { saveRange } from "./repair-torn-tail.js";
+import { readLines, readPlaces } from "./read-lines.js";
+import { type CopySource, copyLines, saveRange } from "./replace-log.js";
 import { LogWatch } from "./watch.js";
 
 /** Options of a log file. */

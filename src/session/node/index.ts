@@ -9,7 +9,7 @@ export {
   type EntriesBackwardsOptions,
   type EntriesPage,
   readEntriesBackwards,
-} from "./read-entries-backwards.js";
+} from "./pages/read-entries-backwards.js";
 // Promised here before sessile/session/repair existed.
 export {
   type BlobState,

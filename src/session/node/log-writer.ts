@@ -6,7 +6,7 @@ import { publishExclusive } from "../../internal/node/publish-exclusive.js";
 import { appendFully } from "../../internal/node/read-write-fully.js";
 import { storageError } from "../../internal/storage-error.js";
 import type { Durability, LogPosition } from "../api/backend.js";
-import { exists, gone, regular } from "./log-errors.js";
+import { exists, gone, regular } from "./file-descriptors.js";
 import {
   absentPosition,
   endsAt,

@@ -1,5 +1,8 @@
 import type { OpenFile } from "../../internal/node/file-system.js";
 import { readFullySync } from "../../internal/node/read-write-fully.js";
+import { formatVersion, type SessionHeader } from "../api/entries.js";
+import { decodeHead } from "../format/decode.js";
+import { defaultLimits } from "../format/line-splitter.js";
 import { maxHeadLines } from "../store/list.js";
 
 const headBytes = 16 * 1024;
@@ -110,4 +113,12 @@ function splitLines(
 /** A cheap look: the list decodes what it shows. */
 function isUserMessage(line: Uint8Array): boolean {
   return Buffer.from(line.buffer, line.byteOffset, line.length).includes('"role":"user"');
+}
+
+const headerContext = { version: formatVersion, ordinal: 0, maxDepth: defaultLimits.maxDepth };
+
+/** Decodes a line that may be a header. */
+export function headerOfLine(line: Uint8Array, isFirst: boolean): SessionHeader | undefined {
+  const decoded = decodeHead(line, { ...headerContext, isFirst });
+  return decoded.kind === "header" ? decoded.header : undefined;
 }

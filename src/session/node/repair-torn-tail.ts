@@ -1,11 +1,5 @@
-import { dirname } from "node:path";
-import type { FileSystem, OpenFile } from "../../internal/node/file-system.js";
-import {
-  appendFully,
-  assertFullyWritten,
-  createFile,
-  readFully,
-} from "../../internal/node/read-write-fully.js";
+import type { OpenFile } from "../../internal/node/file-system.js";
+import { readFully } from "../../internal/node/read-write-fully.js";
 import { isRecord } from "../../internal/shape.js";
 import { lateEnding } from "../api/diagnostics.js";
 import { stripBom } from "../format/decode.js";
@@ -13,7 +7,6 @@ import { parseLine } from "../format/line-json.js";
 import { defaultLimits } from "../format/line-splitter.js";
 
 const stepBytes = 64 * 1024;
-const chunkBytes = 1 << 20;
 
 /**
  * Repair of a torn tail: the bytes that end a log's last line. A line feed, preceded by a tab unless the line
@@ -58,46 +51,4 @@ function endsAnObject(bytes: Uint8Array): boolean {
   const last = bytes.findLast((byte) => byte !== 0x20 && byte !== 0x0d && byte !== 0x09);
   // A step of white space decides nothing.
   return last === undefined || last === 0x7d;
-}
-
-/** Copies a range of a file into a new one, and fsyncs it. */
-export async function saveRange(
-  disk: FileSystem,
-  file: OpenFile,
-  start: number,
-  end: number,
-  location: string,
-): Promise<void> {
-  const saved = createFile(disk, location);
-  try {
-    await copyRange(file, saved, start, end);
-    await saved.sync();
-  } catch (error) {
-    disk.unlink(location);
-    throw error;
-  } finally {
-    saved.close();
-  }
-  await disk.syncDirectory(dirname(location));
-}
-
-/**
- * Appends a range of a file to another one that only this program uses. Chunks of NULs become holes, so that
- * a sparse file stays sparse. Returns the number of bytes.
- */
-export async function copyRange(file: OpenFile, to: OpenFile, start: number, end: number): Promise<number> {
-  const chunk = Buffer.alloc(Math.min(chunkBytes, Math.max(end - start, 1)));
-  const nothing = Buffer.alloc(chunk.length);
-  let { size } = to.stat();
-  let at = start;
-  while (at < end) {
-    const count = await file.read(chunk.subarray(0, Math.min(chunk.length, end - at)), at);
-    if (count === 0) break;
-    at += count;
-    size += count;
-    if (chunk.compare(nothing, 0, count, 0, count) === 0) to.truncate(size);
-    else appendFully(to, chunk.subarray(0, count));
-  }
-  assertFullyWritten(to.stat().size, size);
-  return at - start;
 }

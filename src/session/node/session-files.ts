@@ -2,9 +2,8 @@ import { join, relative, resolve, sep } from "node:path";
 import { SessileError } from "../../errors/index.js";
 import type { FileKind, FileSystem } from "../../internal/node/file-system.js";
 import { errnoOf, storageError } from "../../internal/storage-error.js";
-import { headerOfLine } from "./first-header.js";
 import { idOfFileName, isOwnFileName, partitionDirectory, projectNames } from "./layout.js";
-import { readHeadNow } from "./read-head-tail.js";
+import { headerOfLine, readHeadNow } from "./read-head-tail.js";
 
 /** A file that may be a session. */
 export interface SessionFile {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { encodeEntry, parseSession } from "sessile/session";
 import { expect, test } from "vitest";
-import { readEntriesBackwardsOn } from "../../../src/session/node/read-entries-backwards.js";
+import { readEntriesBackwardsOn } from "../../../src/session/node/pages/read-entries-backwards.js";
 import { breakage } from "../../arbitraries/broken-sessions.js";
 import { conversation } from "../../arbitraries/conversations.js";
 import { entryTree, plainHeader, sessionOf } from "../../arbitraries/entries.js";

@@ -11,7 +11,7 @@ import {
 import { describe, expect, test } from "vitest";
 import type { FileSystem } from "../../../src/internal/node/file-system.js";
 import { nodeFileSystem } from "../../../src/internal/node/node-file-system.js";
-import { readEntriesBackwardsOn } from "../../../src/session/node/read-entries-backwards.js";
+import { readEntriesBackwardsOn } from "../../../src/session/node/pages/read-entries-backwards.js";
 import { plainHeader, sessionOf } from "../../arbitraries/entries.js";
 import type { SimulatedDisk } from "../../support/simulated-disk.js";
 import { custom, diskOf, type Entry, pagesOf, path } from "./paged.js";

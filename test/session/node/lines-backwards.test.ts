@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { OpenFile } from "../../../src/internal/node/file-system.js";
-import { linesBackwards } from "../../../src/session/node/lines-backwards.js";
+import { linesBackwards } from "../../../src/session/node/pages/page-lines.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 
 interface Found {

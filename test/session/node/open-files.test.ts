@@ -5,8 +5,8 @@ import { userMessage } from "../../../src/content/index.js";
 import type { FileSystem } from "../../../src/internal/node/file-system.js";
 import { nodeFileSystem } from "../../../src/internal/node/node-file-system.js";
 import { sessionStoreConformance } from "../../../src/session/conformance.js";
+import { OpenFiles, openFilesOf } from "../../../src/session/node/file-descriptors.js";
 import { fileSessionStore, fileSessionStoreOn } from "../../../src/session/node/file-store.js";
-import { OpenFiles, openFilesOf } from "../../../src/session/node/open-files.js";
 import { temporaryDirectory } from "./temporary-directory.js";
 
 /** A disk of which so many sessions keep their files open. */

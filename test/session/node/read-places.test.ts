@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { OpenFile } from "../../../src/internal/node/file-system.js";
-import { readPlaces } from "../../../src/session/node/read-ranges.js";
+import { readPlaces } from "../../../src/session/node/read-lines.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 
 /** A file whose bytes tell where they lie, and how often it was read. */

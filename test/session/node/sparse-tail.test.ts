@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { userMessage } from "../../../src/content/index.js";
 import { fileSessionStore } from "../../../src/session/node/file-store.js";
-import { readEntriesBackwards } from "../../../src/session/node/read-entries-backwards.js";
+import { readEntriesBackwards } from "../../../src/session/node/pages/read-entries-backwards.js";
 import { diagnoseSession } from "../../../src/session/node/repair/diagnose.js";
 import { salvageSession } from "../../../src/session/node/repair/salvage.js";
 import { temporaryDirectory } from "./temporary-directory.js";

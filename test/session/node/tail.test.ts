@@ -5,8 +5,8 @@ import { expect, test } from "vitest";
 import type { OpenFile } from "../../../src/internal/node/file-system.js";
 import { nodeFileSystem } from "../../../src/internal/node/node-file-system.js";
 import { lateEnding } from "../../../src/session/api/diagnostics.js";
-import { copyLines } from "../../../src/session/node/copy-lines.js";
-import { missingEnding, saveRange } from "../../../src/session/node/repair-torn-tail.js";
+import { missingEnding } from "../../../src/session/node/repair-torn-tail.js";
+import { copyLines, saveRange } from "../../../src/session/node/replace-log.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 import { temporaryDirectory } from "./temporary-directory.js";
 

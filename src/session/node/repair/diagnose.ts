@@ -5,10 +5,16 @@ import type { FileSystem } from "../../../internal/node/file-system.js";
 import { nodeFileSystem } from "../../../internal/node/node-file-system.js";
 import type { SessionHeader } from "../../api/entries.js";
 import { defaultLimits } from "../../format/line-splitter.js";
+import { withFile } from "../file-descriptors.js";
 import { type BlobState, NamedBlobs } from "./check-blob-refs.js";
-import { Findings, type SessionFinding, type SessionFindingCode, severityOf } from "./findings.js";
-import { type ScanProblem, SessionScan, withFile } from "./scan.js";
-import { filesBeside } from "./sidecar-files.js";
+import {
+  Findings,
+  filesBeside,
+  type SessionFinding,
+  type SessionFindingCode,
+  severityOf,
+} from "./findings.js";
+import { type ScanProblem, SessionScan } from "./scan.js";
 
 /** Options of {@link diagnoseSession}. */
 export interface DiagnoseOptions {

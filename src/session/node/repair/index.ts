@@ -7,6 +7,5 @@
 export type { BlobState } from "./check-blob-refs.js";
 export { type DiagnoseOptions, diagnoseSession, type SessionDiagnosis } from "./diagnose.js";
 export type { FindingSeverity, SessionFinding, SessionFindingCode } from "./findings.js";
-export type { OrphanPlacing } from "./reattach-orphans.js";
 export { type SalvageOptions, type SalvageReport, salvageSession } from "./salvage.js";
-export type { SalvagedPlace } from "./salvage-lines.js";
+export type { OrphanPlacing, SalvagedPlace } from "./salvage-lines.js";

@@ -11,10 +11,8 @@ import { defaultLimits } from "../../format/line-splitter.js";
 import { migratedLine, ordinalOfId, versionOf } from "../../format/migrate.js";
 import { linesOf } from "../../runtime/log-lines.js";
 import { headerLine } from "../../store/fork.js";
-import { noRow, parseKind, type TreeRows } from "../../tree/entry-table.js";
-import { readLines } from "../read-lines.js";
-import { readPlaces } from "../read-ranges.js";
-import { type OrphanPlacing, placesOfLostParents } from "./reattach-orphans.js";
+import { noRow, parseKind, rootOf, type TreeRows } from "../../tree/entry-table.js";
+import { readLines, readPlaces } from "../read-lines.js";
 import type { SessionScan } from "./scan.js";
 
 /** An entry whose place in the tree was kept or found, though its own line, or its parent's, could not be. */
@@ -201,4 +199,38 @@ function withParent(line: Uint8Array, parentId: string | null): string {
   if (!isRecord(value)) return body;
   const { type, id, parentId: _parentId, timestamp, crc: _crc, ...rest } = value;
   return JSON.stringify({ type, id, parentId, timestamp, ...rest });
+}
+
+/** What entries with a missing parent are to follow: `chain` the entry before the first of them, `root` none. */
+export type OrphanPlacing = "chain" | "root";
+
+/**
+ * Where each missing parent goes: its id, and the row that it follows, or -1. A parent that is missing was mostly written
+ * right after the line before its first child: that is where the conversation went on. It becomes a root where there is
+ * none before, or where that one follows the child, in a file whose lines were moved about. Linear in the rows.
+ */
+export function placesOfLostParents(scan: SessionScan, placing: OrphanPlacing): ReadonlyMap<string, number> {
+  const { rows, orphans } = scan;
+  const places = new Map<string, number>();
+  if (orphans.size === 0) return places;
+  const childrenOf = new Map<string, number[]>();
+  for (const [row, parentId] of [...orphans].sort(([a], [b]) => a - b)) {
+    const children = childrenOf.get(parentId);
+    if (children === undefined) childrenOf.set(parentId, [row]);
+    else children.push(row);
+  }
+  const above = Int32Array.from({ length: placing === "root" ? 0 : rows.size }, (_, row) => rows.parent(row));
+  for (const [parentId, children] of childrenOf) {
+    const before = placing === "root" ? noRow : tipAfter(rows, (children[0] as number) - 1);
+    // All rows that name one parent are roots until it has a place.
+    const isCircle = before !== noRow && orphans.get(rootOf(above, before)) === parentId;
+    places.set(parentId, isCircle ? noRow : before);
+    if (before !== noRow && !isCircle) for (const child of children) above[child] = before;
+  }
+  return places;
+}
+
+/** The entry that the next one follows where this is the last one: a leaf entry says which. */
+function tipAfter(rows: TreeRows, row: number): number {
+  return row !== noRow && rows.kind(row) === "leaf" ? rows.parent(row) : row;
 }

@@ -12,12 +12,13 @@ import { extensionVersion, formatVersion, type SessionHeader } from "../../api/e
 import { isNewer } from "../../format/decode.js";
 import { defaultLimits } from "../../format/line-splitter.js";
 import { versionOf } from "../../format/migrate.js";
+import { withFile } from "../file-descriptors.js";
 import { idOfFileName } from "../layout.js";
 import { findingOf } from "./diagnose.js";
 import { Findings, type SessionFinding } from "./findings.js";
-import type { OrphanPlacing } from "./reattach-orphans.js";
+import type { OrphanPlacing } from "./salvage-lines.js";
 import { SalvagedLines, type SalvagedPlace } from "./salvage-lines.js";
-import { type SessionScan, scanWithJoined, withFile } from "./scan.js";
+import { type SessionScan, scanWithJoined } from "./scan.js";
 
 /** Options of {@link salvageSession}. */
 export interface SalvageOptions {

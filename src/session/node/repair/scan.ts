@@ -1,6 +1,4 @@
-import { SessileError } from "../../../errors/index.js";
-import type { FileStat, FileSystem, OpenFile } from "../../../internal/node/file-system.js";
-import { storageError } from "../../../internal/storage-error.js";
+import type { FileStat, OpenFile } from "../../../internal/node/file-system.js";
 import type { LinePlace } from "../../api/backend.js";
 import type { Diagnostic, DiagnosticCode } from "../../api/diagnostics.js";
 import type { SessionEntry, UnknownEntry } from "../../api/entries.js";
@@ -13,7 +11,6 @@ import { eachLine } from "../../runtime/log-lines.js";
 import { noRow, type TreeRows } from "../../tree/entry-table.js";
 import { SessionReader } from "../../tree/log-reader.js";
 import { treeRows } from "../../tree/session-tree.js";
-import { regular } from "../log-errors.js";
 import { readLines } from "../read-lines.js";
 import { type JoinedLine, joinedLines } from "./split-concatenated-lines.js";
 
@@ -290,32 +287,4 @@ export async function scanWithJoined(
     else lines.push(line);
   }
   return joinedIn.size === 0 ? scan : SessionScan.of(file, stat, options, listenerOf(), joinedIn);
-}
-
-/**
- * Opens a file to be read, runs `act` and closes it.
- *
- * @throws SessileError SESSION_NOT_FOUND, NOT_A_FILE, STORAGE_FAILED
- */
-export async function withFile<T>(
-  disk: FileSystem,
-  path: string,
-  operation: string,
-  act: (file: OpenFile, stat: FileStat) => Promise<T>,
-): Promise<T> {
-  let file: OpenFile | undefined;
-  try {
-    // Before it is opened too: some devices do something when they are.
-    const found = disk.stat(path);
-    if (found !== undefined) regular(path, found);
-    file = disk.open(path, "read");
-    if (file === undefined) {
-      throw new SessileError("SESSION_NOT_FOUND", `there is no file ${path}`, { details: { id: path } });
-    }
-    return await act(file, regular(path, file.stat()));
-  } catch (error) {
-    throw storageError(operation, path, error);
-  } finally {
-    file?.close();
-  }
 }

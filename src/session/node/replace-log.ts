@@ -1,6 +1,8 @@
+import { dirname } from "node:path";
 import type { FileSystem, OpenFile } from "../../internal/node/file-system.js";
-import { appendFully, createFile } from "../../internal/node/read-write-fully.js";
-import { copyRange } from "./repair-torn-tail.js";
+import { appendFully, assertFullyWritten, createFile } from "../../internal/node/read-write-fully.js";
+
+const chunkBytes = 1 << 20;
 
 /** A file to be copied. */
 export interface CopySource {
@@ -80,4 +82,46 @@ async function copyThrough(
   } finally {
     copy.close();
   }
+}
+
+/** Copies a range of a file into a new one, and fsyncs it. */
+export async function saveRange(
+  disk: FileSystem,
+  file: OpenFile,
+  start: number,
+  end: number,
+  location: string,
+): Promise<void> {
+  const saved = createFile(disk, location);
+  try {
+    await copyRange(file, saved, start, end);
+    await saved.sync();
+  } catch (error) {
+    disk.unlink(location);
+    throw error;
+  } finally {
+    saved.close();
+  }
+  await disk.syncDirectory(dirname(location));
+}
+
+/**
+ * Appends a range of a file to another one that only this program uses. Chunks of NULs become holes, so that
+ * a sparse file stays sparse. Returns the number of bytes.
+ */
+export async function copyRange(file: OpenFile, to: OpenFile, start: number, end: number): Promise<number> {
+  const chunk = Buffer.alloc(Math.min(chunkBytes, Math.max(end - start, 1)));
+  const nothing = Buffer.alloc(chunk.length);
+  let { size } = to.stat();
+  let at = start;
+  while (at < end) {
+    const count = await file.read(chunk.subarray(0, Math.min(chunk.length, end - at)), at);
+    if (count === 0) break;
+    at += count;
+    size += count;
+    if (chunk.compare(nothing, 0, count, 0, count) === 0) to.truncate(size);
+    else appendFully(to, chunk.subarray(0, count));
+  }
+  assertFullyWritten(to.stat().size, size);
+  return at - start;
 }

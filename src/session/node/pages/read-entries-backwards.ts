@@ -1,16 +1,15 @@
 import { resolve } from "node:path";
-import { SessileError } from "../../errors/index.js";
-import { describe, integerOption, stringArgument } from "../../internal/arguments.js";
-import type { FileSystem } from "../../internal/node/file-system.js";
-import { nodeFileSystem } from "../../internal/node/node-file-system.js";
-import type { LogPosition } from "../api/backend.js";
-import type { Diagnostic } from "../api/diagnostics.js";
-import type { SessionEntry, UnknownEntry } from "../api/entries.js";
-import { defaultLimits } from "../format/line-splitter.js";
-import { type FirstHeader, firstHeader } from "./first-header.js";
-import { markAt, offsetOf, parsePosition, printPosition } from "./log-position.js";
-import { notesOf, type PageLine, pageLines } from "./page-lines.js";
-import { withFile } from "./repair/scan.js";
+import { SessileError } from "../../../errors/index.js";
+import { describe, integerOption, stringArgument } from "../../../internal/arguments.js";
+import type { FileSystem } from "../../../internal/node/file-system.js";
+import { nodeFileSystem } from "../../../internal/node/node-file-system.js";
+import type { LogPosition } from "../../api/backend.js";
+import type { Diagnostic } from "../../api/diagnostics.js";
+import type { SessionEntry, UnknownEntry } from "../../api/entries.js";
+import { defaultLimits } from "../../format/line-splitter.js";
+import { withFile } from "../file-descriptors.js";
+import { markAt, offsetOf, parsePosition, printPosition } from "../log-position.js";
+import { type FirstHeader, firstHeader, notesOf, type PageLine, pageLines } from "./page-lines.js";
 
 /** Options of {@link readEntriesBackwards}. */
 export interface EntriesBackwardsOptions {

@@ -1,0 +1,236 @@
+import type { FileStat, OpenFile } from "../../../internal/node/file-system.js";
+import type { LinePlace } from "../../api/backend.js";
+import {
+  beforeHeaderNote,
+  extraHeaderNote,
+  isEndedLate,
+  newerVersionNote,
+  tooLongNote,
+  tornLineNote,
+  tornNote,
+  unopenable,
+} from "../../api/diagnostics.js";
+import { formatVersion } from "../../api/entries.js";
+import {
+  type Decoded,
+  decodeHead,
+  decodeLine,
+  isNewer,
+  keyOfLine,
+  LineDecoder,
+  type LineNote,
+} from "../../format/decode.js";
+import { idOf } from "../../format/entry-key.js";
+import { defaultLimits } from "../../format/line-splitter.js";
+import { versionOf } from "../../format/migrate.js";
+import { eachLine } from "../../runtime/log-lines.js";
+import { readLines, readPlaces } from "../read-lines.js";
+
+/** A line of a page, decoded unless it is too long. */
+export interface PageLine extends BackwardLine {
+  readonly decoded?: Decoded;
+}
+
+/** Where a page ends. */
+export interface PageBounds {
+  readonly limit: number;
+  readonly maxBytes: number;
+}
+
+interface Reading {
+  readonly maxLineBytes: number;
+  readonly signal?: AbortSignal;
+}
+
+const { maxDepth } = defaultLimits;
+
+/**
+ * The last lines of a range of a file, in file order, up to `limit` entries or `maxBytes`. Undefined if the
+ * file is shorter than the range.
+ */
+export async function pageLines(
+  file: OpenFile,
+  stat: FileStat,
+  range: { readonly start: number; readonly end: number },
+  header: FirstHeader,
+  { limit, maxBytes }: PageBounds,
+  reading: Reading,
+): Promise<readonly PageLine[] | undefined> {
+  const lines: PageLine[] = [];
+  let entries = 0;
+  let bytes = 0;
+  for await (const line of linesBackwards(file, range, reading)) {
+    const isFirst = line.at === 0;
+    const context = { isFirst, version: versionAt(line.at, header), ordinal: 0, maxDepth };
+    const read: PageLine =
+      line.bytes === undefined ? line : { ...line, decoded: decodeLine(line.bytes, context) };
+    lines.push(read);
+    bytes += line.length + 1;
+    if (read.decoded?.kind === "entry") entries++;
+    if (entries >= limit || bytes >= maxBytes || line.at <= range.start) {
+      lines.reverse();
+      return header.version < 2 ? numbered(lines, file, stat, reading) : lines;
+    }
+  }
+  return range.start >= range.end ? [] : undefined;
+}
+
+/** Decodes the lines as version 1, whose ids are line numbers: all lines before them are counted. */
+async function numbered(
+  lines: readonly PageLine[],
+  file: OpenFile,
+  stat: FileStat,
+  reading: Reading,
+): Promise<readonly PageLine[]> {
+  const decoder = new LineDecoder(maxDepth);
+  const pass = (line: BackwardLine): PageLine => {
+    if (line.bytes !== undefined) return { ...line, decoded: decoder.next(line.bytes) };
+    decoder.skip();
+    return line;
+  };
+  const size = lines[0]?.at ?? 0;
+  for await (const batch of readLines(file, { ...stat, size }, undefined, reading)) {
+    eachLine(batch, {
+      line: (bytes, at, start, end) =>
+        void pass({ at, length: end - start, bytes: bytes.subarray(start, end) }),
+      tooLong: () => decoder.skip(),
+    });
+  }
+  return lines.map(pass);
+}
+
+/** The diagnostics of a line, and the id of its entry. */
+export function notesOf(
+  { at, length, bytes, decoded }: PageLine,
+  header: FirstHeader,
+  isTail: boolean,
+): { readonly notes: readonly LineNote[]; readonly entryId?: string | undefined } {
+  if (bytes === undefined || decoded === undefined) return { notes: [tooLongNote(length)] };
+  switch (decoded.kind) {
+    case "blank":
+      return { notes: [] };
+    case "header":
+      return { notes: at === header.at ? header.notes : [...decoded.notes, extraHeaderNote] };
+    case "entry":
+      return { notes: decoded.notes, entryId: idOf(decoded.head.id) };
+    case "bad": {
+      if (isTail) return { notes: [tornNote(length)] };
+      if (isEndedLate(bytes)) return { notes: [tornLineNote(length - 1)] };
+      const key = keyOfLine(bytes, decoded, versionAt(at, header));
+      return { notes: decoded.notes, entryId: key === undefined ? key : idOf(key) };
+    }
+  }
+}
+
+/** Undefined before the header: those lines are decoded as the current version. */
+function versionAt(at: number, header: FirstHeader): number | undefined {
+  return at < header.at ? undefined : header.version;
+}
+
+/** The header of a file and its position, nearly always 0. */
+export interface FirstHeader extends LinePlace {
+  readonly version: number;
+  /** Its diagnostics. */
+  readonly notes: readonly LineNote[];
+}
+
+/** Small: a header is short, and nearly always the first line. */
+const chunkBytes = 16 * 1024;
+/** The version of entries does not matter here: only headers are used. */
+const context = { version: formatVersion, ordinal: 0, maxDepth: defaultLimits.maxDepth };
+
+/**
+ * Reads a file up to its header.
+ *
+ * @throws SessileError EMPTY, NO_HEADER
+ */
+export async function firstHeader(
+  file: OpenFile,
+  stat: FileStat,
+  path: string,
+  { maxLineBytes, signal }: { readonly maxLineBytes: number; readonly signal?: AbortSignal | undefined },
+): Promise<FirstHeader> {
+  const reading = { maxLineBytes, chunkBytes, ...(signal === undefined ? {} : { signal }) };
+  let lines = 0;
+  let found: FirstHeader | undefined;
+  const look = (line: Uint8Array, at: number, isTail = false) => {
+    if (found !== undefined) return;
+    const decoded = decodeHead(line, { ...context, isFirst: at === 0 });
+    if (decoded.kind === "header") found = headerOf(decoded, { at, length: line.length }, lines);
+    if (decoded.kind !== "blank" || !isTail) lines++;
+  };
+  for await (const batch of readLines(file, stat, undefined, reading)) {
+    eachLine(batch, {
+      line: (bytes, at, start, end) => look(bytes.subarray(start, end), at),
+      tooLong: () => void lines++,
+    });
+    if (batch.tail !== undefined) look(batch.tail.bytes, batch.tail.at, true);
+    if (found !== undefined) return found;
+  }
+  throw unopenable(path, lines);
+}
+
+function headerOf(
+  { header, notes }: Decoded & { readonly kind: "header" },
+  place: LinePlace,
+  before: number,
+): FirstHeader {
+  return {
+    ...place,
+    version: versionOf(header),
+    notes: [
+      ...notes,
+      ...(before > 0 ? [beforeHeaderNote(before)] : []),
+      ...(isNewer(header) ? [newerVersionNote] : []),
+    ],
+  };
+}
+
+const stepBytes = 64 * 1024;
+
+/** A line, with its bytes unless it has more than a reader takes. */
+export interface BackwardLine extends LinePlace {
+  readonly bytes?: Uint8Array;
+}
+
+/**
+ * The lines of a part of a file, the last one first. The part begins where a line does; it ends behind a line feed, or
+ * with a line that lacks its own. Ends early where the file does not reach to `end`. Memory is bounded by the longest
+ * line allowed.
+ */
+export async function* linesBackwards(
+  file: OpenFile,
+  { start, end }: { readonly start: number; readonly end: number },
+  { maxLineBytes, signal }: { readonly maxLineBytes: number; readonly signal?: AbortSignal | undefined },
+): AsyncGenerator<BackwardLine, void, undefined> {
+  /** The line that ends at the lowest place seen, as far as it was read; its pieces from the last one on. */
+  let pieces: Uint8Array[] = [];
+  let length = 0;
+  const hold = (piece: Uint8Array) => {
+    length += piece.length;
+    if (length > maxLineBytes) pieces = [];
+    else pieces.push(piece);
+  };
+  const take = (at: number): BackwardLine => {
+    const place = { at, length };
+    const line = length > maxLineBytes ? place : { ...place, bytes: Buffer.concat(pieces.reverse()) };
+    pieces = [];
+    length = 0;
+    return line;
+  };
+  for (let stop = end; stop > start; ) {
+    signal?.throwIfAborted();
+    const at = Math.max(start, stop - stepBytes);
+    const [bytes] = await readPlaces(file, [{ at, length: stop - at }]);
+    if (bytes === undefined) return;
+    let rest = stop === end && bytes.at(-1) === 10 ? bytes.subarray(0, -1) : bytes;
+    for (let feed = rest.lastIndexOf(10); feed >= 0; feed = rest.lastIndexOf(10)) {
+      hold(rest.subarray(feed + 1));
+      yield take(at + feed + 1);
+      rest = rest.subarray(0, feed);
+    }
+    hold(rest);
+    stop = at;
+  }
+  if (end > start) yield take(start);
+}
