@@ -2,7 +2,15 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { root } from "../../scripts/entries.mjs";
-import { outputOf, outputPattern, programOf, runPage, typeErrors } from "../support/guide-page.js";
+import { type Built, buildPackage } from "../support/built.js";
+import {
+  installPackage,
+  outputOf,
+  outputPattern,
+  programOf,
+  runPage,
+  typeErrors,
+} from "../support/guide-page.js";
 import { pages } from "./pages.js";
 
 const guide = join(root, "docs/guide");
@@ -14,14 +22,20 @@ const markdown = new Map(
 );
 const programs = new Map([...markdown].map(([name, text]) => [name, programOf(text)]));
 
-// Below the repository, so that programs find `sessile` and their packages; git ignores it.
+// Inside the repository, so that programs find the official clients; git ignores it.
 const space = join(root, ".guide");
 let folder: string;
-beforeAll(() => {
+let built: Built;
+beforeAll(async () => {
   mkdirSync(space, { recursive: true });
   folder = mkdtempSync(join(space, "run-"));
+  built = await buildPackage();
+  installPackage(built.dir, folder);
+}, 60_000);
+afterAll(() => {
+  built[Symbol.dispose]();
+  rmSync(folder, { recursive: true, force: true });
 });
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 describe("docs/guide", () => {
   it("has an index that lists every page, and a world for each", () => {
@@ -46,6 +60,6 @@ describe("docs/guide", () => {
       expect(promised, "a text block at the end of the page").toBeDefined();
       if (!outputPattern(promised ?? "").test(stdout)) expect(stdout).toBe(promised);
     },
-    60_000,
+    120_000,
   );
 });

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import ts from "typescript";
 import { root } from "../../scripts/entries.mjs";
@@ -100,11 +100,28 @@ const environmentOf = (url: (provider: GuideProvider) => string | undefined): Re
   };
 };
 
-const timeoutMs = 45_000;
+const timeoutMs = 90_000;
 
-/** Runs a program in `folder`, a folder of its own inside the repository, against the page's servers. */
+/** Installs the built package in a folder's node_modules, as its user has it: pages import no sources. */
+export function installPackage(built: string, folder: string): void {
+  const own = join(folder, "node_modules", "sessile");
+  mkdirSync(own, { recursive: true });
+  copyFileSync(join(root, "package.json"), join(own, "package.json"));
+  symlinkSync(built, join(own, "dist"));
+  // A package of its own: inside the library's, Node resolves the name to the library itself.
+  writeFileSync(join(folder, "package.json"), JSON.stringify({ private: true, type: "module" }));
+}
+
+/**
+ * Runs a program in `folder`, an own folder below that of {@link installPackage}, against the page's servers.
+ * Official clients are those of the repository, so the folder is inside it.
+ */
 export async function runPage(code: string, page: GuidePage, folder: string): Promise<GuideRun> {
-  for (const [path, content] of Object.entries({ "page.ts": code, ...page.files })) {
+  const { outputText } = ts.transpileModule(code, {
+    compilerOptions: { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext, inlineSourceMap: true },
+    fileName: "page.ts",
+  });
+  for (const [path, content] of Object.entries({ "page.mjs": outputText, ...page.files })) {
     mkdirSync(dirname(join(folder, path)), { recursive: true });
     writeFileSync(join(folder, path), content);
   }
@@ -134,14 +151,14 @@ async function outputOfProgram(
   during: GuidePage["during"],
 ): Promise<string> {
   const { PATH = "", TMPDIR } = process.env;
-  const child = spawn(process.execPath, ["--import", "tsx", "page.ts"], {
+  const child = spawn(process.execPath, ["--enable-source-maps", "page.mjs"], {
     cwd: folder,
     timeout: timeoutMs,
     killSignal: "SIGKILL",
     stdio: ["ignore", "pipe", "pipe"],
     env: {
       ...environment,
-      ...{ PATH, HOME: folder, NO_COLOR: "1", TSX_TSCONFIG_PATH: join(root, "tsconfig.json") },
+      ...{ PATH, HOME: folder, NO_COLOR: "1" },
       ...(TMPDIR && { TMPDIR }),
     },
   });
