@@ -30,7 +30,7 @@ const window = 200_000;
 const summaryCharacters = 6_000;
 const system = prose(1, 12_000);
 
-/** A model with the rules of its provider's cache; docs/economics.md has their sources. */
+/** A model with the rules of its provider's cache; docs/reference/economics.md has their sources. */
 interface Provider {
   readonly name: string;
   readonly model: string;

@@ -244,7 +244,7 @@ export function repositoryShownBy() {
   /** @param {string} path */
   const read = (path) => readFileSync(join(root, path), "utf8");
   const [, durability = ""] =
-    /\n## Guarantees\n(.*?)\n## Runs by hand\n/s.exec(read("docs/durability.md")) ?? [];
+    /\n## Guarantees\n(.*?)\n## Runs by hand\n/s.exec(read("docs/reference/durability.md")) ?? [];
   const files = [...testFiles("test"), ...testFiles("bench")].map((path) => readTags(path, read(path)));
   const { markdown, problems } = shownBy(
     [

@@ -1,5 +1,5 @@
 /**
- * The `details` of each error code. Codes are API: they change only in a major version. docs/errors.md
+ * The `details` of each error code. Codes are API: they change only in a major version. docs/reference/errors.md
  * explains the cause and the remedy of each code.
  */
 export interface ErrorDetails {

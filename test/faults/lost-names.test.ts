@@ -9,7 +9,7 @@ import { useChildren } from "./start-child.js";
 
 const startChild = useChildren();
 const times = rounds(3, 100);
-/** As docs/durability.md says, and a millisecond for the clock, which counts whole ones. */
+/** As docs/reference/durability.md says, and a millisecond for the clock, which counts whole ones. */
 const boundMs = { disk: 0, os: 3 };
 
 let dir = "";

@@ -7,7 +7,7 @@ import { examplesOf, promisesOf } from "../support/doc-examples.js";
 import { readSources } from "../support/sources.js";
 
 // The pages of docs/guide are programs of their own: test/docs/guide.test.ts runs them.
-const documents = ["README.md", "docs/errors.md"].map((path) => ({
+const documents = ["README.md", "docs/reference/errors.md"].map((path) => ({
   path,
   text: readFileSync(join(root, path), "utf8"),
 }));

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { root } from "../../scripts/entries.mjs";
 
-describe("docs/durability.md", () => {
-  const markdown = readFileSync(join(root, "docs/durability.md"), "utf8");
+describe("docs/reference/durability.md", () => {
+  const markdown = readFileSync(join(root, "docs/reference/durability.md"), "utf8");
 
   // test/package/shown-by.test.ts checks that each id has a test.
   it("has the id of a test for each guarantee, and for each other row one or why there is none", () => {

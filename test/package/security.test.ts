@@ -19,7 +19,7 @@ describe("SECURITY.md", () => {
   });
 
   it("names codes that there are", () => {
-    const known = new Set(read("docs/errors.md").match(/`[A-Z][A-Z0-9_]+`/g));
+    const known = new Set(read("docs/reference/errors.md").match(/`[A-Z][A-Z0-9_]+`/g));
     const named = cells.flatMap(([, , , refusal = ""]) => refusal.match(/`[A-Z][A-Z0-9_]+`/g) ?? []);
     expect(named.filter((code) => !known.has(code))).toEqual([]);
     expect(named.length).toBeGreaterThan(10);

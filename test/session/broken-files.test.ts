@@ -28,7 +28,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { plainHeader } from "../arbitraries/entries.js";
 import { temporaryDirectory } from "./node/temporary-directory.js";
 
-/** What the table of broken files in docs/format.md promises, a test or more for each of its rows. */
+/** What the table of broken files in docs/reference/format.md promises, a test or more for each of its rows. */
 
 const header = JSON.stringify(plainHeader);
 const encoder = new TextEncoder();

@@ -52,8 +52,8 @@ describe("the types written by hand are those of the shapes", () => {
 
 type Flat<T> = { [K in keyof T]: T[K] };
 
-describe("the table of docs/format.md", () => {
-  const text = readFileSync("docs/format.md", "utf8");
+describe("the table of docs/reference/format.md", () => {
+  const text = readFileSync("docs/reference/format.md", "utf8");
   const tableOf = (section: string) => {
     const [, after = ""] = text.split(section);
     return (/^\|.*?\n\n/ms.exec(after)?.[0] ?? "").split("\n").flatMap((line) => {

@@ -69,7 +69,7 @@ const permissionRule = object({
 
 /**
  * The entry types, one row each. Validation, the zod schema, and every set of types in this module derive
- * from it. A type test holds it against `EntryMap`, and a test of docs/format.md against the table there.
+ * from it. A type test holds it against `EntryMap`, and a test of docs/reference/format.md against the table there.
  */
 export const entryTypes = {
   message: { fields: { message: messageShape }, inContext: true },

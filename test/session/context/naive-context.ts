@@ -5,7 +5,7 @@ import { pathTo } from "../../arbitraries/conversations.js";
 import type { AnyEntry } from "../../arbitraries/entries.js";
 
 /**
- * The context at a leaf as docs/format.md words it, one sentence after the other, each by looking through the whole
+ * The context at a leaf as docs/reference/format.md words it, one sentence after the other, each by looking through the whole
  * path again.
  */
 export function naiveContext(entries: readonly AnyEntry[], leafId: string | null): Context {
