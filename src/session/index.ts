@@ -37,6 +37,7 @@ export type {
   ForkOptions,
   RewriteEntry,
   Session,
+  SessionLeaf,
   SessionQuery,
   SessionRef,
   SessionStore,
@@ -54,6 +55,7 @@ export {
   type ToolCallState,
   type TurnContext,
   type TurnSettings,
+  type TurnState,
   toolStarted,
   turnSettings,
 } from "./runtime/turn-settings.js";

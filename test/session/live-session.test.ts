@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
 import { userMessage } from "../../src/content/index.js";
 import { SessileError } from "../../src/errors/index.js";
@@ -5,10 +6,12 @@ import type { SessionBackend } from "../../src/session/api/backend.js";
 import type { EntryDraft } from "../../src/session/api/entries.js";
 import type { Session } from "../../src/session/api/types.js";
 import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
+import { branchEnds } from "../../src/session/runtime/conversation.js";
 import type { LiveSession } from "../../src/session/runtime/session.js";
 import { memoryBackend } from "../../src/session/store/memory-backend.js";
 import { sessionStore } from "../../src/session/store/store.js";
 import { storedLines } from "../../src/session/store/stored-lines.js";
+import { SessionTree, treeRows } from "../../src/session/tree/session-tree.js";
 import { SimulatedDisk } from "../support/simulated-disk.js";
 import { gate, hookedBackend, type LogHooks } from "./hooked-backend.js";
 
@@ -345,5 +348,150 @@ describe("events", () => {
     await session.append([say("a")]);
     expect(errors).toEqual(["listener of entry"]);
     expect(session.tree.size).toBe(1);
+  });
+});
+
+describe("path", () => {
+  const stored = (lines: readonly object[]) =>
+    [
+      { type: "session", version: 3, id: "s", timestamp: "2026-01-01T00:00:00.000Z", cwd: "/p" },
+      ...lines,
+    ].map((line) => new TextEncoder().encode(`${JSON.stringify(line)}\n`));
+  const message = (id: string, parentId: string | null) => ({
+    type: "message",
+    id,
+    parentId,
+    timestamp: "2026-01-01T00:00:00.000Z",
+    message: { role: "user", content: id, timestamp: 0 },
+  });
+  async function openedOn(lines: readonly Uint8Array[]) {
+    const reads: number[] = [];
+    const backend = hookedBackend(memoryBackend(Date.now), {
+      readAt: (places) => void reads.push(places.length),
+    });
+    const { log, position } = await backend.create({ id: "s", partition: "", cwd: "/p", timestamp: "" });
+    await log.append(lines, position);
+    return { session: await sessionStore(backend).open("s"), reads };
+  }
+
+  test("reads the bodies that are not cached in one call, and none the second time", async () => {
+    const { session, reads } = await openedOn(
+      stored([message("a", null), message("b", "a"), message("other", "a"), message("c", "b")]),
+    );
+    await session.context("b");
+    expect(reads.splice(0)).toEqual([2]);
+    expect((await session.path()).map(({ id }) => id)).toEqual(["a", "b", "c"]);
+    expect(reads.splice(0)).toEqual([1]);
+    expect(await session.path("b")).toEqual([await session.entry("a"), await session.entry("b")]);
+    expect(reads).toEqual([]);
+  });
+
+  test("has unknown entries as they are, before a compaction too, and leaves out a damaged body", async () => {
+    const unknown = { type: "other_program", id: "b", parentId: "a", timestamp: "t", field: [1] };
+    const lines = stored([message("a", null), unknown, message("c", "b"), message("d", "c")]);
+    const damaged = lines[3] as Uint8Array;
+    damaged.set(new TextEncoder().encode("x"), damaged.length - 3);
+    const { session } = await openedOn([
+      ...lines,
+      ...stored([
+        {
+          type: "compaction",
+          id: "e",
+          parentId: "d",
+          timestamp: "t",
+          summary: "s",
+          firstKeptEntryId: "d",
+          tokensBefore: 1,
+        },
+      ]).slice(1),
+    ]);
+    const path = await session.path();
+    expect(path.map(({ id }) => id)).toEqual(["a", "b", "d", "e"]);
+    expect(path[1]).toMatchObject({ type: "unknown", entryType: "other_program" });
+    expect(session.diagnostics.map(({ code, entryId }) => [code, entryId])).toEqual([["INVALID_JSON", "c"]]);
+  });
+
+  test("has entries that are only staged", async () => {
+    const { session } = await setting();
+    await session.append([say("a")]);
+    const [staged] = session.stage([{ type: "thinking_level_change", thinkingLevel: "high" }]);
+    expect((await session.path()).at(-1)).toEqual(staged);
+  });
+});
+
+describe("leaves", () => {
+  const ends = (session: Session) => session.leaves().map(({ id, current }) => (current ? `${id}*` : id));
+  const said = (id: string): EntryDraft => ({ ...say(id), id });
+
+  test("are the ends of the conversation: metadata makes none, before and behind it", async () => {
+    const { session } = await setting();
+    expect(session.leaves()).toEqual([]);
+    await session.append([{ type: "session_info", title: "title" }]);
+    expect(session.leaves()).toEqual([]);
+    await session.append([said("a"), { type: "label", targetId: "a", label: "start" }, said("b")]);
+    expect(ends(session)).toEqual(["b*"]);
+    // Each hangs on another entry, and on the path to the leaf.
+    session.branch("a");
+    await session.append([{ type: "label", targetId: "b", label: "left" }]);
+    session.branch("b");
+    await session.append([
+      { type: "session_info", name: "name" },
+      { type: "label", targetId: "a" },
+    ]);
+    expect(ends(session)).toEqual(["b*"]);
+    expect(session.leaves()).toEqual([
+      { ...session.tree.node("b"), type: "message", role: "user", label: "left", current: true },
+    ]);
+    // The labels behind the end are not the end.
+    session.branch("b");
+    expect(ends(session)).toEqual(["b*"]);
+    await session.append([said("c")]);
+    expect(ends(session)).toEqual(["c*"]);
+  });
+
+  test("are newest first in the log, and none is current after a move to an entry within a branch", async () => {
+    const { session, other } = await setting();
+    await session.append([said("a"), said("b"), said("c")]);
+    session.branch("b");
+    await session.append([said("d")]);
+    session.branch(null);
+    await session.append([said("e")]);
+    session.branch("b");
+    expect(ends(session)).toEqual(["e", "d", "c"]);
+    await session.flush();
+    expect(ends(session)).toEqual(["e", "d", "c"]);
+    session.branch("c");
+    expect(ends(session)).toEqual(["e", "d", "c*"]);
+    await session.append([said("f")]);
+    expect(ends(session)).toEqual(["f*", "e", "d"]);
+    const [first] = ends(await other());
+    expect(first).toBe("f*");
+  });
+
+  test("of any tree: those that no entry of the conversation follows, by a plain walk", () => {
+    const types = ["message", "label", "session_info", "usage", "leaf", "custom", "model_change"] as const;
+    const outside = new Set<string>(["label", "session_info", "usage", "leaf"]);
+    const place = fc.record({ type: fc.constantFrom(...types), parent: fc.nat({ max: 40 }) });
+    fc.assert(
+      fc.property(fc.array(place, { maxLength: 40 }), (places) => {
+        // Also parents that come later, cycles, and parents that are missing.
+        const entries = places.map(({ type, parent }, at) => ({
+          type,
+          id: `e${at}`,
+          parentId: parent === at ? null : `e${parent}`,
+          timestamp: "t",
+          message: { role: "user", content: "", timestamp: 0 },
+        }));
+        const tree = new SessionTree(entries as never);
+        const hasNext = (id: string): boolean =>
+          tree.children(id).some((node) => !outside.has(node.type) || hasNext(node.id));
+        const expected = entries
+          .map(({ id }) => tree.node(id))
+          .filter((node) => node !== undefined && !outside.has(node.type) && !hasNext(node.id))
+          .reverse();
+        const rows = treeRows(tree);
+        expect(branchEnds(rows).map((row) => rows.id(row))).toEqual(expected.map((node) => node?.id));
+      }),
+    );
   });
 });

@@ -341,3 +341,105 @@ function foldedTurn(path: readonly SessionEntry[]): TurnContext {
   }
   return turn;
 }
+
+describe("turnState", () => {
+  const aborted = (id: string, stopReason: "aborted" | "error", ...calls: readonly string[]): EntryDraft => {
+    const draft = ask(id, ...calls) as EntryDraft & { readonly type: "message" };
+    return { ...draft, message: { ...draft.message, stopReason } as never };
+  };
+  const compaction = (firstKeptEntryId: string, more: object = {}): EntryDraft => ({
+    type: "compaction",
+    summary: "s",
+    firstKeptEntryId,
+    tokensBefore: 1,
+    ...more,
+  });
+  const idle = { state: "idle" };
+  const awaitingReply = (entryId: string) => ({ state: "awaitingReply", entryId });
+  const calls = (entryId: string, ...states: readonly (readonly [id: string, state: string])[]) => ({
+    state: "awaitingResults",
+    entryId,
+    calls: states.map(([id, state]) => ({ call: callOf(id), entryId, state })),
+  });
+
+  it.each<[string, readonly EntryDraft[], object]>([
+    ["nothing", [], idle],
+    ["settings alone", [turnSettings.draft({ tools: ["read"] })], idle],
+    ["a user message", [say("hi", "u")], awaitingReply("u")],
+    ["a reply", [say("hi", "u"), ask("a")], idle],
+    ["calls", [say("hi"), ask("a", "c1", "c2")], calls("a", ["c1", "pending"], ["c2", "pending"])],
+    [
+      "one result of two, the other call started",
+      [say("hi"), ask("a", "c1", "c2"), started("c2"), answer("r", "c1")],
+      calls("a", ["c2", "running"]),
+    ],
+    [
+      "all results",
+      [say("hi"), ask("a", "c1", "c2"), answer("r", "c1"), answer("s", "c2", true)],
+      awaitingReply("s"),
+    ],
+    ["a reply to results", [say("hi"), ask("a", "c1"), answer("r", "c1"), ask("b")], idle],
+    [
+      "a reply that was aborted",
+      [say("hi"), aborted("a", "aborted", "c1")],
+      { state: "aborted", entryId: "a" },
+    ],
+    ["a reply that failed", [say("hi"), aborted("a", "error")], { state: "aborted", entryId: "a" }],
+    [
+      "an aborted reply and a user message",
+      [say("hi"), aborted("a", "aborted", "c1"), say("go on", "v")],
+      awaitingReply("v"),
+    ],
+    ["calls and a user message", [say("hi"), ask("a", "c1"), say("stop", "v")], awaitingReply("v")],
+    [
+      "an id of an earlier turn again",
+      [say("hi"), ask("a", "c1"), answer("r", "c1"), ask("b", "c1")],
+      calls("b", ["c1", "pending"]),
+    ],
+    [
+      "a custom message, a summary, a label",
+      [
+        say("hi", "u"),
+        ask("a"),
+        { type: "custom_message", customType: "c", content: "note", display: true },
+        { type: "branch_summary", fromId: "u", summary: "s" },
+        { type: "label", targetId: "u", label: "l" },
+      ],
+      idle,
+    ],
+    [
+      "a compaction of a finished turn that keeps its user message",
+      [say("hi", "u"), ask("a"), compaction("a", { retain: ["u"] })],
+      idle,
+    ],
+    ["a compaction of everything", [say("hi", "u"), ask("a"), compaction("c", { id: "c" })], idle],
+    [
+      "a compaction between results and a reply",
+      [say("hi", "u"), ask("a", "c1"), answer("r", "c1"), compaction("c", { id: "c" })],
+      awaitingReply("r"),
+    ],
+    [
+      "two compactions behind a user message",
+      [say("hi", "u"), compaction("c", { id: "c" }), compaction("d", { id: "d" })],
+      awaitingReply("u"),
+    ],
+    ["a compaction and a reply", [say("hi", "u"), compaction("u"), ask("a")], idle],
+    [
+      "a user message that an edit removed",
+      [ask("a"), say("hi", "u"), { type: "context_edit", targetId: "u", replacement: null }],
+      idle,
+    ],
+  ])("after %s", async (_, drafts, state) => {
+    const session = await newSession();
+    await session.append(drafts);
+    expect(await session.turnState()).toEqual(state);
+  });
+
+  it("is that of any entry, and an error for one that is not there", async () => {
+    const session = await newSession();
+    await session.append([say("hi", "u"), ask("a")]);
+    expect(await session.turnState("u")).toEqual(awaitingReply("u"));
+    expect(await session.turnState(null)).toEqual(idle);
+    await expect(session.turnState("nowhere")).rejects.toMatchObject({ code: "ENTRY_NOT_FOUND" });
+  });
+});

@@ -2,7 +2,7 @@ import type { Context, Message } from "../../content/index.js";
 import type { SessileError } from "../../errors/index.js";
 import type { RecordingOptions } from "../runtime/recording.js";
 import type { PermissionRule, SessionInfo } from "../runtime/session-info.js";
-import type { ToolCallState, TurnContext } from "../runtime/turn-settings.js";
+import type { ToolCallState, TurnContext, TurnState } from "../runtime/turn-settings.js";
 import type { EntryNode, SessionTree } from "../tree/session-tree.js";
 import type { Diagnostics } from "./diagnostics.js";
 import type {
@@ -139,6 +139,18 @@ export interface Session extends IfAsyncDisposable {
 
   /** One entry; undefined if it does not exist or its body is damaged. */
   entry(id: string): Promise<SessionEntry | UnknownEntry | undefined>;
+  /**
+   * The entries from the root to an entry, by default the leaf, in that order; empty for null. Unknown entries
+   * are included, entries with a damaged body are omitted. Treat them as read-only.
+   * @throws SessileError ENTRY_NOT_FOUND
+   */
+  path(leafId?: string | null): Promise<readonly (SessionEntry | UnknownEntry)[]>;
+  /**
+   * The ends of the branches, newest first in the order of the log, for a branch picker. An end is an entry
+   * that no entry of the conversation follows. Labels, session_info, usage and leaf entries are not part of the
+   * conversation: they are no ends, and an entry before them is one.
+   */
+  leaves(): readonly SessionLeaf[];
   /** The stored line of an entry without its line feed; undefined if it does not exist. */
   raw(id: string): Promise<Uint8Array | undefined>;
   /**
@@ -153,6 +165,8 @@ export interface Session extends IfAsyncDisposable {
    * not in context.
    */
   toolStates(leafId?: string | null): Promise<readonly ToolCallState[]>;
+  /** Whether the last turn at the leaf or another entry is finished, and how to continue it if not. */
+  turnState(leafId?: string | null): Promise<TurnState>;
 
   /** Appends a session_info. Fields outside the patch stay. Follows other writers' entries. */
   updateInfo(patch: SessionInfoPatch): Promise<SessionInfo>;
@@ -185,6 +199,13 @@ export interface Session extends IfAsyncDisposable {
    * too far from the end for a list to find. The store stays open.
    */
   close(): Promise<void>;
+}
+
+/** The end of a branch; see {@link Session.leaves}. Pass its id to `branch`, `path` or `context`. */
+export interface SessionLeaf extends EntryNode {
+  readonly label?: string;
+  /** Whether it is the end of the session's own branch: only entries outside the conversation follow it. */
+  readonly current: boolean;
 }
 
 /** A session in a list. */

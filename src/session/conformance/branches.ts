@@ -1,6 +1,9 @@
 /** Branches and the current leaf. */
 
+import { assistantMessage, toolResult } from "../../content/index.js";
 import { equal, rejects } from "../../internal/expect.js";
+import type { EntryDraft } from "../api/entries.js";
+import type { Session } from "../api/types.js";
 import { conformanceCase, say, textsInContext } from "./harness.js";
 
 export const branchCases = [
@@ -90,4 +93,64 @@ export const branchCases = [
       equal([fresh.parentId, fresh.fromId], [null, summary.id], "parentId and fromId of a new root");
     },
   ),
+
+  conformanceCase("path gives the entries from the root to a leaf", async (harness) => {
+    const session = await harness.start();
+    const root = session.leafId as string;
+    const [left] = await session.append([say("left")]);
+    session.branch(root);
+    const [right] = await session.append([say("right")]);
+    const start = await session.entry(root);
+    for (const handle of [session, await harness.open(session.id, "read")]) {
+      equal(await handle.path(), [start, right], "the path to the current leaf");
+      equal(await handle.path(left?.id), [start, left], "the path to another leaf");
+      equal(await handle.path(root), [start], "the path to an inner entry");
+      equal(await handle.path(null), [], "the path to null");
+      const details = await rejects(() => handle.path("nowhere"), "ENTRY_NOT_FOUND", "path");
+      equal(details, { entryId: "nowhere" }, "details");
+    }
+  }),
+
+  conformanceCase("leaves gives the ends of the branches, newest first", async (harness) => {
+    const session = await harness.start();
+    const root = session.leafId as string;
+    const [left] = await session.append([say("left")]);
+    await session.append([{ type: "label", targetId: left?.id as string, label: "first try" }]);
+    session.branch(root);
+    const [right] = await session.append([say("right")]);
+    const ends = (handle: Session) => handle.leaves().map(({ id, label, current }) => [id, label, current]);
+    const expected = [
+      [right?.id, undefined, true],
+      [left?.id, "first try", false],
+    ];
+    equal(ends(session), expected, "ends of the branches");
+    equal(ends(await harness.open(session.id, "read")), expected, "ends read back");
+    equal(session.leaves()[0]?.timestamp, right?.timestamp, "timestamp");
+  }),
+
+  conformanceCase("turnState tells if the last turn is finished", async (harness) => {
+    const session = await harness.start();
+    const reply = (...content: Parameters<typeof assistantMessage>[1][]): EntryDraft => ({
+      type: "message",
+      message: assistantMessage({ provider: "p", model: "m" }, ...content),
+    });
+    const call = { type: "toolCall", id: "c1", name: "look", arguments: {} } as const;
+    const asked = session.leafId as string;
+    const [calls] = await session.append([reply(call)]);
+    const [result] = await session.append([{ type: "message", message: toolResult(call, "seen") }]);
+    const [done] = await session.append([reply("done")]);
+    for (const handle of [session, await harness.open(session.id, "read")]) {
+      const awaited = { state: "awaitingReply", entryId: asked };
+      equal(await handle.turnState(asked), awaited, "after a user message");
+      const open = await handle.turnState(calls?.id);
+      equal(
+        open.state === "awaitingResults" && [open.entryId, open.calls.map((one) => one.call.id)],
+        [calls?.id, ["c1"]],
+        "after a tool call",
+      );
+      equal(await handle.turnState(result?.id), { ...awaited, entryId: result?.id }, "after a result");
+      equal(await handle.turnState(done?.id), { state: "idle" }, "after a reply");
+      equal(await handle.turnState(null), { state: "idle" }, "before the first entry");
+    }
+  }),
 ];

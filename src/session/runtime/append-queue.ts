@@ -17,7 +17,8 @@ import {
   takeGroup,
   takeStored,
 } from "./batch.js";
-import { assertFollows, checkAppend, conflictError, inOneConversation, isHarmless } from "./conflict.js";
+import { assertFollows, checkAppend, conflictError } from "./conflict.js";
+import { inOneConversation, isHarmless } from "./conversation.js";
 import { Following } from "./following.js";
 import { Placing } from "./materialize-drafts.js";
 import { truncated } from "./recording.js";

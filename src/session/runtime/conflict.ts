@@ -5,9 +5,10 @@ import type { EntryDraft, SessionEntry, UnknownEntry } from "../api/entries.js";
 import type { AppendOptions } from "../api/types.js";
 import { type BodySteps, contextSteps } from "../context/build-context.js";
 import { itemOf } from "../context/context-items.js";
-import { references, typesThat } from "../format/entry-types.js";
+import { references } from "../format/entry-types.js";
 import { noRow, parseKind, type TreeRows } from "../tree/entry-table.js";
-import { type SessionTree, treeRows } from "../tree/session-tree.js";
+import { treeRows } from "../tree/session-tree.js";
+import { metadata } from "./conversation.js";
 import type { News, SessionCore } from "./session-state.js";
 import { toolStarted } from "./turn-settings.js";
 
@@ -20,9 +21,6 @@ const conflicts: ReadonlySet<unknown> = new Set([
   "branch",
   "follow",
 ] satisfies Conflict[]);
-
-/** Entry types outside the conversation. They never conflict, and may follow another writer's entries. */
-const metadata = typesThat("metadata");
 
 /** Throws for invalid options of an append, and for an aborted signal. */
 export function checkAppend(drafts: readonly EntryDraft[], options: AppendOptions): void {
@@ -40,55 +38,6 @@ export function checkAppend(drafts: readonly EntryDraft[], options: AppendOption
     throw new TypeError('conflict: "rebase" is for label, session_info and usage entries');
   }
   if (after !== undefined) throw new TypeError('after: cannot go with conflict "rebase"');
-}
-
-/** Whether another writer added only metadata. */
-export function isHarmless(news: News, tree: SessionTree): boolean {
-  const rows = treeRows(tree);
-  return !news.restarted && news.rows.every((row) => metadata.has(rows.kind(row)));
-}
-
-/**
- * Whether two leaves have the same conversation: their paths differ only in labels, names and usage. A rebase
- * behind another writer's messages must not move the leaf there.
- */
-export function inOneConversation(a: string | null, b: string | null, tree: SessionTree): boolean {
-  const rows = treeRows(tree);
-  const lastSaid = (id: string | null): number => {
-    let row = id === null ? noRow : rows.row(id);
-    while (row !== noRow && metadata.has(rows.kind(row))) row = rows.parent(row);
-    return row;
-  };
-  return lastSaid(a) === lastSaid(b);
-}
-
-/** Whether an entry is on the path to a leaf; null, before the first, is on every path. */
-export function isOnPath(id: string | null, leaf: string | null, tree: SessionTree): boolean {
-  if (id === null || id === leaf) return true;
-  const rows = treeRows(tree);
-  const wanted = rows.row(id);
-  let row = leaf === null ? noRow : rows.row(leaf);
-  while (row !== noRow && row !== wanted) row = rows.parent(row);
-  return row !== noRow;
-}
-
-/** The leaf of other writers' conversation, and the row of their last entry. */
-export interface OthersLeaf {
-  readonly leafId: string | null;
-  readonly row: number;
-}
-
-/** The conversation that these new rows belong to; undefined if they are only metadata. */
-export function leafOf(news: readonly number[], rows: TreeRows): OthersLeaf | undefined {
-  let leaf: number | undefined;
-  for (const row of news) {
-    const kind = rows.kind(row);
-    if (!metadata.has(kind)) leaf = kind === "leaf" ? rows.parent(row) : row;
-    // Labels behind their own messages: following those too makes no branch.
-    else if (leaf !== undefined && rows.parent(row) === leaf) leaf = row;
-  }
-  if (leaf === undefined) return undefined;
-  return { leafId: leaf === noRow ? null : rows.id(leaf), row: news.at(-1) as number };
 }
 
 const maxIds = 100;

@@ -1,5 +1,6 @@
 import type { LinePlace, SessionLog } from "../api/backend.js";
 import type { SessionEntry, UnknownEntry } from "../api/entries.js";
+import type { BodySteps } from "../context/build-context.js";
 import { type DecodeContext, decodeBody } from "../format/decode.js";
 import { ordinalOfId } from "../format/migrate.js";
 import { noRow } from "../tree/entry-table.js";
@@ -193,4 +194,10 @@ export class Bodies {
     const offset = tree.line(row)?.at ?? 0;
     this.#reader.report({ code, line: 0, offset, message, entryId: tree.id(row) });
   }
+}
+
+/** The entries of rows in order, without those whose bodies are damaged. */
+export function* entrySteps(rows: readonly number[]): BodySteps<readonly Entry[]> {
+  const bodyOf = yield rows;
+  return rows.map(bodyOf).filter((entry) => entry !== undefined);
 }

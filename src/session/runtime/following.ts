@@ -2,7 +2,8 @@ import type { SessionEntry } from "../api/entries.js";
 import { noRow } from "../tree/entry-table.js";
 import { treeRows } from "../tree/session-tree.js";
 import type { Moved, MoveParent, PlacedEntry, Request } from "./batch.js";
-import { followError, followProblem, isOnPath } from "./conflict.js";
+import { followError, followProblem } from "./conflict.js";
+import { isOnPath } from "./conversation.js";
 import type { SessionCore } from "./session-state.js";
 
 /**

@@ -10,7 +10,7 @@ import { versionOf } from "../format/migrate.js";
 import { noRow } from "../tree/entry-table.js";
 import { SessionReader } from "../tree/log-reader.js";
 import { treeRows } from "../tree/session-tree.js";
-import { leafOf, type OthersLeaf } from "./conflict.js";
+import { leafOf, type OthersLeaf } from "./conversation.js";
 import { Bodies } from "./entry-cache.js";
 import { eachLine, lineAt } from "./log-lines.js";
 import type { RecordingOptions } from "./recording.js";

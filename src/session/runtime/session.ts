@@ -11,17 +11,26 @@ import type {
   UnknownEntry,
 } from "../api/entries.js";
 import type { EphemeralEvent, SessionEventMap, SessionEventName } from "../api/events.js";
-import type { AppendOptions, Session } from "../api/types.js";
+import type { AppendOptions, Session, SessionLeaf } from "../api/types.js";
 import { extendedSteps } from "../context/extend-context.js";
 import { noRow } from "../tree/entry-table.js";
 import { SessionReader } from "../tree/log-reader.js";
 import { type EntryNode, rowOf, type SessionTree, treeRows } from "../tree/session-tree.js";
 import { Writer } from "./append-queue.js";
+import { branchEnds, lastInConversation } from "./conversation.js";
+import { entrySteps } from "./entry-cache.js";
 import { eachLine } from "./log-lines.js";
 import type { SessionInfo } from "./session-info.js";
 import { isInfoFar, type PermissionRule, withApproval } from "./session-info.js";
 import type { SessionCore } from "./session-state.js";
-import { type ToolCallState, type TurnContext, toolStateSteps, turnSteps } from "./turn-settings.js";
+import {
+  type ToolCallState,
+  type TurnContext,
+  type TurnState,
+  toolStateSteps,
+  turnStateSteps,
+  turnSteps,
+} from "./turn-settings.js";
 
 /** The part of the store that a session uses to make another session. */
 export type Extract = (
@@ -150,6 +159,21 @@ export class LiveSession implements Session {
     return row === noRow ? undefined : this.#core.bodies.one(row);
   }
 
+  async path(leafId: string | null = this.#core.leafId): Promise<readonly (SessionEntry | UnknownEntry)[]> {
+    return this.#core.run(entrySteps(Array.from(treeRows(this.tree).path(this.#row(leafId)))));
+  }
+
+  leaves(): readonly SessionLeaf[] {
+    const { leafId, tree } = this;
+    const rows = treeRows(tree);
+    const last = lastInConversation(leafId, rows);
+    return branchEnds(rows).map((row) => {
+      const node = tree.node(rows.id(row)) as EntryNode;
+      const label = tree.label(node.id);
+      return { ...node, ...(label === undefined ? {} : { label }), current: row === last };
+    });
+  }
+
   async raw(id: string): Promise<Uint8Array | undefined> {
     const [bytes] = await this.rawLines([id]);
     return bytes;
@@ -178,6 +202,10 @@ export class LiveSession implements Session {
 
   async toolStates(leafId: string | null = this.#core.leafId): Promise<readonly ToolCallState[]> {
     return this.#core.run(toolStateSteps(treeRows(this.tree), this.#row(leafId)));
+  }
+
+  async turnState(leafId: string | null = this.#core.leafId): Promise<TurnState> {
+    return this.#core.run(turnStateSteps(treeRows(this.tree), this.#row(leafId)));
   }
 
   async updateInfo(patch: SessionInfoPatch): Promise<SessionInfo> {

@@ -69,6 +69,34 @@ export interface ToolCallState {
   readonly resultEntryId?: string;
 }
 
+/**
+ * The state of the last turn. Custom messages, shell commands and summaries do not change it.
+ * - `idle`: the session has no turn, or the last one ended with a reply. The user is next.
+ * - `awaitingReply`: a user message, or the results of all tool calls, have no reply. Call the model.
+ * - `awaitingResults`: the last reply has tool calls without results. Run the pending ones; a running one was
+ *   started and may have had effects.
+ * - `aborted`: the last reply was aborted or failed. Its calls are not to be run.
+ */
+export type TurnState =
+  | { readonly state: "idle" }
+  | {
+      readonly state: "awaitingReply";
+      /** The user message, or the last result. */
+      readonly entryId: string;
+    }
+  | {
+      readonly state: "awaitingResults";
+      /** The assistant message with the calls. */
+      readonly entryId: string;
+      /** The calls without results, in order. */
+      readonly calls: readonly ToolCallState[];
+    }
+  | {
+      readonly state: "aborted";
+      /** The assistant message. */
+      readonly entryId: string;
+    };
+
 /** The turn context at a row. */
 export function* turnSteps(rows: TreeRows, leaf: number): BodySteps<TurnContext> {
   const path = leaf === noRow ? new Int32Array() : rows.path(leaf);
@@ -93,9 +121,47 @@ export function* turnSteps(rows: TreeRows, leaf: number): BodySteps<TurnContext>
   return { model, thinkingLevel, ...settings, ...(revert === undefined ? {} : { revert }) };
 }
 
+/** The state of the last turn at a row. */
+export function* turnStateSteps(rows: TreeRows, leaf: number): BodySteps<TurnState> {
+  const at = beforeCompactions(rows, leaf);
+  const { items } = yield* contextSteps(rows, at);
+  const last = items.findLastIndex(({ message: { role } }) => role === "user" || role === "assistant");
+  if (last < 0) return { state: "idle" };
+  const { entryId, message } = items[last] as ContextItem;
+  if (message.role !== "assistant") return { state: "awaitingReply", entryId };
+  const isBroken = message.stopReason === "aborted" || message.stopReason === "error";
+  if (isBroken) return { state: "aborted", entryId };
+  const calls = (yield* callStates(rows, at, items)).filter((call) => call.entryId === entryId);
+  const open = calls.filter(({ resultEntryId }) => resultEntryId === undefined);
+  if (open.length > 0) return { state: "awaitingResults", entryId, calls: open };
+  const result = items.findLast(({ message: { role } }) => role === "toolResult");
+  return calls.length === 0 || result === undefined
+    ? { state: "idle" }
+    : { state: "awaitingReply", entryId: result.entryId };
+}
+
+/** The row before all compactions behind the last message: they may drop that message from the context. */
+function beforeCompactions(rows: TreeRows, leaf: number): number {
+  const compaction = rows.kindCode("compaction");
+  const roles = ["user", "assistant", "toolResult"] as const;
+  const messages = new Set(roles.map((role) => rows.kindCode(`message/${role}`)));
+  let before = leaf;
+  for (let row = leaf; row !== noRow && !messages.has(rows.kindAt(row)); row = rows.parent(row))
+    if (rows.kindAt(row) === compaction) before = rows.parent(row);
+  return before;
+}
+
 /** Every tool call in context at a row, in order, with its state. */
 export function* toolStateSteps(rows: TreeRows, leaf: number): BodySteps<readonly ToolCallState[]> {
   const { items } = yield* contextSteps(rows, leaf);
+  return yield* callStates(rows, leaf, items);
+}
+
+function* callStates(
+  rows: TreeRows,
+  leaf: number,
+  items: readonly ContextItem[],
+): BodySteps<readonly ToolCallState[]> {
   const path = leaf === noRow ? new Int32Array() : rows.path(leaf);
   const { compaction, compactionAt } = yield* latestCompaction(rows, path);
   const { earliest } = keptRange(rows, path, compaction, compactionAt);

@@ -1,0 +1,82 @@
+/** The conversation in a session's tree: all entries but labels, session_info, usage and leaf entries. */
+
+import { typesThat } from "../format/entry-types.js";
+import { noRow, type TreeRows } from "../tree/entry-table.js";
+import { type SessionTree, treeRows } from "../tree/session-tree.js";
+import type { News } from "./session-state.js";
+
+/** Entry types outside the conversation. They never conflict, and may follow another writer's entries. */
+export const metadata = typesThat("metadata");
+
+/** Whether another writer added only metadata. */
+export function isHarmless(news: News, tree: SessionTree): boolean {
+  const rows = treeRows(tree);
+  return !news.restarted && news.rows.every((row) => metadata.has(rows.kind(row)));
+}
+
+/**
+ * Whether two leaves have the same conversation: their paths differ only in labels, names and usage. A rebase
+ * behind another writer's messages must not move the leaf there.
+ */
+export function inOneConversation(a: string | null, b: string | null, tree: SessionTree): boolean {
+  const rows = treeRows(tree);
+  return lastInConversation(a, rows) === lastInConversation(b, rows);
+}
+
+/** The row of an entry, or of the last one of the conversation before it. */
+export function lastInConversation(id: string | null, rows: TreeRows): number {
+  let row = id === null ? noRow : rows.row(id);
+  while (row !== noRow && metadata.has(rows.kind(row))) row = rows.parent(row);
+  return row;
+}
+
+/** Whether an entry is on the path to a leaf; null, before the first, is on every path. */
+export function isOnPath(id: string | null, leaf: string | null, tree: SessionTree): boolean {
+  if (id === null || id === leaf) return true;
+  const rows = treeRows(tree);
+  const wanted = rows.row(id);
+  let row = leaf === null ? noRow : rows.row(leaf);
+  while (row !== noRow && row !== wanted) row = rows.parent(row);
+  return row !== noRow;
+}
+
+/** The leaf of other writers' conversation, and the row of their last entry. */
+export interface OthersLeaf {
+  readonly leafId: string | null;
+  readonly row: number;
+}
+
+/** The conversation that these new rows belong to; undefined if they are only metadata. */
+export function leafOf(news: readonly number[], rows: TreeRows): OthersLeaf | undefined {
+  let leaf: number | undefined;
+  for (const row of news) {
+    const kind = rows.kind(row);
+    if (!metadata.has(kind)) leaf = kind === "leaf" ? rows.parent(row) : row;
+    // Labels behind their own messages: following those too makes no branch.
+    else if (leaf !== undefined && rows.parent(row) === leaf) leaf = row;
+  }
+  if (leaf === undefined) return undefined;
+  return { leafId: leaf === noRow ? null : rows.id(leaf), row: news.at(-1) as number };
+}
+
+/**
+ * The rows that end a branch of the conversation, newest first. No other row of the conversation follows an
+ * end, directly or behind rows outside the conversation. Linear in the rows.
+ */
+export function branchEnds(rows: TreeRows): readonly number[] {
+  const outside = new Set(Array.from(metadata, (type) => rows.kindCode(type)));
+  outside.add(rows.kindCode("leaf"));
+  const isFollowed = new Uint8Array(rows.size);
+  for (let row = 0; row < rows.size; row++) {
+    if (outside.has(rows.kindAt(row))) continue;
+    let before = rows.parent(row);
+    while (before !== noRow && isFollowed[before] === 0) {
+      isFollowed[before] = 1;
+      before = outside.has(rows.kindAt(before)) ? rows.parent(before) : noRow;
+    }
+  }
+  const ends: number[] = [];
+  for (let row = rows.size - 1; row >= 0; row--)
+    if (isFollowed[row] === 0 && !outside.has(rows.kindAt(row))) ends.push(row);
+  return ends;
+}
