@@ -19,18 +19,16 @@ import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
 import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
 import { replayWithin, viewTool } from "sessile/attachments";
 import { FrameRing, tetherImage, tetherLimits } from "sessile/tether";
-import { agentHome } from "../support/agent-home.js";
 import { check } from "../support/check.js";
+import type { Model } from "../support/claude.js";
 import { claude } from "../support/claude.js";
 import { imageToolDeclarations, imageTools } from "../support/image-tools.js";
 import { startLocalProvider } from "../support/local-provider.js";
 import { makePng } from "../support/make-media.js";
-import type { Model } from "../support/model.js";
-import { tetherAgent } from "../support/tether-agent.js";
-import { codingTools, toolDeclarations } from "../support/tools.js";
-import { startMcpHttp } from "./http.js";
+import { agentHome, tetherAgent } from "../support/tether-agent.js";
+import { fileTools, toolDeclarations } from "../support/tools.js";
 import { type TetherInstance, tetherMcpServer } from "./tether-server.js";
-import { WholeLines } from "./whole-lines.js";
+import { startMcpHttp, WholeLines } from "./transports.js";
 
 const program = fileURLToPath(import.meta.url);
 const modelName = "claude-opus-5-5";
@@ -81,9 +79,7 @@ async function serveHttp(dir: string): Promise<void> {
 async function startInstances(dir: string): Promise<ReadonlyMap<string, TetherInstance>> {
   const { blobs, workspace } = agentHome(dir);
   await mkdir(workspace, { recursive: true });
-  // No bash: whoever reaches the server may write to the agent, and an agent with a shell is a shell.
-  const files = [...codingTools(workspace, blobs)].filter(([name]) => name !== "bash");
-  const tools = new Map([...files, ...imageTools(workspace, blobs)]);
+  const tools = new Map([...fileTools(workspace, blobs), ...imageTools(workspace, blobs)]);
   const declarations = [...toolDeclarations, ...imageToolDeclarations].filter(({ name }) => tools.has(name));
   const model: Model = claude({
     client: await startClient(),

@@ -1,10 +1,9 @@
 import type Anthropic from "@anthropic-ai/sdk";
 import { viewToolName } from "sessile/attachments";
 import type { BlobStore } from "sessile/blobs";
-import type { ReplayPolicy } from "sessile/content";
+import type { AssistantMessage, Context, ReplayPolicy } from "sessile/content";
 import { cacheConversation, type Loss, project } from "sessile/projections";
 import { anthropicMessages, readAnthropicReply } from "sessile/projections/anthropic";
-import type { Model } from "./model.js";
 
 /** What {@link claude} needs. */
 export interface ClaudeOptions {
@@ -43,4 +42,20 @@ export function claude({ client, model, blobs, tools, replay, onLosses }: Claude
       return readAnthropicReply(await stream.finalMessage(), { model });
     },
   };
+}
+
+/** Options of {@link Model.generate}. */
+export interface GenerateOptions {
+  readonly signal: AbortSignal;
+  /** Called with each piece of text as it comes, by a model that can tell; all of them are in the message again. */
+  readonly onText?: (text: string) => void;
+}
+
+/**
+ * What an agent needs of a language model. A real one turns the context into its provider's request and the reply back
+ * into a message; the loop around it stays the same.
+ */
+export interface Model {
+  /** The next assistant message. Rejects when the signal aborts. */
+  generate(context: Context, options: GenerateOptions): Promise<AssistantMessage>;
 }

@@ -8,8 +8,7 @@ import type { Resource } from "sessile/content";
 import { SessileError } from "sessile/errors";
 import { limitProfiles } from "sessile/limits";
 import { type Colour, makePng } from "./make-media.js";
-import { declared, stringOf, type ToolOutput, type Tools } from "./tools.js";
-import { confinedPath } from "./workspace.js";
+import { confinedPath, declared, stringOf, type ToolOutput, type Tools } from "./tools.js";
 
 /** The tools of {@link imageTools} as a model is told of them. */
 export const imageToolDeclarations: readonly Anthropic.Tool[] = [

@@ -7,12 +7,6 @@ import { sniff } from "sessile/media";
  */
 export function followScript({ messages }: Anthropic.MessageCreateParams): readonly ScriptPart[] {
   const view = lookAt(messages);
-  if (view.task.includes("<conversation>")) return [summarise(view)];
-  if (/we do so far/.test(view.task)) return [soFar(view)];
-  if (/notes on this project/.test(view.task)) return writeNotes(view);
-  if (/copy of the notes/.test(view.task)) return copyNotes(view);
-  if (/one sentence/.test(view.task)) return [oneSentence(view)];
-  if (/other branch/.test(view.task)) return [otherBranch(view)];
   if (/attached/.test(view.task)) return [attached(view)];
   if (/as a chart/.test(view.task)) return chart(view);
   if (/shown so far/.test(view.task)) return [shownSoFar(view)];
@@ -92,79 +86,6 @@ function lookAt(messages: readonly Anthropic.MessageParam[]): View {
   };
 }
 
-const countLines = "find src -name '*.ts' -exec cat {} + | wc -l";
-/** Slow, so that there is a middle to be killed in. It stops when nobody reads what it prints any more. */
-const slowCount = `echo begun >> audit.log
-for file in $(find src -name '*.ts' | head -50); do echo "$(wc -l < "$file") $file" || exit; sleep 0.1; done
-echo done >> audit.log
-${countLines}`;
-
-function writeNotes({ results, call }: View): readonly ScriptPart[] {
-  const [readme, manifest] = results("read");
-  const [grep, ...counts] = results("bash");
-  if (readme === undefined || manifest === undefined || grep === undefined) {
-    return [
-      "I look at the project first.",
-      call("read", { path: "README.md" }),
-      call("read", { path: "package.json" }),
-      call("bash", { command: "grep -rl SessileError src | wc -l" }),
-    ];
-  }
-  const facts = [
-    `# Notes on ${nameIn(manifest.text)}`,
-    `README: ${readme.isError ? 0 : readme.text.split("\n").length} lines`,
-    `Files with SessileError: ${grep.text.trim()}`,
-  ];
-  if (results("write").length === 0) {
-    const content = `${facts.join("\n")}\nLines of source: unknown\n`;
-    return [call("bash", { command: slowCount }), call("write", { path: "NOTES.md", content })];
-  }
-  const count = counts.find((result) => !result.isError);
-  if (count === undefined) {
-    const command = `cat audit.log; ${countLines}`;
-    return ["The count was interrupted. I see how far it came, and count again.", call("bash", { command })];
-  }
-  const lines = count.text.trim().split("\n").at(-1) ?? "";
-  if (results("edit").length === 0) {
-    return [call("edit", { path: "NOTES.md", oldText: "source: unknown", newText: `source: ${lines}` })];
-  }
-  return [`NOTES.md is written. ${facts.slice(1).join("; ")}; lines of source: ${lines}.`];
-}
-
-function copyNotes({ results, call }: View): readonly ScriptPart[] {
-  const [notes] = results("read");
-  if (notes === undefined) return [call("read", { path: "NOTES.md" })];
-  if (results("write").length === 0) return [call("write", { path: "docs/NOTES.md", content: notes.text })];
-  return [`docs/NOTES.md has the same ${notes.text.length} characters.`];
-}
-
-/** From what was read in an earlier turn. */
-function oneSentence({ texts }: View): string {
-  const manifest = texts.findLast((text) => text.includes('"description":')) ?? "";
-  return `${nameIn(manifest)}: ${/"description": "([^"]*)"/.exec(manifest)?.[1]}`;
-}
-
-function otherBranch({ texts }: View): string {
-  const left = texts.findLast((text) => text.includes("<branch_summary>"));
-  const summary = /<branch_summary>\n(.*)\n<\/branch_summary>/s.exec(left ?? "")?.[1];
-  return summary === undefined ? "I know of no other branch." : `We left this: ${summary}`;
-}
-
-/** What was asked, told and left, of the conversation and of an earlier summary. */
-function summarise({ task }: View): string {
-  const before = task.match(/^- (?:asked|told|left): .*$/gm) ?? [];
-  const said = [...task.matchAll(/^\[(User|Assistant|Summary of a branch that was left)\]: (.*)$/gm)];
-  const verbs: Readonly<Record<string, string>> = { User: "asked", Assistant: "told" };
-  const lines = said.map(([, who = "", words]) => `- ${verbs[who] ?? "left"}: ${words}`);
-  return ["## Progress", ...before, ...lines].join("\n");
-}
-
-/** From the summary. */
-function soFar({ texts }: View): string {
-  const told = texts.findLast((text) => text.includes("<summary>"))?.match(/^- told: .*$/gm) ?? [];
-  return told.length === 0 ? "I do not know." : told.map((line) => line.slice("- told: ".length)).join(" ");
-}
-
 /** From the bytes that came, and the descriptor that stands before them. */
 function attached({ task, images }: View): string {
   const ids = task.match(/res_[0-9a-f]{16}/g) ?? [];
@@ -202,8 +123,4 @@ function lookAgain({ texts, results, allImages, call }: View): readonly ScriptPa
 function sizeOf(bytes: Uint8Array): string {
   const media = sniff(bytes);
   return media?.kind === "image" ? `${media.width} x ${media.height}` : "unknown";
-}
-
-function nameIn(manifest: string): string {
-  return /"name": "([^"]*)"/.exec(manifest)?.[1] ?? "an unknown project";
 }

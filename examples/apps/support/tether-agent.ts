@@ -1,9 +1,12 @@
 import { randomUUID } from "node:crypto";
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { runViewTool, viewToolName } from "sessile/attachments";
-import { assistantMessage, type Message, type ToolCall, toolCalls } from "sessile/content";
+import type { BlobStore } from "sessile/blobs";
+import { fileBlobStore } from "sessile/blobs/node";
+import { assistantMessage, type Message, messageText, type ToolCall, toolCalls } from "sessile/content";
 import { SessileError } from "sessile/errors";
 import { type EntryDraft, type Session, type SessionStore, toolStarted } from "sessile/session";
+import { fileSessionStore } from "sessile/session/node";
 import {
   type AssistantDeltaFrame,
   type AssistantDoneFrame,
@@ -17,13 +20,9 @@ import {
   tetherSessionId,
   windowContext,
 } from "sessile/tether";
-import { type AgentHome, agentHome } from "./agent-home.js";
-import { messageText } from "./message-text.js";
-import type { Model } from "./model.js";
+import type { Model } from "./claude.js";
 import { oneLine } from "./terminal.js";
-import { TextPieces } from "./text-pieces.js";
 import { failedResult, runTool, type Tools } from "./tools.js";
-import { TurnQueue } from "./turn-queue.js";
 
 /** What {@link tetherAgent} needs. */
 export interface TetherAgentOptions {
@@ -234,4 +233,80 @@ function stream<T>() {
     },
   });
   return { frames, push: (value: T) => to?.enqueue(value), end: () => to?.close() };
+}
+
+/** What the largest piece has at least, in characters, before it goes without waiting. */
+const pieceLength = 200;
+const pieceMs = 300;
+
+/**
+ * Text that comes word by word, given on in pieces worth a frame each: of some length, or some time after the one before. A ring
+ * of a thousand frames would else hold the words of one answer and nothing before it.
+ */
+export class TextPieces {
+  readonly #give: (text: string) => void;
+  #text = "";
+  #givenAt = Number.NEGATIVE_INFINITY;
+
+  constructor(give: (text: string) => void) {
+    this.#give = give;
+  }
+
+  add(text: string): void {
+    this.#text += text;
+    if (this.#text.length >= pieceLength || performance.now() - this.#givenAt >= pieceMs) this.flush();
+  }
+
+  /** Gives what is left. */
+  flush(): void {
+    if (this.#text === "") return;
+    this.#give(this.#text);
+    this.#text = "";
+    this.#givenAt = performance.now();
+  }
+}
+
+/** Runs turns: those of one conversation one after the other, in the order of the calls, and all else at once. */
+export class TurnQueue {
+  readonly #last = new Map<string, Promise<void>>();
+  /** Turns that were asked for and have not ended. */
+  size = 0;
+
+  /** Whether a turn of this conversation is running or waits. */
+  has(conversation: string): boolean {
+    return this.#last.has(conversation);
+  }
+
+  /** @param turn must not reject */
+  add(conversation: string, turn: () => Promise<void>): void {
+    this.size++;
+    const mine = (this.#last.get(conversation) ?? Promise.resolve()).then(turn).finally(() => {
+      this.size--;
+      // The last one takes the conversation's place with it.
+      if (this.#last.get(conversation) === mine) this.#last.delete(conversation);
+    });
+    this.#last.set(conversation, mine);
+  }
+}
+
+/** Where an agent keeps what it has. */
+export interface AgentHome {
+  readonly sessions: SessionStore;
+  readonly blobs: BlobStore;
+  /** The directory in which its tools work. */
+  readonly workspace: string;
+}
+
+/**
+ * Below a directory: `sessions/` with a file for each conversation, `sessions/blobs/<sha256>.<extension>` with the bytes that they
+ * name, and `workspace/`. Whoever opens the same directory again finds what was there.
+ */
+export function agentHome(dir: string): AgentHome {
+  const sessions = join(dir, "sessions");
+  const blobs = fileBlobStore({ dir: sessions, layout: "flat" });
+  return {
+    sessions: fileSessionStore({ dir: sessions, blobs }),
+    blobs,
+    workspace: join(dir, "workspace"),
+  };
 }

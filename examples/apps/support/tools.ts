@@ -1,14 +1,12 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
-import { basename, dirname } from "node:path";
+import { lstat, mkdir, readFile, realpath, rename, rm, writeFile } from "node:fs/promises";
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import type Anthropic from "@anthropic-ai/sdk";
 import { ingest } from "sessile/attachments";
 import type { BlobStore } from "sessile/blobs";
 import { type Resource, type ToolCall, type ToolResultMessage, toolResult } from "sessile/content";
 import { sniff } from "sessile/media";
-import { runBash } from "./bash.js";
-import { confinedPath } from "./workspace.js";
 
 /** What a tool gives: text for the model, and for programs what the file is now, which the file ledger reads. */
 export interface ToolOutput {
@@ -31,7 +29,6 @@ export const toolDeclarations: readonly Anthropic.Tool[] = [
   declared("edit", "Puts new text in the place of text that a file has once.", "path", "oldText", "newText"),
   declared("move", "Moves a file to where none is yet.", "from", "to"),
   declared("delete", "Deletes a file.", "path"),
-  declared("bash", "Runs a command in the workspace.", "command"),
 ];
 
 /** A tool whose arguments are all texts, as a model is told of it. */
@@ -45,10 +42,10 @@ const maxReadCharacters = 50_000;
 const maxImageBytes = 10 * 2 ** 20;
 
 /**
- * The tools of a coding agent. File tools stay in the workspace; bash only starts there, see {@link runBash}. The images that
- * `read` shows go to the blob store.
+ * Tools on the files of a workspace: a path outside of it is refused. There is no shell: if anyone may write
+ * to the agent, a shell is theirs. Images that `read` shows are stored as blobs.
  */
-export function codingTools(workspace: string, blobs: Pick<BlobStore, "put">): Tools {
+export function fileTools(workspace: string, blobs: Pick<BlobStore, "put">): Tools {
   const pathOf = (args: unknown, name = "path") => confinedPath(workspace, stringOf(args, name));
   return new Map<string, Tool>([
     [
@@ -104,12 +101,6 @@ export function codingTools(workspace: string, blobs: Pick<BlobStore, "put">): T
         await rm(await pathOf(args));
         return { text: "deleted" };
       },
-    ],
-    [
-      "bash",
-      async (args, { signal }) => ({
-        text: await runBash(stringOf(args, "command"), { cwd: workspace, signal }),
-      }),
     ],
   ]);
 }
@@ -174,4 +165,45 @@ export function stringOf(args: unknown, name: string): string {
   const value = (args as Record<string, unknown> | null | undefined)?.[name];
   if (typeof value !== "string") throw new Error(`${name}: expected a string`);
   return value;
+}
+
+/**
+ * The real path that a model's path means, if that lies in the workspace; it need not exist yet. `..`, absolute paths and
+ * symbolic links may be used as long as they stay inside.
+ *
+ * The path is checked now and used later: a program that swaps a directory for a link in between gets through. Whoever
+ * runs such programs in the workspace needs a container, not a check of paths.
+ *
+ * @throws Error for a path that leads outside; the message is for the model
+ */
+export async function confinedPath(workspace: string, path: string): Promise<string> {
+  const root = await realpath(workspace);
+  const real = await realTarget(resolve(root, path));
+  if (real === undefined || !isInside(root, real)) throw new Error(`${path} is outside the workspace`);
+  return real;
+}
+
+/** The path with its links followed as far as it exists; undefined where a link leads to nothing. */
+async function realTarget(target: string): Promise<string | undefined> {
+  let existing = target;
+  const missing: string[] = [];
+  while (!(await isThere(existing))) {
+    missing.unshift(basename(existing));
+    existing = dirname(existing);
+  }
+  // A link to nothing is there itself, and writing to it would make a file wherever it points.
+  const real = await realpath(existing).catch(() => undefined);
+  return real === undefined ? undefined : join(real, ...missing);
+}
+
+async function isThere(path: string): Promise<boolean> {
+  return lstat(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+function isInside(root: string, path: string): boolean {
+  const way = relative(root, path);
+  return way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way);
 }

@@ -1,7 +1,3 @@
-import { readBounded, TooManyBytes } from "./bounded-read.js";
-import { fieldsOf, integerOf, textOf } from "./fields.js";
-import { TelegramError } from "./telegram-error.js";
-
 /** A file to be uploaded. */
 export interface Upload {
   readonly field: string;
@@ -156,4 +152,76 @@ function jsonOf(text: string): unknown {
 function whyOf(error: unknown): string {
   const code = textOf(fieldsOf(fieldsOf(error)?.cause)?.code);
   return code === undefined ? "" : ` (${code})`;
+}
+
+/** An object from outside: every field is still to be looked at. */
+export type Fields = Readonly<Record<string, unknown>>;
+
+export function fieldsOf(value: unknown): Fields | undefined {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : undefined;
+}
+
+export function arrayOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+export function textOf(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}
+
+/** An integer, and 0 for -0, which JSON has too. Ids have at most 52 significant bits: https://core.telegram.org/bots/api#chat, read 2026-11-22. */
+export function integerOf(value: unknown): number | undefined {
+  return Number.isSafeInteger(value) ? (value as number) || 0 : undefined;
+}
+
+/** A call of the Bot API that did not succeed. It never has the token, nor a URL, nor a cause that might have one. */
+export class TelegramError extends Error {
+  /** Such as 400, as the answer says it; absent where no answer came. */
+  readonly code: number | undefined;
+  /** Seconds to leave the method alone. */
+  readonly retryAfter: number | undefined;
+  /** The chat is a supergroup now, with this id. */
+  readonly migrateTo: number | undefined;
+
+  constructor(
+    method: string,
+    description: string,
+    facts: { readonly code?: number; readonly retryAfter?: number; readonly migrateTo?: number } = {},
+  ) {
+    super(`${method}: ${description}`);
+    this.name = "TelegramError";
+    this.code = facts.code;
+    this.retryAfter = facts.retryAfter;
+    this.migrateTo = facts.migrateTo;
+  }
+}
+
+/** More bytes came than were asked for. */
+export class TooManyBytes extends Error {
+  constructor(readonly maxBytes: number) {
+    super(`more than ${maxBytes} bytes`);
+  }
+}
+
+/** The body of a response, read no further than one chunk past the limit, whatever its headers say. */
+export async function readBounded(response: Response, maxBytes: number): Promise<Uint8Array> {
+  if (Number(response.headers.get("content-length") ?? 0) > maxBytes) {
+    await response.body?.cancel();
+    throw new TooManyBytes(maxBytes);
+  }
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of response.body ?? []) {
+    length += chunk.length;
+    // Leaving the loop cancels the body, which closes the connection.
+    if (length > maxBytes) throw new TooManyBytes(maxBytes);
+    chunks.push(chunk);
+  }
+  const bytes = new Uint8Array(length);
+  let at = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, at);
+    at += chunk.length;
+  }
+  return bytes;
 }

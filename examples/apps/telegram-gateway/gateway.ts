@@ -3,20 +3,14 @@ import { tetherLimits } from "sessile/limits";
 import { type FrameImage, readFrame, tetherImage, userMessageFrame } from "sessile/tether";
 import type { TetherAgent } from "../support/tether-agent.js";
 import type { BotApi } from "./bot-api.js";
-import { TooManyBytes } from "./bounded-read.js";
-import { type Chat, chatOf } from "./chat.js";
+import { fieldsOf, integerOf, TelegramError, TooManyBytes, textOf } from "./bot-api.js";
 import { chatQueues } from "./chat-queues.js";
-import { type Clock, systemClock } from "./clock.js";
-import { fieldsOf, integerOf, textOf } from "./fields.js";
 import type { Inbox, Taken, Task } from "./inbox.js";
+import { imageTypesTaken, type PhotoToFetch, planIncoming, tooLarge } from "./incoming.js";
 import { LiveMessage } from "./live-message.js";
-import { patiently } from "./patience.js";
-import { isBlank } from "./pieces.js";
-import { imageTypesTaken, type PhotoToFetch, planIncoming, tooLarge } from "./plan-incoming.js";
-import { planOutgoing } from "./plan-outgoing.js";
+import { type Chat, chatOf, isBlank, planOutgoing, sendAnswer } from "./outgoing.js";
 import { pollUpdates, type Update } from "./poll.js";
-import { sendAnswer } from "./send-answer.js";
-import { TelegramError } from "./telegram-error.js";
+import { type Clock, patiently, systemClock } from "./retry.js";
 
 /** What a gateway is made of. */
 export interface GatewayOptions {

@@ -1,7 +1,7 @@
 import { type FileHandle, mkdir, open, readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
-import { fieldsOf, integerOf, textOf } from "./fields.js";
-import type { IncomingPlan } from "./plan-incoming.js";
+import { fieldsOf, integerOf, textOf } from "./bot-api.js";
+import type { IncomingPlan } from "./incoming.js";
 
 /** Something that is to be done: what came, and what it was planned to be. */
 export type Task = Exclude<IncomingPlan, { readonly kind: "ignore" }>;

@@ -1,10 +1,8 @@
-import type { Chat } from "./chat.js";
-import type { Clock } from "./clock.js";
-import { maxRetryAfter } from "./patience.js";
-import { isBlank, textPieces } from "./pieces.js";
-import { maxTextUnits } from "./plan-outgoing.js";
-import type { ShownMessage } from "./send-answer.js";
-import { TelegramError } from "./telegram-error.js";
+import { TelegramError } from "./bot-api.js";
+import type { Chat, ShownMessage } from "./outgoing.js";
+import { isBlank, maxTextUnits, textPieces } from "./outgoing.js";
+import type { Clock } from "./retry.js";
+import { maxRetryAfter } from "./retry.js";
 
 /** Milliseconds: a chat takes about one message a second. https://core.telegram.org/bots/faq, read 2026-11-22. */
 const pace = 1000;

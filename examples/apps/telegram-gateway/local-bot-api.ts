@@ -1,10 +1,17 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { parametersOf, type ReceivedFile, readBody } from "./local-bot-request.js";
-import { LocalChats, type LocalMessage } from "./local-chats.js";
-import { badRequest, Failure, type FailureFacts } from "./local-failure.js";
-import { LocalUpdates } from "./local-updates.js";
+import {
+  badRequest,
+  Failure,
+  type FailureFacts,
+  LocalChats,
+  type LocalMessage,
+  LocalUpdates,
+  parametersOf,
+  type ReceivedFile,
+  readBody,
+} from "./local-chats.js";
 
 /** A call that a bot made. */
 export interface LocalCall {

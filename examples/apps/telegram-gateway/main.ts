@@ -15,12 +15,12 @@ import Anthropic from "@anthropic-ai/sdk";
 import { check } from "../support/check.js";
 import { startLocalProvider } from "../support/local-provider.js";
 import { makePng } from "../support/make-media.js";
+import { drawingAgent } from "./agent.js";
 import { botApi } from "./bot-api.js";
-import { drawingAgent } from "./drawing-agent.js";
 import { type GatewayOptions, runGateway } from "./gateway.js";
 import { openInbox } from "./inbox.js";
 import { type LocalPost, startLocalBotApi } from "./local-bot-api.js";
-import { tooManyRequests } from "./local-failure.js";
+import { tooManyRequests } from "./local-chats.js";
 
 const { TELEGRAM_BOT_TOKEN, TELEGRAM_API_ROOT, TELEGRAM_CHATS, ANTHROPIC_API_KEY } = process.env;
 if (TELEGRAM_BOT_TOKEN === undefined) await tellStory();

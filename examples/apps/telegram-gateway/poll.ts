@@ -1,8 +1,7 @@
 import type { BotApi } from "./bot-api.js";
-import type { Clock } from "./clock.js";
-import { arrayOf, fieldsOf, integerOf } from "./fields.js";
-import { growingPause, maxRetryAfter } from "./patience.js";
-import { TelegramError } from "./telegram-error.js";
+import { arrayOf, fieldsOf, integerOf, TelegramError } from "./bot-api.js";
+import type { Clock } from "./retry.js";
+import { growingPause, maxRetryAfter } from "./retry.js";
 
 /** An update of which only the id is known to be one. */
 export interface Update {

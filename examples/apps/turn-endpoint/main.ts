@@ -14,10 +14,10 @@ import { check } from "../support/check.js";
 import { claude } from "../support/claude.js";
 import { type LocalProvider, startLocalProvider } from "../support/local-provider.js";
 import { makePng } from "../support/make-media.js";
+import { type TurnClient, turnClient } from "./client.js";
 import { followTurnScript } from "./script.js";
 import { startTurnServer, type TurnServer } from "./server.js";
-import { viewingToolDeclarations } from "./tools.js";
-import { type TurnClient, turnClient } from "./turn-client.js";
+import { viewingToolDeclarations } from "./turn.js";
 
 const {
   ANTHROPIC_API_KEY,

@@ -4,11 +4,12 @@ import type { BlobStore } from "sessile/blobs";
 import { type MessagePart, type UserMessage, userMessage } from "sessile/content";
 import {
   type AgentPrompt,
+  type AttachmentContentBlock,
   type AttachmentError,
   resolveAttachmentsToContentBlocks,
   selectPromptMode,
 } from "sessile/projections/claude-agent/node";
-import { blockBytes } from "./block-bytes.js";
+import { HttpFailure } from "../support/http.js";
 
 /** A turn whose attachments were read. */
 export interface TurnPrompt {
@@ -64,4 +65,56 @@ export async function messageOf(
     }
   }
   return userMessage(...parts);
+}
+
+/** What `POST /api/harness/turn` is sent. */
+export interface TurnRequest {
+  readonly message: string;
+  /** Absolute paths. What else a client may say of a file is not asked. */
+  readonly attachments: readonly string[];
+}
+
+/**
+ * A body as a turn. Files alone are one, and so is text alone.
+ *
+ * @throws HttpFailure 400 for anything else
+ */
+export function asTurnRequest(body: unknown, maxAttachments: number): TurnRequest {
+  const { message, attachments = [] } = recordOf(body);
+  if (typeof message !== "string") throw invalid("message: expected a string");
+  if (!Array.isArray(attachments)) throw invalid("attachments: expected an array");
+  if (attachments.length > maxAttachments) throw invalid(`attachments: expected at most ${maxAttachments}`);
+  const paths = attachments.map((path: unknown, at) => {
+    if (typeof path !== "string") throw invalid(`attachments[${at}]: expected a string`);
+    return path;
+  });
+  if (message.trim() === "" && paths.length === 0) throw invalid("there is neither text nor an attachment");
+  return { message, attachments: paths };
+}
+
+/**
+ * A body as the entry that is to be the tip; null for before the first.
+ *
+ * @throws HttpFailure 400 for anything else
+ */
+export function asEntryId(body: unknown): string | null {
+  const { entryId } = recordOf(body);
+  if (entryId === null || typeof entryId === "string") return entryId;
+  throw invalid("entryId: expected a string or null");
+}
+
+function recordOf(body: unknown): Readonly<Record<string, unknown>> {
+  if (typeof body !== "object" || body === null || Array.isArray(body)) {
+    throw invalid("the body: expected an object");
+  }
+  return body as Readonly<Record<string, unknown>>;
+}
+
+function invalid(message: string): HttpFailure {
+  return new HttpFailure(400, { code: "INVALID_BODY", message });
+}
+
+/** The bytes of the file that a block is made of, to the last: text keeps its byte order mark. */
+export function blockBytes({ source }: Exclude<AttachmentContentBlock, { type: "text" }>): Uint8Array {
+  return Buffer.from(source.data, source.type === "base64" ? "base64" : "utf8");
 }

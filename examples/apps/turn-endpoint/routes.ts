@@ -2,15 +2,12 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { isBlobRef } from "sessile/blobs";
-import { commonHeaders, sendJson } from "./answer.js";
-import { HttpFailure } from "./http-failure.js";
-import { postTurn, type TurnPlaces } from "./post-turn.js";
-import { bodyOf, readJson } from "./read-body.js";
-import { pathOf } from "./request-path.js";
-import { notFound, type SendBlob } from "./send-blob.js";
+import { bodyOf, commonHeaders, HttpFailure, pathOf, readJson, sendJson } from "../support/http.js";
+import type { Uploads } from "./files.js";
+import { noSuchBlob, type SendBlob } from "./files.js";
+import { asEntryId, asTurnRequest } from "./prompt.js";
 import type { ServedSession } from "./served-session.js";
-import { asEntryId, asTurnRequest } from "./turn-request.js";
-import type { Uploads } from "./uploads.js";
+import { postTurn, type TurnPlaces } from "./turn.js";
 
 /** What the routes need. */
 export interface RoutePlaces extends TurnPlaces {
@@ -69,7 +66,7 @@ const blobPath = "/api/harness/blobs/";
 const blobRoutes: Readonly<Record<string, Route>> = {
   async GET(request, response, { served, sendBlob }) {
     const ref = pathOf(request).slice(blobPath.length);
-    if (!isBlobRef(ref) || !(await served.names(ref))) throw notFound();
+    if (!isBlobRef(ref) || !(await served.names(ref))) throw noSuchBlob();
     await sendBlob(response, ref);
   },
 };

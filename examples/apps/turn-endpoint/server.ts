@@ -7,20 +7,13 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { fileBlobStore } from "sessile/blobs/node";
 import { fileSessionStore } from "sessile/session/node";
-import { boundConnections } from "../support/bound-connections.js";
-import type { Model } from "../support/model.js";
-import { sendFailure } from "./answer.js";
-import { isClientGone } from "./client-gone.js";
-import { checkPlace, checkToken } from "./guard.js";
-import { failureOf } from "./http-failure.js";
-import { type TurnLimits, turnLimits } from "./limits.js";
-import { sendPageFile } from "./page-files.js";
-import { pathOf } from "./request-path.js";
+import type { Model } from "../support/claude.js";
+import { boundConnections, failureOf, isClientGone, pathOf, sendFailure } from "../support/http.js";
+import { blobSender, openUploads, sendPageFile } from "./files.js";
+import { checkPlace, checkToken, type TurnLimits, turnLimits } from "./guard.js";
 import { type RoutePlaces, routeOf } from "./routes.js";
-import { blobSender } from "./send-blob.js";
 import { ServedSession } from "./served-session.js";
-import { type TurnTools, viewingTools } from "./tools.js";
-import { openUploads } from "./uploads.js";
+import { type TurnTools, viewingTools } from "./turn.js";
 
 /** Options of {@link startTurnServer}. */
 export interface TurnServerOptions {

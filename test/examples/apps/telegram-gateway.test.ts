@@ -7,7 +7,7 @@ import Anthropic from "@anthropic-ai/sdk";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { type LocalProvider, startLocalProvider } from "../../../examples/apps/support/local-provider.js";
 import { makePng } from "../../../examples/apps/support/make-media.js";
-import { drawingAgent } from "../../../examples/apps/telegram-gateway/drawing-agent.js";
+import { drawingAgent } from "../../../examples/apps/telegram-gateway/agent.js";
 import {
   type LocalBotApi,
   type LocalCall,

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileSessionStore } from "sessile/session/node";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { turnClient } from "../../../examples/apps/turn-endpoint/turn-client.js";
+import { turnClient } from "../../../examples/apps/turn-endpoint/client.js";
 import { root } from "../../../scripts/entries.mjs";
 import { Listening } from "./turn-endpoint/listen.js";
 

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { turnClient } from "../../../examples/apps/turn-endpoint/turn-client.js";
+import { turnClient } from "../../../examples/apps/turn-endpoint/client.js";
 import { RawHttp } from "./turn-endpoint/raw-http.js";
 import { type ServerProcess, spawnServer } from "./turn-endpoint/spawn-server.js";
 

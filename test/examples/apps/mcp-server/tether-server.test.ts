@@ -6,7 +6,7 @@ import { assistantMessage } from "sessile/content";
 import { assistantDone, FrameRing, tetherImage } from "sessile/tether";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { tetherMcpServer } from "../../../../examples/apps/mcp-server/tether-server.js";
-import type { Model } from "../../../../examples/apps/support/model.js";
+import type { Model } from "../../../../examples/apps/support/claude.js";
 import { tetherAgent } from "../../../../examples/apps/support/tether-agent.js";
 import { png } from "../../../attachments/samples.js";
 import { temporaryDirectory } from "../../../session/node/temporary-directory.js";

@@ -1,7 +1,6 @@
-import { assistantMessage, type Context, type ToolCall } from "sessile/content";
+import { assistantMessage, type Context, messageText, type ToolCall } from "sessile/content";
 import { type TetherSession, tetherImage, userMessageFrame } from "sessile/tether";
-import { messageText } from "../../../../examples/apps/support/message-text.js";
-import type { Model } from "../../../../examples/apps/support/model.js";
+import type { Model } from "../../../../examples/apps/support/claude.js";
 import { type AnswerFrame, tetherAgent } from "../../../../examples/apps/support/tether-agent.js";
 import { to } from "../../../support/tether.js";
 

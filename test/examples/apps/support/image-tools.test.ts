@@ -1,11 +1,11 @@
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ToolCall } from "sessile/content";
+import { messageText } from "sessile/content";
 import { tetherImage } from "sessile/tether";
 import { describe, expect, it } from "vitest";
-import { agentHome } from "../../../../examples/apps/support/agent-home.js";
 import { imageTools } from "../../../../examples/apps/support/image-tools.js";
-import { messageText } from "../../../../examples/apps/support/message-text.js";
+import { agentHome } from "../../../../examples/apps/support/tether-agent.js";
 import { base64, gif, pdf, png } from "../../../attachments/samples.js";
 import { temporaryDirectory } from "../../../session/node/temporary-directory.js";
 import { pngOf } from "../../../support/tether.js";

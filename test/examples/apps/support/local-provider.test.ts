@@ -2,9 +2,9 @@ import Anthropic from "@anthropic-ai/sdk";
 import { memoryBlobStore } from "sessile/blobs";
 import { contextOf, userMessage } from "sessile/content";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Model } from "../../../../examples/apps/support/claude.js";
 import { claude } from "../../../../examples/apps/support/claude.js";
 import { type LocalProvider, startLocalProvider } from "../../../../examples/apps/support/local-provider.js";
-import type { Model } from "../../../../examples/apps/support/model.js";
 
 let provider: LocalProvider;
 let model: Model;

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { resourcesIn } from "sessile/attachments";
-import { assistantMessage, userMessage } from "sessile/content";
+import { assistantMessage, messageText, userMessage } from "sessile/content";
 import { type Session, toolStarted } from "sessile/session";
 import {
   assistantDone,
@@ -13,10 +13,8 @@ import {
   tetherSessionId,
 } from "sessile/tether";
 import { describe, expect, it } from "vitest";
-import { agentHome } from "../../../../examples/apps/support/agent-home.js";
-import { messageText } from "../../../../examples/apps/support/message-text.js";
-import type { Model } from "../../../../examples/apps/support/model.js";
-import { tetherAgent } from "../../../../examples/apps/support/tether-agent.js";
+import type { Model } from "../../../../examples/apps/support/claude.js";
+import { agentHome, tetherAgent } from "../../../../examples/apps/support/tether-agent.js";
 import { gif, png } from "../../../attachments/samples.js";
 import { temporaryDirectory } from "../../../session/node/temporary-directory.js";
 import { pngOf, to } from "../../../support/tether.js";

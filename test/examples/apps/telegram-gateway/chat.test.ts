@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { botApi } from "../../../../examples/apps/telegram-gateway/bot-api.js";
-import { chatOf } from "../../../../examples/apps/telegram-gateway/chat.js";
 import { startLocalBotApi } from "../../../../examples/apps/telegram-gateway/local-bot-api.js";
+import { chatOf } from "../../../../examples/apps/telegram-gateway/outgoing.js";
 import { instantClock } from "./clocks.js";
 
 const ada = 7;

@@ -1,4 +1,4 @@
-import type { Clock } from "../../../../examples/apps/telegram-gateway/clock.js";
+import type { Clock } from "../../../../examples/apps/telegram-gateway/retry.js";
 
 /** A clock on which every pause is over at once, and remembered. */
 export interface InstantClock extends Clock {

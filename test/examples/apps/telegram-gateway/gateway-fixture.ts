@@ -14,13 +14,13 @@ import {
 import { onTestFinished } from "vitest";
 import type { TetherAgent } from "../../../../examples/apps/support/tether-agent.js";
 import { type BotApi, botApi } from "../../../../examples/apps/telegram-gateway/bot-api.js";
-import type { Clock } from "../../../../examples/apps/telegram-gateway/clock.js";
 import { type GatewayOptions, runGateway } from "../../../../examples/apps/telegram-gateway/gateway.js";
 import { type Inbox, openInbox } from "../../../../examples/apps/telegram-gateway/inbox.js";
 import {
   type LocalBotApi,
   startLocalBotApi,
 } from "../../../../examples/apps/telegram-gateway/local-bot-api.js";
+import type { Clock } from "../../../../examples/apps/telegram-gateway/retry.js";
 import { instantClock } from "./clocks.js";
 
 /** What an agent of a test says to a message: pieces, then the end. */

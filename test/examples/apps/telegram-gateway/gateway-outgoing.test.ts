@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { makePng } from "../../../../examples/apps/support/make-media.js";
 import type { TetherAgent } from "../../../../examples/apps/support/tether-agent.js";
 import type { LocalBotApi } from "../../../../examples/apps/telegram-gateway/local-bot-api.js";
-import { badRequest } from "../../../../examples/apps/telegram-gateway/local-failure.js";
+import { badRequest } from "../../../../examples/apps/telegram-gateway/local-chats.js";
 import { ada, agentOf, isSame, methods, type Said, said, startGateway } from "./gateway-fixture.js";
 
 const png = makePng(320, 200);

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { makePng } from "../../../../examples/apps/support/make-media.js";
 import { botApi } from "../../../../examples/apps/telegram-gateway/bot-api.js";
 import { startLocalBotApi } from "../../../../examples/apps/telegram-gateway/local-bot-api.js";
-import { badRequest, tooManyRequests } from "../../../../examples/apps/telegram-gateway/local-failure.js";
+import { badRequest, tooManyRequests } from "../../../../examples/apps/telegram-gateway/local-chats.js";
 import { instantClock } from "./clocks.js";
 import { ada, agentOf, methods, said, scratch, startGateway } from "./gateway-fixture.js";
 

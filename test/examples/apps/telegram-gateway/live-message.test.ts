@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { TelegramError } from "../../../../examples/apps/telegram-gateway/bot-api.js";
 import { LiveMessage } from "../../../../examples/apps/telegram-gateway/live-message.js";
-import { TelegramError } from "../../../../examples/apps/telegram-gateway/telegram-error.js";
 import { manualClock } from "./clocks.js";
 
 /** A chat that keeps what it was told and when. */

@@ -4,7 +4,7 @@ import {
   type LocalBotApi,
   startLocalBotApi,
 } from "../../../../examples/apps/telegram-gateway/local-bot-api.js";
-import { tooManyRequests } from "../../../../examples/apps/telegram-gateway/local-failure.js";
+import { tooManyRequests } from "../../../../examples/apps/telegram-gateway/local-chats.js";
 
 const ada = 7;
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isBlank, textPieces } from "../../../../examples/apps/telegram-gateway/pieces.js";
+import { isBlank, textPieces } from "../../../../examples/apps/telegram-gateway/outgoing.js";
 
 /** Texts with line ends, spaces, runs of white space and characters of two code units. */
 const text = fc

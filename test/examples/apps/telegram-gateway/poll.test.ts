@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { BotApi } from "../../../../examples/apps/telegram-gateway/bot-api.js";
+import { TelegramError } from "../../../../examples/apps/telegram-gateway/bot-api.js";
 import { pollUpdates } from "../../../../examples/apps/telegram-gateway/poll.js";
-import { TelegramError } from "../../../../examples/apps/telegram-gateway/telegram-error.js";
 import { instantClock } from "./clocks.js";
 
 /** Polls against these answers, one a poll, until there are no more. */

@@ -4,8 +4,8 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { makePng } from "../../../../examples/apps/support/make-media.js";
+import { turnClient } from "../../../../examples/apps/turn-endpoint/client.js";
 import { startTurnServer } from "../../../../examples/apps/turn-endpoint/server.js";
-import { turnClient } from "../../../../examples/apps/turn-endpoint/turn-client.js";
 import { maker, modelThatSays, type Served, TurnPlace } from "./turn-place.js";
 
 const place = new TurnPlace();

@@ -1,4 +1,4 @@
-import { eventsIn, type TurnEvent } from "../../../../examples/apps/turn-endpoint/turn-client.js";
+import { eventsIn, type TurnEvent } from "../../../../examples/apps/turn-endpoint/client.js";
 
 /** A stream of events that is listened to as it comes. */
 export class Listening {

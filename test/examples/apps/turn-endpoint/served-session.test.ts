@@ -3,7 +3,7 @@ import { assistantMessage, userMessage } from "sessile/content";
 import { fileSessionStore } from "sessile/session/node";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { makePng } from "../../../../examples/apps/support/make-media.js";
-import { turnClient } from "../../../../examples/apps/turn-endpoint/turn-client.js";
+import { turnClient } from "../../../../examples/apps/turn-endpoint/client.js";
 import { anthropicBreaches } from "../../../support/providers/anthropic/rules.js";
 import { spawnServer } from "./spawn-server.js";
 import { maker, modelThatSays, TurnPlace } from "./turn-place.js";

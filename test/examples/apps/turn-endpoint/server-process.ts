@@ -1,8 +1,7 @@
 // A server in a process of its own, to be killed, and to be measured. Prints its address as JSON.
 import { setImmediate } from "node:timers/promises";
-import { assistantMessage } from "sessile/content";
-import { messageText } from "../../../../examples/apps/support/message-text.js";
-import type { Model } from "../../../../examples/apps/support/model.js";
+import { assistantMessage, messageText } from "sessile/content";
+import type { Model } from "../../../../examples/apps/support/claude.js";
 import { startTurnServer } from "../../../../examples/apps/turn-endpoint/server.js";
 
 const [dir = ""] = process.argv.slice(2);

@@ -2,8 +2,8 @@ import { chmodSync, existsSync, readdirSync, rmSync, writeFileSync } from "node:
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { turnClient } from "../../../../examples/apps/turn-endpoint/client.js";
 import { startTurnServer } from "../../../../examples/apps/turn-endpoint/server.js";
-import { turnClient } from "../../../../examples/apps/turn-endpoint/turn-client.js";
 import { RawHttp } from "./raw-http.js";
 import { heldModel, maker, modelThatSays, TurnPlace } from "./turn-place.js";
 

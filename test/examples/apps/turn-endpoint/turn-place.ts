@@ -6,17 +6,17 @@ import Anthropic from "@anthropic-ai/sdk";
 import { fileBlobStore } from "sessile/blobs/node";
 import { assistantMessage } from "sessile/content";
 import { vi } from "vitest";
+import type { Model } from "../../../../examples/apps/support/claude.js";
 import { claude } from "../../../../examples/apps/support/claude.js";
 import { type LocalProvider, startLocalProvider } from "../../../../examples/apps/support/local-provider.js";
-import type { Model } from "../../../../examples/apps/support/model.js";
+import { type TurnClient, turnClient } from "../../../../examples/apps/turn-endpoint/client.js";
 import { followTurnScript } from "../../../../examples/apps/turn-endpoint/script.js";
 import {
   startTurnServer,
   type TurnServer,
   type TurnServerOptions,
 } from "../../../../examples/apps/turn-endpoint/server.js";
-import { viewingToolDeclarations } from "../../../../examples/apps/turn-endpoint/tools.js";
-import { type TurnClient, turnClient } from "../../../../examples/apps/turn-endpoint/turn-client.js";
+import { viewingToolDeclarations } from "../../../../examples/apps/turn-endpoint/turn.js";
 
 // Generous: each test takes a fraction of a second where nothing else runs.
 vi.setConfig({ testTimeout: 30_000, hookTimeout: 30_000 });

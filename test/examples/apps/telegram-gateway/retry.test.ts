@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { patiently, pauseAfter } from "../../../../examples/apps/telegram-gateway/patience.js";
-import { TelegramError } from "../../../../examples/apps/telegram-gateway/telegram-error.js";
+import { TelegramError } from "../../../../examples/apps/telegram-gateway/bot-api.js";
+import { patiently, pauseAfter } from "../../../../examples/apps/telegram-gateway/retry.js";
 import { instantClock } from "./clocks.js";
 
 const failure = (code?: number, retryAfter?: number) =>

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { planIncoming } from "../../../../examples/apps/telegram-gateway/plan-incoming.js";
+import { planIncoming } from "../../../../examples/apps/telegram-gateway/incoming.js";
 
 const none: ReadonlySet<string> = new Set();
 const ada = { id: 7, is_bot: false, first_name: "Ada", last_name: "Byron" };

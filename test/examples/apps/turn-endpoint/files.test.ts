@@ -2,8 +2,10 @@ import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { setTimeout } from "node:timers/promises";
+import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { makePdf, makePng } from "../../../../examples/apps/support/make-media.js";
+import { uploadName } from "../../../../examples/apps/turn-endpoint/files.js";
 import { RawHttp } from "./raw-http.js";
 import { modelThatSays, type Served, TurnPlace } from "./turn-place.js";
 
@@ -176,4 +178,37 @@ it("a hash of what was sent is that of what is kept, for chunks of any size", as
   } as unknown as RequestInit);
   const sha256 = (data: Uint8Array) => createHash("sha256").update(data).digest("hex");
   expect(sha256(readFileSync((await answer.json()).path))).toBe(sha256(bytes));
+});
+
+// Halves of pairs too.
+const anyCharacter = fc.integer({ min: 0, max: 0x10ffff }).map((code) => String.fromCodePoint(code));
+const character = fc.oneof(anyCharacter, fc.constantFrom(..."./\\ \r\n\0:a"));
+
+it("is a name on any file system, whatever was given", () => {
+  fc.assert(
+    fc.property(fc.array(character, { maxLength: 200 }), (characters) => {
+      const given = characters.join("");
+      const name = uploadName(given);
+      const isPlain = !/[/\\\p{Cc}]/u.test(name) && !/^\.*$/.test(name) && name.isWellFormed();
+      return isPlain && Buffer.byteLength(name) <= 200 && uploadName(name) === name;
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+it.each([
+  ["screen.png", "screen.png"],
+  ["../../etc/pass\r\nwd.png", "pass_wd.png"],
+  ["C:\\Users\\me\\a.pdf", "a.pdf"],
+  ["", "unnamed"],
+  ["...", "unnamed"],
+  ["a/", "unnamed"],
+  ["e\u0301.png", "é.png"],
+  [`${"ü".repeat(300)}.png`, `${"ü".repeat(60)}.png`],
+  // No half of a pair is left, and no white space at the end.
+  [`a.${"𐀀".repeat(6)}`, `a.${"𐀀".repeat(4)}`],
+  [`a.${"b".repeat(18)} c`, `a.${"b".repeat(18)}`],
+  [`${"a".repeat(119)} b`, "a".repeat(119)],
+])("of %j is %j", (given, name) => {
+  expect(uploadName(given)).toBe(name);
 });

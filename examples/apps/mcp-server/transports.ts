@@ -2,9 +2,10 @@ import { createHash, randomUUID, timingSafeEqual } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { Transform, type TransformCallback } from "node:stream";
 import type { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
-import { boundConnections } from "../support/bound-connections.js";
+import { boundConnections } from "../support/http.js";
 
 /** Options of {@link startMcpHttp}. */
 export interface McpHttpOptions {
@@ -175,4 +176,40 @@ function refuse(response: ServerResponse, status: number, message: string): void
   const headers = status === 401 ? { "www-authenticate": "Bearer" } : {};
   response.writeHead(status, { "content-type": "application/json", ...headers });
   response.end(JSON.stringify({ jsonrpc: "2.0", error: { code: -32000, message }, id: null }));
+}
+
+/**
+ * Gives lines whole, as few pieces as there can be. A reader that puts what it has and each new piece together, as the SDK's
+ * does, would copy a line of many megabytes a thousand times.
+ */
+export class WholeLines extends Transform {
+  readonly #maxLineBytes: number;
+  #pieces: Buffer[] = [];
+  #bytes = 0;
+
+  /** @param maxLineBytes a longer line ends the stream with an error */
+  constructor(maxLineBytes: number) {
+    super();
+    this.#maxLineBytes = maxLineBytes;
+  }
+
+  override _transform(piece: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
+    const first = piece.indexOf(0x0a);
+    const end = piece.lastIndexOf(0x0a) + 1;
+    const [before, after] = [piece.subarray(0, end), piece.subarray(end)];
+    // Lines between the two ends are no longer than the piece, which is here already.
+    const begun = this.#bytes + (first < 0 ? piece.length : first);
+    if (Math.max(begun, after.length) > this.#maxLineBytes) {
+      done(new Error(`a line is longer than ${this.#maxLineBytes} bytes`));
+      return;
+    }
+    if (end > 0) {
+      this.push(Buffer.concat([...this.#pieces, before]));
+      this.#pieces = [];
+      this.#bytes = 0;
+    }
+    if (after.length > 0) this.#pieces.push(after);
+    this.#bytes += after.length;
+    done();
+  }
 }

@@ -2,10 +2,9 @@ import { mkdir } from "node:fs/promises";
 import type Anthropic from "@anthropic-ai/sdk";
 import { replayWithin, viewTool } from "sessile/attachments";
 import { tetherLimits } from "sessile/limits";
-import { agentHome } from "../support/agent-home.js";
 import { claude } from "../support/claude.js";
 import { imageToolDeclarations, imageTools } from "../support/image-tools.js";
-import { type TetherAgent, tetherAgent } from "../support/tether-agent.js";
+import { agentHome, type TetherAgent, tetherAgent } from "../support/tether-agent.js";
 
 /** An agent for anybody: it looks at images, and draws. What it keeps is in the directory. */
 export async function drawingAgent(dir: string, client: Anthropic): Promise<TetherAgent> {

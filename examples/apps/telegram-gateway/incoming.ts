@@ -1,6 +1,6 @@
 import { tetherLimits } from "sessile/limits";
 import type { TetherUser } from "sessile/tether";
-import { arrayOf, type Fields, fieldsOf, integerOf, textOf } from "./fields.js";
+import { arrayOf, type Fields, fieldsOf, integerOf, textOf } from "./bot-api.js";
 
 /** A photo to be fetched with getFile. */
 export interface PhotoToFetch {

@@ -1,5 +1,5 @@
-import type { Clock } from "./clock.js";
-import { TelegramError } from "./telegram-error.js";
+import { setTimeout as pause } from "node:timers/promises";
+import { TelegramError } from "./bot-api.js";
 
 /** Seconds: who is told to wait longer gives up. */
 export const maxRetryAfter = 300;
@@ -41,3 +41,17 @@ export async function patiently<T>(call: () => Promise<T>, clock: Clock): Promis
     }
   }
 }
+
+/** Time, so that tests need not wait for it. */
+export interface Clock {
+  /** Milliseconds since whenever. */
+  now(): number;
+  /** Rejects when the signal aborts. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+}
+
+/** The time of this machine; setting its date does not change it. */
+export const systemClock: Clock = {
+  now: () => performance.now(),
+  sleep: (ms, signal) => pause(ms, undefined, signal === undefined ? {} : { signal }),
+};

@@ -1,7 +1,7 @@
 import { setTimeout } from "node:timers/promises";
-import type { EntrySummary } from "./entry-summary.js";
+import type { UploadedFile } from "./files.js";
+import type { EntrySummary } from "./served-session.js";
 import type { TurnServer } from "./server.js";
-import type { UploadedFile } from "./uploads.js";
 
 /** An event of a turn, as far as it is looked at. */
 export interface TurnEvent {

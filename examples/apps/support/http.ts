@@ -1,0 +1,256 @@
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import { SessileError } from "sessile/errors";
+
+/** What every answer has. Nothing of it may be kept by a cache, shown in a frame, or taken for another type. */
+export const commonHeaders: Readonly<Record<string, string>> = {
+  "cache-control": "no-store",
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+};
+
+/** How much of a refused body is read and discarded, so that the client reads the answer. */
+export interface LingerLimits {
+  readonly lingerBytes: number;
+  readonly lingerMs: number;
+}
+
+/** Answers with JSON. */
+export function sendJson(response: ServerResponse, status: number, value: unknown): void {
+  const body = Buffer.from(JSON.stringify(value));
+  response.writeHead(status, jsonHeaders(body));
+  response.end(body);
+}
+
+/** Answers with a failure, or ends the connection where an answer has begun already. */
+export async function sendFailure(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { status, body, headers }: HttpFailure,
+  limits: LingerLimits,
+): Promise<void> {
+  if (response.headersSent || response.destroyed) {
+    response.destroy();
+    return;
+  }
+  const bytes = Buffer.from(JSON.stringify({ error: body }));
+  const unread = !request.complete;
+  const closing = unread ? { connection: "close" } : {};
+  response.writeHead(status, { ...jsonHeaders(bytes), ...headers, ...closing });
+  if (unread) {
+    // Closing a connection with bytes in it that nobody has read resets it, and the client would not come to read the answer.
+    response.write(bytes);
+    await drain(request, limits);
+    response.end();
+    return;
+  }
+  response.end(bytes);
+}
+
+function jsonHeaders(body: Uint8Array): Readonly<Record<string, string | number>> {
+  return {
+    ...commonHeaders,
+    "content-type": "application/json; charset=utf-8",
+    "content-length": body.length,
+  };
+}
+
+/** Throws the rest of a body away, for as long and as far as a well-meaning client may need to notice. */
+function drain(request: IncomingMessage, { lingerBytes, lingerMs }: LingerLimits): Promise<void> {
+  return new Promise((resolve) => {
+    let left = lingerBytes;
+    const done = () => {
+      clearTimeout(timer);
+      request.pause();
+      resolve();
+    };
+    const timer = setTimeout(done, lingerMs);
+    request.on("data", (chunk: Uint8Array) => {
+      left -= chunk.length;
+      if (left < 0) done();
+    });
+    request.once("end", done).once("close", done).once("error", done);
+    // Whoever read it before has stopped it.
+    setImmediate(() => request.resume());
+  });
+}
+
+/** What a client is told of something that failed. */
+export interface FailureBody {
+  readonly code: string;
+  readonly message: string;
+  readonly category?: string;
+  /** Attachments that were not taken, by name: no paths. */
+  readonly errors?: readonly unknown[];
+}
+
+/** A request that is answered with a status of failure. */
+export class HttpFailure extends Error {
+  readonly status: number;
+  readonly body: FailureBody;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(status: number, body: FailureBody, headers: Readonly<Record<string, string>> = {}) {
+    super(body.message);
+    this.status = status;
+    this.body = body;
+    this.headers = headers;
+  }
+}
+
+const conflicts = new Set(["SESSION_LOCKED", "CONCURRENT_WRITER", "SESSION_BUSY"]);
+
+/** Any error as an answer. What is not meant for a client, such as a path of this machine, is not in it. */
+export function failureOf(error: unknown): HttpFailure {
+  if (error instanceof HttpFailure) return error;
+  if (SessileError.is(error, "ATTACHMENT_FAILURE")) {
+    const { status, category, errors } = error.details;
+    return new HttpFailure(status, { code: error.code, message: error.message, category, errors });
+  }
+  if (SessileError.is(error, "ENTRY_NOT_FOUND")) {
+    return new HttpFailure(404, { code: error.code, message: "there is no such entry" });
+  }
+  if (error instanceof SessileError) {
+    const status = conflicts.has(error.code) ? 409 : error.code === "QUOTA_EXCEEDED" ? 507 : 500;
+    return new HttpFailure(status, { code: error.code, message: "the session could not be read or written" });
+  }
+  return new HttpFailure(500, { code: "INTERNAL", message: "something went wrong" });
+}
+
+/**
+ * The body of a request in chunks, never more than `maxBytes` of it. The request is not destroyed when reading stops, so that
+ * it can still be answered.
+ *
+ * @throws HttpFailure 413, before the first chunk where the client says how much it will send; 415 for a body that is encoded
+ */
+export async function* bodyOf(request: IncomingMessage, maxBytes: number): AsyncGenerator<Uint8Array> {
+  // To decode it could make any number of bytes of a few.
+  if (request.headers["content-encoding"] !== undefined) {
+    throw new HttpFailure(415, {
+      code: "ENCODED_BODY",
+      message: "a body is taken as it is, without encoding",
+    });
+  }
+  if (Number(request.headers["content-length"] ?? 0) > maxBytes) throw tooLarge(maxBytes);
+  let total = 0;
+  const chunks: AsyncIterable<Uint8Array> = request.iterator({ destroyOnReturn: false });
+  for await (const chunk of chunks) {
+    total += chunk.length;
+    if (total > maxBytes) throw tooLarge(maxBytes);
+    yield chunk;
+  }
+}
+
+const decoder = new TextDecoder("utf-8", { fatal: true });
+
+/** A body of JSON. */
+export async function readJson(request: IncomingMessage, maxBytes: number): Promise<unknown> {
+  const [type = ""] = (request.headers["content-type"] ?? "").split(";");
+  if (type.trim().toLowerCase() !== "application/json") {
+    throw new HttpFailure(415, { code: "NOT_JSON", message: "content-type: expected application/json" });
+  }
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of bodyOf(request, maxBytes)) chunks.push(chunk);
+  try {
+    return JSON.parse(decoder.decode(Buffer.concat(chunks)));
+  } catch {
+    throw new HttpFailure(400, { code: "INVALID_BODY", message: "the body is no JSON in UTF-8" });
+  }
+}
+
+function tooLarge(maxBytes: number): HttpFailure {
+  return new HttpFailure(413, { code: "TOO_LARGE", message: `at most ${maxBytes} bytes are taken` });
+}
+
+/** The path of a request as it was sent. Nothing is decoded or worked out: what is no path of ours to the letter is none. */
+export function pathOf({ url = "" }: IncomingMessage): string {
+  return url.split("?", 1)[0] ?? "";
+}
+
+/** An answer of server-sent events. Sending never waits, never throws, and does nothing once the client is gone. */
+export interface EventStream {
+  send(event: string, data: unknown): void;
+  end(): void;
+}
+
+/**
+ * Begins an answer of server-sent events.
+ *
+ * A client that reads slowly must not hold up the turn, which is others' too and costs money, nor may what it has not read
+ * pile up: past the bound its connection is closed. It finds everything that it missed in the session.
+ *
+ * @see https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream (read 2026-11-22)
+ */
+export function openEventStream(
+  response: ServerResponse,
+  { unsentBytes, heartbeatMs }: { readonly unsentBytes: number; readonly heartbeatMs: number },
+): EventStream {
+  response.writeHead(200, { ...commonHeaders, "content-type": "text/event-stream; charset=utf-8" });
+  response.flushHeaders();
+  const write = (text: string): void => {
+    if (response.destroyed || response.writableEnded) return;
+    if (response.writableLength > unsentBytes) response.destroy();
+    else response.write(text);
+  };
+  // A line that begins with a colon is a comment.
+  const heartbeat = setInterval(() => write(":\n\n"), heartbeatMs);
+  response.once("close", () => clearInterval(heartbeat));
+  return {
+    // JSON has no line ends in it, so that an event is one line of data whatever it says.
+    send: (event, data) => write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`),
+    end() {
+      clearInterval(heartbeat);
+      response.end();
+    },
+  };
+}
+
+const codes: ReadonlySet<unknown> = new Set(["ECONNRESET", "EPIPE", "ERR_STREAM_PREMATURE_CLOSE"]);
+
+/**
+ * Whether an error says that the other end went away, which is no fault of a server's. That its answer is destroyed does not say it:
+ * a pipeline destroys the answer where reading what is sent fails.
+ */
+export function isClientGone(error: unknown): boolean {
+  return error instanceof Error && "code" in error && codes.has(error.code);
+}
+
+/**
+ * Keeps at most so many connections. `maxConnections` refuses the newest one, so that a few hundred slow connections shut out
+ * every client. Here a new connection takes the place of the one that has waited longest without a request that was let in;
+ * it is refused only if all of them are at work.
+ *
+ * @returns to be called with each request that was let in: its connection stays until it is answered
+ */
+export function boundConnections(
+  server: Server,
+  maxConnections: number,
+): (request: IncomingMessage, response: ServerResponse) => void {
+  // A Set has the order of insertion: the first one has waited longest.
+  const waiting = new Set<Socket>();
+  const atWork = new Map<Socket, number>();
+  server.on("connection", (socket) => {
+    waiting.add(socket);
+    socket.once("close", () => {
+      waiting.delete(socket);
+      atWork.delete(socket);
+    });
+    if (waiting.size + atWork.size <= maxConnections) return;
+    const [longest] = waiting;
+    if (longest === undefined) return;
+    waiting.delete(longest);
+    longest.destroy();
+  });
+  return ({ socket }, response) => {
+    waiting.delete(socket);
+    atWork.set(socket, (atWork.get(socket) ?? 0) + 1);
+    response.once("close", () => {
+      const others = (atWork.get(socket) ?? 1) - 1;
+      if (others > 0) return void atWork.set(socket, others);
+      atWork.delete(socket);
+      if (!socket.destroyed) waiting.add(socket);
+    });
+  };
+}
