@@ -135,4 +135,14 @@ export const pages: Readonly<Record<string, GuidePage>> = {
     },
   },
   "two-writers.md": {},
+  "web-chat.md": {
+    servers: {
+      anthropic: () => startAnthropic([said("It is red."), said("No, not dark."), said("Yes, bright.")]),
+    },
+    after: ({ requests }) => {
+      const [first, , third] = requests("anthropic") as Anthropic.MessageCreateParams[];
+      expect(JSON.stringify(first)).toContain('"type":"image"');
+      expect(JSON.stringify(third)).not.toContain("dark");
+    },
+  },
 };
