@@ -2,7 +2,7 @@
  * Applies a leakage boundary to items whose text is sent: descriptors of attachments, and notes of summaries.
  */
 import type { Context, ContextItem, ReplayPlace, Resource } from "../content/index.js";
-import { notedIds, withNotes } from "../internal/covered-notes.js";
+import { filterNotes, notedIds } from "../internal/covered-resources.js";
 import { inlineAsResources } from "./inline-images.js";
 import { currentTurnStart, occurrencesIn } from "./occurrences.js";
 import { applyVerdict, type LeakageBoundary } from "./replay.js";
@@ -66,7 +66,7 @@ export async function dropRefusedNotes(
       if (resource !== undefined && (await check.mayDescribe(resource, place))) allowed.add(resourceId);
       else refused.push({ entryId, resourceId });
     }
-    const summary = withNotes(message.summary, (id) => allowed.has(id));
+    const summary = filterNotes(message.summary, (id) => allowed.has(id));
     shown.push(summary === message.summary ? entry : { ...entry, message: { ...message, summary } });
   }
   return { items: shown, refused };

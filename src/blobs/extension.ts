@@ -1,10 +1,10 @@
-import { namedTypes, typeOf } from "../internal/media-types.js";
+import { knownMediaTypes, mediaTypeInfo } from "../internal/media-types.js";
 
 const unknownExtension = "bin";
 
 /** Every extension that {@link extensionOf} gives, the likeliest first. */
 export const knownExtensions: readonly string[] = /* @__PURE__ */ [
-  ...namedTypes.map(({ extensions }) => extensions[0]),
+  ...knownMediaTypes.map(({ extensions }) => extensions[0]),
   unknownExtension,
 ];
 
@@ -13,5 +13,5 @@ export const knownExtensions: readonly string[] = /* @__PURE__ */ [
  * given. Parameters and case do not matter.
  */
 export function extensionOf(mediaType: string | undefined): string {
-  return typeOf(mediaType ?? "")?.extensions[0] ?? unknownExtension;
+  return mediaTypeInfo(mediaType ?? "")?.extensions[0] ?? unknownExtension;
 }

@@ -3,7 +3,7 @@
  *
  * @module blobs
  */
-export { blobRefsIn } from "../internal/blob-refs.js";
+export { blobRefsIn } from "../internal/ids.js";
 export type {
   BlobBackend,
   BlobHints,

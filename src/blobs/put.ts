@@ -1,6 +1,6 @@
 import type { BlobRef } from "../content/index.js";
 import { SessileError } from "../errors/index.js";
-import { abortable } from "../internal/abortable.js";
+import { abortable } from "../internal/abort.js";
 import { describe } from "../internal/arguments.js";
 import { concatBytes } from "../internal/bytes.js";
 import type { BlobBackend, BlobHints, BlobStat, BlobWriter } from "./backend.js";

@@ -1,6 +1,6 @@
 import type { BlobRef } from "../content/index.js";
 import { SessileError } from "../errors/index.js";
-import { abortable } from "../internal/abortable.js";
+import { abortable } from "../internal/abort.js";
 import type { BlobReading } from "./backend.js";
 import { type HashFunction, refFrom } from "./hash.js";
 import type { BlobTransferOptions } from "./types.js";

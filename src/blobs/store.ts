@@ -1,9 +1,9 @@
 import type { BlobRef } from "../content/index.js";
 import { SessileError } from "../errors/index.js";
-import { abortable } from "../internal/abortable.js";
+import { abortable } from "../internal/abort.js";
 import { integerOption } from "../internal/arguments.js";
 import { concatBytes } from "../internal/bytes.js";
-import { nameArgument } from "../internal/names.js";
+import { nameArgument } from "../internal/ids.js";
 import type { BlobBackend, BlobStat } from "./backend.js";
 import { digestArgument, type HashFunction, hashTable } from "./hash.js";
 import { type PutTarget, putBlob } from "./put.js";

@@ -2,9 +2,9 @@
 import type { LeakageBoundary } from "../attachments/index.js";
 import { dropRefusedAttachments } from "../attachments/internal.js";
 import { type Context, type ContextItem, resourceOf, type StoredResource } from "../content/index.js";
-import { untilAborted } from "../internal/abortable.js";
+import { untilAborted } from "../internal/abort.js";
 import { describe } from "../internal/arguments.js";
-import { withNotes } from "../internal/covered-notes.js";
+import { filterNotes } from "../internal/covered-resources.js";
 import type { SummaryPart } from "./strategy.js";
 import type { CoveredResource } from "./summary-footer.js";
 
@@ -69,7 +69,7 @@ export async function applyBoundary<M extends SummaryInput>(
       ...part,
       items: await untilAborted(dropRefusedAttachments(part.items, options), signal),
       // The footer has the notes that are allowed.
-      previous: previous && withNotes(previous, () => false),
+      previous: previous && filterNotes(previous, () => false),
     };
   }
   const noted = noteItems(items, input.resources);

@@ -1,7 +1,7 @@
 /** Compacts a session: plans, asks the model, verifies, and only then writes. */
 import type { Context } from "../content/index.js";
 import { estimateMessageTokens } from "../estimate/index.js";
-import { untilAborted } from "../internal/abortable.js";
+import { untilAborted } from "../internal/abort.js";
 import { integerOption } from "../internal/arguments.js";
 import { applyBoundary, assertSummaryTarget } from "./boundary.js";
 import { makeSummary } from "./make-summary.js";

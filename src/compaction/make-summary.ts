@@ -4,7 +4,7 @@
  */
 import type { Context } from "../content/index.js";
 import { estimateTextTokens } from "../estimate/index.js";
-import { untilAborted } from "../internal/abortable.js";
+import { untilAborted } from "../internal/abort.js";
 import { stringArgument } from "../internal/arguments.js";
 import type { CompactionPlan, PlanAnswer, ResolvedCompactOptions } from "./options.js";
 import { type Generation, shortenSummary, summarizePart } from "./summarize.js";

@@ -11,9 +11,8 @@ import {
   toolCalls,
 } from "../content/index.js";
 import { describeImage } from "../content/internal.js";
-import { integerOption } from "../internal/arguments.js";
+import { integerOption, unreachable } from "../internal/arguments.js";
 import { isRecord } from "../internal/shape.js";
-import { unreachable } from "../internal/unreachable.js";
 import { neutralizeSpeech } from "./prompts.js";
 import { safeLabel, truncateCharacters, truncateJson } from "./truncate.js";
 

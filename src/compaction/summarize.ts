@@ -2,7 +2,7 @@
 import type { ContextItem, Usage } from "../content/index.js";
 import { SessileError } from "../errors/index.js";
 import { estimateTextTokens } from "../estimate/index.js";
-import { pause, untilAborted } from "../internal/abortable.js";
+import { sleep, untilAborted } from "../internal/abort.js";
 import { integerOption } from "../internal/arguments.js";
 import type { CompactOptions, Generate, Generated, GeneratePrompt } from "./options.js";
 import { isContextOverflow } from "./overflow.js";
@@ -59,7 +59,7 @@ export function generationOf(
     emptySummary,
     attempts: integerOption("retry.attempts", retry.attempts, 3, 1, 10),
     delayMs: retry.delayMs ?? defaultDelayMs,
-    sleep: retry.sleep ?? pause,
+    sleep: retry.sleep ?? sleep,
     isOverflow: options.isOverflow ?? isContextOverflow,
     signal: options.signal ?? new AbortController().signal,
     tally: { calls: 0, omitted: 0, usage: undefined, model: undefined },

@@ -5,7 +5,7 @@ import { observationText } from "../attachments/internal.js";
 import { type Context, type ContextItem, isResource, type StoredResource } from "../content/index.js";
 import { estimateTextTokens } from "../estimate/index.js";
 import { integerOption } from "../internal/arguments.js";
-import { coveredTag, idsFollow } from "../internal/covered-notes.js";
+import { coveredTag, idsFollow } from "../internal/covered-resources.js";
 import { isRecord } from "../internal/shape.js";
 import { type FileLedger, ledgerText, stripLedgerText } from "./file-ledger/details.js";
 import { safeLabel } from "./truncate.js";

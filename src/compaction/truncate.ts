@@ -4,7 +4,7 @@
  */
 import type { TextBlock, ToolResultMessage } from "../content/index.js";
 import { integerOption } from "../internal/arguments.js";
-import { jsonPieces } from "../internal/json-pieces.js";
+import { jsonPieces } from "../internal/json.js";
 
 /** The bounds of a text. If both are given, both apply. */
 export interface TruncateOptions {

@@ -1,6 +1,6 @@
 import { describe, integerOption } from "../internal/arguments.js";
 import { encodeUtf8 } from "../internal/bytes.js";
-import { typeOf, typeOfExtension } from "../internal/media-types.js";
+import { mediaTypeInfo, mediaTypeInfoOfExtension } from "../internal/media-types.js";
 import { escapeContextTokens, pendingMark } from "./parse.js";
 import { extensionOf, isAbsolutePath } from "./paths.js";
 import { writeToken } from "./print.js";
@@ -202,14 +202,14 @@ interface FileType {
  * The image type of a clipboard's claim, without parameters and case; undefined if models do not accept it.
  */
 function imageType(mediaType: string): FileType | undefined {
-  const type = typeOf(mediaType);
+  const type = mediaTypeInfo(mediaType);
   if (type === undefined || !imageTypes.includes(type.mediaType)) return undefined;
   return { mediaType: type.mediaType, extension: type.extensions[0] };
 }
 
 /** The text type of an extension; `text/plain` if its own type is not text, or is an image such as SVG. */
 function textType(extension: string): FileType {
-  const type = typeOfExtension(extension);
+  const type = mediaTypeInfoOfExtension(extension);
   const text = type?.text === true && !type.mediaType.startsWith("image/");
   return { mediaType: text ? type.mediaType : "text/plain", extension };
 }

@@ -1,5 +1,4 @@
-import { describe, integerArgument } from "../internal/arguments.js";
-import { unreachable } from "../internal/unreachable.js";
+import { describe, integerArgument, unreachable } from "../internal/arguments.js";
 
 /**
  * How a family of models counts an image.

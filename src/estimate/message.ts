@@ -8,9 +8,8 @@ import type {
   ThinkingBlock,
   ToolCall,
 } from "../content/index.js";
-import { describe, integerArgument } from "../internal/arguments.js";
-import { jsonPieces } from "../internal/json-pieces.js";
-import { unreachable } from "../internal/unreachable.js";
+import { describe, integerArgument, unreachable } from "../internal/arguments.js";
+import { jsonPieces } from "../internal/json.js";
 import { estimateImageTokens, type ImageFamily, type ImageTokenRule, mostImageTokens } from "./image.js";
 import { type TextEstimator, textEstimator } from "./text.js";
 

@@ -61,3 +61,9 @@ export function describe(value: unknown): string {
   if (typeof value === "object") return "an object";
   return typeof value === "function" || typeof value === "symbol" ? `a ${typeof value}` : String(value);
 }
+
+/** Ends a switch over all of a union; what comes here all the same came past the types. */
+export function unreachable(value: never): never {
+  const kind = (value as { readonly kind?: unknown } | null)?.kind;
+  throw new TypeError(`unexpected value: ${describe(kind ?? value)}`);
+}

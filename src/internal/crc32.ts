@@ -1,4 +1,4 @@
-import { hex8 } from "./hex.js";
+import { hex8 } from "./bytes.js";
 
 /**
  * CRC-32 as in zlib and PNG: reflected polynomial EDB88320, initial value and final xor FFFFFFFF.

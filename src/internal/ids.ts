@@ -1,4 +1,5 @@
-import { hex8 } from "./hex.js";
+import { describe } from "./arguments.js";
+import { hex8 } from "./bytes.js";
 
 /** Random ids. Node and browsers both have `crypto`. */
 const pool = new Uint32Array(256);
@@ -27,4 +28,43 @@ export function uuidv7(now: number): string {
   const a = (0x7000 | (random32() & 0x0fff)).toString(16);
   const b = (0x8000 | (random32() & 0x3fff)).toString(16);
   return `${time.slice(0, 8)}-${time.slice(8)}-${a}-${b}-${randomHex8()}${randomHex8().slice(4)}`;
+}
+
+const namePattern = /^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$/;
+
+/** Whether a value is safe as part of a file name. */
+export function isName(value: unknown): value is string {
+  return typeof value === "string" && value.length <= 128 && namePattern.test(value);
+}
+
+/** Returns a name that is safe as part of a file name. Throws a TypeError naming the argument. */
+export function nameArgument(name: string, value: unknown): string {
+  if (isName(value)) return value;
+  throw new TypeError(
+    `${name}: expected at most 128 letters, digits, dots, underscores and hyphens with no dot or hyphen at the ends, got ${describe(value)}`,
+  );
+}
+
+/** The directory of a partition. Upper case is spelt out: some file systems do not tell it from lower. */
+export function partitionFolder(name: string): string {
+  return `@${name.replace(/[A-Z]/g, (letter) => `!${letter.toLowerCase()}`)}`;
+}
+
+// No boundary in front: in JSON the letter of an escape may stand there, as in "see:\nsha256:…".
+const anyRef = /(?:sha256|blake3):[0-9a-f]{64}(?![0-9A-Za-z])/g;
+
+type BlobRef = `${"sha256" | "blake3"}:${string}`;
+
+/**
+ * Every blob that a text names, wherever the name stands: the roots of a garbage collection. It needs no knowledge of the
+ * text's format, so that names written by a newer version count. A name counts whatever precedes it, as the letter of an
+ * escape in JSON: keeping one blob too many costs little.
+ *
+ * @example
+ * ```ts
+ * [...blobRefsIn(`{"note":"sha256:${"0".repeat(64)}"}`)].length; // 1
+ * ```
+ */
+export function blobRefsIn(text: string): ReadonlySet<BlobRef> {
+  return new Set(text.match(anyRef) as BlobRef[] | null);
 }

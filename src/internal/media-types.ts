@@ -1,5 +1,5 @@
 /** A media type and what its files are called. */
-export interface NamedType {
+export interface MediaTypeInfo {
   readonly mediaType: string;
   /** The first is the one that a file gets. */
   readonly extensions: readonly [string, ...string[]];
@@ -13,7 +13,7 @@ export interface NamedType {
  *
  * @see https://www.iana.org/assignments/media-types (read 2026-11-21)
  */
-export const namedTypes: readonly NamedType[] = [
+export const knownMediaTypes: readonly MediaTypeInfo[] = [
   { mediaType: "image/png", extensions: ["png"] },
   { mediaType: "image/jpeg", extensions: ["jpg", "jpeg", "jfif"] },
   { mediaType: "image/gif", extensions: ["gif"] },
@@ -44,20 +44,20 @@ export const namedTypes: readonly NamedType[] = [
   { mediaType: "video/mp4", extensions: ["mp4"] },
 ];
 
-const byMediaType: ReadonlyMap<string, NamedType> = /* @__PURE__ */ new Map(
-  namedTypes.map((type) => [type.mediaType, type]),
+const byMediaType: ReadonlyMap<string, MediaTypeInfo> = /* @__PURE__ */ new Map(
+  knownMediaTypes.map((type) => [type.mediaType, type]),
 );
-const byExtension: ReadonlyMap<string, NamedType> = /* @__PURE__ */ new Map(
-  namedTypes.flatMap((type) => type.extensions.map((extension) => [extension, type])),
+const byExtension: ReadonlyMap<string, MediaTypeInfo> = /* @__PURE__ */ new Map(
+  knownMediaTypes.flatMap((type) => type.extensions.map((extension) => [extension, type])),
 );
 
 /** What is known of a media type, in any case and with any parameters. */
-export function typeOf(mediaType: string): NamedType | undefined {
+export function mediaTypeInfo(mediaType: string): MediaTypeInfo | undefined {
   return byMediaType.get(essenceOf(mediaType));
 }
 
 /** What a file name's extension claims, in any case and without the dot. */
-export function typeOfExtension(extension: string): NamedType | undefined {
+export function mediaTypeInfoOfExtension(extension: string): MediaTypeInfo | undefined {
   return byExtension.get(extension.toLowerCase());
 }
 

@@ -1,4 +1,4 @@
-import { essenceOf, typeOf, typeOfExtension } from "../internal/media-types.js";
+import { essenceOf, mediaTypeInfo, mediaTypeInfoOfExtension } from "../internal/media-types.js";
 import type { Media } from "./types.js";
 
 /**
@@ -12,7 +12,7 @@ import type { Media } from "./types.js";
  * ```
  */
 export function extensionOf(mediaType: string): string | undefined {
-  return typeOf(mediaType)?.extensions[0];
+  return mediaTypeInfo(mediaType)?.extensions[0];
 }
 
 /**
@@ -29,7 +29,7 @@ export function extensionOf(mediaType: string): string | undefined {
 export function mediaTypeOfName(name: string): string | undefined {
   const base = name.slice(Math.max(name.lastIndexOf("/"), name.lastIndexOf("\\")) + 1);
   const dot = base.lastIndexOf(".");
-  return dot < 1 ? undefined : typeOfExtension(base.slice(dot + 1))?.mediaType;
+  return dot < 1 ? undefined : mediaTypeInfoOfExtension(base.slice(dot + 1))?.mediaType;
 }
 
 /**
@@ -45,5 +45,5 @@ export function mediaTypeOfName(name: string): string | undefined {
 export function agreesWith(media: Media, mediaType: string): boolean {
   const claimed = essenceOf(mediaType);
   if (media.kind !== "text") return claimed === media.mediaType;
-  return claimed.startsWith("text/") || typeOf(claimed)?.text === true;
+  return claimed.startsWith("text/") || mediaTypeInfo(claimed)?.text === true;
 }

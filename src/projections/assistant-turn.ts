@@ -1,7 +1,6 @@
 import type { AssistantMessage, OpaqueBlock, TextBlock, ThinkingBlock, ToolCall } from "../content/index.js";
-import { describe } from "../internal/arguments.js";
+import { describe, unreachable } from "../internal/arguments.js";
 import { isRecord } from "../internal/shape.js";
-import { unreachable } from "../internal/unreachable.js";
 import type { BlockReader } from "./block-reader.js";
 import { cleanJson, isBlank, withoutSpaceAtEnd } from "./block-reader.js";
 import { isOwn } from "./model-ref.js";

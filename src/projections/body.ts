@@ -1,5 +1,5 @@
+import { base64Pieces } from "../internal/base64.js";
 import { encodeUtf8 } from "../internal/bytes.js";
-import { base64Pieces } from "../internal/encode-base64.js";
 import { Base64Placeholders, type Outline, outlineOf } from "./media-part.js";
 import type { Projection } from "./projection.js";
 import type { NeutralRequest } from "./request.js";

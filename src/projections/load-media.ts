@@ -1,7 +1,7 @@
 import { type ResourcePayload, readPayload } from "../attachments/internal.js";
 import type { BlobRef, StoredResource } from "../content/index.js";
 import { describe } from "../internal/arguments.js";
-import { mapConcurrent } from "../internal/map-concurrent.js";
+import { mapConcurrent } from "../internal/concurrency.js";
 import { essenceOf } from "../internal/media-types.js";
 import {
   type AttachmentState,

@@ -1,8 +1,8 @@
 import type { StoredResource } from "../content/index.js";
+import { encodeBase64 } from "../internal/base64.js";
 import { decodeUtf8 } from "../internal/bytes.js";
-import { encodeBase64 } from "../internal/encode-base64.js";
 import { randomHex8 } from "../internal/ids.js";
-import { essenceOf, typeOf } from "../internal/media-types.js";
+import { essenceOf, mediaTypeInfo } from "../internal/media-types.js";
 import { type Media, sniff } from "../media/index.js";
 import { cleanText } from "./block-reader.js";
 import type { MediaPart, Origin } from "./request.js";
@@ -176,7 +176,7 @@ export function acceptsMedia(types: readonly string[], mediaType: string): boole
 
 /** Whether the bytes of a type are text. */
 export function isTextual(mediaType: string): boolean {
-  if (typeOf(mediaType)?.text === true) return true;
+  if (mediaTypeInfo(mediaType)?.text === true) return true;
   return essenceOf(mediaType).startsWith("text/") && isMediaType(mediaType);
 }
 

@@ -3,7 +3,7 @@ import type {
   BranchSummaryMessage,
   CompactionSummaryMessage,
 } from "../content/index.js";
-import { withoutInvitation } from "../internal/covered-notes.js";
+import { withoutInvitation } from "../internal/covered-resources.js";
 
 /** The texts that a projection adds. They are part of prompt caches: a change here changes every request. */
 

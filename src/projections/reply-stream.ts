@@ -5,7 +5,7 @@
  */
 import type { AssistantMessage } from "../content/index.js";
 import { SessileError } from "../errors/index.js";
-import { abortable } from "../internal/abortable.js";
+import { abortable } from "../internal/abort.js";
 import { ServerSentEvents } from "../internal/server-sent-events.js";
 import { isRecord } from "../internal/shape.js";
 

@@ -1,5 +1,5 @@
 import type { AssistantMessage, Context, ContextMessage, ToolResultMessage } from "../content/index.js";
-import { unreachable } from "../internal/unreachable.js";
+import { unreachable } from "../internal/arguments.js";
 import { assistantParts } from "./assistant-turn.js";
 import { BlockReader } from "./block-reader.js";
 import type { LossList } from "./losses.js";

@@ -1,7 +1,7 @@
 /** Builders of frames. They run the same check as readers of frames. */
 
 import { describe, stringArgument } from "../internal/arguments.js";
-import { encodeBase64 } from "../internal/encode-base64.js";
+import { encodeBase64 } from "../internal/base64.js";
 import { uuidv7 } from "../internal/ids.js";
 import { isRecord } from "../internal/shape.js";
 import { tetherLimits } from "../limits/index.js";

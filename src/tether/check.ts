@@ -3,7 +3,7 @@
 import { SessileError } from "../errors/index.js";
 import { base64BytesAtMost, decodeBase64, padBase64 } from "../internal/base64.js";
 import { decodeUtf8 } from "../internal/bytes.js";
-import { tooDeep } from "../internal/json-depth.js";
+import { isTooDeep } from "../internal/json.js";
 import { isRecord, joinPath, type Problem } from "../internal/shape.js";
 import { tetherLimits } from "../limits/index.js";
 import { type ImageMedia, type ImageMediaType, sniff } from "../media/index.js";
@@ -253,7 +253,7 @@ function parseBody(body: Uint8Array | string): unknown {
   if (size > tetherLimits.maxWireBytes) throw limitExceeded(frameTooLarge(size));
   const text = typeof body === "string" ? body : decodeUtf8(body);
   if (text === undefined) throw wrongShape({ path: "", expected: "UTF-8" });
-  if (tooDeep(text, maxDepth))
+  if (isTooDeep(text, maxDepth))
     throw wrongShape({ path: "", expected: `JSON that is at most ${maxDepth} deep` });
   try {
     return JSON.parse(text);

@@ -10,8 +10,7 @@ import {
   type ToolResultMessage,
 } from "../content/index.js";
 import { describe } from "../internal/arguments.js";
-import { decodeBase64, padBase64 } from "../internal/base64.js";
-import { encodeBase64 } from "../internal/encode-base64.js";
+import { decodeBase64, encodeBase64, padBase64 } from "../internal/base64.js";
 import { tetherLimits } from "../limits/index.js";
 import { type ImageMediaType, sniff } from "../media/index.js";
 import { assistantDone, type FrameOptions } from "./build.js";

@@ -12,9 +12,8 @@ import {
   type ToolPair,
   toolPairs,
 } from "../content/index.js";
-import { integerArgument } from "../internal/arguments.js";
-import { jsonPieces } from "../internal/json-pieces.js";
-import { unreachable } from "../internal/unreachable.js";
+import { integerArgument, unreachable } from "../internal/arguments.js";
+import { jsonPieces } from "../internal/json.js";
 
 /**
  * Cuts a context to its newest items that fit a number of characters. Text counts its length, an image 2000.

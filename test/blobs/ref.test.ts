@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { isBlobRef, partsOf, refArgument, refOf } from "../../src/blobs/ref.js";
 import type { BlobRef } from "../../src/content/index.js";
-import { blobRefsIn } from "../../src/internal/blob-refs.js";
+import { blobRefsIn } from "../../src/internal/ids.js";
 
 const hex = fc.string({ unit: fc.constantFrom(..."0123456789abcdef"), minLength: 64, maxLength: 64 });
 const algorithm = fc.constantFrom("sha256", "blake3" as const);

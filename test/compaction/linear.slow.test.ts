@@ -11,7 +11,7 @@ import {
   withoutResourceNotes,
 } from "../../src/compaction/summary-footer.js";
 import { truncateText } from "../../src/compaction/truncate.js";
-import { notedIds, withNotes } from "../../src/internal/covered-notes.js";
+import { filterNotes, notedIds } from "../../src/internal/covered-resources.js";
 import { exponentOf, growing, maxExponent } from "../support/growth.js";
 import { actTools, messagesOf, summaryItem } from "./file-ledger/arbitraries.js";
 import type { Act } from "./file-ledger/naive.js";
@@ -63,7 +63,7 @@ describe("the time taken grows no faster than the input", () => {
   ])("the notes of a summary of %j", (piece) => {
     const text = (size: number) => `<covered-resources>\n${piece.repeat(size / piece.length)}`;
     expect(exponentOf(growing(75_000), text, notedIds)).toBeLessThan(maxExponent);
-    expect(exponentOf(growing(75_000), text, (of) => withNotes(of, () => false))).toBeLessThan(maxExponent);
+    expect(exponentOf(growing(75_000), text, (of) => filterNotes(of, () => false))).toBeLessThan(maxExponent);
   });
 
   test("many items", () => {

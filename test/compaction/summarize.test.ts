@@ -6,7 +6,7 @@ import { describe, expect, test, vi } from "vitest";
 import { summaryRequest } from "../../src/compaction/prompts.js";
 import type { SummaryPart } from "../../src/compaction/strategy.js";
 import { type Generation, generationOf, summarizePart } from "../../src/compaction/summarize.js";
-import { pause, untilAborted } from "../../src/internal/abortable.js";
+import { sleep, untilAborted } from "../../src/internal/abort.js";
 import { text } from "../arbitraries/values.js";
 import {
   compactNow,
@@ -432,7 +432,7 @@ describe("aborts", () => {
     try {
       const controller = new AbortController();
       let passed = false;
-      const first = pause(1000, controller.signal).then(() => {
+      const first = sleep(1000, controller.signal).then(() => {
         passed = true;
       });
       await vi.advanceTimersByTimeAsync(999);
@@ -440,7 +440,7 @@ describe("aborts", () => {
       await vi.advanceTimersByTimeAsync(1);
       await first;
       expect(passed).toBe(true);
-      const second = pause(1000, controller.signal);
+      const second = sleep(1000, controller.signal);
       controller.abort("stop");
       await expect(second).rejects.toBe("stop");
       expect(vi.getTimerCount()).toBe(0);

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import { SessileError } from "../../src/errors/index.js";
 import type { Session, SessionStore } from "../../src/session/api/types.js";
 import { decodeLine } from "../../src/session/format/decode.js";
-import { sliceHead } from "../../src/session/format/entry-prefix.js";
+import { parseEntryPrefix } from "../../src/session/format/entry-prefix.js";
 import {
   buildSessionContext,
   encodeEntry,
@@ -186,7 +186,7 @@ function hasTwofoldLine(bytes: Uint8Array): boolean {
     const feed = bytes.indexOf(10, start);
     const line = bytes.subarray(start, feed < 0 ? bytes.length : feed);
     start += line.length + 1;
-    const head = sliceHead(line);
+    const head = parseEntryPrefix(line);
     if (head === undefined) continue;
     const whole = decodeLine(line, { version: 3, ordinal: 0, maxDepth: 256 });
     if (whole.kind === "bad" && !whole.parsed) continue;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { abortable } from "../../src/internal/abortable.js";
+import { abortable } from "../../src/internal/abort.js";
 
 /** Counts to `to`, and says how it ended. */
 function counting(to: number): AsyncIterable<number> & { ended: string } {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { copyJson } from "../../src/internal/copy-json.js";
+import { copyJson } from "../../src/internal/json.js";
 
 test("gives an equal value that shares nothing", () => {
   fc.assert(

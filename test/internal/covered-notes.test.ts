@@ -1,7 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { resourceNotes } from "../../src/compaction/summary-footer.js";
-import { coveredTag, notedIds, withNotes, withoutInvitation } from "../../src/internal/covered-notes.js";
+import {
+  coveredTag,
+  filterNotes,
+  notedIds,
+  withoutInvitation,
+} from "../../src/internal/covered-resources.js";
 
 const idOf = (number: number) => `res_${String(number).padStart(16, "0")}`;
 const note = (number: number) =>
@@ -22,12 +27,12 @@ describe("notes in a summary", () => {
           return `${before}\n\n${blocks[0]}\n\n${between}x\n\n${blocks[1]}`;
         };
         const whole = text(first, second);
-        const shown = withNotes(whole, isKept);
+        const shown = filterNotes(whole, isKept);
         expect(notedIds(whole)).toEqual([...new Set([...first, ...second])].map(idOf));
         expect(notedIds(shown)).toEqual([...new Set([...left(first), ...left(second)])].map(idOf));
         const bare = (of: string) => of.replace(/\s+/g, " ").trim();
         expect(bare(shown)).toBe(bare(text(left(first), left(second))));
-        expect(withNotes(whole, () => true)).toBe(whole);
+        expect(filterNotes(whole, () => true)).toBe(whole);
       }),
     );
   });
@@ -50,15 +55,17 @@ describe("notes in a summary", () => {
 
   test("of many, say still that there are older ones", () => {
     const block = resourceNotes([1, 2, 3].map(note), { maxResources: 2 });
-    expect(withNotes(block, () => false)).toContain("- 1 older ones, not listed here\n</covered-resources>");
+    expect(filterNotes(block, () => false)).toContain(
+      "- 1 older ones, not listed here\n</covered-resources>",
+    );
   });
 
   test("are found where nothing closes the block, with the lines that belong to them", () => {
     const open = `Done.\n\n<${coveredTag}>\nwords\n- ${idOf(1)}, image a\n  seen: a cat\n- ${idOf(2)}, image b\n  seen: a dog`;
-    expect(withNotes(open, (id) => id === idOf(2))).toBe(
+    expect(filterNotes(open, (id) => id === idOf(2))).toBe(
       `Done.\n\n<${coveredTag}>\nwords\n- ${idOf(2)}, image b\n  seen: a dog`,
     );
-    expect(withNotes(open, () => false)).toBe("Done.");
-    expect(withNotes(`<${coveredTag}>\n- an image without an id\n</${coveredTag}>`, () => true)).toBe("");
+    expect(filterNotes(open, () => false)).toBe("Done.");
+    expect(filterNotes(`<${coveredTag}>\n- an image without an id\n</${coveredTag}>`, () => true)).toBe("");
   });
 });

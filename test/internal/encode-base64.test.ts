@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { decodeBase64 } from "../../src/internal/base64.js";
-import { base64Pieces, encodeBase64, encodePortably } from "../../src/internal/encode-base64.js";
+import { base64Pieces, decodeBase64, encodeBase64, encodePortably } from "../../src/internal/base64.js";
 
 const byNode = (bytes: Uint8Array) => Buffer.from(bytes).toString("base64");
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { hex8 } from "../../src/internal/hex.js";
+import { hex8 } from "../../src/internal/bytes.js";
 
 test("gives the eight digits of any number of 32 bits", () => {
   fc.assert(

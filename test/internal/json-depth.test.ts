@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { tooDeep } from "../../src/internal/json-depth.js";
+import { isTooDeep } from "../../src/internal/json.js";
 import { jsonValue } from "../arbitraries/values.js";
 
 function depthOf(value: unknown): number {
@@ -21,15 +21,15 @@ describe("tooDeep", () => {
       fc.property(nested, fc.integer({ min: 0, max: 25 }), fc.boolean(), (value, depth, spaced) => {
         const text = JSON.stringify(value, undefined, spaced ? 1 : 0);
         // What is too short to be too deep is not looked at: brackets that are never closed are no JSON.
-        expect(tooDeep(text, depth)).toBe(depthOf(value) > depth && text.length > 2 * depth);
+        expect(isTooDeep(text, depth)).toBe(depthOf(value) > depth && text.length > 2 * depth);
       }),
     );
   });
 
   test("counts what is open, not what there is", () => {
-    expect(tooDeep(`[${"[],".repeat(1000)}0]`, 2)).toBe(false);
-    expect(tooDeep(`[${"[],".repeat(1000)}[[]]]`, 2)).toBe(true);
-    expect(tooDeep(`"${"[".repeat(1000)}"`, 2)).toBe(false);
-    expect(tooDeep("[".repeat(1000), 2)).toBe(true);
+    expect(isTooDeep(`[${"[],".repeat(1000)}0]`, 2)).toBe(false);
+    expect(isTooDeep(`[${"[],".repeat(1000)}[[]]]`, 2)).toBe(true);
+    expect(isTooDeep(`"${"[".repeat(1000)}"`, 2)).toBe(false);
+    expect(isTooDeep("[".repeat(1000), 2)).toBe(true);
   });
 });

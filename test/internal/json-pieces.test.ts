@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { jsonPieces } from "../../src/internal/json-pieces.js";
+import { jsonPieces } from "../../src/internal/json.js";
 
 const joined = (value: unknown) => [...jsonPieces(value)].join("");
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { mapConcurrent } from "../../src/internal/map-concurrent.js";
+import { mapConcurrent } from "../../src/internal/concurrency.js";
 
 test("gives what is read in order, never more at a time than allowed, and an error in its place", async () => {
   await fc.assert(

@@ -1,12 +1,17 @@
 import { expect, test } from "vitest";
-import { essenceOf, namedTypes, typeOf, typeOfExtension } from "../../src/internal/media-types.js";
+import {
+  essenceOf,
+  knownMediaTypes,
+  mediaTypeInfo,
+  mediaTypeInfoOfExtension,
+} from "../../src/internal/media-types.js";
 
 test("each type and each extension stands once, and leads to its row", () => {
-  for (const type of namedTypes) {
-    expect(typeOf(type.mediaType)).toBe(type);
+  for (const type of knownMediaTypes) {
+    expect(mediaTypeInfo(type.mediaType)).toBe(type);
     for (const extension of type.extensions) {
       expect(extension).toMatch(/^[a-z0-9]{1,8}$/);
-      expect(typeOfExtension(extension.toUpperCase())).toBe(type);
+      expect(mediaTypeInfoOfExtension(extension.toUpperCase())).toBe(type);
     }
   }
 });
@@ -21,5 +26,8 @@ test.each([
 });
 
 test("names of what every object has are no types", () => {
-  expect([typeOf("constructor"), typeOfExtension("__proto__")]).toEqual([undefined, undefined]);
+  expect([mediaTypeInfo("constructor"), mediaTypeInfoOfExtension("__proto__")]).toEqual([
+    undefined,
+    undefined,
+  ]);
 });

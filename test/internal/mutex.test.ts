@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { Mutex } from "../../src/internal/mutex.js";
+import { Mutex } from "../../src/internal/concurrency.js";
 
 test("runs one at a time, in the order in which they came, and goes on after a failure", async () => {
   await fc.assert(

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { nameArgument } from "../../src/internal/names.js";
+import { nameArgument } from "../../src/internal/ids.js";
 
 const letters = [..."ABCXYZabcxyz0189"];
 const inner = fc.string({ unit: fc.constantFrom(...letters, ".", "_", "-"), maxLength: 126 });

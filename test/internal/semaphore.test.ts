@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Semaphore } from "../../src/internal/semaphore.js";
+import { Semaphore } from "../../src/internal/concurrency.js";
 
 /** A permit in any case as a promise. */
 async function acquire(semaphore: Semaphore) {

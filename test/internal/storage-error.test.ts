@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { SessileError } from "../../src/errors/index.js";
-import { errnoOf, storageError } from "../../src/internal/storage-error.js";
+import { errnoOf, storageError } from "../../src/internal/node/file-system.js";
 
 describe("storageError", () => {
   test("keeps the system's code, and leaves what is no system error alone", () => {

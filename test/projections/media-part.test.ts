@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
-import * as encoding from "../../src/internal/encode-base64.js";
+import * as encoding from "../../src/internal/base64.js";
 import { documentText, mediaPart } from "../../src/projections/media-part.js";
 import { bytesOf } from "../attachments/samples.js";
 

@@ -137,8 +137,8 @@ async function inFileOrder(session: Session): Promise<string[]> {
       entry: await session.entry(node.id),
     })),
   );
-  const { treeRows } = await import("../../src/session/tree/session-tree.js");
-  const rows = treeRows(session.tree);
+  const { entryTableOf } = await import("../../src/session/tree/session-tree.js");
+  const rows = entryTableOf(session.tree);
   return sizes.map(({ id }) => id).sort((a, b) => rows.row(a) - rows.row(b));
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { type TextBlock, userMessage } from "../../src/content/index.js";
 import type { Session, SessionStore } from "../../src/session/api/types.js";
-import { withChecksum } from "../../src/session/format/line-json.js";
+import { appendChecksum } from "../../src/session/format/line-json.js";
 import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
 import { SimulatedDisk } from "../support/simulated-disk.js";
 
@@ -64,7 +64,7 @@ describe("fork", () => {
       "not json at all",
       Buffer.from([0x7b, 0xff, 0xfe, 0x7d]),
       "",
-      withChecksum(line("eeeeeeee", "dddddddd", say("checked"))).replace("checked", "CHANGED"),
+      appendChecksum(line("eeeeeeee", "dddddddd", say("checked"))).replace("checked", "CHANGED"),
       ' {"id": "ffffffff", "type": "message", "parentId": "eeeeeeee"}',
       header({ id: "a second header" }),
       '{"type":"message","id":"99999999","parentId":"eeeeeeee","timestamp":"","message":{"role":"user"}',
@@ -233,7 +233,7 @@ describe("extract", () => {
   test("changes the parent and the checksum of a line, and not a byte else; the others stay as they are", async () => {
     const last =
       '{"type":"message","id":"dddddddd","parentId":"cccccccc","timestamp":"t","ofTheirs":98765432109876543210,"message":{"role":"user","content":"\\u00fc $& $1","timestamp":1.0}}';
-    const checked = withChecksum(last);
+    const checked = appendChecksum(last);
     const { store, disk } = storeWith([
       header(),
       line("aaaaaaaa", null, say("one")),
@@ -248,7 +248,7 @@ describe("extract", () => {
     expect(stored.slice(1, 4)).toEqual([
       line("aaaaaaaa", null, say("one")),
       `${big}\r`,
-      withChecksum(last.replace('"parentId":"cccccccc"', '"parentId":"bbbbbbbb"')),
+      appendChecksum(last.replace('"parentId":"cccccccc"', '"parentId":"bbbbbbbb"')),
     ]);
     expect(stored.length).toBe(5);
     expect(JSON.parse(stored[4] as string)).toMatchObject({

@@ -4,7 +4,7 @@ import type { SessionBackend, SessionLog } from "../../src/session/api/backend.j
 import type { SessionHeader } from "../../src/session/api/entries.js";
 import { SessionCore, type SessionSettings } from "../../src/session/runtime/session-state.js";
 import { memoryBackend } from "../../src/session/store/memory-backend.js";
-import { treeRows } from "../../src/session/tree/session-tree.js";
+import { entryTableOf } from "../../src/session/tree/session-tree.js";
 
 const settings: SessionSettings = {
   now: () => 0,
@@ -198,7 +198,7 @@ describe("the rest", () => {
       '{"type":"custom","id":"bbbbbbbb","parentId":"aaaaaaaa","timestamp":"","x":\\}',
     );
     const core = await log.core();
-    expect(treeRows(core.reader.tree).size).toBe(2);
+    expect(entryTableOf(core.reader.tree).size).toBe(2);
     const seen = await core.run(
       (function* () {
         const first = yield [0, 1];

@@ -15,10 +15,10 @@ import {
   type EntryTypeSpec,
   entryTypeNames,
   entryTypes,
+  entryTypesWith,
   type headerFields,
   kindsInContext,
   references,
-  typesThat,
 } from "../../src/session/format/entry-types.js";
 import type { frameShape, imageFields, payloadShapes } from "../../src/tether/shape.js";
 
@@ -80,7 +80,7 @@ describe("the table of docs/reference/format.md", () => {
   });
 
   it.each(rows)("says of $name whether it is an item of contexts", ({ name, inContext }) => {
-    expect(/^ (yes|unless empty) *$/.test(inContext)).toBe(typesThat("inContext").has(name));
+    expect(/^ (yes|unless empty) *$/.test(inContext)).toBe(entryTypesWith("inContext").has(name));
   });
 
   it("has the fields of each role of a message, besides its time", () => {
@@ -100,10 +100,10 @@ describe("the rows", () => {
   });
 
   it("that edit a message refer to it, and change what came earlier", () => {
-    for (const type of typesThat("edits")) {
+    for (const type of entryTypesWith("edits")) {
       const row: EntryTypeSpec = entryTypes[type as EntryType];
       expect(row.references).toEqual(["targetId"]);
-      expect(typesThat("changesEarlier")).toContain(type);
+      expect(entryTypesWith("changesEarlier")).toContain(type);
     }
   });
 

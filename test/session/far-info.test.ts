@@ -2,11 +2,11 @@ import { userMessage } from "sessile/content";
 import { memorySessionStore, type Session, type SessionEntry } from "sessile/session";
 import { describe, expect, it } from "vitest";
 import { isInfoFar } from "../../src/session/runtime/session-info.js";
-import { SessionReader } from "../../src/session/tree/log-reader.js";
+import { LogReader } from "../../src/session/tree/log-reader.js";
 import { sessionOf } from "../arbitraries/entries.js";
 
 /** A reader of these entries: texts are messages of that many characters, objects the fields of a session_info. */
-function readerOf(...parts: readonly (number | object)[]): SessionReader {
+function readerOf(...parts: readonly (number | object)[]): LogReader {
   const entries = parts.map((part, index) => {
     const place = { id: `e${index}`, parentId: index === 0 ? null : `e${index - 1}`, timestamp: "" };
     const fields =
@@ -15,7 +15,7 @@ function readerOf(...parts: readonly (number | object)[]): SessionReader {
         : { type: "session_info", ...part };
     return { ...place, ...fields } as SessionEntry;
   });
-  const reader = new SessionReader({ maxDepth: 256, full: false });
+  const reader = new LogReader({ maxDepth: 256, full: false });
   let at = 0;
   for (const line of sessionOf(entries).lines) {
     reader.line(new TextEncoder().encode(line), at);

@@ -1,9 +1,8 @@
 import fc from "fast-check";
 import { memorySessionStore, type SessionInfoFields, type SessionInfoPatch } from "sessile/session";
 import { describe, expect, it } from "vitest";
-import { checkEntry } from "../../src/session/format/encode.js";
-import { slugOf } from "../../src/session/format/names.js";
-import { infoOf, patchedInfo } from "../../src/session/runtime/session-info.js";
+import { assertValidEntry } from "../../src/session/format/encode.js";
+import { infoOf, patchedInfo, slugOf } from "../../src/session/runtime/session-info.js";
 import { entryFields } from "../arbitraries/entries.js";
 
 const fields: fc.Arbitrary<SessionInfoFields> = entryFields.session_info;
@@ -61,7 +60,7 @@ describe("the info of a session that another program wrote", () => {
     const patched = patchedInfo(read, { title: "b" });
     expect(patched).toEqual({ name: "a", title: "b", budget: null, limits: { day: [null, 2] } });
     expect(() =>
-      checkEntry({
+      assertValidEntry({
         type: "session_info",
         id: "00000001",
         parentId: null,

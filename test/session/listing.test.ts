@@ -3,7 +3,7 @@ import { describeResource, type Resource, userMessage } from "sessile/content";
 import { memorySessionStore, type SessionEntry, type SessionHeader } from "sessile/session";
 import { describe, expect, it } from "vitest";
 import type { StoredSession } from "../../src/session/api/backend.js";
-import { slugOf } from "../../src/session/format/names.js";
+import { slugOf } from "../../src/session/runtime/session-info.js";
 import { firstText, fits, parseCursor, printCursor, summaryOf } from "../../src/session/store/list.js";
 import { plainHeader, sessionEntry, sessionOf } from "../arbitraries/entries.js";
 import { collectGarbage } from "../support/collect-garbage.js";

@@ -11,7 +11,7 @@ import type { LiveSession } from "../../src/session/runtime/session.js";
 import { memoryBackend } from "../../src/session/store/memory-backend.js";
 import { sessionStore } from "../../src/session/store/store.js";
 import { storedLines } from "../../src/session/store/stored-lines.js";
-import { SessionTree, treeRows } from "../../src/session/tree/session-tree.js";
+import { entryTableOf, SessionTree } from "../../src/session/tree/session-tree.js";
 import { SimulatedDisk } from "../support/simulated-disk.js";
 import { gate, hookedBackend, type LogHooks } from "./hooked-backend.js";
 
@@ -489,7 +489,7 @@ describe("leaves", () => {
           .map(({ id }) => tree.node(id))
           .filter((node) => node !== undefined && !outside.has(node.type) && !hasNext(node.id))
           .reverse();
-        const rows = treeRows(tree);
+        const rows = entryTableOf(tree);
         expect(branchEnds(rows).map((row) => rows.id(row))).toEqual(expected.map((node) => node?.id));
       }),
     );

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { userMessage } from "../../src/content/index.js";
 import { uuidv7 } from "../../src/internal/ids.js";
-import { forkTitle, slugOf } from "../../src/session/format/names.js";
+import { forkTitle, slugOf } from "../../src/session/runtime/session-info.js";
 import { memorySessionStore } from "../../src/session/store/memory-backend.js";
 
 describe("forkTitle", () => {

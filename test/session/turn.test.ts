@@ -13,10 +13,10 @@ import {
   turnSettings,
 } from "sessile/session";
 import { describe, expect, it } from "vitest";
-import { runSteps } from "../../src/session/context/build-context.js";
+import { runInMemory } from "../../src/session/context/build-context.js";
 import { toolStateSteps, turnSteps } from "../../src/session/runtime/turn-settings.js";
 import { noRow } from "../../src/session/tree/entry-table.js";
-import { treeRows } from "../../src/session/tree/session-tree.js";
+import { entryTableOf } from "../../src/session/tree/session-tree.js";
 import { conversation, pathTo } from "../arbitraries/conversations.js";
 import { sessionOf } from "../arbitraries/entries.js";
 import { jsonValue } from "../arbitraries/values.js";
@@ -274,12 +274,12 @@ describe("toolStates", () => {
 /** Turn, tool states and context of entries in memory. */
 function turnOf(entries: readonly SessionEntry[], leafId: string | null) {
   const session = parseSession(sessionOf(entries).text);
-  const rows = treeRows(session.tree);
+  const rows = entryTableOf(session.tree);
   const row = leafId === null ? noRow : rows.row(leafId);
   const bodyOf = (at: number) => session.entry(rows.id(at));
   return {
-    turn: runSteps(turnSteps(rows, row), bodyOf),
-    states: runSteps(toolStateSteps(rows, row), bodyOf),
+    turn: runInMemory(turnSteps(rows, row), bodyOf),
+    states: runInMemory(toolStateSteps(rows, row), bodyOf),
     context: buildSessionContext(session, leafId),
   };
 }

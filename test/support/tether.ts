@@ -1,6 +1,6 @@
 import { SessileError } from "sessile/errors";
 import { type TetherImage, tetherImage } from "sessile/tether";
-import { encodeBase64 } from "../../src/internal/encode-base64.js";
+import { encodeBase64 } from "../../src/internal/base64.js";
 import { png as greyPng } from "../attachments/samples.js";
 import { png } from "./media-files.js";
 

@@ -15,7 +15,7 @@ import {
   userMessageFrame,
 } from "sessile/tether";
 import { describe, expect, expectTypeOf, it } from "vitest";
-import { encodeBase64 } from "../../src/internal/encode-base64.js";
+import { encodeBase64 } from "../../src/internal/base64.js";
 import { madeImage } from "../arbitraries/media.js";
 import { tetherImages, tetherSession } from "../arbitraries/tether-frames.js";
 import { text } from "../arbitraries/values.js";

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { checkLimits, limitProfiles } from "sessile/limits";
 import { checkFrame, type FrameImage, readFrame, tetherLimits } from "sessile/tether";
 import { describe, expect, it, vi } from "vitest";
-import { encodeBase64 } from "../../src/internal/encode-base64.js";
+import { encodeBase64 } from "../../src/internal/base64.js";
 import { madeImage } from "../arbitraries/media.js";
 import { mutationOf } from "../arbitraries/mutations.js";
 import { tetherFrame, tetherImages } from "../arbitraries/tether-frames.js";

@@ -17,7 +17,7 @@ import {
   userMessageFrame,
 } from "sessile/tether";
 import { describe, expect, it, test } from "vitest";
-import { isName } from "../../src/internal/names.js";
+import { isName } from "../../src/internal/ids.js";
 import { madeImage } from "../arbitraries/media.js";
 import { text } from "../arbitraries/values.js";
 import { base64, countingIds, gif, png } from "../attachments/samples.js";

@@ -1,10 +1,10 @@
 import { dirname, join } from "node:path";
 import type { BlobRef } from "../../content/index.js";
 import type { Durability } from "../../internal/arguments.js";
-import { partitionFolder } from "../../internal/names.js";
+import { Semaphore } from "../../internal/concurrency.js";
+import { partitionFolder } from "../../internal/ids.js";
 import type { FileStat, FileSystem, OpenFile } from "../../internal/node/file-system.js";
-import { Semaphore } from "../../internal/semaphore.js";
-import { errnoOf, storageError } from "../../internal/storage-error.js";
+import { errnoOf, storageError } from "../../internal/node/file-system.js";
 import type { BlobBackend, BlobHints, BlobLeftovers, BlobReading, BlobStat, BlobWriter } from "../backend.js";
 import { shareUsage, Usage } from "../quota.js";
 import { corruptError } from "../reading.js";

@@ -5,10 +5,10 @@ import { decodeUtf8, encodeUtf8 } from "../../internal/bytes.js";
 import { randomHex8 } from "../../internal/ids.js";
 import { DurableDirectories } from "../../internal/node/durable-directories.js";
 import type { FileSystem } from "../../internal/node/file-system.js";
+import { errnoOf } from "../../internal/node/file-system.js";
 import { publishExclusive } from "../../internal/node/publish-exclusive.js";
 import { readFullySync, writeNewFile } from "../../internal/node/read-write-fully.js";
 import { isRecord } from "../../internal/shape.js";
-import { errnoOf } from "../../internal/storage-error.js";
 import { formatVersion, type Layout } from "./layout.js";
 
 const maxFormatBytes = 64 * 1024;

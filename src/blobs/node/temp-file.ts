@@ -1,5 +1,6 @@
 import { dirname } from "node:path";
 import type { OpenFile } from "../../internal/node/file-system.js";
+import { errnoOf } from "../../internal/node/file-system.js";
 import { isRunning } from "../../internal/node/process-identity.js";
 import {
   appendFully,
@@ -7,7 +8,6 @@ import {
   assertFullyWritten,
   createFile,
 } from "../../internal/node/read-write-fully.js";
-import { errnoOf } from "../../internal/storage-error.js";
 import type { BlobLeftovers } from "../backend.js";
 import type { StoreDirectory } from "./store-directory.js";
 import { setTimeToNow } from "./touch.js";

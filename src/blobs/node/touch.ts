@@ -1,6 +1,6 @@
 import { dirname } from "node:path";
 import type { FileStat, OpenFile } from "../../internal/node/file-system.js";
-import { errnoOf } from "../../internal/storage-error.js";
+import { errnoOf } from "../../internal/node/file-system.js";
 import type { StoreDirectory } from "./store-directory.js";
 
 /** A blob that was touched. */

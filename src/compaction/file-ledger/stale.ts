@@ -1,6 +1,6 @@
 /** Compares a file ledger with the files as they are now. */
 
-import { untilAborted } from "../../internal/abortable.js";
+import { untilAborted } from "../../internal/abort.js";
 import { integerOption } from "../../internal/arguments.js";
 import type { FileLedger, FileRecord } from "./details.js";
 

@@ -1,6 +1,6 @@
 import { dirname } from "node:path";
-import { errnoOf } from "../storage-error.js";
 import type { FileSystem } from "./file-system.js";
+import { errnoOf } from "./file-system.js";
 
 /**
  * Fsyncs the parent directories of a store's files, up to the root of the file system. Existing directories are synced

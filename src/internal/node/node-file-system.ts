@@ -1,6 +1,6 @@
 import * as fs from "node:fs";
-import { errnoOf } from "../storage-error.js";
 import type { ExactFileStat, FileKind, FileStat, FileSystem, OpenFile, OpenMode } from "./file-system.js";
+import { errnoOf } from "./file-system.js";
 import { assertFullyWritten } from "./read-write-fully.js";
 
 const {

@@ -1,6 +1,6 @@
 import * as fs from "node:fs";
 import * as os from "node:os";
-import { errnoOf } from "../storage-error.js";
+import { errnoOf } from "./file-system.js";
 
 /** Identifies a process among all processes, on any machine and across reboots. */
 export interface ProcessIdentity {

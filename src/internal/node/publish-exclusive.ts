@@ -1,5 +1,5 @@
-import { errnoOf } from "../storage-error.js";
 import type { FileSystem } from "./file-system.js";
+import { errnoOf } from "./file-system.js";
 
 /** Errors of link(2) on file systems without hard links, and of names that have as many as they can. */
 const noLinks = [

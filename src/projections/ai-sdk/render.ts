@@ -1,4 +1,4 @@
-import { copyJson } from "../../internal/copy-json.js";
+import { copyJson } from "../../internal/json.js";
 import { DocumentNames, isTextual } from "../media-part.js";
 import type {
   AssistantPart,

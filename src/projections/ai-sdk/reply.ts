@@ -1,5 +1,5 @@
 import { type AssistantMessage, assistantMessage, type StopReason, type Usage } from "../../content/index.js";
-import { copyJson, copyJsonObject } from "../../internal/copy-json.js";
+import { copyJson, copyJsonObject } from "../../internal/json.js";
 import { array, custom, isRecord, joinPath, object, string } from "../../internal/shape.js";
 import { modelNames } from "../model-ref.js";
 import { assertReply, countOf, countsIn, given } from "../reply-shape.js";

@@ -1,4 +1,4 @@
-import { copyJson } from "../../internal/copy-json.js";
+import { copyJson } from "../../internal/json.js";
 import { isRecord } from "../../internal/shape.js";
 import { withoutSpaceAtEnd } from "../block-reader.js";
 import {

@@ -3,7 +3,7 @@
  *
  * @module projections/bedrock
  */
-export type { Json, JsonObject } from "../../internal/copy-json.js";
+export type { Json, JsonObject } from "../../internal/json.js";
 export {
   type BedrockReply,
   type BedrockReplyBlock,

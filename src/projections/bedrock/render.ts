@@ -1,7 +1,6 @@
-import { describe } from "../../internal/arguments.js";
+import { describe, unreachable } from "../../internal/arguments.js";
 import { decodeBase64 } from "../../internal/base64.js";
-import { copyJson } from "../../internal/copy-json.js";
-import { unreachable } from "../../internal/unreachable.js";
+import { copyJson } from "../../internal/json.js";
 import { DocumentNames } from "../media-part.js";
 import { noOutputText, nothingShownText } from "../placeholders.js";
 import type {

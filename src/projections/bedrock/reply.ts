@@ -1,8 +1,7 @@
 import { type AssistantMessage, assistantMessage, type StopReason, type Usage } from "../../content/index.js";
 import { stringArgument } from "../../internal/arguments.js";
-import { decodeBase64 } from "../../internal/base64.js";
-import { copyJson, copyJsonObject } from "../../internal/copy-json.js";
-import { encodeBase64 } from "../../internal/encode-base64.js";
+import { decodeBase64, encodeBase64 } from "../../internal/base64.js";
+import { copyJson, copyJsonObject } from "../../internal/json.js";
 import { array, custom, isRecord, object, string } from "../../internal/shape.js";
 import { assertReply, countOf, countsIn, given, givenFields } from "../reply-shape.js";
 import type { BedrockBlock } from "./types.js";

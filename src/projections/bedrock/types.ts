@@ -1,4 +1,4 @@
-import type { Json } from "../../internal/copy-json.js";
+import type { Json } from "../../internal/json.js";
 
 /**
  * Types of a Converse request, as far as a projection writes it. Each is assignable to its counterpart in

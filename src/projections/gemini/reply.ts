@@ -1,8 +1,8 @@
 import { type AssistantMessage, assistantMessage, type StopReason, type Usage } from "../../content/index.js";
 import { stringArgument } from "../../internal/arguments.js";
 import { encodeUtf8 } from "../../internal/bytes.js";
-import { copyJsonObject } from "../../internal/copy-json.js";
 import { crc32Hex } from "../../internal/crc32.js";
+import { copyJsonObject } from "../../internal/json.js";
 import { array, isRecord, nonEmptyString, object, string } from "../../internal/shape.js";
 import { modelNames } from "../model-ref.js";
 import { assertReply, countOf, countsIn, firstOf, given, givenFields } from "../reply-shape.js";

@@ -1,4 +1,4 @@
-import { copyJsonObject } from "../../internal/copy-json.js";
+import { copyJsonObject } from "../../internal/json.js";
 import { isRecord } from "../../internal/shape.js";
 import type { MediaPart, ReferencePart, ResultPart, TextPart } from "../request.js";
 import type { RenderTools } from "../target.js";

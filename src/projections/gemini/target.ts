@@ -1,7 +1,6 @@
-import { stringArgument } from "../../internal/arguments.js";
-import { copyJsonObject } from "../../internal/copy-json.js";
+import { stringArgument, unreachable } from "../../internal/arguments.js";
+import { copyJsonObject } from "../../internal/json.js";
 import { isRecord } from "../../internal/shape.js";
-import { unreachable } from "../../internal/unreachable.js";
 import { type LimitProfile, limitProfiles } from "../../limits/index.js";
 import type { AssistantTurn, CallPart, ReasoningPart, TextPart, UserPart, UserTurn } from "../request.js";
 import type { RenderTools, Target } from "../target.js";

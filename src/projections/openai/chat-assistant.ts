@@ -1,4 +1,4 @@
-import { copyJson } from "../../internal/copy-json.js";
+import { copyJson } from "../../internal/json.js";
 import { isRecord } from "../../internal/shape.js";
 import type { AssistantPart, CallPart, OpaquePart, ReasoningPart } from "../request.js";
 import type { RenderTools } from "../target.js";

@@ -1,5 +1,5 @@
 import type { AssistantMessage, StopReason } from "../../content/index.js";
-import { copyJson } from "../../internal/copy-json.js";
+import { copyJson } from "../../internal/json.js";
 import { anything, array, isRecord, object, string, union } from "../../internal/shape.js";
 import { assertReply, countsIn, firstOf, given, givenFields } from "../reply-shape.js";
 import { chatApi } from "./chat.js";

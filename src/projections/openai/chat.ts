@@ -1,4 +1,4 @@
-import { unreachable } from "../../internal/unreachable.js";
+import { unreachable } from "../../internal/arguments.js";
 import { openingText, resultsReadText } from "../placeholders.js";
 import type { AssistantPart, NeutralRequest, Part, ResultPart, TextPart, UserPart } from "../request.js";
 import type { RenderTools, Target } from "../target.js";

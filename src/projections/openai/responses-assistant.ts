@@ -1,5 +1,5 @@
+import { unreachable } from "../../internal/arguments.js";
 import { isRecord } from "../../internal/shape.js";
-import { unreachable } from "../../internal/unreachable.js";
 import { cleanJson } from "../block-reader.js";
 import type { AssistantPart, CallPart, OpaquePart, ReasoningPart, ResultPart, TextPart } from "../request.js";
 import type { RenderTools } from "../target.js";

@@ -1,5 +1,5 @@
 import type { AssistantMessage, StopReason, ToolCall } from "../../content/index.js";
-import { copyJsonObject } from "../../internal/copy-json.js";
+import { copyJsonObject } from "../../internal/json.js";
 import { array, isRecord, object, string } from "../../internal/shape.js";
 import { assertReply, countsIn, given, givenFields } from "../reply-shape.js";
 import { clientToolCall, isClientCall } from "./client-calls.js";

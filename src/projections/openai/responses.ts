@@ -1,5 +1,5 @@
+import { unreachable } from "../../internal/arguments.js";
 import { isRecord } from "../../internal/shape.js";
-import { unreachable } from "../../internal/unreachable.js";
 import { limitProfiles } from "../../limits/index.js";
 import { openingText } from "../placeholders.js";
 import type { NeutralRequest, Part, ResultPart, UserPart } from "../request.js";

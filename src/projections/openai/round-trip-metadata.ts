@@ -1,5 +1,5 @@
 /** Metadata that a session stores beside texts and calls, so that both protocols send them back unchanged. */
-import { copyJson, type JsonObject } from "../../internal/copy-json.js";
+import { copyJson, type JsonObject } from "../../internal/json.js";
 import { isRecord } from "../../internal/shape.js";
 import type {
   OpenaiAnnotation,

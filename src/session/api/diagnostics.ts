@@ -1,5 +1,5 @@
 import { SessileError } from "../../errors/index.js";
-import type { LineNote } from "../format/decode.js";
+import type { LineDiagnostic } from "../format/decode.js";
 
 /** Problems of a stored session. None stops it from loading, unless the description says so. */
 export type DiagnosticCode =
@@ -112,11 +112,11 @@ export class DiagnosticList {
 
 /** What can be wrong with a line besides what is in it. */
 
-export function tooLongNote(bytes: number): LineNote {
+export function lineTooLong(bytes: number): LineDiagnostic {
   return { code: "LINE_TOO_LONG", message: `the line has ${bytes} bytes, more than the reader takes` };
 }
 
-export function tornNote(bytes: number): LineNote {
+export function tornTail(bytes: number): LineDiagnostic {
   return { code: "TORN_TAIL", message: `the last ${bytes} bytes are no whole line` };
 }
 
@@ -124,33 +124,33 @@ export function tornNote(bytes: number): LineNote {
  * Whether a line ends with the tab that {@link SessionLog.prepare} puts behind a torn line. No writer ends a line so, and a
  * line of whitespace alone is blank to every reader.
  */
-export function isEndedLate(bytes: Uint8Array, end = bytes.length): boolean {
+export function isTerminatedTornLine(bytes: Uint8Array, end = bytes.length): boolean {
   return bytes[end - 1] === 0x09;
 }
 
 /** What ends a torn line, and what ends one that is whole. */
-export const lateEnding: Uint8Array = Uint8Array.of(0x09, 0x0a);
+export const tornLineTerminator: Uint8Array = Uint8Array.of(0x09, 0x0a);
 
-export function tornLineNote(bytes: number): LineNote {
+export function tornLine(bytes: number): LineDiagnostic {
   return {
     code: "TORN_LINE",
     message: `the line was torn after ${bytes} bytes, and ended by a later writer`,
   };
 }
 
-export function beforeHeaderNote(lines: number): LineNote {
+export function linesBeforeHeader(lines: number): LineDiagnostic {
   return { code: "BEFORE_HEADER", message: `${lines} lines stand before the header` };
 }
 
-export const extraHeaderNote: LineNote = { code: "EXTRA_HEADER", message: "a second header, ignored" };
+export const extraHeader: LineDiagnostic = { code: "EXTRA_HEADER", message: "a second header, ignored" };
 
-export const newerVersionNote: LineNote = {
+export const newerVersion: LineDiagnostic = {
   code: "NEWER_VERSION",
   message: "the session was written by a newer version: it opens for reading only",
 };
 
 /** The error of a log without a header, of which so many lines were read. */
-export function unopenable(path: string, lines: number): SessileError {
+export function missingHeaderError(path: string, lines: number): SessileError {
   if (lines === 0) {
     const message = `the session ${path} is empty: delete it, or restore it from a copy`;
     return new SessileError("EMPTY", message, { details: { path } });

@@ -1,8 +1,8 @@
 import type { Context, ContextItem } from "../../content/index.js";
 import type { SessionEntry, UnknownEntry } from "../api/entries.js";
-import { kindsInContext, typesThat } from "../format/entry-types.js";
-import { noRow, type TreeRows } from "../tree/entry-table.js";
-import { rowOf, type SessionTree, treeRows } from "../tree/session-tree.js";
+import { entryTypesWith, kindsInContext } from "../format/entry-types.js";
+import { type EntryTable, noRow } from "../tree/entry-table.js";
+import { entryTableOf, rowOf, type SessionTree } from "../tree/session-tree.js";
 import {
   assembleItems,
   hasLostCall,
@@ -14,7 +14,7 @@ import {
 } from "./context-items.js";
 
 /** What a step asks for: the bodies of these rows. It is resumed with a look-up of them. */
-export type BodySteps<T> = Generator<
+export type EntryRequests<T> = Generator<
   readonly number[],
   T,
   (row: number) => SessionEntry | UnknownEntry | undefined
@@ -25,14 +25,14 @@ export type BodySteps<T> = Generator<
  * bodies in memory and bodies in a file: first the latest compaction, since it says what is kept; then all the rest at
  * once. Structure is followed over the whole path, bodies are read for what is in context only, besides pins.
  */
-export function* contextSteps(rows: TreeRows, leaf: number): BodySteps<Context> {
-  return (yield* builtSteps(rows, leaf)).context;
+export function* contextAt(rows: EntryTable, leaf: number): EntryRequests<Context> {
+  return (yield* buildContext(rows, leaf)).context;
 }
 
 /** A context, and what there is to know to go on from it. */
 export interface BuiltContext {
   readonly context: Context;
-  readonly rows: TreeRows;
+  readonly rows: EntryTable;
   readonly leaf: number;
   /** The rows whose bodies it shows. */
   readonly shown: readonly number[];
@@ -40,8 +40,8 @@ export interface BuiltContext {
   readonly extensible: boolean;
 }
 
-/** {@link contextSteps} with what {@link extendedSteps} needs. */
-export function* builtSteps(rows: TreeRows, leaf: number): BodySteps<BuiltContext> {
+/** {@link contextAt} with what {@link extendedSteps} needs. */
+export function* buildContext(rows: EntryTable, leaf: number): EntryRequests<BuiltContext> {
   const path = leaf === noRow ? new Int32Array() : rows.path(leaf);
   const { compaction, compactionAt } = yield* latestCompaction(rows, path);
   const range = keptRange(rows, path, compaction, compactionAt);
@@ -115,15 +115,15 @@ export function* builtSteps(rows: TreeRows, leaf: number): BodySteps<BuiltContex
   };
   const spoken = [...edits, ...pinRows.map(bodyOf)];
   const extensible =
-    !rows.isUnsettled &&
-    saysNothingOfLater(rows, path, spoken) &&
+    !rows.hasUnlinkedParents &&
+    targetsPathOnly(rows, path, spoken) &&
     (edits.length === 0 || !hasLostCall(bodies, items));
   return { context, rows, leaf, shown: needed, extensible };
 }
 
 /** Whether edits and pins are of entries on the path, or of none that can come: an entry never follows what names it later. */
-function saysNothingOfLater(
-  rows: TreeRows,
+function targetsPathOnly(
+  rows: EntryTable,
   path: Int32Array,
   spoken: readonly (SessionEntry | UnknownEntry | undefined)[],
 ): boolean {
@@ -138,7 +138,7 @@ function saysNothingOfLater(
 }
 
 /** Entries that change what contexts show of another one. */
-const editTypes = typesThat("edits");
+const editTypes = entryTypesWith("edits");
 
 const nothing: ReadonlySet<string> = new Set();
 
@@ -147,10 +147,10 @@ const nothing: ReadonlySet<string> = new Set();
  * are kept. Asked where a result has no call alone, since it reads every edit of the path.
  */
 function* lostBefore(
-  rows: TreeRows,
+  rows: EntryTable,
   path: Int32Array,
   kept: readonly number[],
-): BodySteps<ReadonlySet<string>> {
+): EntryRequests<ReadonlySet<string>> {
   const { edits: isEdit } = kindCodes(rows);
   const assistant = rows.kindCode("message/assistant");
   const editRows = Array.from(path).filter((row) => isEdit[rows.kindAt(row)]);
@@ -192,7 +192,7 @@ interface KindCodes {
   readonly shown: readonly boolean[];
 }
 
-function kindCodes(rows: TreeRows): KindCodes {
+function kindCodes(rows: EntryTable): KindCodes {
   const codes = (kinds: Iterable<string>) => {
     const among: boolean[] = new Array(rows.kindCount).fill(false);
     for (const kind of kinds) if (rows.kindCode(kind) >= 0) among[rows.kindCode(kind)] = true;
@@ -214,7 +214,7 @@ interface Compaction {
 }
 
 /** The latest compaction whose body can be read. */
-export function* latestCompaction(rows: TreeRows, path: Int32Array): BodySteps<Compaction> {
+export function* latestCompaction(rows: EntryTable, path: Int32Array): EntryRequests<Compaction> {
   const code = rows.kindCode("compaction");
   for (let at = path.length - 1; at >= 0 && code >= 0; at--) {
     const row = path[at] as number;
@@ -237,7 +237,7 @@ interface KeptRange {
 
 /** Which part of the path a compaction leaves in context. */
 export function keptRange(
-  rows: TreeRows,
+  rows: EntryTable,
   path: Int32Array,
   compaction: Compaction["compaction"],
   compactionAt: number,
@@ -262,9 +262,9 @@ function placesOf(path: Int32Array, wanted: ReadonlySet<number>): readonly numbe
 
 /** Model and thinking level over the whole path, from its end: the latest that says one wins. */
 function* foldSettings(
-  rows: TreeRows,
+  rows: EntryTable,
   path: Int32Array,
-): BodySteps<Pick<Context, "model" | "thinkingLevel">> {
+): EntryRequests<Pick<Context, "model" | "thinkingLevel">> {
   const modelChange = rows.kindCode("model_change");
   const assistant = rows.kindCode("message/assistant");
   const thinking = rows.kindCode("thinking_level_change");
@@ -287,7 +287,7 @@ function* foldSettings(
 }
 
 function pinsOf(
-  rows: TreeRows,
+  rows: EntryTable,
   path: Int32Array,
   entries: readonly (SessionEntry | UnknownEntry | undefined)[],
 ): string[] {
@@ -303,8 +303,8 @@ function pinsOf(
 }
 
 /** Runs steps over bodies that are in memory. */
-export function runSteps<T>(
-  steps: BodySteps<T>,
+export function runInMemory<T>(
+  steps: EntryRequests<T>,
   bodyOf: (row: number) => SessionEntry | UnknownEntry | undefined,
 ): T {
   let step = steps.next();
@@ -334,7 +334,7 @@ export interface ContextSource {
  * ```
  */
 export function buildSessionContext(session: ContextSource, leafId: string | null = session.leafId): Context {
-  const rows = treeRows(session.tree);
+  const rows = entryTableOf(session.tree);
   const leaf = leafId === null ? noRow : rowOf(rows, leafId);
-  return runSteps(contextSteps(rows, leaf), (row) => session.entry(rows.id(row)));
+  return runInMemory(contextAt(rows, leaf), (row) => session.entry(rows.id(row)));
 }

@@ -1,7 +1,6 @@
 import { type ContextItem, type ContextMessage, type Message, toolCalls } from "../../content/index.js";
 import type { EntryMap, SessionEntry, UnknownEntry } from "../api/entries.js";
-import { knownContent } from "../format/normalize.js";
-import { messageProblem } from "../format/validate.js";
+import { messageProblem, normalizeContent } from "../format/validate.js";
 
 /** The bodies that a context is made of. */
 export interface ItemParts {
@@ -63,7 +62,7 @@ function withPart(message: Message, { index, part }: Update & { readonly type: "
   const blocks: unknown[] = typeof content === "string" ? [{ type: "text", text: content }] : [...content];
   if (!Number.isInteger(index) || index < 0 || index > blocks.length) return message;
   blocks[index] = part;
-  return { ...message, content: knownContent(role, blocks) } as Message;
+  return { ...message, content: normalizeContent(role, blocks) } as Message;
 }
 
 /** Whether a result before the compaction answers a call that no shown message before it has. */
@@ -232,7 +231,7 @@ function applyEdit(item: ContextItem, replacement: Replacement | undefined): Con
     case "assistant":
     case "toolResult":
     case "custom": {
-      const edited = { ...message, content: knownContent(message.role, replacement.content) };
+      const edited = { ...message, content: normalizeContent(message.role, replacement.content) };
       // An edit that makes no message of its role is no reason to lose the message.
       if (messageProblem(edited) !== undefined) return item;
       return { ...item, message: edited as ContextMessage, edited: true };

@@ -1,14 +1,14 @@
 import type { Context } from "../../content/index.js";
-import { typesThat } from "../format/entry-types.js";
-import { noRow, type TreeRows } from "../tree/entry-table.js";
-import { type BodySteps, type BuiltContext, builtSteps } from "./build-context.js";
+import { entryTypesWith } from "../format/entry-types.js";
+import { type EntryTable, noRow } from "../tree/entry-table.js";
+import { type BuiltContext, buildContext, type EntryRequests } from "./build-context.js";
 import { itemOf } from "./context-items.js";
 
 /** Entries that a context is extended by at most; beyond, it is built from its start. */
 const maxTail = 256;
 
 /** Entry types that rule out extending: after one, the context is built from its start. */
-const changesEarlier = [...typesThat("changesEarlier")];
+const changesEarlier = [...entryTypesWith("changesEarlier")];
 
 const nothingRetained: ReadonlySet<string> = new Set();
 
@@ -17,13 +17,14 @@ const nothingRetained: ReadonlySet<string> = new Set();
  * An agent that appends a message then pays for the message, not for the history. Otherwise builds the whole;
  * the result is equal.
  */
-export function* extendedSteps(
-  rows: TreeRows,
+export function* extendContext(
+  rows: EntryTable,
   leaf: number,
   last: BuiltContext | undefined,
-): BodySteps<BuiltContext> {
+): EntryRequests<BuiltContext> {
   const tail = last?.rows === rows && last.extensible ? tailAfter(rows, last.leaf, leaf) : undefined;
-  if (last === undefined || tail === undefined || rows.isUnsettled) return yield* builtSteps(rows, leaf);
+  if (last === undefined || tail === undefined || rows.hasUnlinkedParents)
+    return yield* buildContext(rows, leaf);
   const shown = [...last.shown, ...tail];
   const bodyOf = yield tail;
   const items = [...last.context.items];
@@ -43,7 +44,7 @@ export function* extendedSteps(
 }
 
 /** The rows after `from` up to `to`; undefined if `to` does not descend from it by plain entries alone. */
-function tailAfter(rows: TreeRows, from: number, to: number): readonly number[] | undefined {
+function tailAfter(rows: EntryTable, from: number, to: number): readonly number[] | undefined {
   const codes = new Set(changesEarlier.map((kind) => rows.kindCode(kind)));
   const tail: number[] = [];
   for (let row = to; row !== from; row = rows.parent(row)) {

@@ -3,8 +3,8 @@ import { encodeUtf8 } from "../../internal/bytes.js";
 import type { Diagnostics } from "../api/diagnostics.js";
 import type { SessionEntry, SessionHeader, SessionInfoFields, UnknownEntry } from "../api/entries.js";
 import { defaultLimits, LineSplitter, type ReadLimits } from "../format/line-splitter.js";
-import { SessionReader } from "../tree/log-reader.js";
-import { type SessionTree, treeRows } from "../tree/session-tree.js";
+import { LogReader } from "../tree/log-reader.js";
+import { entryTableOf, type SessionTree } from "../tree/session-tree.js";
 
 /** A session as it was read in whole. */
 export interface ParsedSession {
@@ -76,12 +76,12 @@ function isAsyncIterable(source: object): source is AsyncIterable<string | Uint8
 
 class Parse {
   readonly #bodies: (SessionEntry | UnknownEntry | undefined)[] = [];
-  readonly #reader: SessionReader;
+  readonly #reader: LogReader;
   readonly #splitter: LineSplitter;
   #halfPair = "";
 
   constructor(limits: Partial<ReadLimits>) {
-    this.#reader = new SessionReader({
+    this.#reader = new LogReader({
       maxDepth: integerOption("maxDepth", limits.maxDepth, defaultLimits.maxDepth, 8),
       full: true,
       onEntry: (row, entry) => {
@@ -106,11 +106,11 @@ class Parse {
 
   finish(): ParsedSession {
     this.#endHalfPair();
-    const rest = this.#splitter.rest();
+    const rest = this.#splitter.finish();
     const reader = this.#reader;
     if (rest !== undefined) reader.tail(rest.bytes, rest.at);
     reader.finish();
-    const rows = treeRows(reader.tree);
+    const rows = entryTableOf(reader.tree);
     const bodies = this.#bodies;
     return {
       header: reader.header,

@@ -7,34 +7,43 @@ import {
   type SessionHeader,
   type UnknownEntry,
 } from "../api/entries.js";
-import { type EntryKey, idOf, keyOf } from "./entry-key.js";
-import { type EntryHead, sliceHead, timeOf } from "./entry-prefix.js";
-import { isEntryType, typesThat } from "./entry-types.js";
-import { type KnownOfLine, parseLine } from "./line-json.js";
-import { migrated, versionOf } from "./migrate.js";
-import { knownContent, knownMessage } from "./normalize.js";
+import {
+  type EntryHead,
+  type EntryKey,
+  entryIdOf,
+  entryKeyOf,
+  parseEntryPrefix,
+  parseTimestamp,
+} from "./entry-prefix.js";
+import { entryTypesWith, isEntryType } from "./entry-types.js";
+import { type ParseLineOptions, parseLine } from "./line-json.js";
+import { headerVersion, migrateEntry } from "./migrate.js";
 import { maxShortLine, shortLine } from "./short-line.js";
-import { fieldsProblem, headerProblem } from "./validate.js";
+import { fieldsProblem, headerProblem, normalizeContent, normalizeMessage } from "./validate.js";
 
 /** A problem of one line. */
-export interface LineNote {
+export interface LineDiagnostic {
   readonly code: DiagnosticCode;
   readonly message: string;
 }
 
 /** A decoded line. */
-export type Decoded =
+export type DecodedLine =
   | { readonly kind: "blank" }
-  | { readonly kind: "header"; readonly header: SessionHeader; readonly notes: readonly LineNote[] }
+  | {
+      readonly kind: "header";
+      readonly header: SessionHeader;
+      readonly diagnostics: readonly LineDiagnostic[];
+    }
   | {
       readonly kind: "entry";
       readonly head: EntryHead;
       /** The whole entry; absent if only the head was sliced. */
       readonly entry?: SessionEntry | UnknownEntry;
-      readonly notes: readonly LineNote[];
+      readonly diagnostics: readonly LineDiagnostic[];
     }
   /** A damaged line. `parsed`: it is JSON, and counts in version 1. */
-  | { readonly kind: "bad"; readonly notes: readonly LineNote[]; readonly parsed: boolean };
+  | { readonly kind: "bad"; readonly diagnostics: readonly LineDiagnostic[]; readonly parsed: boolean };
 
 /** The place of a line in its log, as far as decoding depends on it. */
 export interface DecodeContext {
@@ -55,35 +64,36 @@ export function decodeHead(
   context: DecodeContext,
   start = 0,
   end = bytes.length,
-): Decoded {
-  const head = (context.version ?? 0) >= 2 && !context.isFirst ? sliceHead(bytes, start, end) : undefined;
+): DecodedLine {
+  const head =
+    (context.version ?? 0) >= 2 && !context.isFirst ? parseEntryPrefix(bytes, start, end) : undefined;
   // Bodies of structural types are small, and opening needs them at once.
   if (head === undefined || structural.has(head.type)) return decodeLine(bytes.subarray(start, end), context);
   return {
     kind: "entry",
     head: head.role === "hookMessage" ? { ...head, role: "custom" } : head,
-    notes: none,
+    diagnostics: none,
   };
 }
 
-const none: readonly LineNote[] = [];
+const none: readonly LineDiagnostic[] = [];
 
-const structural = typesThat("structural");
+const structural = entryTypesWith("structural");
 
 /** Decodes a whole line. */
-export function decodeLine(bytes: Uint8Array, context: DecodeContext, known?: KnownOfLine): Decoded {
+export function decodeLine(bytes: Uint8Array, context: DecodeContext, known?: ParseLineOptions): DecodedLine {
   const read = decodeBody(bytes, context, known);
   if (read.kind !== "entry") return read;
-  const { entry, type, role, notes } = read;
+  const { entry, type, role, diagnostics } = read;
   const { id, parentId, timestamp } = entry;
   const head = {
     type,
-    id: keyOf(id),
-    parentId: parentId === null ? null : keyOf(parentId),
-    time: timeOf(timestamp),
+    id: entryKeyOf(id),
+    parentId: parentId === null ? null : entryKeyOf(parentId),
+    time: parseTimestamp(timestamp),
     ...(role === undefined ? {} : { role }),
   };
-  return { kind: "entry", head, entry, notes };
+  return { kind: "entry", head, entry, diagnostics };
 }
 
 /** A decoded entry with its stored type and role, which an unknown entry lacks. */
@@ -92,33 +102,33 @@ export interface DecodedBody {
   readonly entry: SessionEntry | UnknownEntry;
   readonly type: string;
   readonly role: string | undefined;
-  readonly notes: readonly LineNote[];
+  readonly diagnostics: readonly LineDiagnostic[];
 }
 
 /** Decodes a whole line without its head, for entries that the tree has already. */
 export function decodeBody(
   line: Uint8Array,
   context: DecodeContext,
-  known?: KnownOfLine,
-): Exclude<Decoded, { kind: "entry" }> | DecodedBody {
+  known?: ParseLineOptions,
+): Exclude<DecodedLine, { kind: "entry" }> | DecodedBody {
   const bytes = context.isFirst ? stripBom(line) : line;
   if (isBlank(bytes)) return { kind: "blank" };
   const short = bytes.length > maxShortLine ? undefined : shortLine(bytes);
   if (short !== undefined) return short;
   const parsed = parseLine(bytes, context.maxDepth, known);
   if (!parsed.ok)
-    return { kind: "bad", parsed: false, notes: [{ code: parsed.code, message: parsed.message }] };
-  const { value, notes } = parsed;
-  const report = (code: DiagnosticCode, message: string) => void notes.push({ code, message });
+    return { kind: "bad", parsed: false, diagnostics: [{ code: parsed.code, message: parsed.message }] };
+  const { value, diagnostics } = parsed;
+  const report = (code: DiagnosticCode, message: string) => void diagnostics.push({ code, message });
   if (!isRecord(value)) {
     report("NOT_AN_OBJECT", "the line is JSON, but no object");
-    return { kind: "bad", parsed: true, notes };
+    return { kind: "bad", parsed: true, diagnostics };
   }
-  if (value.type === "session") return decodeHeader(value, notes);
+  if (value.type === "session") return decodeHeader(value, diagnostics);
   const { version = formatVersion, ordinal, previousId } = context;
   // JSON.parse made the object for us, so it is corrected in place: a copy of each doubles the garbage of a
   // load.
-  const own: Record<string, unknown> = migrated(value, version, ordinal, report, previousId);
+  const own: Record<string, unknown> = migrateEntry(value, version, ordinal, report, previousId);
   const { type, id, parentId = null, timestamp } = own;
   if (
     typeof type !== "string" ||
@@ -127,7 +137,7 @@ export function decodeBody(
     !(parentId === null || typeof parentId === "string")
   ) {
     report("INVALID_ENTRY", "an entry needs a type, an id and a parentId");
-    return { kind: "bad", parsed: true, notes };
+    return { kind: "bad", parsed: true, diagnostics };
   }
   const stamp = typeof timestamp === "string" ? timestamp : "";
   if (own.parentId !== parentId) own.parentId = parentId;
@@ -138,14 +148,14 @@ export function decodeBody(
   const problem = fieldsProblem(entry);
   if (isEntryType(type) && problem === undefined) {
     // The check above justifies the cast.
-    return { kind: "entry", entry: entry as unknown as SessionEntry, type, role, notes };
+    return { kind: "entry", entry: entry as unknown as SessionEntry, type, role, diagnostics };
   }
   if (problem !== undefined) {
     report("INVALID_FIELDS", `${problem.path === "" ? type : problem.path}: expected ${problem.expected}`);
   }
   const raw = parsed.text.endsWith("\r") ? parsed.text.slice(0, -1) : parsed.text;
   const unknown: UnknownEntry = { type: "unknown", entryType: type, id, parentId, timestamp: stamp, raw };
-  return { kind: "entry", entry: unknown, type, role, notes };
+  return { kind: "entry", entry: unknown, type, role, diagnostics };
 }
 
 /** The bytes of a log's first line without its byte order mark. */
@@ -154,10 +164,10 @@ export function stripBom(line: Uint8Array): Uint8Array {
 }
 
 /** The key of the entry that a line adds to the tree; undefined if it adds none. */
-export function keyOfLine(line: Uint8Array, decoded: Decoded, version = 0): EntryKey | undefined {
+export function entryKeyOfLine(line: Uint8Array, decoded: DecodedLine, version = 0): EntryKey | undefined {
   if (decoded.kind === "entry") return decoded.head.id;
   // An entry with a damaged body keeps its place in the tree, and with it the history before it.
-  return decoded.kind === "bad" && version >= 2 ? sliceHead(line)?.id : undefined;
+  return decoded.kind === "bad" && version >= 2 ? parseEntryPrefix(line)?.id : undefined;
 }
 
 /**
@@ -205,25 +215,25 @@ export class LineDecoder {
   }
 
   /** Decodes the next line in whole. */
-  next(line: Uint8Array, known?: KnownOfLine): Decoded {
+  decode(line: Uint8Array, known?: ParseLineOptions): DecodedLine {
     const decoded = decodeLine(line, this.context, known);
-    this.pass(decoded);
+    this.advance(decoded);
     return decoded;
   }
 
   /** Advances past a line that was decoded with {@link context}. */
-  pass(decoded: Decoded): void {
+  advance(decoded: DecodedLine): void {
     this.#isFirst = false;
     if (decoded.kind === "blank") return;
     // Version 1 counts every line that parses, so a bad one must not move the ids of those after it.
     if (decoded.kind !== "bad" || decoded.parsed) this.#ordinal++;
     if (decoded.kind === "header" && this.#version === undefined) {
-      this.#version = versionOf(decoded.header);
+      this.#version = headerVersion(decoded.header);
       if (this.#version >= 2)
         this.#placeless = { version: this.#version, ordinal: 0, maxDepth: this.#maxDepth };
     }
     if (decoded.kind !== "entry" || this.#placeless !== undefined) return;
-    const id = idOf(decoded.head.id);
+    const id = entryIdOf(decoded.head.id);
     if (this.#idsBeforeHeader.has(id)) return;
     if (this.#version === undefined) this.#idsBeforeHeader.add(id);
     this.#previousId = id;
@@ -237,38 +247,38 @@ export class LineDecoder {
 
 function decodeHeader(
   value: Readonly<Record<string, unknown>>,
-  notes: readonly LineNote[],
-): Exclude<Decoded, { kind: "entry" }> {
+  diagnostics: readonly LineDiagnostic[],
+): Exclude<DecodedLine, { kind: "entry" }> {
   const problem = headerProblem(value);
   if (problem !== undefined) {
     const message = `header: ${problem.path}: expected ${problem.expected}`;
-    return { kind: "bad", parsed: true, notes: [...notes, { code: "INVALID_ENTRY", message }] };
+    return { kind: "bad", parsed: true, diagnostics: [...diagnostics, { code: "INVALID_ENTRY", message }] };
   }
   const header = {
     ...value,
     timestamp: value.timestamp ?? "",
     cwd: value.cwd ?? "",
   } as unknown as SessionHeader;
-  return { kind: "header", header, notes };
+  return { kind: "header", header, diagnostics };
 }
 
 /** Whether this version may append to a session with this header. */
 export function isNewer(header: SessionHeader): boolean {
-  return versionOf(header) > formatVersion || (header.sessile ?? 1) > extensionVersion;
+  return headerVersion(header) > formatVersion || (header.sessile ?? 1) > extensionVersion;
 }
 
-/** The entry with its content normalised by {@link knownMessage}; the same object if nothing changes. */
+/** The entry with its content normalised by {@link normalizeMessage}; the same object if nothing changes. */
 function withKnownContent(entry: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   if (entry.type === "message") {
-    const message = knownMessage(entry.message);
+    const message = normalizeMessage(entry.message);
     return message === entry.message ? entry : { ...entry, message };
   }
   if (entry.type === "custom_message") {
-    const content = knownContent("custom", entry.content);
+    const content = normalizeContent("custom", entry.content);
     return content === entry.content ? entry : { ...entry, content };
   }
   if (entry.type === "compaction" && entry.systemMessage !== undefined) {
-    const systemMessage = knownMessage(entry.systemMessage);
+    const systemMessage = normalizeMessage(entry.systemMessage);
     return systemMessage === entry.systemMessage ? entry : { ...entry, systemMessage };
   }
   // One library writes a leaf entry whose only place is its parent.

@@ -3,9 +3,8 @@ import { integerOption } from "../../internal/arguments.js";
 import { encodeUtf8 } from "../../internal/bytes.js";
 import { isRecord } from "../../internal/shape.js";
 import type { SessionEntry, SessionHeader, UnknownEntry } from "../api/entries.js";
-import { keyOf } from "./entry-key.js";
-import { timeOf } from "./entry-prefix.js";
-import { sealedLine, withChecksum } from "./line-json.js";
+import { entryKeyOf, parseTimestamp } from "./entry-prefix.js";
+import { appendChecksum, encodeLineWithChecksum } from "./line-json.js";
 import { defaultLimits } from "./line-splitter.js";
 import { entryProblem, jsonProblem } from "./validate.js";
 
@@ -33,12 +32,12 @@ export interface EncodeOptions {
 export function encodeEntry(entry: SessionEntry | UnknownEntry, options: EncodeOptions = {}): string {
   const maxDepth = integerOption("maxDepth", options.maxDepth, defaultLimits.maxDepth, 8);
   if (entry?.type === "unknown") return entry.raw;
-  checkEntry(entry, maxDepth);
-  return encodeChecked(entry, options.checksum ?? true);
+  assertValidEntry(entry, maxDepth);
+  return encodeValidEntry(entry, options.checksum ?? true);
 }
 
 /** Throws INVALID_ENTRY where an entry cannot be written as it is. */
-export function checkEntry(entry: SessionEntry, maxDepth: number = defaultLimits.maxDepth): void {
+export function assertValidEntry(entry: SessionEntry, maxDepth: number = defaultLimits.maxDepth): void {
   const problem = entryProblem(entry) ?? jsonProblem(entry, maxDepth);
   if (problem !== undefined) {
     const place = problem.path === "" ? "entry" : problem.path;
@@ -47,20 +46,20 @@ export function checkEntry(entry: SessionEntry, maxDepth: number = defaultLimits
 }
 
 /** {@link encodeEntry} for an entry that was checked. */
-export function encodeChecked(entry: SessionEntry, checksum: boolean): string {
+export function encodeValidEntry(entry: SessionEntry, checksum: boolean): string {
   const [head, rest] = printed(entry);
   const line = `${head}${rest}}`;
-  return checksum ? withChecksum(line) : line;
+  return checksum ? appendChecksum(line) : line;
 }
 
-/** The bytes of {@link encodeChecked} with a line feed. */
-export function encodeCheckedLine(
+/** The bytes of {@link encodeValidEntry} with a line feed. */
+export function encodeValidLine(
   entry: SessionEntry,
   checksum: boolean,
   crc32?: (bytes: Uint8Array) => number,
 ): Uint8Array {
   const [head, rest] = printed(entry);
-  return checksum ? sealedLine(head, rest, crc32) : encodeUtf8(`${head}${rest}}\n`);
+  return checksum ? encodeLineWithChecksum(head, rest, crc32) : encodeUtf8(`${head}${rest}}\n`);
 }
 
 /** The line of an entry without the brace at its end, in two parts, the first of which is all ASCII. */
@@ -81,13 +80,13 @@ function messageHead(entry: SessionEntry): string | undefined {
   for (const key in entry) if (key !== messageKeys[at++]) return undefined;
   const { id, parentId, timestamp } = entry;
   // Eight digits need no escapes, and a time that is read as one is one.
-  if (!isDigits(id) || !(parentId === null || isDigits(parentId)) || !isStamp(timestamp)) return undefined;
+  if (!isHexId(id) || !(parentId === null || isHexId(parentId)) || !isStamp(timestamp)) return undefined;
   const parent = parentId === null ? "null" : `"${parentId}"`;
   return `{"type":"message","id":"${id}","parentId":${parent},"timestamp":"${timestamp}","message":`;
 }
 
-function isDigits(id: string): boolean {
-  return typeof keyOf(id) === "number";
+function isHexId(id: string): boolean {
+  return typeof entryKeyOf(id) === "number";
 }
 
 let lastStamp = "";
@@ -95,7 +94,7 @@ let lastStamp = "";
 /** Entries of one millisecond share theirs. */
 function isStamp(timestamp: string): boolean {
   if (timestamp === lastStamp) return true;
-  if (typeof timeOf(timestamp) === "string") return false;
+  if (typeof parseTimestamp(timestamp) === "string") return false;
   lastStamp = timestamp;
   return true;
 }
@@ -159,7 +158,7 @@ interface Span {
  *
  * @param text JSON that parses to `before`, but for what its reader left out or put in the place of something unknown
  */
-export function splicedJson(text: string, before: unknown, after: unknown): string {
+export function spliceJson(text: string, before: unknown, after: unknown): string {
   return write(text, spanAt(text, skipSpace(text, 0)), before, after);
 }
 

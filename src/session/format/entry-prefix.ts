@@ -1,5 +1,5 @@
+import { hex8 } from "../../internal/bytes.js";
 import { messageRoles } from "../../internal/message-shapes.js";
-import { type EntryKey, hexDigit } from "./entry-key.js";
 import { entryTypeNames } from "./entry-types.js";
 
 /**
@@ -33,7 +33,7 @@ const isoLength = 24;
  * a line feed, which no key has, so that comparing with keys needs no bound. A line that does not end with `}` is
  * never canonical: it is torn, joined or padded.
  */
-export function sliceHead(bytes: Uint8Array, start = 0, stop = bytes.length): EntryHead | undefined {
+export function parseEntryPrefix(bytes: Uint8Array, start = 0, stop = bytes.length): EntryHead | undefined {
   if (lastByte(bytes, start, stop) !== 0x7d || !startsWith(bytes, open, start)) return undefined;
   let at = start + open.length;
   let end = plainEnd(bytes, at, stop);
@@ -57,7 +57,7 @@ export function sliceHead(bytes: Uint8Array, start = 0, stop = bytes.length): En
   }
   end = plainEnd(bytes, at, stop);
   if (end < 0 || type === "session") return undefined;
-  const time = end - at === isoLength ? isoTime(bytes, at) : Number.NaN;
+  const time = end - at === isoLength ? parseIsoTime(bytes, at) : Number.NaN;
   const stamp = Number.isNaN(time) ? textOf(bytes, at, end) : time;
   if (type !== "message") return { type, id, parentId, time: stamp };
   if (!startsWith(bytes, roleKey, end)) return undefined;
@@ -69,15 +69,15 @@ export function sliceHead(bytes: Uint8Array, start = 0, stop = bytes.length): En
 const stampBytes = new Uint8Array(isoLength);
 
 /** The stored text of an entry's time as {@link EntryHead} keeps it. */
-export function timeOf(timestamp: string): number | string {
+export function parseTimestamp(timestamp: string): number | string {
   if (timestamp.length !== isoLength) return timestamp;
   for (let i = 0; i < isoLength; i++) stampBytes[i] = Math.min(timestamp.charCodeAt(i), 0xff);
-  const time = isoTime(stampBytes, 0);
+  const time = parseIsoTime(stampBytes, 0);
   return Number.isNaN(time) ? timestamp : time;
 }
 
-/** The inverse of {@link timeOf}. */
-export function timestampOf(time: number | string): string {
+/** The inverse of {@link parseTimestamp}. */
+export function printTimestamp(time: number | string): string {
   return typeof time === "string" ? time : new Date(time).toISOString();
 }
 
@@ -143,7 +143,7 @@ function ascii(text: string): Uint8Array {
 const monthDays = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
 /** Milliseconds of `YYYY-MM-DDTHH:mm:ss.sssZ`, or NaN where the text is not exactly the form that toISOString gives. */
-export function isoTime(b: Uint8Array, at: number): number {
+export function parseIsoTime(b: Uint8Array, at: number): number {
   if (b[at + 4] !== 0x2d || b[at + 7] !== 0x2d || b[at + 10] !== 0x54 || b[at + 13] !== 0x3a)
     return Number.NaN;
   if (b[at + 16] !== 0x3a || b[at + 19] !== 0x2e || b[at + 23] !== 0x5a) return Number.NaN;
@@ -181,4 +181,35 @@ function daysSince1970(year: number, month: number, day: number): number {
   const dayOfYear = Math.floor((153 * (month + (month > 2 ? -3 : 9)) + 2) / 5) + day - 1;
   const dayOfEra = yearOfEra * 365 + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100) + dayOfYear;
   return era * 146_097 + dayOfEra - 719_468;
+}
+
+/**
+ * An entry id as the tree keeps it: the number that eight lower-case hexadecimal digits stand for, which is what nearly
+ * all ids are, or the id itself. A number needs no string of its own, and is compared at once.
+ */
+export type EntryKey = number | string;
+
+/** The key of an id. */
+export function entryKeyOf(id: string): EntryKey {
+  if (id.length !== 8) return id;
+  let key = 0;
+  for (let i = 0; i < 8; i++) {
+    const code = id.charCodeAt(i);
+    // As hexDigit, without a call for each.
+    if (code >= 0x30 && code <= 0x39) key = (key << 4) | (code - 0x30);
+    else if (code >= 0x61 && code <= 0x66) key = (key << 4) | (code - 0x57);
+    else return id;
+  }
+  return key >>> 0;
+}
+
+/** The inverse of {@link entryKeyOf}. */
+export function entryIdOf(key: EntryKey): string {
+  return typeof key === "string" ? key : hex8(key);
+}
+
+/** The value of a lower-case hexadecimal digit, or -1. */
+export function hexDigit(code: number): number {
+  if (code >= 0x30 && code <= 0x39) return code - 0x30;
+  return code >= 0x61 && code <= 0x66 ? code - 0x57 : -1;
 }

@@ -203,14 +203,14 @@ export function isEntryType(type: string): type is EntryType {
 }
 
 /** The types whose row has a property. */
-export function typesThat(
+export function entryTypesWith(
   property: Exclude<keyof EntryTypeSpec, "fields" | "references">,
 ): ReadonlySet<string> {
   return new Set(types.flatMap(([type, spec]) => (spec[property] === true ? [type] : [])));
 }
 
 /** Kinds of the tree's rows that are items in contexts: a message's kind has its role. */
-export const kindsInContext: readonly string[] = Array.from(typesThat("inContext")).flatMap((type) =>
+export const kindsInContext: readonly string[] = Array.from(entryTypesWith("inContext")).flatMap((type) =>
   type === "message" ? messageRoles.map((role) => `message/${role}`) : [type],
 );
 

@@ -1,22 +1,22 @@
 import { decodeUtf8, encodeUtf8 } from "../../internal/bytes.js";
 import { crc32, crc32Hex } from "../../internal/crc32.js";
-import { tooDeep } from "../../internal/json-depth.js";
+import { isTooDeep } from "../../internal/json.js";
 import { isRecord } from "../../internal/shape.js";
 import type { DiagnosticCode } from "../api/diagnostics.js";
 
 /** A line's JSON, or why there is none. */
-export type LineJson =
+export type ParsedLine =
   | {
       readonly ok: true;
       readonly value: unknown;
       readonly text: string;
       /** Problems that the value survived. */
-      readonly notes: { readonly code: DiagnosticCode; readonly message: string }[];
+      readonly diagnostics: { readonly code: DiagnosticCode; readonly message: string }[];
     }
   | { readonly ok: false; readonly code: DiagnosticCode; readonly message: string };
 
 /** What a caller has, or does faster. */
-export interface KnownOfLine {
+export interface ParseLineOptions {
   /** The text of the bytes. */
   readonly text?: string | undefined;
   readonly crc32?: ((bytes: Uint8Array) => number) | undefined;
@@ -28,14 +28,14 @@ export interface KnownOfLine {
  * Parses one line: strict UTF-8, bounded depth, no `__proto__` key anywhere, the checksum compared where there is one.
  * Nothing throws.
  */
-export function parseLine(bytes: Uint8Array, maxDepth: number, known: KnownOfLine = {}): LineJson {
+export function parseLine(bytes: Uint8Array, maxDepth: number, known: ParseLineOptions = {}): ParsedLine {
   const text = known.text ?? decodeUtf8(bytes);
   if (text === undefined) return { ok: false, code: "INVALID_UTF8", message: "the line is not UTF-8" };
   // JSON.parse takes a depth of a million, and what it gives then breaks every recursive reader after it.
-  if (tooDeep(text, maxDepth)) {
+  if (isTooDeep(text, maxDepth)) {
     return { ok: false, code: "TOO_DEEP", message: `the line is nested deeper than ${maxDepth}` };
   }
-  const sealedAt = checksumAt(bytes);
+  const sealedAt = findChecksum(bytes);
   let value: unknown;
   try {
     value = parseWithoutChecksum(text, bytes, sealedAt) ?? JSON.parse(text);
@@ -46,9 +46,9 @@ export function parseLine(bytes: Uint8Array, maxDepth: number, known: KnownOfLin
       message: error instanceof Error ? error.message : String(error),
     };
   }
-  const notes: { code: DiagnosticCode; message: string }[] = [];
+  const diagnostics: { code: DiagnosticCode; message: string }[] = [];
   if (mayBeUnsafe(text) && dropUnsafeKeys(value)) {
-    notes.push({ code: "UNSAFE_KEY", message: unsafeKeyMessage });
+    diagnostics.push({ code: "UNSAFE_KEY", message: unsafeKeyMessage });
   }
   const checksum = known.crc32 ?? crc32;
   if (
@@ -56,12 +56,12 @@ export function parseLine(bytes: Uint8Array, maxDepth: number, known: KnownOfLin
     sealedAt >= 0 &&
     checksum(bytes.subarray(0, sealedAt)) !== storedChecksum(bytes, sealedAt)
   ) {
-    notes.push({
+    diagnostics.push({
       code: "MODIFIED",
       message: "the checksum disagrees: the line was changed after it was written",
     });
   }
-  return { ok: true, value, text, notes };
+  return { ok: true, value, text, diagnostics };
 }
 
 /**
@@ -90,7 +90,7 @@ const checksumKey = ',"crc":"';
 const checksumLength = checksumKey.length + 8 + 2;
 
 /** Where `,"crc":"xxxxxxxx"}` begins at the end of a line, or -1. */
-export function checksumAt(bytes: Uint8Array): number {
+export function findChecksum(bytes: Uint8Array): number {
   let end = bytes.length;
   while (end > 0 && bytes[end - 1] === 0x0d) end--;
   const at = end - checksumLength;
@@ -114,30 +114,30 @@ function storedChecksum(bytes: Uint8Array, at: number): number {
 }
 
 /** `line`, which ends with `}`, with its checksum as the last member. */
-export function withChecksum(line: string): string {
+export function appendChecksum(line: string): string {
   const bytes = encodeUtf8(line);
   return `${line.slice(0, -1)}${checksumKey}${crc32Hex(bytes, 0, bytes.length - 1)}"}`;
 }
 
 /**
- * The bytes of {@link withChecksum} with a line feed, of a line in two parts that lacks the brace at its end: encoded once,
+ * The bytes of {@link appendChecksum} with a line feed, of a line in two parts that lacks the brace at its end: encoded once,
  * and the checksum put where it belongs.
  */
-export function sealedLine(
+export function encodeLineWithChecksum(
   head: string,
   rest: string,
   checksum: (bytes: Uint8Array) => number = crc32,
 ): Uint8Array {
   const bytes = encodeUtf8(`${head}${rest}${checksumKey}00000000"}\n`);
   const at = bytes.length - 1 - checksumLength;
-  writeSeal(bytes, at, checksum(bytes.subarray(0, at)));
+  writeChecksum(bytes, at, checksum(bytes.subarray(0, at)));
   return bytes;
 }
 
 const keyBytes = encodeUtf8(checksumKey);
 
 /** Writes `,"crc":"xxxxxxxx"}` and a line feed at `at`: one more than {@link checksumLength} bytes. */
-function writeSeal(bytes: Uint8Array, at: number, checksum: number): void {
+function writeChecksum(bytes: Uint8Array, at: number, checksum: number): void {
   for (let i = 0; i < keyBytes.length; i++) bytes[at + i] = keyBytes[i] as number;
   let left = checksum;
   for (let i = at + checksumLength - 3; i >= at + keyBytes.length; i--) {
@@ -152,9 +152,9 @@ function writeSeal(bytes: Uint8Array, at: number, checksum: number): void {
 }
 
 /** `line` without its checksum, where it has one. */
-export function withoutChecksum(line: string): string {
+export function removeChecksum(line: string): string {
   // The checksum is ASCII at the end, so that its distance from there is the same in text as in bytes.
-  return checksumAt(encodeUtf8(line.slice(-checksumLength - 1))) < 0
+  return findChecksum(encodeUtf8(line.slice(-checksumLength - 1))) < 0
     ? line
     : `${line.slice(0, -checksumLength)}}`;
 }
@@ -163,12 +163,12 @@ export function withoutChecksum(line: string): string {
 export const unsafeKeyMessage = "a __proto__ key was left out";
 
 /** A copy without `__proto__` keys, down to a depth. All but arrays and objects is the same value. */
-export function withoutUnsafeKeys<T>(value: T, depthLeft: number): T {
+export function copyWithoutUnsafeKeys<T>(value: T, depthLeft: number): T {
   if (typeof value !== "object" || value === null || depthLeft === 0) return value;
-  if (Array.isArray(value)) return value.map((member) => withoutUnsafeKeys(member, depthLeft - 1)) as T;
+  if (Array.isArray(value)) return value.map((member) => copyWithoutUnsafeKeys(member, depthLeft - 1)) as T;
   const copy: Record<string, unknown> = Object.create(Object.getPrototypeOf(value));
   for (const [key, member] of Object.entries(value)) {
-    if (key !== "__proto__") copy[key] = withoutUnsafeKeys<unknown>(member, depthLeft - 1);
+    if (key !== "__proto__") copy[key] = copyWithoutUnsafeKeys<unknown>(member, depthLeft - 1);
   }
   return copy as T;
 }

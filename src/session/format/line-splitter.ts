@@ -44,7 +44,7 @@ export class LineSplitter {
   }
 
   /** The bytes after the last line feed, if there are any. Ends the splitter. */
-  rest(): { readonly bytes: Uint8Array; readonly at: number } | undefined {
+  finish(): { readonly bytes: Uint8Array; readonly at: number } | undefined {
     if (this.#skipping) {
       this.#sink.tooLong(this.#lineAt, this.#heldLength);
       return undefined;

@@ -1,4 +1,4 @@
-import { isoTime } from "./entry-prefix.js";
+import { parseIsoTime } from "./entry-prefix.js";
 
 /**
  * The head of a message's line in the form that nearly all lines have: canonical, with eight digits for its id and its
@@ -54,7 +54,7 @@ const digits = Int8Array.from({ length: 256 }, (_, byte) =>
  * Reads heads of messages, line after line of the same bytes, into its own fields: no object a line. What a line has in
  * common with the one before it is compared as words and not read again.
  */
-export class MessageHeads {
+export class MessagePrefixReader {
   id = 0;
   parentId = 0;
   /** Milliseconds since 1970. */
@@ -112,7 +112,7 @@ export class MessageHeads {
       this.time = this.#minute + seconds + millis;
       return true;
     }
-    const time = isoTime(bytes, at);
+    const time = parseIsoTime(bytes, at);
     if (Number.isNaN(time)) return false;
     this.time = time;
     this.#minute = time - seconds - millis;

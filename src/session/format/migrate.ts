@@ -2,27 +2,27 @@ import { describe } from "../../internal/arguments.js";
 import { isRecord } from "../../internal/shape.js";
 import type { Diagnostic } from "../api/diagnostics.js";
 import { parseLine } from "./line-json.js";
-import { knownMessage } from "./normalize.js";
+import { normalizeMessage } from "./validate.js";
 
 /**
  * What older files lack, supplied as they are read. Version 1 has no ids: a line's id is its number among the lines
  * that parse, in eight hexadecimal digits, so that it is the same at every reading, and its parent is the entry before.
  */
-export function idOfOrdinal(ordinal: number): string {
+export function ordinalToId(ordinal: number): string {
   return ordinal.toString(16).padStart(8, "0");
 }
 
 /** A parsed line of an older version as the current one has it; the value itself where nothing has to change. */
-export function migrated(
+export function migrateEntry(
   value: Record<string, unknown>,
   version: number,
   ordinal: number,
   report: (code: Diagnostic["code"], message: string) => void,
-  previousId: string | null = ordinal > 1 ? idOfOrdinal(ordinal - 1) : null,
+  previousId: string | null = ordinal > 1 ? ordinalToId(ordinal - 1) : null,
 ): Record<string, unknown> {
   if (version >= 2) return value;
   const { type, id: _id, parentId: _parentId, timestamp, firstKeptEntryIndex, ...rest } = value;
-  const id = idOfOrdinal(ordinal);
+  const id = ordinalToId(ordinal);
   const entry: Record<string, unknown> = {
     type,
     id,
@@ -39,13 +39,13 @@ export function migrated(
         "INVALID_INDEX",
         `firstKeptEntryIndex ${describe(index)} points at no earlier entry: nothing is kept`,
       );
-    entry.firstKeptEntryId = usable ? idOfOrdinal(index) : id;
+    entry.firstKeptEntryId = usable ? ordinalToId(index) : id;
   }
   return entry;
 }
 
 /** The version of a parsed header; a header without one is version 1. */
-export function versionOf(header: unknown): number {
+export function headerVersion(header: unknown): number {
   return isRecord(header) && typeof header.version === "number" ? header.version : 1;
 }
 
@@ -53,7 +53,7 @@ export function versionOf(header: unknown): number {
  * The line of an older version as the current one writes it; undefined for the header, and where the line is no object,
  * which is then copied as it is.
  */
-export function migratedLine(
+export function migrateLine(
   bytes: Uint8Array,
   version: number,
   ordinal: number,
@@ -62,19 +62,19 @@ export function migratedLine(
 ): string | undefined {
   const parsed = parseLine(bytes, maxDepth);
   if (!parsed.ok || !isRecord(parsed.value) || parsed.value.type === "session") return undefined;
-  const { type, id, parentId, timestamp, ...rest } = migrated(
+  const { type, id, parentId, timestamp, ...rest } = migrateEntry(
     parsed.value,
     version,
     ordinal,
     () => undefined,
     previousId,
   );
-  const fields = type === "message" ? { ...rest, message: knownMessage(rest.message) } : rest;
+  const fields = type === "message" ? { ...rest, message: normalizeMessage(rest.message) } : rest;
   return JSON.stringify({ type, id, parentId, timestamp, ...fields });
 }
 
 /** The number that a version 1 id stands for: the line's ordinal. */
-export function ordinalOfId(id: string): number {
+export function idToOrdinal(id: string): number {
   const ordinal = Number.parseInt(id, 16);
-  return idOfOrdinal(ordinal) === id ? ordinal : 0;
+  return ordinalToId(ordinal) === id ? ordinal : 0;
 }

@@ -1,6 +1,6 @@
-import type { Decoded, LineNote } from "./decode.js";
+import type { DecodedLine, LineDiagnostic } from "./decode.js";
 
-type BadLine = Decoded & { readonly kind: "bad" };
+type BadLine = DecodedLine & { readonly kind: "bad" };
 
 /**
  * Short lines that are no entry, told without `JSON.parse`: its error costs as much as parsing a hundred times the bytes,
@@ -10,7 +10,11 @@ export const maxShortLine = 64;
 /** `{"type":""}`: anything shorter is neither an entry nor a header. */
 const minEntry = 11;
 
-const bad = (note: LineNote, parsed: boolean): BadLine => ({ kind: "bad", notes: [note], parsed });
+const bad = (note: LineDiagnostic, parsed: boolean): BadLine => ({
+  kind: "bad",
+  diagnostics: [note],
+  parsed,
+});
 const notUtf8 = bad({ code: "INVALID_UTF8", message: "the line is not UTF-8" }, false);
 const notJson = bad({ code: "INVALID_JSON", message: "the line is no JSON" }, false);
 const notAnObject = bad({ code: "NOT_AN_OBJECT", message: "the line is JSON, but no object" }, true);

@@ -2,7 +2,7 @@ import { dirname, join, resolve } from "node:path";
 import { SessileError } from "../../errors/index.js";
 import { DurableDirectories } from "../../internal/node/durable-directories.js";
 import type { FileStat, FileSystem } from "../../internal/node/file-system.js";
-import { storageError } from "../../internal/storage-error.js";
+import { storageError } from "../../internal/node/file-system.js";
 import type {
   Durability,
   LogPosition,

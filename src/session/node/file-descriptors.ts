@@ -1,6 +1,6 @@
 import { SessileError } from "../../errors/index.js";
 import type { FileStat, FileSystem, OpenFile } from "../../internal/node/file-system.js";
-import { storageError } from "../../internal/storage-error.js";
+import { storageError } from "../../internal/node/file-system.js";
 import type { LogPosition } from "../api/backend.js";
 import { isSameFile, offsetOf, parsePosition } from "./log-position.js";
 

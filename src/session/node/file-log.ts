@@ -3,8 +3,8 @@ import { crc32 } from "node:zlib";
 import { SessileError } from "../../errors/index.js";
 import { concatBytes } from "../../internal/bytes.js";
 import type { FileStat, OpenFile } from "../../internal/node/file-system.js";
+import { errnoOf, storageError } from "../../internal/node/file-system.js";
 import { writeNewFile } from "../../internal/node/read-write-fully.js";
-import { errnoOf, storageError } from "../../internal/storage-error.js";
 import type { LinePlace, LogAppend, LogBatch, LogPosition, SessionLog } from "../api/backend.js";
 import {
   type FileHolder,

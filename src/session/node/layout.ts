@@ -1,7 +1,7 @@
 import { basename, dirname, join } from "node:path";
 import { encodeUtf8 } from "../../internal/bytes.js";
 import { crc32Hex } from "../../internal/crc32.js";
-import { isName, partitionFolder } from "../../internal/names.js";
+import { isName, partitionFolder } from "../../internal/ids.js";
 
 /**
  * Where session files lie: `<dir>/<project>/<time>_<id>.jsonl`, as pi lays them out, so that a directory of either can

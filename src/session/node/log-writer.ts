@@ -2,9 +2,9 @@ import { dirname } from "node:path";
 import { SessileError } from "../../errors/index.js";
 import type { DurableDirectories } from "../../internal/node/durable-directories.js";
 import type { FileStat, FileSystem, OpenFile } from "../../internal/node/file-system.js";
+import { storageError } from "../../internal/node/file-system.js";
 import { publishExclusive } from "../../internal/node/publish-exclusive.js";
 import { appendFully } from "../../internal/node/read-write-fully.js";
-import { storageError } from "../../internal/storage-error.js";
 import type { Durability, LogPosition } from "../api/backend.js";
 import { exists, gone, regular } from "./file-descriptors.js";
 import {

@@ -1,7 +1,7 @@
 import type { OpenFile } from "../../internal/node/file-system.js";
 import { readFully } from "../../internal/node/read-write-fully.js";
 import { isRecord } from "../../internal/shape.js";
-import { lateEnding } from "../api/diagnostics.js";
+import { tornLineTerminator } from "../api/diagnostics.js";
 import { stripBom } from "../format/decode.js";
 import { parseLine } from "../format/line-json.js";
 import { defaultLimits } from "../format/line-splitter.js";
@@ -19,11 +19,11 @@ export async function missingEnding(file: OpenFile, maxLineBytes: number): Promi
   const last = new Uint8Array(1);
   if (file.readSync(last, size - 1) === 1 && last[0] === 10) return undefined;
   const line = await lastLine(file, size, maxLineBytes);
-  if (line === undefined) return lateEnding;
+  if (line === undefined) return tornLineTerminator;
   const content = line.length === size ? stripBom(line) : line;
   const parsed = parseLine(content, defaultLimits.maxDepth, { unchecked: true });
   // An object of any version is a whole line.
-  return parsed.ok && isRecord(parsed.value) ? lateEnding.subarray(1) : lateEnding;
+  return parsed.ok && isRecord(parsed.value) ? tornLineTerminator.subarray(1) : tornLineTerminator;
 }
 
 /**

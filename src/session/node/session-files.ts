@@ -1,7 +1,7 @@
 import { join, relative, resolve, sep } from "node:path";
 import { SessileError } from "../../errors/index.js";
 import type { FileKind, FileSystem } from "../../internal/node/file-system.js";
-import { errnoOf, storageError } from "../../internal/storage-error.js";
+import { errnoOf, storageError } from "../../internal/node/file-system.js";
 import { idOfFileName, isOwnFileName, partitionDirectory, projectNames } from "./layout.js";
 import { headerOfLine, readHeadNow } from "./read-head-tail.js";
 

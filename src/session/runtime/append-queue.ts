@@ -4,7 +4,7 @@ import type { EntryDraft, SessionEntry } from "../api/entries.js";
 import type { AppendOptions } from "../api/types.js";
 import { headerLine } from "../store/fork.js";
 import { noRow } from "../tree/entry-table.js";
-import { treeRows } from "../tree/session-tree.js";
+import { entryTableOf } from "../tree/session-tree.js";
 import {
   areInLog,
   entriesToWrite,
@@ -310,7 +310,7 @@ export class Writer {
     for (let i = 0; i < placed.length; i++) {
       const { entry, line } = placed[i] as PlacedEntry;
       const place = { at: at[i] as number, length: line.length - 1 };
-      const row = core.reader.own(entry, place);
+      const row = core.reader.applyLocalEntry(entry, place);
       core.bodies.add(row === noRow ? this.#staged.written(entry, place) : row, entry);
     }
     if (this.staged) this.#staged.clear();
@@ -330,7 +330,7 @@ export class Writer {
       if (last !== undefined && request.moves === core.moves && !stays) {
         core.moved = false;
         core.setLeaf(last.type === "leaf" ? last.targetId : last.id);
-        if (core.others !== undefined && !isRebase && core.others.row < treeRows(tree).row(last.id))
+        if (core.others !== undefined && !isRebase && core.others.row < entryTableOf(tree).row(last.id))
           core.others = undefined;
       }
       request.resolve(entries);

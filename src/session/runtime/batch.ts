@@ -1,9 +1,9 @@
 import { SessileError } from "../../errors/index.js";
 import type { EntryDraft, SessionEntry, SessionInfoFields, SessionInfoPatch } from "../api/entries.js";
-import { encodeCheckedLine } from "../format/encode.js";
+import { encodeValidLine } from "../format/encode.js";
 import { noRow } from "../tree/entry-table.js";
-import type { SessionReader } from "../tree/log-reader.js";
-import { type SessionTree, treeRows } from "../tree/session-tree.js";
+import type { LogReader } from "../tree/log-reader.js";
+import { entryTableOf, type SessionTree } from "../tree/session-tree.js";
 import type { Conflict } from "./conflict.js";
 import type { Bodies } from "./entry-cache.js";
 import { entryOf, isSameEntry, namesAny } from "./materialize-drafts.js";
@@ -39,7 +39,7 @@ export interface Request {
   /** The session's move counter at the call. */
   readonly moves: number;
   /** The reader at the call, and its number of entries. */
-  readonly reader: SessionReader;
+  readonly reader: LogReader;
   readonly size: number;
   readonly signal: AbortSignal | undefined;
   readonly resolve: (entries: readonly SessionEntry[]) => void;
@@ -87,7 +87,7 @@ export interface PlacedEntry {
  */
 export function entriesToWrite(
   group: readonly Request[],
-  reader: SessionReader,
+  reader: LogReader,
   rebase: boolean,
   encode: (entry: SessionEntry) => Uint8Array,
   move?: MoveParent,
@@ -139,7 +139,7 @@ export function entriesToWrite(
 }
 
 /** The usual case: entries whose places cannot have changed since the call; undefined if one may have. */
-function placedAtCall(group: readonly Request[], reader: SessionReader): readonly PlacedEntry[] | undefined {
+function placedAtCall(group: readonly Request[], reader: LogReader): readonly PlacedEntry[] | undefined {
   const { size } = reader.tree;
   const placed: PlacedEntry[] = [];
   for (const request of group) {
@@ -168,7 +168,7 @@ export async function takeStored(
 ): Promise<boolean> {
   for (const { drafts, entries } of group) {
     for (const [at, draft] of drafts.entries()) {
-      const row = treeRows(tree).row((entries[at] as SessionEntry).id);
+      const row = entryTableOf(tree).row((entries[at] as SessionEntry).id);
       if (row === noRow) continue;
       const stored = await bodies.one(row);
       if (stored === undefined || stored.type === "unknown" || !isSameEntry(draft, stored)) return false;
@@ -188,7 +188,7 @@ export async function resolveExisting(
     for (const [at, draft] of drafts.entries()) {
       if (entries[at] !== undefined) continue;
       const entryId = draft.id as string;
-      const row = treeRows(tree).row(entryId);
+      const row = entryTableOf(tree).row(entryId);
       const entry = row < 0 ? undefined : await bodies.one(row);
       if (entry === undefined || entry.type === "unknown" || !isSameEntry(draft, entry)) {
         throw new SessileError("DUPLICATE_ID", `drafts[${at}].id: another entry has the id ${entryId}`, {
@@ -225,7 +225,7 @@ export function failing(
 
 /** Whether all entries are in the log: an earlier attempt succeeded, and only its result was lost. */
 export function areInLog(placed: readonly PlacedEntry[], tree: SessionTree): boolean {
-  const rows = treeRows(tree);
+  const rows = entryTableOf(tree);
   return placed.every(({ entry: { id } }) => rows.row(id) >= 0 && rows.line(rows.row(id)) !== undefined);
 }
 
@@ -235,7 +235,7 @@ export function encodeLine(
   { checksum, maxLineBytes: maxBytes }: { readonly checksum: boolean; readonly maxLineBytes: number },
   crc32?: (bytes: Uint8Array) => number,
 ): Uint8Array {
-  const line = encodeCheckedLine(entry, checksum, crc32);
+  const line = encodeValidLine(entry, checksum, crc32);
   const bytes = line.length - 1;
   if (bytes <= maxBytes) return line;
   throw new SessileError("LINE_TOO_LONG", `the entry takes ${bytes} bytes, at most ${maxBytes}`, {

@@ -3,11 +3,11 @@ import { SessileError } from "../../errors/index.js";
 import { describe } from "../../internal/arguments.js";
 import type { EntryDraft, SessionEntry, UnknownEntry } from "../api/entries.js";
 import type { AppendOptions } from "../api/types.js";
-import { type BodySteps, contextSteps } from "../context/build-context.js";
+import { contextAt, type EntryRequests } from "../context/build-context.js";
 import { itemOf } from "../context/context-items.js";
 import { references } from "../format/entry-types.js";
-import { noRow, parseKind, type TreeRows } from "../tree/entry-table.js";
-import { treeRows } from "../tree/session-tree.js";
+import { type EntryTable, noRow, parseKind } from "../tree/entry-table.js";
+import { entryTableOf } from "../tree/session-tree.js";
 import { metadata } from "./conversation.js";
 import type { News, SessionCore } from "./session-state.js";
 import { toolStarted } from "./turn-settings.js";
@@ -50,7 +50,7 @@ export function conflictError(
   core: SessionCore,
 ): SessileError<"CONCURRENT_WRITER"> {
   const { id } = core.header;
-  const rows = treeRows(core.reader.tree);
+  const rows = entryTableOf(core.reader.tree);
   const leafId = core.others === undefined ? core.reader.leafId : core.others.leafId;
   const count = news.rows.length;
   const named = news.rows.slice(0, maxNamed).map((row) => describeRow(row, rows));
@@ -104,15 +104,15 @@ export interface Move {
  * needs its call, only results may be between calls and results, and references must be on the path.
  */
 export function* followProblem(
-  rows: TreeRows,
+  rows: EntryTable,
   { from, between, to }: Move,
   entries: readonly SessionEntry[],
-): BodySteps<FollowProblem | undefined> {
+): EntryRequests<FollowProblem | undefined> {
   const rowOf = (id: string | null) => (id === null ? noRow : rows.row(id));
   const own = itemsOf(entries);
   const bodyOf = yield between;
-  const here = [...(yield* contextSteps(rows, rowOf(from))).items, ...itemsOf(between.map(bodyOf))];
-  const there = (yield* contextSteps(rows, rowOf(to))).items;
+  const here = [...(yield* contextAt(rows, rowOf(from))).items, ...itemsOf(between.map(bodyOf))];
+  const there = (yield* contextAt(rows, rowOf(to))).items;
   if (cutsPair(there, own)) return "pendingCall";
   const calledHere = callsOf(here, own);
   const calledThere = callsOf(there, own);
@@ -184,7 +184,7 @@ function hasResource(resourceId: string, items: readonly ContextItem[]): boolean
   );
 }
 
-function describeRow(row: number, rows: TreeRows): string {
+function describeRow(row: number, rows: EntryTable): string {
   const [type, role] = parseKind(rows.kind(row));
   return `${role === undefined ? shown(type) : `${shown(role)} message`} ${shown(rows.id(row))}`;
 }

@@ -1,16 +1,16 @@
 /** The conversation in a session's tree: all entries but labels, session_info, usage and leaf entries. */
 
-import { typesThat } from "../format/entry-types.js";
-import { noRow, type TreeRows } from "../tree/entry-table.js";
-import { type SessionTree, treeRows } from "../tree/session-tree.js";
+import { entryTypesWith } from "../format/entry-types.js";
+import { type EntryTable, noRow } from "../tree/entry-table.js";
+import { entryTableOf, type SessionTree } from "../tree/session-tree.js";
 import type { News } from "./session-state.js";
 
 /** Entry types outside the conversation. They never conflict, and may follow another writer's entries. */
-export const metadata = typesThat("metadata");
+export const metadata = entryTypesWith("metadata");
 
 /** Whether another writer added only metadata. */
 export function isHarmless(news: News, tree: SessionTree): boolean {
-  const rows = treeRows(tree);
+  const rows = entryTableOf(tree);
   return !news.restarted && news.rows.every((row) => metadata.has(rows.kind(row)));
 }
 
@@ -19,12 +19,12 @@ export function isHarmless(news: News, tree: SessionTree): boolean {
  * behind another writer's messages must not move the leaf there.
  */
 export function inOneConversation(a: string | null, b: string | null, tree: SessionTree): boolean {
-  const rows = treeRows(tree);
+  const rows = entryTableOf(tree);
   return lastInConversation(a, rows) === lastInConversation(b, rows);
 }
 
 /** The row of an entry, or of the last one of the conversation before it. */
-export function lastInConversation(id: string | null, rows: TreeRows): number {
+export function lastInConversation(id: string | null, rows: EntryTable): number {
   let row = id === null ? noRow : rows.row(id);
   while (row !== noRow && metadata.has(rows.kind(row))) row = rows.parent(row);
   return row;
@@ -33,7 +33,7 @@ export function lastInConversation(id: string | null, rows: TreeRows): number {
 /** Whether an entry is on the path to a leaf; null, before the first, is on every path. */
 export function isOnPath(id: string | null, leaf: string | null, tree: SessionTree): boolean {
   if (id === null || id === leaf) return true;
-  const rows = treeRows(tree);
+  const rows = entryTableOf(tree);
   const wanted = rows.row(id);
   let row = leaf === null ? noRow : rows.row(leaf);
   while (row !== noRow && row !== wanted) row = rows.parent(row);
@@ -47,7 +47,7 @@ export interface OthersLeaf {
 }
 
 /** The conversation that these new rows belong to; undefined if they are only metadata. */
-export function leafOf(news: readonly number[], rows: TreeRows): OthersLeaf | undefined {
+export function leafOf(news: readonly number[], rows: EntryTable): OthersLeaf | undefined {
   let leaf: number | undefined;
   for (const row of news) {
     const kind = rows.kind(row);
@@ -63,7 +63,7 @@ export function leafOf(news: readonly number[], rows: TreeRows): OthersLeaf | un
  * The rows that end a branch of the conversation, newest first. No other row of the conversation follows an
  * end, directly or behind rows outside the conversation. Linear in the rows.
  */
-export function branchEnds(rows: TreeRows): readonly number[] {
+export function branchEnds(rows: EntryTable): readonly number[] {
   const outside = new Set(Array.from(metadata, (type) => rows.kindCode(type)));
   outside.add(rows.kindCode("leaf"));
   const isFollowed = new Uint8Array(rows.size);

@@ -1,11 +1,11 @@
 import type { LinePlace, SessionLog } from "../api/backend.js";
 import type { SessionEntry, UnknownEntry } from "../api/entries.js";
-import type { BodySteps } from "../context/build-context.js";
+import type { EntryRequests } from "../context/build-context.js";
 import { type DecodeContext, decodeBody } from "../format/decode.js";
-import { ordinalOfId } from "../format/migrate.js";
+import { idToOrdinal } from "../format/migrate.js";
 import { noRow } from "../tree/entry-table.js";
-import type { SessionReader } from "../tree/log-reader.js";
-import { treeRows } from "../tree/session-tree.js";
+import type { LogReader } from "../tree/log-reader.js";
+import { entryTableOf } from "../tree/session-tree.js";
 
 type Entry = SessionEntry | UnknownEntry;
 
@@ -30,7 +30,7 @@ const maxUnasked = 256;
  */
 export class Bodies {
   readonly #log: SessionLog;
-  readonly #reader: SessionReader;
+  readonly #reader: LogReader;
   readonly #maxDepth: number;
   #kept: (Entry | undefined)[] = [];
   #keptRows: number[] = [];
@@ -39,7 +39,7 @@ export class Bodies {
   readonly #pinned = new Map<number, Entry>();
   readonly #reported = new Set<number>();
 
-  constructor(log: SessionLog, reader: SessionReader, maxDepth: number) {
+  constructor(log: SessionLog, reader: LogReader, maxDepth: number) {
     this.#log = log;
     this.#reader = reader;
     this.#maxDepth = maxDepth;
@@ -97,7 +97,7 @@ export class Bodies {
   async one(row: number): Promise<Entry | undefined> {
     const known = this.#pinned.get(row) ?? this.#kept[row];
     if (known !== undefined) return known;
-    const place = treeRows(this.#reader.tree).line(row);
+    const place = entryTableOf(this.#reader.tree).line(row);
     if (place === undefined) return undefined;
     const [bytes] = await this.#log.readAt([place]);
     return bytes === undefined ? undefined : this.#decode(row, bytes);
@@ -119,7 +119,7 @@ export class Bodies {
    */
   #readSlice(rows: readonly number[], from: number): Slice | undefined {
     if (from >= rows.length) return undefined;
-    const tree = treeRows(this.#reader.tree);
+    const tree = entryTableOf(this.#reader.tree);
     const stored: number[] = [];
     const places: LinePlace[] = [];
     let bytes = 0;
@@ -156,8 +156,8 @@ export class Bodies {
 
   #decode(row: number, bytes: Uint8Array): Entry | undefined {
     const version = this.#reader.versionAt(row);
-    const id = treeRows(this.#reader.tree).id(row);
-    const isFirst = treeRows(this.#reader.tree).line(row)?.at === this.#reader.firstAt;
+    const id = entryTableOf(this.#reader.tree).id(row);
+    const isFirst = entryTableOf(this.#reader.tree).line(row)?.at === this.#reader.firstAt;
     const context =
       (version ?? 3) < 2
         ? this.#firstVersion(row)
@@ -167,8 +167,8 @@ export class Bodies {
     if (decoded.kind === "blank" || decoded.kind === "header") return this.#lost(row);
     // A duplicate key: the structure is from the first, the body from the last.
     const lost = decoded.kind === "entry" && decoded.entry.id !== id;
-    if (decoded.notes.length > 0) {
-      for (const note of decoded.notes) this.#report(row, note.code, note.message);
+    if (decoded.diagnostics.length > 0) {
+      for (const note of decoded.diagnostics) this.#report(row, note.code, note.message);
       if (!lost) this.#reported.add(row);
     }
     if (lost) return this.#lost(row);
@@ -177,10 +177,10 @@ export class Bodies {
 
   /** The facts of a version 1 line by its position. */
   #firstVersion(row: number): DecodeContext {
-    const tree = treeRows(this.#reader.tree);
+    const tree = entryTableOf(this.#reader.tree);
     const parent = tree.parent(row);
     const previousId = parent === noRow ? null : tree.id(parent);
-    return { version: 1, ordinal: ordinalOfId(tree.id(row)), previousId, maxDepth: this.#maxDepth };
+    return { version: 1, ordinal: idToOrdinal(tree.id(row)), previousId, maxDepth: this.#maxDepth };
   }
 
   #lost(row: number): undefined {
@@ -188,16 +188,16 @@ export class Bodies {
     this.#reported.add(row);
   }
 
-  #report(row: number, code: Parameters<SessionReader["report"]>[0]["code"], message: string): void {
+  #report(row: number, code: Parameters<LogReader["report"]>[0]["code"], message: string): void {
     if (this.#reported.has(row)) return;
-    const tree = treeRows(this.#reader.tree);
+    const tree = entryTableOf(this.#reader.tree);
     const offset = tree.line(row)?.at ?? 0;
     this.#reader.report({ code, line: 0, offset, message, entryId: tree.id(row) });
   }
 }
 
 /** The entries of rows in order, without those whose bodies are damaged. */
-export function* entrySteps(rows: readonly number[]): BodySteps<readonly Entry[]> {
+export function* entrySteps(rows: readonly number[]): EntryRequests<readonly Entry[]> {
   const bodyOf = yield rows;
   return rows.map(bodyOf).filter((entry) => entry !== undefined);
 }

@@ -1,6 +1,6 @@
 import type { SessionEntry } from "../api/entries.js";
 import { noRow } from "../tree/entry-table.js";
-import { treeRows } from "../tree/session-tree.js";
+import { entryTableOf } from "../tree/session-tree.js";
 import type { Moved, MoveParent, PlacedEntry, Request } from "./batch.js";
 import { followError, followProblem } from "./conflict.js";
 import { isOnPath } from "./conversation.js";
@@ -48,7 +48,7 @@ export class Following {
     if (!isMoved && this.#moved === undefined && (others === undefined || !follows)) {
       return conflict === "rebase" ? undefined : this.#ownBranch();
     }
-    const rows = treeRows(tree);
+    const rows = entryTableOf(tree);
     const entries = [...staged.map(({ entry }) => entry), ...request.entries];
     const isWritten = (row: number) => row !== noRow && rows.line(row) !== undefined;
     const unwritten = entries.filter(

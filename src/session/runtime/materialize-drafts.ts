@@ -1,11 +1,11 @@
 import { SessileError } from "../../errors/index.js";
 import { describe } from "../../internal/arguments.js";
-import { copyJsonObject } from "../../internal/copy-json.js";
+import { copyJsonObject } from "../../internal/json.js";
 import { isRecord } from "../../internal/shape.js";
 import type { EntryDraft, SessionEntry, SessionInfoFields } from "../api/entries.js";
-import { checkEntry } from "../format/encode.js";
+import { assertValidEntry } from "../format/encode.js";
 import { isEntryType, references } from "../format/entry-types.js";
-import { unsafeKeyMessage, withoutUnsafeKeys } from "../format/line-json.js";
+import { copyWithoutUnsafeKeys, unsafeKeyMessage } from "../format/line-json.js";
 import { unsafeKeyExpected } from "../format/validate.js";
 import { encodeLine } from "./batch.js";
 import { assertInline, hasInline } from "./recording.js";
@@ -84,13 +84,13 @@ export class Placing {
   #checked(entry: SessionEntry): SessionEntry {
     const { reader, settings } = this.#core;
     try {
-      checkEntry(entry, settings.maxDepth);
+      assertValidEntry(entry, settings.maxDepth);
       return entry;
     } catch (error) {
       if (!SessileError.is(error, "INVALID_ENTRY") || error.details.expected !== unsafeKeyExpected)
         throw error;
-      const clean = withoutUnsafeKeys(entry, settings.maxDepth);
-      checkEntry(clean, settings.maxDepth);
+      const clean = copyWithoutUnsafeKeys(entry, settings.maxDepth);
+      assertValidEntry(clean, settings.maxDepth);
       const { id: entryId } = entry;
       reader.report({ code: "UNSAFE_KEY", line: 0, offset: 0, message: unsafeKeyMessage, entryId });
       return clean;

@@ -1,15 +1,15 @@
 import { SessileError } from "../../errors/index.js";
-import { Mutex } from "../../internal/mutex.js";
+import { Mutex } from "../../internal/concurrency.js";
 import type { LogBatch, LogPosition, SessionLog } from "../api/backend.js";
 import { DiagnosticList, type Diagnostics } from "../api/diagnostics.js";
 import { formatVersion, type SessionEntry, type SessionHeader, type UnknownEntry } from "../api/entries.js";
 import { Events, type SessionEventMap } from "../api/events.js";
-import type { BodySteps, BuiltContext } from "../context/build-context.js";
+import type { BuiltContext, EntryRequests } from "../context/build-context.js";
 import { decodeBody, isNewer } from "../format/decode.js";
-import { versionOf } from "../format/migrate.js";
+import { headerVersion } from "../format/migrate.js";
 import { noRow } from "../tree/entry-table.js";
-import { SessionReader } from "../tree/log-reader.js";
-import { treeRows } from "../tree/session-tree.js";
+import { LogReader } from "../tree/log-reader.js";
+import { entryTableOf } from "../tree/session-tree.js";
 import { leafOf, type OthersLeaf } from "./conversation.js";
 import { Bodies } from "./entry-cache.js";
 import { eachLine, lineAt } from "./log-lines.js";
@@ -55,7 +55,7 @@ export class SessionCore {
   /** Whether the leaf moved and nothing was written since. */
   moved = false;
   closed = false;
-  reader: SessionReader;
+  reader: LogReader;
   bodies: Bodies;
   compacting: string | undefined;
   /** The last context, which the next one usually extends. */
@@ -97,11 +97,11 @@ export class SessionCore {
 
   /** An older version in a log without migration: a new line would not belong to that version. */
   get #isStuck(): boolean {
-    return this.log.replace === undefined && versionOf(this.header) < formatVersion;
+    return this.log.replace === undefined && headerVersion(this.header) < formatVersion;
   }
 
   get info(): SessionInfo {
-    const rows = treeRows(this.reader.tree);
+    const rows = entryTableOf(this.reader.tree);
     const updated = rows.size === 0 ? this.header.timestamp : rows.timestamp(rows.size - 1);
     return infoOf(this.header, this.reader.info, updated, this.compacting);
   }
@@ -123,11 +123,11 @@ export class SessionCore {
   async reload(): Promise<void> {
     const { leafId } = this;
     const { tree } = this.reader;
-    const unseen = this.#unseen.map((row) => treeRows(tree).id(row));
+    const unseen = this.#unseen.map((row) => entryTableOf(tree).id(row));
     this.#startOver();
     await this.#read(undefined, true);
     this.reader.finish();
-    const rows = treeRows(this.reader.tree);
+    const rows = entryTableOf(this.reader.tree);
     this.#unseen = unseen.map((id) => rows.row(id)).filter((row) => row !== noRow);
     if (this.reader.header !== undefined) this.header = this.reader.header;
     this.#fresh = [];
@@ -138,10 +138,10 @@ export class SessionCore {
   /** Reads the lines behind the last position. Requires the mutex. */
   async readNew(from = this.position): Promise<News> {
     this.#fresh = [];
-    const before = treeRows(this.reader.tree);
+    const before = entryTableOf(this.reader.tree);
     const restarted = await this.#read(from, false);
-    this.reader.settle();
-    const rows = treeRows(this.reader.tree);
+    this.reader.linkLateParents();
+    const rows = entryTableOf(this.reader.tree);
     if (this.reader.header !== undefined) {
       this.header = this.reader.header;
       this.exists = true;
@@ -179,7 +179,7 @@ export class SessionCore {
 
   /** Removes this handle's own entries from the changes: an earlier attempt succeeded. */
   ownsRows(written: readonly { readonly entry: SessionEntry }[], news: News): void {
-    const rows = treeRows(this.reader.tree);
+    const rows = entryTableOf(this.reader.tree);
     const own = new Set(written.map(({ entry }) => rows.row(entry.id)));
     const isOthers = (row: number) => !own.has(row);
     this.#unseen = this.#unseen.filter(isOthers);
@@ -230,7 +230,7 @@ export class SessionCore {
    * Runs a coroutine over bodies, which are read on demand. Keeps the bodies for the next run, or those of
    * `shown` if that is more.
    */
-  async run<T>(steps: BodySteps<T>, shown: (value: T) => readonly number[] = () => []): Promise<T> {
+  async run<T>(steps: EntryRequests<T>, shown: (value: T) => readonly number[] = () => []): Promise<T> {
     const { bodies } = this;
     const asked: number[] = [];
     let step = steps.next();
@@ -279,9 +279,9 @@ export class SessionCore {
   /** A torn line can have a complete prefix, so the last line of a batch is parsed. */
   #looksAtTip(batch: LogBatch): void {
     const { reader } = this;
-    const { tipRow, version } = reader;
-    if (!this.#readsHeads || tipRow === noRow) return;
-    const place = treeRows(reader.tree).line(tipRow);
+    const { leafRow, version } = reader;
+    if (!this.#readsHeads || leafRow === noRow) return;
+    const place = entryTableOf(reader.tree).line(leafRow);
     const line = place && lineAt(batch, place.at);
     if (line === undefined) return;
     const { maxDepth } = this.settings;
@@ -293,15 +293,15 @@ export class SessionCore {
   async #stepBack(): Promise<void> {
     const { reader, bodies } = this;
     let count = 16;
-    for (let last = reader.tipRow; last >= 0; last -= count, count = Math.min(4096, 2 * count)) {
+    for (let last = reader.leafRow; last >= 0; last -= count, count = Math.min(4096, 2 * count)) {
       const rows = Array.from({ length: Math.min(count, last + 1) }, (_, index) => last - index);
       const bodyOf = await bodies.load(rows);
       const row = rows.find((each) => bodyOf(each) !== undefined);
       if (row === undefined) continue;
-      reader.tipIs(row, bodyOf(row));
+      reader.setLeafRow(row, bodyOf(row));
       return;
     }
-    reader.tipIs(noRow, undefined);
+    reader.setLeafRow(noRow, undefined);
   }
 
   #startOver(): void {
@@ -312,8 +312,8 @@ export class SessionCore {
     this.#unseen = [];
   }
 
-  #newReader(): SessionReader {
-    return new SessionReader({
+  #newReader(): LogReader {
+    return new LogReader({
       maxDepth: this.settings.maxDepth,
       full: false,
       onEntry: (row, entry) => {

@@ -12,10 +12,10 @@ import type {
 } from "../api/entries.js";
 import type { EphemeralEvent, SessionEventMap, SessionEventName } from "../api/events.js";
 import type { AppendOptions, Session, SessionLeaf } from "../api/types.js";
-import { extendedSteps } from "../context/extend-context.js";
+import { extendContext } from "../context/extend-context.js";
 import { noRow } from "../tree/entry-table.js";
-import { SessionReader } from "../tree/log-reader.js";
-import { type EntryNode, rowOf, type SessionTree, treeRows } from "../tree/session-tree.js";
+import { LogReader } from "../tree/log-reader.js";
+import { type EntryNode, entryTableOf, rowOf, type SessionTree } from "../tree/session-tree.js";
 import { Writer } from "./append-queue.js";
 import { branchEnds, lastInConversation } from "./conversation.js";
 import { entrySteps } from "./entry-cache.js";
@@ -113,7 +113,7 @@ export class LiveSession implements Session {
   branch(id: string | null): void {
     const core = this.#core;
     if (core.closed || this.#closing !== undefined) throw this.#closedError();
-    if (id !== null) rowOf(treeRows(core.reader.tree), id);
+    if (id !== null) rowOf(entryTableOf(core.reader.tree), id);
     core.moves++;
     core.moved = true;
     core.others = undefined;
@@ -150,22 +150,22 @@ export class LiveSession implements Session {
     options: { readonly cwd?: string; readonly id?: string } = {},
   ): Promise<Session> {
     if (leafId === null) throw new TypeError("leafId: expected an entry id, and the session has no leaf");
-    rowOf(treeRows(this.tree), leafId);
+    rowOf(entryTableOf(this.tree), leafId);
     return this.#extract(this, leafId, options);
   }
 
   async entry(id: string): Promise<SessionEntry | UnknownEntry | undefined> {
-    const row = treeRows(this.tree).row(id);
+    const row = entryTableOf(this.tree).row(id);
     return row === noRow ? undefined : this.#core.bodies.one(row);
   }
 
   async path(leafId: string | null = this.#core.leafId): Promise<readonly (SessionEntry | UnknownEntry)[]> {
-    return this.#core.run(entrySteps(Array.from(treeRows(this.tree).path(this.#row(leafId)))));
+    return this.#core.run(entrySteps(Array.from(entryTableOf(this.tree).path(this.#row(leafId)))));
   }
 
   leaves(): readonly SessionLeaf[] {
     const { leafId, tree } = this;
-    const rows = treeRows(tree);
+    const rows = entryTableOf(tree);
     const last = lastInConversation(leafId, rows);
     return branchEnds(rows).map((row) => {
       const node = tree.node(rows.id(row)) as EntryNode;
@@ -181,7 +181,7 @@ export class LiveSession implements Session {
 
   /** The stored lines of these entries; undefined for an entry without one. */
   async rawLines(ids: readonly string[]): Promise<readonly (Uint8Array | undefined)[]> {
-    const rows = treeRows(this.tree);
+    const rows = entryTableOf(this.tree);
     const places = ids.map((id) => (rows.row(id) === noRow ? undefined : rows.line(rows.row(id))));
     const lines = await this.#core.log.readAt(places.filter((place) => place !== undefined));
     let next = 0;
@@ -190,22 +190,22 @@ export class LiveSession implements Session {
 
   async context(leafId: string | null = this.#core.leafId): Promise<Context> {
     const core = this.#core;
-    const steps = extendedSteps(treeRows(this.tree), this.#row(leafId), core.lastContext);
+    const steps = extendContext(entryTableOf(this.tree), this.#row(leafId), core.lastContext);
     const built = await core.run(steps, ({ shown }) => shown);
     core.lastContext = built;
     return built.context;
   }
 
   async turn(leafId: string | null = this.#core.leafId): Promise<TurnContext> {
-    return this.#core.run(turnSteps(treeRows(this.tree), this.#row(leafId)));
+    return this.#core.run(turnSteps(entryTableOf(this.tree), this.#row(leafId)));
   }
 
   async toolStates(leafId: string | null = this.#core.leafId): Promise<readonly ToolCallState[]> {
-    return this.#core.run(toolStateSteps(treeRows(this.tree), this.#row(leafId)));
+    return this.#core.run(toolStateSteps(entryTableOf(this.tree), this.#row(leafId)));
   }
 
   async turnState(leafId: string | null = this.#core.leafId): Promise<TurnState> {
-    return this.#core.run(turnStateSteps(treeRows(this.tree), this.#row(leafId)));
+    return this.#core.run(turnStateSteps(entryTableOf(this.tree), this.#row(leafId)));
   }
 
   async updateInfo(patch: SessionInfoPatch): Promise<SessionInfo> {
@@ -228,7 +228,7 @@ export class LiveSession implements Session {
     return core.mutex.run(async () => {
       if (!core.exists) return [];
       await core.readNew();
-      const tree = treeRows(core.reader.tree);
+      const tree = entryTableOf(core.reader.tree);
       return core.takeUnseen().map((row) => this.tree.node(tree.id(row)) as EntryNode);
     });
   }
@@ -274,7 +274,7 @@ export class LiveSession implements Session {
   async diagnose(): Promise<Diagnostics> {
     const core = this.#core;
     return core.mutex.run(async () => {
-      const reader = new SessionReader({ maxDepth: core.settings.maxDepth, full: true });
+      const reader = new LogReader({ maxDepth: core.settings.maxDepth, full: true });
       if (!core.exists) return reader.diagnostics;
       for await (const batch of core.log.read(undefined)) {
         eachLine(batch, reader);
@@ -349,7 +349,10 @@ export class LiveSession implements Session {
     const core = this.#core;
     const { leafId, reader } = core;
     if (!core.moved || !core.writable || !core.exists || core.closed || leafId === reader.leafId) return;
-    if (leafId !== null && treeRows(reader.tree).line(treeRows(reader.tree).row(leafId)) === undefined)
+    if (
+      leafId !== null &&
+      entryTableOf(reader.tree).line(entryTableOf(reader.tree).row(leafId)) === undefined
+    )
       return;
     await this.#writer.append([{ type: "leaf", targetId: leafId }]);
   }
@@ -371,7 +374,7 @@ export class LiveSession implements Session {
   }
 
   #row(leafId: string | null): number {
-    return leafId === null ? noRow : rowOf(treeRows(this.tree), leafId);
+    return leafId === null ? noRow : rowOf(entryTableOf(this.tree), leafId);
   }
 
   #closedError(): SessileError {

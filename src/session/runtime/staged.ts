@@ -1,8 +1,8 @@
 import type { LinePlace } from "../api/backend.js";
 import type { EntryDraft, SessionEntry } from "../api/entries.js";
-import { typesThat } from "../format/entry-types.js";
+import { entryTypesWith } from "../format/entry-types.js";
 import { noRow } from "../tree/entry-table.js";
-import { treeRows } from "../tree/session-tree.js";
+import { entryTableOf } from "../tree/session-tree.js";
 import type { PlacedEntry, Request } from "./batch.js";
 import type { SessionCore } from "./session-state.js";
 import { turnSettings } from "./turn-settings.js";
@@ -24,7 +24,7 @@ export class Staged {
 
   add(placed: PlacedEntry): void {
     const { reader, bodies } = this.#core;
-    bodies.hold(reader.own(placed.entry, undefined), placed.entry);
+    bodies.hold(reader.applyLocalEntry(placed.entry, undefined), placed.entry);
     this.#entries.push(placed);
   }
 
@@ -47,14 +47,14 @@ export class Staged {
   /** Records the line of a staged entry that was written; returns its row. */
   written(entry: SessionEntry, place: LinePlace): number {
     const core = this.#core;
-    const rows = treeRows(core.reader.tree);
+    const rows = entryTableOf(core.reader.tree);
     const row = rows.row(entry.id);
     const parent = entry.parentId === null ? noRow : rows.row(entry.parentId);
     if (parent !== rows.parent(row)) core.lastContext = undefined;
     rows.move(row, parent);
     rows.setLine(row, place.at, place.length);
     // Its session-wide effect is the newest now.
-    core.reader.says(row, entry);
+    core.reader.applySessionWideState(row, entry);
     return row;
   }
 
@@ -65,14 +65,14 @@ export class Staged {
 
   /** Forgets all entries: they are in the log. */
   clear(): void {
-    const rows = treeRows(this.#core.reader.tree);
+    const rows = entryTableOf(this.#core.reader.tree);
     for (const { entry } of this.#entries) this.#core.bodies.release(rows.row(entry.id));
     this.#entries = [];
   }
 }
 
 /** Types that do not create the file of a session without messages. */
-const settings = typesThat("setting");
+const settings = entryTypesWith("setting");
 
 /** Whether appends consist of settings only. They are deferred until the session has a message. */
 export function areSettings(group: readonly Request[]): boolean {

@@ -2,8 +2,8 @@ import { type Context, type ContextItem, type ToolCall, toolPairs } from "../../
 import { isRecord } from "../../internal/shape.js";
 import { customEntry, type EntryMap, type SessionEntry, type UnknownEntry } from "../api/entries.js";
 import type { ToolState } from "../api/events.js";
-import { type BodySteps, contextSteps, keptRange, latestCompaction } from "../context/build-context.js";
-import { noRow, type TreeRows } from "../tree/entry-table.js";
+import { contextAt, type EntryRequests, keptRange, latestCompaction } from "../context/build-context.js";
+import { type EntryTable, noRow } from "../tree/entry-table.js";
 
 /** What {@link turnSettings} records: what the next turns may use. */
 export interface TurnSettings {
@@ -98,7 +98,7 @@ export type TurnState =
     };
 
 /** The turn context at a row. */
-export function* turnSteps(rows: TreeRows, leaf: number): BodySteps<TurnContext> {
+export function* turnSteps(rows: EntryTable, leaf: number): EntryRequests<TurnContext> {
   const path = leaf === noRow ? new Int32Array() : rows.path(leaf);
   const wanted = rowsOfKinds(rows, path, ["custom", "revert", "model_change", "thinking_level_change"]);
   const lastAssistant = rowsOfKinds(rows, path, ["message/assistant"]).at(-1);
@@ -122,9 +122,9 @@ export function* turnSteps(rows: TreeRows, leaf: number): BodySteps<TurnContext>
 }
 
 /** The state of the last turn at a row. */
-export function* turnStateSteps(rows: TreeRows, leaf: number): BodySteps<TurnState> {
+export function* turnStateSteps(rows: EntryTable, leaf: number): EntryRequests<TurnState> {
   const at = beforeCompactions(rows, leaf);
-  const { items } = yield* contextSteps(rows, at);
+  const { items } = yield* contextAt(rows, at);
   const last = items.findLastIndex(({ message: { role } }) => role === "user" || role === "assistant");
   if (last < 0) return { state: "idle" };
   const { entryId, message } = items[last] as ContextItem;
@@ -141,7 +141,7 @@ export function* turnStateSteps(rows: TreeRows, leaf: number): BodySteps<TurnSta
 }
 
 /** The row before all compactions behind the last message: they may drop that message from the context. */
-function beforeCompactions(rows: TreeRows, leaf: number): number {
+function beforeCompactions(rows: EntryTable, leaf: number): number {
   const compaction = rows.kindCode("compaction");
   const roles = ["user", "assistant", "toolResult"] as const;
   const messages = new Set(roles.map((role) => rows.kindCode(`message/${role}`)));
@@ -152,16 +152,16 @@ function beforeCompactions(rows: TreeRows, leaf: number): number {
 }
 
 /** Every tool call in context at a row, in order, with its state. */
-export function* toolStateSteps(rows: TreeRows, leaf: number): BodySteps<readonly ToolCallState[]> {
-  const { items } = yield* contextSteps(rows, leaf);
+export function* toolStateSteps(rows: EntryTable, leaf: number): EntryRequests<readonly ToolCallState[]> {
+  const { items } = yield* contextAt(rows, leaf);
   return yield* callStates(rows, leaf, items);
 }
 
 function* callStates(
-  rows: TreeRows,
+  rows: EntryTable,
   leaf: number,
   items: readonly ContextItem[],
-): BodySteps<readonly ToolCallState[]> {
+): EntryRequests<readonly ToolCallState[]> {
   const path = leaf === noRow ? new Int32Array() : rows.path(leaf);
   const { compaction, compactionAt } = yield* latestCompaction(rows, path);
   const { earliest } = keptRange(rows, path, compaction, compactionAt);
@@ -200,7 +200,7 @@ function revertOf(entry: SessionEntry & { readonly type: "revert" }): NonNullabl
   return { entryId, ...fields };
 }
 
-function rowsOfKinds(rows: TreeRows, path: Int32Array, kinds: readonly string[]): number[] {
+function rowsOfKinds(rows: EntryTable, path: Int32Array, kinds: readonly string[]): number[] {
   const codes = new Set(kinds.map((kind) => rows.kindCode(kind)));
   codes.delete(-1);
   return Array.from(path.filter((row) => codes.has(rows.kindAt(row))));

@@ -1,9 +1,9 @@
 import type { BlobMark } from "../../blobs/index.js";
 import type { BlobRef } from "../../content/index.js";
-import { blobRefsIn } from "../../internal/blob-refs.js";
+import { blobRefsIn } from "../../internal/ids.js";
 import type { DiagnosticCode } from "../api/diagnostics.js";
 import { defaultLimits, LineSplitter } from "../format/line-splitter.js";
-import { SessionReader } from "../tree/log-reader.js";
+import { LogReader } from "../tree/log-reader.js";
 
 /** What may have taken a blob's name from a line, or hide one that this version does not know to look for. */
 const losing: readonly DiagnosticCode[] = [
@@ -47,7 +47,7 @@ export async function sessionMark(
     if (bytes.length < minRefBytes) return;
     for (const text of searched(decoder.decode(bytes))) for (const ref of blobRefsIn(text)) refs.add(ref);
   };
-  const reader = new SessionReader({ maxDepth: defaultLimits.maxDepth, full: true });
+  const reader = new LogReader({ maxDepth: defaultLimits.maxDepth, full: true });
   const sink = {
     line(bytes: Uint8Array, at: number, start: number, end: number) {
       find(bytes.subarray(start, end));
@@ -58,7 +58,7 @@ export async function sessionMark(
   const splitter = new LineSplitter(sink, defaultLimits.maxLineBytes);
   const chunks = source instanceof Uint8Array ? [source] : source;
   for await (const chunk of chunks) splitter.push(chunk);
-  const rest = splitter.rest();
+  const rest = splitter.finish();
   if (rest !== undefined) {
     find(rest.bytes);
     reader.tail(rest.bytes, rest.at);

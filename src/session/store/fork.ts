@@ -4,17 +4,22 @@ import { isRecord } from "../../internal/shape.js";
 import type { LogPosition, SessionLog } from "../api/backend.js";
 import { formatVersion, type SessionEntry, type SessionHeader } from "../api/entries.js";
 import type { ForkOptions, RewriteEntry } from "../api/types.js";
-import { type Decoded, decodeHead, LineDecoder, stripBom } from "../format/decode.js";
-import { checkEntry, encodeChecked, encodeHeader, printHeader, splicedJson } from "../format/encode.js";
-import { idOf } from "../format/entry-key.js";
-import { sliceHead } from "../format/entry-prefix.js";
-import { typesThat } from "../format/entry-types.js";
-import { parseLine, withChecksum, withoutChecksum } from "../format/line-json.js";
+import { type DecodedLine, decodeHead, LineDecoder, stripBom } from "../format/decode.js";
+import {
+  assertValidEntry,
+  encodeHeader,
+  encodeValidEntry,
+  printHeader,
+  spliceJson,
+} from "../format/encode.js";
+import { entryIdOf, parseEntryPrefix } from "../format/entry-prefix.js";
+import { entryTypesWith } from "../format/entry-types.js";
+import { appendChecksum, parseLine, removeChecksum } from "../format/line-json.js";
 import { defaultLimits } from "../format/line-splitter.js";
-import { migratedLine, ordinalOfId, versionOf } from "../format/migrate.js";
+import { headerVersion, idToOrdinal, migrateLine } from "../format/migrate.js";
 import type { LiveSession } from "../runtime/session.js";
 import type { SessionCore, SessionSettings } from "../runtime/session-state.js";
-import { type EntryNode, treeRows } from "../tree/session-tree.js";
+import { type EntryNode, entryTableOf } from "../tree/session-tree.js";
 import { FreshResources } from "./fresh-resources.js";
 import { storedLines } from "./stored-lines.js";
 
@@ -63,7 +68,7 @@ export async function* linesUpTo(
   rewrite?: RewriteEntry,
 ): AsyncGenerator<Uint8Array> {
   const decoder = new LineDecoder(maxDepth);
-  const rows = treeRows(session.tree);
+  const rows = entryTableOf(session.tree);
   // By offset: the line may be damaged, and other lines may repeat its id.
   const last = upTo === undefined ? undefined : rows.line(rows.row(upTo))?.at;
   for await (const { bytes: stored, at, tooLong } of storedLines(session.source.log)) {
@@ -73,15 +78,15 @@ export async function* linesUpTo(
       continue;
     }
     const { isFirst = false, version = formatVersion, ordinal, previousId } = decoder.context;
-    const decoded = decoder.next(stored);
+    const decoded = decoder.decode(stored);
     // In the copy the header precedes it: it is no longer the first line.
     const bytes = isFirst ? stripBom(stored) : stored;
     if (decoded.kind !== "header") {
       const migrated =
-        version < formatVersion ? migratedLine(bytes, version, ordinal, maxDepth, previousId) : undefined;
+        version < formatVersion ? migrateLine(bytes, version, ordinal, maxDepth, previousId) : undefined;
       const rewritten = rewrite && (await rewrittenLine(decoded, migrated ?? bytes, rewrite));
       const line = rewritten ?? migrated;
-      yield line === undefined ? withLineFeed(bytes) : encodeUtf8(`${withChecksum(line)}\n`);
+      yield line === undefined ? withLineFeed(bytes) : encodeUtf8(`${appendChecksum(line)}\n`);
     }
     if (at === last) return;
   }
@@ -116,9 +121,9 @@ export async function copyBytes(
   const { source, diagnostics, header, tree } = session;
   // These need lines: a migration, a missing last line feed (a line that is too long may lack it), several
   // headers.
-  if (versionOf(header) < formatVersion || source.endsOpen || source.position === undefined) return false;
+  if (headerVersion(header) < formatVersion || source.endsOpen || source.position === undefined) return false;
   if (looksNeeded.some((code) => diagnostics.counts[code] !== undefined)) return false;
-  const rows = treeRows(tree);
+  const rows = entryTableOf(tree);
   const last = upTo === undefined ? undefined : rows.line(rows.row(upTo));
   return (await log.copy?.(source.log, first, source.position, last)) ?? false;
 }
@@ -142,10 +147,10 @@ export interface PathCopy {
  */
 export async function pathLines(session: LiveSession, leafId: string): Promise<PathCopy> {
   const path = session.tree.path(leafId);
-  const stated = versionOf(session.header);
+  const stated = headerVersion(session.header);
   const kept = path.filter((node) => !dropped.has(node.type));
   const standIn = standIns(path);
-  const rows = treeRows(session.tree);
+  const rows = entryTableOf(session.tree);
   const { firstAt } = session.source.reader;
   const stored = (await session.rawLines(kept.map((node) => node.id))).map((line, index) =>
     line !== undefined && rows.line(rows.row(kept[index]?.id ?? ""))?.at === firstAt ? stripBom(line) : line,
@@ -164,12 +169,12 @@ export async function pathLines(session: LiveSession, leafId: string): Promise<P
     }
     let line = raw === undefined ? undefined : new TextDecoder().decode(raw).trimEnd();
     if (raw !== undefined && version < formatVersion)
-      line = migratedLine(raw, version, ordinalOfId(id), maxDepth);
+      line = migrateLine(raw, version, idToOrdinal(id), maxDepth);
     if (raw === undefined && rows.line(rows.row(id)) !== undefined) {
       throw gone(session, id);
     }
     // A staged entry has no line yet.
-    line ??= encodeChecked((await session.entry(id)) as SessionEntry, true);
+    line ??= encodeValidEntry((await session.entry(id)) as SessionEntry, true);
     const changed = rechained(line, parentId, standIn);
     lines.push(
       changed === line && raw !== undefined && version >= formatVersion
@@ -189,8 +194,8 @@ export async function pathLines(session: LiveSession, leafId: string): Promise<P
 /** The id in a line: another program may have moved lines since they were read. */
 function idOfLine(raw: Uint8Array): string | undefined {
   const decoded = decodeHead(raw, { version: formatVersion, ordinal: 0, maxDepth });
-  const head = decoded.kind === "entry" ? decoded.head : sliceHead(raw);
-  return head && idOf(head.id);
+  const head = decoded.kind === "entry" ? decoded.head : parseEntryPrefix(raw);
+  return head && entryIdOf(head.id);
 }
 
 function gone({ id }: LiveSession, entryId: string): SessileError {
@@ -214,7 +219,7 @@ export function linesOfLabels(
     used.add(id);
     const entry = { type: "label", id, parentId, timestamp, targetId, label } as const;
     parentId = id;
-    return encodeUtf8(`${encodeChecked(entry, settings.checksum)}\n`);
+    return encodeUtf8(`${encodeValidEntry(entry, settings.checksum)}\n`);
   });
 }
 
@@ -228,7 +233,7 @@ export async function migrate(session: LiveSession, core: SessionCore): Promise<
     yield lineWithRoom(header, printHeader(header), core);
     yield* linesUpTo(session);
   }
-  for (let attempt = 1; versionOf(core.header) < formatVersion; attempt++) {
+  for (let attempt = 1; headerVersion(core.header) < formatVersion; attempt++) {
     try {
       await core.log.replace?.(lines(), core.position as LogPosition);
       await core.reload();
@@ -245,7 +250,7 @@ export async function migrate(session: LiveSession, core: SessionCore): Promise<
  * Unchanged parts keep the text of the stored line.
  */
 async function rewrittenLine(
-  decoded: Decoded,
+  decoded: DecodedLine,
   line: string | Uint8Array,
   rewrite: RewriteEntry,
 ): Promise<string | undefined> {
@@ -256,12 +261,12 @@ async function rewrittenLine(
   if (changed === entry) return undefined;
   const { type, id, parentId, timestamp } = entry;
   const placed = { ...changed, type, id, parentId, timestamp } as SessionEntry;
-  checkEntry(placed);
+  assertValidEntry(placed);
   const text = typeof line === "string" ? line : new TextDecoder().decode(line);
-  return splicedJson(text, entry, placed);
+  return spliceJson(text, entry, placed);
 }
 
-const dropped = typesThat("droppedOnExtract");
+const dropped = entryTypesWith("droppedOnExtract");
 
 /** Maps each dropped entry to the next kept one, or null: compactions may begin at a dropped entry. */
 function standIns(
@@ -285,7 +290,7 @@ function rechained(
   parentId: string | null,
   standIn: ReadonlyMap<string, string | null>,
 ): string {
-  const body = withoutChecksum(line);
+  const body = removeChecksum(line);
   const value: unknown = JSON.parse(body);
   if (!isRecord(value)) return line;
   const first = value.type === "compaction" ? standIn.get(value.firstKeptEntryId as string) : undefined;
@@ -293,22 +298,22 @@ function rechained(
   const canonical = /^(\{"type":"[^"\\]*","id":"[^"\\]*","parentId":)(?:null|"[^"\\]*")(,"timestamp":)/;
   if (first === undefined && canonical.test(body)) {
     // Spliced instead of printed, so that numbers keep their digits.
-    return withChecksum(
+    return appendChecksum(
       body.replace(canonical, (_, head: string, tail: string) => head + JSON.stringify(parentId) + tail),
     );
   }
   const { type, id, parentId: _parentId, timestamp, ...rest } = value;
   const fields = first === undefined ? rest : { ...rest, firstKeptEntryId: first ?? id };
-  return withChecksum(JSON.stringify({ type, id, parentId, timestamp, ...fields }));
+  return appendChecksum(JSON.stringify({ type, id, parentId, timestamp, ...fields }));
 }
 
 /** A line with a damaged body and another parent: its canonical prefix is all that is known. */
 function damagedBehind(raw: Uint8Array, parentId: string | null): Uint8Array {
-  const head = sliceHead(raw);
+  const head = parseEntryPrefix(raw);
   if (head === undefined) return raw;
-  const stored = head.parentId === null ? null : idOf(head.parentId);
+  const stored = head.parentId === null ? null : entryIdOf(head.parentId);
   if (stored === parentId) return raw;
-  const start = `{"type":"${head.type}","id":"${idOf(head.id)}","parentId":`;
+  const start = `{"type":"${head.type}","id":"${entryIdOf(head.id)}","parentId":`;
   const { length } = start + JSON.stringify(stored);
   return concatBytes([encodeUtf8(start + JSON.stringify(parentId)), raw.subarray(length)]);
 }

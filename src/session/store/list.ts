@@ -3,11 +3,11 @@ import { SessileError } from "../../errors/index.js";
 import type { StoredSession } from "../api/backend.js";
 import type { SessionEntry, SessionHeader, SessionInfoFields, UnknownEntry } from "../api/entries.js";
 import type { Session, SessionQuery, SessionSummary } from "../api/types.js";
-import { decodeHead, keyOfLine, LineDecoder } from "../format/decode.js";
-import type { EntryKey } from "../format/entry-key.js";
+import { decodeHead, entryKeyOfLine, LineDecoder } from "../format/decode.js";
+import type { EntryKey } from "../format/entry-prefix.js";
 import { defaultLimits } from "../format/line-splitter.js";
-import { versionOf } from "../format/migrate.js";
-import { slugOf } from "../format/names.js";
+import { headerVersion } from "../format/migrate.js";
+import { slugOf } from "../runtime/session-info.js";
 
 const maxPreviewLength = 200;
 /** How many lines a list reads for the header and the first message. */
@@ -18,7 +18,7 @@ export function summaryOf(stored: StoredSession): SessionSummary | undefined {
   const head = headOf(stored.head);
   if (head === undefined) return undefined;
   const { header, firstMessage } = head;
-  const version = versionOf(header);
+  const version = headerVersion(header);
   const info = lastInfo(stored.tail, version) ?? lastInfo(stored.head, version, true) ?? {};
   const { name, title, slug, archivedAt, stats } = info;
   return {
@@ -63,9 +63,9 @@ function headOf(lines: readonly Uint8Array[]): { header: SessionHeader; firstMes
   let firstMessage: string | undefined;
   for (const [at, bytes] of lines.entries()) {
     if (at >= maxHeadLines) break;
-    const decoded = decoder.next(bytes, unchecked);
+    const decoded = decoder.decode(bytes, unchecked);
     if (decoded.kind === "header") header ??= decoded.header;
-    const key = keyOfLine(bytes, decoded, decoder.version);
+    const key = entryKeyOfLine(bytes, decoded, decoder.version);
     // Of two entries with one id the first counts.
     if (key !== undefined && !seen.has(key) && decoded.kind === "entry")
       firstMessage ??= firstText(decoded.entry);

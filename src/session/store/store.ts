@@ -1,9 +1,8 @@
 import { SessileError } from "../../errors/index.js";
 import { describe, integerOption, stringArgument } from "../../internal/arguments.js";
-import { randomHex8, uuidv7 } from "../../internal/ids.js";
-import { nameArgument } from "../../internal/names.js";
+import { nameArgument, randomHex8, uuidv7 } from "../../internal/ids.js";
 import type { LogPosition, SessionBackend, SessionLog } from "../api/backend.js";
-import { unopenable } from "../api/diagnostics.js";
+import { missingHeaderError } from "../api/diagnostics.js";
 import {
   extensionVersion,
   formatVersion,
@@ -21,10 +20,10 @@ import type {
   SessionSummary,
 } from "../api/types.js";
 import { defaultLimits } from "../format/line-splitter.js";
-import { versionOf } from "../format/migrate.js";
-import { forkTitle } from "../format/names.js";
+import { headerVersion } from "../format/migrate.js";
 import { type RecordingOptions, recordingFrom } from "../runtime/recording.js";
 import { LiveSession } from "../runtime/session.js";
+import { forkTitle } from "../runtime/session-info.js";
 import { SessionCore, type SessionSettings } from "../runtime/session-state.js";
 import {
   copyBytes,
@@ -149,7 +148,7 @@ class BackedStore implements SessionStore {
     await core.load();
     const path = log.location ?? "";
     const { header, lines } = core.reader;
-    if (header === undefined) throw unopenable(path, lines);
+    if (header === undefined) throw missingHeaderError(path, lines);
     if (core.writable) {
       // Only now, because a file that is not a session, or is of a newer version, must stay untouched.
       await log.prepare?.();
@@ -159,7 +158,7 @@ class BackedStore implements SessionStore {
       }
     }
     const session = this.#live(core, partition);
-    if (core.writable && versionOf(header) < formatVersion && log.replace !== undefined) {
+    if (core.writable && headerVersion(header) < formatVersion && log.replace !== undefined) {
       core.migrate = () => migrate(session, core);
       // A lock does not prevent opening: the migration then precedes the first write.
       await core.migrate().catch((error: unknown) => {
@@ -188,7 +187,7 @@ class BackedStore implements SessionStore {
       const summary = summaryOf(stored);
       if (summary === undefined) {
         const { id, location = id, head, size } = stored;
-        const error = unopenable(location, size === 0 ? 0 : Math.max(1, head.length));
+        const error = missingHeaderError(location, size === 0 ? 0 : Math.max(1, head.length));
         this.#events.emit("skipped", { location, error });
       }
       if (summary === undefined || !fits(summary, query)) continue;

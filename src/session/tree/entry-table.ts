@@ -1,13 +1,18 @@
 import { IntColumn, NumberColumn } from "../../internal/columns.js";
 import type { LinePlace } from "../api/backend.js";
-import { type EntryKey, idOf, keyOf } from "../format/entry-key.js";
-import { type EntryHead, timestampOf } from "../format/entry-prefix.js";
+import {
+  type EntryHead,
+  type EntryKey,
+  entryIdOf,
+  entryKeyOf,
+  printTimestamp,
+} from "../format/entry-prefix.js";
 
 /**
  * The structure of a session as columns: one row an entry, in file order, with its parent's row, its children as a
  * linked list, and where its line lies. Nothing is copied when a row is added; everything is iterative.
  */
-export class TreeRows {
+export class EntryTable {
   readonly #index = new KeyIndex();
   readonly #parents = new IntColumn();
   readonly #kinds = new IntColumn();
@@ -29,14 +34,14 @@ export class TreeRows {
     return this.#index.size;
   }
 
-  /** Whether a row's parent may still turn up; see {@link settle}. */
-  get isUnsettled(): boolean {
+  /** Whether a row's parent may still turn up; see {@link linkLateParents}. */
+  get hasUnlinkedParents(): boolean {
     return this.#unplaced.length > 0;
   }
 
   /** The row of an id, or -1. */
   row(id: string): number {
-    return this.#index.row(keyOf(id));
+    return this.#index.row(entryKeyOf(id));
   }
 
   /** The same by key. */
@@ -77,7 +82,7 @@ export class TreeRows {
   }
 
   timestamp(row: number): string {
-    return this.#otherTimes.get(row) ?? timestampOf(this.#times.at(row));
+    return this.#otherTimes.get(row) ?? printTimestamp(this.#times.at(row));
   }
 
   firstChild(row: number): number {
@@ -123,7 +128,7 @@ export class TreeRows {
     this.#link(row, parent);
   }
 
-  /** Adds an entry after all others; -1 where its id is taken. Call {@link settle} after the last of a batch. */
+  /** Adds an entry after all others; -1 where its id is taken. Call {@link linkLateParents} after the last of a batch. */
   add(head: EntryHead, line: LinePlace | undefined): number {
     const row = this.#index.add(head.id);
     if (row === noRow) return noRow;
@@ -175,7 +180,7 @@ export class TreeRows {
    * Places entries whose parent had not been seen. One whose parent is further down becomes its child; one without a
    * parent, and the one that closes a cycle, become roots. Linear in the rows, and free where there is none.
    */
-  settle(): { readonly orphans: readonly number[]; readonly cycles: readonly number[] } {
+  linkLateParents(): { readonly orphans: readonly number[]; readonly cycles: readonly number[] } {
     const orphans: number[] = [];
     const cycles: number[] = [];
     if (this.#unplaced.length === 0) return { orphans, cycles };
@@ -257,7 +262,7 @@ function printKind(type: string, role: string | undefined): string {
   return type.startsWith("message/") || type.startsWith("\0") ? `\0${type}` : type;
 }
 
-/** The type, and for messages the role, of a {@link TreeRows.kind}. */
+/** The type, and for messages the role, of a {@link EntryTable.kind}. */
 export function parseKind(kind: string): readonly [type: string, role?: string] {
   if (kind.startsWith("\0")) return [kind.slice(1)];
   return kind.startsWith("message/") ? ["message", kind.slice("message/".length)] : [kind];
@@ -285,7 +290,7 @@ export class KeyIndex {
 
   /** The id of a row that exists. */
   id(row: number): string {
-    return idOf(this.key(row));
+    return entryIdOf(this.key(row));
   }
 
   /** The row of a key, or -1. */

@@ -1,36 +1,41 @@
 import { SessileError } from "../../errors/index.js";
 import type { LinePlace } from "../api/backend.js";
 import {
-  beforeHeaderNote,
   type Diagnostic,
   DiagnosticList,
   type Diagnostics,
-  extraHeaderNote,
-  isEndedLate,
-  newerVersionNote,
-  tooLongNote,
-  tornLineNote,
-  tornNote,
+  extraHeader,
+  isTerminatedTornLine,
+  linesBeforeHeader,
+  lineTooLong,
+  newerVersion,
+  tornLine,
+  tornTail,
 } from "../api/diagnostics.js";
 import type { SessionEntry, SessionHeader, SessionInfoFields, UnknownEntry } from "../api/entries.js";
 import {
-  type Decoded,
+  type DecodedLine,
   decodeHead,
   decodeLine,
   isNewer,
   LineDecoder,
-  type LineNote,
+  type LineDiagnostic,
 } from "../format/decode.js";
-import { type EntryKey, idOf, keyOf } from "../format/entry-key.js";
-import { sliceHead, timeOf } from "../format/entry-prefix.js";
-import { MessageHeads } from "../format/message-prefix.js";
+import {
+  type EntryKey,
+  entryIdOf,
+  entryKeyOf,
+  parseEntryPrefix,
+  parseTimestamp,
+} from "../format/entry-prefix.js";
+import { MessagePrefixReader } from "../format/message-prefix.js";
 import { noRow } from "./entry-table.js";
-import { SessionTree, setLabel, treeRows } from "./session-tree.js";
+import { entryTableOf, SessionTree, setLabel } from "./session-tree.js";
 
-/** How a {@link SessionReader} reads. */
-export interface SessionReaderOptions {
+/** How a {@link LogReader} reads. */
+export interface LogReaderOptions {
   readonly maxDepth: number;
-  /** Parse every line in whole, and hand each entry over. Can be turned on later by {@link SessionReader.readInFull}. */
+  /** Parse every line in whole, and hand each entry over. Can be turned on later by {@link LogReader.readInFull}. */
   readonly full: boolean;
   /** Called for each entry whose body was read, with its row. */
   readonly onEntry?: (row: number, entry: SessionEntry | UnknownEntry) => void;
@@ -43,7 +48,7 @@ export interface SessionReaderOptions {
  * Takes the lines of a log in order and keeps what a session is: header, tree, labels, leaf, name, and what is wrong.
  * Used for a whole parse, for opening by heads alone, and for lines that come later.
  */
-export class SessionReader {
+export class LogReader {
   readonly tree = new SessionTree();
   header: SessionHeader | undefined;
   info: SessionInfoFields = {};
@@ -60,19 +65,19 @@ export class SessionReader {
   #own: { readonly id: string; readonly key: EntryKey } = { id: "", key: "" };
   #ownTime: { readonly timestamp: string; readonly time: number | string } = { timestamp: "", time: "" };
   #printed = { from: "", to: "" };
-  readonly #options: SessionReaderOptions;
+  readonly #options: LogReaderOptions;
   readonly #diagnostics: Pick<DiagnosticList, "add" | "all">;
-  readonly #rows = treeRows(this.tree);
+  readonly #rows = entryTableOf(this.tree);
   /** Absent where every line is parsed in whole. It holds on to the bytes that it read last. */
-  #heads: MessageHeads | undefined;
+  #heads: MessagePrefixReader | undefined;
   readonly #decoder: LineDecoder;
   #firstAt: number | undefined;
 
-  constructor(options: SessionReaderOptions) {
+  constructor(options: LogReaderOptions) {
     this.#options = options;
     this.#decoder = new LineDecoder(options.maxDepth);
     this.#diagnostics = options.diagnostics ?? new DiagnosticList();
-    if (!options.full) this.#heads = new MessageHeads();
+    if (!options.full) this.#heads = new MessagePrefixReader();
   }
 
   get diagnostics(): Diagnostics {
@@ -114,20 +119,20 @@ export class SessionReader {
     if (decoder.isFirst) this.#firstAt = at;
     else if (start === end) return;
     // The head of a torn line is no entry, so that its body has to be looked at.
-    const heads = isEndedLate(bytes, end) ? undefined : this.#heads;
+    const heads = isTerminatedTornLine(bytes, end) ? undefined : this.#heads;
     if (heads !== undefined && this.#message(heads, bytes, at, start, end)) return;
     const { context } = decoder;
     const decoded =
       heads === undefined
         ? decodeLine(bytes.subarray(start, end), context)
         : decodeHead(bytes, context, start, end);
-    decoder.pass(decoded);
-    if (decoded.kind === "entry" && decoded.notes.length === 0) this.#add(decoded, at, end - start);
+    decoder.advance(decoded);
+    if (decoded.kind === "entry" && decoded.diagnostics.length === 0) this.#add(decoded, at, end - start);
     else this.#take(decoded, bytes.subarray(start, end), at, end - start);
   }
 
   /** Takes a line as most are, if it is one. */
-  #message(heads: MessageHeads, bytes: Uint8Array, at: number, start: number, end: number): boolean {
+  #message(heads: MessagePrefixReader, bytes: Uint8Array, at: number, start: number, end: number): boolean {
     if ((this.version ?? 0) < 2 || !heads.read(bytes, start, end)) return false;
     const row = this.#rows.addMessage(heads, at, end - start);
     if (row === noRow) return false;
@@ -140,7 +145,7 @@ export class SessionReader {
     this.lines++;
     if (this.#decoder.isFirst) this.#firstAt = at;
     this.#decoder.skip();
-    this.#report(tooLongNote(length), at);
+    this.#report(lineTooLong(length), at);
   }
 
   /**
@@ -156,19 +161,19 @@ export class SessionReader {
       if (!atRest && decoded.kind === "entry" && this.#isKnown(decoded.head.id, at, bytes.length))
         return true;
       this.lines++;
-      decoder.pass(decoded);
+      decoder.advance(decoded);
       this.#take(decoded, bytes, at, bytes.length);
       return true;
     }
     if (!atRest) return false;
     this.lines++;
-    this.#report(tornNote(bytes.length), at);
+    this.#report(tornTail(bytes.length), at);
     return false;
   }
 
   /** Places what came out of order. Call it after the last line of a batch. */
-  settle(): void {
-    const { orphans, cycles } = this.#rows.settle();
+  linkLateParents(): void {
+    const { orphans, cycles } = this.#rows.linkLateParents();
     const late = [
       ...orphans.map((row) => ({ row, code: "ORPHAN" as const, message: "the parent is not in the log" })),
       ...cycles.map((row) => ({
@@ -186,7 +191,7 @@ export class SessionReader {
 
   /** Says what is wrong with the log as a whole, once it was read to its end. */
   finish(): void {
-    this.settle();
+    this.linkLateParents();
     if (this.header !== undefined) return;
     const code = this.lines === 0 ? "EMPTY" : "NO_HEADER";
     this.#note({
@@ -197,7 +202,7 @@ export class SessionReader {
     });
   }
 
-  #take(decoded: Decoded, bytes: Uint8Array, at: number, length: number): void {
+  #take(decoded: DecodedLine, bytes: Uint8Array, at: number, length: number): void {
     switch (decoded.kind) {
       case "blank":
         return;
@@ -205,42 +210,42 @@ export class SessionReader {
         this.#header(decoded, at);
         return;
       case "bad": {
-        if (isEndedLate(bytes)) {
-          this.#report(tornLineNote(length - 1), at);
+        if (isTerminatedTornLine(bytes)) {
+          this.#report(tornLine(length - 1), at);
           return;
         }
-        const head = (this.version ?? 0) >= 2 ? sliceHead(bytes) : undefined;
-        for (const note of decoded.notes) this.#report(note, at, head && idOf(head.id));
+        const head = (this.version ?? 0) >= 2 ? parseEntryPrefix(bytes) : undefined;
+        for (const note of decoded.diagnostics) this.#report(note, at, head && entryIdOf(head.id));
         // The body is lost; the place in the tree is not, and with it the history before.
-        if (head !== undefined) this.#add({ kind: "entry", head, notes: [] }, at, length, false);
+        if (head !== undefined) this.#add({ kind: "entry", head, diagnostics: [] }, at, length, false);
         return;
       }
       case "entry":
-        for (const note of decoded.notes) this.#report(note, at, idOf(decoded.head.id));
+        for (const note of decoded.diagnostics) this.#report(note, at, entryIdOf(decoded.head.id));
         this.#add(decoded, at, length);
     }
   }
 
-  #header(decoded: Decoded & { kind: "header" }, at: number): void {
-    for (const note of decoded.notes) this.#report(note, at);
+  #header(decoded: DecodedLine & { kind: "header" }, at: number): void {
+    for (const note of decoded.diagnostics) this.#report(note, at);
     if (this.header !== undefined) {
-      this.#report(extraHeaderNote, at);
+      this.#report(extraHeader, at);
       return;
     }
     this.header = decoded.header;
     this.#before = this.#rows.size;
-    if (this.lines > 1) this.#report(beforeHeaderNote(this.lines - 1), at);
-    if (isNewer(decoded.header)) this.#report(newerVersionNote, at);
+    if (this.lines > 1) this.#report(linesBeforeHeader(this.lines - 1), at);
+    if (isNewer(decoded.header)) this.#report(newerVersion, at);
   }
 
   /** @param isTip false for an entry whose body is lost: other programs do not see it, and nothing is to follow it */
-  #add(decoded: Decoded & { kind: "entry" }, at: number, length: number, isTip = true): void {
+  #add(decoded: DecodedLine & { kind: "entry" }, at: number, length: number, isTip = true): void {
     const { head, entry } = decoded;
     const row = this.#rows.add(head, { at, length });
     if (row === noRow) {
       // A last line without its line feed is read again once it has one.
       if (this.#isKnown(head.id, at, length)) return;
-      const id = idOf(head.id);
+      const id = entryIdOf(head.id);
       const message = `an earlier entry has the id ${id}: this one is ignored`;
       this.#report({ code: "DUPLICATE_ID", message }, at, id);
       return;
@@ -255,25 +260,26 @@ export class SessionReader {
   #follows(row: number, parentId: EntryKey | null, at: number, isTip = true): void {
     if (parentId !== null && this.#rows.parent(row) === noRow)
       this.#lineOf.set(row, { line: this.lines, at });
-    if (isTip) this.tipIs(row, undefined);
+    if (isTip) this.setLeafRow(row, undefined);
   }
 
   /** The row of the entry that says where the leaf is, or {@link noRow}. */
-  get tipRow(): number {
+  get leafRow(): number {
     return this.#tipRow;
   }
 
   /** The leaf is where this entry says: those behind it have lost their bodies, which was not seen by their heads. */
-  tipIs(row: number, entry: SessionEntry | UnknownEntry | undefined): void {
+  setLeafRow(row: number, entry: SessionEntry | UnknownEntry | undefined): void {
     this.#tipRow = row;
     this.#target = entry?.type === "leaf" ? entry.targetId : undefined;
   }
 
   /** Takes an entry that this program wrote itself, or is about to; its row, or -1 where it was taken before. */
-  own(entry: SessionEntry, line: LinePlace | undefined): number {
+  applyLocalEntry(entry: SessionEntry, line: LinePlace | undefined): number {
     const { type, id, parentId } = entry;
-    const key = keyOf(id);
-    const parent = parentId === null ? null : parentId === this.#own.id ? this.#own.key : keyOf(parentId);
+    const key = entryKeyOf(id);
+    const parent =
+      parentId === null ? null : parentId === this.#own.id ? this.#own.key : entryKeyOf(parentId);
     const time = this.#timeOf(entry.timestamp);
     const head =
       type === "message"
@@ -282,20 +288,20 @@ export class SessionReader {
     const row = this.#rows.add(head, line);
     if (row === noRow) return noRow;
     this.#own = { id, key };
-    if (this.#rows.isUnsettled) this.#rows.settle();
-    this.says(row, entry);
+    if (this.#rows.hasUnlinkedParents) this.#rows.linkLateParents();
+    this.applySessionWideState(row, entry);
     return row;
   }
 
   /** What an entry of a row says of the session as a whole holds from now on: it is the last one. */
-  says(row: number, entry: SessionEntry): void {
+  applySessionWideState(row: number, entry: SessionEntry): void {
     this.#tipRow = row;
     this.#applyStructure(entry);
   }
 
   /** Entries of one millisecond share their timestamp, and reading it takes longer than the rest of adding a row. */
   #timeOf(timestamp: string): number | string {
-    if (timestamp !== this.#ownTime.timestamp) this.#ownTime = { timestamp, time: timeOf(timestamp) };
+    if (timestamp !== this.#ownTime.timestamp) this.#ownTime = { timestamp, time: parseTimestamp(timestamp) };
     return this.#ownTime.time;
   }
 
@@ -323,7 +329,7 @@ export class SessionReader {
     return this.#rows.line(row)?.at === at;
   }
 
-  #report({ code, message }: LineNote, at: number, entryId?: string): void {
+  #report({ code, message }: LineDiagnostic, at: number, entryId?: string): void {
     this.#note({
       code,
       line: this.lines,

@@ -1,8 +1,7 @@
 import { SessileError } from "../../errors/index.js";
 import type { SessionEntry, UnknownEntry } from "../api/entries.js";
-import { keyOf } from "../format/entry-key.js";
-import { timeOf } from "../format/entry-prefix.js";
-import { noRow, parseKind, TreeRows } from "./entry-table.js";
+import { entryKeyOf, parseTimestamp } from "../format/entry-prefix.js";
+import { EntryTable, noRow, parseKind } from "./entry-table.js";
 
 /** An entry's place in the tree, without its body. */
 export interface EntryNode {
@@ -25,7 +24,7 @@ export interface TreeStep {
 }
 
 /** The columns behind a tree, for the modules of this folder's parent. */
-export let treeRows: (tree: SessionTree) => TreeRows;
+export let entryTableOf: (tree: SessionTree) => EntryTable;
 /** Sets or clears a label, as a label entry does. */
 export let setLabel: (
   tree: SessionTree,
@@ -44,11 +43,11 @@ export let setLabel: (
  * ```
  */
 export class SessionTree {
-  readonly #rows: TreeRows;
+  readonly #rows: EntryTable;
   readonly #labels = new Map<string, { readonly label: string; readonly timestamp: string }>();
 
   static {
-    treeRows = (tree) => tree.#rows;
+    entryTableOf = (tree) => tree.#rows;
     setLabel = (tree, targetId, label, timestamp) => {
       // One that is set again keeps its place in the order, as in pi.
       if (label === undefined || label === "") tree.#labels.delete(targetId);
@@ -58,17 +57,17 @@ export class SessionTree {
 
   /** A tree of these entries in this order; of two with one id the first counts. */
   constructor(entries: Iterable<SessionEntry | UnknownEntry> = []) {
-    this.#rows = new TreeRows();
+    this.#rows = new EntryTable();
     for (const entry of entries) {
       const type = entry.type === "unknown" ? entry.entryType : entry.type;
       const role = entry.type === "message" ? { role: entry.message.role } : {};
-      const id = keyOf(entry.id);
-      const parentId = entry.parentId === null ? null : keyOf(entry.parentId);
-      const head = { type, id, parentId, time: timeOf(entry.timestamp), ...role };
+      const id = entryKeyOf(entry.id);
+      const parentId = entry.parentId === null ? null : entryKeyOf(entry.parentId);
+      const head = { type, id, parentId, time: parseTimestamp(entry.timestamp), ...role };
       if (this.#rows.add(head, undefined) === noRow) continue;
       if (entry.type === "label") setLabel(this, entry.targetId, entry.label, entry.timestamp);
     }
-    this.#rows.settle();
+    this.#rows.linkLateParents();
   }
 
   /** How many entries there are. */
@@ -165,7 +164,7 @@ export class SessionTree {
 }
 
 /** The row of an id. Throws ENTRY_NOT_FOUND. */
-export function rowOf(rows: TreeRows, id: string): number {
+export function rowOf(rows: EntryTable, id: string): number {
   const row = rows.row(id);
   if (row !== noRow) return row;
   throw new SessileError("ENTRY_NOT_FOUND", `no entry has the id ${JSON.stringify(id)}`, {

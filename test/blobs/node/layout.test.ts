@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { flat, type Layout, sharded } from "../../../src/blobs/node/layout.js";
 import type { BlobRef } from "../../../src/content/index.js";
-import { partitionFolder } from "../../../src/internal/names.js";
+import { partitionFolder } from "../../../src/internal/ids.js";
 
 const hex = fc.string({ unit: fc.constantFrom(..."0123456789abcdef"), minLength: 64, maxLength: 64 });
 const layouts: Readonly<Record<string, readonly [Layout, readonly ("sha256" | "blake3")[]]>> = {

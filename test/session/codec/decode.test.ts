@@ -3,13 +3,12 @@ import { encodeEntry, type SessionHeader } from "sessile/session";
 import { describe, expect, test } from "vitest";
 import {
   type DecodeContext,
-  type Decoded,
+  type DecodedLine,
   decodeHead,
   decodeLine,
   isNewer,
 } from "../../../src/session/format/decode.js";
-import { keyOf } from "../../../src/session/format/entry-key.js";
-import { timeOf } from "../../../src/session/format/entry-prefix.js";
+import { entryKeyOf, parseTimestamp } from "../../../src/session/format/entry-prefix.js";
 import { entryProblem } from "../../../src/session/format/validate.js";
 import { damage, damaged } from "../../arbitraries/bytes.js";
 import { entryTypes, header, sessionEntry } from "../../arbitraries/entries.js";
@@ -19,7 +18,8 @@ import { jsonValue } from "../../arbitraries/values.js";
 const current: DecodeContext = { version: 3, ordinal: 1, maxDepth: 256 };
 const encoder = new TextEncoder();
 const decode = (line: string, context = current) => decodeLine(encoder.encode(line), context);
-const codes = (decoded: Decoded) => (decoded.kind === "blank" ? [] : decoded.notes.map((note) => note.code));
+const codes = (decoded: DecodedLine) =>
+  decoded.kind === "blank" ? [] : decoded.diagnostics.map((note) => note.code);
 const place = { id: "a", parentId: "b", timestamp: "2025-11-20T23:33:50.805Z" };
 
 describe("decodeLine", () => {
@@ -28,9 +28,9 @@ describe("decodeLine", () => {
       fc.property(sessionEntry, fc.constantFrom("", "\r", " "), (entry, end) => {
         const { type, id, parentId, timestamp } = entry;
         const role = entry.type === "message" ? { role: entry.message.role } : {};
-        const parent = parentId === null ? null : keyOf(parentId);
-        const head = { type, id: keyOf(id), parentId: parent, time: timeOf(timestamp), ...role };
-        expect(decode(encodeEntry(entry) + end)).toEqual({ kind: "entry", head, entry, notes: [] });
+        const parent = parentId === null ? null : entryKeyOf(parentId);
+        const head = { type, id: entryKeyOf(id), parentId: parent, time: parseTimestamp(timestamp), ...role };
+        expect(decode(encodeEntry(entry) + end)).toEqual({ kind: "entry", head, entry, diagnostics: [] });
       }),
     );
   });
@@ -38,7 +38,7 @@ describe("decodeLine", () => {
   test("gives headers whole", () => {
     fc.assert(
       fc.property(header, (header) => {
-        expect(decode(JSON.stringify(header))).toEqual({ kind: "header", header, notes: [] });
+        expect(decode(JSON.stringify(header))).toEqual({ kind: "header", header, diagnostics: [] });
       }),
     );
   });
@@ -64,7 +64,11 @@ describe("decodeLine", () => {
   });
 
   test.each(["null", "[]", '"x"', "42", "true"])("takes no entry from %s", (line) => {
-    expect(decode(line)).toMatchObject({ kind: "bad", parsed: true, notes: [{ code: "NOT_AN_OBJECT" }] });
+    expect(decode(line)).toMatchObject({
+      kind: "bad",
+      parsed: true,
+      diagnostics: [{ code: "NOT_AN_OBJECT" }],
+    });
   });
 
   test.each<[string, object]>([
@@ -94,7 +98,7 @@ describe("decodeLine", () => {
       kind: "entry",
       head: { type: "later", id: "a", parentId: "b", time: "t" },
       entry,
-      notes: [],
+      diagnostics: [],
     });
     expect(decode(`${line}\r`)).toMatchObject({ entry });
     expect(decode('{"type":"constructor","id":"a"}')).toMatchObject({ entry: { entryType: "constructor" } });
@@ -105,18 +109,18 @@ describe("decodeLine", () => {
     expect(decode(line)).toMatchObject({
       head: { type: "label", id: "a" },
       entry: { type: "unknown", entryType: "label", raw: line },
-      notes: [{ code: "INVALID_FIELDS", message: "targetId: expected a string" }],
+      diagnostics: [{ code: "INVALID_FIELDS", message: "targetId: expected a string" }],
     });
   });
 
   test("keeps fields that it does not know", () => {
     const line = JSON.stringify({ type: "label", ...place, targetId: "x", later: { a: 1 } });
-    expect(decode(line)).toMatchObject({ entry: { type: "label", later: { a: 1 } }, notes: [] });
+    expect(decode(line)).toMatchObject({ entry: { type: "label", later: { a: 1 } }, diagnostics: [] });
   });
 
   test("takes the parent for the target of a leaf that names none, and keeps an explicit null", () => {
     const leaf = { type: "leaf", ...place };
-    expect(decode(JSON.stringify(leaf))).toMatchObject({ entry: { targetId: "b" }, notes: [] });
+    expect(decode(JSON.stringify(leaf))).toMatchObject({ entry: { targetId: "b" }, diagnostics: [] });
     expect(decode(JSON.stringify({ ...leaf, targetId: null }))).toMatchObject({ entry: { targetId: null } });
     expect(decode(JSON.stringify({ type: "leaf", id: "a" }))).toMatchObject({ entry: { targetId: null } });
   });
@@ -131,7 +135,7 @@ describe("decodeLine", () => {
     };
     expect(decode(JSON.stringify(line))).toMatchObject({
       entry: { content: [{ type: "text", text: "[x block that this version cannot read]" }] },
-      notes: [],
+      diagnostics: [],
     });
   });
 

@@ -3,8 +3,8 @@ import { userMessage } from "sessile/content";
 import { SessileError } from "sessile/errors";
 import { encodeEntry, parseSession, type SessionEntry, type UnknownEntry } from "sessile/session";
 import { describe, expect, test } from "vitest";
-import { encodeCheckedLine, encodeHeader } from "../../../src/session/format/encode.js";
-import { withoutChecksum } from "../../../src/session/format/line-json.js";
+import { encodeHeader, encodeValidLine } from "../../../src/session/format/encode.js";
+import { removeChecksum } from "../../../src/session/format/line-json.js";
 import { header, plainHeader, sessionEntry } from "../../arbitraries/entries.js";
 
 const place = { id: "a", parentId: null, timestamp: "2025-11-20T23:33:50.805Z" };
@@ -36,7 +36,7 @@ describe("encodeEntry", () => {
         const keys = Object.keys(JSON.parse(line));
         expect(keys.slice(0, 4)).toEqual(["type", "id", "parentId", "timestamp"]);
         expect(keys.at(-1)).toBe("crc");
-        expect(encodeEntry(entry, { checksum: false })).toBe(withoutChecksum(line));
+        expect(encodeEntry(entry, { checksum: false })).toBe(removeChecksum(line));
         expect(line).not.toContain("\n");
         expect(line.isWellFormed()).toBe(true);
       }),
@@ -149,8 +149,8 @@ describe("encodeEntry", () => {
     }) as SessionEntry;
     const line = encodeEntry(hidden);
     expect(line).toContain('"message":{"role":"user"');
-    expect(Buffer.from(encodeCheckedLine(hidden, true)).toString()).toBe(`${line}\n`);
-    expect(Buffer.from(encodeCheckedLine(hidden, false)).toString()).toBe(
+    expect(Buffer.from(encodeValidLine(hidden, true)).toString()).toBe(`${line}\n`);
+    expect(Buffer.from(encodeValidLine(hidden, false)).toString()).toBe(
       `${encodeEntry(hidden, { checksum: false })}\n`,
     );
   });

@@ -1,21 +1,26 @@
 import fc from "fast-check";
 import { encodeEntry } from "sessile/session";
 import { describe, expect, test } from "vitest";
-import { idOf } from "../../../src/session/format/entry-key.js";
-import { type EntryHead, sliceHead, timeOf, timestampOf } from "../../../src/session/format/entry-prefix.js";
+import {
+  type EntryHead,
+  entryIdOf,
+  parseEntryPrefix,
+  parseTimestamp,
+  printTimestamp,
+} from "../../../src/session/format/entry-prefix.js";
 import { damage, damaged } from "../../arbitraries/bytes.js";
 import { sessionEntry } from "../../arbitraries/entries.js";
 import { hexId, timestamp } from "../../arbitraries/values.js";
 
 const encoder = new TextEncoder();
 const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-const slice = (line: string) => sliceHead(encoder.encode(line));
+const slice = (line: string) => parseEntryPrefix(encoder.encode(line));
 
 /** What a head says, in the words of the line. */
 function told(head: EntryHead): unknown {
   const { time, id, parentId, ...rest } = head;
-  const parent = parentId === null ? null : idOf(parentId);
-  return { ...rest, id: idOf(id), parentId: parent, timestamp: timestampOf(time) };
+  const parent = parentId === null ? null : entryIdOf(parentId);
+  return { ...rest, id: entryIdOf(id), parentId: parent, timestamp: printTimestamp(time) };
 }
 
 interface Line {
@@ -55,7 +60,7 @@ describe("sliceHead", () => {
     fc.assert(
       fc.property(sessionEntry, hexId, damage, (entry, id, changes) => {
         const bytes = damaged(encoder.encode(encodeEntry({ ...entry, id, parentId: null })), changes);
-        const head = sliceHead(bytes);
+        const head = parseEntryPrefix(bytes);
         if (head === undefined) return;
         let parsed: Line;
         try {
@@ -124,7 +129,7 @@ describe("timeOf and timestampOf", () => {
   test("are inverse for any text", () => {
     fc.assert(
       fc.property(fc.oneof(timestamp, lookalike), (time) => {
-        expect(timestampOf(timeOf(time))).toBe(time);
+        expect(printTimestamp(parseTimestamp(time))).toBe(time);
       }),
       { numRuns: 500 },
     );
@@ -137,7 +142,7 @@ describe("timeOf and timestampOf", () => {
     });
     fc.assert(
       fc.property(date, (time) => {
-        expect(timeOf(new Date(time).toISOString())).toBe(time);
+        expect(parseTimestamp(new Date(time).toISOString())).toBe(time);
       }),
       { numRuns: 2000 },
     );
@@ -161,7 +166,7 @@ describe("timeOf and timestampOf", () => {
       fc.property(text, (text) => {
         const date = new Date(text);
         const canonical = !Number.isNaN(date.getTime()) && date.toISOString() === text;
-        expect(timeOf(text)).toBe(canonical ? date.getTime() : text);
+        expect(parseTimestamp(text)).toBe(canonical ? date.getTime() : text);
       }),
       { numRuns: 2000 },
     );
@@ -172,7 +177,7 @@ describe("timeOf and timestampOf", () => {
     (day) => {
       const text = `${day}T12:00:00.000Z`;
       const isDay = new Date(text).toISOString() === text;
-      expect(typeof timeOf(text)).toBe(isDay ? "number" : "string");
+      expect(typeof parseTimestamp(text)).toBe(isDay ? "number" : "string");
     },
   );
 });

@@ -2,10 +2,10 @@ import fc from "fast-check";
 import { encodeEntry } from "sessile/session";
 import { describe, expect, test } from "vitest";
 import {
-  checksumAt,
+  appendChecksum,
+  findChecksum,
   parseLine,
-  withChecksum,
-  withoutChecksum,
+  removeChecksum,
 } from "../../../src/session/format/line-json.js";
 import { damage, damaged } from "../../arbitraries/bytes.js";
 import { sessionEntry } from "../../arbitraries/entries.js";
@@ -15,7 +15,7 @@ const encoder = new TextEncoder();
 const parse = (line: string, maxDepth = 256) => parseLine(encoder.encode(line), maxDepth);
 const codes = (line: string, maxDepth?: number) => {
   const parsed = parse(line, maxDepth);
-  return parsed.ok ? parsed.notes.map((note) => note.code) : [parsed.code];
+  return parsed.ok ? parsed.diagnostics.map((note) => note.code) : [parsed.code];
 };
 const nested = (depth: number) => `${"[".repeat(depth)}${"]".repeat(depth)}`;
 
@@ -60,7 +60,7 @@ describe("parseLine", () => {
     fc.assert(
       fc.property(jsonValue, (value) => {
         const text = JSON.stringify(value);
-        expect(parse(text)).toEqual({ ok: true, value, text, notes: [] });
+        expect(parse(text)).toEqual({ ok: true, value, text, diagnostics: [] });
       }),
     );
   });
@@ -133,7 +133,7 @@ describe("parseLine", () => {
         const key = Array.from("__proto__", (character, at) => letter(character, how[at] as number)).join("");
         const parsed = parse(line(key));
         if (!parsed.ok) throw new Error(parsed.code);
-        expect(parsed.notes.map((note) => note.code)).toEqual(["UNSAFE_KEY"]);
+        expect(parsed.diagnostics.map((note) => note.code)).toEqual(["UNSAFE_KEY"]);
         expect(JSON.stringify(parsed.value)).not.toContain("__proto__");
       }),
       { numRuns: 300 },
@@ -143,7 +143,7 @@ describe("parseLine", () => {
 
   test("keeps the words __proto__ where they are no key", () => {
     const line = JSON.stringify({ text: "__proto__", id: ["__proto__"], "\u005f_proto": 1 });
-    expect(parse(line)).toEqual({ ok: true, value: JSON.parse(line), text: line, notes: [] });
+    expect(parse(line)).toEqual({ ok: true, value: JSON.parse(line), text: line, diagnostics: [] });
   });
 });
 
@@ -153,10 +153,10 @@ describe("checksums", () => {
   test("are put on and taken off", () => {
     fc.assert(
       fc.property(lines, (line) => {
-        const signed = withChecksum(line);
+        const signed = appendChecksum(line);
         expect(signed).toMatch(/,"crc":"[0-9a-f]{8}"\}$/);
-        expect(withoutChecksum(signed)).toBe(line);
-        expect(withoutChecksum(line)).toBe(line);
+        expect(removeChecksum(signed)).toBe(line);
+        expect(removeChecksum(line)).toBe(line);
         expect(codes(signed)).toEqual([]);
         expect(codes(`${signed}\r`)).toEqual([]);
         const { crc: _, ...value } = JSON.parse(signed);
@@ -173,11 +173,13 @@ describe("checksums", () => {
     );
     fc.assert(
       fc.property(change, ([line, part, difference]) => {
-        const bytes = encoder.encode(withChecksum(line));
-        const at = Math.floor(part * checksumAt(bytes));
+        const bytes = encoder.encode(appendChecksum(line));
+        const at = Math.floor(part * findChecksum(bytes));
         bytes[at] = (bytes[at] as number) ^ difference;
         const parsed = parseLine(bytes, 256);
-        expect(parsed.ok ? parsed.notes.map((note) => note.code) : []).toEqual(parsed.ok ? ["MODIFIED"] : []);
+        expect(parsed.ok ? parsed.diagnostics.map((note) => note.code) : []).toEqual(
+          parsed.ok ? ["MODIFIED"] : [],
+        );
       }),
       { numRuns: 300 },
     );
@@ -194,11 +196,11 @@ describe("checksums", () => {
     '"crc":"00000000"}',
     "",
   ])("are not seen in %j", (line) => {
-    expect(checksumAt(encoder.encode(line))).toBe(-1);
+    expect(findChecksum(encoder.encode(line))).toBe(-1);
   });
 
   test("are seen at their place", () => {
-    expect(checksumAt(encoder.encode('{"é":1,"crc":"00000000"}\r'))).toBe(7);
+    expect(findChecksum(encoder.encode('{"é":1,"crc":"00000000"}\r'))).toBe(7);
     expect(codes('{"a":1,"crc":"00000000"}')).toEqual(["MODIFIED"]);
   });
 });

@@ -24,7 +24,7 @@ function split(chunks: readonly Uint8Array[], max: number, start: number): reado
     splitter.push(reused);
     reused.fill(0x58);
   }
-  const rest = splitter.rest();
+  const rest = splitter.finish();
   if (rest !== undefined) found.push({ kind: "rest", at: rest.at, bytes: Array.from(rest.bytes) });
   return found;
 }

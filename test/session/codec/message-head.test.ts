@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { encodeEntry, type SessionEntry } from "sessile/session";
 import { expect, test } from "vitest";
-import { sliceHead } from "../../../src/session/format/entry-prefix.js";
-import { MessageHeads } from "../../../src/session/format/message-prefix.js";
+import { parseEntryPrefix } from "../../../src/session/format/entry-prefix.js";
+import { MessagePrefixReader } from "../../../src/session/format/message-prefix.js";
 import { sessionEntry } from "../../arbitraries/entries.js";
 import { hexId } from "../../arbitraries/values.js";
 
@@ -26,11 +26,11 @@ const time = fc.oneof(
 const id = fc.oneof(hexId, fc.constantFrom("00000000", "ffffffff", "deadbeef"));
 const plain = fc.record({ id, parentId: fc.option(id), time, message });
 
-/** What is read of a line, compared with what {@link sliceHead} reads of it; whether it was read. */
-function agree(heads: MessageHeads, bytes: Uint8Array, start: number, end: number): boolean {
+/** What is read of a line, compared with what {@link parseEntryPrefix} reads of it; whether it was read. */
+function agree(heads: MessagePrefixReader, bytes: Uint8Array, start: number, end: number): boolean {
   if (!heads.read(bytes, start, end)) return false;
   const { id, parentId, time, role } = heads;
-  expect({ type: "message", id, parentId, time, role }).toEqual(sliceHead(bytes, start, end));
+  expect({ type: "message", id, parentId, time, role }).toEqual(parseEntryPrefix(bytes, start, end));
   return true;
 }
 
@@ -43,7 +43,7 @@ test("reads each message of a run of lines as sliceHead does, where it has a par
         return encodeEntry({ type: "message", id, parentId: parent, timestamp, message });
       });
       const bytes = encoder.encode(lines.join("\n"));
-      const heads = new MessageHeads();
+      const heads = new MessagePrefixReader();
       let start = 0;
       for (const line of lines) {
         const end = start + encoder.encode(line).length;
@@ -55,7 +55,7 @@ test("reads each message of a run of lines as sliceHead does, where it has a par
 });
 
 test("says of any line, and of a damaged one, what sliceHead says of it, or nothing", () => {
-  const heads = new MessageHeads();
+  const heads = new MessagePrefixReader();
   let read = 0;
   let refused = 0;
   const short: fc.Arbitrary<SessionEntry> = plain.map(({ id, time, message }) => {
@@ -83,21 +83,21 @@ test("takes each byte of a head for what it is, whatever was read before", () =>
   const second = line("0123abce", "0123abcd", "2026-01-01T00:00:00.000Z");
   for (let at = 0; at < 125; at++) {
     for (const byte of [0x00, 0x20, 0x22, 0x2f, 0x30, 0x39, 0x3a, 0x5c, 0x61, 0x66, 0x67, 0x7d, 0xff]) {
-      const heads = new MessageHeads();
+      const heads = new MessagePrefixReader();
       expect(agree(heads, first, 0, first.length)).toBe(true);
       const changed = second.slice();
       changed[at] = byte;
       const isRead = agree(heads, changed, 0, changed.length);
-      if (isRead) expect(sliceHead(changed)).toBeDefined();
+      if (isRead) expect(parseEntryPrefix(changed)).toBeDefined();
     }
   }
   const nothing = new Uint8Array(200);
   nothing[199] = 0x7d;
-  expect(agree(new MessageHeads(), nothing, 0, 200)).toBe(false);
+  expect(agree(new MessagePrefixReader(), nothing, 0, 200)).toBe(false);
   // A parent of NULs is not the id that was not read yet.
   const nul = second.slice();
   nul.fill(0, second.indexOf(0x30, 40), second.indexOf(0x30, 40) + 8);
-  expect(agree(new MessageHeads(), nul, 0, nul.length)).toBe(false);
+  expect(agree(new MessagePrefixReader(), nul, 0, nul.length)).toBe(false);
 });
 
 test("reads nothing behind the end of its bytes, wherever a line is cut", () => {
@@ -111,7 +111,7 @@ test("reads nothing behind the end of its bytes, wherever a line is cut", () => 
     });
     for (let length = 0; length <= line.length; length++) {
       const bytes = encoder.encode(length === 0 ? "" : `${line.slice(0, length - 1)}}`);
-      expect(() => agree(new MessageHeads(), bytes, 0, bytes.length)).not.toThrow();
+      expect(() => agree(new MessagePrefixReader(), bytes, 0, bytes.length)).not.toThrow();
     }
   }
 });

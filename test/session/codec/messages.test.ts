@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { knownContent, knownMessage } from "../../../src/session/format/normalize.js";
-import { messageProblem } from "../../../src/session/format/validate.js";
+import { messageProblem, normalizeContent, normalizeMessage } from "../../../src/session/format/validate.js";
 import { message } from "../../arbitraries/messages.js";
 import { jsonValue } from "../../arbitraries/values.js";
 
@@ -39,7 +38,7 @@ describe("knownMessage", () => {
   test("leaves alone what this version knows", () => {
     fc.assert(
       fc.property(message, (message) => {
-        expect(knownMessage(message)).toBe(message);
+        expect(normalizeMessage(message)).toBe(message);
         expect(messageProblem(message)).toBeUndefined();
       }),
     );
@@ -48,7 +47,7 @@ describe("knownMessage", () => {
   test("never throws, and neither does the check behind it", () => {
     fc.assert(
       fc.property(role, content, (role, content) => {
-        const known = knownMessage({ role, content, timestamp: 1, customType: "c", display: true });
+        const known = normalizeMessage({ role, content, timestamp: 1, customType: "c", display: true });
         const problem = messageProblem(known);
         if (problem === undefined) expect(typeof (known as { role: unknown }).role).toBe("string");
         else expect(problem.path).toMatch(/^message\b/);
@@ -65,18 +64,18 @@ describe("knownMessage", () => {
 
   test("renames the role of version 2", () => {
     const old = { role: "hookMessage", customType: "c", content: "x", display: true, timestamp: 1 };
-    expect(knownMessage(old)).toEqual({ ...old, role: "custom" });
+    expect(normalizeMessage(old)).toEqual({ ...old, role: "custom" });
   });
 
   test("makes an unknown block of an assistant opaque, and any other a text that names it", () => {
     const block = { type: "video", data: "x" };
     const text = { type: "text", text: "a" };
-    expect(knownMessage({ role: "assistant", content: [text, block] })).toEqual({
+    expect(normalizeMessage({ role: "assistant", content: [text, block] })).toEqual({
       role: "assistant",
       content: [text, { type: "opaque", data: block }],
     });
     for (const role of ["user", "custom", "toolResult"]) {
-      expect(knownMessage({ role, content: [block, text] })).toEqual({
+      expect(normalizeMessage({ role, content: [block, text] })).toEqual({
         role,
         content: [{ type: "text", text: "[video block that this version cannot read]" }, text],
       });
@@ -84,12 +83,12 @@ describe("knownMessage", () => {
   });
 
   test.each([5, undefined, { toString: 1 }])("names a block whose type is %j too", (type) => {
-    const [block] = knownContent("user", [{ type }]) as readonly [{ readonly text: string }];
+    const [block] = normalizeContent("user", [{ type }]) as readonly [{ readonly text: string }];
     expect(block.text).toMatch(/^\[.+ block that this version cannot read\]$/);
   });
 
   test("bounds the name of an unknown block", () => {
-    const [block] = knownContent("user", [{ type: "x".repeat(1000) }]) as readonly [
+    const [block] = normalizeContent("user", [{ type: "x".repeat(1000) }]) as readonly [
       { readonly text: string },
     ];
     expect(block.text.length).toBeLessThan(100);
@@ -97,20 +96,20 @@ describe("knownMessage", () => {
 
   test("puts an empty content in the place of none", () => {
     for (const none of [undefined, null]) {
-      expect(knownContent("user", none)).toEqual([]);
-      expect(knownContent("assistant", none)).toEqual([]);
-      expect(knownContent("system", none)).toBe("");
-      expect(knownContent("bashExecution", none)).toBe(none);
+      expect(normalizeContent("user", none)).toEqual([]);
+      expect(normalizeContent("assistant", none)).toEqual([]);
+      expect(normalizeContent("system", none)).toBe("");
+      expect(normalizeContent("bashExecution", none)).toBe(none);
     }
   });
 
   test("makes a block of text where the content has to be a list", () => {
-    expect(knownContent("assistant", "x")).toEqual([{ type: "text", text: "x" }]);
-    expect(knownContent("toolResult", "x")).toEqual([{ type: "text", text: "x" }]);
-    expect(knownContent("user", "x")).toBe("x");
+    expect(normalizeContent("assistant", "x")).toEqual([{ type: "text", text: "x" }]);
+    expect(normalizeContent("toolResult", "x")).toEqual([{ type: "text", text: "x" }]);
+    expect(normalizeContent("user", "x")).toBe("x");
   });
 
   test.each([null, 5, "user", ["user"]])("gives back what is no message: %j", (value) => {
-    expect(knownMessage(value)).toBe(value);
+    expect(normalizeMessage(value)).toBe(value);
   });
 });

@@ -2,11 +2,11 @@ import fc from "fast-check";
 import { type ParsedSession, parseSession } from "sessile/session";
 import { describe, expect, test } from "vitest";
 import {
-  idOfOrdinal,
-  migrated,
-  migratedLine,
-  ordinalOfId,
-  versionOf,
+  headerVersion,
+  idToOrdinal,
+  migrateEntry,
+  migrateLine,
+  ordinalToId,
 } from "../../../src/session/format/migrate.js";
 import { damage, damaged } from "../../arbitraries/bytes.js";
 import { message } from "../../arbitraries/messages.js";
@@ -29,8 +29,8 @@ describe("version 1", () => {
         expect(session.entries).toEqual(
           messages.map((message, at) => ({
             type: "message",
-            id: idOfOrdinal(at + 1),
-            parentId: at === 0 ? null : idOfOrdinal(at),
+            id: ordinalToId(at + 1),
+            parentId: at === 0 ? null : ordinalToId(at),
             timestamp: "t",
             message,
           })),
@@ -109,15 +109,15 @@ describe("migrated", () => {
 
   test("follows the line with the number before, where it is not told another", () => {
     const parentAt = (ordinal: number, previousId?: string | null) =>
-      migrated({ type: "custom" }, 1, ordinal, ignore, previousId).parentId;
+      migrateEntry({ type: "custom" }, 1, ordinal, ignore, previousId).parentId;
     expect([parentAt(1), parentAt(2), parentAt(16)]).toEqual([null, "00000001", "0000000f"]);
     expect([parentAt(2, null), parentAt(5, "00000003")]).toEqual([null, "00000003"]);
   });
 
   test("gives an entry of version 2 or later back as it is", () => {
     const entry = { type: "custom", id: "x" };
-    expect(migrated(entry, 2, 5, ignore)).toBe(entry);
-    expect(migrated(entry, 3, 5, ignore)).toBe(entry);
+    expect(migrateEntry(entry, 2, 5, ignore)).toBe(entry);
+    expect(migrateEntry(entry, 3, 5, ignore)).toBe(entry);
   });
 
   test("never throws", () => {
@@ -127,7 +127,7 @@ describe("migrated", () => {
     });
     fc.assert(
       fc.property(line, fc.nat(), (line, ordinal) => {
-        expect(migrated(line, 1, ordinal, ignore)).toMatchObject({ id: idOfOrdinal(ordinal) });
+        expect(migrateEntry(line, 1, ordinal, ignore)).toMatchObject({ id: ordinalToId(ordinal) });
       }),
     );
   });
@@ -138,12 +138,12 @@ describe("migratedLine", () => {
   test("writes what a reader of version 1 has", () => {
     const line = compaction(1);
     const entry = session1(custom("a"), line).entries[1];
-    expect(JSON.parse(migratedLine(new TextEncoder().encode(line), 1, 2, 256) ?? "")).toEqual(entry);
+    expect(JSON.parse(migrateLine(new TextEncoder().encode(line), 1, 2, 256) ?? "")).toEqual(entry);
   });
 
   test("has nothing to say of a header and of what is no object", () => {
     for (const line of [header1, "42", "{torn", "[]"]) {
-      expect(migratedLine(new TextEncoder().encode(line), 1, 1, 256)).toBeUndefined();
+      expect(migrateLine(new TextEncoder().encode(line), 1, 1, 256)).toBeUndefined();
     }
   });
 
@@ -151,7 +151,7 @@ describe("migratedLine", () => {
     fc.assert(
       fc.property(message, damage, (message, changes) => {
         const line = JSON.stringify({ type: "message", timestamp: "t", message });
-        const out = migratedLine(damaged(new TextEncoder().encode(line), changes), 1, 7, 256);
+        const out = migrateLine(damaged(new TextEncoder().encode(line), changes), 1, 7, 256);
         if (out !== undefined)
           expect(JSON.parse(out)).toMatchObject({ id: "00000007", parentId: "00000006" });
       }),
@@ -163,16 +163,16 @@ describe("idOfOrdinal", () => {
   test("is eight digits, and ordinalOfId its inverse", () => {
     fc.assert(
       fc.property(fc.nat(), (ordinal) => {
-        expect(idOfOrdinal(ordinal)).toMatch(/^[0-9a-f]{8}$/);
-        expect(ordinalOfId(idOfOrdinal(ordinal))).toBe(ordinal);
+        expect(ordinalToId(ordinal)).toMatch(/^[0-9a-f]{8}$/);
+        expect(idToOrdinal(ordinalToId(ordinal))).toBe(ordinal);
       }),
     );
-    expect(["", "1", "0000000G", "00000001x", "__proto__"].map(ordinalOfId)).toEqual([0, 0, 0, 0, 0]);
+    expect(["", "1", "0000000G", "00000001x", "__proto__"].map(idToOrdinal)).toEqual([0, 0, 0, 0, 0]);
   });
 });
 
 describe("versionOf", () => {
   test("is 1 where there is none", () => {
-    expect([{}, { version: 2 }, { version: "3" }, null, 5].map(versionOf)).toEqual([1, 2, 1, 1, 1]);
+    expect([{}, { version: 2 }, { version: "3" }, null, 5].map(headerVersion)).toEqual([1, 2, 1, 1, 1]);
   });
 });

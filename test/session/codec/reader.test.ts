@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { type Diagnostic, encodeEntry, parseSession, type SessionEntry } from "sessile/session";
 import { describe, expect, test } from "vitest";
-import { SessionReader } from "../../../src/session/tree/log-reader.js";
-import { treeRows } from "../../../src/session/tree/session-tree.js";
+import { LogReader } from "../../../src/session/tree/log-reader.js";
+import { entryTableOf } from "../../../src/session/tree/session-tree.js";
 import { damage, damaged } from "../../arbitraries/bytes.js";
 import { entryTree, plainHeader, sessionOf } from "../../arbitraries/entries.js";
 import { collectGarbage } from "../../support/collect-garbage.js";
@@ -25,8 +25,8 @@ const custom = (id: string, parentId: string | null): SessionEntry => ({
 });
 
 /** Reads lines as they lie in a file, each followed by a line feed. */
-function read(lines: readonly (string | Uint8Array)[], full = false): SessionReader {
-  const reader = new SessionReader({ maxDepth: 256, full });
+function read(lines: readonly (string | Uint8Array)[], full = false): LogReader {
+  const reader = new LogReader({ maxDepth: 256, full });
   let at = 0;
   for (const line of lines) {
     const bytes = typeof line === "string" ? encoder.encode(line) : line;
@@ -37,14 +37,14 @@ function read(lines: readonly (string | Uint8Array)[], full = false): SessionRea
   return reader;
 }
 
-const shapeOf = (reader: SessionReader) => ({
+const shapeOf = (reader: LogReader) => ({
   nodes: Array.from(reader.tree.walk()),
   labels: Array.from(reader.tree.labels()),
   leafId: reader.leafId,
   info: reader.info,
   header: reader.header,
 });
-const codesOf = (reader: SessionReader) => reader.diagnostics.map(({ code, line }) => [code, line]);
+const codesOf = (reader: LogReader) => reader.diagnostics.map(({ code, line }) => [code, line]);
 
 describe("SessionReader", () => {
   test("sees in the heads alone the session that it sees in whole lines", () => {
@@ -57,7 +57,7 @@ describe("SessionReader", () => {
         });
         const [heads, whole] = [read(lines), read(lines, true)];
         // By its head alone a damaged entry may be the tip: whoever opens a log looks at that one's body.
-        const lost = heads.tipRow > whole.tipRow;
+        const lost = heads.leafRow > whole.leafRow;
         expect({ ...shapeOf(heads), ...(lost ? { leafId: whole.leafId } : {}) }).toEqual(shapeOf(whole));
       }),
       { numRuns: 300 },
@@ -69,7 +69,7 @@ describe("SessionReader", () => {
       fc.property(entryTree(), (entries) => {
         const { lines, text } = sessionOf(entries);
         const bytes = encoder.encode(text);
-        const rows = treeRows(read(lines).tree);
+        const rows = entryTableOf(read(lines).tree);
         entries.forEach((entry, index) => {
           const { at, length } = rows.line(rows.row(entry.id)) ?? { at: -1, length: 0 };
           expect(new TextDecoder().decode(bytes.subarray(at, at + length))).toBe(lines[index + 1]);
@@ -85,7 +85,7 @@ describe("SessionReader", () => {
     ];
     for (const full of [true, false]) {
       const bodies: unknown[] = [];
-      const reader = new SessionReader({
+      const reader = new LogReader({
         maxDepth: 256,
         full,
         onEntry: (row, entry) => void bodies.push([row, entry]),
@@ -116,7 +116,7 @@ describe("SessionReader", () => {
   });
 
   test("counts lines, blank and long ones too", () => {
-    const reader = new SessionReader({ maxDepth: 256, full: true });
+    const reader = new LogReader({ maxDepth: 256, full: true });
     reader.line(encoder.encode(headerLine), 0);
     reader.line(encoder.encode(""), 100);
     reader.tooLong(101, 1 << 30);
@@ -130,7 +130,7 @@ describe("SessionReader", () => {
 
   test("tells each problem as it finds it", () => {
     const told: Diagnostic[] = [];
-    const reader = new SessionReader({
+    const reader = new LogReader({
       maxDepth: 256,
       full: true,
       onDiagnostic: (one) => void told.push(one),
@@ -152,7 +152,7 @@ describe("SessionReader", () => {
       ["ORPHAN", 5],
     ]);
     const offsets = reader.diagnostics.map(({ offset }) => offset);
-    const rows = treeRows(reader.tree);
+    const rows = entryTableOf(reader.tree);
     expect(offsets).toEqual(["a", "b", "d"].map((id) => rows.line(rows.row(id))?.at));
   });
 
@@ -166,7 +166,7 @@ describe("SessionReader", () => {
 
   describe("the tail", () => {
     const withTail = (tail: string, atRest?: boolean) => {
-      const reader = new SessionReader({ maxDepth: 256, full: true });
+      const reader = new LogReader({ maxDepth: 256, full: true });
       reader.line(encoder.encode(headerLine), 0);
       const whole = reader.tail(encoder.encode(tail), 200, atRest);
       return { whole, size: reader.tree.size, codes: codesOf(reader), lines: reader.lines };
@@ -196,7 +196,7 @@ describe("SessionReader", () => {
     });
 
     test("is not counted twice when it comes again with its line feed", () => {
-      const reader = new SessionReader({ maxDepth: 256, full: true });
+      const reader = new LogReader({ maxDepth: 256, full: true });
       reader.line(encoder.encode(headerLine), 0);
       reader.tail(encoder.encode(line), 200);
       reader.line(encoder.encode(line), 200);
@@ -246,7 +246,7 @@ describe("SessionReader", () => {
   test("holds on to none of the bytes of a log that it has read", async () => {
     const readOne = () => {
       const bytes = encoder.encode(`${headerLine}\n${encodeEntry(plainMessage)}`);
-      const reader = new SessionReader({ maxDepth: 256, full: false });
+      const reader = new LogReader({ maxDepth: 256, full: false });
       const at = headerLine.length + 1;
       reader.line(bytes, 0, 0, at - 1);
       reader.line(bytes, at, at, bytes.length);
@@ -263,7 +263,7 @@ describe("SessionReader", () => {
       fc.property(entryTree(), (entries) => {
         const known = entries.filter((entry) => entry.type !== "unknown");
         const reader = read([headerLine]);
-        for (const entry of known) reader.own(entry, undefined);
+        for (const entry of known) reader.applyLocalEntry(entry, undefined);
         const parsed = parseSession(sessionOf(known).text);
         expect(Array.from(reader.tree.walk())).toEqual(Array.from(parsed.tree.walk()));
         expect(reader.leafId).toBe(parsed.leafId);

@@ -18,14 +18,14 @@ function agrees(bytes: Uint8Array): void {
   const short = shortLine(bytes);
   const expected = parsed(bytes);
   if (typeof expected === "string") {
-    expect([expected, short?.notes[0]?.code, short?.parsed]).toEqual([expected, expected, false]);
+    expect([expected, short?.diagnostics[0]?.code, short?.parsed]).toEqual([expected, expected, false]);
     return;
   }
   const [value] = expected as [unknown];
   const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
   if (short === undefined) expect(bytes.length).toBeGreaterThanOrEqual(11);
   else
-    expect([short.notes[0]?.code, short.parsed]).toEqual([
+    expect([short.diagnostics[0]?.code, short.parsed]).toEqual([
       isObject ? "INVALID_ENTRY" : "NOT_AN_OBJECT",
       true,
     ]);
@@ -97,6 +97,6 @@ test("what is not short JSON as the standard has it is told so", () => {
     '"\\u00g0"',
     '"\t"',
   ])
-    expect([line, shortLine(encodeUtf8(line))?.notes[0]?.code]).toEqual([line, "INVALID_JSON"]);
+    expect([line, shortLine(encodeUtf8(line))?.diagnostics[0]?.code]).toEqual([line, "INVALID_JSON"]);
   expect(shortLine(encodeUtf8(`{"type":""}`))).toBeUndefined();
 });

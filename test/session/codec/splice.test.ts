@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { splicedJson } from "../../../src/session/format/encode.js";
+import { spliceJson } from "../../../src/session/format/encode.js";
 import { jsonValue } from "../../arbitraries/values.js";
 
 const spaced = (value: unknown): string => JSON.stringify(value, null, " \t\r\n "[0]);
@@ -10,8 +10,8 @@ test("is the text itself where nothing changed, and JSON of what it has where al
     fc.property(jsonValue, jsonValue, fc.boolean(), (value, other, spacing) => {
       const text = spacing ? ` ${spaced(value)}\r` : JSON.stringify(value);
       const before: unknown = JSON.parse(text);
-      expect(splicedJson(text, before, before)).toBe(text.trim());
-      expect(JSON.parse(splicedJson(text, before, other))).toEqual(JSON.parse(JSON.stringify(other)));
+      expect(spliceJson(text, before, before)).toBe(text.trim());
+      expect(JSON.parse(spliceJson(text, before, other))).toEqual(JSON.parse(JSON.stringify(other)));
     }),
   );
 });
@@ -34,7 +34,7 @@ test("says what the changed value says, whatever was changed", () => {
       const text = spaced(value);
       const before: unknown = JSON.parse(text);
       const after = changed(before, where, to);
-      expect(JSON.parse(splicedJson(text, before, after))).toEqual(JSON.parse(JSON.stringify(after)));
+      expect(JSON.parse(spliceJson(text, before, after))).toEqual(JSON.parse(JSON.stringify(after)));
     }),
   );
 });
@@ -46,11 +46,9 @@ test("keeps digits, duplicates of identity and what the reader put something in 
   const standIn = { type: "text", text: "[audio]" };
   const before = { n: 12345678901234567000, one: 1, content: [image, standIn, "A\\"] };
   const slim = { type: "text", text: "image" };
-  expect(splicedJson(text, before, { ...before, content: [slim, standIn, "A\\"] })).toBe(
+  expect(spliceJson(text, before, { ...before, content: [slim, standIn, "A\\"] })).toBe(
     '{"n":12345678901234567890,"one":1.0,"content":[{"type":"text","text":"image"},{"type":"audio","n":1e2},"\\u0041\\\\"]}',
   );
-  expect(splicedJson(text, before, { ...before, content: [standIn] })).toContain(
-    '[{"type":"audio","n":1e2}]',
-  );
-  expect(splicedJson(text, before, { ...before, n: undefined })).not.toContain('"n":123');
+  expect(spliceJson(text, before, { ...before, content: [standIn] })).toContain('[{"type":"audio","n":1e2}]');
+  expect(spliceJson(text, before, { ...before, n: undefined })).not.toContain('"n":123');
 });

@@ -1,15 +1,15 @@
 import fc from "fast-check";
 import { type SessionEntry, SessionTree } from "sessile/session";
 import { describe, expect, test } from "vitest";
-import { type BuiltContext, builtSteps, runSteps } from "../../../src/session/context/build-context.js";
-import { extendedSteps } from "../../../src/session/context/extend-context.js";
+import { type BuiltContext, buildContext, runInMemory } from "../../../src/session/context/build-context.js";
+import { extendContext } from "../../../src/session/context/extend-context.js";
 import { noRow } from "../../../src/session/tree/entry-table.js";
-import { treeRows } from "../../../src/session/tree/session-tree.js";
+import { entryTableOf } from "../../../src/session/tree/session-tree.js";
 import { conversation } from "../../arbitraries/conversations.js";
 import type { AnyEntry } from "../../arbitraries/entries.js";
 
 function sessionOf(entries: readonly AnyEntry[], damaged: (id: string) => boolean = () => false) {
-  const rows = treeRows(new SessionTree(entries));
+  const rows = entryTableOf(new SessionTree(entries));
   const bodies = new Map(entries.map((entry) => [entry.id, entry]));
   const bodyOf = (row: number) => (damaged(rows.id(row)) ? undefined : bodies.get(rows.id(row)));
   return { rows, bodyOf };
@@ -35,8 +35,8 @@ describe("a context that goes on from the last one", () => {
           // Mostly a few rows on, as in a session that grows.
           const near = Math.min(rows.size - 1, (last?.leaf ?? noRow) + 1 + (pick % 3));
           const leaf = pick % 4 === 0 ? (pick % (rows.size + 1)) - 1 : near;
-          const built = runSteps(extendedSteps(rows, leaf, last), bodyOf);
-          const { context, shown } = runSteps(builtSteps(rows, leaf), bodyOf);
+          const built = runInMemory(extendContext(rows, leaf, last), bodyOf);
+          const { context, shown } = runInMemory(buildContext(rows, leaf), bodyOf);
           expect(built.context).toEqual(context);
           expect(built.shown.filter((row) => rows.kind(row).startsWith("message"))).toEqual(
             shown.filter((row) => rows.kind(row).startsWith("message")),
@@ -50,8 +50,8 @@ describe("a context that goes on from the last one", () => {
 
   test("keeps the items of the last one, and leaves it as it was", () => {
     const { rows, bodyOf } = sessionOf([user(0), user(1), user(2)]);
-    const first = runSteps(extendedSteps(rows, 1, undefined), bodyOf);
-    const second = runSteps(extendedSteps(rows, 2, first), bodyOf);
+    const first = runInMemory(extendContext(rows, 1, undefined), bodyOf);
+    const second = runInMemory(extendContext(rows, 2, first), bodyOf);
     expect(first.context.items).toHaveLength(2);
     expect(second.context.items).toHaveLength(3);
     expect(second.context.items[0]).toBe(first.context.items[0]);
@@ -72,8 +72,8 @@ describe("a context that goes on from the last one", () => {
         ["e2", false],
       ] as const) {
         const { rows, bodyOf } = sessionOf(said(type, target));
-        const first = runSteps(extendedSteps(rows, 1, undefined), bodyOf);
-        const second = runSteps(extendedSteps(rows, 2, first), bodyOf);
+        const first = runInMemory(extendContext(rows, 1, undefined), bodyOf);
+        const second = runInMemory(extendContext(rows, 2, first), bodyOf);
         expect(second.context.items).toHaveLength(2);
         expect(second.context.items[0] === first.context.items[0]).toBe(goesOn);
       }
@@ -83,8 +83,8 @@ describe("a context that goes on from the last one", () => {
   test("is built anew where the last one is of another tree", () => {
     const before = sessionOf([{ ...user(0), id: "other" }]);
     const { rows, bodyOf } = sessionOf([user(0), user(1)]);
-    const last = runSteps(extendedSteps(before.rows, 0, undefined), before.bodyOf);
-    const { context } = runSteps(extendedSteps(rows, 1, last), bodyOf);
+    const last = runInMemory(extendContext(before.rows, 0, undefined), before.bodyOf);
+    const { context } = runInMemory(extendContext(rows, 1, last), bodyOf);
     expect(context.items.map(({ entryId }) => entryId)).toEqual(["e0", "e1"]);
   });
 
@@ -115,7 +115,7 @@ describe("a context that goes on from the last one", () => {
         },
       },
     ]);
-    const last = runSteps(extendedSteps(rows, 1, undefined), bodyOf);
-    expect(runSteps(extendedSteps(rows, 2, last), bodyOf).context.items).toEqual([]);
+    const last = runInMemory(extendContext(rows, 1, undefined), bodyOf);
+    expect(runInMemory(extendContext(rows, 2, last), bodyOf).context.items).toEqual([]);
   });
 });

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { buildSessionContext, type SessionEntry, SessionTree } from "sessile/session";
 import { describe, expect, test } from "vitest";
-import { contextSteps, keptRange, runSteps } from "../../../src/session/context/build-context.js";
+import { contextAt, keptRange, runInMemory } from "../../../src/session/context/build-context.js";
 import { noRow } from "../../../src/session/tree/entry-table.js";
-import { treeRows } from "../../../src/session/tree/session-tree.js";
+import { entryTableOf } from "../../../src/session/tree/session-tree.js";
 import { conversation } from "../../arbitraries/conversations.js";
 
 const user = (at: number): SessionEntry => ({
@@ -29,10 +29,10 @@ function asked(
   entries: readonly SessionEntry[],
   damaged: readonly string[] = [],
 ): readonly (readonly string[])[] {
-  const rows = treeRows(new SessionTree(entries));
+  const rows = entryTableOf(new SessionTree(entries));
   const bodies = new Map(entries.map((entry) => [entry.id, entry]));
   const rounds: string[][] = [];
-  const steps = contextSteps(rows, rows.size - 1);
+  const steps = contextAt(rows, rows.size - 1);
   const bodyOf = (row: number) => (damaged.includes(rows.id(row)) ? undefined : bodies.get(rows.id(row)));
   let step = steps.next();
   while (!step.done) {
@@ -54,19 +54,19 @@ describe("contextSteps", () => {
   });
 
   test("asks for nothing at the empty leaf", () => {
-    const steps = contextSteps(treeRows(new SessionTree([user(0)])), noRow);
-    expect(runSteps(steps, () => user(0)).items).toEqual([]);
-    expect(contextSteps(treeRows(new SessionTree()), noRow).next().value).toEqual([]);
+    const steps = contextAt(entryTableOf(new SessionTree([user(0)])), noRow);
+    expect(runInMemory(steps, () => user(0)).items).toEqual([]);
+    expect(contextAt(entryTableOf(new SessionTree()), noRow).next().value).toEqual([]);
   });
 
   test("gives the same whether bodies are there at once or are let go after each step", () => {
     fc.assert(
       fc.property(conversation(12), ({ entries, leafId }) => {
         const tree = new SessionTree(entries);
-        const rows = treeRows(tree);
+        const rows = entryTableOf(tree);
         const bodies = new Map(entries.map((entry) => [entry.id, entry]));
         const entry = (id: string) => bodies.get(id);
-        const steps = contextSteps(rows, leafId === null ? noRow : rows.row(leafId));
+        const steps = contextAt(rows, leafId === null ? noRow : rows.row(leafId));
         let step = steps.next();
         while (!step.done) {
           const wanted = new Map(step.value.map((row) => [row, entry(rows.id(row))]));
@@ -80,7 +80,7 @@ describe("contextSteps", () => {
 
 describe("keptRange", () => {
   test("is the whole path without a compaction", () => {
-    const rows = treeRows(new SessionTree([user(0), user(1)]));
+    const rows = entryTableOf(new SessionTree([user(0), user(1)]));
     expect(keptRange(rows, rows.path(1), undefined, -1)).toEqual({
       start: 0,
       retained: [],
@@ -91,7 +91,7 @@ describe("keptRange", () => {
   test("has what is retained in the order of the list, also from the kept range", () => {
     const last = compaction(5, "e3", ["e2", "e0", "e4", "e5", "gone", "e2"]);
     const entries = [...Array.from({ length: 5 }, (_, at) => user(at)), last];
-    const rows = treeRows(new SessionTree(entries));
+    const rows = entryTableOf(new SessionTree(entries));
     const range = keptRange(rows, rows.path(5), last as SessionEntry & { readonly type: "compaction" }, 5);
     expect(range).toEqual({ start: 3, retained: [2, 0, 4], earliest: 0 });
   });

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { OpenFile } from "../../../src/internal/node/file-system.js";
 import { nodeFileSystem } from "../../../src/internal/node/node-file-system.js";
-import { lateEnding } from "../../../src/session/api/diagnostics.js";
+import { tornLineTerminator } from "../../../src/session/api/diagnostics.js";
 import { missingEnding } from "../../../src/session/node/repair-torn-tail.js";
 import { copyLines, saveRange } from "../../../src/session/node/replace-log.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
@@ -50,7 +50,7 @@ test("anything else is ended by a tab too, by which a reader knows it", async ()
   ];
   for (const last of [...torn, `{"text":"${"x".repeat(300_000)}`, '{"a":"\xff', '{"a":"\xff"}'])
     expect(await endingOf(Buffer.from(header + last, "latin1"))).toBe("\t\n");
-  expect(new TextDecoder().decode(lateEnding)).toBe("\t\n");
+  expect(new TextDecoder().decode(tornLineTerminator)).toBe("\t\n");
 });
 
 test("a last line over the limit is not read", async () => {

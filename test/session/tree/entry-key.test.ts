@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { hexDigit, idOf, keyOf } from "../../../src/session/format/entry-key.js";
+import { entryIdOf, entryKeyOf, hexDigit } from "../../../src/session/format/entry-prefix.js";
 import { hexId } from "../../arbitraries/values.js";
 
 const nearlyHex = fc
@@ -10,8 +10,8 @@ const nearlyHex = fc
 test("idOf inverts keyOf for any id, and only eight lower-case hexadecimal digits are a number", () => {
   fc.assert(
     fc.property(fc.oneof(hexId, nearlyHex, fc.string()), (id) => {
-      const key = keyOf(id);
-      expect(idOf(key)).toBe(id);
+      const key = entryKeyOf(id);
+      expect(entryIdOf(key)).toBe(id);
       expect(typeof key === "number").toBe(/^[0-9a-f]{8}$/.test(id));
     }),
   );
@@ -20,7 +20,7 @@ test("idOf inverts keyOf for any id, and only eight lower-case hexadecimal digit
 test("every 32-bit number is the key of one id", () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 0xffff_ffff }), (key) => {
-      expect(keyOf(idOf(key))).toBe(key);
+      expect(entryKeyOf(entryIdOf(key))).toBe(key);
     }),
   );
 });

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type EntryKey, idOf } from "../../../src/session/format/entry-key.js";
+import { type EntryKey, entryIdOf } from "../../../src/session/format/entry-prefix.js";
 import { KeyIndex, noRow } from "../../../src/session/tree/entry-table.js";
 
 const key: fc.Arbitrary<EntryKey> = fc.oneof(
@@ -20,7 +20,7 @@ test("knows the rows that a Map knows, whatever the keys", () => {
       }
       expect(index.size).toBe(map.size);
       for (const [each, row] of map) {
-        expect([index.row(each), index.key(row), index.id(row)]).toEqual([row, each, idOf(each)]);
+        expect([index.row(each), index.key(row), index.id(row)]).toEqual([row, each, entryIdOf(each)]);
       }
       for (const each of asked) expect(index.row(each)).toBe(map.get(each) ?? noRow);
     }),

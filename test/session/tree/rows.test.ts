@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { buildSessionContext, type SessionEntry, SessionTree } from "sessile/session";
 import { describe, expect, test } from "vitest";
 import type { EntryHead } from "../../../src/session/format/entry-prefix.js";
-import { noRow, TreeRows } from "../../../src/session/tree/entry-table.js";
-import { treeRows } from "../../../src/session/tree/session-tree.js";
+import { EntryTable, noRow } from "../../../src/session/tree/entry-table.js";
+import { entryTableOf } from "../../../src/session/tree/session-tree.js";
 import { naiveChildren, naiveTree } from "./naive-tree.js";
 
 const head = (id: string, parentId: string | null, more: Partial<EntryHead> = {}): EntryHead => ({
@@ -21,7 +21,7 @@ const asEntry = (id: string, parentId: string | null): SessionEntry => ({
   customType: "c",
 });
 
-function childrenOf(rows: TreeRows, row: number): readonly string[] {
+function childrenOf(rows: EntryTable, row: number): readonly string[] {
   const ids: string[] = [];
   for (let at = rows.firstChild(row); at !== noRow; at = rows.nextSibling(at)) ids.push(rows.id(at));
   return ids;
@@ -34,17 +34,17 @@ describe("TreeRows", () => {
   test("places what came out of order, and says what it could not place", () => {
     fc.assert(
       fc.property(parents, (parents) => {
-        const rows = new TreeRows();
+        const rows = new EntryTable();
         const entries = parents.map((parent, at) => asEntry(name(at), parent === null ? null : name(parent)));
         for (const { id, parentId } of entries) rows.add(head(id, parentId), undefined);
-        const { orphans, cycles } = rows.settle();
+        const { orphans, cycles } = rows.linkLateParents();
         const naive = naiveTree(entries);
         expect(orphans.map((row) => rows.id(row))).toEqual(naive.orphans);
         expect(cycles.map((row) => rows.id(row))).toEqual(naive.cycles);
         for (const row of [noRow, ...entries.keys()]) {
           expect(childrenOf(rows, row)).toEqual(naiveChildren(naive, row === noRow ? null : rows.id(row)));
         }
-        expect(rows.settle()).toEqual({ orphans: [], cycles: [] });
+        expect(rows.linkLateParents()).toEqual({ orphans: [], cycles: [] });
       }),
       { numRuns: 500 },
     );
@@ -54,13 +54,13 @@ describe("TreeRows", () => {
     const tree = fc.array(fc.record({ back: fc.nat({ max: 5 }), settle: fc.boolean() }), { maxLength: 30 });
     fc.assert(
       fc.property(tree, (tree) => {
-        const rows = new TreeRows();
+        const rows = new EntryTable();
         const entries = tree.map(({ back }, at) =>
           asEntry(name(at), back === 0 || back > at ? null : name(at - back)),
         );
         entries.forEach(({ id, parentId }, at) => {
           rows.add(head(id, parentId), undefined);
-          if (tree[at]?.settle) rows.settle();
+          if (tree[at]?.settle) rows.linkLateParents();
         });
         const naive = naiveTree(entries);
         for (const row of [noRow, ...entries.keys()]) {
@@ -71,7 +71,7 @@ describe("TreeRows", () => {
   });
 
   test("refuses an id a second time", () => {
-    const rows = new TreeRows();
+    const rows = new EntryTable();
     expect(rows.add(head("a", null), undefined)).toBe(0);
     expect(rows.add(head("a", null), undefined)).toBe(noRow);
     expect(rows.size).toBe(1);
@@ -79,7 +79,7 @@ describe("TreeRows", () => {
   });
 
   test("keeps kinds apart, with a number for each", () => {
-    const rows = new TreeRows();
+    const rows = new EntryTable();
     rows.add(head("a", null, { type: "message", role: "user" }), undefined);
     rows.add(head("b", null, { type: "message" }), undefined);
     rows.add(head("c", null, { type: "message/user" }), undefined);
@@ -95,7 +95,7 @@ describe("TreeRows", () => {
   });
 
   test("keeps times as they were, numbers and others", () => {
-    const rows = new TreeRows();
+    const rows = new EntryTable();
     rows.add(head("a", null, { time: 1_763_681_630_805 }), undefined);
     rows.add(head("b", null, { time: "yesterday" }), undefined);
     rows.add(head("c", null, { time: "" }), undefined);
@@ -107,7 +107,7 @@ describe("TreeRows", () => {
   });
 
   test("knows where a line lies, past what 32 bits hold, once it was written", () => {
-    const rows = new TreeRows();
+    const rows = new EntryTable();
     rows.add(head("a", null), undefined);
     rows.add(head("b", null), { at: 2 ** 40, length: 7 });
     expect([rows.line(0), rows.line(1)]).toEqual([undefined, { at: 2 ** 40, length: 7 }]);
@@ -142,6 +142,6 @@ describe("a chain of 200 000 entries", () => {
     const context = buildSessionContext({ tree, leafId: last, entry: (id) => bodies.get(id) });
     expect(context.items).toHaveLength(length);
     expect(context.items.at(-1)?.entryId).toBe(last);
-    expect(treeRows(tree).size).toBe(length);
+    expect(entryTableOf(tree).size).toBe(length);
   });
 });

@@ -1,5 +1,5 @@
+import { encodeBase64 } from "../../../internal/base64.js";
 import { decodeUtf8 } from "../../../internal/bytes.js";
-import { encodeBase64 } from "../../../internal/encode-base64.js";
 import { agreesWith, type ImageMedia, type ImageMediaType, sniff } from "../../../media/index.js";
 import { isBlank } from "../../block-reader.js";
 import type { Refusal } from "./failure.js";

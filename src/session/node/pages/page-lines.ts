@@ -1,34 +1,34 @@
 import type { FileStat, OpenFile } from "../../../internal/node/file-system.js";
 import type { LinePlace } from "../../api/backend.js";
 import {
-  beforeHeaderNote,
-  extraHeaderNote,
-  isEndedLate,
-  newerVersionNote,
-  tooLongNote,
-  tornLineNote,
-  tornNote,
-  unopenable,
+  extraHeader,
+  isTerminatedTornLine,
+  linesBeforeHeader,
+  lineTooLong,
+  missingHeaderError,
+  newerVersion,
+  tornLine,
+  tornTail,
 } from "../../api/diagnostics.js";
 import { formatVersion } from "../../api/entries.js";
 import {
-  type Decoded,
+  type DecodedLine,
   decodeHead,
   decodeLine,
+  entryKeyOfLine,
   isNewer,
-  keyOfLine,
   LineDecoder,
-  type LineNote,
+  type LineDiagnostic,
 } from "../../format/decode.js";
-import { idOf } from "../../format/entry-key.js";
+import { entryIdOf } from "../../format/entry-prefix.js";
 import { defaultLimits } from "../../format/line-splitter.js";
-import { versionOf } from "../../format/migrate.js";
+import { headerVersion } from "../../format/migrate.js";
 import { eachLine } from "../../runtime/log-lines.js";
 import { readLines, readPlaces } from "../read-lines.js";
 
 /** A line of a page, decoded unless it is too long. */
 export interface PageLine extends BackwardLine {
-  readonly decoded?: Decoded;
+  readonly decoded?: DecodedLine;
 }
 
 /** Where a page ends. */
@@ -84,7 +84,7 @@ async function numbered(
 ): Promise<readonly PageLine[]> {
   const decoder = new LineDecoder(maxDepth);
   const pass = (line: BackwardLine): PageLine => {
-    if (line.bytes !== undefined) return { ...line, decoded: decoder.next(line.bytes) };
+    if (line.bytes !== undefined) return { ...line, decoded: decoder.decode(line.bytes) };
     decoder.skip();
     return line;
   };
@@ -104,20 +104,20 @@ export function notesOf(
   { at, length, bytes, decoded }: PageLine,
   header: FirstHeader,
   isTail: boolean,
-): { readonly notes: readonly LineNote[]; readonly entryId?: string | undefined } {
-  if (bytes === undefined || decoded === undefined) return { notes: [tooLongNote(length)] };
+): { readonly notes: readonly LineDiagnostic[]; readonly entryId?: string | undefined } {
+  if (bytes === undefined || decoded === undefined) return { notes: [lineTooLong(length)] };
   switch (decoded.kind) {
     case "blank":
       return { notes: [] };
     case "header":
-      return { notes: at === header.at ? header.notes : [...decoded.notes, extraHeaderNote] };
+      return { notes: at === header.at ? header.notes : [...decoded.diagnostics, extraHeader] };
     case "entry":
-      return { notes: decoded.notes, entryId: idOf(decoded.head.id) };
+      return { notes: decoded.diagnostics, entryId: entryIdOf(decoded.head.id) };
     case "bad": {
-      if (isTail) return { notes: [tornNote(length)] };
-      if (isEndedLate(bytes)) return { notes: [tornLineNote(length - 1)] };
-      const key = keyOfLine(bytes, decoded, versionAt(at, header));
-      return { notes: decoded.notes, entryId: key === undefined ? key : idOf(key) };
+      if (isTail) return { notes: [tornTail(length)] };
+      if (isTerminatedTornLine(bytes)) return { notes: [tornLine(length - 1)] };
+      const key = entryKeyOfLine(bytes, decoded, versionAt(at, header));
+      return { notes: decoded.diagnostics, entryId: key === undefined ? key : entryIdOf(key) };
     }
   }
 }
@@ -131,7 +131,7 @@ function versionAt(at: number, header: FirstHeader): number | undefined {
 export interface FirstHeader extends LinePlace {
   readonly version: number;
   /** Its diagnostics. */
-  readonly notes: readonly LineNote[];
+  readonly notes: readonly LineDiagnostic[];
 }
 
 /** Small: a header is short, and nearly always the first line. */
@@ -167,21 +167,21 @@ export async function firstHeader(
     if (batch.tail !== undefined) look(batch.tail.bytes, batch.tail.at, true);
     if (found !== undefined) return found;
   }
-  throw unopenable(path, lines);
+  throw missingHeaderError(path, lines);
 }
 
 function headerOf(
-  { header, notes }: Decoded & { readonly kind: "header" },
+  { header, diagnostics }: DecodedLine & { readonly kind: "header" },
   place: LinePlace,
   before: number,
 ): FirstHeader {
   return {
     ...place,
-    version: versionOf(header),
+    version: headerVersion(header),
     notes: [
-      ...notes,
-      ...(before > 0 ? [beforeHeaderNote(before)] : []),
-      ...(isNewer(header) ? [newerVersionNote] : []),
+      ...diagnostics,
+      ...(before > 0 ? [linesBeforeHeader(before)] : []),
+      ...(isNewer(header) ? [newerVersion] : []),
     ],
   };
 }

@@ -1,7 +1,7 @@
 import type { BlobRef } from "../../../content/index.js";
-import { blobRefsIn } from "../../../internal/blob-refs.js";
 import { decodeUtf8 } from "../../../internal/bytes.js";
-import { mapConcurrent } from "../../../internal/map-concurrent.js";
+import { mapConcurrent } from "../../../internal/concurrency.js";
+import { blobRefsIn } from "../../../internal/ids.js";
 
 /** What became of a blob. */
 export type BlobState = "ok" | "missing" | "corrupt";

@@ -5,13 +5,13 @@ import { isRecord } from "../../../internal/shape.js";
 import type { LinePlace } from "../../api/backend.js";
 import { formatVersion, type SessionHeader } from "../../api/entries.js";
 import { stripBom } from "../../format/decode.js";
-import { encodeCheckedLine } from "../../format/encode.js";
-import { withChecksum, withoutChecksum } from "../../format/line-json.js";
+import { encodeValidLine } from "../../format/encode.js";
+import { appendChecksum, removeChecksum } from "../../format/line-json.js";
 import { defaultLimits } from "../../format/line-splitter.js";
-import { migratedLine, ordinalOfId, versionOf } from "../../format/migrate.js";
+import { headerVersion, idToOrdinal, migrateLine } from "../../format/migrate.js";
 import { linesOf } from "../../runtime/log-lines.js";
 import { headerLine } from "../../store/fork.js";
-import { noRow, parseKind, rootOf, type TreeRows } from "../../tree/entry-table.js";
+import { type EntryTable, noRow, parseKind, rootOf } from "../../tree/entry-table.js";
 import { readLines, readPlaces } from "../read-lines.js";
 import type { SessionScan } from "./scan.js";
 
@@ -58,7 +58,7 @@ export class SalvagedLines {
     this.#file = file;
     this.#stat = stat;
     this.#header = header;
-    this.#version = versionOf(header);
+    this.#version = headerVersion(header);
     this.#places = placesOfLostParents(scan, orphans);
     this.#onPlace = onPlace;
   }
@@ -153,8 +153,8 @@ export class SalvagedLines {
     if (this.#version >= formatVersion || header === undefined || at < header.at) return bytes;
     const id = rows.id(row);
     const previousId = row === 0 ? null : rows.id(row - 1);
-    const text = migratedLine(bytes, this.#version, ordinalOfId(id), defaultLimits.maxDepth, previousId);
-    return text === undefined ? bytes : encodeUtf8(withChecksum(text));
+    const text = migrateLine(bytes, this.#version, idToOrdinal(id), defaultLimits.maxDepth, previousId);
+    return text === undefined ? bytes : encodeUtf8(appendChecksum(text));
   }
 
   /** The id of what a missing parent follows. */
@@ -170,7 +170,7 @@ export class SalvagedLines {
   }
 }
 
-function rowPlace(rows: TreeRows, row: number): LinePlace | undefined {
+function rowPlace(rows: EntryTable, row: number): LinePlace | undefined {
   return row < rows.size ? rows.line(row) : undefined;
 }
 
@@ -182,7 +182,7 @@ function standIn(
   data: Readonly<Record<string, string | number>>,
 ): Uint8Array {
   const place = { id, parentId, timestamp };
-  return encodeCheckedLine({ type: "custom", ...place, customType: "sessile.lost", data }, true);
+  return encodeValidLine({ type: "custom", ...place, customType: "sessile.lost", data }, true);
 }
 
 /**
@@ -190,7 +190,7 @@ function standIn(
  * stay where the line is canonical.
  */
 function withParent(line: Uint8Array, parentId: string | null): string {
-  const body = withoutChecksum(new TextDecoder().decode(line).trimEnd());
+  const body = removeChecksum(new TextDecoder().decode(line).trimEnd());
   const canonical = /^(\{"type":"[^"\\]*","id":"[^"\\]*","parentId":)(?:null|"[^"\\]*")(,"timestamp":)/;
   if (canonical.test(body)) {
     return body.replace(canonical, (_, head: string, tail: string) => head + JSON.stringify(parentId) + tail);
@@ -231,6 +231,6 @@ export function placesOfLostParents(scan: SessionScan, placing: OrphanPlacing): 
 }
 
 /** The entry that the next one follows where this is the last one: a leaf entry says which. */
-function tipAfter(rows: TreeRows, row: number): number {
+function tipAfter(rows: EntryTable, row: number): number {
   return row !== noRow && rows.kind(row) === "leaf" ? rows.parent(row) : row;
 }

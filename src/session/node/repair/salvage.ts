@@ -1,17 +1,16 @@
 import { basename, dirname, resolve } from "node:path";
 import { SessileError } from "../../../errors/index.js";
 import { integerOption, oneOfOption, stringArgument } from "../../../internal/arguments.js";
-import { uuidv7 } from "../../../internal/ids.js";
-import { isName, nameArgument } from "../../../internal/names.js";
+import { isName, nameArgument, uuidv7 } from "../../../internal/ids.js";
 import type { FileStat, FileSystem } from "../../../internal/node/file-system.js";
+import { storageError } from "../../../internal/node/file-system.js";
 import { nodeFileSystem } from "../../../internal/node/node-file-system.js";
 import { publishExclusive } from "../../../internal/node/publish-exclusive.js";
 import { writeNewFile } from "../../../internal/node/read-write-fully.js";
-import { storageError } from "../../../internal/storage-error.js";
 import { extensionVersion, formatVersion, type SessionHeader } from "../../api/entries.js";
 import { isNewer } from "../../format/decode.js";
 import { defaultLimits } from "../../format/line-splitter.js";
-import { versionOf } from "../../format/migrate.js";
+import { headerVersion } from "../../format/migrate.js";
 import { withFile } from "../file-descriptors.js";
 import { idOfFileName } from "../layout.js";
 import { findingOf } from "./diagnose.js";
@@ -133,7 +132,7 @@ export async function salvageSessionOn(
     } catch (error) {
       throw storageError("write", to, error);
     }
-    const kept = versionOf(header) < formatVersion ? "migrated" : "kept";
+    const kept = headerVersion(header) < formatVersion ? "migrated" : "kept";
     return {
       path: from,
       to,

@@ -3,14 +3,13 @@ import type { LinePlace } from "../../api/backend.js";
 import type { Diagnostic, DiagnosticCode } from "../../api/diagnostics.js";
 import type { SessionEntry, UnknownEntry } from "../../api/entries.js";
 import { decodeLine } from "../../format/decode.js";
-import { idOf } from "../../format/entry-key.js";
-import { sliceHead } from "../../format/entry-prefix.js";
+import { entryIdOf, parseEntryPrefix } from "../../format/entry-prefix.js";
 import type { LineSink } from "../../format/line-splitter.js";
 import { defaultLimits } from "../../format/line-splitter.js";
 import { eachLine } from "../../runtime/log-lines.js";
-import { noRow, type TreeRows } from "../../tree/entry-table.js";
-import { SessionReader } from "../../tree/log-reader.js";
-import { treeRows } from "../../tree/session-tree.js";
+import { type EntryTable, noRow } from "../../tree/entry-table.js";
+import { LogReader } from "../../tree/log-reader.js";
+import { entryTableOf } from "../../tree/session-tree.js";
 import { readLines } from "../read-lines.js";
 import { type JoinedLine, joinedLines } from "./split-concatenated-lines.js";
 
@@ -44,8 +43,8 @@ export class SessionScan implements LineSink {
   readonly joined: JoinedLine[] = [];
   /** Those that were read besides, by the place of the line that they are in. */
   readonly joinedIn: ReadonlyMap<number, readonly JoinedLine[]>;
-  readonly reader: SessionReader;
-  readonly rows: TreeRows;
+  readonly reader: LogReader;
+  readonly rows: EntryTable;
   /** Rows that have a place and no body. */
   readonly damaged = new Set<number>();
   /** Where a later line has the whole of what a damaged row is. */
@@ -74,13 +73,13 @@ export class SessionScan implements LineSink {
     this.joinedIn = joinedIn ?? new Map();
     this.#looksForJoined = joinedIn !== undefined;
     this.#listener = listener;
-    this.reader = new SessionReader({
+    this.reader = new LogReader({
       maxDepth: defaultLimits.maxDepth,
       full: true,
       onEntry: (row, entry) => this.#onEntry(row, entry),
       onDiagnostic: (diagnostic) => this.#onDiagnostic(diagnostic),
     });
-    this.rows = treeRows(this.reader.tree);
+    this.rows = entryTableOf(this.reader.tree);
   }
 
   /**
@@ -161,8 +160,8 @@ export class SessionScan implements LineSink {
     } else if (rows.size > sizeBefore) {
       const row = rows.size - 1;
       this.damaged.add(row);
-      const parent = sliceHead(line)?.parentId ?? null;
-      if (parent !== null && rows.parent(row) === noRow) this.#unplaced.set(row, idOf(parent));
+      const parent = parseEntryPrefix(line)?.parentId ?? null;
+      if (parent !== null && rows.parent(row) === noRow) this.#unplaced.set(row, entryIdOf(parent));
       this.#look(line, at);
       this.#tell(line.length, true, false, at);
     } else if (!hadHeader && reader.header !== undefined) {

@@ -1,7 +1,7 @@
 import type { LinePlace } from "../../api/backend.js";
 import { formatVersion } from "../../api/entries.js";
 import { decodeLine } from "../../format/decode.js";
-import { idOf } from "../../format/entry-key.js";
+import { entryIdOf } from "../../format/entry-prefix.js";
 import { defaultLimits } from "../../format/line-splitter.js";
 
 /** A whole line within one that is none. */
@@ -37,7 +37,7 @@ export function joinedLines(line: Uint8Array, at: number): readonly JoinedLine[]
     const decoded = decodeLine(line.subarray(start, end), context);
     const place = { at: at + start, length: end - start, within: at };
     if (decoded.kind === "header") found.push({ ...place, entryId: undefined });
-    if (decoded.kind === "entry") found.push({ ...place, entryId: idOf(decoded.head.id) });
+    if (decoded.kind === "entry") found.push({ ...place, entryId: entryIdOf(decoded.head.id) });
   }
   return found;
 }

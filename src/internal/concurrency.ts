@@ -88,3 +88,73 @@ export class Semaphore {
     }, this.#stallMs);
   }
 }
+
+/** Runs one critical section at a time, first come, first served. */
+export class Mutex {
+  /** Callers that wait; undefined while the mutex is free. */
+  #queue: (() => void)[] | undefined;
+
+  /** Returns undefined if the mutex was free, so that the caller need not yield; else a promise to wait for. */
+  acquire(): Promise<void> | undefined {
+    const queue = this.#queue;
+    if (queue !== undefined) return new Promise((resolve) => queue.push(resolve));
+    this.#queue = [];
+    return undefined;
+  }
+
+  /** Passes the mutex to the next in the queue. */
+  release(): void {
+    const next = this.#queue?.shift();
+    if (next === undefined) this.#queue = undefined;
+    else next();
+  }
+
+  /** Makes a call while holding the mutex. */
+  async run<T>(act: () => Promise<T>): Promise<T> {
+    const acquired = this.acquire();
+    if (acquired !== undefined) await acquired;
+    try {
+      return await act();
+    } finally {
+      this.release();
+    }
+  }
+}
+
+/**
+ * Calls `map` for the items, at most `concurrency` at a time, and yields the results in the order of the items. An error
+ * comes in its place in that order. When the caller stops early, the calls under way are awaited and their results
+ * dropped.
+ *
+ * @param options.rampUp starts with one call, and with one more for each result taken: for callers that often want only
+ *   the first few. Default false.
+ */
+export async function* mapConcurrent<T, R>(
+  items: Iterable<T>,
+  concurrency: number,
+  map: (item: T) => Promise<R>,
+  { rampUp = false } = {},
+): AsyncGenerator<R, void, undefined> {
+  const iterator = items[Symbol.iterator]();
+  const pending: Promise<R>[] = [];
+  let isDone = false;
+  let limit = rampUp ? 1 : concurrency;
+  try {
+    for (; ; limit = Math.min(concurrency, limit + 1)) {
+      while (!isDone && pending.length < limit) {
+        const next = iterator.next();
+        isDone = next.done === true;
+        if (next.done === true) break;
+        const result = map(next.value);
+        // A failure that nobody comes to await is no unhandled rejection.
+        result.catch(() => undefined);
+        pending.push(result);
+      }
+      const first = pending.shift();
+      if (first === undefined) return;
+      yield await first;
+    }
+  } finally {
+    await Promise.allSettled(pending);
+  }
+}

@@ -24,7 +24,7 @@ export function notedIds(text: string): readonly string[] {
  * A text whose blocks have only the notes that are kept; the same text where all are. A block of which none is left goes. A note
  * without an id is not kept, and a block that nothing closes ends with the text. Linear in the text.
  */
-export function withNotes(text: string, isKept: (resourceId: string) => boolean): string {
+export function filterNotes(text: string, isKept: (resourceId: string) => boolean): string {
   let result = "";
   let at = 0;
   for (const { start, end } of blocksIn(text)) {

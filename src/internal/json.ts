@@ -90,3 +90,69 @@ function* stringParts(text: string): Generator<string, void, undefined> {
 function isPair(first: number, second: number): boolean {
   return first >= 0xd800 && first < 0xdc00 && second >= 0xdc00 && second < 0xe000;
 }
+
+/** Whether JSON is nested deeper than that, told before it is parsed. What is too short to be is not looked at. */
+export function isTooDeep(text: string, maxDepth: number): boolean {
+  if (text.length <= 2 * maxDepth || !hasMoreOpeners(text, maxDepth)) return false;
+  let depth = 0;
+  let inString = false;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (inString) {
+      if (code === 0x5c) i++;
+      else if (code === 0x22) inString = false;
+    } else if (code === 0x22) {
+      inString = true;
+    } else if (code === 0x7b || code === 0x5b) {
+      if (++depth > maxDepth) return true;
+    } else if (code === 0x7d || code === 0x5d) {
+      depth--;
+    }
+  }
+  return false;
+}
+
+/** Whether there are more than `count` brackets that open: searching for them is native, and few texts have that many. */
+function hasMoreOpeners(text: string, count: number): boolean {
+  let found = 0;
+  for (const opener of ["{", "["]) {
+    for (let at = text.indexOf(opener); at >= 0; at = text.indexOf(opener, at + 1)) {
+      if (++found > count) return true;
+    }
+  }
+  return false;
+}
+
+/** A JSON value that can be changed. */
+export type Json = null | boolean | number | string | Json[] | JsonObject;
+
+/** A JSON object that can be changed. */
+export interface JsonObject {
+  [name: string]: Json;
+}
+
+/** A deep copy of a JSON value; what JSON does not have becomes null, and is left out of objects. */
+export function copyJson(value: unknown): Json {
+  if (typeof value === "string" || typeof value === "boolean") return value;
+  if (typeof value === "number") return Number.isFinite(value) ? value : null;
+  if (typeof value !== "object" || value === null) return null;
+  return Array.isArray(value) ? value.map(copyJson) : copyJsonObject(value);
+}
+
+/** The same of an object. */
+export function copyJsonObject(value: object): JsonObject {
+  const copy: JsonObject = {};
+  for (const [name, field] of Object.entries(value)) {
+    if (field === undefined || typeof field === "function" || typeof field === "symbol") continue;
+    // An own `__proto__` is data like any other, and assigning it would not be.
+    if (name === "__proto__") {
+      Object.defineProperty(copy, name, {
+        value: copyJson(field),
+        enumerable: true,
+        writable: true,
+        configurable: true,
+      });
+    } else copy[name] = copyJson(field);
+  }
+  return copy;
+}
