@@ -215,13 +215,13 @@ function brokenTogether(
     group.counted.push(index);
   });
   return [...groups].flatMap(([message, { sum, counted }]) => {
-    const known = row.scope === "request" ? Math.max(sum, told(row.rule, situation)) : sum;
+    const known = row.scope === "request" ? Math.max(sum, statedTotal(row.rule, situation)) : sum;
     return known > row.value ? [violation(row, known, counted, items, message)] : [];
   });
 }
 
 /** The value of a rule for the whole request, as the situation states it. */
-function told(rule: LimitRule, { bodyBytes = 0, imageCount = 0 }: LimitSituation): number {
+function statedTotal(rule: LimitRule, { bodyBytes = 0, imageCount = 0 }: LimitSituation): number {
   if (rule === "bodyBytes") return bodyBytes;
   return rule === "imageCount" ? imageCount : 0;
 }

@@ -14,7 +14,7 @@ export class BlockReader {
   }
 
   /** Converts blocks, or a text in place of one block. */
-  shown(
+  userParts(
     content: string | readonly (TextBlock | ImageBlock)[],
     origin: Origin,
     place: AttachmentPlace,
@@ -23,11 +23,11 @@ export class BlockReader {
     const parts: PendingUserPart[] = [];
     content.forEach((block, index) => {
       const at = { ...origin, block: index };
-      const shown =
+      const read =
         block.type === "image" || block.resource !== undefined
           ? [this.attachment(at, place)]
           : this.text(block.text, at);
-      for (const part of shown) parts.push(part);
+      for (const part of read) parts.push(part);
     });
     return parts;
   }

@@ -36,16 +36,16 @@ export function finalizeRequest(
   target: Target<unknown>,
   losses: LossList,
 ): NeutralRequest {
-  const settler = new RequestFinalizer(states, target, losses);
-  const settled = turns.map((turn): Turn => {
-    if (turn.role === "assistant") return { role: "assistant", parts: settler.said(turn.parts) };
+  const finalizer = new RequestFinalizer(states, target, losses);
+  const finalTurns = turns.map((turn): Turn => {
+    if (turn.role === "assistant") return { role: "assistant", parts: finalizer.assistantParts(turn.parts) };
     const moved: UserPart[] = [];
-    const results = turn.results.map((result) => settler.result(result, moved));
-    const shown = settler.shown(turn.parts);
-    return { role: "user", results, parts: moved.length === 0 ? shown : [...moved, ...shown] };
+    const results = turn.results.map((result) => finalizer.resultPart(result, moved));
+    const own = finalizer.userParts(turn.parts);
+    return { role: "user", results, parts: moved.length === 0 ? own : [...moved, ...own] };
   });
   const instructions = system.flatMap((part) => (isAttachment(part) ? textParts(part) : [part]));
-  return { system: instructions, turns: settled.length > 0 ? settled : [emptyTurn] };
+  return { system: instructions, turns: finalTurns.length > 0 ? finalTurns : [emptyTurn] };
 }
 
 const emptyTurn: Turn = {
@@ -65,36 +65,37 @@ function eachMessage<Draft extends { readonly origin: Origin }, Part>(
   partsOf: (draft: Draft) => readonly Part[],
 ): readonly (Part | TextPart)[] {
   const parts: (Part | TextPart)[] = [];
-  let shown = 0;
+  let partsBefore = 0;
   drafts.forEach((draft, at) => {
     for (const part of partsOf(draft)) parts.push(part);
     const { item } = draft.origin;
     if (drafts[at + 1]?.origin.item === item) return;
-    if (parts.length === shown) parts.push({ type: "text", text: nothingShownText, origin: draft.origin });
-    shown = parts.length;
+    if (parts.length === partsBefore)
+      parts.push({ type: "text", text: nothingShownText, origin: draft.origin });
+    partsBefore = parts.length;
   });
   return parts;
 }
 
 class RequestFinalizer {
-  readonly #works: ReadonlyMap<PendingAttachment, AttachmentState>;
+  readonly #states: ReadonlyMap<PendingAttachment, AttachmentState>;
   readonly #target: Target<unknown>;
   readonly #losses: LossList;
 
-  constructor(works: readonly AttachmentState[], target: Target<unknown>, losses: LossList) {
-    this.#works = new Map(works.map((work) => [work.draft, work]));
+  constructor(states: readonly AttachmentState[], target: Target<unknown>, losses: LossList) {
+    this.#states = new Map(states.map((state) => [state.draft, state]));
     this.#target = target;
     this.#losses = losses;
   }
 
-  said(parts: readonly PendingAssistantPart[]): readonly AssistantPart[] {
+  assistantParts(parts: readonly PendingAssistantPart[]): readonly AssistantPart[] {
     if (!parts.some(isAttachment)) return parts as readonly AssistantPart[];
     return eachMessage(parts, (part): readonly AssistantPart[] =>
       isAttachment(part) ? textParts(part) : [part],
     );
   }
 
-  shown(parts: readonly PendingUserPart[]): readonly UserPart[] {
+  userParts(parts: readonly PendingUserPart[]): readonly UserPart[] {
     if (!parts.some(isAttachment)) return parts as readonly UserPart[];
     return eachMessage(parts, (part): readonly UserPart[] => {
       if (!isAttachment(part)) return [part];
@@ -102,7 +103,7 @@ class RequestFinalizer {
     });
   }
 
-  result({ parts, ...facts }: PairedResult, moved: UserPart[]): ResultPart {
+  resultPart({ parts, ...facts }: PairedResult, moved: UserPart[]): ResultPart {
     const kept = parts.some(isAttachment)
       ? parts.flatMap((part) => (isAttachment(part) ? this.#inResult(part, moved) : [part]))
       : (parts as readonly UserPart[]);
@@ -115,8 +116,8 @@ class RequestFinalizer {
     if (media === undefined) return textParts(draft);
     if (acceptsMedia(this.#target.accepts?.toolResult ?? [], media.mediaType))
       return [...textParts(draft), media];
-    const work = this.#works.get(draft);
-    const name = work === undefined ? draft.text : descriptor(work);
+    const state = this.#states.get(draft);
+    const name = state === undefined ? draft.text : descriptor(state);
     const text = `${name} (shown after the results)`;
     const reason = "the target takes no such thing in a tool's result";
     const resourceId = media.resource?.resourceId;

@@ -47,7 +47,7 @@ export async function project<V>(
   options.signal?.throwIfAborted();
   const { model, rules = {} } = target;
   const losses = new LossList();
-  const { items, refused } = await itemsToTell(context.items, target, options);
+  const { items, refused } = await permittedItems(context.items, target, options);
   const selected = selectMessages(items, { model, rules, losses });
   const { system, messages } = rules.history === "latest" ? latestOnly(items, selected, losses) : selected;
   const turns = pairTurns(items, messages, { rules, losses });
@@ -98,7 +98,7 @@ export async function project<V>(
 }
 
 /** The items, and reports of the attachments that the boundary refuses in summaries. */
-interface ToldItems {
+interface PermittedItems {
   readonly items: Context["items"];
   readonly refused: readonly { readonly item: number; readonly report: AttachmentReport }[];
 }
@@ -107,33 +107,33 @@ interface ToldItems {
  * Removes the notes of attachments in summaries that the boundary refuses. Ignores summaries outside the
  * request.
  */
-async function itemsToTell(
+async function permittedItems(
   items: Context["items"],
   { name, model, rules = {} }: Target<unknown>,
   { boundary, signal }: ProjectOptions,
-): Promise<ToldItems> {
+): Promise<PermittedItems> {
   if (boundary === undefined || !items.some(isSummary)) return { items, refused: [] };
-  const unheard = new LossList();
-  const selection = selectMessages(items, { model, rules, losses: unheard });
-  const { messages } = rules.history === "latest" ? latestOnly(items, selection, unheard) : selection;
+  const ignored = new LossList();
+  const selection = selectMessages(items, { model, rules, losses: ignored });
+  const { messages } = rules.history === "latest" ? latestOnly(items, selection, ignored) : selection;
   const sent = new Set(messages.map(({ item }) => item));
   const at = [...items.keys()].filter((item) => sent.has(item) && isSummary(items[item] as ContextItem));
   const { items: shown, refused } = await dropRefusedNotes(
     at.map((item) => items[item] as ContextItem),
     { target: name, boundary, among: items, ...(signal === undefined ? {} : { signal }) },
   );
-  const told = [...items];
+  const permitted = [...items];
   const places = new Map<string, number>();
   for (const [index, entry] of shown.entries()) {
     const item = at[index] as number;
-    told[item] = entry;
+    permitted[item] = entry;
     places.set(entry.entryId, item);
   }
   const reports = refused.map(({ entryId, resourceId }) => ({
     item: places.get(entryId) ?? 0,
     report: { entryId, resourceId, sent: "nothing", reason: "boundary" } as const,
   }));
-  return { items: told, refused: reports };
+  return { items: permitted, refused: reports };
 }
 
 function isSummary({ message: { role } }: ContextItem): boolean {
@@ -206,18 +206,18 @@ function noteUnplaced(
   isLatest: boolean,
 ): void {
   if (unplaced.length === 0) return;
-  const told = new Set(isLatest ? resourcesIn({ items }).map(({ resourceId }) => resourceId) : []);
+  const inContext = new Set(isLatest ? resourcesIn({ items }).map(({ resourceId }) => resourceId) : []);
   const latest = new Map(views.map((view) => [view.resourceId, view]));
   for (const resourceId of unplaced) {
     const view = latest.get(resourceId);
     if (view === undefined) continue;
-    const isTold = told.has(resourceId);
-    const reason = isTold
+    const isInContext = inContext.has(resourceId);
+    const reason = isInContext
       ? "a view of a resource in the history that the target keeps itself"
       : "a view of a resource that the request does not hold";
     losses.add(
       { entryId: view.entryId, item: view.item },
-      { code: "unplaced", by: isTold ? "policy" : "history", resourceId, reason },
+      { code: "unplaced", by: isInContext ? "policy" : "history", resourceId, reason },
     );
   }
 }

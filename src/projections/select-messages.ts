@@ -46,9 +46,9 @@ function messageDraft(
     parts.length === 0 ? undefined : { role: "user", item, parts };
   switch (message.role) {
     case "user":
-      return user(named(reader.shown(message.content, origin, "user"), message.name, origin));
+      return user(named(reader.userParts(message.content, origin, "user"), message.name, origin));
     case "custom":
-      return user(reader.shown(message.content, origin, "user"));
+      return user(reader.userParts(message.content, origin, "user"));
     case "assistant":
       return assistant(message, origin, reader, options);
     case "toolResult":
@@ -89,7 +89,7 @@ function assistant(
 }
 
 function result(message: ToolResultMessage, origin: Origin, reader: BlockReader): PendingMessage {
-  const parts = reader.shown(message.content, origin, "toolResult");
+  const parts = reader.userParts(message.content, origin, "toolResult");
   return { role: "toolResult", item: origin.item, origin, isError: message.isError, parts };
 }
 
@@ -104,7 +104,7 @@ export function systemParts(items: Context["items"], reader: BlockReader): reado
   items.forEach(({ entryId, message }, item) => {
     if (message.role !== "system") return;
     const origin = { entryId, item };
-    parts.push([...reader.shown(message.content, origin, "textOnly")]);
+    parts.push([...reader.userParts(message.content, origin, "textOnly")]);
     for (const [name, text] of Object.entries(message.sections ?? {})) {
       const known = sections.get(name);
       const slot = known ?? [];
@@ -122,6 +122,6 @@ export function systemParts(items: Context["items"], reader: BlockReader): reado
 /** The bytes that a turn shows, those of its results first. */
 export function mediaIn(turn: Turn): readonly MediaPart[] {
   if (turn.role === "assistant") return [];
-  const shown = [...turn.results.flatMap(({ parts }) => parts), ...turn.parts];
-  return shown.filter((part): part is MediaPart => part.type === "media");
+  const userParts = [...turn.results.flatMap(({ parts }) => parts), ...turn.parts];
+  return userParts.filter((part): part is MediaPart => part.type === "media");
 }

@@ -85,14 +85,14 @@ export type TranscriptPiece =
  * heading.
  */
 export function transcriptOf({ system, turns }: NeutralRequest, headed: boolean): readonly TranscriptPiece[] {
-  if (!headed) return turns.flatMap((turn) => (turn.role === "user" ? turn.parts.map(shown) : []));
+  if (!headed) return turns.flatMap((turn) => (turn.role === "user" ? turn.parts.map(partPiece) : []));
   const pieces: TranscriptPiece[] = [{ text: transcriptOpening }];
   for (const part of system) pieces.push({ text: `${instructionsHeading}\n${asContent(part.text)}`, part });
-  for (const turn of turns) for (const piece of told(turn)) pieces.push(piece);
+  for (const turn of turns) for (const piece of turnPieces(turn)) pieces.push(piece);
   return pieces;
 }
 
-function told(turn: Turn): readonly TranscriptPiece[] {
+function turnPieces(turn: Turn): readonly TranscriptPiece[] {
   const heading = roleHeadings[turn.role];
   if (turn.role === "user") {
     const results = turn.results.flatMap((result) => under(resultHeading(result), result, result.parts));
@@ -125,6 +125,6 @@ function below(part: UserPart): TranscriptPiece {
   return part.type === "text" && part.link === undefined ? { text: asContent(part.text), part } : { part };
 }
 
-function shown(part: UserPart): TranscriptPiece {
+function partPiece(part: UserPart): TranscriptPiece {
   return { part };
 }

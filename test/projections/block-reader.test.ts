@@ -9,7 +9,7 @@ const origin = { entryId: "e", item: 2 };
 
 function read(content: string | readonly (TextBlock | ImageBlock)[], refusesNul: boolean) {
   const losses = new LossList();
-  const parts = new BlockReader({ losses, rules: { refusesNul } }).shown(content, origin, "user");
+  const parts = new BlockReader({ losses, rules: { refusesNul } }).userParts(content, origin, "user");
   return { parts, losses: losses.inOrder() };
 }
 
