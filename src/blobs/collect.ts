@@ -87,7 +87,7 @@ const fortnightMs = 14 * 86_400_000;
  * @example
  * ```ts
  * const report = await collectGarbage(blobs, {
- *   marks: [await sessionMark("session.jsonl", await readFile("session.jsonl"))],
+ *   marks: [await sessionBlobRoots("session.jsonl", await readFile("session.jsonl"))],
  *   dryRun: true,
  * });
  * console.log(report.roots, report.trashed.bytes);

@@ -59,7 +59,7 @@ export {
   toolStarted,
   turnSettings,
 } from "./runtime/turn-settings.js";
-export { sessionMark } from "./store/blob-roots.js";
+export { sessionBlobRoots } from "./store/blob-roots.js";
 export { memorySessionStore } from "./store/memory-backend.js";
 export { type SessionStoreOptions, sessionStore } from "./store/store.js";
 export { type EntryNode, SessionTree, type TreeStep } from "./tree/session-tree.js";

@@ -13,7 +13,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type BlobMark, type BlobStore, collectGarbage } from "../../src/blobs/index.js";
 import { fileBlobStore } from "../../src/blobs/node/index.js";
 import type { BlobRef } from "../../src/content/index.js";
-import { sessionMark } from "../../src/session/index.js";
+import { sessionBlobRoots } from "../../src/session/index.js";
 import { fileSessionStore } from "../../src/session/node/index.js";
 
 // On a machine with other work to do.
@@ -46,7 +46,7 @@ const files = () => readdirSync(join(dir, "blobs"), { recursive: true }).map(Str
 /** Refuses, whatever else is named, and neither moves nor deletes anything. */
 async function isRefused(marks: readonly BlobMark[], reason: RegExp): Promise<void> {
   const before = files();
-  const sound = await sessionMark("sound", createReadStream(log));
+  const sound = await sessionBlobRoots("sound", createReadStream(log));
   for (const order of [
     [...marks, sound],
     [sound, ...marks],
@@ -77,17 +77,17 @@ describe("row 15: the collector with a corrupt or newer log", () => {
     const changed = change(text());
     expect(changed).not.toBe(text());
     writeFileSync(path, changed);
-    await isRefused([await sessionMark("changed", createReadStream(path))], reason);
+    await isRefused([await sessionBlobRoots("changed", createReadStream(path))], reason);
   });
 
   test("a torn line that a writer ended was never acknowledged: it refuses no more, and keeps what the line names", async () => {
     const path = join(dir, "ended.jsonl");
     writeFileSync(path, text().slice(0, -9));
-    const { complete: before } = await sessionMark("ended", createReadStream(path));
+    const { complete: before } = await sessionBlobRoots("ended", createReadStream(path));
     appendFileSync(path, "\t\n");
-    const { complete, refs } = await sessionMark("ended", createReadStream(path));
+    const { complete, refs } = await sessionBlobRoots("ended", createReadStream(path));
     expect([before, complete]).toEqual([false, true]);
-    expect(refs).toEqual((await sessionMark("whole", readFileSync(log))).refs);
+    expect(refs).toEqual((await sessionBlobRoots("whole", readFileSync(log))).refs);
   });
 
   // @covers durability:collection-refuses
@@ -97,7 +97,7 @@ describe("row 15: the collector with a corrupt or newer log", () => {
       for (const mask of [0x01, 0x20, 0x80]) {
         const changed = Uint8Array.from(whole);
         changed[at] = (changed[at] ?? 0) ^ mask;
-        const { complete, refs } = await sessionMark("changed", changed);
+        const { complete, refs } = await sessionBlobRoots("changed", changed);
         if (complete) expect([...refs]).toContain(named);
       }
     }
@@ -105,13 +105,13 @@ describe("row 15: the collector with a corrupt or newer log", () => {
 
   test("a log in any chunks names the same; one that is whole is collected by", async () => {
     const whole = Uint8Array.from(readFileSync(log));
-    const expected = await sessionMark("one", whole);
+    const expected = await sessionBlobRoots("one", whole);
     expect(expected).toEqual({ root: "one", refs: new Set([named]), complete: true });
     for (const size of [1, 7, 100]) {
       const chunks = Array.from({ length: Math.ceil(whole.length / size) }, (_, n) =>
         whole.slice(n * size, (n + 1) * size),
       );
-      expect(await sessionMark("one", chunks)).toEqual(expected);
+      expect(await sessionBlobRoots("one", chunks)).toEqual(expected);
     }
     const report = await collectGarbage(blobs, { marks: [expected], now: later, graceMs: 0 });
     expect([report.kept.count, report.trashed.count, report.missing]).toEqual([1, 1, []]);

@@ -11,6 +11,42 @@ import { promisedNames } from "../support/promised.js";
 const read = (path: string): string => readFileSync(join(root, path), "utf8");
 const load = (source: string): Promise<object> => import(pathToFileURL(join(root, source)).href);
 
+/** The number of values of each subpath. A new one needs a reason, and a line in the changelog. */
+const valueCounts: Readonly<Record<string, number>> = {
+  sessile: 29,
+  "sessile/errors": 1,
+  "sessile/content": 11,
+  "sessile/media": 4,
+  "sessile/estimate": 5,
+  "sessile/limits": 4,
+  "sessile/blobs": 6,
+  "sessile/blobs/node": 1,
+  "sessile/blobs/conformance": 1,
+  "sessile/context-tokens": 10,
+  "sessile/session": 11,
+  "sessile/session/schema": 2,
+  "sessile/session/node": 5,
+  "sessile/session/repair": 2,
+  "sessile/session/conformance": 1,
+  "sessile/attachments": 17,
+  "sessile/attachments/node": 1,
+  "sessile/compaction": 19,
+  "sessile/cost": 4,
+  "sessile/projections": 10,
+  "sessile/projections/anthropic": 3,
+  "sessile/projections/openai": 7,
+  "sessile/projections/gemini": 3,
+  "sessile/projections/bedrock": 3,
+  "sessile/projections/mcp": 1,
+  "sessile/projections/acp": 1,
+  "sessile/projections/claude-agent": 1,
+  "sessile/projections/claude-agent/node": 2,
+  "sessile/projections/ai-sdk": 2,
+  "sessile/projections/codex": 1,
+  "sessile/tether": 16,
+  "sessile/tether/schema": 6,
+};
+
 describe.each(entries)("$specifier", ({ subpath, specifier, source, output, name }) => {
   it("has types first, beside its JavaScript", () => {
     const target = JSON.parse(read("package.json")).exports[subpath];
@@ -48,6 +84,10 @@ describe.each(entries)("$specifier", ({ subpath, specifier, source, output, name
     expect(Object.keys(await load(source))).toEqual(
       expect.arrayContaining([...(promisedNames[specifier] ?? [])]),
     );
+  });
+
+  it("exports as many values as the table has", async () => {
+    expect(Object.keys(await load(source))).toHaveLength(valueCounts[specifier] ?? 0);
   });
 });
 

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { sessionMark } from "sessile/session";
+import { sessionBlobRoots } from "sessile/session";
 import { expect, test } from "vitest";
 import { blobRefsIn } from "../../src/blobs/index.js";
 import { sessionOf } from "../arbitraries/entries.js";
@@ -38,7 +38,7 @@ function spelled(value: string, choices: readonly number[]): string {
 
 async function refsOf(line: string): Promise<readonly string[]> {
   const log = `${sessionOf([]).lines[0]}\n${line}\n`;
-  return [...(await sessionMark("log", new TextEncoder().encode(log))).refs].sort();
+  return [...(await sessionBlobRoots("log", new TextEncoder().encode(log))).refs].sort();
 }
 
 test("every name in any string of a line is found, however it is written, and no other", async () => {
@@ -72,12 +72,12 @@ test("a name is found with its colon escaped, and is none where a digit more is"
 test("a damaged line keeps the names that stand in it", async () => {
   const name = `sha256:${"ab".repeat(32)}`;
   const log = new TextEncoder().encode(`${sessionOf([]).lines[0]}\n{"a":"\\u0041","b":"${name}\n`);
-  const { complete, refs, reason } = await sessionMark("log", log);
+  const { complete, refs, reason } = await sessionBlobRoots("log", log);
   expect([complete, [...refs], reason]).toEqual([false, [name], "INVALID_JSON in line 2"]);
 });
 
 test("of very many damaged lines the reason names the first, and counts the rest", async () => {
   const log = new TextEncoder().encode(`${sessionOf([]).lines[0]}\n${"x\n".repeat(5000)}`);
-  const { reason } = await sessionMark("log", log);
+  const { reason } = await sessionBlobRoots("log", log);
   expect(reason).toBe("INVALID_JSON in line 2, INVALID_JSON in line 3, INVALID_JSON in line 4 and 4997 more");
 });

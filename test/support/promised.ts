@@ -35,7 +35,7 @@ export const promisedNames: Readonly<Record<string, readonly string[]>> = {
     "sessionStore",
     "memorySessionStore",
     "customEntry",
-    "sessionMark",
+    "sessionBlobRoots",
   ],
   "sessile/session/schema": ["sessionEntrySchema", "sessionHeaderSchema"],
   "sessile/session/node": ["fileSessionStore", "diagnoseSession", "salvageSession"],

@@ -33,11 +33,11 @@ const minRefBytes = 71;
  * @param source the log's bytes, in one piece or in any chunks
  * @example
  * ```ts
- * const marks = [await sessionMark("a.jsonl", await readFile("a.jsonl"))];
+ * const marks = [await sessionBlobRoots("a.jsonl", await readFile("a.jsonl"))];
  * const { trashed } = await collectGarbage(blobs, { marks });
  * ```
  */
-export async function sessionMark(
+export async function sessionBlobRoots(
   root: string,
   source: Uint8Array | Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
 ): Promise<BlobMark> {

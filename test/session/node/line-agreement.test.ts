@@ -9,7 +9,7 @@ import {
   parseSession,
   type SessionEntry,
   type SessionStore,
-  sessionMark,
+  sessionBlobRoots,
   type UnknownEntry,
 } from "sessile/session";
 import {
@@ -158,7 +158,7 @@ describe("a byte order mark before the second line", () => {
     expect(idsOf(after.entries)).toEqual(["00000002"]);
     expect(lines[0]).toBe(damaged);
     expect((await diagnoseSession(fixture.path)).entries).toEqual({ total: 1, readable: 1 });
-    expect((await sessionMark("a", bytes)).complete).toBe(false);
+    expect((await sessionBlobRoots("a", bytes)).complete).toBe(false);
   });
 });
 
@@ -314,7 +314,7 @@ describe("open, parse, list, pages, fork, diagnose, salvage and blob roots", () 
           for (const id of ids)
             expect(salvaged.entry(id)?.type).toEqual(numbered ? expect.any(String) : parsed.entry(id)?.type);
 
-        const { refs } = await sessionMark("a", bytes);
+        const { refs } = await sessionBlobRoots("a", bytes);
         for (const entry of parsed.entries)
           if (entry.type === "custom" && entry.customType === "test.blob")
             expect(refs).toContain((entry.data as { blob: string }).blob);

@@ -20,7 +20,7 @@ import type { SessionQuery, SessionStore, SessionSummary } from "../../../src/se
 import { fileSessionStoreOn } from "../../../src/session/node/file-store.js";
 import { fileSessionStore } from "../../../src/session/node/index.js";
 import { yieldWhenDue } from "../../../src/session/node/session-files.js";
-import { sessionMark } from "../../../src/session/store/blob-roots.js";
+import { sessionBlobRoots } from "../../../src/session/store/blob-roots.js";
 import { temporaryDirectory } from "./temporary-directory.js";
 
 async function rows(store: SessionStore, query?: SessionQuery): Promise<SessionSummary[]> {
@@ -88,7 +88,7 @@ describe("a project's directory that is a link", () => {
       marks.push({ root: location, refs: [], complete: false, reason: error.code });
     });
     for (const { location = "" } of await rows(collector)) {
-      marks.push(await sessionMark(location, readFileSync(location)));
+      marks.push(await sessionBlobRoots(location, readFileSync(location)));
     }
     const later = () => Date.now() + 7 * 24 * 3_600_000;
     await collectGarbage(blobs, { marks, now: later });
