@@ -1,8 +1,13 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { type CompactionStrategy, compact, contextTokens, prompts } from "sessile/compaction";
+import { assistantMessage, toolResult, userMessage } from "sessile/content";
+import { memorySessionStore } from "sessile/session";
+import ts from "typescript";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { root } from "../../scripts/entries.mjs";
 import { type Built, buildPackage } from "../support/built.js";
+import { examplesOf } from "../support/doc-examples.js";
 import {
   installPackage,
   outputOf,
@@ -62,4 +67,39 @@ describe("docs/guide", () => {
     },
     120_000,
   );
+
+  it("has a strategy of one's own that compacts, and leaves pairs and turns whole", async () => {
+    const page = markdown.get("compaction.md") ?? "";
+    const own = examplesOf("compaction.md", page).find(({ code }) => code.includes("lastTurns"));
+    const source = ts.transpile(own?.code ?? "", { target: ts.ScriptTarget.ES2023 });
+    const body = source.replace(/^import .*$/m, "").replace("export function", "return function");
+    const lastTurns: (turns: number) => CompactionStrategy = new Function("prompts", body)(prompts);
+    const session = await memorySessionStore().create({ cwd: "/work" });
+    const maker = { provider: "p", model: "m" };
+    for (const turn of [1, 2, 3]) {
+      const call = { type: "toolCall", id: `c${turn}`, name: "look", arguments: {} } as const;
+      await session.appendMessage(userMessage(`${turn}. ${"question ".repeat(250)}`));
+      await session.appendMessage(assistantMessage(maker, call));
+      await session.appendMessage(toolResult(call, `${turn}. ${"finding ".repeat(250)}`));
+    }
+    const window = 2_000;
+    const strategy = lastTurns(2);
+    const generate = async () => ({ text: "What was found." });
+    const isFull = async () => {
+      const context = await session.context();
+      return strategy.shouldCompact(context, { window, tokens: contextTokens(context) });
+    };
+    expect(await isFull()).toBe(true);
+    await compact(session, { strategy, window, generate });
+    expect(await isFull()).toBe(false);
+    expect((await session.context()).items.map(({ message }) => message.role)).toEqual([
+      "compactionSummary",
+      ...["user", "assistant", "toolResult"],
+      ...["user", "assistant", "toolResult"],
+    ]);
+    await session.appendMessage(userMessage("question ".repeat(1000)));
+    expect(await isFull()).toBe(true);
+    await compact(session, { strategy, window, generate });
+    expect(await isFull()).toBe(false);
+  });
 });

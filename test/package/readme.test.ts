@@ -3,10 +3,6 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { type CompactionStrategy, compact, contextTokens, prompts } from "sessile/compaction";
-import { assistantMessage, toolResult, userMessage } from "sessile/content";
-import { memorySessionStore } from "sessile/session";
-import ts from "typescript";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { makePng } from "../../examples/support/make-media.js";
 import { entries, root } from "../../scripts/entries.mjs";
@@ -22,9 +18,15 @@ beforeAll(() => {
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
 describe("README.md", () => {
-  it("has a program of at most ten lines, which ends by the twentieth", () => {
+  it("has at most 10 KB", () => {
+    expect(Buffer.byteLength(readme)).toBeLessThanOrEqual(10_000);
+  });
+
+  it("says how to install it, and has a program of at most ten lines, which ends by the twentieth", () => {
+    expect(readme).toContain("\n```sh\nnpm install sessile\n```\n");
     expect(code.split("\n").filter((line) => line !== "").length).toBeLessThanOrEqual(10);
-    expect(readme.split("\n").indexOf("```")).toBeLessThan(20);
+    const lines = readme.split("\n");
+    expect(lines.indexOf("```", lines.indexOf("```ts"))).toBeLessThan(20);
   });
 
   // @covers R7
@@ -52,43 +54,23 @@ describe("README.md", () => {
     expect([kept.includes(attachments[0].resourceId), kept.includes(data)]).toEqual([true, false]);
   });
 
-  it("has a strategy of one's own that compacts, and leaves pairs and turns whole", async () => {
-    const own = examplesOf("README.md", readme).find((example) => example.code.includes("lastTurns"));
-    const source = ts.transpile(own?.code ?? "", { target: ts.ScriptTarget.ES2023 });
-    const body = source.replace(/^import .*$/m, "").replace("export function", "return function");
-    const lastTurns: (turns: number) => CompactionStrategy = new Function("prompts", body)(prompts);
-    const session = await memorySessionStore().create({ cwd: "/work" });
-    const maker = { provider: "p", model: "m" };
-    for (const turn of [1, 2, 3]) {
-      const call = { type: "toolCall", id: `c${turn}`, name: "look", arguments: {} } as const;
-      await session.appendMessage(userMessage(`${turn}. ${"question ".repeat(250)}`));
-      await session.appendMessage(assistantMessage(maker, call));
-      await session.appendMessage(toolResult(call, `${turn}. ${"finding ".repeat(250)}`));
-    }
-    const window = 2_000;
-    const strategy = lastTurns(2);
-    const generate = async () => ({ text: "What was found." });
-    const isFull = async () => {
-      const context = await session.context();
-      return strategy.shouldCompact(context, { window, tokens: contextTokens(context) });
-    };
-    expect(await isFull()).toBe(true);
-    await compact(session, { strategy, window, generate });
-    expect(await isFull()).toBe(false);
-    expect((await session.context()).items.map(({ message }) => message.role)).toEqual([
-      "compactionSummary",
-      ...["user", "assistant", "toolResult"],
-      ...["user", "assistant", "toolResult"],
-    ]);
-    await session.appendMessage(userMessage("question ".repeat(1000)));
-    expect(await isFull()).toBe(true);
-    await compact(session, { strategy, window, generate });
-    expect(await isFull()).toBe(false);
-  });
-
   it("lists every subpath", () => {
     const listed = [...readme.matchAll(/^\| `(sessile[\w/-]*)`/gm)].map(([, specifier]) => specifier);
     const subpaths = entries.map(({ specifier }) => specifier).filter((specifier) => specifier !== "sessile");
     expect(listed.sort()).toEqual(subpaths.sort());
+  });
+
+  it("says of each subpath a size that its limit in .size-limit.json allows, and no less than four fifths of it", () => {
+    const limits: readonly { readonly name: string; readonly limit: string }[] = JSON.parse(
+      readFileSync(join(root, ".size-limit.json"), "utf8"),
+    );
+    const bytes = (size = "") => Number.parseFloat(size) * (size.endsWith("kB") ? 1_000 : 1);
+    const told = [...readme.matchAll(/^\| `(sessile\/[\w/-]+)` \|.*\| ([\d.]+ k?B) \|$/gm)];
+    expect(told.length).toBe(limits.length - 1);
+    for (const [, name, size] of told) {
+      const limit = bytes(limits.find((row) => row.name === name)?.limit);
+      expect(bytes(size), name).toBeLessThanOrEqual(limit);
+      expect(bytes(size), name).toBeGreaterThan(limit * 0.8);
+    }
   });
 });

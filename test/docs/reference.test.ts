@@ -4,14 +4,14 @@ import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import { ingest } from "sessile/attachments";
 import { digest, memoryBlobStore } from "sessile/blobs";
-import { assistantMessage, contextOf, toolResult, userMessage } from "sessile/content";
-import { project, type Target, toBody } from "sessile/projections";
+import { assistantMessage, userMessage } from "sessile/content";
+import { project, toBody } from "sessile/projections";
 import { openaiChat } from "sessile/projections/openai";
 import { memorySessionStore, type Session } from "sessile/session";
 import { FrameRing, tetherSessionId } from "sessile/tether";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
-import { makePdf, makePng } from "../../examples/support/make-media.js";
+import { makePng } from "../../examples/support/make-media.js";
 import { entries, root } from "../../scripts/entries.mjs";
 import { examplesOf } from "../support/doc-examples.js";
 import { callingReply, type ScriptedReply } from "../support/providers/anthropic/replies.js";
@@ -21,26 +21,22 @@ import { chatReply, responsesReply } from "../support/providers/openai/replies.j
 import { startOpenai } from "../support/providers/openai/server.js";
 import { messageOf, smallImage } from "../support/tether.js";
 
-const readme = readFileSync(join(root, "README.md"), "utf8");
+const page = "docs/reference/modules.md";
+const markdown = readFileSync(join(root, page), "utf8");
 
-/** A piece of each block that no other has. The first block and the strategy are run by readme.test.ts. */
+/** A piece of each block that no other has. */
 const blocks = {
-  attachments: "readFile: readLocalFile",
-  view: "runViewTool(",
   blobs: "collectGarbage",
   media: "checkLimits",
   tokens: "planPaste",
   projection: "openaiResponses({",
   stream: "anthropicStream(",
   refusal: "request.explain(",
-  target: "localChat",
-  loop: "rollingSummary()",
-  strategy: "lastTurns",
   tether: "finishTurn",
 } as const;
 
 function blockWith(piece: string): string {
-  const found = examplesOf("README.md", readme).filter((example) => example.code.includes(piece));
+  const found = examplesOf(page, markdown).filter((example) => example.code.includes(piece));
   expect(found).toHaveLength(1);
   return found[0]?.code ?? "";
 }
@@ -78,7 +74,7 @@ async function run(
 }
 
 const newSession = () => memorySessionStore().create({ cwd: "/work" });
-const said = (text: string): ScriptedReply => ({ content: [{ type: "text", text, citations: null }] });
+const _said = (text: string): ScriptedReply => ({ content: [{ type: "text", text, citations: null }] });
 const model = "claude-opus-5-5";
 const claudeOf = ({ url }: { readonly url: string }) =>
   new Anthropic({ apiKey: "none", authToken: null, baseURL: url, maxRetries: 0 });
@@ -87,50 +83,11 @@ const openaiOf = ({ url }: { readonly url: string }) =>
 const rolesOf = async (session: Session) =>
   (await session.context()).items.map(({ message }) => message.role);
 
-describe("the blocks of README.md", () => {
+describe("the blocks of docs/reference/modules.md", () => {
   it("have none that is not run", () => {
-    const examples = examplesOf("README.md", readme).map((example) => example.code);
-    const runs = [examples[0], ...Object.values(blocks).map(blockWith)];
+    const examples = examplesOf(page, markdown).map((example) => example.code);
+    const runs = Object.values(blocks).map(blockWith);
     expect(examples.filter((example) => !runs.includes(example))).toEqual([]);
-  });
-
-  it("take attachments in, and say what becomes of each", async () => {
-    const session = await newSession();
-    const given = { session, model, blobs: memoryBlobStore(), bytes: makePdf() };
-    const { printed } = await run(blocks.attachments, given);
-    expect(printed).toEqual([
-      expect.stringMatching(/^bytes currentTurn res_[0-9a-f]{16}$/),
-      expect.stringMatching(/^descriptor link res_[0-9a-f]{16}$/),
-    ]);
-  });
-
-  it("declare a tool to view an attachment again, and answer its call", async () => {
-    const [session, blobs] = [await newSession(), memoryBlobStore()];
-    const shot = await ingest({ bytes: makePng(4, 4) }, { blobs });
-    await session.appendMessage(userMessage("Why?", shot));
-    await session.appendMessage(assistantMessage({ provider: "anthropic", model }, "An answer."));
-    await session.appendMessage(userMessage("Look again."));
-    const { resourceId } = shot;
-    const looks = {
-      type: "tool_use",
-      id: "toolu_1",
-      name: "view_resource",
-      input: { resourceId },
-      caller: { type: "direct" },
-    } as const;
-    await using server = await startAnthropic([{ content: [looks], stop_reason: "tool_use" }, said("Seen.")]);
-    const given = { session, blobs, model, client: claudeOf(server) };
-    await run(blocks.view, given);
-    await run(blocks.view, given);
-    const [first, second] = server.requests.map(({ body }) => body as Anthropic.MessageCreateParams);
-    expect(first?.tools).toMatchObject([{ name: "view_resource" }]);
-    expect(JSON.stringify(first?.messages)).toContain(`view ${resourceId} to see it`);
-    expect(JSON.stringify(first?.messages)).not.toContain('"type":"image"');
-    expect(JSON.stringify(second?.messages.at(-1))).toContain('"type":"image"');
-    expect(await rolesOf(session)).toEqual([
-      ...["user", "assistant", "user"],
-      ...["assistant", "toolResult", "assistant"],
-    ]);
   });
 
   it("store bytes once, and collect what no log names", async () => {
@@ -252,7 +209,7 @@ describe("the blocks of README.md", () => {
     });
 
     it("is explained by the body that fetch gives, as the sentence behind the block says", async () => {
-      expect(readme).toContain("`if (!response.ok) request.explain(await response.json())`");
+      expect(markdown).toContain("`if (!response.ok) request.explain(await response.json())`");
       const { session, blobs, images } = await askedOfOne();
       await using server = await startPicky();
       const request = await project(await session.context(), openaiChat({ model: "gpt-4o" }), { blobs });
@@ -262,46 +219,6 @@ describe("the blocks of README.md", () => {
       const fault = request.explain(await response.json());
       expect(fault).toMatchObject({ certainty: "path", resourceId: images[0]?.resourceId });
     });
-  });
-
-  it("make a target", async () => {
-    const { values } = await run(blocks.target, {}, ["localChat"]);
-    const localChat = values.localChat as (model: string) => Target<{ messages: readonly unknown[] }>;
-    const call = { type: "toolCall", id: "c", name: "look", arguments: { at: "a" } } as const;
-    const maker = { provider: "local", model: "m" };
-    const history = [userMessage("Why?"), assistantMessage(maker, call), toolResult(call, "so")];
-    const { value } = await project(contextOf(history), localChat("m"));
-    expect(value.messages).toEqual([
-      { role: "user", content: "Why?" },
-      {
-        role: "assistant",
-        content: "",
-        tool_calls: [{ function: { name: "look", arguments: { at: "a" } } }],
-      },
-      { role: "tool", content: "so" },
-    ]);
-  });
-
-  it("run an agent that compacts, calls a tool and ends", async () => {
-    const session = await newSession();
-    for (let turn = 0; turn < 8; turn++) {
-      await session.appendMessage(userMessage("some question. ".repeat(9_000)));
-      await session.appendMessage(assistantMessage({ provider: "anthropic", model }, "An answer."));
-    }
-    await session.appendMessage(userMessage("Go on."));
-    await using server = await startAnthropic([said("A summary."), callingReply, said("Done.")]);
-    const tools = ["read", "screenshot"].map((name) => ({ name, input_schema: { type: "object" as const } }));
-    const runTool = async ({ name }: { readonly name: string }) => `the result of ${name}`;
-    const given = { session, model, tools, runTool, client: claudeOf(server), blobs: memoryBlobStore() };
-    const { printed } = await run(blocks.loop, given);
-    expect(printed[0]).toBe("critical");
-    const roles = await rolesOf(session);
-    expect(roles[0]).toBe("compactionSummary");
-    expect(roles.slice(-5)).toEqual(["user", "assistant", "toolResult", "toolResult", "assistant"]);
-    const asked = server.requests.map(({ body }) => body as Anthropic.MessageCreateParams);
-    expect(asked.map((one) => one.model)).toEqual(["cheaper", model, model]);
-    // The reasoning that came with the calls goes back.
-    expect(JSON.stringify(asked.at(-1)?.messages)).toContain("c2lnbmVkLTE=");
   });
 
   it("answer a frame", async () => {
