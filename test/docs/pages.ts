@@ -45,6 +45,9 @@ const filesIn = (folder: string, ending: string): readonly string[] =>
     .filter((name) => name.endsWith(ending))
     .map((name) => join(folder, name));
 
+/** A PNG that ends within its pixels. */
+const brokenPng = Buffer.from(makePng(64, 41).subarray(0, 200));
+
 /** The surroundings of each page's program, by the name of its file. */
 export const pages: Readonly<Record<string, GuidePage>> = {
   "compaction.md": {
@@ -89,30 +92,40 @@ export const pages: Readonly<Record<string, GuidePage>> = {
   },
   "from-pi.md": {},
   "images.md": {
-    files: { "screen.png": makePng(64, 40), "wide.png": makePng(9_000, 4), "paper.pdf": makePdf() },
+    files: {
+      "screen.png": makePng(64, 40),
+      "wide.png": makePng(9_000, 4),
+      "broken.png": brokenPng,
+      "paper.pdf": makePdf(),
+    },
     servers: {
       anthropic: () =>
-        startAnthropic([
-          said("It is disabled."),
-          ({ messages }) => {
-            const [resourceId] = /res_[0-9a-f]{16}/.exec(JSON.stringify(messages)) ?? [];
-            return { content: [calls("view_resource", { resourceId })] };
-          },
-          said("It is."),
-          said("The paper is right."),
-        ]),
+        startAnthropic(
+          [
+            said("It is disabled."),
+            ({ messages }) => {
+              const [resourceId] = /res_[0-9a-f]{16}/.exec(JSON.stringify(messages)) ?? [];
+              return { content: [calls("view_resource", { resourceId })] };
+            },
+            said("It is."),
+            said("I cannot see it."),
+            said("The paper is right."),
+          ],
+          { unreadable: (base64) => base64 === brokenPng.toString("base64") },
+        ),
     },
     after: ({ folder, requests }) => {
       const asked = requests("anthropic").map((body) => JSON.stringify(body));
       const images = asked.map((body) => body.match(/"type":"image"/g)?.length ?? 0);
       const documents = asked.map((body) => body.match(/"type":"document"/g)?.length ?? 0);
       expect([images, documents]).toEqual([
-        [1, 0, 1, 1],
-        [1, 0, 0, 1],
+        [1, 0, 1, 1, 0, 1],
+        [1, 0, 0, 0, 0, 1],
       ]);
       expect(asked[1]).toContain("to see it");
       const [log = ""] = filesIn(folder, ".jsonl");
-      expect(readFileSync(log).length).toBeLessThan(6_000);
+      // The base64 of one image is longer.
+      expect(readFileSync(log).length).toBeLessThan(7_000);
       expect(asked.join()).not.toContain("token=x");
     },
   },

@@ -14,18 +14,26 @@ export type ScriptStep = ScriptedReply | ((request: Anthropic.MessageCreateParam
 
 /**
  * The Messages API on 127.0.0.1: refuses what breaks a rule, answers all else with the script, one reply after the other.
- * `window` is the longest prompt that it takes, in tokens.
+ * `window` is the longest prompt that it takes, in tokens; `unreadable` names images that it cannot decode.
  */
 export async function startAnthropic(
   script: readonly ScriptStep[] = [],
-  { window = Number.POSITIVE_INFINITY }: { readonly window?: number } = {},
+  {
+    window = Number.POSITIVE_INFINITY,
+    unreadable = () => false,
+  }: { readonly window?: number; readonly unreadable?: (base64: string) => boolean } = {},
 ): Promise<ProviderServer> {
   const given: Anthropic.Message[] = [];
   return await startProvider({
     breaches: (request) => {
       const asked = read(request);
       const broken = breaches(asked, [...anthropicRules, thinkingIsUnchanged(given)]);
-      return [...addressed(request), ...tooLong(request, window), ...broken];
+      return [
+        ...addressed(request),
+        ...tooLong(request, window),
+        ...undecoded(request, unreadable),
+        ...broken,
+      ];
     },
     reply: (request) => {
       const { model, json } = read(request);
@@ -50,6 +58,21 @@ function tooLong({ bytes }: ReceivedRequest, window: number): readonly Breach[] 
   const tokens = bytes.length >> 2;
   if (tokens <= window) return [];
   return [{ rule: "window", path: "", problem: `prompt is too long: ${tokens} tokens > ${window} maximum` }];
+}
+
+/** Images that cannot be decoded, each by its path. */
+function undecoded({ body }: ReceivedRequest, unreadable: (base64: string) => boolean): readonly Breach[] {
+  const { messages } = body as Anthropic.MessageCreateParams;
+  return messages.flatMap(({ content }, turn) =>
+    typeof content === "string"
+      ? []
+      : content.flatMap((block, index) => {
+          if (block.type !== "image" || block.source.type !== "base64" || !unreadable(block.source.data))
+            return [];
+          const path = `messages.${turn}.content.${index}.image.source`;
+          return [{ rule: "image", path, problem: "Could not process image" }];
+        }),
+  );
 }
 
 function addressed({ method, path, headers }: ReceivedRequest): readonly Breach[] {
