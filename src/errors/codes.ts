@@ -23,17 +23,22 @@ export interface ErrorDetails {
   LINE_TOO_LONG: { readonly bytes: number; readonly maxBytes: number };
   /** The lines of one append exceed the maximum size of a write; nothing was written. */
   BATCH_TOO_LARGE: { readonly bytes: number; readonly maxBytes: number };
-  /**
-   * Another writer appended to the log, or the leaf is not the expected one; nothing was written. `expected`
-   * and `actual` are both positions in the log, or both entry ids, with `none` for before the first entry.
-   */
+  /** Another writer appended first, or the append must follow another entry than the leaf. Nothing was written. */
   CONCURRENT_WRITER: {
+    /** The leaf that the append was made for, or `none`; a position in an error of a log. */
     readonly expected: string;
+    /** The other writer's leaf, or this handle's if the append has `after`; a position in an error of a log. */
     readonly actual: string;
     /** The leaf of the other writer's conversation: pass it to `branch` to continue from it. */
     readonly leafId?: string | null;
-    /** The last 100 entries of other writers, in the order of the log. */
+    /** The number of entries that the other writer appended. */
+    readonly added?: number;
+    /** The last 100 of them, in the order of the log. */
+    readonly entries?: readonly { readonly id: string; readonly type: string; readonly role?: string }[];
+    /** The ids of `entries`. */
     readonly entryIds?: readonly string[];
+    /** The process that held the lock before this append; usually the other writer. */
+    readonly holder?: { readonly host: string; readonly pid: number };
     /** Why the entries cannot follow the other writer's: a pending tool call, or a lost call or reference. */
     readonly reason?: "pendingCall" | "lostCall" | "lostReference";
   };

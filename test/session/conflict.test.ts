@@ -1,7 +1,8 @@
-import { rmSync } from "node:fs";
+import { appendFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { hostname } from "node:os";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { userMessage } from "../../src/content/index.js";
+import { assistantMessage, userMessage } from "../../src/content/index.js";
 import { SessileError } from "../../src/errors/index.js";
 import type { EntryDraft, SessionEntry } from "../../src/session/api/entries.js";
 import type { Session, SessionStore } from "../../src/session/api/types.js";
@@ -192,4 +193,121 @@ describe("handles with any mode of conflict", () => {
       { numRuns: 25 },
     );
   }, 60_000);
+});
+
+describe("the error of a conflict", () => {
+  const say = (text: string, id: string): EntryDraft => ({ type: "message", id, message: userMessage(text) });
+  const failure = async (act: Promise<unknown>): Promise<SessileError<"CONCURRENT_WRITER">> => {
+    const error = await act.then(
+      () => undefined,
+      (reason: unknown) => reason,
+    );
+    if (!SessileError.is(error, "CONCURRENT_WRITER")) throw new Error(`no conflict: ${String(error)}`);
+    // JSON-safe.
+    expect(JSON.parse(JSON.stringify(error.details))).toEqual(error.details);
+    return error;
+  };
+  const pair = async (store: SessionStore = memorySessionStore()) => {
+    const first = await store.create({ cwd: "/p", id: "s" });
+    await first.append([say("root", "root")]);
+    return { first, second: await store.open("s", { mode: "write" }) };
+  };
+
+  test("has the entries that came first, both leaves and the remedy, no positions", async () => {
+    const { first, second } = await pair();
+    const call = { type: "toolCall", id: "c", name: "n", arguments: {} } as const;
+    const reply = assistantMessage({ provider: "p", model: "m" }, call);
+    await first.append([say("a", "a"), { type: "message", id: "b", message: reply }]);
+    await first.append([{ type: "label", id: "l", targetId: "a", label: "x" }], { conflict: "rebase" });
+    const error = await failure(second.append([say("mine", "mine")]));
+    expect(error.message).toBe(
+      "another process or handle appended 3 entries to session s first: user message a, assistant message b, label l; " +
+        "its leaf is l, this handle's is root. Nothing was written: append again with conflict " +
+        '"branch" or "follow" (a label, session_info or usage: "rebase"), or call branch(details.leafId) first',
+    );
+    expect(error.details).toEqual({
+      expected: "root",
+      actual: "l",
+      leafId: "l",
+      added: 3,
+      entryIds: ["a", "b", "l"],
+      entries: [
+        { id: "a", type: "message", role: "user" },
+        { id: "b", type: "message", role: "assistant" },
+        { id: "l", type: "label" },
+      ],
+    });
+    expect(error.cause).toMatchObject({ code: "CONCURRENT_WRITER" });
+  });
+
+  test("counts more entries than it lists", async () => {
+    const { first, second } = await pair();
+    const ids = Array.from({ length: 120 }, (_, at) => `e${at}`);
+    await first.append(ids.map((id) => say("x", id)));
+    const { message, details } = await failure(second.append([say("mine", "mine")]));
+    expect(message).toContain(
+      "120 entries to session s first: user message e0, user message e1, user message e2 and 117 more;",
+    );
+    expect([details.added, details.entries?.length, details.entries?.at(-1)?.id]).toEqual([120, 100, "e119"]);
+    expect(details.entryIds).toEqual(ids.slice(-100));
+  });
+
+  test("of a log that was replaced says so, and offers no mode that cannot help", async () => {
+    const session = await fileSessionStore({ dir: temporaryDirectory() }).create({ cwd: "/p", id: "s" });
+    await session.append([say("a", "a")]);
+    await session.append([say("b", "b")]);
+    const path = session.location as string;
+    writeFileSync(path, readFileSync(path, "utf8").split("\n").slice(0, 2).join("\n").concat("\n"));
+    const { message, details } = await failure(session.append([say("mine", "mine")], { conflict: "branch" }));
+    expect(message).toBe(
+      "another program replaced the log of session s, which was read again; its leaf is a. " +
+        "Nothing was written: check the session's context and append again",
+    );
+    expect(details).toMatchObject({ expected: "a", actual: "a", leafId: "a" });
+    await session.close();
+  });
+
+  test("of an append whose place is another says which, and so does one that cannot follow", async () => {
+    const { first, second } = await pair();
+    const after = await failure(first.append([say("x", "x")], { after: null }));
+    expect(after.message).toBe(
+      "the append must follow no entry (after: null), but the leaf is root. " +
+        "Nothing was written: make the entries for the leaf, or move it by branch()",
+    );
+    const call = { type: "toolCall", id: "c", name: "n", arguments: {} } as const;
+    const reply = assistantMessage({ provider: "p", model: "m" }, call);
+    await first.append([{ type: "message", id: "b", message: reply }]);
+    const error = await failure(second.append([say("x", "x")], { conflict: "follow" }));
+    expect(error.message).toBe(
+      "the entries cannot move from behind root to behind another writer's b: a tool call there has no result yet. " +
+        'Nothing was written: append again with conflict "branch", or with "follow" once the result is there',
+    );
+    expect(error.details).toMatchObject({
+      expected: "root",
+      actual: "b",
+      leafId: "b",
+      reason: "pendingCall",
+    });
+  });
+
+  test("names the process that held the lock, if this append waited for it", async () => {
+    const dir = temporaryDirectory();
+    const { first, second } = await pair(fileSessionStore({ dir }));
+    // In one tick: the first takes the lock, the second waits for it.
+    const written = first.append([say("a", "a")]);
+    const { message, details } = await failure(second.append([say("mine", "mine")]));
+    await written;
+    expect(details.holder).toEqual({ pid: process.pid, host: expect.stringContaining(hostname()) });
+    expect(message).toContain(
+      `process ${process.pid} on ${details.holder?.host} appended 1 entry to session s first:`,
+    );
+    // Within one acquisition there is no other holder: a program that ignores locks wrote.
+    await second.append([say("mine", "mine")]);
+    const line = { type: "message", id: "z", parentId: null, timestamp: "t", message: userMessage("theirs") };
+    appendFileSync(second.location as string, `${JSON.stringify(line)}\n`);
+    const foreign = await failure(second.append([say("more", "more")]));
+    expect(foreign.details).not.toHaveProperty("holder");
+    await first.close();
+    await second.close();
+  });
 });

@@ -42,6 +42,7 @@ export class FileLock {
   readonly #times: LockTimes;
   /** The nonce of this lock's file. */
   #held: string | undefined;
+  #waitedFor: Holder | undefined;
   #seenAt = 0;
   #askedAt = 0;
   #usedAt = 0;
@@ -64,6 +65,7 @@ export class FileLock {
       await new Promise((resolve) => setTimeout(resolve, pauseMs));
     }
     // Synchronous if the lock is held or free: an append must not cost a turn of the event loop.
+    this.#waitedFor = undefined;
     if (!this.#isHeld() && !this.#take()) await this.#wait(waitMs);
     this.#uses++;
     try {
@@ -72,6 +74,11 @@ export class FileLock {
       this.#uses--;
       this.#letGoWhenIdle();
     }
+  }
+
+  /** The live holder that the current use waited for; undefined if the lock was free or held already. */
+  get waitedFor(): Holder | undefined {
+    return this.#waitedFor;
   }
 
   /** The number of acquisitions; identifies the current one. */
@@ -174,6 +181,7 @@ export class FileLock {
     let asked = false;
     for (;;) {
       const other = removeDead(this.#disk, this.path, this.#times.foreignMs);
+      this.#waitedFor = other?.holder ?? this.#waitedFor;
       if (this.#isHeld() || this.#take()) {
         this.#stopAsking();
         return;

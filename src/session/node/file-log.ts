@@ -70,8 +70,12 @@ export class FileLog implements SessionLog, FileHolder {
       if (expected === absentPosition) this.#end.mkdir();
       return await lock.with(() => this.#append(lines, expected));
     } catch (error) {
-      if (SessileError.is(error, "CONCURRENT_WRITER")) lock.doubt();
-      throw this.#failure("append to", error, expected);
+      if (!SessileError.is(error, "CONCURRENT_WRITER")) throw this.#failure("append to", error, expected);
+      lock.doubt();
+      const { waitedFor } = lock;
+      if (waitedFor === undefined) throw error;
+      const holder = { host: waitedFor.host, pid: waitedFor.pid };
+      throw new SessileError("CONCURRENT_WRITER", error.message, { details: { ...error.details, holder } });
     } finally {
       this.#unuse();
     }

@@ -40,41 +40,58 @@ export function checkAppend(drafts: readonly EntryDraft[], options: AppendOption
   if (after !== undefined) throw new TypeError('after: cannot go with conflict "rebase"');
 }
 
-const maxIds = 100;
+const maxListed = 100;
 const maxNamed = 3;
+const byMetadata = '(a label, session_info or usage: "rebase")';
 
-/** The error of a conflict: the other writer's entries, and both leaves. */
+/** The error of a conflict: who appended what, both leaves, and the remedy. */
 export function conflictError(
   cause: SessileError<"CONCURRENT_WRITER">,
-  news: News,
+  { rows: added, restarted }: News,
   core: SessionCore,
 ): SessileError<"CONCURRENT_WRITER"> {
-  const { id } = core.header;
   const rows = entryTableOf(core.reader.tree);
   const leafId = core.others === undefined ? core.reader.leafId : core.others.leafId;
-  const count = news.rows.length;
-  const named = news.rows.slice(0, maxNamed).map((row) => describeRow(row, rows));
-  const what = news.restarted
-    ? "another program replaced the log"
-    : `another writer added ${count} ${count === 1 ? "entry" : "entries"} first (${[...named, ...(count > maxNamed ? ["…"] : [])].join(", ")})`;
-  return new SessileError(
-    "CONCURRENT_WRITER",
-    `session ${shown(id)}: ${what}; the other's leaf is ${shown(leafId)}, this handle's is ${shown(core.leafId)}; nothing was written`,
-    {
-      cause,
-      details: { ...cause.details, leafId, entryIds: news.rows.slice(-maxIds).map((row) => rows.id(row)) },
-    },
-  );
+  const entries = added.slice(-maxListed).map((row) => rowSummary(row, rows));
+  const { holder } = cause.details;
+  const details = {
+    expected: core.leafId ?? "none",
+    actual: leafId ?? "none",
+    leafId,
+    added: added.length,
+    entries,
+    entryIds: entries.map(({ id }) => id),
+    ...(holder === undefined ? {} : { holder }),
+  };
+  const session = `session ${shown(core.header.id)}`;
+  if (restarted) {
+    const message = `another program replaced the log of ${session}, which was read again; its leaf is ${shown(leafId)}. Nothing was written: check the session's context and append again`;
+    return new SessileError("CONCURRENT_WRITER", message, { cause, details });
+  }
+  const who = holder === undefined ? "another process or handle" : `process ${holder.pid} on ${holder.host}`;
+  const named = added.slice(0, maxNamed).map((row) => describeEntry(rowSummary(row, rows)));
+  const more = added.length > maxNamed ? ` and ${added.length - maxNamed} more` : "";
+  const count = added.length === 1 ? "1 entry" : `${added.length} entries`;
+  const leaves = `its leaf is ${shown(leafId)}, this handle's is ${shown(core.leafId)}`;
+  const remedy = `append again with conflict "branch" or "follow" ${byMetadata}, or call branch(details.leafId) first`;
+  const message = `${who} appended ${count} to ${session} first: ${named.join(", ")}${more}; ${leaves}. Nothing was written: ${remedy}`;
+  return new SessileError("CONCURRENT_WRITER", message, { cause, details });
 }
 
 /** The reason why drafts cannot follow another writer's entries. */
 export type FollowProblem = "pendingCall" | "lostCall" | "lostReference";
 
-const problems: Readonly<Record<FollowProblem, string>> = {
-  pendingCall: "a tool call of the other still waits for its result",
-  lostCall: "a tool result would lose its call",
-  lostReference: "an entry or resource that they name is not on the other's path",
-};
+const branch = 'append again with conflict "branch"';
+
+const followProblems: Readonly<Record<FollowProblem, { readonly reason: string; readonly remedy: string }>> =
+  {
+    pendingCall: {
+      reason: "a tool call there has no result yet",
+      remedy: `${branch}, or with "follow" once the result is there`,
+    },
+    lostCall: { reason: "a tool result would lose its call", remedy: branch },
+    lostReference: { reason: "an entry or resource that they name is not on that path", remedy: branch },
+  };
 
 /** The error for drafts that cannot follow another writer's entries. */
 export function followError(
@@ -82,9 +99,10 @@ export function followError(
   from: string | null,
   to: string | null,
 ): SessileError<"CONCURRENT_WRITER"> {
+  const { reason, remedy } = followProblems[problem];
   return new SessileError(
     "CONCURRENT_WRITER",
-    `the entries cannot be moved from ${shown(from)} to behind another writer's ${shown(to)}: ${problems[problem]}; nothing was written`,
+    `the entries cannot move from behind ${shown(from)} to behind another writer's ${shown(to)}: ${reason}. Nothing was written: ${remedy}`,
     {
       details: { expected: from ?? "none", actual: to ?? "none", leafId: to, entryIds: [], reason: problem },
     },
@@ -184,9 +202,13 @@ function hasResource(resourceId: string, items: readonly ContextItem[]): boolean
   );
 }
 
-function describeRow(row: number, rows: EntryTable): string {
+function rowSummary(row: number, rows: EntryTable) {
   const [type, role] = parseKind(rows.kind(row));
-  return `${role === undefined ? shown(type) : `${shown(role)} message`} ${shown(rows.id(row))}`;
+  return { id: rows.id(row), type, ...(role === undefined ? {} : { role }) };
+}
+
+function describeEntry({ id, type, role }: ReturnType<typeof rowSummary>): string {
+  return `${role === undefined ? shown(type) : `${shown(role)} message`} ${shown(id)}`;
 }
 
 /** An id or a type of a log, which another program wrote, for an error message. */
@@ -195,13 +217,14 @@ function shown(text: string | null): string {
   return /^[\w.-]{1,64}$/.test(text) ? text : JSON.stringify(text.slice(0, 64));
 }
 
-/** Throws CONCURRENT_WRITER where an append that is to follow `after` would follow another entry; null is before the first. */
+/** Throws CONCURRENT_WRITER if an append must follow another entry than the leaf; null is before the first. */
 export function assertFollows(after: string | null, actual: string | null): void {
   if (after === actual) return;
   if (after !== null && typeof after !== "string") {
     throw new TypeError(`after: expected an entry id or null, got ${describe(after)}`);
   }
+  const wanted = after === null ? "no entry (after: null)" : shown(after);
+  const message = `the append must follow ${wanted}, but the leaf is ${shown(actual)}. Nothing was written: make the entries for the leaf, or move it by branch()`;
   const details = { expected: after ?? "none", actual: actual ?? "none" };
-  const message = `the append is to follow ${details.expected}, and the leaf is ${details.actual}`;
   throw new SessileError("CONCURRENT_WRITER", message, { details });
 }
