@@ -3,29 +3,31 @@ import { integerOption } from "../../internal/arguments.js";
 import { encodeUtf8 } from "../../internal/bytes.js";
 import { isRecord } from "../../internal/shape.js";
 import type { SessionEntry, SessionHeader, UnknownEntry } from "../api/entries.js";
-import { entryKeyOf, parseTimestamp } from "./entry-prefix.js";
 import { appendChecksum, encodeLineWithChecksum } from "./line-json.js";
 import { defaultLimits } from "./line-splitter.js";
 import { entryProblem, jsonProblem } from "./validate.js";
 
+/** Encodes entries and headers as lines, and rewrites lines without touching unchanged members. */
+
 /** Options of {@link encodeEntry}. */
 export interface EncodeOptions {
-  /** End the line with a checksum of itself, so that damage can be told from a torn end. Default true. */
+  /** Whether the line ends with a checksum, which tells damage from a torn line. @default true */
   readonly checksum?: boolean;
-  /** Nesting allowed. Minimum 8, default 256. */
+  /** Maximum nesting. Minimum: 8. @default 256 */
   readonly maxDepth?: number;
 }
 
 /**
- * The line of an entry, without its line feed: `type`, `id`, `parentId`, `timestamp` first, then the fields of its
- * type, then the checksum. An unknown entry gives its stored line back, byte for byte.
+ * Encodes an entry as a line without a line feed: `type`, `id`, `parentId` and `timestamp`, then the fields
+ * of its type, then the checksum. Returns the stored line of an unknown entry, byte for byte.
  *
- * @throws SessileError INVALID_ENTRY where the entry does not fit its type, or holds what JSON cannot: a number that is
- *   not finite, a function, a Date, too deep a nesting.
- * @throws RangeError for an option that is out of range
+ * @throws SessileError INVALID_ENTRY if the fields do not match the type, or contain values outside JSON: an
+ *   infinite number, a function, a Date, too much nesting
+ * @throws RangeError for an option out of range
  * @example
  * ```ts
- * const entry = { type: "custom", id: "00000001", parentId: null, timestamp: "2026-11-21T08:00:00.000Z", customType: "acme" } as const;
+ * const place = { id: "00000001", parentId: null, timestamp: "2026-11-21T08:00:00.000Z" };
+ * const entry = { type: "custom", ...place, customType: "acme" } as const;
  * parseSession(`${encodeEntry(entry)}\n`).entries.length; // 1
  * ```
  */
@@ -36,7 +38,7 @@ export function encodeEntry(entry: SessionEntry | UnknownEntry, options: EncodeO
   return encodeValidEntry(entry, options.checksum ?? true);
 }
 
-/** Throws INVALID_ENTRY where an entry cannot be written as it is. */
+/** Throws INVALID_ENTRY if an entry cannot be written unchanged. */
 export function assertValidEntry(entry: SessionEntry, maxDepth: number = defaultLimits.maxDepth): void {
   const problem = entryProblem(entry) ?? jsonProblem(entry, maxDepth);
   if (problem !== undefined) {
@@ -45,10 +47,9 @@ export function assertValidEntry(entry: SessionEntry, maxDepth: number = default
   }
 }
 
-/** {@link encodeEntry} for an entry that was checked. */
+/** {@link encodeEntry} for an entry that was validated. */
 export function encodeValidEntry(entry: SessionEntry, checksum: boolean): string {
-  const [head, rest] = printed(entry);
-  const line = `${head}${rest}}`;
+  const line = printEntry(entry);
   return checksum ? appendChecksum(line) : line;
 }
 
@@ -58,51 +59,13 @@ export function encodeValidLine(
   checksum: boolean,
   crc32?: (bytes: Uint8Array) => number,
 ): Uint8Array {
-  const [head, rest] = printed(entry);
-  return checksum ? encodeLineWithChecksum(head, rest, crc32) : encodeUtf8(`${head}${rest}}\n`);
-}
-
-/** The line of an entry without the brace at its end, in two parts, the first of which is all ASCII. */
-function printed(entry: SessionEntry): readonly [head: string, rest: string] {
-  if (entry.type === "message") {
-    const head = messageHead(entry);
-    if (head !== undefined) return [head, JSON.stringify(entry.message)];
-  }
-  return ["", printEntry(entry).slice(0, -1)];
-}
-
-/**
- * What stands before the message in the line of a message whose fields are the canonical ones and no other, or undefined.
- * Most lines are messages, and the head of a line put together by hand takes a fifth less than all of it by JSON.stringify.
- */
-function messageHead(entry: SessionEntry): string | undefined {
-  let at = 0;
-  for (const key in entry) if (key !== messageKeys[at++]) return undefined;
-  const { id, parentId, timestamp } = entry;
-  // Eight digits need no escapes, and a time that is read as one is one.
-  if (!isHexId(id) || !(parentId === null || isHexId(parentId)) || !isStamp(timestamp)) return undefined;
-  const parent = parentId === null ? "null" : `"${parentId}"`;
-  return `{"type":"message","id":"${id}","parentId":${parent},"timestamp":"${timestamp}","message":`;
-}
-
-function isHexId(id: string): boolean {
-  return typeof entryKeyOf(id) === "number";
-}
-
-let lastStamp = "";
-
-/** Entries of one millisecond share theirs. */
-function isStamp(timestamp: string): boolean {
-  if (timestamp === lastStamp) return true;
-  if (typeof parseTimestamp(timestamp) === "string") return false;
-  lastStamp = timestamp;
-  return true;
+  const line = printEntry(entry);
+  return checksum ? encodeLineWithChecksum(line, crc32) : encodeUtf8(`${line}\n`);
 }
 
 const headKeys = ["type", "id", "parentId", "timestamp"];
-const messageKeys = [...headKeys, "message"];
 
-/** Whether the canonical keys come first, as in every entry that was made of a draft. */
+/** Whether the canonical keys come first, as in every entry made from a draft. */
 function isOrdered(entry: SessionEntry): boolean {
   let at = 0;
   for (const key in entry) {
@@ -120,7 +83,7 @@ function printEntry(entry: SessionEntry): string {
   return JSON.stringify(ordered);
 }
 
-/** The line of a header, without its line feed. Throws INVALID_ENTRY where it holds what JSON cannot. */
+/** Encodes a header as a line without a line feed. Throws INVALID_ENTRY for values outside JSON. */
 export function encodeHeader(header: SessionHeader): string {
   const problem = isRecord(header)
     ? jsonProblem(header, defaultLimits.maxDepth)
@@ -131,7 +94,7 @@ export function encodeHeader(header: SessionHeader): string {
   return printHeader(header);
 }
 
-/** {@link encodeHeader} for a header that was read. A number that is too large for JavaScript becomes null. */
+/** {@link encodeHeader} for a header that was read. A number beyond the range of a double becomes null. */
 export function printHeader({
   type,
   version,
@@ -144,7 +107,7 @@ export function printHeader({
   return JSON.stringify({ type, version, id, timestamp, cwd, parentSession, ...rest });
 }
 
-/** A value in a text of JSON: where it stands, and what it is made of. */
+/** A value in JSON text: its range, and the ranges of its members or items. */
 interface Span {
   readonly start: number;
   readonly end: number;
@@ -153,23 +116,23 @@ interface Span {
 }
 
 /**
- * The JSON of `after`, in the words of `text` wherever `after` has what `before` has: digits that a number cannot hold,
- * and blocks that `before` only names, stay as they are written. Objects are the same by identity.
+ * Prints `after` as JSON, and copies the text of every value that it shares with `before`. So digits beyond a
+ * double's precision, and unknown blocks, stay as they are. Objects are compared by identity.
  *
- * @param text JSON that parses to `before`, but for what its reader left out or put in the place of something unknown
+ * @param text the JSON that `before` was read from
  */
 export function spliceJson(text: string, before: unknown, after: unknown): string {
-  return write(text, spanAt(text, skipSpace(text, 0)), before, after);
+  return printSpliced(text, spanAt(text, skipSpace(text, 0)), before, after);
 }
 
-function write(text: string, span: Span, before: unknown, after: unknown): string {
+function printSpliced(text: string, span: Span, before: unknown, after: unknown): string {
   if (before === after) return text.slice(span.start, span.end);
   if (Array.isArray(before) && Array.isArray(after) && span.items !== undefined) {
     const { items } = span;
     const written = after.map((item: unknown, index) => {
       const known = before[index] === item || !isObject(item) ? index : before.indexOf(item);
       const at = items[known];
-      return at === undefined ? JSON.stringify(item) : write(text, at, before[known], item);
+      return at === undefined ? JSON.stringify(item) : printSpliced(text, at, before[known], item);
     });
     return `[${written.join(",")}]`;
   }
@@ -179,9 +142,8 @@ function write(text: string, span: Span, before: unknown, after: unknown): strin
     const member = after[key];
     const at = Object.hasOwn(before, key) ? span.members?.get(key) : undefined;
     if (member === undefined) return;
-    members.push(
-      `${JSON.stringify(key)}:${at === undefined ? JSON.stringify(member) : write(text, at, before[key], member)}`,
-    );
+    const value = at === undefined ? JSON.stringify(member) : printSpliced(text, at, before[key], member);
+    members.push(`${JSON.stringify(key)}:${value}`);
   };
   for (const key of span.members.keys()) if (Object.hasOwn(after, key)) add(key);
   for (const key of Object.keys(after)) if (!span.members.has(key)) add(key);
@@ -192,7 +154,7 @@ function isObject(value: unknown): boolean {
   return typeof value === "object" && value !== null;
 }
 
-/** Of text that JSON.parse takes, no deeper than a line may be. */
+/** The range of the value at `start`, in text that JSON.parse accepts and that is not too deep. */
 function spanAt(text: string, start: number): Span {
   switch (text[start]) {
     case "{": {
@@ -229,7 +191,7 @@ function spanAt(text: string, start: number): Span {
   }
 }
 
-/** Behind the quote that ends the string that begins at `start`. */
+/** The index after the string that starts at `start`. */
 function stringEnd(text: string, start: number): number {
   for (let at = text.indexOf('"', start + 1); ; at = text.indexOf('"', at + 1)) {
     let escapes = 0;

@@ -3,17 +3,17 @@ import { messageRoles } from "../../internal/message-shapes.js";
 import { entryTypeNames } from "./entry-types.js";
 
 /**
- * The canonical prefix of an entry line, sliced without parsing the line:
- * `{"type":"…","id":"…","parentId":null|"…","timestamp":"…"`, for messages followed by `,"message":{"role":"…"`.
- * Every writer that serialises its fields in that order makes it, pi among them. Anything else is left to JSON.parse.
+ * Reads the canonical prefix of an entry's line, without parsing the line:
+ * `{"type":"…","id":"…","parentId":null|"…","timestamp":"…"`, for messages with `,"message":{"role":"…"`.
+ * Writers that serialise fields in that order produce it, pi included. Other lines are parsed in whole.
  */
 
-/** What the structure of a session needs of an entry. */
+/** The fields of an entry that the tree needs. */
 export interface EntryHead {
   readonly type: string;
   readonly id: EntryKey;
   readonly parentId: EntryKey | null;
-  /** Milliseconds since 1970 where the stored text is exactly `Date.prototype.toISOString` of that, else the text. */
+  /** Milliseconds since 1970 if the stored text is exactly their `toISOString`, else the text. */
   readonly time: number | string;
   /** For messages. */
   readonly role?: string;
@@ -29,12 +29,12 @@ const roleKey = ascii('","message":{"role":"');
 const isoLength = 24;
 
 /**
- * The head of a canonical line, or undefined where the line has to be parsed. What may follow it in the array begins with
- * a line feed, which no key has, so that comparing with keys needs no bound. A line that does not end with `}` is
- * never canonical: it is torn, joined or padded.
+ * Reads the head of a canonical line. Returns undefined if the line must be parsed, as one that does not end
+ * with `}`: it is torn, joined or padded.
  */
 export function parseEntryPrefix(bytes: Uint8Array, start = 0, stop = bytes.length): EntryHead | undefined {
   if (lastByte(bytes, start, stop) !== 0x7d || !startsWith(bytes, open, start)) return undefined;
+  // Comparisons with keys need no bound: a line feed follows the line, and keys have none.
   let at = start + open.length;
   let end = plainEnd(bytes, at, stop);
   if (end < 0 || !startsWith(bytes, idKey, end)) return undefined;
@@ -68,7 +68,7 @@ export function parseEntryPrefix(bytes: Uint8Array, start = 0, stop = bytes.leng
 
 const stampBytes = new Uint8Array(isoLength);
 
-/** The stored text of an entry's time as {@link EntryHead} keeps it. */
+/** Converts a stored timestamp to the time of {@link EntryHead}. */
 export function parseTimestamp(timestamp: string): number | string {
   if (timestamp.length !== isoLength) return timestamp;
   for (let i = 0; i < isoLength; i++) stampBytes[i] = Math.min(timestamp.charCodeAt(i), 0xff);
@@ -81,7 +81,7 @@ export function printTimestamp(time: number | string): string {
   return typeof time === "string" ? time : new Date(time).toISOString();
 }
 
-/** The last byte that is no white space; CR is there in files that were edited on Windows. */
+/** The last byte that is not a space or CR, which editors on Windows add. */
 function lastByte(bytes: Uint8Array, start: number, stop: number): number | undefined {
   let at = stop - 1;
   while (at >= start && (bytes[at] === 0x0d || bytes[at] === 0x20)) at--;
@@ -95,7 +95,7 @@ function startsWith(bytes: Uint8Array, wanted: Uint8Array, at: number): boolean 
 
 const maxPlainLength = 4096;
 
-/** Where the string that begins at `at` ends, or -1 if it is long, has an escape, or a byte outside printable ASCII. */
+/** The end of the string at `at`; -1 if it is long, or not all printable ASCII without escapes. */
 function plainEnd(bytes: Uint8Array, at: number, stop: number): number {
   const last = Math.min(stop - 1, at + maxPlainLength);
   for (let i = at; i <= last; i++) {
@@ -117,7 +117,7 @@ function idAt(bytes: Uint8Array, start: number, end: number): EntryKey {
   return key >>> 0;
 }
 
-/** A flat string: a slice of a chunk's text would keep the whole chunk in memory. */
+/** Makes a flat string: a slice of a chunk's text would keep the whole chunk in memory. */
 function textOf(bytes: Uint8Array, start: number, end: number): string {
   const known = knownWord(bytes, start, end);
   if (known !== undefined) return known;
@@ -142,7 +142,7 @@ function ascii(text: string): Uint8Array {
 
 const monthDays = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
-/** Milliseconds of `YYYY-MM-DDTHH:mm:ss.sssZ`, or NaN where the text is not exactly the form that toISOString gives. */
+/** Milliseconds of `YYYY-MM-DDTHH:mm:ss.sssZ`; NaN for any text that `toISOString` does not print. */
 export function parseIsoTime(b: Uint8Array, at: number): number {
   if (b[at + 4] !== 0x2d || b[at + 7] !== 0x2d || b[at + 10] !== 0x54 || b[at + 13] !== 0x3a)
     return Number.NaN;
@@ -173,7 +173,7 @@ function digits(bytes: Uint8Array, at: number, count: number): number {
   return value;
 }
 
-/** Days from 1970-01-01 in the Gregorian calendar, counting years from March so that the leap day comes last. */
+/** Days since 1970-01-01 in the Gregorian calendar, in years from March, so that a leap day is the last. */
 function daysSince1970(year: number, month: number, day: number): number {
   const y = month <= 2 ? year - 1 : year;
   const era = Math.floor(y / 400);
@@ -184,8 +184,8 @@ function daysSince1970(year: number, month: number, day: number): number {
 }
 
 /**
- * An entry id as the tree keeps it: the number that eight lower-case hexadecimal digits stand for, which is what nearly
- * all ids are, or the id itself. A number needs no string of its own, and is compared at once.
+ * An entry id in the tree: the number of its eight lower-case hexadecimal digits, or else the id itself.
+ * Nearly all ids are such numbers, which need no memory for a string.
  */
 export type EntryKey = number | string;
 
@@ -195,7 +195,6 @@ export function entryKeyOf(id: string): EntryKey {
   let key = 0;
   for (let i = 0; i < 8; i++) {
     const code = id.charCodeAt(i);
-    // As hexDigit, without a call for each.
     if (code >= 0x30 && code <= 0x39) key = (key << 4) | (code - 0x30);
     else if (code >= 0x61 && code <= 0x66) key = (key << 4) | (code - 0x57);
     else return id;

@@ -34,9 +34,9 @@ export interface EntryTypeSpec {
   readonly isExtension?: true;
   /** An item of its own in contexts. */
   readonly inContext?: true;
-  /** Opening a session needs its body, for labels, session_info or the leaf. */
+  /** Opening a session needs the body, for labels, session_info or the leaf. */
   readonly structural?: true;
-  /** Outside the conversation: one from another writer is no conflict. */
+  /** Outside the conversation: an entry of another writer is not a conflict. */
   readonly metadata?: true;
   /**
    * Fields with ids of entries that must exist, `[]` behind a list: a dangling id would silently change a
@@ -45,11 +45,11 @@ export interface EntryTypeSpec {
   readonly references?: readonly string[];
   /** Changes what contexts show of an earlier message. */
   readonly edits?: true;
-  /** Depends on or changes earlier entries, so that a context behind it is built anew. */
+  /** Depends on or changes earlier entries: after it, a context is built from its start. */
   readonly changesEarlier?: true;
   /** A setting: no reason to create the file of a session without messages. */
   readonly setting?: true;
-  /** Left out when a path is extracted: it describes the tree that is left behind. */
+  /** Omitted when a path is extracted: it describes the whole tree. */
   readonly droppedOnExtract?: true;
 }
 
@@ -69,7 +69,7 @@ const permissionRule = object({
 
 /**
  * The entry types, one row each. Validation, the zod schema, and every set of types in this module derive
- * from it. A type test holds it against `EntryMap`, and a test of docs/reference/format.md against the table there.
+ * from it. Tests compare it with `EntryMap` and with the table of docs/reference/format.md.
  */
 export const entryTypes = {
   message: { fields: { message: messageShape }, inContext: true },

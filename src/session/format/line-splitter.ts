@@ -1,16 +1,16 @@
 import { concatBytes } from "../../internal/bytes.js";
 
-/** Where a {@link LineSplitter} puts what it finds. */
+/** The receiver of a {@link LineSplitter}. */
 export interface LineSink {
-  /** One line: the bytes from `start` up to `end`, without its line feed. They hold only during the call. */
+  /** Receives a line: the bytes from `start` up to `end`, without its line feed, valid during the call. */
   line(bytes: Uint8Array, at: number, start: number, end: number): void;
-  /** A line over the limit, of which no byte was kept. */
+  /** Receives the range of a line that exceeds the limit. Its bytes are not kept. */
   tooLong(at: number, length: number, bytesBeforeNuls?: number): void;
 }
 
 /**
- * Cuts a stream of bytes at each 0x0A, before any decoding: a line feed byte is never part of another UTF-8 character,
- * while CR, U+2028 and U+2029 are ordinary text. Memory is bounded by the longest line allowed.
+ * Splits a stream of bytes at each line feed, before decoding: the byte 0x0A is never part of another UTF-8
+ * character. CR, U+2028 and U+2029 are ordinary text. Memory is bounded by the maximum line length.
  */
 export class LineSplitter {
   readonly #sink: LineSink;
@@ -29,7 +29,7 @@ export class LineSplitter {
     this.#lineAt = at;
   }
 
-  /** Takes the next bytes. They may be reused by the caller afterwards. */
+  /** Splits the next bytes. The caller may reuse them afterwards. */
   push(chunk: Uint8Array): void {
     let start = 0;
     for (;;) {
@@ -43,7 +43,7 @@ export class LineSplitter {
     if (start < chunk.length) this.#hold(chunk.subarray(start));
   }
 
-  /** The bytes after the last line feed, if there are any. Ends the splitter. */
+  /** Returns the bytes after the last line feed, if any. Ends the splitter. */
   finish(): { readonly bytes: Uint8Array; readonly at: number } | undefined {
     if (this.#skipping) {
       this.#sink.tooLong(this.#lineAt, this.#heldLength);
@@ -79,13 +79,13 @@ export class LineSplitter {
   }
 }
 
-/** Bounds of a reader, so that no stored line can exhaust memory or the stack. */
+/** Bounds of a reader, so that a stored line cannot exhaust memory or the stack. */
 export interface ReadLimits {
-  /** Bytes of one line; longer lines are reported and skipped. Minimum 1024, default 64 MiB. */
+  /** Bytes of one line; a longer one is reported and skipped. Minimum: 1024. @default 64 MiB */
   readonly maxLineBytes: number;
-  /** Nesting of arrays and objects in one line. Minimum 8, default 256. */
+  /** Nesting of arrays and objects in one line. Minimum: 8. @default 256 */
   readonly maxDepth: number;
 }
 
-/** The limits that FORMAT readers and writers share by default. */
+/** The default limits of readers and writers. */
 export const defaultLimits: ReadLimits = { maxLineBytes: 64 * 1024 * 1024, maxDepth: 256 };

@@ -5,14 +5,17 @@ import { parseLine } from "./line-json.js";
 import { normalizeMessage } from "./validate.js";
 
 /**
- * What older files lack, supplied as they are read. Version 1 has no ids: a line's id is its number among the lines
- * that parse, in eight hexadecimal digits, so that it is the same at every reading, and its parent is the entry before.
+ * Migrates lines of versions 1 and 2. Version 1 has no ids: a line's id is its ordinal among the lines that
+ * parse, in eight hexadecimal digits, so that every reader derives the same id. Its parent is the entry
+ * before.
  */
+
+/** The id of version 1 for a line's ordinal. */
 export function ordinalToId(ordinal: number): string {
   return ordinal.toString(16).padStart(8, "0");
 }
 
-/** A parsed line of an older version as the current one has it; the value itself where nothing has to change. */
+/** Converts a parsed line of an older version. Returns the same value if nothing changes. */
 export function migrateEntry(
   value: Record<string, unknown>,
   version: number,
@@ -37,7 +40,7 @@ export function migrateEntry(
     if (!usable)
       report(
         "INVALID_INDEX",
-        `firstKeptEntryIndex ${describe(index)} points at no earlier entry: nothing is kept`,
+        `firstKeptEntryIndex: expected an earlier entry's index, got ${describe(index)}; nothing is kept`,
       );
     entry.firstKeptEntryId = usable ? ordinalToId(index) : id;
   }
@@ -50,8 +53,8 @@ export function headerVersion(header: unknown): number {
 }
 
 /**
- * The line of an older version as the current one writes it; undefined for the header, and where the line is no object,
- * which is then copied as it is.
+ * Converts a line of an older version. Returns undefined for the header, and for a line that is not an
+ * object, which callers copy unchanged.
  */
 export function migrateLine(
   bytes: Uint8Array,
@@ -73,7 +76,7 @@ export function migrateLine(
   return JSON.stringify({ type, id, parentId, timestamp, ...fields });
 }
 
-/** The number that a version 1 id stands for: the line's ordinal. */
+/** The inverse of {@link ordinalToId}; 0 for another id. */
 export function idToOrdinal(id: string): number {
   const ordinal = Number.parseInt(id, 16);
   return ordinalToId(ordinal) === id ? ordinal : 0;

@@ -4,10 +4,12 @@ import { contentRules, messageShape } from "../../internal/message-shapes.js";
 import { isRecord, joinPath, type Problem } from "../../internal/shape.js";
 import { entryShape, fieldShapes, headerShape, isEntryType } from "./entry-types.js";
 
+/** Validates entries, and normalizes the unknown parts of stored messages. */
+
 /** The `expected` of a problem that is a `__proto__` key. */
 export const unsafeKeyExpected = "no such key";
 
-/** The first problem of an entry's own fields; undefined for a type that is not known. */
+/** The first problem of an entry's own fields; undefined for an unknown type. */
 export function fieldsProblem(entry: Readonly<Record<string, unknown>>): Problem | undefined {
   return fieldShapes.get(entry.type as string)?.(entry);
 }
@@ -24,7 +26,7 @@ export function headerProblem(value: unknown): Problem | undefined {
   return headerShape(value);
 }
 
-/** The first problem of a message, its path beginning with `message`. */
+/** The first problem of a message, with a path that starts with `message`. */
 export function messageProblem(value: unknown): Problem | undefined {
   const problem = messageShape(value);
   return problem && { path: joinPath("message", problem.path), expected: problem.expected };
@@ -36,10 +38,6 @@ export function messageProblem(value: unknown): Problem | undefined {
  * does.
  */
 export function jsonProblem(value: unknown, maxDepth: number): Problem | undefined {
-  return jsonProblemAt(value, maxDepth);
-}
-
-function jsonProblemAt(value: unknown, depthLeft: number): Problem | undefined {
   switch (typeof value) {
     case "string":
     case "boolean":
@@ -52,11 +50,11 @@ function jsonProblemAt(value: unknown, depthLeft: number): Problem | undefined {
       return { path: "", expected: "a JSON value" };
   }
   if (value === null) return undefined;
-  if (depthLeft === 0) return { path: "", expected: "less nesting" };
+  if (maxDepth === 0) return { path: "", expected: "less nesting" };
   if ("toJSON" in value) return { path: "", expected: "no toJSON" };
   if (Array.isArray(value)) {
     for (let i = 0; i < value.length; i++) {
-      const problem = jsonProblemAt(value[i], depthLeft - 1);
+      const problem = jsonProblem(value[i], maxDepth - 1);
       if (problem !== undefined)
         return { path: joinPath(`[${i}]`, problem.path), expected: problem.expected };
     }
@@ -74,7 +72,7 @@ function jsonProblemAt(value: unknown, depthLeft: number): Problem | undefined {
       if (typeof member === "number" && Number.isFinite(member)) continue;
     }
     const problem =
-      key === "__proto__" ? { path: "", expected: unsafeKeyExpected } : jsonProblemAt(member, depthLeft - 1);
+      key === "__proto__" ? { path: "", expected: unsafeKeyExpected } : jsonProblem(member, maxDepth - 1);
     // Last, because hasOwn costs more than the rest: members added to Object.prototype are not written.
     if (problem !== undefined && Object.hasOwn(value, key))
       return { path: joinPath(key, problem.path), expected: problem.expected };
