@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { userMessage } from "../../src/content/index.js";
 import type { SessionBackend, SessionLog } from "../../src/session/api/backend.js";
 import type { SessionHeader } from "../../src/session/api/entries.js";
-import { SessionCore, type SessionSettings } from "../../src/session/runtime/session-state.js";
+import { type SessionSettings, SessionState } from "../../src/session/runtime/session-state.js";
 import { memoryBackend } from "../../src/session/store/memory-backend.js";
 import { entryTableOf } from "../../src/session/tree/session-tree.js";
 
@@ -43,9 +43,9 @@ async function logWith(...values: readonly unknown[]) {
     async replace(...lines: readonly unknown[]) {
       position = (await created.log.replace?.(lines.map(utf8), position)) ?? position;
     },
-    async core(mode: "read" | "write" = "write"): Promise<SessionCore> {
+    async core(mode: "read" | "write" = "write"): Promise<SessionState> {
       const log = (await backend.open("s", { partition: "", mode })) as SessionLog;
-      const core = new SessionCore(log, settings, mode);
+      const core = new SessionState(log, settings, mode);
       await core.load();
       return core;
     },
@@ -81,12 +81,12 @@ describe("readNew", () => {
     core.events.on("entry", ({ entry: found, origin }) => told.push(`${origin} ${found.id}`));
     core.events.on("updated", ({ info }) => told.push(`updated ${info.title}`));
     core.events.on("leaf", ({ leafId }) => told.push(`leaf ${leafId}`));
-    expect(await core.readNew()).toEqual({ rows: [], restarted: false });
+    expect(await core.readRemoteChanges()).toEqual({ rows: [], restarted: false });
     await log.append(
       entry("bbbbbbbb", "aaaaaaaa"),
       entry("cccccccc", "bbbbbbbb", { title: "t" }, "session_info"),
     );
-    expect(await core.readNew()).toEqual({ rows: [1, 2], restarted: false });
+    expect(await core.readRemoteChanges()).toEqual({ rows: [1, 2], restarted: false });
     expect(told).toEqual(["remote bbbbbbbb", "remote cccccccc", "updated t"]);
     expect(core.leafId).toBe("aaaaaaaa");
     expect(core.reader.leafId).toBe("cccccccc");
@@ -100,10 +100,10 @@ describe("readNew", () => {
       entry("bbbbbbbb", "aaaaaaaa"),
       entry("cccccccc", "aaaaaaaa", { targetId: "aaaaaaaa" }, "leaf"),
     );
-    await core.readNew();
+    await core.readRemoteChanges();
     expect(core.leafId).toBe("aaaaaaaa");
     await log.append(entry("dddddddd", "aaaaaaaa"));
-    await core.readNew();
+    await core.readRemoteChanges();
     expect(core.leafId).toBe("dddddddd");
   });
 
@@ -112,7 +112,7 @@ describe("readNew", () => {
     const core = await log.core();
     expect(core.diagnostics.map(({ code }) => code)).toEqual(["ORPHAN"]);
     await log.append(entry("dddddddd", "cccccccc"), entry("cccccccc", "bbbbbbbb"));
-    expect((await core.readNew()).rows).toEqual([1, 2]);
+    expect((await core.readRemoteChanges()).rows).toEqual([1, 2]);
     expect(core.reader.tree.path("dddddddd").map((node) => node.id)).toEqual([
       "bbbbbbbb",
       "cccccccc",
@@ -127,16 +127,16 @@ describe("readNew", () => {
     const told: unknown[] = [];
     core.events.on("entry", (event) => told.push(event));
     await log.replace({ ...header, cwd: "/q" }, entry("bbbbbbbb", null), entry("cccccccc", "bbbbbbbb"));
-    expect(await core.readNew()).toEqual({ rows: [0, 1], restarted: true });
+    expect(await core.readRemoteChanges()).toEqual({ rows: [0, 1], restarted: true });
     expect(core.leafId).toBe("bbbbbbbb");
     expect(core.header.cwd).toBe("/q");
     expect(core.diagnostics.map(({ code }) => code)).toEqual(["LOG_REPLACED"]);
     // What the other log had not: whoever follows is to see each entry once, wherever it comes from.
     expect(told).toEqual([{ entry: expect.objectContaining({ id: "cccccccc" }), origin: "remote" }]);
-    const look = await core.bodies.load([0, 1]);
+    const look = await core.cache.load([0, 1]);
     expect([look(0), look(1)].map((body) => body?.id)).toEqual(["bbbbbbbb", "cccccccc"]);
     await log.replace(header, entry("dddddddd", null));
-    await core.readNew();
+    await core.readRemoteChanges();
     expect(core.leafId).toBe("dddddddd");
     expect(core.diagnostics.length).toBe(2);
   });
@@ -174,7 +174,7 @@ describe("the rest", () => {
     const writer = await log.core();
     writer.assertWritable();
     await log.replace({ ...header, version: 4 });
-    await writer.readNew();
+    await writer.readRemoteChanges();
     expect(() => writer.assertWritable()).toThrow(
       expect.objectContaining({ code: "SESSION_READ_ONLY", details: { id: "s", reason: "version" } }),
     );
@@ -231,7 +231,7 @@ describe("the rest", () => {
         };
       },
     };
-    const core = new SessionCore(log, settings, "read");
+    const core = new SessionState(log, settings, "read");
     await core.load();
     expect(core.diagnostics.map(({ code, line, offset }) => [code, line, offset])).toEqual([
       ["LINE_TOO_LONG", 2, 100],

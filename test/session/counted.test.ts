@@ -2,7 +2,7 @@ import { SessileError } from "sessile/errors";
 import { memorySessionStore } from "sessile/session";
 import { expect, test } from "vitest";
 import type { SessionSummary } from "../../src/session/api/types.js";
-import { counted } from "../../src/session/store/list.js";
+import { withCounts } from "../../src/session/store/list.js";
 
 const summary: SessionSummary = {
   id: "one",
@@ -21,7 +21,7 @@ test("entries and messages are counted, and the session is closed", async () => 
     { type: "custom", customType: "c" },
     { type: "message", message: { role: "user", content: "a", timestamp: 0 } },
   ]);
-  expect(await counted(summary, () => Promise.resolve(session))).toEqual({
+  expect(await withCounts(summary, () => Promise.resolve(session))).toEqual({
     ...summary,
     counts: { entries: 2, messages: 1 },
   });
@@ -31,6 +31,6 @@ test("entries and messages are counted, and the session is closed", async () => 
 // @covers R135
 test("a session that was deleted since it was listed is left out, so that the list goes on", async () => {
   const gone = new SessileError("SESSION_NOT_FOUND", "gone", { details: { id: "one" } });
-  expect(await counted(summary, () => Promise.reject(gone))).toBeUndefined();
-  await expect(counted(summary, () => Promise.reject(new Error("other")))).rejects.toThrow("other");
+  expect(await withCounts(summary, () => Promise.reject(gone))).toBeUndefined();
+  await expect(withCounts(summary, () => Promise.reject(new Error("other")))).rejects.toThrow("other");
 });

@@ -1,7 +1,7 @@
 import { userMessage } from "sessile/content";
 import { memorySessionStore, type Session, type SessionEntry } from "sessile/session";
 import { describe, expect, it } from "vitest";
-import { isInfoFar } from "../../src/session/runtime/session-info.js";
+import { needsInfoRewrite } from "../../src/session/runtime/session-info.js";
 import { LogReader } from "../../src/session/tree/log-reader.js";
 import { sessionOf } from "../arbitraries/entries.js";
 
@@ -39,7 +39,7 @@ describe("isInfoFar", () => {
     ],
     ["another one near the end", [{ name: "a" }, 50_000, { name: "b" }, 10], false],
   ])("%s: %j is %j", (_, parts, far) => {
-    expect(isInfoFar(readerOf(...parts))).toBe(far);
+    expect(needsInfoRewrite(readerOf(...parts))).toBe(far);
   });
 });
 

@@ -9,7 +9,7 @@ import {
 } from "../../src/content/index.js";
 import type { SessionEntry } from "../../src/session/api/entries.js";
 import type { Session } from "../../src/session/api/types.js";
-import { FreshResources } from "../../src/session/store/fresh-resources.js";
+import { FreshResources } from "../../src/session/store/fork.js";
 import { memorySessionStore } from "../../src/session/store/memory-backend.js";
 import { sessionEntry } from "../arbitraries/entries.js";
 

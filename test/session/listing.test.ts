@@ -4,7 +4,13 @@ import { memorySessionStore, type SessionEntry, type SessionHeader } from "sessi
 import { describe, expect, it } from "vitest";
 import type { StoredSession } from "../../src/session/api/backend.js";
 import { slugOf } from "../../src/session/runtime/session-info.js";
-import { firstText, fits, parseCursor, printCursor, summaryOf } from "../../src/session/store/list.js";
+import {
+  firstText,
+  matchesQuery,
+  parseCursor,
+  printCursor,
+  summaryOf,
+} from "../../src/session/store/list.js";
 import { plainHeader, sessionEntry, sessionOf } from "../arbitraries/entries.js";
 import { collectGarbage } from "../support/collect-garbage.js";
 
@@ -197,8 +203,8 @@ describe("fits", () => {
     [{ until: new Date(1500) }, false, false],
     [{ cwd: "/work", archived: true, since: new Date(0), until: new Date(9999) }, true, false],
   ])("%j: archived %j, active %j", (query, archivedFits, activeFits) => {
-    expect(fits(one, query)).toBe(archivedFits);
-    expect(fits(active, query)).toBe(activeFits);
+    expect(matchesQuery(one, query)).toBe(archivedFits);
+    expect(matchesQuery(active, query)).toBe(activeFits);
   });
 });
 

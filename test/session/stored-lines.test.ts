@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { SessionLog } from "../../src/session/api/backend.js";
 import { FileBackend } from "../../src/session/node/file-backend.js";
-import { storedLines } from "../../src/session/store/stored-lines.js";
+import { storedLines } from "../../src/session/runtime/log-lines.js";
 import { SimulatedDisk } from "../support/simulated-disk.js";
 
 /** A log of a file with this text, for a reader that takes lines of up to a kibibyte. */

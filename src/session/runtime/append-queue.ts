@@ -2,7 +2,6 @@ import { SessileError } from "../../errors/index.js";
 import type { LogPosition } from "../api/backend.js";
 import type { EntryDraft, SessionEntry } from "../api/entries.js";
 import type { AppendOptions } from "../api/types.js";
-import { headerLine } from "../store/fork.js";
 import { noRow } from "../tree/entry-table.js";
 import { entryTableOf } from "../tree/session-tree.js";
 import {
@@ -18,11 +17,12 @@ import {
   takeStored,
 } from "./batch.js";
 import { assertFollows, checkAppend, conflictError } from "./conflict.js";
-import { inOneConversation, isHarmless } from "./conversation.js";
+import { isMetadataOnly, isSameConversation } from "./conversation.js";
 import { Following } from "./following.js";
+import { headerLine } from "./log-lines.js";
 import { Placing } from "./materialize-drafts.js";
 import { truncated } from "./recording.js";
-import type { SessionCore } from "./session-state.js";
+import type { SessionState } from "./session-state.js";
 import { areSettings, Staged } from "./staged.js";
 
 /** Maximum attempts per conflict mode. With half as many concurrent writers, almost no append gives up. */
@@ -32,8 +32,8 @@ const maxAttempts = { reject: 16, rebase: 16, branch: 64, follow: 64 } as const;
  * The append queue. Assigns ids and parents at the call, so that calls need not wait for each other.
  * Concurrent requests go to the log in one batch.
  */
-export class Writer {
-  readonly #core: SessionCore;
+export class AppendQueue {
+  readonly #core: SessionState;
   readonly #placing: Placing;
   readonly #following: Following;
   /** The parent of the next entry: the leaf, or the last queued entry. */
@@ -47,7 +47,7 @@ export class Writer {
   /** A conflict that a rebase absorbed. The next append with another mode reports it. */
   #untold: SessileError | undefined;
 
-  constructor(core: SessionCore) {
+  constructor(core: SessionState) {
     this.#core = core;
     this.#placing = new Placing(core, this.#waitingIds);
     this.#following = new Following(core);
@@ -248,7 +248,7 @@ export class Writer {
       if (conflict === "reject") throw error;
     }
     if (group.some(({ entries }) => entries.includes(undefined)))
-      await resolveExisting(group, core.reader.tree, core.bodies);
+      await resolveExisting(group, core.reader.tree, core.cache);
     if (!core.exists && !this.#staged.hasMessage && areSettings(group)) {
       this.#staged.defer(this.#toWrite(group, false));
       return;
@@ -267,19 +267,19 @@ export class Writer {
       try {
         const result = await core.log.append(withHeader, expected);
         this.#written(placed, begins ? result.at.slice(1) : result.at, result.position);
-        if (result.interleaved === true) await core.readInterleaved(expected);
+        if (result.interleaved === true) await core.readForeignWrite(expected);
         break;
       } catch (error) {
         if (!SessileError.is(error, "CONCURRENT_WRITER")) throw error;
-        const news = await core.readNew();
+        const news = await core.readRemoteChanges();
         const told = conflictError(error, news, core);
-        if (!(await takeStored(group, core.reader.tree, core.bodies))) throw told;
+        if (!(await takeStored(group, core.reader.tree, core.cache))) throw told;
         if (!news.restarted && areInLog(placed, core.reader.tree)) {
-          core.ownsRows(placed, news);
+          core.excludeOwnRows(placed, news);
           this.#staged.clear();
           break;
         }
-        const harmless = isHarmless(news, core.reader.tree);
+        const harmless = isMetadataOnly(news, core.reader.tree);
         const goesOn = rebase || conflict === "branch" || conflict === "follow";
         const retry = harmless || (goesOn && !news.restarted);
         if (!retry || attempt >= maxAttempts[conflict]) throw told;
@@ -311,7 +311,7 @@ export class Writer {
       const { entry, line } = placed[i] as PlacedEntry;
       const place = { at: at[i] as number, length: line.length - 1 };
       const row = core.reader.applyLocalEntry(entry, place);
-      core.bodies.add(row === noRow ? this.#staged.written(entry, place) : row, entry);
+      core.cache.add(row === noRow ? this.#staged.written(entry, place) : row, entry);
     }
     if (this.staged) this.#staged.clear();
     for (const { entry } of placed) if (this.#staged.isNews(entry)) core.announce(entry, "local");
@@ -325,7 +325,7 @@ export class Writer {
       for (const entry of entries) this.#waitingIds.delete(entry.id);
       const last = entries.at(-1);
       const isRebase = request.conflict === "rebase";
-      const stays = isRebase && !inOneConversation(last?.id ?? null, core.leafId, tree);
+      const stays = isRebase && !isSameConversation(last?.id ?? null, core.leafId, tree);
       if (stays) this.#following.stray(entries);
       if (last !== undefined && request.moves === core.moves && !stays) {
         core.moved = false;

@@ -1,11 +1,10 @@
 import { SessileError } from "../../errors/index.js";
 import type { EntryDraft, SessionEntry, SessionInfoFields, SessionInfoPatch } from "../api/entries.js";
-import { encodeValidLine } from "../format/encode.js";
 import { noRow } from "../tree/entry-table.js";
 import type { LogReader } from "../tree/log-reader.js";
 import { entryTableOf, type SessionTree } from "../tree/session-tree.js";
 import type { Conflict } from "./conflict.js";
-import type { Bodies } from "./entry-cache.js";
+import type { EntryCache } from "./entry-cache.js";
 import { entryOf, isSameEntry, namesAny } from "./materialize-drafts.js";
 
 /** Completes a session_info's patch from the values in force at the write. */
@@ -164,13 +163,13 @@ function placedAtCall(group: readonly Request[], reader: LogReader): readonly Pl
 export async function takeStored(
   group: readonly Request[],
   tree: SessionTree,
-  bodies: Bodies,
+  bodies: EntryCache,
 ): Promise<boolean> {
   for (const { drafts, entries } of group) {
     for (const [at, draft] of drafts.entries()) {
       const row = entryTableOf(tree).row((entries[at] as SessionEntry).id);
       if (row === noRow) continue;
-      const stored = await bodies.one(row);
+      const stored = await bodies.read(row);
       if (stored === undefined || stored.type === "unknown" || !isSameEntry(draft, stored)) return false;
       entries[at] = stored;
     }
@@ -182,14 +181,14 @@ export async function takeStored(
 export async function resolveExisting(
   group: readonly Request[],
   tree: SessionTree,
-  bodies: Bodies,
+  bodies: EntryCache,
 ): Promise<void> {
   for (const { drafts, entries } of group) {
     for (const [at, draft] of drafts.entries()) {
       if (entries[at] !== undefined) continue;
       const entryId = draft.id as string;
       const row = entryTableOf(tree).row(entryId);
-      const entry = row < 0 ? undefined : await bodies.one(row);
+      const entry = row < 0 ? undefined : await bodies.read(row);
       if (entry === undefined || entry.type === "unknown" || !isSameEntry(draft, entry)) {
         throw new SessileError("DUPLICATE_ID", `drafts[${at}].id: another entry has the id ${entryId}`, {
           details: { entryId },
@@ -227,18 +226,4 @@ export function failing(
 export function areInLog(placed: readonly PlacedEntry[], tree: SessionTree): boolean {
   const rows = entryTableOf(tree);
   return placed.every(({ entry: { id } }) => rows.row(id) >= 0 && rows.line(rows.row(id)) !== undefined);
-}
-
-/** Encodes the line of a checked entry, with its line feed. Throws LINE_TOO_LONG. */
-export function encodeLine(
-  entry: SessionEntry,
-  { checksum, maxLineBytes: maxBytes }: { readonly checksum: boolean; readonly maxLineBytes: number },
-  crc32?: (bytes: Uint8Array) => number,
-): Uint8Array {
-  const line = encodeValidLine(entry, checksum, crc32);
-  const bytes = line.length - 1;
-  if (bytes <= maxBytes) return line;
-  throw new SessileError("LINE_TOO_LONG", `the entry takes ${bytes} bytes, at most ${maxBytes}`, {
-    details: { bytes, maxBytes },
-  });
 }

@@ -9,7 +9,7 @@ import { references } from "../format/entry-types.js";
 import { type EntryTable, noRow, parseKind } from "../tree/entry-table.js";
 import { entryTableOf } from "../tree/session-tree.js";
 import { metadata } from "./conversation.js";
-import type { News, SessionCore } from "./session-state.js";
+import type { RemoteChanges, SessionState } from "./session-state.js";
 import { toolStarted } from "./turn-settings.js";
 
 /** The conflict mode of an append; see {@link AppendOptions.conflict}. */
@@ -47,8 +47,8 @@ const byMetadata = '(a label, session_info or usage: "rebase")';
 /** The error of a conflict: who appended what, both leaves, and the remedy. */
 export function conflictError(
   cause: SessileError<"CONCURRENT_WRITER">,
-  { rows: added, restarted }: News,
-  core: SessionCore,
+  { rows: added, restarted }: RemoteChanges,
+  core: SessionState,
 ): SessileError<"CONCURRENT_WRITER"> {
   const rows = entryTableOf(core.reader.tree);
   const leafId = core.others === undefined ? core.reader.leafId : core.others.leafId;

@@ -3,13 +3,13 @@
 import { entryTypesWith } from "../format/entry-types.js";
 import { type EntryTable, noRow } from "../tree/entry-table.js";
 import { entryTableOf, type SessionTree } from "../tree/session-tree.js";
-import type { News } from "./session-state.js";
+import type { RemoteChanges } from "./session-state.js";
 
 /** Entry types outside the conversation. They never conflict, and may follow another writer's entries. */
 export const metadata = entryTypesWith("metadata");
 
 /** Whether another writer added only metadata. */
-export function isHarmless(news: News, tree: SessionTree): boolean {
+export function isMetadataOnly(news: RemoteChanges, tree: SessionTree): boolean {
   const rows = entryTableOf(tree);
   return !news.restarted && news.rows.every((row) => metadata.has(rows.kind(row)));
 }
@@ -18,7 +18,7 @@ export function isHarmless(news: News, tree: SessionTree): boolean {
  * Whether two leaves have the same conversation: their paths differ only in labels, names and usage. A rebase
  * behind another writer's messages must not move the leaf there.
  */
-export function inOneConversation(a: string | null, b: string | null, tree: SessionTree): boolean {
+export function isSameConversation(a: string | null, b: string | null, tree: SessionTree): boolean {
   const rows = entryTableOf(tree);
   return lastInConversation(a, rows) === lastInConversation(b, rows);
 }

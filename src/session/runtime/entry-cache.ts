@@ -28,7 +28,7 @@ const maxUnasked = 256;
  * A cache of entries' bodies: read from the log on demand, and kept while the last context has them, because
  * the next context usually has the same.
  */
-export class Bodies {
+export class EntryCache {
   readonly #log: SessionLog;
   readonly #reader: LogReader;
   readonly #maxDepth: number;
@@ -53,12 +53,12 @@ export class Bodies {
   }
 
   /** Adds a body without a line. */
-  hold(row: number, entry: Entry): void {
+  pin(row: number, entry: Entry): void {
     this.#pinned.set(row, entry);
   }
 
   /** Records the line of a staged row. */
-  release(row: number): void {
+  unpin(row: number): void {
     this.#pinned.delete(row);
   }
 
@@ -94,7 +94,7 @@ export class Bodies {
   }
 
   /** Reads one body without keeping it. */
-  async one(row: number): Promise<Entry | undefined> {
+  async read(row: number): Promise<Entry | undefined> {
     const known = this.#pinned.get(row) ?? this.#kept[row];
     if (known !== undefined) return known;
     const place = entryTableOf(this.#reader.tree).line(row);

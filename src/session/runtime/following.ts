@@ -4,21 +4,21 @@ import { entryTableOf } from "../tree/session-tree.js";
 import type { Moved, MoveParent, PlacedEntry, Request } from "./batch.js";
 import { followError, followProblem } from "./conflict.js";
 import { isOnPath } from "./conversation.js";
-import type { SessionCore } from "./session-state.js";
+import type { SessionState } from "./session-state.js";
 
 /**
  * Places appends with `conflict: "follow"` behind other writers' entries, and checks the appends queued
  * behind them.
  */
 export class Following {
-  readonly #core: SessionCore;
+  readonly #core: SessionState;
   /** The original place of the current batch; undefined if it stays there. */
   #moved: Moved | undefined;
 
   /** Entries of rebases on another writer's branch, with this handle's leaf at that time. */
   readonly #strayed = new Map<string, string | null>();
 
-  constructor(core: SessionCore) {
+  constructor(core: SessionState) {
     this.#core = core;
   }
 
@@ -67,7 +67,7 @@ export class Following {
     const problem = await core.run(steps);
     if (problem !== undefined) {
       // The state may be stale: the awaited result may be there by now.
-      const news = goes ? await core.readNew() : undefined;
+      const news = goes ? await core.readRemoteChanges() : undefined;
       if (news === undefined || news.restarted || news.rows.length === 0)
         throw followError(problem, made.from, to);
       return this.parents(group, staged, putBack);

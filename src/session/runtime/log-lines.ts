@@ -1,5 +1,11 @@
-import type { LineRanges, LogBatch } from "../api/backend.js";
+/** The lines of a log as a reader gets them and a writer makes them. */
+
+import { encodeUtf8 } from "../../internal/bytes.js";
+import type { LinePlace, LineRanges, LogBatch, SessionLog } from "../api/backend.js";
+import type { SessionHeader } from "../api/entries.js";
+import { encodeHeader } from "../format/encode.js";
 import type { LineSink } from "../format/line-splitter.js";
+import type { SessionState } from "./session-state.js";
 
 /** Hands the lines of a batch over, and tells of those that were too long, in order of place. */
 export function eachLine(batch: LogBatch, sink: LineSink): void {
@@ -40,4 +46,76 @@ export function lineAt({ lines, at }: Pick<LogBatch, "lines" | "at">, place: num
 
 function isRanges(lines: LogBatch["lines"]): lines is LineRanges {
   return "bounds" in lines;
+}
+
+/** A line as it is stored, without its line feed. */
+export interface StoredLine {
+  readonly bytes: Uint8Array;
+  readonly at: number;
+  /** No reader takes it. */
+  readonly tooLong: boolean;
+}
+
+/**
+ * The lines of a log for a copy, what follows the last line feed included, and those too long to be read in
+ * their places, without the NULs at their ends.
+ */
+export async function* storedLines(log: SessionLog): AsyncGenerator<StoredLine> {
+  for await (const batch of log.read(undefined)) {
+    const found: (StoredLine | LinePlace)[] = [];
+    eachLine(batch, {
+      line: (bytes, at, start, end) => found.push({ bytes: bytes.subarray(start, end), at, tooLong: false }),
+      tooLong: (at, length, bytesBeforeNuls = length) => found.push({ at, length: bytesBeforeNuls }),
+    });
+    for (const line of found) {
+      if ("bytes" in line) yield line;
+      else if (line.length > 0) yield* longLine(log, line);
+    }
+    if (batch.tail !== undefined) yield { ...batch.tail, tooLong: false };
+  }
+}
+
+async function* longLine(log: SessionLog, place: LinePlace): AsyncGenerator<StoredLine> {
+  const [bytes] = await log.readAt([place]);
+  if (bytes !== undefined) yield { bytes, at: place.at, tooLong: true };
+}
+
+/** The line of a header with its line feed, padded if its log can be copied by bytes. */
+export function headerLine(header: SessionHeader, core?: Pick<SessionState, "log" | "settings">): Uint8Array {
+  const line = encodeHeader(header);
+  return core === undefined ? encodeUtf8(`${line}\n`) : lineWithRoom(header, line, core);
+}
+
+export function lineWithRoom(
+  header: SessionHeader,
+  line: string,
+  core: Pick<SessionState, "log" | "settings">,
+): Uint8Array {
+  return encodeUtf8(`${line}${" ".repeat(roomBehind(header, line, core))}\n`);
+}
+
+const spareBytes = 64;
+
+/**
+ * Spaces after a header, so that the header of a copy fits in its place and the bytes after it can be cloned.
+ * A copy adds `parentSession`, and its directory or id may be longer. Bounded by the maximum length of a
+ * line.
+ */
+function roomBehind(
+  header: SessionHeader,
+  line: string,
+  { log, settings }: Pick<SessionState, "log" | "settings">,
+): number {
+  if (log.copy === undefined) return 0;
+  const parent = header.parentSession === undefined ? `,"parentSession":${JSON.stringify(log.location)}` : "";
+  const room = encodeUtf8(parent).length + spareBytes;
+  return Math.max(0, Math.min(room, settings.maxLineBytes - encodeUtf8(line).length));
+}
+
+/** A line with its line feed. */
+export function withLineFeed(bytes: Uint8Array): Uint8Array {
+  const out = new Uint8Array(bytes.length + 1);
+  out.set(bytes);
+  out[bytes.length] = 10;
+  return out;
 }

@@ -3,14 +3,13 @@ import { describe } from "../../internal/arguments.js";
 import { copyJsonObject } from "../../internal/json.js";
 import { isRecord } from "../../internal/shape.js";
 import type { EntryDraft, SessionEntry, SessionInfoFields } from "../api/entries.js";
-import { assertValidEntry } from "../format/encode.js";
+import { assertValidEntry, encodeValidLine } from "../format/encode.js";
 import { isEntryType, references } from "../format/entry-types.js";
 import { copyWithoutUnsafeKeys, unsafeKeyMessage } from "../format/line-json.js";
 import { unsafeKeyExpected } from "../format/validate.js";
-import { encodeLine } from "./batch.js";
 import { assertInline, hasInline } from "./recording.js";
 import { patchedInfo } from "./session-info.js";
-import type { SessionCore } from "./session-state.js";
+import type { SessionState } from "./session-state.js";
 
 /** Drafts at the places that they take if all goes well. */
 export interface Placed {
@@ -26,12 +25,12 @@ export interface Placed {
 
 /** Makes entries of drafts: an id, a parent, a time, and the line. */
 export class Placing {
-  readonly #core: SessionCore;
+  readonly #core: SessionState;
   /** Ids of entries that wait to be written. */
   readonly #waiting: ReadonlySet<string>;
   #stamp = { time: Number.NaN, text: "" };
 
-  constructor(core: SessionCore, waiting: ReadonlySet<string>) {
+  constructor(core: SessionState, waiting: ReadonlySet<string>) {
     this.#core = core;
     this.#waiting = waiting;
   }
@@ -238,4 +237,18 @@ function sorted(value: unknown): unknown {
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([key, member]) => [key, sorted(member)]),
   );
+}
+
+/** Encodes the line of a checked entry, with its line feed. Throws LINE_TOO_LONG. */
+export function encodeLine(
+  entry: SessionEntry,
+  { checksum, maxLineBytes: maxBytes }: { readonly checksum: boolean; readonly maxLineBytes: number },
+  crc32?: (bytes: Uint8Array) => number,
+): Uint8Array {
+  const line = encodeValidLine(entry, checksum, crc32);
+  const bytes = line.length - 1;
+  if (bytes <= maxBytes) return line;
+  throw new SessileError("LINE_TOO_LONG", `the entry takes ${bytes} bytes, at most ${maxBytes}`, {
+    details: { bytes, maxBytes },
+  });
 }

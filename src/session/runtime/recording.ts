@@ -27,7 +27,10 @@ export interface RecordingOptions {
 const maxInlineBytes = 1024;
 
 /** @throws TypeError for an invalid option */
-export function recordingFrom(options: RecordingOptions, base: RecordingOptions = {}): RecordingOptions {
+export function checkRecordingOptions(
+  options: RecordingOptions,
+  base: RecordingOptions = {},
+): RecordingOptions {
   const { blobs = base.blobs, inline = base.inline, truncate = base.truncate } = options;
   if (inline !== undefined && inline !== "refuse" && inline !== "allow")
     throw new TypeError(`inline: expected "refuse" or "allow", got ${String(inline)}`);

@@ -155,7 +155,7 @@ const listReach = 32 * 1024;
  * Whether the last session_info lies so far from the end that a list, which reads only the two ends of a log, would miss
  * it. Then it is written again when the session is closed.
  */
-export function isInfoFar(reader: LogReader): boolean {
+export function needsInfoRewrite(reader: LogReader): boolean {
   const rows = entryTableOf(reader.tree);
   const info = rows.kindCode("session_info");
   let bytes = 0;

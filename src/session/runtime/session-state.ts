@@ -11,7 +11,7 @@ import { noRow } from "../tree/entry-table.js";
 import { LogReader } from "../tree/log-reader.js";
 import { entryTableOf } from "../tree/session-tree.js";
 import { leafOf, type OthersLeaf } from "./conversation.js";
-import { Bodies } from "./entry-cache.js";
+import { EntryCache } from "./entry-cache.js";
 import { eachLine, lineAt } from "./log-lines.js";
 import type { RecordingOptions } from "./recording.js";
 import { infoOf, type SessionInfo } from "./session-info.js";
@@ -29,7 +29,7 @@ export interface SessionSettings {
 }
 
 /** Changes since the last read. */
-export interface News {
+export interface RemoteChanges {
   /** Rows of new entries with a body, without torn or damaged lines. */
   readonly rows: readonly number[];
   /** Whether the log was replaced and read again from its start. */
@@ -37,7 +37,7 @@ export interface News {
 }
 
 /** The shared state of an open session: the log, the position, the tree, the leaf, the listeners. */
-export class SessionCore {
+export class SessionState {
   readonly log: SessionLog;
   readonly settings: SessionSettings;
   readonly events = new Events<SessionEventMap>();
@@ -56,7 +56,7 @@ export class SessionCore {
   moved = false;
   closed = false;
   reader: LogReader;
-  bodies: Bodies;
+  cache: EntryCache;
   compacting: string | undefined;
   /** The last context, which the next one usually extends. */
   lastContext: BuiltContext | undefined;
@@ -84,7 +84,7 @@ export class SessionCore {
       this.reader.header = created;
       this.reader.readInFull();
     }
-    this.bodies = new Bodies(log, this.reader, settings.maxDepth);
+    this.cache = new EntryCache(log, this.reader, settings.maxDepth);
   }
 
   get diagnostics(): Diagnostics {
@@ -136,7 +136,7 @@ export class SessionCore {
   }
 
   /** Reads the lines behind the last position. Requires the mutex. */
-  async readNew(from = this.position): Promise<News> {
+  async readRemoteChanges(from = this.position): Promise<RemoteChanges> {
     this.#fresh = [];
     const before = entryTableOf(this.reader.tree);
     const restarted = await this.#read(from, false);
@@ -159,7 +159,7 @@ export class SessionCore {
     const fresh = this.#fresh;
     this.#fresh = [];
     for (const { row, entry } of fresh) {
-      this.bodies.add(row, entry);
+      this.cache.add(row, entry);
       // In a replaced log: the entries that the old log did not have.
       if (!restarted || before.row(entry.id) === noRow) this.announce(entry, "remote");
     }
@@ -171,14 +171,14 @@ export class SessionCore {
   }
 
   /** Returns the rows that other writers added since the last call, and resets them. */
-  takeUnseen(): readonly number[] {
+  takeUnreported(): readonly number[] {
     const rows = this.#unseen;
     this.#unseen = [];
     return rows;
   }
 
   /** Removes this handle's own entries from the changes: an earlier attempt succeeded. */
-  ownsRows(written: readonly { readonly entry: SessionEntry }[], news: News): void {
+  excludeOwnRows(written: readonly { readonly entry: SessionEntry }[], news: RemoteChanges): void {
     const rows = entryTableOf(this.reader.tree);
     const own = new Set(written.map(({ entry }) => rows.row(entry.id)));
     const isOthers = (row: number) => !own.has(row);
@@ -190,8 +190,8 @@ export class SessionCore {
    * Handles a foreign write at the same moment: both writes stand. Reads the foreign lines and adds a
    * diagnostic.
    */
-  async readInterleaved(from: LogPosition | undefined): Promise<void> {
-    await this.readNew(from);
+  async readForeignWrite(from: LogPosition | undefined): Promise<void> {
+    await this.readRemoteChanges(from);
     this.reader.report({
       code: "FOREIGN_WRITE",
       line: 0,
@@ -231,15 +231,15 @@ export class SessionCore {
    * `shown` if that is more.
    */
   async run<T>(steps: EntryRequests<T>, shown: (value: T) => readonly number[] = () => []): Promise<T> {
-    const { bodies } = this;
+    const { cache } = this;
     const asked: number[] = [];
     let step = steps.next();
     while (!step.done) {
       for (const row of step.value) asked.push(row);
-      step = steps.next(await bodies.load(step.value));
+      step = steps.next(await cache.load(step.value));
     }
     const rows = shown(step.value);
-    bodies.retain(rows.length > asked.length ? rows : asked);
+    cache.retain(rows.length > asked.length ? rows : asked);
     return step.value;
   }
 
@@ -291,11 +291,11 @@ export class SessionCore {
 
   /** Moves the leaf to the last entry with a body. */
   async #stepBack(): Promise<void> {
-    const { reader, bodies } = this;
+    const { reader, cache } = this;
     let count = 16;
     for (let last = reader.leafRow; last >= 0; last -= count, count = Math.min(4096, 2 * count)) {
       const rows = Array.from({ length: Math.min(count, last + 1) }, (_, index) => last - index);
-      const bodyOf = await bodies.load(rows);
+      const bodyOf = await cache.load(rows);
       const row = rows.find((each) => bodyOf(each) !== undefined);
       if (row === undefined) continue;
       reader.setLeafRow(row, bodyOf(row));
@@ -307,7 +307,7 @@ export class SessionCore {
   #startOver(): void {
     this.reader = this.#newReader();
     this.reader.readInFull();
-    this.bodies = new Bodies(this.log, this.reader, this.settings.maxDepth);
+    this.cache = new EntryCache(this.log, this.reader, this.settings.maxDepth);
     this.#fresh = [];
     this.#unseen = [];
   }

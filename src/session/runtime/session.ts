@@ -16,13 +16,13 @@ import { extendContext } from "../context/extend-context.js";
 import { noRow } from "../tree/entry-table.js";
 import { LogReader } from "../tree/log-reader.js";
 import { type EntryNode, entryTableOf, rowOf, type SessionTree } from "../tree/session-tree.js";
-import { Writer } from "./append-queue.js";
+import { AppendQueue } from "./append-queue.js";
 import { branchEnds, lastInConversation } from "./conversation.js";
 import { entrySteps } from "./entry-cache.js";
 import { eachLine } from "./log-lines.js";
 import type { SessionInfo } from "./session-info.js";
-import { isInfoFar, type PermissionRule, withApproval } from "./session-info.js";
-import type { SessionCore } from "./session-state.js";
+import { needsInfoRewrite, type PermissionRule, withApproval } from "./session-info.js";
+import type { SessionState } from "./session-state.js";
 import {
   type ToolCallState,
   type TurnContext,
@@ -41,14 +41,14 @@ export type Extract = (
 
 /** The implementation of {@link Session}. */
 export class LiveSession implements Session {
-  readonly #core: SessionCore;
-  readonly #writer: Writer;
+  readonly #core: SessionState;
+  readonly #writer: AppendQueue;
   readonly #extract: Extract;
   #closing: Promise<void> | undefined;
 
-  constructor(core: SessionCore, extract: Extract) {
+  constructor(core: SessionState, extract: Extract) {
     this.#core = core;
-    this.#writer = new Writer(core);
+    this.#writer = new AppendQueue(core);
     this.#extract = extract;
   }
 
@@ -156,7 +156,7 @@ export class LiveSession implements Session {
 
   async entry(id: string): Promise<SessionEntry | UnknownEntry | undefined> {
     const row = entryTableOf(this.tree).row(id);
-    return row === noRow ? undefined : this.#core.bodies.one(row);
+    return row === noRow ? undefined : this.#core.cache.read(row);
   }
 
   async path(leafId: string | null = this.#core.leafId): Promise<readonly (SessionEntry | UnknownEntry)[]> {
@@ -227,9 +227,9 @@ export class LiveSession implements Session {
     if (core.closed) throw this.#closedError();
     return core.mutex.run(async () => {
       if (!core.exists) return [];
-      await core.readNew();
+      await core.readRemoteChanges();
       const tree = entryTableOf(core.reader.tree);
-      return core.takeUnseen().map((row) => this.tree.node(tree.id(row)) as EntryNode);
+      return core.takeUnreported().map((row) => this.tree.node(tree.id(row)) as EntryNode);
     });
   }
 
@@ -307,7 +307,7 @@ export class LiveSession implements Session {
   }
 
   /** The source of a copy: the log, and the position read so far. */
-  get source(): Pick<SessionCore, "log" | "position" | "endsOpen" | "settings" | "reader"> {
+  get source(): Pick<SessionState, "log" | "position" | "endsOpen" | "settings" | "reader"> {
     return this.#core;
   }
 
@@ -315,7 +315,7 @@ export class LiveSession implements Session {
     const core = this.#core;
     await this.#writer.idle();
     try {
-      if (this.#writer.wrote && !this.#writer.staged && isInfoFar(core.reader)) {
+      if (this.#writer.wrote && !this.#writer.staged && needsInfoRewrite(core.reader)) {
         await this.#writer.append([{ type: "session_info" }], { conflict: "rebase" });
       }
       await this.#writeLeaf();
@@ -334,7 +334,7 @@ export class LiveSession implements Session {
     const core = this.#core;
     try {
       await core.mutex.run(async () => {
-        if (core.exists && !core.closed) await core.readNew();
+        if (core.exists && !core.closed) await core.readRemoteChanges();
       });
       return true;
     } catch (error) {

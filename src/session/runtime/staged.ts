@@ -4,17 +4,17 @@ import { entryTypesWith } from "../format/entry-types.js";
 import { noRow } from "../tree/entry-table.js";
 import { entryTableOf } from "../tree/session-tree.js";
 import type { PlacedEntry, Request } from "./batch.js";
-import type { SessionCore } from "./session-state.js";
+import type { SessionState } from "./session-state.js";
 import { turnSettings } from "./turn-settings.js";
 
 /** Entries in the tree without a line yet. They are written at the head of the next batch. */
 export class Staged {
-  readonly #core: SessionCore;
+  readonly #core: SessionState;
   #entries: PlacedEntry[] = [];
   /** Ids of entries that were announced to listeners. */
   readonly #announced = new Set<string>();
 
-  constructor(core: SessionCore) {
+  constructor(core: SessionState) {
     this.#core = core;
   }
 
@@ -23,8 +23,8 @@ export class Staged {
   }
 
   add(placed: PlacedEntry): void {
-    const { reader, bodies } = this.#core;
-    bodies.hold(reader.applyLocalEntry(placed.entry, undefined), placed.entry);
+    const { reader, cache } = this.#core;
+    cache.pin(reader.applyLocalEntry(placed.entry, undefined), placed.entry);
     this.#entries.push(placed);
   }
 
@@ -66,7 +66,7 @@ export class Staged {
   /** Forgets all entries: they are in the log. */
   clear(): void {
     const rows = entryTableOf(this.#core.reader.tree);
-    for (const { entry } of this.#entries) this.#core.bodies.release(rows.row(entry.id));
+    for (const { entry } of this.#entries) this.#core.cache.unpin(rows.row(entry.id));
     this.#entries = [];
   }
 }

@@ -1,59 +1,23 @@
+/** Forks and migrations: the lines of a session in another log. */
+
 import { SessileError } from "../../errors/index.js";
-import { concatBytes, encodeUtf8 } from "../../internal/bytes.js";
+import { encodeUtf8 } from "../../internal/bytes.js";
+import { randomHex8 } from "../../internal/ids.js";
 import { isRecord } from "../../internal/shape.js";
 import type { LogPosition, SessionLog } from "../api/backend.js";
-import { formatVersion, type SessionEntry, type SessionHeader } from "../api/entries.js";
+import { formatVersion, type SessionEntry, type SessionInfoFields } from "../api/entries.js";
 import type { ForkOptions, RewriteEntry } from "../api/types.js";
-import { type DecodedLine, decodeHead, LineDecoder, stripBom } from "../format/decode.js";
-import {
-  assertValidEntry,
-  encodeHeader,
-  encodeValidEntry,
-  printHeader,
-  spliceJson,
-} from "../format/encode.js";
-import { entryIdOf, parseEntryPrefix } from "../format/entry-prefix.js";
-import { entryTypesWith } from "../format/entry-types.js";
-import { appendChecksum, parseLine, removeChecksum } from "../format/line-json.js";
+import { type DecodedLine, LineDecoder, stripBom } from "../format/decode.js";
+import { assertValidEntry, printHeader, spliceJson } from "../format/encode.js";
+import { appendChecksum } from "../format/line-json.js";
 import { defaultLimits } from "../format/line-splitter.js";
-import { headerVersion, idToOrdinal, migrateLine } from "../format/migrate.js";
+import { headerVersion, migrateLine } from "../format/migrate.js";
+import { lineWithRoom, storedLines, withLineFeed } from "../runtime/log-lines.js";
 import type { LiveSession } from "../runtime/session.js";
-import type { SessionCore, SessionSettings } from "../runtime/session-state.js";
-import { type EntryNode, entryTableOf } from "../tree/session-tree.js";
-import { FreshResources } from "./fresh-resources.js";
-import { storedLines } from "./stored-lines.js";
-
-/** The line of a header with its line feed, padded if its log can be copied by bytes. */
-export function headerLine(header: SessionHeader, core?: Pick<SessionCore, "log" | "settings">): Uint8Array {
-  const line = encodeHeader(header);
-  return core === undefined ? encodeUtf8(`${line}\n`) : lineWithRoom(header, line, core);
-}
-
-function lineWithRoom(
-  header: SessionHeader,
-  line: string,
-  core: Pick<SessionCore, "log" | "settings">,
-): Uint8Array {
-  return encodeUtf8(`${line}${" ".repeat(roomBehind(header, line, core))}\n`);
-}
-
-const spareBytes = 64;
-
-/**
- * Spaces after a header, so that the header of a copy fits in its place and the bytes after it can be cloned.
- * A copy adds `parentSession`, and its directory or id may be longer. Bounded by the maximum length of a
- * line.
- */
-function roomBehind(
-  header: SessionHeader,
-  line: string,
-  { log, settings }: Pick<SessionCore, "log" | "settings">,
-): number {
-  if (log.copy === undefined) return 0;
-  const parent = header.parentSession === undefined ? `,"parentSession":${JSON.stringify(log.location)}` : "";
-  const room = encodeUtf8(parent).length + spareBytes;
-  return Math.max(0, Math.min(room, settings.maxLineBytes - encodeUtf8(line).length));
-}
+import { forkTitle } from "../runtime/session-info.js";
+import type { SessionState } from "../runtime/session-state.js";
+import { entryTableOf } from "../tree/session-tree.js";
+import { firstText } from "./list.js";
 
 const { maxDepth } = defaultLimits;
 const maxMigrations = 4;
@@ -106,6 +70,21 @@ export async function freshResources(
   return async (entry) => fresh.rewrite(await rewrite(entry));
 }
 
+/** The title and name of a fork. */
+export async function forkInfo(source: LiveSession): Promise<SessionInfoFields> {
+  const { name, title } = source.info;
+  if (title !== undefined)
+    return { title: forkTitle(title), ...(name === undefined ? {} : { name: forkTitle(name) }) };
+  if (name !== undefined) return { title: forkTitle(name), name: forkTitle(name) };
+  for (const { node } of source.tree.walk()) {
+    if (node.role !== "user") continue;
+    const text = firstText(await source.entry(node.id));
+    if (text === undefined) continue;
+    return { title: forkTitle(Array.from(text).slice(0, 60).join("").replace(/\s+/g, " ").trim()) };
+  }
+  return { title: forkTitle("Session") };
+}
+
 const looksNeeded = ["BEFORE_HEADER", "EXTRA_HEADER", "LINE_TOO_LONG"] as const;
 
 /**
@@ -128,106 +107,11 @@ export async function copyBytes(
   return (await log.copy?.(source.log, first, source.position, last)) ?? false;
 }
 
-/** The result of {@link pathLines}. */
-export interface PathCopy {
-  readonly lines: readonly Uint8Array[];
-  /** The last entry copied. */
-  readonly leafId: string | null;
-  /** Labels that are set on entries of the path. */
-  readonly labels: readonly {
-    readonly targetId: string;
-    readonly label: string;
-    readonly timestamp: string;
-  }[];
-}
-
-/**
- * The entries from the root to a leaf without labels and leaf entries, chained in order. A line whose parent
- * stays is copied; in any other only the parent's id and the checksum change.
- */
-export async function pathLines(session: LiveSession, leafId: string): Promise<PathCopy> {
-  const path = session.tree.path(leafId);
-  const stated = headerVersion(session.header);
-  const kept = path.filter((node) => !dropped.has(node.type));
-  const standIn = standIns(path);
-  const rows = entryTableOf(session.tree);
-  const { firstAt } = session.source.reader;
-  const stored = (await session.rawLines(kept.map((node) => node.id))).map((line, index) =>
-    line !== undefined && rows.line(rows.row(kept[index]?.id ?? ""))?.at === firstAt ? stripBom(line) : line,
-  );
-  const lines: Uint8Array[] = [];
-  let parentId: string | null = null;
-  for (const [index, { id }] of kept.entries()) {
-    const raw = stored[index];
-    // Lines of version 1 have no id, except before the header: those are read as the current version.
-    const version = stated === 1 && raw !== undefined && idOfLine(raw) === id ? formatVersion : stated;
-    if (raw !== undefined && version >= formatVersion && idOfLine(raw) !== id) throw gone(session, id);
-    if (raw !== undefined && !parseLine(raw, maxDepth).ok) {
-      lines.push(withLineFeed(damagedBehind(raw, parentId)));
-      parentId = id;
-      continue;
-    }
-    let line = raw === undefined ? undefined : new TextDecoder().decode(raw).trimEnd();
-    if (raw !== undefined && version < formatVersion)
-      line = migrateLine(raw, version, idToOrdinal(id), maxDepth);
-    if (raw === undefined && rows.line(rows.row(id)) !== undefined) {
-      throw gone(session, id);
-    }
-    // A staged entry has no line yet.
-    line ??= encodeValidEntry((await session.entry(id)) as SessionEntry, true);
-    const changed = rechained(line, parentId, standIn);
-    lines.push(
-      changed === line && raw !== undefined && version >= formatVersion
-        ? withLineFeed(raw)
-        : encodeUtf8(`${changed}\n`),
-    );
-    parentId = id;
-  }
-  const ids = new Set(kept.map((node) => node.id));
-  return {
-    lines,
-    leafId: parentId,
-    labels: [...session.tree.labels()].filter(({ targetId }) => ids.has(targetId)),
-  };
-}
-
-/** The id in a line: another program may have moved lines since they were read. */
-function idOfLine(raw: Uint8Array): string | undefined {
-  const decoded = decodeHead(raw, { version: formatVersion, ordinal: 0, maxDepth });
-  const head = decoded.kind === "entry" ? decoded.head : parseEntryPrefix(raw);
-  return head && entryIdOf(head.id);
-}
-
-function gone({ id }: LiveSession, entryId: string): SessileError {
-  return new SessileError("LOG_CHANGED", `the line of entry ${entryId} is gone from the log`, {
-    details: { id },
-  });
-}
-
-/** Label entries for a path, chained after its last entry. */
-export function linesOfLabels(
-  labels: PathCopy["labels"],
-  leafId: string | null,
-  path: readonly EntryNode[],
-  settings: Pick<SessionSettings, "newEntryId" | "checksum">,
-): readonly Uint8Array[] {
-  const used = new Set(path.map((node) => node.id));
-  let parentId = leafId;
-  return labels.map(({ targetId, label, timestamp }) => {
-    let id = settings.newEntryId();
-    while (used.has(id)) id = crypto.randomUUID();
-    used.add(id);
-    const entry = { type: "label", id, parentId, timestamp, targetId, label } as const;
-    parentId = id;
-    return encodeUtf8(`${encodeValidEntry(entry, settings.checksum)}\n`);
-  });
-}
-
 /**
  * Rewrites a session of an older version as the current one, keeps the original in a sidecar file, and
  * reloads. Retries after a concurrent migration or append, whose lines are read first.
  */
-export async function migrate(session: LiveSession, core: SessionCore): Promise<void> {
+export async function migrate(session: LiveSession, core: SessionState): Promise<void> {
   async function* lines(): AsyncGenerator<Uint8Array> {
     const header = { ...core.header, version: formatVersion };
     yield lineWithRoom(header, printHeader(header), core);
@@ -239,7 +123,7 @@ export async function migrate(session: LiveSession, core: SessionCore): Promise<
       await core.reload();
     } catch (error) {
       if (!SessileError.is(error, "CONCURRENT_WRITER") || attempt >= maxMigrations) throw error;
-      await core.readNew();
+      await core.readRemoteChanges();
     }
   }
   core.migrate = undefined;
@@ -266,61 +150,54 @@ async function rewrittenLine(
   return spliceJson(text, entry, placed);
 }
 
-const dropped = entryTypesWith("droppedOnExtract");
+const resourceId = /\bres_[0-9a-f]{16}\b/g;
+const isResourceId = /^res_[0-9a-f]{16}$/;
 
-/** Maps each dropped entry to the next kept one, or null: compactions may begin at a dropped entry. */
-function standIns(
-  path: readonly { readonly id: string; readonly type: string }[],
-): ReadonlyMap<string, string | null> {
-  const standIn = new Map<string, string | null>();
-  let next: string | null = null;
-  for (const node of [...path].reverse()) {
-    if (dropped.has(node.type)) standIn.set(node.id, next);
-    else next = node.id;
+/** New ids for the resources of a copy: each differs from the source's, and is the same all over the copy. */
+export class FreshResources {
+  readonly #fresh = new Map<string, string>();
+
+  /** Takes note of the resources that an entry has or names as such. A text that looks like an id is none. */
+  note(entry: SessionEntry): void {
+    const found = (value: unknown): void => {
+      if (Array.isArray(value)) value.forEach(found);
+      if (!isRecord(value)) return;
+      const { resourceId: id } = value;
+      if (typeof id === "string" && isResourceId.test(id) && !this.#fresh.has(id))
+        this.#fresh.set(id, `res_${randomHex8()}${randomHex8()}`);
+      Object.values(value).forEach(found);
+    };
+    found(entry);
   }
-  return standIn;
-}
 
-/**
- * The line with another parent, and a compaction's first kept entry corrected; the same text if neither
- * changes.
- */
-function rechained(
-  line: string,
-  parentId: string | null,
-  standIn: ReadonlyMap<string, string | null>,
-): string {
-  const body = removeChecksum(line);
-  const value: unknown = JSON.parse(body);
-  if (!isRecord(value)) return line;
-  const first = value.type === "compaction" ? standIn.get(value.firstKeptEntryId as string) : undefined;
-  if (value.parentId === parentId && first === undefined) return line;
-  const canonical = /^(\{"type":"[^"\\]*","id":"[^"\\]*","parentId":)(?:null|"[^"\\]*")(,"timestamp":)/;
-  if (first === undefined && canonical.test(body)) {
-    // Spliced instead of printed, so that numbers keep their digits.
-    return appendChecksum(
-      body.replace(canonical, (_, head: string, tail: string) => head + JSON.stringify(parentId) + tail),
-    );
+  /** The entry with the new ids wherever the old ones stood; the very same if none did. */
+  rewrite<E extends SessionEntry>(entry: E): E {
+    return this.#fresh.size === 0 ? entry : (this.#replaced(entry) as E);
   }
-  const { type, id, parentId: _parentId, timestamp, ...rest } = value;
-  const fields = first === undefined ? rest : { ...rest, firstKeptEntryId: first ?? id };
-  return appendChecksum(JSON.stringify({ type, id, parentId, timestamp, ...fields }));
+
+  #replaced(value: unknown): unknown {
+    if (typeof value === "string") return this.#text(value);
+    if (Array.isArray(value)) {
+      const items = value.map((item) => this.#replaced(item));
+      return items.some((item, at) => item !== value[at]) ? items : value;
+    }
+    if (!isRecord(value) || isSigned(value)) return value;
+    let changed = false;
+    const members = Object.entries(value).map(([key, member]) => {
+      const now = [this.#text(key), this.#replaced(member)] as const;
+      if (now[0] !== key || now[1] !== member) changed = true;
+      return now;
+    });
+    return changed ? Object.fromEntries(members) : value;
+  }
+
+  #text(text: string): string {
+    if (!text.includes("res_")) return text;
+    return text.replace(resourceId, (id) => this.#fresh.get(id) ?? id);
+  }
 }
 
-/** A line with a damaged body and another parent: its canonical prefix is all that is known. */
-function damagedBehind(raw: Uint8Array, parentId: string | null): Uint8Array {
-  const head = parseEntryPrefix(raw);
-  if (head === undefined) return raw;
-  const stored = head.parentId === null ? null : entryIdOf(head.parentId);
-  if (stored === parentId) return raw;
-  const start = `{"type":"${head.type}","id":"${entryIdOf(head.id)}","parentId":`;
-  const { length } = start + JSON.stringify(stored);
-  return concatBytes([encodeUtf8(start + JSON.stringify(parentId)), raw.subarray(length)]);
-}
-
-function withLineFeed(bytes: Uint8Array): Uint8Array {
-  const out = new Uint8Array(bytes.length + 1);
-  out.set(bytes);
-  out[bytes.length] = 10;
-  return out;
+/** What a provider signed, or nobody here understands, goes back as it came. */
+function isSigned({ type, thinkingSignature, textSignature }: Readonly<Record<string, unknown>>): boolean {
+  return type === "opaque" || typeof thinkingSignature === "string" || typeof textSignature === "string";
 }

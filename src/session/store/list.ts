@@ -1,6 +1,10 @@
+/** The list of a store: summaries, filters and cursors. */
+
 import { resourceOf } from "../../content/index.js";
 import { SessileError } from "../../errors/index.js";
-import type { StoredSession } from "../api/backend.js";
+import { integerOption } from "../../internal/arguments.js";
+import type { SessionBackend, StoredSession } from "../api/backend.js";
+import { missingHeaderError } from "../api/diagnostics.js";
 import type { SessionEntry, SessionHeader, SessionInfoFields, UnknownEntry } from "../api/entries.js";
 import type { Session, SessionQuery, SessionSummary } from "../api/types.js";
 import { decodeHead, entryKeyOfLine, LineDecoder } from "../format/decode.js";
@@ -12,6 +16,48 @@ import { slugOf } from "../runtime/session-info.js";
 const maxPreviewLength = 200;
 /** How many lines a list reads for the header and the first message. */
 export const maxHeadLines = 1000;
+
+/** The parts of a store that {@link listSessions} uses. */
+export interface ListSource {
+  readonly partition: string;
+  /** Called for a skipped possible session. */
+  readonly skipped: (location: string, error: SessileError) => void;
+  /** Opens a listed session to count its entries. */
+  readonly open: (summary: SessionSummary) => Promise<Session>;
+}
+
+/** Yields the sessions of a backend that match a query, newest first. */
+export async function* listSessions(
+  backend: SessionBackend,
+  query: SessionQuery,
+  { partition, skipped, open }: ListSource,
+): AsyncGenerator<SessionSummary, void, undefined> {
+  const limit = integerOption("limit", query.limit, Number.MAX_SAFE_INTEGER, 1);
+  const { cwd, signal } = query;
+  let count = 0;
+  const found = backend.list({
+    partition,
+    ...(query.after === undefined ? {} : { after: parseCursor(query.after) }),
+    ...(cwd === undefined ? {} : { cwd }),
+    ...(signal === undefined ? {} : { signal }),
+    skipped,
+  });
+  for await (const stored of found) {
+    signal?.throwIfAborted();
+    // The list is sorted by time, so that no older session can match.
+    if (query.since !== undefined && stored.modifiedAt < query.since.getTime()) return;
+    const summary = summaryOf(stored);
+    if (summary === undefined) {
+      const { id, location = id, head, size } = stored;
+      skipped(location, missingHeaderError(location, size === 0 ? 0 : Math.max(1, head.length)));
+    }
+    if (summary === undefined || !matchesQuery(summary, query)) continue;
+    const listed = query.stats === true ? await withCounts(summary, () => open(summary)) : summary;
+    if (listed === undefined) continue;
+    yield listed;
+    if (++count >= limit) return;
+  }
+}
 
 /** Summarises a session from its first and last lines; undefined without a header among them. */
 export function summaryOf(stored: StoredSession): SessionSummary | undefined {
@@ -35,7 +81,7 @@ export function summaryOf(stored: StoredSession): SessionSummary | undefined {
 }
 
 /** Whether a summary matches a query, apart from the cursor. */
-export function fits(summary: SessionSummary, query: SessionQuery): boolean {
+export function matchesQuery(summary: SessionSummary, query: SessionQuery): boolean {
   if (query.cwd !== undefined && summary.cwd !== query.cwd) return false;
   if (query.archived !== undefined && (summary.archivedAt !== undefined) !== query.archived) return false;
   const modified = Date.parse(summary.modified);
@@ -139,7 +185,7 @@ function defined<T extends Readonly<Record<string, unknown>>>(
 }
 
 /** A summary with what only the whole session tells; undefined where the session was deleted since it was listed. */
-export async function counted(
+export async function withCounts(
   summary: SessionSummary,
   open: () => Promise<Session>,
 ): Promise<SessionSummary | undefined> {

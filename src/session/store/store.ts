@@ -21,20 +21,13 @@ import type {
 } from "../api/types.js";
 import { defaultLimits } from "../format/line-splitter.js";
 import { headerVersion } from "../format/migrate.js";
-import { type RecordingOptions, recordingFrom } from "../runtime/recording.js";
+import { headerLine } from "../runtime/log-lines.js";
+import { checkRecordingOptions, type RecordingOptions } from "../runtime/recording.js";
 import { LiveSession } from "../runtime/session.js";
-import { forkTitle } from "../runtime/session-info.js";
-import { SessionCore, type SessionSettings } from "../runtime/session-state.js";
-import {
-  copyBytes,
-  freshResources,
-  headerLine,
-  linesOfLabels,
-  linesUpTo,
-  migrate,
-  pathLines,
-} from "./fork.js";
-import { counted, firstText, fits, parseCursor, summaryOf } from "./list.js";
+import { type SessionSettings, SessionState } from "../runtime/session-state.js";
+import { linesOfLabels, pathLines } from "./extract.js";
+import { copyBytes, forkInfo, freshResources, linesUpTo, migrate } from "./fork.js";
+import { listSessions } from "./list.js";
 
 /** Options of every store. The recording options can also be set per session. */
 export interface SessionStoreOptions extends RecordingOptions {
@@ -88,7 +81,7 @@ class BackedStore implements SessionStore {
   readonly #newSessionId: (now: number) => string;
   readonly #events = new Events<SessionStoreEventMap & { error: unknown }>();
   /** Open sessions by partition and id, to notify of a deletion. */
-  readonly #open = new Map<string, Set<SessionCore>>();
+  readonly #open = new Map<string, Set<SessionState>>();
 
   constructor(backend: SessionBackend, options: SessionStoreOptions) {
     this.#backend = backend;
@@ -99,7 +92,7 @@ class BackedStore implements SessionStore {
       maxDepth: integerOption("maxDepth", options.maxDepth, defaultLimits.maxDepth, 8),
       maxLineBytes: integerOption("maxLineBytes", options.maxLineBytes, defaultLimits.maxLineBytes, 1024),
       checksum: options.checksum ?? true,
-      recording: recordingFrom(options),
+      recording: checkRecordingOptions(options),
     };
   }
 
@@ -144,7 +137,7 @@ class BackedStore implements SessionStore {
     partition: string,
     settings = this.#settings,
   ): Promise<LiveSession> {
-    let core = new SessionCore(log, settings, mode);
+    let core = new SessionState(log, settings, mode);
     await core.load();
     const path = log.location ?? "";
     const { header, lines } = core.reader;
@@ -153,7 +146,7 @@ class BackedStore implements SessionStore {
       // Only now, because a file that is not a session, or is of a newer version, must stay untouched.
       await log.prepare?.();
       if (core.endsOpen) {
-        core = new SessionCore(log, settings, mode);
+        core = new SessionState(log, settings, mode);
         await core.load();
       }
     }
@@ -169,34 +162,12 @@ class BackedStore implements SessionStore {
   }
 
   async *list(query: SessionQuery = {}): AsyncIterable<SessionSummary> {
-    const limit = integerOption("limit", query.limit, Number.MAX_SAFE_INTEGER, 1);
     const partition = partitionOf(query.partition);
-    const { cwd, signal } = query;
-    let given = 0;
-    const found = this.#backend.list({
+    yield* listSessions(this.#backend, query, {
       partition,
-      ...(query.after === undefined ? {} : { after: parseCursor(query.after) }),
-      ...(cwd === undefined ? {} : { cwd }),
-      ...(signal === undefined ? {} : { signal }),
       skipped: (location, error) => this.#events.emit("skipped", { location, error }),
+      open: (summary) => this.open(summary, { partition }),
     });
-    for await (const stored of found) {
-      signal?.throwIfAborted();
-      // The list is sorted by time, so that no older session can match.
-      if (query.since !== undefined && stored.modifiedAt < query.since.getTime()) return;
-      const summary = summaryOf(stored);
-      if (summary === undefined) {
-        const { id, location = id, head, size } = stored;
-        const error = missingHeaderError(location, size === 0 ? 0 : Math.max(1, head.length));
-        this.#events.emit("skipped", { location, error });
-      }
-      if (summary === undefined || !fits(summary, query)) continue;
-      const shown =
-        query.stats === true ? await counted(summary, () => this.open(summary, { partition })) : summary;
-      if (shown === undefined) continue;
-      yield shown;
-      if (++given >= limit) return;
-    }
   }
 
   async latest(query: Omit<SessionQuery, "limit" | "after"> = {}): Promise<SessionSummary | undefined> {
@@ -218,7 +189,7 @@ class BackedStore implements SessionStore {
       }
       const rewrite = resources === "fresh" ? await freshResources(source, options) : options.rewrite;
       const lines = linesUpTo(source, upTo, rewrite);
-      const info = await this.#forkInfo(source);
+      const info = await forkInfo(source);
       const to = { ...options, partition: toPartition };
       return await this.#copy(source, lines, to, info, async (log, first) =>
         rewrite === undefined ? copyBytes(source, log, first, upTo) : false,
@@ -261,7 +232,7 @@ class BackedStore implements SessionStore {
   }
 
   #settingsFor(options: RecordingOptions): SessionSettings {
-    return { ...this.#settings, recording: recordingFrom(options, this.#settings.recording) };
+    return { ...this.#settings, recording: checkRecordingOptions(options, this.#settings.recording) };
   }
 
   async #create(options: CreateCoreOptions): Promise<LiveSession> {
@@ -271,7 +242,7 @@ class BackedStore implements SessionStore {
 
   async #createCore(
     options: CreateCoreOptions,
-  ): Promise<{ readonly core: SessionCore; readonly partition: string }> {
+  ): Promise<{ readonly core: SessionState; readonly partition: string }> {
     const now = this.#settings.now();
     const id = nameArgument("id", options.id ?? this.#newSessionId(now));
     const partition = partitionOf(options.partition);
@@ -291,18 +262,18 @@ class BackedStore implements SessionStore {
       cwd: header.cwd,
       timestamp: header.timestamp,
     });
-    const core = new SessionCore(log, settings, "write", header);
+    const core = new SessionState(log, settings, "write", header);
     core.position = position;
     return { core, partition };
   }
 
-  #live(core: SessionCore, partition: string): LiveSession {
+  #live(core: SessionState, partition: string): LiveSession {
     const session = new LiveSession(core, (source, leafId, options) =>
       this.#extract(source, leafId, options, partition),
     );
     const { id } = core.header;
     const key = keyOf(partition, id);
-    const open = this.#open.get(key) ?? new Set<SessionCore>();
+    const open = this.#open.get(key) ?? new Set<SessionState>();
     this.#open.set(key, open.add(core));
     core.events.on("created", () => {
       this.#events.emit("created", { id });
@@ -352,7 +323,7 @@ class BackedStore implements SessionStore {
       id: options.id,
       partition: options.partition,
       parentSession: source.location ?? source.id,
-      ...recordingFrom(options),
+      ...checkRecordingOptions(options),
     });
     const { log } = core;
     try {
@@ -371,20 +342,6 @@ class BackedStore implements SessionStore {
     const session = await this.open(copy, { ...recording, mode: "write", partition });
     if (info !== undefined) await session.updateInfo(info);
     return session;
-  }
-
-  async #forkInfo(source: LiveSession): Promise<SessionInfoFields> {
-    const { name, title } = source.info;
-    if (title !== undefined)
-      return { title: forkTitle(title), ...(name === undefined ? {} : { name: forkTitle(name) }) };
-    if (name !== undefined) return { title: forkTitle(name), name: forkTitle(name) };
-    for (const { node } of source.tree.walk()) {
-      if (node.role !== "user") continue;
-      const text = firstText(await source.entry(node.id));
-      if (text === undefined) continue;
-      return { title: forkTitle(Array.from(text).slice(0, 60).join("").replace(/\s+/g, " ").trim()) };
-    }
-    return { title: forkTitle("Session") };
   }
 }
 
