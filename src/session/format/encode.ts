@@ -65,14 +65,19 @@ export function encodeValidLine(
 
 const headKeys = ["type", "id", "parentId", "timestamp"];
 
-/** Whether the canonical keys come first, as in every entry made from a draft. */
+/** Whether JSON.stringify prints the canonical keys first, as for every entry made from a draft. */
 function isOrdered(entry: SessionEntry): boolean {
   let at = 0;
   for (const key in entry) {
     if (key !== headKeys[at++]) return false;
-    if (at === headKeys.length) return !("crc" in entry);
+    if (at === headKeys.length) return !("crc" in entry) && !hasHiddenMessage(entry);
   }
   return false;
+}
+
+/** Whether the message is not enumerable, so that JSON.stringify would omit it. */
+function hasHiddenMessage(entry: SessionEntry): boolean {
+  return entry.type === "message" && !Object.prototype.propertyIsEnumerable.call(entry, "message");
 }
 
 function printEntry(entry: SessionEntry): string {
@@ -80,6 +85,7 @@ function printEntry(entry: SessionEntry): string {
   const { type, id, parentId, timestamp } = entry;
   const ordered: Record<string, unknown> = { type, id, parentId, timestamp };
   for (const [key, value] of Object.entries(entry)) if (key !== "crc") ordered[key] = value;
+  if (entry.type === "message") ordered.message = entry.message;
   return JSON.stringify(ordered);
 }
 
