@@ -8,7 +8,7 @@ const config: KnipConfig = {
       entry: [
         ...entries.map(({ source }) => source),
         "examples/*.ts",
-        "examples/apps/*/main.ts",
+        "examples/apps/*/{main,demo}.ts",
         "scripts/{check,examples,named-tests}.mjs",
         "test/faults/fuzz.ts",
         "test/consumer/use.ts",

@@ -10,7 +10,7 @@ const list = (path) => (existsSync(path) ? readdirSync(path).sort() : []);
 const names = [
   ...list(folder).filter((name) => /^\d\d-.+\.ts$/.test(name)),
   ...list(join(folder, "apps"))
-    .map((name) => `apps/${name}/main.ts`)
+    .map((name) => `apps/${name}/demo.ts`)
     .filter((name) => existsSync(join(folder, name))),
 ];
 

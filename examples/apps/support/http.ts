@@ -1,3 +1,4 @@
+import { createHash, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { SessileError } from "sessile/errors";
@@ -253,4 +254,55 @@ export function boundConnections(
       if (!socket.destroyed) waiting.add(socket);
     });
   };
+}
+
+/**
+ * Checks that a request comes from this machine and from a page of this server. A page of another origin can make a browser
+ * send requests to 127.0.0.1; such a request names its origin, or another host if that page's name was rebound to 127.0.0.1.
+ *
+ * @param place.origins origins of pages that another server delivers; default none
+ * @throws HttpFailure 403
+ */
+export function checkPlace(
+  request: IncomingMessage,
+  { port, origins = [] }: { readonly port: number; readonly origins?: readonly string[] },
+): void {
+  const { remoteAddress = "" } = request.socket;
+  if (!/^(?:127\.|::1$|::ffff:127\.)/.test(remoteAddress)) throw forbidden("only this machine may ask");
+  const hosts = headerValues(request, "host");
+  const host = hosts.length === 1 ? hosts[0]?.toLowerCase() : undefined;
+  if (host !== `127.0.0.1:${port}` && host !== `localhost:${port}`) throw forbidden("Host is another one");
+  const foreign = headerValues(request, "origin").some(
+    (origin) => origin !== `http://${host}` && !origins.includes(origin),
+  );
+  if (foreign) throw forbidden("Origin is another one");
+}
+
+/**
+ * Checks that a request has the token.
+ *
+ * @throws HttpFailure 401
+ */
+export function checkToken(request: IncomingMessage, { token }: { readonly token: string }): void {
+  const given = /^Bearer ([^\s]+)$/i.exec(request.headers.authorization ?? "")?.[1] ?? "";
+  // Digests have one length, so the time does not depend on how much of the token is right.
+  if (timingSafeEqual(sha256(given), sha256(token))) return;
+  throw new HttpFailure(
+    401,
+    { code: "UNAUTHORIZED", message: "Authorization: expected the token of this server" },
+    { "www-authenticate": "Bearer" },
+  );
+}
+
+/** Every value of a repeated header; `headers` keeps only the first of some. */
+function headerValues({ rawHeaders }: IncomingMessage, name: string): readonly string[] {
+  return rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === name);
+}
+
+function forbidden(message: string): HttpFailure {
+  return new HttpFailure(403, { code: "FORBIDDEN", message });
+}
+
+function sha256(text: string): Buffer {
+  return createHash("sha256").update(text).digest();
 }

@@ -22,7 +22,7 @@ import {
 } from "sessile/tether";
 import type { Model } from "./claude.js";
 import { oneLine } from "./terminal.js";
-import { failedResult, runTool, type Tools } from "./tools.js";
+import { closeOpenCalls, runTool, type Tools } from "./tools.js";
 
 /** What {@link tetherAgent} needs. */
 export interface TetherAgentOptions {
@@ -205,16 +205,6 @@ async function openOrCreate(sessions: SessionStore, id: string, cwd: string): Pr
     if (!SessileError.is(error, "SESSION_NOT_FOUND")) throw error;
     return sessions.create({ id, cwd });
   }
-}
-
-/** Calls that a process left when it died have no result, and are not run again: what they did nobody knows. */
-async function closeOpenCalls(session: Session): Promise<void> {
-  const states = await session.toolStates();
-  const open = states.filter((one) => one.resultEntryId === undefined && one.state !== "error");
-  if (open.length === 0) return;
-  const words = (call: ToolCall, begun: boolean) =>
-    failedResult(call, `Interrupted: ${begun ? "how far it came is unknown" : "it was not begun"}.`);
-  await session.append(open.map(({ call, state }) => said(words(call, state === "running"))));
 }
 
 function said(message: Message): EntryDraft {

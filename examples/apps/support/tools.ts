@@ -7,6 +7,7 @@ import { ingest } from "sessile/attachments";
 import type { BlobStore } from "sessile/blobs";
 import { type Resource, type ToolCall, type ToolResultMessage, toolResult } from "sessile/content";
 import { sniff } from "sessile/media";
+import type { EntryDraft, Session } from "sessile/session";
 
 /** What a tool gives: text for the model, and for programs what the file is now, which the file ledger reads. */
 export interface ToolOutput {
@@ -158,6 +159,21 @@ export async function runTool(
 /** The result of a call that did not succeed. */
 export function failedResult(call: ToolCall, text: string): ToolResultMessage {
   return { ...toolResult(call, text), isError: true };
+}
+
+/**
+ * Gives every call without a result one that tells of the interruption. A process that died left such calls. They are not
+ * run again, because their effects are unknown.
+ */
+export async function closeOpenCalls(session: Session): Promise<void> {
+  const states = await session.toolStates();
+  const open = states.filter((one) => one.resultEntryId === undefined && one.state !== "error");
+  if (open.length === 0) return;
+  const drafts = open.map(({ call, state }): EntryDraft => {
+    const progress = state === "running" ? "how far it came is unknown" : "it was not begun";
+    return { type: "message", message: failedResult(call, `Interrupted: ${progress}.`) };
+  });
+  await session.append(drafts);
 }
 
 /** A text among the arguments of a call, which come from a model and may be anything. */

@@ -1,146 +1,34 @@
-// A server for turns with attachments, on this machine alone: text and files in, the reply as server-sent events out.
-//
-//   npx tsx examples/apps/turn-endpoint/main.ts           starts, asks itself everything over HTTP, checks the answers, ends
-//   npx tsx examples/apps/turn-endpoint/main.ts --serve   prints its address and serves, page included, until it is interrupted
-//
-// SESSILE_DIR keeps sessions, blobs and uploads, else a temporary directory does. SESSILE_WORKSPACE is a directory whose files
-// may be attached by path, PORT is where it listens. With ANTHROPIC_API_KEY a real model answers, SESSILE_MODEL or the default.
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+// A server for turns with attachments, and its page, on this machine alone: see README.md.
+import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import Anthropic from "@anthropic-ai/sdk";
 import { fileBlobStore } from "sessile/blobs/node";
-import { check } from "../support/check.js";
 import { claude } from "../support/claude.js";
-import { type LocalProvider, startLocalProvider } from "../support/local-provider.js";
-import { makePng } from "../support/make-media.js";
-import { type TurnClient, turnClient } from "./client.js";
+import { startLocalProvider } from "../support/local-provider.js";
 import { followTurnScript } from "./script.js";
-import { startTurnServer, type TurnServer } from "./server.js";
+import { startTurnServer } from "./server.js";
 import { viewingToolDeclarations } from "./turn.js";
 
-const {
-  ANTHROPIC_API_KEY,
-  SESSILE_DIR,
-  SESSILE_MODEL = "claude-opus-5-5",
-  SESSILE_WORKSPACE,
-  PORT,
-} = process.env;
-const maker = { provider: "anthropic", model: SESSILE_MODEL };
+const { ANTHROPIC_API_KEY, SESSILE_DIR, SESSILE_WORKSPACE, PORT } = process.env;
+const { SESSILE_MODEL: model = "claude-opus-5-5" } = process.env;
 
-if (process.argv[2] === "--serve") await serve();
-else await askItself();
-
-async function start(dir: string, client: Anthropic, workspace?: string): Promise<TurnServer> {
-  const blobs = fileBlobStore({ dir: join(dir, "blobs") });
-  const model = claude({ client, model: maker.model, blobs, tools: viewingToolDeclarations });
-  const port = Number(PORT ?? 0);
-  const places = { dir, ...(workspace === undefined ? {} : { workspace }) };
-  return startTurnServer({ ...places, model, maker, port, onError: console.error });
-}
-
-function clientOf(provider: LocalProvider): Anthropic {
-  return new Anthropic({ apiKey: "none", baseURL: provider.url, maxRetries: 0 });
-}
-
-async function serve(): Promise<void> {
-  const dir = resolve(SESSILE_DIR ?? (await mkdtemp(join(tmpdir(), "sessile-turn-"))));
-  const workspace = SESSILE_WORKSPACE === undefined ? undefined : resolve(SESSILE_WORKSPACE);
-  // Slow enough to be seen.
-  await using provider = await startLocalProvider({ script: followTurnScript, paceMs: 20 });
-  const client = ANTHROPIC_API_KEY === undefined ? clientOf(provider) : new Anthropic();
-  await using server = await start(dir, client, workspace);
-  console.log(server.url);
-  console.log(`everything is in ${dir}`);
-  await new Promise((done) => process.once("SIGINT", done).once("SIGTERM", done));
-}
-
-async function askItself(): Promise<void> {
-  const dir = await mkdtemp(join(tmpdir(), "sessile-turn-"));
-  try {
-    await using provider = await startLocalProvider({ script: followTurnScript, paceMs: 1 });
-    let sessionId = "";
-    {
-      await using server = await start(dir, clientOf(provider));
-      const client = turnClient(server);
-      await talk(client, provider, dir);
-      sessionId = (await client.session()).id;
-    }
-    console.log("\nA restart");
-    await using server = await start(dir, clientOf(provider));
-    const again = turnClient(server);
-    check("the session is there again", (await again.session()).id, sessionId);
-    await again.turn("Look again at what I attached.");
-    const said = (await again.session()).entries.at(-1)?.text;
-    check("and what was attached can be seen again", said, "Looking again: an image of 320 x 200 pixels.");
-  } finally {
-    await rm(dir, { recursive: true, force: true });
-  }
-}
-
-async function talk(client: TurnClient, provider: LocalProvider, dir: string): Promise<void> {
-  console.log("A file");
-  const image = makePng(320, 200);
-  const file = await client.upload("screen.png", image);
-  check("is known by its bytes", [file.mediaType, file.width, file.height], ["image/png", 320, 200]);
-  const page = await client.send("POST", "/api/harness/files?name=page.png", Buffer.from("<!doctype html>"));
-  check("is refused where it is another than its name says", page.status, 415);
-
-  console.log("\nA turn");
-  const events = await client.turn("What is this?", [file.path]);
-  const names = [...new Set(events.map(({ event }) => event))];
-  check("is told in events", names, ["entry", "delta", "done"]);
-  const deltas = events.flatMap(({ event, data }) => (event === "delta" ? [data.text] : []));
-  check("the reply comes in pieces", deltas.length > 3);
-  check("which are the reply", deltas.join(""), "I see an image of 320 x 200 pixels.");
-  const sent = JSON.stringify(provider.requests.at(-1)?.messages);
-  check("the model got the bytes", sent.includes(Buffer.from(image).toString("base64")));
-  check("and no path", sent.includes(dir), false);
-  const [asked] = (await client.session()).entries;
-  const blob = await client.send("GET", `/api/harness/blobs/${asked?.resources?.[0]?.blob}`);
-  check("the page gets them back", Buffer.compare(Buffer.from(await blob.arrayBuffer()), image), 0);
-
-  console.log("\nWhat cannot be attached");
-  await writeFile(join(dir, "secret.txt"), "outside of uploads/");
-  const outside = await client.send("POST", "/api/harness/turn", {
-    message: " ",
-    attachments: [join(dir, "secret.txt")],
-  });
-  check("no text and no file is refused", outside.status, 400);
-  const { error } = (await outside.json()) as { error: { category: string; errors: { code: string }[] } };
-  check("by category", error.category, "ALL_ATTACHMENTS_FAILED_NO_TEXT");
-  check("and reason", error.errors[0]?.code, "PATH_REFUSED");
-  const partly = await client.turn("And now?", [file.path, join(dir, "uploads", "gone.png")]);
-  const warning = partly.find(({ event }) => event === "warning");
-  check("of the rest the page is told", warning?.data, {
-    failed: [{ name: "gone.png", code: "NOT_FOUND", reason: "there is no such file" }],
-  });
-
-  console.log("\nOne turn at a time");
-  const running = client.turn("Tell me a long story.");
-  await client.until(({ running }) => running);
-  const second = await client.send("POST", "/api/harness/turn", { message: "Me too." });
-  check("a second one is refused", second.status, 409);
-  const stop = await client.send("DELETE", "/api/harness/turn");
-  check("the first can be aborted", stop.status, 202);
-  const last = (await running).at(-1);
-  check("and says so", [last?.event, last?.data.error?.code], ["error", "ABORTED"]);
-
-  console.log("\nA branch");
-  const moved = await client.send("POST", "/api/harness/leaf", { entryId: asked?.id });
-  check("begins where the tip was moved to", await moved.json(), { leafId: asked?.id });
-  await client.turn("Never mind.");
-  const { entries } = await client.session();
-  const following = entries.filter(({ parentId, role }) => parentId === asked?.id && role !== undefined);
-  check(
-    "two messages follow the first",
-    following.map(({ role }) => role),
-    ["assistant", "user"],
-  );
-
-  console.log("\nStrangers");
-  const bare = await fetch(`${client.origin}/api/harness/session`);
-  check("without the token nothing is told", bare.status, 401);
-  const evil = await client.send("GET", "/api/harness/session", undefined, { origin: "http://evil.example" });
-  check("nor to another origin", evil.status, 403);
-}
+const dir = resolve(SESSILE_DIR ?? (await mkdtemp(join(tmpdir(), "sessile-turn-"))));
+const blobs = fileBlobStore({ dir: join(dir, "blobs") });
+// Slow enough to watch.
+await using provider = await startLocalProvider({ script: followTurnScript, paceMs: 20 });
+const client =
+  ANTHROPIC_API_KEY === undefined
+    ? new Anthropic({ apiKey: "none", baseURL: provider.url, maxRetries: 0 })
+    : new Anthropic();
+await using server = await startTurnServer({
+  dir,
+  ...(SESSILE_WORKSPACE === undefined ? {} : { workspace: resolve(SESSILE_WORKSPACE) }),
+  model: claude({ client, model, blobs, tools: viewingToolDeclarations }),
+  maker: { provider: "anthropic", model },
+  port: Number(PORT ?? 0),
+  onError: console.error,
+});
+console.log(server.url);
+console.log(`everything is in ${dir}`);
+await new Promise((done) => process.once("SIGINT", done).once("SIGTERM", done));

@@ -8,9 +8,17 @@ import { fileURLToPath } from "node:url";
 import { fileBlobStore } from "sessile/blobs/node";
 import { fileSessionStore } from "sessile/session/node";
 import type { Model } from "../support/claude.js";
-import { boundConnections, failureOf, isClientGone, pathOf, sendFailure } from "../support/http.js";
+import {
+  boundConnections,
+  checkPlace,
+  checkToken,
+  failureOf,
+  isClientGone,
+  pathOf,
+  sendFailure,
+} from "../support/http.js";
 import { blobSender, openUploads, sendPageFile } from "./files.js";
-import { checkPlace, checkToken, type TurnLimits, turnLimits } from "./guard.js";
+import { type TurnLimits, turnLimits } from "./limits.js";
 import { type RoutePlaces, routeOf } from "./routes.js";
 import { ServedSession } from "./served-session.js";
 import { type TurnTools, viewingTools } from "./turn.js";
@@ -107,9 +115,9 @@ export async function startTurnServer(options: TurnServerOptions): Promise<TurnS
   const origin = `http://127.0.0.1:${port}`;
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    checkPlace(request, { port, token });
+    checkPlace(request, { port });
     if (!pathOf(request).startsWith("/api/")) return sendPageFile(request, response, page);
-    checkToken(request, { port, token });
+    checkToken(request, { token });
     letIn(request, response);
     await routeOf(request)(request, response, places);
   }

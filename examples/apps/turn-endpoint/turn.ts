@@ -7,7 +7,7 @@ import type { EntryDraft, Session, SessionEntry } from "sessile/session";
 import type { Model } from "../support/claude.js";
 import { failureOf, HttpFailure, openEventStream } from "../support/http.js";
 import { failedResult } from "../support/tools.js";
-import type { TurnLimits } from "./guard.js";
+import type { TurnLimits } from "./limits.js";
 import { messageOf, readPrompt, type TurnPrompt, type TurnRequest } from "./prompt.js";
 import { type RunningTurn, type ServedSession, summaryOf } from "./served-session.js";
 

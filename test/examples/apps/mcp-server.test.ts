@@ -348,7 +348,7 @@ function demo(env: Readonly<Record<string, string>> = {}): Promise<Run> {
   return new Promise((done) => {
     const child = execFile(
       process.execPath,
-      ["--import", "tsx", "examples/apps/mcp-server/main.ts"],
+      ["--import", "tsx", "examples/apps/mcp-server/demo.ts"],
       { cwd: root, env: { ...process.env, TMPDIR: scratch, NO_COLOR: "1", FORCE_COLOR: undefined, ...env } },
       (_error, stdout, stderr) => done({ code: child.exitCode, stdout, stderr }),
     );

@@ -46,7 +46,7 @@ function start(name: string, env: NodeJS.ProcessEnv = {}): Program {
     [
       "--import",
       "tsx",
-      "examples/apps/telegram-gateway/main.ts",
+      `examples/apps/telegram-gateway/${name === "" ? "demo" : "main"}.ts`,
       ...(name === "" ? [] : [join(scratch, name)]),
     ],
     {

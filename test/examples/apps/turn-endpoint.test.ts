@@ -16,7 +16,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
-const program = ["--import", "tsx", "examples/apps/turn-endpoint/main.ts"];
+const program = (name: string) => ["--import", "tsx", `examples/apps/turn-endpoint/${name}.ts`];
 /** Without what would make it another run: keys, ports, and directories of this machine's. */
 function environment(more: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
   const {
@@ -37,7 +37,7 @@ describe("the turn endpoint", () => {
     const run = await new Promise<{ code: number | null; stdout: string; stderr: string }>((done) => {
       const child = execFile(
         process.execPath,
-        program,
+        program("demo"),
         { cwd: root, env: environment() },
         (_error, stdout, stderr) => done({ code: child.exitCode, stdout, stderr }),
       );
@@ -49,7 +49,7 @@ describe("the turn endpoint", () => {
   });
 });
 
-describe("the turn endpoint with --serve", { timeout }, () => {
+describe("the server of the turn endpoint", { timeout }, () => {
   const children: ChildProcess[] = [];
   afterEach(async () => {
     for (const child of children.splice(0)) {
@@ -58,7 +58,7 @@ describe("the turn endpoint with --serve", { timeout }, () => {
   });
 
   async function serve(dir: string) {
-    const child = spawn(process.execPath, [...program, "--serve"], {
+    const child = spawn(process.execPath, program("main"), {
       cwd: root,
       env: environment({ SESSILE_DIR: dir }),
       stdio: ["ignore", "pipe", "inherit"],

@@ -20,15 +20,11 @@ export interface ServedPage extends AsyncDisposable {
  */
 export async function servePage(dir: string, modelUrl: string): Promise<ServedPage> {
   const env = { ...process.env, SESSILE_DIR: dir, ANTHROPIC_API_KEY: "none", ANTHROPIC_BASE_URL: modelUrl };
-  const child = spawn(
-    process.execPath,
-    ["--import", "tsx", "examples/apps/turn-endpoint/main.ts", "--serve"],
-    {
-      cwd: root,
-      env,
-      stdio: ["ignore", "pipe", "inherit"],
-    },
-  );
+  const child = spawn(process.execPath, ["--import", "tsx", "examples/apps/turn-endpoint/main.ts"], {
+    cwd: root,
+    env,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   const ended = once(child, "exit");
   const lines = createInterface({ input: child.stdout });
   const [url] = await Promise.race([

@@ -1,0 +1,282 @@
+// The chat over HTTP: the routes that `DefaultChatTransport` of useChat asks, and the history and files that a
+// page needs after a reload.
+//
+//   POST   /api/chat                     a turn; answered with the UI message stream
+//   GET    /api/chat/:id/stream          the running turn from its first chunk; 204 if there is none
+//   DELETE /api/chat/:id/stream          stops the turn; answered once the reply so far is stored
+//   GET    /api/chat/:id                 the messages of the current branch
+//   GET    /api/chat/:id/files/:file     the bytes of a file that was sent
+//   GET    /api/chat                     the chats, newest first
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { resolve } from "node:path";
+import { pipeUIMessageStreamToResponse, safeValidateUIMessages, type UIMessage } from "ai";
+import type { BlobStore } from "sessile/blobs";
+import { SessileError } from "sessile/errors";
+import type { Session, SessionStore } from "sessile/session";
+import {
+  boundConnections,
+  checkPlace,
+  commonHeaders,
+  failureOf,
+  HttpFailure,
+  isClientGone,
+  pathOf,
+  readJson,
+  sendFailure,
+  sendJson,
+} from "../support/http.js";
+import { type ChatTurn, chatMessages, resourceById, storeTurn } from "./adapter.js";
+import { answer, RunningTurn, type TurnParts } from "./turn.js";
+
+/** Options of {@link startChatServer}. */
+export interface ChatServerOptions extends Omit<TurnParts, "blobs"> {
+  readonly sessions: SessionStore;
+  readonly blobs: BlobStore;
+  /** Recorded in each session as its project. */
+  readonly dir: string;
+  /** Default any free port. */
+  readonly port?: number;
+  /** Origins of pages that another server delivers, such as `http://localhost:5173`. Default none. */
+  readonly origins?: readonly string[];
+  /** Told of errors that are the server's fault. */
+  readonly onError?: (error: unknown) => void;
+}
+
+/** A running chat server; disposing of it aborts the turns, and waits until what they said is stored. */
+export interface ChatServer extends AsyncDisposable {
+  /** Such as `http://127.0.0.1:40001`. */
+  readonly url: string;
+}
+
+/** A request with all messages, whose files are data URLs in the tab that sent them. */
+const maxBodyBytes = 32 * 2 ** 20;
+const limits = { lingerBytes: 2 ** 26, lingerMs: 2_000 };
+const maxConnections = 128;
+
+/** Starts the server on 127.0.0.1. */
+export async function startChatServer(options: ChatServerOptions): Promise<ChatServer> {
+  const { sessions, blobs } = options;
+  const turns = new Map<string, { readonly turn: RunningTurn; readonly ended: Promise<void> }>();
+  const report = (error: unknown) => {
+    if (failureOf(error).status === 500 && !isClientGone(error)) options.onError?.(error);
+  };
+
+  const routes: Readonly<Record<string, Route>> = {
+    "POST /": async (request, response) => {
+      const { id, turn: asked } = await asTurn(await readJson(request, maxBodyBytes));
+      if (turns.has(id)) throw conflict("a turn is running");
+      const turn = new RunningTurn();
+      let end = () => {};
+      // Before anything is awaited: of two requests for one chat the second is refused.
+      turns.set(id, { turn, ended: new Promise((done) => (end = done)) });
+      const finish = async (session?: Session) => {
+        await session?.close().catch(report);
+        turns.delete(id);
+        turn.end();
+        end();
+      };
+      let session: Session | undefined;
+      try {
+        session = await openOrCreate(sessions, id, options.dir);
+        await storeTurn(session, asked, { blobs, signal: turn.signal });
+      } catch (error) {
+        await finish(session);
+        throw refusalOf(error);
+      }
+      void run(session, turn).then(finish);
+      await send(response, turn);
+    },
+    "GET /:id/stream": async (_request, response, { id }) => {
+      const running = turns.get(id);
+      if (running !== undefined) return send(response, running.turn);
+      response.writeHead(204, commonHeaders).end();
+    },
+    "DELETE /:id/stream": async (_request, response, { id }) => {
+      const running = turns.get(id);
+      if (running === undefined)
+        throw new HttpFailure(404, { code: "NO_TURN", message: "no turn is running" });
+      running.turn.abort();
+      await running.ended;
+      response.writeHead(204, commonHeaders).end();
+    },
+    "GET /:id": async (_request, response, { id }) => {
+      await using session = await openToRead(sessions, id);
+      sendJson(
+        response,
+        200,
+        session === undefined ? [] : await chatMessages(session, `${prefix}/${id}/files`),
+      );
+    },
+    "GET /:id/files/:file": async (_request, response, { id, file }) => {
+      await using session = await openToRead(sessions, id);
+      const resource = session && (await resourceById(session, file));
+      const bytes =
+        resource === undefined || resource.kind === "link" ? undefined : await blobs.get(resource.blob);
+      if (bytes === undefined || resource === undefined || resource.kind === "link") throw notFound();
+      response.writeHead(200, {
+        ...commonHeaders,
+        "cache-control": "private, max-age=31536000, immutable",
+        "content-type": resource.mediaType,
+        "content-length": bytes.length,
+        "content-disposition": resource.kind === "image" ? "inline" : "attachment",
+        "content-security-policy": "default-src 'none'; sandbox",
+      });
+      response.end(bytes);
+    },
+    "GET /": async (_request, response) => {
+      const chats = [];
+      for await (const { id, name, firstMessage, modified } of sessions.list({ limit: 100 })) {
+        chats.push({ id, title: name ?? firstMessage ?? "", modified });
+      }
+      sendJson(response, 200, chats);
+    },
+  };
+
+  async function run(session: Session, turn: RunningTurn): Promise<Session> {
+    await answer(session, turn, { ...options, blobs }).catch((error: unknown) => {
+      report(error);
+      turn.push({ type: "error", errorText: failureOf(error).body.message });
+    });
+    return session;
+  }
+
+  const server = createServer((request, response) => {
+    response.on("error", () => {});
+    handle(request, response)
+      .catch((error: unknown) => {
+        report(error);
+        return sendFailure(request, response, failureOf(error), limits);
+      })
+      .catch(() => response.destroy());
+  });
+  const letIn = boundConnections(server, maxConnections);
+  server.listen(options.port ?? 0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+
+  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    checkPlace(request, { port, origins: options.origins ?? [] });
+    letIn(request, response);
+    const [route, names] = routeOf(request, routes);
+    await route(request, response, names);
+  }
+
+  return {
+    url: `http://127.0.0.1:${port}`,
+    async [Symbol.asyncDispose]() {
+      const closed = once(server, "close");
+      server.close();
+      for (const { turn } of turns.values()) turn.abort();
+      await Promise.all([...turns.values()].map(({ ended }) => ended));
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+const prefix = "/api/chat";
+
+interface Names {
+  readonly id: string;
+  readonly file: string;
+}
+
+type Route = (request: IncomingMessage, response: ServerResponse, names: Names) => Promise<void>;
+
+/** @throws HttpFailure 404 */
+function routeOf(request: IncomingMessage, routes: Readonly<Record<string, Route>>): [Route, Names] {
+  const path = pathOf(request);
+  const [, id = "", rest = "", file = ""] =
+    /^\/api\/chat(?:\/([\w-]{1,64})(?:\/(stream|files)(?:\/(res_[0-9a-f]{16}))?)?)?$/.exec(path) ?? [];
+  const shape = path === prefix ? "/" : `/:id${rest === "" ? "" : `/${rest}`}${file === "" ? "" : "/:file"}`;
+  const route = id === "" && path !== prefix ? undefined : routes[`${request.method} ${shape}`];
+  if (route === undefined) throw notFound();
+  return [route, { id, file }];
+}
+
+/** Each watcher gets every chunk. One that goes away, or reads slowly, does not hold up the turn. */
+function send(response: ServerResponse, turn: RunningTurn): Promise<void> {
+  return pipeUIMessageStreamToResponse({
+    response,
+    stream: turn.watch(),
+    headers: { ...commonHeaders },
+    keepAliveMs: 15_000,
+  });
+}
+
+/** Ids are those that `generateId` makes, or as short and plain: they become names of files. */
+const idPattern = /^[A-Za-z0-9](?:[\w-]{0,62}[A-Za-z0-9])?$/;
+
+/**
+ * The body that `DefaultChatTransport` posts: `{ id, messages, trigger, messageId }`. Only the last message is
+ * stored; of the others the ids count, and none of them is needed.
+ *
+ * @throws HttpFailure 400
+ */
+async function asTurn(body: unknown): Promise<{ readonly id: string; readonly turn: ChatTurn }> {
+  const { id, messages, trigger, messageId } = (body ?? {}) as Readonly<Record<string, unknown>>;
+  if (typeof id !== "string" || !idPattern.test(id)) throw invalid("id: expected letters, digits, - and _");
+  if (!Array.isArray(messages)) throw invalid("messages: expected an array");
+  const valid = await safeValidateUIMessages<UIMessage>({ messages: messages.slice(-1) });
+  const message = valid.success ? valid.data[0] : undefined;
+  if (message?.role !== "user") throw invalid("messages: expected a message of the user at the end");
+  if (!idPattern.test(message.id)) throw invalid("messages: the last one has no id that can be stored");
+  if (
+    !message.parts.some((part) => part.type === "file" || (part.type === "text" && part.text.trim() !== ""))
+  ) {
+    throw invalid("messages: the last one has neither text nor a file");
+  }
+  const before = messages.slice(0, -1).flatMap((one: { readonly id?: unknown } | null) => {
+    return typeof one?.id === "string" ? [one.id] : [];
+  });
+  const isEdit = trigger === "submit-message" && messageId === message.id;
+  return { id, turn: { message, before, isEdit } };
+}
+
+async function openOrCreate(sessions: SessionStore, id: string, cwd: string): Promise<Session> {
+  try {
+    return await sessions.open(id, { mode: "write" });
+  } catch (error) {
+    if (!SessileError.is(error, "SESSION_NOT_FOUND")) throw error;
+    return sessions.create({ id, cwd: resolve(cwd) });
+  }
+}
+
+/** `await using` takes undefined too: a chat that nobody has written to has no session yet. */
+async function openToRead(sessions: SessionStore, id: string): Promise<Session | undefined> {
+  try {
+    return await sessions.open(id);
+  } catch (error) {
+    if (SessileError.is(error, "SESSION_NOT_FOUND")) return undefined;
+    throw error;
+  }
+}
+
+/** The status of an attachment that cannot be stored; its message never has its bytes. */
+const refusals: Readonly<Record<string, number>> = {
+  INVALID_MESSAGE: 400,
+  BLOB_TOO_LARGE: 413,
+  LIMIT_EXCEEDED: 413,
+  MEDIA_INVALID: 415,
+  MEDIA_TYPE_MISMATCH: 415,
+};
+
+function refusalOf(error: unknown): unknown {
+  const status = error instanceof SessileError ? refusals[error.code] : undefined;
+  if (status === undefined || !(error instanceof SessileError)) return error;
+  return new HttpFailure(status, { code: error.code, message: error.message });
+}
+
+function invalid(message: string): HttpFailure {
+  return new HttpFailure(400, { code: "INVALID_BODY", message });
+}
+
+function conflict(message: string): HttpFailure {
+  return new HttpFailure(409, { code: "TURN_RUNNING", message });
+}
+
+function notFound(): HttpFailure {
+  return new HttpFailure(404, { code: "NOT_FOUND", message: "there is no such address" });
+}

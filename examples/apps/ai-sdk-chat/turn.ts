@@ -1,0 +1,184 @@
+// One turn: the model and its tools, until the model calls none. The turn belongs to the server, not to a
+// request: any number of tabs may watch it, and it ends only by itself, by an abort, or with the process.
+import { generateId, type LanguageModel, streamText, type ToolSet, tool, type UIMessageChunk } from "ai";
+import { replayWithin } from "sessile/attachments";
+import type { BlobStore } from "sessile/blobs";
+import {
+  assistantMessage,
+  type ToolCall,
+  type ToolResultMessage,
+  toolCalls,
+  toolResult,
+} from "sessile/content";
+import { project } from "sessile/projections";
+import { aiSdkMessages, readAiSdkReply } from "sessile/projections/ai-sdk";
+import { type Session, toolStarted } from "sessile/session";
+import type { z } from "zod";
+import { failedResult } from "../support/tools.js";
+import { resultParts } from "./adapter.js";
+
+/** A model object of the AI SDK; a name alone has no provider to project for. */
+export type ChatModel = Exclude<LanguageModel, string>;
+
+/** Tools by name. A tool that throws gives the model its message. */
+export type ChatTools = Readonly<
+  Record<
+    string,
+    {
+      readonly description: string;
+      readonly inputSchema: z.ZodType;
+      readonly run: (input: unknown, options: { readonly signal: AbortSignal }) => Promise<string>;
+    }
+  >
+>;
+
+/** What every turn uses. */
+export interface TurnParts {
+  readonly blobs: BlobStore;
+  readonly model: ChatModel;
+  readonly tools: ChatTools;
+}
+
+const maxRounds = 10;
+const maxOutputTokens = 8192;
+const maxTurnMs = 600_000;
+/** Images of earlier turns that a request repeats. */
+const replay = replayWithin({ maxCount: 10, maxBytes: 10 * 2 ** 20 });
+
+/** A turn that runs, and the chunks that it gave so far. */
+export class RunningTurn {
+  readonly #stop = new AbortController();
+  readonly signal = AbortSignal.any([this.#stop.signal, AbortSignal.timeout(maxTurnMs)]);
+  readonly #chunks: UIMessageChunk[] = [];
+  readonly #watchers = new Set<() => void>();
+  #ended = false;
+
+  abort(): void {
+    this.#stop.abort(new Error("stopped"));
+  }
+
+  push(chunk: UIMessageChunk): void {
+    this.#chunks.push(chunk);
+    for (const wake of this.#watchers) wake();
+  }
+
+  end(): void {
+    this.#ended = true;
+    for (const wake of this.#watchers) wake();
+  }
+
+  /** All chunks from the first one on, then those to come. A reader that stops does not stop the turn. */
+  watch(): ReadableStream<UIMessageChunk> {
+    let at = 0;
+    let wake = () => {};
+    return new ReadableStream<UIMessageChunk>({
+      pull: async (controller) => {
+        while (at === this.#chunks.length && !this.#ended) {
+          await new Promise<void>((resolve) => {
+            wake = resolve;
+            this.#watchers.add(wake);
+          });
+          this.#watchers.delete(wake);
+        }
+        const chunk = this.#chunks[at++];
+        if (chunk === undefined) controller.close();
+        else controller.enqueue(chunk);
+      },
+      cancel: () => wake(),
+    });
+  }
+}
+
+/**
+ * Answers the message at the leaf. Every step is in the session before its tools run, and the whole reply before
+ * the stream says that it is finished. If the reply breaks off, its text is stored with the reason.
+ */
+export async function answer(session: Session, turn: RunningTurn, parts: TurnParts): Promise<void> {
+  const { signal } = turn;
+  const messageId = generateId();
+  turn.push({ type: "start", messageId });
+  for (let round = 0; round < maxRounds; round++) {
+    const id = round === 0 ? { id: messageId } : {};
+    const message = await step(session, turn, parts);
+    if (message.content.length > 0) await session.append([{ type: "message", ...id, message }]);
+    if (message.stopReason === "aborted") return turn.push({ type: "abort" });
+    if (message.stopReason === "error") {
+      return turn.push({ type: "error", errorText: message.errorMessage ?? "the model failed" });
+    }
+    const calls = toolCalls(message);
+    if (calls.length === 0) return turn.push({ type: "finish", finishReason: "stop" });
+    // After a crash these entries tell a call that may have had effects from one that was never begun.
+    await session.append(calls.map((call) => toolStarted.draft({ toolCallId: call.id })));
+    const results = await Promise.all(calls.map((call) => runCall(call, parts.tools, signal)));
+    await session.append(results.map((result) => ({ type: "message", message: result })));
+    for (const result of results) turn.push(resultChunk(result));
+  }
+  turn.push({ type: "error", errorText: `the model still calls tools after ${maxRounds} rounds` });
+}
+
+/** One request to the model: the session's context to messages of the AI SDK, and its reply to a message. */
+async function step(session: Session, turn: RunningTurn, { blobs, model, tools }: TurnParts) {
+  const { signal } = turn;
+  const target = aiSdkMessages({ model });
+  let text = "";
+  let failure: string | undefined;
+  const broken = (errorMessage: string) => {
+    const stopReason = signal.aborted ? "aborted" : "error";
+    return assistantMessage({ ...target.model, stopReason, errorMessage }, ...(text === "" ? [] : [text]));
+  };
+  try {
+    const { value } = await project(await session.context(), target, { blobs, replay, signal });
+    const result = streamText({
+      model,
+      ...value,
+      tools: declared(tools),
+      abortSignal: signal,
+      maxOutputTokens,
+      // The error is in the stream.
+      onError: () => {},
+    });
+    const stream = result.toUIMessageStream({ sendStart: false, sendFinish: false, onError: wordsOf });
+    for await (const chunk of stream) {
+      if (chunk.type === "text-delta") text += chunk.delta;
+      if (chunk.type === "error") failure = chunk.errorText;
+      else if (chunk.type === "abort") failure = wordsOf(signal.reason);
+      else turn.push(chunk);
+    }
+    if (failure !== undefined) return broken(failure);
+    return readAiSdkReply({ steps: await result.steps });
+  } catch (error) {
+    return broken(wordsOf(signal.aborted ? signal.reason : error));
+  }
+}
+
+/** Without `execute`: the calls come out of the step, and run after it is stored. */
+function declared(tools: ChatTools): ToolSet {
+  return Object.fromEntries(
+    Object.entries(tools).map(([name, { description, inputSchema }]) => [
+      name,
+      tool({ description, inputSchema }),
+    ]),
+  );
+}
+
+async function runCall(call: ToolCall, tools: ChatTools, signal: AbortSignal): Promise<ToolResultMessage> {
+  try {
+    const found = Object.hasOwn(tools, call.name) ? tools[call.name] : undefined;
+    if (found === undefined) throw new Error(`there is no tool ${call.name}`);
+    return toolResult(call, await found.run(found.inputSchema.parse(call.arguments), { signal }));
+  } catch (error) {
+    return failedResult(call, wordsOf(error));
+  }
+}
+
+function resultChunk(result: ToolResultMessage): UIMessageChunk {
+  const { toolCallId } = result;
+  const parts = resultParts(result);
+  return parts.state === "output-error"
+    ? { type: "tool-output-error", toolCallId, errorText: parts.errorText }
+    : { type: "tool-output-available", toolCallId, output: parts.output };
+}
+
+function wordsOf(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).slice(0, 500).toWellFormed();
+}
