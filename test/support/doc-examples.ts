@@ -1,3 +1,7 @@
+import { join } from "node:path";
+import ts from "typescript";
+import { root } from "../../scripts/entries.mjs";
+
 /** A code example in a doc comment or in Markdown, and where it begins. */
 export interface DocExample {
   /** `path:line`. */
@@ -49,4 +53,40 @@ export function promisesOf(code: string): readonly Promised[] {
     }
   }
   return promises;
+}
+
+/** A type error in a module. */
+export interface TypeProblem {
+  /** The name of the module. */
+  readonly name: string;
+  /** From 1. */
+  readonly line: number;
+  readonly message: string;
+}
+
+/** Type errors of modules by name, all in one program: with the options of this repository, and the official clients. */
+export function typeProblems(modules: ReadonlyMap<string, string>): readonly TypeProblem[] {
+  const { config } = ts.readConfigFile(join(root, "tsconfig.json"), ts.sys.readFile);
+  const { options } = ts.parseJsonConfigFileContent({ ...config, include: [] }, ts.sys, root);
+  const names = new Map([...modules.keys()].map((name, at) => [join(root, `module-${at}.ts`), name]));
+  const codeOf = (path: string) => modules.get(names.get(path) ?? "");
+  const host = ts.createCompilerHost(options);
+  const { readFile, fileExists, getSourceFile } = host;
+  host.readFile = (path) => codeOf(path) ?? readFile(path);
+  host.fileExists = (path) => names.has(path) || fileExists(path);
+  host.getSourceFile = (path, target, ...rest) => {
+    const code = codeOf(path);
+    if (code === undefined) return getSourceFile(path, target, ...rest);
+    return ts.createSourceFile(path, `${code}\nexport {};`, target);
+  };
+  const program = ts.createProgram([...names.keys()], { ...options, noEmit: true }, host);
+  return [...names].flatMap(([path, name]) => {
+    const file = program.getSourceFile(path);
+    const found = [...program.getSyntacticDiagnostics(file), ...program.getSemanticDiagnostics(file)];
+    return found.map(({ messageText, start = 0 }) => ({
+      name,
+      line: (file?.getLineAndCharacterOfPosition(start).line ?? 0) + 1,
+      message: ts.flattenDiagnosticMessageText(messageText, " "),
+    }));
+  });
 }

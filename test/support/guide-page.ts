@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { copyFileSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
-import { dirname, join, relative } from "node:path";
+import { dirname, join } from "node:path";
 import ts from "typescript";
 import { root } from "../../scripts/entries.mjs";
 import type { ProviderServer } from "./providers/local-server.js";
@@ -60,35 +60,6 @@ export function outputOf(markdown: string): string | undefined {
 export function outputPattern(output: string): RegExp {
   const literal = output.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
   return new RegExp(`^${literal.replaceAll("…", ".*")}$`);
-}
-
-/** Type errors of the programs, each with its page and line: strict, with the types of the official clients. */
-export function typeErrors(programs: ReadonlyMap<string, string>): readonly string[] {
-  const { config } = ts.readConfigFile(join(root, "tsconfig.json"), ts.sys.readFile);
-  const { options } = ts.parseJsonConfigFileContent({ ...config, include: [] }, ts.sys, root);
-  const files = new Map(
-    [...programs].map(([name, code]) => [join(root, `guide-${name}.ts`), `${code}\nexport {};`]),
-  );
-  const host = ts.createCompilerHost(options);
-  const { readFile, fileExists, getSourceFile } = host;
-  host.readFile = (path) => files.get(path) ?? readFile(path);
-  host.fileExists = (path) => files.has(path) || fileExists(path);
-  host.getSourceFile = (path, target, ...rest) => {
-    const code = files.get(path);
-    return code === undefined
-      ? getSourceFile(path, target, ...rest)
-      : ts.createSourceFile(path, code, target);
-  };
-  const program = ts.createProgram([...files.keys()], { ...options, noEmit: true }, host);
-  return [...files.keys()].flatMap((path) => {
-    const file = program.getSourceFile(path);
-    return [...program.getSyntacticDiagnostics(file), ...program.getSemanticDiagnostics(file)].map(
-      ({ messageText, start = 0 }) => {
-        const line = (file?.getLineAndCharacterOfPosition(start).line ?? 0) + 1;
-        return `${relative(root, path)}:${line}: ${ts.flattenDiagnosticMessageText(messageText, " ")}`;
-      },
-    );
-  });
 }
 
 const environmentOf = (url: (provider: GuideProvider) => string | undefined): Record<string, string> => {
