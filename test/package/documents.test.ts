@@ -75,6 +75,14 @@ describe("the packed package", () => {
     ]);
   });
 
+  it("has an index of each folder of documents, with a row for each page", () => {
+    for (const folder of ["docs/guide", "docs/reference"]) {
+      const index = linksOf(read(`${folder}/README.md`));
+      const pages = readdirSync(join(root, folder)).filter((name) => name !== "README.md");
+      expect(pages.filter((name) => !index.includes(name))).toEqual([]);
+    }
+  });
+
   it("has every file and heading that a relative link of its documents names", () => {
     const documents = [...packed].filter((path) => path.endsWith(".md"));
     expect(documents.length).toBeGreaterThan(15);
