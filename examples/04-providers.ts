@@ -1,155 +1,151 @@
-// One session, every provider: what it becomes for each, and what is lost on the way.
+// One session for every provider: the request that each gets, and the losses on the way.
 //
-//   npx tsx examples/04-providers.ts              a session with everything in it that makes a request fail elsewhere
-//   npx tsx examples/04-providers.ts FILE.jsonl   any session file, pi's too, which is not changed
+//   npx tsx examples/04-providers.ts                a session of two models, with attachments and an unanswered call
+//   npx tsx examples/04-providers.ts FILE.jsonl     any session file, pi's too; it is only read
 //
-// With ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY in the environment the request is sent for real, and answered.
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+// The sample session is sent to each provider whose key is in ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY. Without the
+// first, a script answers for Claude. ANTHROPIC_MODEL, OPENAI_MODEL and GEMINI_MODEL are optional.
+import { mkdtemp, readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { GoogleGenAI } from "@google/genai";
+import OpenAI from "openai";
 import { ingest } from "sessile/attachments";
-import { type BlobStore, memoryBlobStore } from "sessile/blobs";
 import { fileBlobStore } from "sessile/blobs/node";
-import { assistantMessage, type Context, type ToolCall, toolResult, userMessage } from "sessile/content";
+import {
+  type AssistantMessage,
+  assistantMessage,
+  messageText,
+  type ToolCall,
+  toolResult,
+  userMessage,
+} from "sessile/content";
 import { SessileError } from "sessile/errors";
-import { type Loss, type Projection, project, toBody } from "sessile/projections";
-import { anthropicMessages } from "sessile/projections/anthropic";
+import { type Loss, type Projection, project, type Target, toBody } from "sessile/projections";
+import { acpPrompt } from "sessile/projections/acp";
+import { aiSdkMessages } from "sessile/projections/ai-sdk";
+import { anthropicMessages, readAnthropicReply } from "sessile/projections/anthropic";
+import { bedrockConverse } from "sessile/projections/bedrock";
+import { claudeAgentMessages } from "sessile/projections/claude-agent";
+import { codexExec } from "sessile/projections/codex";
+import { geminiContents, readGeminiReply } from "sessile/projections/gemini";
+import { mcpContent } from "sessile/projections/mcp";
+import { openaiChat, openaiResponses, readOpenaiResponsesReply } from "sessile/projections/openai";
 import type { Session } from "sessile/session";
 import { fileSessionStore, openSessionFile } from "sessile/session/node";
-import { check } from "./support/check.js";
-import { everyTarget, models } from "./support/every-target.js";
-import { fingerprint } from "./support/fingerprint.js";
-import { makePdf, makePng } from "./support/make-media.js";
-import { messageText } from "./support/message-text.js";
-import { sendForReal } from "./support/send-for-real.js";
-import { oneLine, terminalWidth } from "./support/terminal.js";
+import { claudeClient } from "./support/offline-claude.js";
 
+const claude = process.env.ANTHROPIC_MODEL ?? "claude-opus-5-5";
+const gpt = process.env.OPENAI_MODEL ?? "gpt-5.4";
+const gemini = process.env.GEMINI_MODEL ?? "gemini-3-pro";
+const targets: Readonly<Record<string, Target<object>>> = {
+  anthropicMessages: anthropicMessages({ model: claude }),
+  openaiChat: openaiChat({ model: gpt }),
+  openaiResponses: openaiResponses({ model: gpt }),
+  geminiContents: geminiContents({ model: gemini }),
+  bedrockConverse: bedrockConverse({ model: "anthropic.claude-opus-5-5" }),
+  aiSdkMessages: aiSdkMessages({ model: { provider: "anthropic.messages", modelId: claude } }),
+  mcpContent: mcpContent(),
+  acpPrompt: acpPrompt({ capabilities: { image: true, embeddedContext: true } }),
+  claudeAgentMessages: claudeAgentMessages(),
+  // Codex reads images from files.
+  codexExec: codexExec({ pathOf: ({ resource }) => resource && `/blobs/${resource.contentSha256}` }),
+};
+
+const dir = await mkdtemp(join(tmpdir(), "sessile-providers-"));
+const blobs = fileBlobStore({ dir });
 const [file] = process.argv.slice(2);
-if (file === undefined) await tellStory();
-else await projectFile(file);
-
-async function projectFile(path: string): Promise<void> {
-  // Whoever reads what is printed may have enough of it, as head has.
-  process.stdout.on("error", () => process.exit());
-  try {
-    const before = await fingerprint(path);
-    await using session = await openSessionFile(path);
-    await projectToAll(await session.context(), memoryBlobStore());
-    check("the file is unchanged", await fingerprint(path), before);
-  } catch (error) {
-    if (!(error instanceof SessileError)) throw error;
-    console.error(error.message);
-    process.exitCode = 1;
-  }
+try {
+  await using session = file === undefined ? await sampleSession() : await openSessionFile(file);
+  await printFacts(session);
+  await printProjections(session);
+  if (file === undefined) await askAll(session);
+} catch (error) {
+  // A file that is none, or no session: one line is enough.
+  if (!(error instanceof SessileError)) throw error;
+  console.error(error.message);
+  process.exitCode = 1;
 }
 
-async function tellStory(): Promise<void> {
-  const dir = await mkdtemp(join(tmpdir(), "sessile-providers-"));
-  try {
-    const blobs = fileBlobStore({ dir: join(dir, "blobs") });
-    await using session = await fileSessionStore({ dir: join(dir, "sessions") }).create({ cwd: dir });
-    await fill(session, blobs);
-    const log = await readFile(session.location ?? "", "utf8");
-    const context = await session.context();
-
-    const projections = await projectToAll(context, blobs);
-    checkLosses(projections);
-    check("the session is as it was", await readFile(session.location ?? "", "utf8"), log);
-
-    await mend(session, blobs);
-    for (const answer of await sendForReal(await session.context(), blobs)) {
-      console.log(`\n${answer.provider} ${answer.model} says: ${oneLine(messageText(answer), 500)}`);
-    }
-  } finally {
-    await rm(dir, { recursive: true, force: true });
-  }
-}
-
-/** A real session: two models, attachments, calls in parallel, one of them never answered, and an image that is too wide. */
-async function fill(session: Session, blobs: BlobStore): Promise<void> {
-  const claude = { provider: "anthropic", model: models.anthropic, api: "anthropic-messages" };
-  const gpt = { provider: "openai", model: models.openai, api: "openai-responses" };
+/** A session that began with Claude and went on with GPT: attachments of two turns, calls in parallel, one never answered. */
+async function sampleSession(): Promise<Session> {
+  const session = await fileSessionStore({ dir: join(dir, "sessions") }).create({ cwd: process.cwd() });
+  const [first, second] = [
+    { provider: "anthropic", model: claude, api: "anthropic-messages" },
+    { provider: "openai", model: gpt, api: "openai-responses" },
+  ];
+  const attached = async (name: string) =>
+    ingest({ bytes: await readFile(join(import.meta.dirname, "files", name)), name }, { blobs });
   const call = (id: string, name: string): ToolCall => ({
     type: "toolCall",
     id,
     name,
     arguments: { of: name },
   });
-  const [look, count] = [call("toolu_01", "screenshot"), call("toolu_02", "count")];
-  const [search, forgotten] = [call("call_1|fc_1", "search"), call("call_2|fc_2", "search")];
-  const shot = await ingest({ bytes: makePng(320, 200), name: "before.png" }, { blobs });
-  const paper = await ingest({ bytes: makePdf(), name: "paper.pdf" }, { blobs });
-  const after = await ingest({ bytes: makePng(200, 100), name: "after.png" }, { blobs });
-  const wide = await ingest({ bytes: makePng(9000, 8), name: "panorama.png" }, { blobs });
-  await session.append([
-    { type: "message", message: { role: "system", content: "You compare pictures.", timestamp: Date.now() } },
-    { type: "message", message: { ...userMessage("What changed?", shot, paper), name: "Alice" } },
-    {
-      type: "message",
-      message: assistantMessage(
-        claude,
-        { type: "thinking", thinking: "I need another look.", thinkingSignature: "c2lnbmVkIGJ5IENsYXVkZQ==" },
-        "Let me look. ",
-        look,
-        count,
-      ),
-    },
-    { type: "message", message: toolResult(count, "2") },
-    { type: "message", message: toolResult(look, "This is it now:", after) },
-    { type: "model_change", provider: gpt.provider, modelId: gpt.model },
-    { type: "message", message: assistantMessage(gpt, "It became smaller.", search, forgotten) },
-    { type: "message", message: toolResult(search, "nothing found") },
-    { type: "message", message: userMessage("And this one?", wide) },
-  ]);
-  // Both are of earlier turns by now: this brings one of them back.
-  await session.append([{ type: "resource_view", resourceId: after.resourceId }]);
+  const [look, count, search, forgotten] = [
+    ...[call("toolu_01", "screenshot"), call("toolu_02", "count")],
+    ...[call("call_1|fc_1", "search"), call("call_2|fc_2", "search")],
+  ] as const;
+  const thinking = {
+    type: "thinking",
+    thinking: "I look again.",
+    thinkingSignature: "c2lnbmVkIGJ5IENsYXVkZQ==",
+  } as const;
+  const screen = await attached("screen.png");
+  const messages = [
+    { role: "system", content: "You compare pictures.", timestamp: Date.now() },
+    { ...userMessage("What changed?", screen, await attached("paper.pdf")), name: "Alice" },
+    assistantMessage(first, thinking, "Let me look.", look, count),
+    toolResult(count, "2"),
+    toolResult(look, "This is it now:", screen),
+    assistantMessage(second, "It became smaller.", search, forgotten),
+    toolResult(search, "nothing found"),
+    userMessage("And what do you see here?", screen),
+  ] as const;
+  await session.append(messages.map((message) => ({ type: "message", message })));
+  return session;
 }
 
-type Projections = ReadonlyMap<string, Projection<object>>;
+async function printFacts(session: Session): Promise<void> {
+  const { items, model } = await session.context();
+  console.log(`session    ${words(session.info.name ?? session.id, 80)}`);
+  console.log(`entries    ${session.tree.size}`);
+  console.log(`branches   ${session.leaves().length}`);
+  console.log(
+    `in context ${items.length} messages, last of ${model === null ? "no model" : words(`${model.provider}/${model.modelId}`, 80)}`,
+  );
+  const diagnostics = await session.diagnose();
+  console.log(`problems   ${diagnostics.length === 0 ? "none" : diagnostics.length}`);
+  for (const { line, code, message } of diagnostics.slice(0, 10))
+    console.log(`  line ${line} ${code}: ${words(message, 90)}`);
+}
 
-async function projectToAll(context: Context, blobs: Pick<BlobStore, "get">): Promise<Projections> {
+async function printProjections(session: Session): Promise<void> {
+  const context = await session.context();
   const projections = new Map<string, Projection<object>>();
-  const pathOf = ({ resource }: { readonly resource?: { readonly contentSha256: string } }) =>
-    resource && `/blobs/${resource.contentSha256}.png`;
-  const rows = [["target", "bytes", "tokens", "images", "losses"]];
-  for (const [name, target] of Object.entries(everyTarget(pathOf))) {
+  console.log("\ntarget                 bytes  tokens images  losses");
+  for (const [name, target] of Object.entries(targets)) {
     const projection = await project(context, target, { blobs });
     projections.set(name, projection);
-    const { usage } = projection;
-    rows.push([
-      name,
-      String(toBody(projection).size),
-      String(usage.total),
-      String(usage.imageCount),
-      counted([...projection.losses, ...projection.byPolicy]),
-    ]);
-  }
-  const widths = [0, 1, 2, 3].map((at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
-  console.log("\nWhat each target gets");
-  console.log(
-    "  bytes of the request as JSON, tokens as estimated, images in it, and losses: how many places of the",
-  );
-  console.log(
-    "  session are not in it as they are there, and why; notRepeated is what the agent itself remembers",
-  );
-  for (const row of rows) {
-    const cells = row.map((cell, at) =>
-      at === 0 ? cell.padEnd(widths[at] ?? 0) : cell.padStart(widths[at] ?? 0),
-    );
-    console.log(`  ${cells.join("  ").slice(0, terminalWidth() - 2)}`);
+    // Losses are forced by the target or the history, byPolicy are chosen, such as a history that the host keeps itself.
+    const { losses, byPolicy, usage } = projection;
+    const numbers = [
+      String(toBody(projection).size).padStart(9),
+      String(usage.total).padStart(7),
+      String(usage.imageCount).padStart(6),
+    ];
+    console.log(`${name.padEnd(19)}${numbers.join(" ")}  ${counted([...losses, ...byPolicy])}`);
   }
   for (const name of ["anthropicMessages", "openaiChat"]) {
-    console.log(
-      `\nWhat ${name} lacks, and what stands there (ENTRY/BLOCK code (whose fault) reason: instead)`,
-    );
-    for (const { by, entryId, block, code, reason, instead } of projections.get(name)?.losses.slice(0, 20) ??
+    console.log(`\nLosses of ${name}, as ENTRY/BLOCK code (cause) reason: replacement`);
+    for (const { entryId, block, code, by, reason, instead } of projections.get(name)?.losses.slice(0, 20) ??
       []) {
       const place = block === undefined ? entryId : `${entryId}/${block}`;
-      const words = instead === undefined ? reason : `${reason}: ${instead}`;
-      console.log(`  ${oneLine(`${place} ${code} (${by}) ${words}`, terminalWidth() - 2)}`);
+      console.log(
+        `  ${words(`${place} ${code} (${by}) ${reason}${instead === undefined ? "" : `: ${instead}`}`, 120)}`,
+      );
     }
   }
-  return projections;
 }
 
 function counted(losses: readonly Loss[]): string {
@@ -158,48 +154,59 @@ function counted(losses: readonly Loss[]): string {
   return [...counts].map(([code, count]) => (count === 1 ? code : `${count} ${code}`)).join(", ");
 }
 
-function checkLosses(projections: Projections): void {
-  console.log("");
-  const codes = (name: string) => {
-    const { losses = [], byPolicy = [] } = projections.get(name) ?? {};
-    return new Set([...losses, ...byPolicy].map(({ code }) => code));
-  };
-  const whole = ["anthropicMessages", "openaiChat", "openaiResponses", "geminiContents", "bedrockConverse"];
-  for (const name of whole) {
-    check(`${name}: the call without a result has one that says so`, codes(name).has("interrupted"));
-    const reports = projections.get(name)?.attachments ?? [];
-    const described = reports.some(({ sent, reason }) => sent === "descriptor" && reason === "earlierTurn");
-    check(`${name}: the picture of an earlier turn is described, and no loss`, described);
-  }
-  const tooWide = whole.filter((name) => codes(name).has("overLimit"));
-  check("the wide picture is described where it would be refused", tooWide, [
-    "anthropicMessages",
-    "geminiContents",
-    "bedrockConverse",
-  ]);
-  check("reasoning goes back to the model that made it alone", codes("openaiChat").has("reasoning"));
-  check("a result's picture stands behind the results of Chat", codes("openaiChat").has("moved"));
-  check("and within them for Responses", codes("openaiResponses").has("moved"), false);
-  const latest = ["acpPrompt", "claudeAgentMessages", "codexExec"];
-  check(
-    "hosts that keep the history get what is new",
-    latest.map((name) => codes(name).has("notRepeated")),
-    latest.map(() => true),
+/** Sends the session to every provider that there is a key for. */
+async function askAll(session: Session): Promise<void> {
+  const anthropic = claudeClient(() => ["A red box below a blue bar."]);
+  await ask(session, anthropicMessages({ model: claude }), async (value) =>
+    readAnthropicReply(await anthropic.messages.create({ model: claude, max_tokens: 1024, ...value }), {
+      model: claude,
+    }),
   );
+  if (process.env.OPENAI_API_KEY) {
+    await ask(session, openaiResponses({ model: gpt }), async (value) => {
+      const include = ["reasoning.encrypted_content" as const];
+      const reply = await new OpenAI().responses.create({ model: gpt, store: false, include, ...value });
+      return readOpenaiResponsesReply(reply, { model: gpt });
+    });
+  }
+  if (process.env.GEMINI_API_KEY) {
+    const client = new GoogleGenAI({ apiKey: process.env.GEMINI_API_KEY });
+    await ask(session, geminiContents({ model: gemini }), async ({ contents, ...config }) =>
+      readGeminiReply(await client.models.generateContent({ model: gemini, contents, config }), {
+        model: gemini,
+      }),
+    );
+  }
 }
 
-/** A refusal, in the words of the provider: found in the session, and taken out of the context. */
-async function mend(session: Session, blobs: BlobStore): Promise<void> {
-  console.log("\nA refusal, explained and mended");
-  const target = anthropicMessages({ model: models.anthropic });
-  const request = await project(await session.context(), target, { blobs });
-  const turn = request.value.messages.findIndex(({ content }) => JSON.stringify(content).includes('"image"'));
-  const message = `messages.${turn}.content.0: Could not process image`;
-  const fault = request.explain({ status: 400, message });
-  if (fault === undefined) throw new Error("the refusal is not explained");
-  console.log(`  ${message}: ${fault.entryId}, block ${fault.block}, ${fault.resourceId}`);
-  await session.append(fault.drafts);
-  const again = await project(await session.context(), target, { blobs });
-  const sent = again.attachments.filter(({ sent }) => sent === "bytes").map(({ resourceId }) => resourceId);
-  check("the next request goes without it", sent.includes(fault.resourceId), false);
+/** Asks once; if the provider refuses an attachment or a message, excludes it from the context and asks again. */
+async function ask<V>(
+  session: Session,
+  target: Target<V>,
+  send: (value: V) => Promise<AssistantMessage>,
+): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    const request = await project(await session.context(), target, { blobs });
+    try {
+      const answer = await send(request.value);
+      console.log(`\n${answer.provider} ${answer.model} says: ${words(messageText(answer), 500)}`);
+      return;
+    } catch (error) {
+      const cause = request.explain(error);
+      if (cause === undefined || attempt === 4) throw error;
+      console.log(
+        `\n${request.target} refuses entry ${cause.entryId}, block ${cause.block}: ${words(cause.message, 120)}`,
+      );
+      await session.append(cause.drafts);
+    }
+  }
+}
+
+/** A text from a file or a provider, on one line and without control characters. */
+function words(text: string, max: number): string {
+  return text
+    .slice(0, 8 * max)
+    .replace(/[\p{Cc}\p{Cf}\s]+/gu, " ")
+    .trim()
+    .slice(0, max);
 }

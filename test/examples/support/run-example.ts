@@ -16,6 +16,7 @@ const noKeys = {
   ...{ ANTHROPIC_API_KEY: undefined, ANTHROPIC_AUTH_TOKEN: undefined, ANTHROPIC_BASE_URL: undefined },
   ...{ ANTHROPIC_MODEL: undefined, OPENAI_API_KEY: undefined, OPENAI_BASE_URL: undefined },
   ...{ OPENAI_MODEL: undefined, GEMINI_API_KEY: undefined, GEMINI_MODEL: undefined },
+  ...{ GOOGLE_API_KEY: undefined, GOOGLE_GEMINI_BASE_URL: undefined, CONTEXT_WINDOW: undefined },
 };
 
 /** The environment with which an example asks a provider on this machine, as it would ask the real one. */
