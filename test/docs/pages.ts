@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type Anthropic from "@anthropic-ai/sdk";
 import { expect } from "vitest";
-import { makePdf, makePng } from "../../examples/support/make-media.js";
+import { makePdf, makePng } from "../../examples/apps/support/make-media.js";
 import type { GuidePage } from "../support/guide-page.js";
 import type { ScriptedReply } from "../support/providers/anthropic/replies.js";
 import { type ScriptStep, startAnthropic } from "../support/providers/anthropic/server.js";

@@ -11,7 +11,7 @@ import { memorySessionStore, type Session } from "sessile/session";
 import { FrameRing, tetherSessionId } from "sessile/tether";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
-import { makePng } from "../../examples/support/make-media.js";
+import { makePng } from "../../examples/apps/support/make-media.js";
 import { entries, root } from "../../scripts/entries.mjs";
 import { examplesOf } from "../support/doc-examples.js";
 import { callingReply, type ScriptedReply } from "../support/providers/anthropic/replies.js";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { makePng } from "../../examples/support/make-media.js";
+import { makePng } from "../../examples/apps/support/make-media.js";
 import { entries, root } from "../../scripts/entries.mjs";
 import { examplesOf } from "../support/doc-examples.js";
 
