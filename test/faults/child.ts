@@ -18,7 +18,7 @@ import { soakRoles } from "./soak-worker.js";
 const roles: Readonly<Record<string, (...args: string[]) => Promise<void>>> = {
   /** Takes a lock and keeps it until it is killed. */
   async hold(path = "") {
-    const lock = new FileLock(nodeFileSystem, path, { waitMs: 5000, idleMs: 20, foreignMs: 30_000 });
+    const lock = new FileLock(nodeFileSystem, path, { waitMs: 5000, idleMs: 20, remoteLeaseMs: 30_000 });
     await lock.with(() => {
       say("held");
       return new Promise<void>((resolve) => {

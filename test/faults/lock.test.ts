@@ -63,7 +63,7 @@ describe("row 13: a lock whose holders are killed while others wait for it", () 
       expect(child.said.filter((line) => line.startsWith("violated"))).toEqual([]);
     }
     // One that was killed between making its file and writing its name there counts for a second.
-    const lock = new FileLock(nodeFileSystem, path, { waitMs: 3000, idleMs: 0, foreignMs: 30_000 });
+    const lock = new FileLock(nodeFileSystem, path, { waitMs: 3000, idleMs: 0, remoteLeaseMs: 30_000 });
     expect(await lock.with(() => "in")).toBe("in");
     lock.release();
     expect(existsSync(path)).toBe(false);
@@ -231,7 +231,7 @@ describe("row 13: a lock file that can be neither read back nor removed", () => 
       open: (name, mode) => (refuses && mode === "read" ? refusal() : nodeFileSystem.open(name, mode)),
       unlink: (name) => (refuses ? refusal() : nodeFileSystem.unlink(name)),
     };
-    const lock = new FileLock(disk, path, { waitMs: 0, idleMs: 20, foreignMs: 30_000 });
+    const lock = new FileLock(disk, path, { waitMs: 0, idleMs: 20, remoteLeaseMs: 30_000 });
     await expect(lock.with(() => undefined)).rejects.toMatchObject({ code: "EIO" });
     const child = startChild("hold", path);
     await pause(500);

@@ -8,10 +8,10 @@ import { SimulatedDisk } from "../support/simulated-disk.js";
 function logOf(text: string): SessionLog {
   const disk = new SimulatedDisk();
   disk.put("/s/a.jsonl", text);
-  const times = { waitMs: 0, idleMs: 1, foreignMs: 1000 };
+  const times = { waitMs: 0, idleMs: 1, remoteLeaseMs: 1000 };
   const backend = new FileBackend({
     dir: "/s",
-    disk,
+    fs: disk,
     durability: "os",
     times,
     maxLineBytes: 1024,

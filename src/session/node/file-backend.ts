@@ -10,18 +10,18 @@ import type {
   StoredSession,
   StoredSessionQuery,
 } from "../api/backend.js";
-import { regular } from "./file-descriptors.js";
+import { assertRegularFile, sessionExists } from "./file-descriptors.js";
 import { FileLock, type LockTimes } from "./file-lock.js";
 import { FileLog, type FileLogOptions } from "./file-log.js";
 import { fileName, idOfFileName, partitionDirectory, projectName } from "./layout.js";
 import { absentPosition } from "./log-position.js";
-import { type Ends, endsBytes, readEnds } from "./read-head-tail.js";
+import { type HeadTail, headTailBytes, readHeadTail } from "./read-head-tail.js";
 import { SessionFiles, yieldWhenDue } from "./session-files.js";
 
-/** What the files of a store have in common. */
+/** Options that all files of a store share. */
 export interface FileBackendOptions {
   readonly dir: string;
-  readonly disk: FileSystem;
+  readonly fs: FileSystem;
   readonly durability: Durability;
   readonly times: LockTimes;
   readonly maxLineBytes: number;
@@ -29,13 +29,13 @@ export interface FileBackendOptions {
 }
 
 interface Found {
-  /** That of the file's name, with its path where another of the same time has it too. */
+  /** The sort key: the id in the file name, and the path too if another file has the same id and time. */
   readonly key: string;
   readonly path: string;
   readonly stat: FileStat;
 }
 
-/** Sessions as files below a directory. */
+/** Stores sessions as files below a directory: finds, creates, lists and deletes them. */
 export class FileBackend implements SessionBackend {
   readonly #options: FileBackendOptions;
   readonly #directories: DurableDirectories;
@@ -43,8 +43,8 @@ export class FileBackend implements SessionBackend {
 
   constructor(options: FileBackendOptions) {
     this.#options = { ...options, dir: resolve(options.dir) };
-    this.#directories = new DurableDirectories(options.disk, this.#options.dir, { everyTime: true });
-    this.#files = new SessionFiles(options.disk, this.#options.dir);
+    this.#directories = new DurableDirectories(options.fs, this.#options.dir, { everyTime: true });
+    this.#files = new SessionFiles(options.fs, this.#options.dir);
   }
 
   async create(session: {
@@ -56,13 +56,12 @@ export class FileBackend implements SessionBackend {
     const { id, partition, cwd, timestamp } = session;
     const base = partitionDirectory(this.#options.dir, partition);
     const path = join(base, projectName(cwd), fileName(id, timestamp));
-    // The name has the time and the project in it too, so that it alone does not keep an id to one file.
-    const refuseTaken = async (except?: string) => {
-      if ((await this.#files.find(id, { partition, except })) === undefined) return;
-      throw new SessileError("SESSION_EXISTS", `there is a session ${id} already`, { details: { id } });
+    // The file name also has the time and the project, so that an exclusive create does not keep the id unique.
+    const assertNotExists = async (except?: string) => {
+      if ((await this.#files.find(id, { partition, except })) !== undefined) throw sessionExists(id);
     };
-    await refuseTaken();
-    return { log: this.logAt(path, id, () => refuseTaken(path)), position: absentPosition };
+    await assertNotExists();
+    return { log: this.logAt(path, id, () => assertNotExists(path)), position: absentPosition };
   }
 
   async open(
@@ -82,34 +81,36 @@ export class FileBackend implements SessionBackend {
       await yieldIfDue();
       query.signal?.throwIfAborted();
       const key = idOfFileName(name);
-      const stat = unlessUnreadable(query, path, () => this.#options.disk.lstat(path));
+      const stat = unlessSkipped(query, path, () => this.#options.fs.lstat(path));
       if (key !== undefined && stat?.kind === "file") found.push({ key, path, stat });
     }
     found.sort(newestFirst);
     const { after } = query;
     const wanted = found
-      // Of files that were copied with their times, several may have one name.
-      .map((each, at) => (isTwin(each, found[at - 1]) || isTwin(each, found[at + 1]) ? withPath(each) : each))
+      // Files that were copied with their times may share id and time.
+      .map((each, at) =>
+        hasSameKey(each, found[at - 1]) || hasSameKey(each, found[at + 1]) ? withPath(each) : each,
+      )
       .filter(
         ({ key, stat: { mtimeMs } }) =>
           after === undefined ||
           mtimeMs < after.modifiedAt ||
           (mtimeMs === after.modifiedAt && key < after.id),
       );
-    const block = new Uint8Array(endsBytes);
+    const buffer = new Uint8Array(headTailBytes);
     for (const each of wanted) {
       await yieldIfDue();
       query.signal?.throwIfAborted();
-      const stored = unlessUnreadable(query, each.path, () => this.#stored(each, block));
+      const stored = unlessSkipped(query, each.path, () => this.#stored(each, buffer));
       if (stored !== undefined) yield stored;
     }
   }
 
-  #stored(found: Found, block: Uint8Array): StoredSession | undefined {
-    const file = this.#options.disk.open(found.path, "read");
+  #stored(found: Found, buffer: Uint8Array): StoredSession | undefined {
+    const file = this.#options.fs.open(found.path, "read");
     if (file === undefined) return undefined;
     try {
-      return storedOf(found, readEnds(file, found.stat.size, block));
+      return storedOf(found, readHeadTail(file, found.stat.size, buffer));
     } finally {
       file.close();
     }
@@ -119,14 +120,14 @@ export class FileBackend implements SessionBackend {
     id: string,
     { partition, location }: { readonly partition: string; readonly location?: string | undefined },
   ): Promise<boolean> {
-    const { disk } = this.#options;
+    const { fs } = this.#options;
     const path = await this.#files.find(id, { partition, location, everyHeader: true });
     if (path === undefined) return false;
     const lock = this.#lockOf(path);
     return lock
       .with(async () => {
-        const deleted = disk.unlink(path);
-        await disk.syncDirectory(dirname(path));
+        const deleted = fs.unlink(path);
+        await fs.syncDirectory(dirname(path));
         return deleted;
       })
       .catch((error: unknown) => {
@@ -136,16 +137,16 @@ export class FileBackend implements SessionBackend {
   }
 
   /** The log in a file. */
-  logAt(path: string, id: string, refuseTaken?: FileLogOptions["refuseTaken"]): FileLog {
-    const { disk, durability, maxLineBytes, now } = this.#options;
+  logAt(path: string, id: string, assertNotExists?: FileLogOptions["assertNotExists"]): FileLog {
+    const { fs, durability, maxLineBytes, now } = this.#options;
     try {
-      const stat = disk.stat(path);
-      if (stat !== undefined) regular(path, stat);
+      const stat = fs.stat(path);
+      if (stat !== undefined) assertRegularFile(path, stat);
     } catch (error) {
       throw storageError("open", path, error);
     }
     return new FileLog({
-      disk,
+      fs,
       path,
       lock: this.#lockOf(path),
       durability,
@@ -153,12 +154,12 @@ export class FileBackend implements SessionBackend {
       id,
       now,
       directories: this.#directories,
-      ...(refuseTaken === undefined ? {} : { refuseTaken }),
+      assertNotExists,
     });
   }
 
   #lockOf(path: string): FileLock {
-    return new FileLock(this.#options.disk, `${path}.lock`, this.#options.times);
+    return new FileLock(this.#options.fs, `${path}.lock`, this.#options.times);
   }
 }
 
@@ -170,31 +171,27 @@ function compare(a: string, b: string): number {
   return a === b ? 0 : a < b ? -1 : 1;
 }
 
-function isTwin({ key, stat }: Found, other: Found | undefined): boolean {
+function hasSameKey({ key, stat }: Found, other: Found | undefined): boolean {
   return other?.key === key && other.stat.mtimeMs === stat.mtimeMs;
 }
 
-/** A space sorts before all that an id may have, so that the order stays. */
+/** A space sorts before every character of an id, so that the order stays. */
 function withPath(found: Found): Found {
   return { ...found, key: `${found.key} ${found.path}` };
 }
 
-function storedOf({ key, path, stat }: Found, ends: Ends): StoredSession {
-  return { id: key, ...ends, modifiedAt: stat.mtimeMs, size: stat.size, location: path };
+function storedOf({ key, path, stat }: Found, lines: HeadTail): StoredSession {
+  return { id: key, ...lines, modifiedAt: stat.mtimeMs, size: stat.size, location: path };
 }
 
-function unlessUnreadable<T>(query: StoredSessionQuery, path: string, read: () => T): T | undefined {
+/** Reads something of one file. If that fails, reports the file as skipped: the rest of the list goes on. */
+function unlessSkipped<T>(query: StoredSessionQuery, path: string, read: () => T): T | undefined {
   try {
     return read();
-  } catch (error) {
-    return skipUnreadable(query, path, error);
+  } catch (cause) {
+    const error = storageError("list", path, cause);
+    if (!(error instanceof SessileError)) throw cause;
+    query.skipped?.(path, error);
+    return undefined;
   }
-}
-
-/** Leaves one file out of a list, so that it does not cost the rest. */
-function skipUnreadable(query: StoredSessionQuery, path: string, cause: unknown): undefined {
-  const error = storageError("list", path, cause);
-  if (!(error instanceof SessileError)) throw cause;
-  query.skipped?.(path, error);
-  return undefined;
 }

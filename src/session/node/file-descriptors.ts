@@ -4,89 +4,103 @@ import { storageError } from "../../internal/node/file-system.js";
 import type { LogPosition } from "../api/backend.js";
 import { isSameFile, offsetOf, parsePosition } from "./log-position.js";
 
-/** Holds descriptors that it can close, and open again when they are needed. */
-export interface FileHolder {
-  /** Closes them unless they are in use. Whether it did. */
-  rest(): boolean;
+/**
+ * The descriptors of session files: a bound on their number over all open sessions, the one that a log reads its
+ * lines from, and the checks of a file that is opened.
+ */
+
+/** An open session, whose descriptors can be closed and opened again later. */
+export interface DescriptorHolder {
+  /** Closes the descriptors. Called only while no use of them is recorded. */
+  releaseDescriptors(): void;
 }
 
-/** So many sessions of a process keep their files open, two descriptors each at most, besides those in use. */
+/** The number of sessions of a process that keep idle descriptors open, at most two each. */
 const maxHolders = 128;
 
-/** Bounds the descriptors of open sessions: beyond a number, those not used for longest close theirs. */
-export class OpenFiles {
+/** Bounds the open descriptors: beyond the maximum, closes those of the least recently used holders (LRU). */
+export class DescriptorPool {
   readonly #max: number;
-  /** Those used last come last. */
-  readonly #holders = new Set<FileHolder>();
-  #latest: FileHolder | undefined;
+  /** The uses under way of each holder, in the order of the last use. */
+  readonly #uses = new Map<DescriptorHolder, number>();
+  #latest: DescriptorHolder | undefined;
 
   constructor(max: number) {
     this.#max = max;
   }
 
-  /** To be called when descriptors are opened or used. */
-  used(holder: FileHolder): void {
-    if (holder === this.#latest) return;
-    this.#holders.delete(holder);
-    this.#holders.add(holder);
+  /** Records that a use of a holder's descriptors begins. */
+  acquire(holder: DescriptorHolder): void {
+    const uses = this.#uses.get(holder) ?? 0;
+    if (holder !== this.#latest) this.#uses.delete(holder);
     this.#latest = holder;
-    this.trim();
+    this.#uses.set(holder, uses + 1);
+    if (this.#uses.size > this.#max) this.#trim();
   }
 
-  /** To be called when a holder's descriptors are no longer in use. */
-  trim(): void {
-    if (this.#holders.size <= this.#max) return;
-    for (const holder of this.#holders) if (holder.rest() && this.remove(holder) <= this.#max) return;
+  /** Records that a use ends. */
+  release(holder: DescriptorHolder): void {
+    const uses = this.#uses.get(holder);
+    if (uses !== undefined) this.#uses.set(holder, uses - 1);
+    if (this.#uses.size > this.#max) this.#trim();
   }
 
-  /** A holder has no descriptors any more. How many still have. */
-  remove(holder: FileHolder): number {
-    this.#holders.delete(holder);
+  /** Removes a holder that closed its descriptors. */
+  remove(holder: DescriptorHolder): void {
+    this.#uses.delete(holder);
     if (holder === this.#latest) this.#latest = undefined;
-    return this.#holders.size;
+  }
+
+  #trim(): void {
+    for (const [holder, uses] of this.#uses) {
+      if (this.#uses.size <= this.#max) return;
+      if (uses > 0) continue;
+      holder.releaseDescriptors();
+      this.remove(holder);
+    }
   }
 }
 
-const byDisk = new WeakMap<FileSystem, OpenFiles>();
+const pools = new WeakMap<FileSystem, DescriptorPool>();
 
 /**
- * The files of a disk, whichever store opened them: a program may make a store for each request.
+ * The pool of a file system, shared by all stores, because a program may create a store per request.
  *
- * @param max of a disk that is new here
+ * @param max applies if the file system has no pool yet
  */
-export function openFilesOf(disk: FileSystem, max = maxHolders): OpenFiles {
-  let files = byDisk.get(disk);
-  if (files === undefined) {
-    files = new OpenFiles(max);
-    byDisk.set(disk, files);
+export function descriptorPoolOf(fs: FileSystem, max = maxHolders): DescriptorPool {
+  let pool = pools.get(fs);
+  if (pool === undefined) {
+    pool = new DescriptorPool(max);
+    pools.set(fs, pool);
   }
-  return files;
+  return pool;
 }
 
 /**
- * The file that the places of a log's lines are places in: the one that was first read, or read again after it was
- * replaced. It stays open while it may, so that they mean the same after another file has taken its name; closed to
- * save a descriptor, it is opened again by name, and known by its last position.
+ * The file that a log's line ranges refer to: the one first read, or the one read after a replacement. It stays
+ * open if possible, so that ranges keep their meaning after another file takes the name. Once closed, it is
+ * reopened by name and verified by its last position.
  */
-export class PlacesFile {
-  readonly #disk: FileSystem;
+export class ReadDescriptor {
+  readonly #fs: FileSystem;
   readonly #path: string;
   #file: OpenFile | undefined;
-  /** Where it was last read or written. */
+  /** The end of the last read or write. */
   #reached: LogPosition | undefined;
-  /** Files before that one. A read may still be under way in them. */
+  /** Earlier files. A read may still be under way in them. */
   readonly #retired: OpenFile[] = [];
-  /** The file that was read to its end after another had taken its name away. */
-  #left: OpenFile | undefined;
+  /** The file that was read a last time after it lost its name. */
+  #lastRead: OpenFile | undefined;
 
-  constructor(disk: FileSystem, path: string) {
-    this.#disk = disk;
+  constructor(fs: FileSystem, path: string) {
+    this.#fs = fs;
     this.#path = path;
   }
 
-  /** Opens it if it is closed; undefined if another file has its name by now. */
+  /** Opens the file if it is closed; undefined if another file has its name now. */
   open(): OpenFile | undefined {
-    const file = this.#file ?? this.#disk.open(this.#path, "read");
+    const file = this.#file ?? this.#fs.open(this.#path, "read");
     if (file === undefined || file === this.#file) return file;
     let isThis = false;
     try {
@@ -98,45 +112,45 @@ export class PlacesFile {
     return this.#file;
   }
 
-  /** Whether a file is this one. An inode's number alone may be another's by now. */
+  /** Whether a file is this one. The inode number alone does not tell, because it can be reused. */
   is(file: OpenFile, stat: FileStat): boolean {
     return this.#reached === undefined || offsetOf(file, stat, this.#reached) !== undefined;
   }
 
-  /** The log was read or written up to here. */
+  /** Records the end of a read or write. */
   reached(position: LogPosition): LogPosition {
     this.#reached = position;
     return position;
   }
 
-  /** Takes an open file for this one where this one is closed. */
+  /** Keeps an open descriptor of this file if it has none. */
   adopt(file: OpenFile): void {
     this.#file ??= file;
   }
 
-  /** From now on places are places in another file: this one, or the one that is opened next. Whether it changed. */
-  become(file: OpenFile | undefined): boolean {
+  /** Switches to another file, or to the one opened next. Returns whether it is another one than before. */
+  switchTo(file: OpenFile | undefined): boolean {
     const before = this.#file;
     this.#file = file;
     if (before !== undefined && before !== file) this.#retired.push(before);
     return this.#reached !== undefined && (before !== file || file === undefined);
   }
 
-  /** Whether a file is closed by this, and not by who opened it. */
-  keeps(file: OpenFile): boolean {
+  /** Whether `close` closes this file, and not the caller that opened it. */
+  owns(file: OpenFile): boolean {
     return this.#file === file || this.#retired.includes(file);
   }
 
   /**
-   * The file that a position is in, which has lost its name since: for one last read of what was acknowledged before it
-   * was moved away or deleted. undefined if it was closed.
+   * The file of a position after it lost its name, for one last read: of entries acknowledged before it was moved
+   * or deleted. undefined if it is closed, or was read already.
    */
-  leaving(from: LogPosition | undefined): OpenFile | undefined {
+  lastReadOf(from: LogPosition | undefined): OpenFile | undefined {
     const position = from === undefined ? undefined : parsePosition(from);
     const file = this.#file;
-    if (position === undefined || file === undefined || file === this.#left) return undefined;
+    if (position === undefined || file === undefined || file === this.#lastRead) return undefined;
     if (!isSameFile(position, file.stat())) return undefined;
-    this.#left = file;
+    this.#lastRead = file;
     return file;
   }
 
@@ -147,47 +161,49 @@ export class PlacesFile {
   }
 }
 
-/** The error of a session whose file is no longer there. */
-export function gone({ id, path }: { readonly id: string; readonly path: string }): SessileError {
-  return new SessileError("SESSION_NOT_FOUND", `the file of session ${id} is gone: ${path}`, {
-    details: { id },
-  });
+/** The error for a session whose file no longer exists. */
+export function sessionNotFound({ id, path }: { readonly id: string; readonly path: string }): SessileError {
+  const message = `session ${id} has no file ${path} any more: it was deleted or moved`;
+  return new SessileError("SESSION_NOT_FOUND", message, { details: { id } });
 }
 
-/** The error of a session that cannot be made since there is one of its id. */
-export function exists(id: string): SessileError {
-  return new SessileError("SESSION_EXISTS", `there is a session ${id} already`, { details: { id } });
+/** The error for a new session whose id, or file, is in use. */
+export function sessionExists(id: string): SessileError {
+  const message = `session ${id} exists already: open it, or choose another id`;
+  return new SessileError("SESSION_EXISTS", message, { details: { id } });
 }
 
-/** Throws NOT_A_FILE for anything that is no regular file. */
-export function regular(path: string, stat: FileStat): FileStat {
-  if (stat.kind === "file") return stat;
-  throw new SessileError("NOT_A_FILE", `${path} is a ${stat.kind}, not a file`, {
-    details: { path, kind: stat.kind },
-  });
+/** Throws NOT_A_FILE unless the stat is of a regular file. */
+export function assertRegularFile(path: string, stat: FileStat): FileStat {
+  if (stat.kind !== "file") throw notAFile(path, stat.kind);
+  return stat;
+}
+
+export function notAFile(path: string, kind: FileStat["kind"]): SessileError {
+  return new SessileError("NOT_A_FILE", `${path} is a ${kind}, not a file`, { details: { path, kind } });
 }
 
 /**
- * Opens a file to be read, runs `act` and closes it.
+ * Opens a file for reading, runs `act` and closes it.
  *
  * @throws SessileError SESSION_NOT_FOUND, NOT_A_FILE, STORAGE_FAILED
  */
-export async function withFile<T>(
-  disk: FileSystem,
+export async function withRegularFile<T>(
+  fs: FileSystem,
   path: string,
   operation: string,
   act: (file: OpenFile, stat: FileStat) => Promise<T>,
 ): Promise<T> {
   let file: OpenFile | undefined;
   try {
-    // Before it is opened too: some devices do something when they are.
-    const found = disk.stat(path);
-    if (found !== undefined) regular(path, found);
-    file = disk.open(path, "read");
+    // Before opening too: opening a device can have an effect.
+    const found = fs.stat(path);
+    if (found !== undefined) assertRegularFile(path, found);
+    file = fs.open(path, "read");
     if (file === undefined) {
       throw new SessileError("SESSION_NOT_FOUND", `there is no file ${path}`, { details: { id: path } });
     }
-    return await act(file, regular(path, file.stat()));
+    return await act(file, assertRegularFile(path, file.stat()));
   } catch (error) {
     throw storageError(operation, path, error);
   } finally {

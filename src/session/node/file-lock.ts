@@ -1,12 +1,12 @@
 import { SessileError } from "../../errors/index.js";
 import type { FileSystem } from "../../internal/node/file-system.js";
 import {
+  createLockFile,
   forgetLockFile,
-  type Holder,
-  makeLockFile,
+  type LockHolder,
   readLockFile,
-  removeDead,
   removeLockFile,
+  removeStaleLock,
   retryMs,
 } from "./lock-file.js";
 
@@ -16,18 +16,18 @@ export interface LockTimes {
   readonly waitMs: number;
   /** The time to hold the lock after its last use, so that a run of appends acquires it once. */
   readonly idleMs: number;
-  /** The time after its last heartbeat at which a holder on another host counts as dead. */
-  readonly foreignMs: number;
+  /** The lease of a holder on another host: without a heartbeat for so long it counts as dead. */
+  readonly remoteLeaseMs: number;
 }
 
-/** The default time after its last heartbeat at which a holder on another host counts as dead. */
-export const foreignMs = 30_000;
+/** The default lease of a holder on another host. */
+export const remoteLeaseMs = 30_000;
 /** The interval of heartbeats. */
 const heartbeatMs = 5000;
-/** The maximum age of the last look at the lock file. */
+/** The maximum age of the last check of the lock file. */
 const recheckMs = 1000;
 /** The interval at which a holder checks for waiting writers, for which it then pauses. */
-const fairMs = 100;
+const fairnessMs = 100;
 const pauseMs = 15;
 
 /**
@@ -38,64 +38,66 @@ const pauseMs = 15;
 export class FileLock {
   readonly path: string;
   readonly #waitPath: string;
-  readonly #disk: FileSystem;
+  readonly #fs: FileSystem;
   readonly #times: LockTimes;
-  /** The nonce of this lock's file. */
-  #held: string | undefined;
-  #waitedFor: Holder | undefined;
-  #seenAt = 0;
-  #askedAt = 0;
+  /** The nonce of the lock file while this lock holds it. */
+  #nonce: string | undefined;
+  #waitedFor: LockHolder | undefined;
+  #checkedAt = 0;
+  #checkedWaitersAt = 0;
   #usedAt = 0;
+  /** Calls of `with` that run now. */
   #uses = 0;
-  #holds = 0;
+  #acquisitions = 0;
   #idleTimer: NodeJS.Timeout | undefined;
-  #heartbeat: NodeJS.Timeout | undefined;
+  #heartbeatTimer: NodeJS.Timeout | undefined;
 
-  constructor(disk: FileSystem, path: string, times: LockTimes) {
-    this.#disk = disk;
+  constructor(fs: FileSystem, path: string, times: LockTimes) {
+    this.#fs = fs;
     this.path = path;
     this.#waitPath = `${path}.wait`;
     this.#times = times;
   }
 
-  /** Runs `act` under the lock. Throws SESSION_LOCKED if a live holder does not release it in time. */
-  async with<T>(act: () => Promise<T> | T, waitMs = this.#times.waitMs): Promise<T> {
-    if (this.#isHeld() && this.#uses === 0 && this.#othersWait()) {
+  /**
+   * Runs `act` under the lock, with the number of its acquisition: a run of calls may share one.
+   *
+   * @throws SessileError SESSION_LOCKED if a live holder does not release it in time
+   */
+  async with<T>(act: (acquisition: number) => Promise<T> | T, waitMs = this.#times.waitMs): Promise<T> {
+    let isHeld = this.#isHeld();
+    if (isHeld && this.#uses === 0 && this.#hasWaiters()) {
       this.release();
       await new Promise((resolve) => setTimeout(resolve, pauseMs));
+      isHeld = this.#isHeld();
     }
     // Synchronous if the lock is held or free: an append must not cost a turn of the event loop.
     this.#waitedFor = undefined;
-    if (!this.#isHeld() && !this.#take()) await this.#wait(waitMs);
+    if (!isHeld && !this.#tryAcquire()) await this.#acquireWithin(waitMs);
     this.#uses++;
     try {
-      return await act();
+      return await act(this.#acquisitions);
     } finally {
       this.#uses--;
-      this.#letGoWhenIdle();
+      this.#releaseWhenIdle();
     }
   }
 
   /** The live holder that the current use waited for; undefined if the lock was free or held already. */
-  get waitedFor(): Holder | undefined {
+  get waitedFor(): LockHolder | undefined {
     return this.#waitedFor;
   }
 
-  /** The number of acquisitions; identifies the current one. */
-  get holds(): number {
-    return this.#holds;
-  }
-
-  /** Another program wrote although this lock is held: check the lock file before the next use. */
-  doubt(): void {
-    this.#seenAt = 0;
+  /** Checks the lock file before the next use: another program wrote although this lock is held. */
+  recheck(): void {
+    this.#checkedAt = 0;
   }
 
   /** Releases the lock. If the lock file cannot be unlinked, keeps the lock and retries. Never throws. */
   release(): void {
-    if (this.#held === undefined) return;
+    if (this.#nonce === undefined) return;
     try {
-      removeLockFile(this.#disk, this.path, this.#held);
+      removeLockFile(this.#fs, this.path, this.#nonce);
     } catch {
       // Without a descriptor, or without access to the directory, the check fails. Other writers would see a
       // live holder forever without a retry, and a timer has no caller to throw to.
@@ -108,16 +110,16 @@ export class FileLock {
   }
 
   #isHeld(): boolean {
-    if (this.#held === undefined) return false;
+    if (this.#nonce === undefined) return false;
     const now = Date.now();
-    if (now - this.#seenAt < recheckMs && now >= this.#seenAt) return true;
-    this.#seenAt = now;
-    if (readLockFile(this.#disk, this.path)?.holder?.nonce === this.#held) {
-      // Appends that never yield let no timer run.
-      this.#beat();
+    if (now - this.#checkedAt < recheckMs && now >= this.#checkedAt) return true;
+    this.#checkedAt = now;
+    if (readLockFile(this.#fs, this.path)?.holder?.nonce === this.#nonce) {
+      // Timers do not run during a run of appends that never yields.
+      this.#heartbeat();
       return true;
     }
-    // Another process took it for dead, or a person removed it.
+    // Another process took the lock over, or a person removed the file.
     this.#forget();
     return false;
   }
@@ -125,91 +127,91 @@ export class FileLock {
   /** Ends the acquisition without touching the file, which may be another holder's. */
   #forget(): void {
     clearTimeout(this.#idleTimer);
-    clearInterval(this.#heartbeat);
+    clearInterval(this.#heartbeatTimer);
     this.#idleTimer = undefined;
-    this.#heartbeat = undefined;
-    if (this.#held !== undefined) forgetLockFile(this.#held);
-    this.#held = undefined;
+    this.#heartbeatTimer = undefined;
+    if (this.#nonce !== undefined) forgetLockFile(this.#nonce);
+    this.#nonce = undefined;
   }
 
   /** Whether another writer requested the lock while it was held. A waiting writer repeats its request. */
-  #othersWait(): boolean {
+  #hasWaiters(): boolean {
     const now = Date.now();
-    if (now - this.#askedAt < fairMs && now >= this.#askedAt) return false;
-    this.#askedAt = now;
+    if (now - this.#checkedWaitersAt < fairnessMs && now >= this.#checkedWaitersAt) return false;
+    this.#checkedWaitersAt = now;
     // Usually there is no request, and an error for a missing file takes as long as fifty writes.
-    return this.#disk.stat(this.#waitPath) !== undefined && this.#disk.unlink(this.#waitPath);
+    return this.#fs.stat(this.#waitPath) !== undefined && this.#fs.unlink(this.#waitPath);
   }
 
-  #letGoWhenIdle(): void {
-    if (this.#uses > 0 || this.#held === undefined) return;
+  #releaseWhenIdle(): void {
+    if (this.#uses > 0 || this.#nonce === undefined) return;
     this.#usedAt = Date.now();
     this.#idleTimer ??= setTimeout(() => this.#onIdle(), this.#times.idleMs);
   }
 
   #onIdle(): void {
     this.#idleTimer = undefined;
-    if (this.#uses > 0 || this.#held === undefined) return;
-    // It was used after the timer was set; the timer is not reset for each append of a run.
+    if (this.#uses > 0 || this.#nonce === undefined) return;
+    // The lock was used after the timer was set: a run of appends does not reset the timer each time.
     const left = this.#usedAt + this.#times.idleMs - Date.now();
     if (left <= 0 || left > this.#times.idleMs) this.release();
     else this.#idleTimer = setTimeout(() => this.#onIdle(), left);
   }
 
   /** Creates the lock file; returns false if it exists. */
-  #take(): boolean {
-    this.#held = makeLockFile(this.#disk, this.path);
-    if (this.#held === undefined) return false;
-    this.#holds++;
-    this.#seenAt = Date.now();
-    this.#askedAt = this.#seenAt;
-    this.#heartbeat = setInterval(() => this.#beat(), heartbeatMs);
-    this.#heartbeat.unref();
+  #tryAcquire(): boolean {
+    this.#nonce = createLockFile(this.#fs, this.path);
+    if (this.#nonce === undefined) return false;
+    this.#acquisitions++;
+    this.#checkedAt = Date.now();
+    this.#checkedWaitersAt = this.#checkedAt;
+    this.#heartbeatTimer = setInterval(() => this.#heartbeat(), heartbeatMs);
+    this.#heartbeatTimer.unref();
     return true;
   }
 
-  #beat(): void {
+  #heartbeat(): void {
     try {
-      this.#disk.touch(this.path);
+      this.#fs.touch(this.path);
     } catch {
       // The next use detects that the lock is gone.
     }
   }
 
-  async #wait(waitMs: number): Promise<void> {
+  async #acquireWithin(waitMs: number): Promise<void> {
     const deadline = Date.now() + waitMs;
-    let asked = false;
+    let hasRequested = false;
     for (;;) {
-      const other = removeDead(this.#disk, this.path, this.#times.foreignMs);
-      this.#waitedFor = other?.holder ?? this.#waitedFor;
-      if (this.#isHeld() || this.#take()) {
-        this.#stopAsking();
+      const live = removeStaleLock(this.#fs, this.path, this.#times.remoteLeaseMs);
+      this.#waitedFor = live?.holder ?? this.#waitedFor;
+      if (this.#isHeld() || this.#tryAcquire()) {
+        this.#withdrawRequest();
         return;
       }
       if (Date.now() >= deadline) {
-        if (asked) this.#stopAsking();
-        throw this.#lockedError((other ?? readLockFile(this.#disk, this.path))?.holder);
+        if (hasRequested) this.#withdrawRequest();
+        throw this.#lockedError((live ?? readLockFile(this.#fs, this.path))?.holder);
       }
-      this.#disk.open(this.#waitPath, "create")?.close();
-      asked = true;
+      this.#fs.open(this.#waitPath, "create")?.close();
+      hasRequested = true;
+      // Random, so that writers that wait do not retry in step.
       await new Promise((resolve) => setTimeout(resolve, 2 + Math.random() * 8));
     }
   }
 
-  /** A leftover request costs a holder one pause. */
-  #stopAsking(): void {
+  #withdrawRequest(): void {
     try {
-      this.#disk.unlink(this.#waitPath);
+      this.#fs.unlink(this.#waitPath);
     } catch {
-      // As above.
+      // A leftover request costs a holder one pause.
     }
   }
 
-  #lockedError(holder: Holder | undefined): SessileError {
+  #lockedError(holder: LockHolder | undefined): SessileError {
     const { pid = 0, host = "unknown", since } = holder ?? {};
     const heldMs = since === undefined ? 0 : Math.max(0, Date.now() - since);
-    const who = holder === undefined ? "a process that has not said who it is" : `process ${pid} on ${host}`;
-    const message = `${who} has held ${this.path} for ${heldMs} ms`;
+    const who = holder === undefined ? "an unidentified process" : `process ${pid} on ${host}`;
+    const message = `${who} has held ${this.path} for ${heldMs} ms: retry, or let it close the session`;
     return new SessileError("SESSION_LOCKED", message, { details: { pid, host, path: this.path, heldMs } });
   }
 }

@@ -9,7 +9,7 @@ import type { Session, SessionStore } from "../api/types.js";
 import { defaultLimits } from "../format/line-splitter.js";
 import { openLog, type SessionStoreOptions, sessionStore } from "../store/store.js";
 import { FileBackend } from "./file-backend.js";
-import { foreignMs } from "./file-lock.js";
+import { remoteLeaseMs } from "./file-lock.js";
 import { idOfFileName, storeDirectory } from "./layout.js";
 
 /** Options of {@link fileSessionStore}. */
@@ -41,8 +41,8 @@ export function fileSessionStore(options: FileSessionStoreOptions): SessionStore
 }
 
 /** {@link fileSessionStore} on any disk. */
-export function fileSessionStoreOn(disk: FileSystem, options: FileSessionStoreOptions): SessionStore {
-  return sessionStore(backendOf(options, disk), options);
+export function fileSessionStoreOn(fs: FileSystem, options: FileSessionStoreOptions): SessionStore {
+  return sessionStore(backendOf(options, fs), options);
 }
 
 /**
@@ -76,19 +76,19 @@ export async function openSessionFile(
   }
 }
 
-function backendOf(options: FileSessionStoreOptions, disk: FileSystem): FileBackend {
+function backendOf(options: FileSessionStoreOptions, fs: FileSystem): FileBackend {
   const { durability = "disk" } = options;
   if (durability !== "disk" && durability !== "os") {
     throw new TypeError(`durability: expected "disk" or "os", got ${String(durability)}`);
   }
   return new FileBackend({
     dir: stringArgument("dir", options.dir),
-    disk,
+    fs,
     durability,
     times: {
       waitMs: integerOption("lockWaitMs", options.lockWaitMs, 2000, 0),
       idleMs: 20,
-      foreignMs,
+      remoteLeaseMs,
     },
     maxLineBytes: integerOption("maxLineBytes", options.maxLineBytes, defaultLimits.maxLineBytes, 1024),
     now: options.now ?? Date.now,

@@ -6,8 +6,12 @@ import { publishExclusive } from "../../internal/node/publish-exclusive.js";
 import { appendFully, readFullySync } from "../../internal/node/read-write-fully.js";
 import { isRecord } from "../../internal/shape.js";
 
+/**
+ * The lock file itself: created exclusively, removed only by its holder, or by a takeover if the holder is dead.
+ */
+
 /** The owner of a lock file. */
-export interface Holder extends ProcessIdentity {
+export interface LockHolder extends ProcessIdentity {
   readonly nonce: string;
   /** Milliseconds since 1970. */
   readonly since: number;
@@ -15,7 +19,7 @@ export interface Holder extends ProcessIdentity {
 
 /** A lock file as read; without a holder if its content is not understood. */
 export interface LockFile {
-  readonly holder: Holder | undefined;
+  readonly holder: LockHolder | undefined;
   readonly text: string;
   readonly mtimeMs: number;
 }
@@ -27,38 +31,38 @@ export interface LockFile {
 const unreadableMs = 1000;
 
 /** Lock files that this thread created and did not release. */
-const own = new Set<string>();
+const heldNonces = new Set<string>();
 
-/** Creates a lock file of this process; returns its nonce, or undefined if the file exists. */
-export function makeLockFile(disk: FileSystem, path: string): string | undefined {
+/** Creates a lock file of this process atomically. Returns its nonce, or undefined if the file exists. */
+export function createLockFile(fs: FileSystem, path: string): string | undefined {
   // Encoded before the file is created, so that it is empty only for the time of one write.
   const self = ownIdentity();
-  const file = disk.open(path, "create");
+  const file = fs.open(path, "create");
   if (file === undefined) return undefined;
   const nonce = crypto.randomUUID();
   try {
-    const holder: Holder = { ...self, nonce, since: Date.now() };
+    const holder: LockHolder = { ...self, nonce, since: Date.now() };
     const bytes = encodeUtf8(JSON.stringify(holder));
     appendFully(file, bytes);
     // A process stopped before this write looks like a crashed one, and is replaced.
-    if (readLockFile(disk, path)?.holder?.nonce !== nonce) return undefined;
+    if (readLockFile(fs, path)?.holder?.nonce !== nonce) return undefined;
   } catch (error) {
     try {
-      disk.unlink(path);
+      fs.unlink(path);
     } catch {
-      retryRemoval(disk, path, nonce);
+      retryRemoval(fs, path, nonce);
     }
     throw error;
   } finally {
     file.close();
   }
-  own.add(nonce);
+  heldNonces.add(nonce);
   return nonce;
 }
 
-/** Forgets a lock file, regardless of the current owner of its name. */
+/** Forgets that this thread holds a lock file, which may be another holder's by now. */
 export function forgetLockFile(nonce: string): void {
-  own.delete(nonce);
+  heldNonces.delete(nonce);
 }
 
 /** The delay before the next attempt after a failed unlink of a lock file. */
@@ -68,27 +72,27 @@ export const retryMs = 100;
  * Removes an unheld lock file as soon as the system allows. Otherwise it would name a live process and lock
  * out all writers until that ends. A file without a holder expires by its age.
  */
-function retryRemoval(disk: FileSystem, path: string, nonce: string): void {
+function retryRemoval(fs: FileSystem, path: string, nonce: string): void {
   const retry = () => {
     try {
-      removeLockFile(disk, path, nonce);
+      removeLockFile(fs, path, nonce);
     } catch {
-      retryRemoval(disk, path, nonce);
+      retryRemoval(fs, path, nonce);
     }
   };
   setTimeout(retry, retryMs).unref();
 }
 
 /** Removes a lock file, unless another one has its name. */
-export function removeLockFile(disk: FileSystem, path: string, nonce: string): void {
+export function removeLockFile(fs: FileSystem, path: string, nonce: string): void {
   // Compared by content: the inode number can be reused once the file is removed.
-  if (readLockFile(disk, path)?.holder?.nonce === nonce) disk.unlink(path);
+  if (readLockFile(fs, path)?.holder?.nonce === nonce) fs.unlink(path);
   forgetLockFile(nonce);
 }
 
 /** Returns undefined if there is no file. */
-export function readLockFile(disk: FileSystem, path: string): LockFile | undefined {
-  const file = disk.open(path, "read");
+export function readLockFile(fs: FileSystem, path: string): LockFile | undefined {
+  const file = fs.open(path, "read");
   if (file === undefined) return undefined;
   try {
     const { size, mtimeMs } = file.stat();
@@ -101,92 +105,93 @@ export function readLockFile(disk: FileSystem, path: string): LockFile | undefin
 }
 
 /**
- * Removes the lock file of a dead holder. Only one process may do so at a time: the one with the claim, a
- * lock file of its own, named after the content of the dead one. A late process finds other content and
- * stops; otherwise a race would remove the lock of the first one. A claim whose owner died is removed in the
- * same way.
- * @param foreignMs the time after its last heartbeat at which a holder on another host counts as dead
+ * Removes the lock file of a dead holder, the first half of a takeover. Only the process with the claim may do
+ * so: a lock file named after the content of the dead one. A late process finds other content and stops;
+ * otherwise it would remove the lock of the first one (a race). The claim of a dead process is removed likewise.
+ *
+ * @param leaseMs the time after its last heartbeat at which a holder on another host counts as dead
  * @returns the live holder, or undefined if the lock may be free
  */
-export function removeDead(disk: FileSystem, path: string, foreignMs: number): LockFile | undefined {
+export function removeStaleLock(fs: FileSystem, path: string, leaseMs: number): LockFile | undefined {
   for (;;) {
-    const found = readLockFile(disk, path);
+    const found = readLockFile(fs, path);
     if (found === undefined) return undefined;
-    if (!isDead(disk, path, found, foreignMs)) return found;
+    if (!isStale(fs, path, found, leaseMs)) return found;
     const claim = `${path}.stale-${crc32Hex(encodeUtf8(found.text))}`;
-    const nonce = makeLockFile(disk, claim);
+    const nonce = createLockFile(fs, claim);
     if (nonce === undefined) {
-      const claimed = removeDead(disk, claim, foreignMs);
-      if (claimed !== undefined) return claimed;
+      const claimant = removeStaleLock(fs, claim, leaseMs);
+      if (claimant !== undefined) return claimant;
       continue;
     }
     try {
-      const still = readLockFile(disk, path);
-      if (still?.text === found.text && isDead(disk, path, still, foreignMs))
-        moveAway(disk, path, still.text);
+      const still = readLockFile(fs, path);
+      if (still?.text === found.text && isStale(fs, path, still, leaseMs))
+        removeIfStill(fs, path, still.text);
     } finally {
       try {
-        removeLockFile(disk, claim, nonce);
+        removeLockFile(fs, claim, nonce);
       } catch {
-        retryRemoval(disk, claim, nonce);
+        retryRemoval(fs, claim, nonce);
       }
     }
     return undefined;
   }
 }
 
-function isDead(disk: FileSystem, path: string, { holder, mtimeMs }: LockFile, foreignMs: number): boolean {
-  const age = () => ageOf(disk, path, mtimeMs);
+function isStale(fs: FileSystem, path: string, { holder, mtimeMs }: LockFile, leaseMs: number): boolean {
+  const age = () => heartbeatAge(fs, path, mtimeMs);
   if (holder === undefined) return age() > unreadableMs;
-  return whyDead(holder, age, foreignMs) !== undefined;
+  return staleReason(holder, age, leaseMs) !== undefined;
 }
 
 /**
- * The reason why a holder is dead; undefined if it may be alive.
+ * The reason why a holder counts as dead; undefined if it may be alive.
+ *
  * @param age returns the age of its last heartbeat in milliseconds; called only if nothing else decides
  */
-export function whyDead(holder: Holder, age: () => number, foreignMs: number): string | undefined {
+export function staleReason(holder: LockHolder, age: () => number, leaseMs: number): string | undefined {
   const self = ownIdentity();
-  if (own.has(holder.nonce)) return undefined;
-  const silent = () => (age() > foreignMs ? "gives no sign of life" : undefined);
-  if (holder.host !== self.host) return silent();
+  if (heldNonces.has(holder.nonce)) return undefined;
+  const expired = () => (age() > leaseMs ? `sent no heartbeat for ${leaseMs} ms` : undefined);
+  if (holder.host !== self.host) return expired();
   if (holder.bootId !== "" && self.bootId !== "" && holder.bootId !== self.bootId)
-    return "the machine was started anew";
+    return "its machine restarted";
   if (!isAlive(holder)) return "has ended";
   // A lock of another thread, which may have ended: only its heartbeat tells.
-  return holder.pid === self.pid ? silent() : undefined;
+  return holder.pid === self.pid ? expired() : undefined;
 }
 
-/** The age of a file by the clock of its file system, which can be another machine's. */
-function ageOf(disk: FileSystem, path: string, mtimeMs: number): number {
+/** The age of a lock file by the clock of its file system, which can be another machine's. */
+function heartbeatAge(fs: FileSystem, path: string, mtimeMs: number): number {
   const probe = `${path}.${crypto.randomUUID()}`;
-  const file = disk.open(probe, "create");
+  const file = fs.open(probe, "create");
   if (file === undefined) return 0;
   try {
     return file.stat().mtimeMs - mtimeMs;
   } finally {
     file.close();
-    disk.unlink(probe);
+    fs.unlink(probe);
   }
 }
 
 /**
- * Moves a file away, and back if it turns out to be another one: a holder on another host may return at this
- * moment.
+ * Removes a lock file by a rename, and restores it if its content is another one: a holder on another host may
+ * return at this moment.
  */
-function moveAway(disk: FileSystem, path: string, text: string): void {
+function removeIfStill(fs: FileSystem, path: string, text: string): void {
   const aside = `${path}.stale-${crypto.randomUUID()}`;
   try {
-    disk.rename(path, aside);
+    fs.rename(path, aside);
   } catch {
     return;
   }
-  if (readLockFile(disk, aside)?.text !== text) publishExclusive(disk, aside, path);
-  disk.unlink(aside);
+  if (readLockFile(fs, aside)?.text !== text) publishExclusive(fs, aside, path);
+  fs.unlink(aside);
 }
 
 /** The holder that a lock file names; undefined for other content. */
-function holderOf(text: string): Holder | undefined {
+function holderOf(text: string): LockHolder | undefined {
   try {
     const value: unknown = JSON.parse(text);
     if (!isRecord(value)) return undefined;

@@ -2,129 +2,120 @@ import { crc32Hex } from "../../internal/crc32.js";
 import type { FileStat, OpenFile } from "../../internal/node/file-system.js";
 import type { LogPosition } from "../api/backend.js";
 
-/** Where a log file ends: which file it is, how long, and a mark of its last line. */
+/**
+ * The position of a log file's end, which the compare-and-swap of an append compares: the file's identity, its
+ * size, and a fingerprint of its last line. Also the checks of a file's end without its size and times.
+ */
+
+/** A position as its parts. */
 export interface FilePosition {
   readonly dev: number;
   readonly ino: number;
-  /** Bytes, up to and with the last line feed. */
+  /** Bytes, including the last line feed. */
   readonly size: number;
-  /** Of the last line, so that a file that was rewritten to the same length is not taken for the same. */
-  readonly mark: string;
+  /** A checksum of the last line, so that a file rewritten to the same size has another position. */
+  readonly fingerprint: string;
 }
 
 /** The position of a file that does not exist. */
 export const absentPosition = "absent" as LogPosition;
 
-/** How many bytes of the last line the mark is made of. */
-export const markedBytes = 64;
+/** The number of bytes of the last line that the fingerprint covers. */
+export const fingerprintBytes = 64;
+/** The bytes before an end that are read: the fingerprinted part of the last line, and the line feed before it. */
+const endingBytes = 2 * fingerprintBytes;
 
-/** The mark of bytes that end with a log's last line feed. */
-export function markOf(bytes: Uint8Array): string {
+/** The fingerprint of bytes that end with a log's last line feed. */
+export function fingerprintOf(bytes: Uint8Array): string {
   const end = bytes.length - 1;
   if (end < 0) return "start";
-  const first = Math.max(0, end - markedBytes);
+  const first = Math.max(0, end - fingerprintBytes);
   let start = end;
   while (start > first && bytes[start - 1] !== 10) start--;
   return crc32Hex(bytes, start, end);
 }
 
-/** The position as the port has it. */
-export function printPosition({ dev, ino, size, mark }: FilePosition): LogPosition {
-  return positionIn(positionPrefix(dev, ino), size, mark);
+/** The position as opaque text. */
+export function printPosition({ dev, ino, size, fingerprint }: FilePosition): LogPosition {
+  return `${dev}-${ino}-${size}-${fingerprint}` as LogPosition;
 }
 
-/** What the positions of a file begin with. */
-export function positionPrefix(dev: number, ino: number): string {
-  return `${dev}-${ino}-`;
-}
-
-/** {@link printPosition} of a file whose prefix is known. */
-export function positionIn(prefix: string, size: number, mark: string): LogPosition {
-  return `${prefix}${size}-${mark}` as LogPosition;
-}
-
-/** The inverse of {@link printPosition}; undefined for anything else. */
+/** The inverse of {@link printPosition}; undefined for other text. */
 export function parsePosition(position: string): FilePosition | undefined {
-  const [, dev, ino, size, mark] = /^(\d+)-(\d+)-(\d+)-(\w+)$/.exec(position) ?? [];
-  if (dev === undefined || ino === undefined || size === undefined || mark === undefined) return undefined;
-  return { dev: Number(dev), ino: Number(ino), size: Number(size), mark };
+  const [, dev, ino, size, fingerprint] = /^(\d+)-(\d+)-(\d+)-(\w+)$/.exec(position) ?? [];
+  if (dev === undefined || ino === undefined || size === undefined || fingerprint === undefined)
+    return undefined;
+  return { dev: Number(dev), ino: Number(ino), size: Number(size), fingerprint };
 }
 
-/** Whether a stat is of the file that a position is in. */
-export function isSameFile(position: FilePosition, stat: FileStat): boolean {
-  return position.dev === stat.dev && position.ino === stat.ino;
+/** Whether two stats, or a position and a stat, are of one file. */
+export function isSameFile(
+  a: Pick<FileStat, "dev" | "ino"> | undefined,
+  b: Pick<FileStat, "dev" | "ino"> | undefined,
+): boolean {
+  return a !== undefined && b !== undefined && a.ino === b.ino && a.dev === b.dev;
 }
 
-/** The offset of a position of this file; undefined where it was cut, rewritten or replaced since. */
+/** Whether a file has the identity, size and time of modification of an earlier stat. */
+export function isUnchanged(before: FileStat | undefined, now: FileStat | undefined): boolean {
+  return isSameFile(before, now) && before?.size === now?.size && before?.mtimeMs === now?.mtimeMs;
+}
+
+/** The offset of a position in a file; undefined if the file was truncated, rewritten or replaced since. */
 export function offsetOf(file: OpenFile, stat: FileStat, position: LogPosition): number | undefined {
   const parsed = parsePosition(position);
   if (parsed === undefined || !isSameFile(parsed, stat) || parsed.size > stat.size) return undefined;
-  const before = new Uint8Array(Math.min(parsed.size, 2 * markedBytes));
-  const count = file.readSync(before, parsed.size - before.length);
-  return markOf(before.subarray(0, count)) === parsed.mark ? parsed.size : undefined;
+  return fingerprintOf(readEnding(file, parsed.size)) === parsed.fingerprint ? parsed.size : undefined;
 }
 
-/** The mark of the line that ends with a line feed at `size`. */
-export async function markAt(file: OpenFile, size: number): Promise<string> {
-  const before = new Uint8Array(Math.min(size, 2 * markedBytes));
+/** The fingerprint of the line that ends with a line feed at `size`. */
+export async function readFingerprint(file: OpenFile, size: number): Promise<string> {
+  const before = new Uint8Array(Math.min(size, endingBytes));
   const count = await file.read(before, size - before.length);
-  return markOf(before.subarray(0, count));
+  return fingerprintOf(before.subarray(0, count));
 }
+
+/** The bytes before an offset that a fingerprint is made of; fewer if the file is shorter. */
+export function readEnding(file: OpenFile, size: number): Uint8Array {
+  const before = new Uint8Array(Math.min(size, endingBytes));
+  return before.subarray(0, file.readSync(before, size - before.length));
+}
+
+/** The last bytes of lines, as {@link readEnding} reads them after the lines are written. */
+export function endingOf(lines: Uint8Array): Uint8Array {
+  return lines.slice(-endingBytes);
+}
+
+/** One byte more than an ending, to detect bytes behind it. */
+const buffer = Buffer.alloc(endingBytes + 1);
 
 /**
- * How a log file ends. Where it can be told by the file's bytes, its size is not asked for: whoever asks for that asks for its
- * times too, and on Linux 6.13 and newer the next write then records its own, which takes as long again as the write.
+ * Whether a file ends with these bytes at `size`; false if it cannot be read. It reads the bytes at the end and not the
+ * size: on Linux 6.13 and newer, a stat makes the next write record its time, which doubles the cost of that write.
  *
  * @see https://docs.kernel.org/filesystems/multigrain-ts.html (its source in the kernel's tree read 2026-11-22)
  */
-
-/** Whether a file ends with a line feed at `size`. False where that cannot be seen. */
-export function endsAt(file: OpenFile, size: number): boolean {
-  return readEnding(file, size, 1);
-}
-
-/** The mark of the last line of a file that ends with a line feed at `size`; undefined for any other. */
-export function markOfEnd(file: OpenFile, size: number): string | undefined {
-  const length = Math.min(size, 2 * markedBytes);
-  return readEnding(file, size, length) ? markOf(ending.subarray(0, length)) : undefined;
-}
-
-/** One byte more than is ever asked for, to see whether there is one. */
-const ending = new Uint8Array(2 * markedBytes + 1);
-
-function readEnding(file: OpenFile, size: number, length: number): boolean {
+export function endsWith(file: OpenFile, size: number, ending: Uint8Array): boolean {
   try {
-    return size > 0 && file.readSync(ending, size - length) === length && ending[length - 1] === 10;
+    const count = file.readSync(buffer, size - ending.length);
+    return count === ending.length && buffer.compare(ending, 0, count, 0, count) === 0;
   } catch {
-    // Whoever has to know looks again.
+    // The caller then reads the position, and gets the error.
     return false;
   }
 }
 
-/** The position of a file that ends with a line feed. */
-export function positionAt(file: OpenFile, { dev, ino, size }: FileStat): LogPosition {
-  if (size === 0) return absentPosition;
-  const tail = new Uint8Array(Math.min(size, 2 * markedBytes));
-  const count = file.readSync(tail, size - tail.length);
-  return printPosition({ dev, ino, size, mark: markOf(tail.subarray(0, count)) });
-}
-
-/** Whether a file ends with a line feed, or is empty. */
-export function endsWhole(file: OpenFile): boolean {
-  const { size } = file.stat();
-  const last = new Uint8Array(1);
-  return size === 0 || (file.readSync(last, size - 1) === 1 && last[0] === 10);
-}
-
-/** Where whole lines lie in a file that another program wrote to at the same moment; undefined where they do not. */
-export function placeOf(lines: Uint8Array, file: OpenFile, start: number, size: number): number | undefined {
+/**
+ * The offset of whole lines in a region of a file that another program wrote to at the same moment; undefined if
+ * they are absent, or joined to a partial line.
+ */
+export function findBatch(
+  lines: Uint8Array,
+  file: OpenFile,
+  start: number,
+  size: number,
+): number | undefined {
   const region = Buffer.alloc(Math.max(0, size - start));
   const at = region.subarray(0, file.readSync(region, start)).indexOf(lines);
   return at < 0 || (at > 0 && region[at - 1] !== 10) ? undefined : start + at;
-}
-
-/** Whether a file is the one that was seen, of the same size, not written to since. */
-export function isUnchanged(seen: FileStat | undefined, now: FileStat | undefined): boolean {
-  if (seen === undefined || now === undefined || seen.dev !== now.dev || seen.ino !== now.ino) return false;
-  return seen.size === now.size && seen.mtimeMs === now.mtimeMs;
 }

@@ -6,25 +6,24 @@ import { storageError } from "../../internal/node/file-system.js";
 import { publishExclusive } from "../../internal/node/publish-exclusive.js";
 import { appendFully } from "../../internal/node/read-write-fully.js";
 import type { Durability, LogPosition } from "../api/backend.js";
-import { exists, gone, regular } from "./file-descriptors.js";
+import { assertRegularFile, sessionExists, sessionNotFound } from "./file-descriptors.js";
 import {
   absentPosition,
-  endsAt,
-  endsWhole,
+  endingOf,
+  endsWith,
+  findBatch,
+  fingerprintOf,
+  isSameFile,
   isUnchanged,
-  markOf,
-  markOfEnd,
-  placeOf,
-  positionAt,
-  positionIn,
-  positionPrefix,
+  parsePosition,
   printPosition,
+  readEnding,
 } from "./log-position.js";
-import { missingEnding } from "./repair-torn-tail.js";
+import { tornTailEnding } from "./repair-torn-tail.js";
 
-/** Options of {@link LogEnd}. */
-export interface LogEndOptions {
-  readonly disk: FileSystem;
+/** Options of {@link LogWriter}. */
+export interface LogWriterOptions {
+  readonly fs: FileSystem;
   readonly path: string;
   readonly durability: Durability;
   readonly maxLineBytes: number;
@@ -33,29 +32,23 @@ export interface LogEndOptions {
   readonly directories: DurableDirectories;
 }
 
-/** The state of the file at the last read or write of its end. */
-interface Seen {
-  readonly position: LogPosition;
-  /** Bytes. */
-  readonly size: number;
-  /** Absent after a write, because a stat would cost more than the write. */
-  readonly stat?: FileStat;
-}
-
 /** The open file and its identity. */
 interface CurrentFile {
   readonly handle: OpenFile;
   readonly dev: number;
   readonly ino: number;
-  /** The prefix of its positions. */
-  readonly prefix: string;
 }
 
-/**
- * With durability "os", the maximum age of the last name lookup before an acknowledgement: a lookup takes as
- * long as a write.
- */
-const namedMs = 2;
+/** The end of the file at its last read or write. */
+interface LogEnd {
+  readonly position: LogPosition;
+  /** Bytes. */
+  readonly size: number;
+  /** The last bytes; absent if a reader saw the end. */
+  readonly ending?: Uint8Array;
+  /** Absent after a write, because a stat would cost more than the write. */
+  readonly stat?: FileStat;
+}
 
 /** The location of a written batch. */
 export interface Written {
@@ -66,35 +59,100 @@ export interface Written {
   readonly interleaved: boolean;
 }
 
-/** The end of a log file, for one writer. Everything except reads requires the lock. */
-export class LogEnd {
-  readonly #options: LogEndOptions;
-  #file: CurrentFile | undefined;
-  #seen: Seen | undefined;
-  #poison: SessileError | undefined;
-  /** The time and the acquisition of the lock of the last name lookup. */
-  #named = { hold: -1, at: 0 };
-  /** Whether the directory entry of the open file is durable. */
-  #nameLasts = false;
+/**
+ * The maximum age of the last name lookup for which a run of appends under one lock acquisition does without
+ * another: a lookup takes as long as a write. With durability "disk" it is made after each fsync, which costs more.
+ */
+const nameLookupMs = 2;
 
-  constructor(options: LogEndOptions) {
+/**
+ * Appends to a log file by compare-and-swap. Every method except `isUnchangedSince`, `sawEnd` and `mkdir` requires
+ * the lock. After a failure that leaves the end of the file unknown, the writer is poisoned: every later call
+ * throws WRITER_POISONED.
+ */
+export class LogWriter {
+  readonly #options: LogWriterOptions;
+  #file: CurrentFile | undefined;
+  #end: LogEnd | undefined;
+  #poison: SessileError | undefined;
+  /** The acquisition of the lock and the time of the last name lookup. */
+  #lookup = { acquisition: -1, at: 0 };
+  /** Whether the directory entry of the open file is durable. */
+  #isNameDurable = false;
+
+  constructor(options: LogWriterOptions) {
     this.#options = options;
   }
 
-  /** Whether the file is unchanged since it ended at `position`. */
-  isStill(position: LogPosition): boolean {
-    const seen = this.#seen;
-    if (seen?.position !== position) return false;
-    const stat = this.#options.disk.stat(this.#options.path);
-    if (seen.stat !== undefined) return isUnchanged(seen.stat, stat);
-    if (stat === undefined || !this.#isOpen(stat) || !this.#endsStill(position)) return false;
-    this.saw(position, stat);
+  /**
+   * Appends a batch, all or nothing: checks that the file ends at `expected`, writes, checks where the bytes are,
+   * fsyncs, and checks that the file still has its name.
+   *
+   * @param acquisition the number of the lock acquisition. Within one, no program that locks replaces the file.
+   * @throws SessileError CONCURRENT_WRITER, SESSION_NOT_FOUND, STORAGE_FAILED; nothing is in the log
+   * @throws SessileError WRITER_POISONED if the end of the log is unknown
+   */
+  async append(bytes: Uint8Array, expected: LogPosition, acquisition: number): Promise<Written> {
+    const { durability } = this.#options;
+    const created = expected === absentPosition;
+    if (this.#poison !== undefined) throw this.#poison;
+    if (created) {
+      this.#create();
+    } else {
+      if (acquisition !== this.#lookup.acquisition || !isRecent(this.#lookup.at)) this.#openNamed();
+      this.#lookup.acquisition = acquisition;
+      // Compared again after the wait, in which a reader may have recorded another end.
+      while (!this.#stillEndsAt(expected)) await this.assertEndsAt(expected);
+    }
+    const file = this.#file as CurrentFile;
+    const { handle, dev, ino } = file;
+    const start = created ? 0 : (this.#end as LogEnd).size;
+    this.#write(handle, bytes, start, created);
+    const size = start + bytes.length;
+    const ending = endingOf(bytes);
+    let written: Written;
+    if (endsWith(handle, size, ending)) {
+      const position = printPosition({ dev, ino, size, fingerprint: fingerprintOf(ending) });
+      this.#end = { position, size, ending };
+      written = { position, at: start, interleaved: false };
+    } else {
+      written = this.#findWritten(handle, bytes, start);
+    }
+    if (durability === "disk") await this.#sync(handle, !this.#isNameDurable);
+    else if (isRecent(this.#lookup.at)) return written;
+    // If the file was deleted or replaced in the meantime, the batch is in no log.
+    if (this.#openNamed() !== file) throw this.#conflict(expected, this.position());
+    return written;
+  }
+
+  /**
+   * Opens the file that has the name now, repairs a torn tail, and checks that the file ends at `expected`.
+   *
+   * @throws SessileError CONCURRENT_WRITER if it ends elsewhere
+   */
+  async assertEndsAt(expected: LogPosition): Promise<void> {
+    // A crash, or a program without locks, may have left a torn tail.
+    if (!isWhole(this.#readEnd())) await this.repairTornTail();
+    const { position } = this.#readEnd();
+    if (position !== expected) throw this.#conflict(expected, position);
+  }
+
+  /** Whether the file is unchanged since it ended at `position`. A stat decides for a reader, without the lock. */
+  isUnchangedSince(position: LogPosition): boolean {
+    const { fs, path } = this.#options;
+    const end = this.#end;
+    if (end?.position !== position) return false;
+    const stat = fs.stat(path);
+    if (end.stat !== undefined) return isUnchanged(end.stat, stat);
+    if (stat === undefined || !isSameFile(this.#file, stat) || !this.#stillEndsAt(position)) return false;
+    this.#end = { ...end, stat };
     return true;
   }
 
   /** Records that a reader reached the end. */
-  saw(position: LogPosition, stat: FileStat): void {
-    this.#seen = { position, size: stat.size, stat };
+  sawEnd(position: LogPosition, stat: FileStat): void {
+    const known = this.#end?.position === position ? this.#end : undefined;
+    this.#end = { ...known, position, size: stat.size, stat };
   }
 
   /** Creates the directory of the file. Needs no lock, because the lock file is in it too. */
@@ -103,170 +161,77 @@ export class LogEnd {
     directories.create(dirname(path));
   }
 
-  /** Creates the file, which must not exist. */
-  create(): OpenFile {
-    const { disk, path } = this.#options;
-    const handle = disk.open(path, "create");
-    if (handle === undefined) throw exists(this.#options.id);
-    const { dev, ino } = handle.stat();
-    this.#file = { handle, dev, ino, prefix: positionPrefix(dev, ino) };
-    return handle;
-  }
-
-  /** Publishes a complete temp file under the name of the log, durably if requested. */
-  async takeFrom(temporary: string): Promise<void> {
-    const { disk, path, durability, directories } = this.#options;
-    const isToLast = durability === "disk";
-    if (isToLast) await syncFile(disk, temporary);
-    if (!publishExclusive(disk, temporary, path)) throw exists(this.#options.id);
-    if (!isToLast) return;
+  /** Publishes a complete temp file under the name of the log, durably with durability "disk". */
+  async publish(temporary: string): Promise<void> {
+    const { fs, path, durability, directories, id } = this.#options;
+    const isDurable = durability === "disk";
+    if (isDurable) await syncFile(fs, temporary);
+    if (!publishExclusive(fs, temporary, path)) throw sessionExists(id);
+    if (!isDurable) return;
     try {
       await directories.sync(dirname(path));
     } catch (error) {
-      disk.unlink(path);
+      fs.unlink(path);
       throw error;
     }
   }
 
-  /**
-   * Opens the file with the current name, and checks that its end is at `expected`. Throws CONCURRENT_WRITER
-   * otherwise.
-   * @param hold the acquisition of the lock. Within one, no locking program replaces the file, so that the name
-   *   is not looked up for each append of a run: a lookup takes longer than the write.
-   */
-  async at(expected: LogPosition, hold?: number): Promise<OpenFile> {
-    const { disk, path } = this.#options;
-    const now = Date.now();
-    const known = hold !== undefined && hold === this.#named.hold && isWithin(now, this.#named.at, namedMs);
-    if (this.#poison !== undefined) throw this.#poison;
-    if (known && this.#endsStill(expected)) return (this.#file as CurrentFile).handle;
-    const stat = disk.stat(path);
-    const { handle } = this.#open(stat);
-    if (hold !== undefined) this.#named = { hold, at: now };
-    const seen = this.#seen;
-    if (seen?.position === expected && isUnchanged(seen.stat, stat)) return handle;
-    // A crash, or a program without locks, may have left a torn tail.
-    if (!endsWhole(handle)) await this.mend();
-    const own = handle.stat();
-    const actual = positionAt(handle, own);
-    if (actual !== expected) {
-      const message = `another writer came first: the log ends at ${actual}, not at ${expected}`;
-      throw new SessileError("CONCURRENT_WRITER", message, { details: { expected, actual } });
-    }
-    this.#seen = { position: actual, size: own.size, stat: own };
-    return handle;
-  }
-
-  /** Appends a batch behind the last line, and fsyncs it. All or nothing. */
-  async write(handle: OpenFile, bytes: Uint8Array, created: boolean): Promise<Written> {
-    if (this.#poison !== undefined) throw this.#poison;
-    const before = this.#seen?.position ?? absentPosition;
-    const written = this.#write(handle, bytes, created);
-    if (this.#options.durability === "disk") await this.#sync(handle, !this.#nameLasts);
-    // The file was deleted or replaced in the meantime: the batch is in no log.
-    if (!this.#isNamed()) await this.at(before);
-    return written;
-  }
-
-  /**
-   * Whether the open file has the name, or had it a moment ago. With durability "disk" a lookup is cheap
-   * beside an fsync.
-   */
-  #isNamed(): boolean {
-    const { disk, path, durability } = this.#options;
-    const now = Date.now();
-    if (durability === "os" && isWithin(now, this.#named.at, namedMs)) return true;
-    const stat = disk.stat(path);
-    if (stat === undefined || !this.#isOpen(stat)) return false;
-    this.#named = { hold: this.#named.hold, at: now };
-    return true;
-  }
-
-  /** Writes a batch, and checks its location. */
-  #write(handle: OpenFile, bytes: Uint8Array, created: boolean): Written {
-    const start = created ? 0 : (this.#seen as Seen).size;
-    this.#append(handle, bytes, start, created);
-    const size = start + bytes.length;
-    if (endsAt(handle, size)) {
-      const position = positionIn((this.#file as CurrentFile).prefix, size, markOf(bytes));
-      this.#seen = { position, size };
-      return { position, at: start, interleaved: false };
-    }
-    return this.#lookedFor(handle, bytes, start);
-  }
-
-  /** Finds a batch whose end is not at the expected offset, or cannot be read. */
-  #lookedFor(handle: OpenFile, bytes: Uint8Array, start: number): Written {
-    try {
-      const stat = handle.stat();
-      const { dev, ino, size } = stat;
-      const interleaved = size !== start + bytes.length;
-      const at = interleaved ? placeOf(bytes, handle, start, size) : start;
-      if (at === undefined)
-        throw this.#poisoned("the bytes that were written are not in the file", undefined);
-      const position = interleaved
-        ? positionAt(handle, stat)
-        : printPosition({ dev, ino, size, mark: markOf(bytes) });
-      this.#seen = { position, size, stat };
-      return { position, at, interleaved };
-    } catch (cause) {
-      if (this.#poison !== undefined) throw this.#poison;
-      throw this.#poisoned("it cannot be seen where a write came to lie", cause);
-    }
-  }
-
-  /** Ends a last line without a line feed. */
-  async mend(): Promise<void> {
-    const { disk, path, maxLineBytes } = this.#options;
-    const { handle } = this.#open(disk.stat(path));
-    this.#seen = undefined;
-    const ending = await missingEnding(handle, maxLineBytes);
+  /** Ends a last line that has no line feed, and fsyncs it. */
+  async repairTornTail(): Promise<void> {
+    const { handle } = this.#openNamed();
+    this.#end = undefined;
+    const ending = await tornTailEnding(handle, this.#options.maxLineBytes);
     if (ending === undefined) return;
     appendFully(handle, ending);
     await this.#sync(handle, false);
   }
 
-  /** Whether the file ends with a whole line. */
-  isWhole(): boolean {
-    return endsWhole(this.#open(this.#options.disk.stat(this.#options.path)).handle);
+  /** Whether the file ends with a line feed, or is empty. Needs no lock. */
+  hasWholeTail(): boolean {
+    return isWhole(this.#readEnd());
   }
 
-  /** The position of the file with the current name. */
+  /** The position of the end of the file that has the name now. */
   position(): LogPosition {
-    const { handle } = this.#open(this.#options.disk.stat(this.#options.path));
-    const stat = handle.stat();
-    const position = positionAt(handle, stat);
-    this.#seen = { position, size: stat.size, stat };
-    return position;
+    return this.#readEnd().position;
   }
 
-  /** Closes the descriptor. The recorded state stays valid if the file is unchanged. */
-  rest(): void {
+  /** Closes the descriptor. The recorded end stays valid if the file is unchanged. */
+  releaseDescriptor(): void {
     this.#file?.handle.close();
     this.#file = undefined;
   }
 
   close(): void {
-    this.rest();
-    this.#seen = undefined;
-    this.#nameLasts = false;
+    this.releaseDescriptor();
+    this.#end = undefined;
+    this.#isNameDurable = false;
   }
 
-  /** The open file, reopened if another one has the name after a migration or an editor's atomic rename. */
-  #open(stat: FileStat | undefined): { readonly handle: OpenFile } {
-    const { disk, path } = this.#options;
+  /** Creates the file, which must not exist. */
+  #create(): void {
+    const { fs, path, id } = this.#options;
     if (this.#poison !== undefined) throw this.#poison;
-    if (stat === undefined) {
-      this.close();
-      throw gone(this.#options);
-    }
-    if (this.#file !== undefined && this.#isOpen(stat)) return this.#file;
+    const handle = fs.open(path, "create");
+    if (handle === undefined) throw sessionExists(id);
+    const { dev, ino } = handle.stat();
+    this.#file = { handle, dev, ino };
+  }
+
+  /** Looks the name up, and opens the file anew if another one has it after a migration or an atomic rename. */
+  #openNamed(): CurrentFile {
+    const { fs, path } = this.#options;
+    if (this.#poison !== undefined) throw this.#poison;
+    this.#lookup.at = Date.now();
+    const stat = fs.stat(path);
+    if (this.#file !== undefined && stat?.ino === this.#file.ino && stat.dev === this.#file.dev)
+      return this.#file;
     this.close();
-    const handle = disk.open(path, "append");
-    if (handle === undefined) throw gone(this.#options);
+    const handle = stat && fs.open(path, "append");
+    if (handle === undefined) throw sessionNotFound(this.#options);
     try {
-      const { dev, ino } = regular(path, handle.stat());
-      this.#file = { handle, dev, ino, prefix: positionPrefix(dev, ino) };
+      const { dev, ino } = assertRegularFile(path, handle.stat());
+      this.#file = { handle, dev, ino };
       return this.#file;
     } catch (error) {
       handle.close();
@@ -274,21 +239,28 @@ export class LogEnd {
     }
   }
 
-  #isOpen({ dev, ino }: FileStat): boolean {
-    return this.#file?.dev === dev && this.#file.ino === ino;
+  #readEnd(): LogEnd {
+    const { handle } = this.#openNamed();
+    const stat = handle.stat();
+    const { dev, ino, size } = stat;
+    const ending = readEnding(handle, size);
+    const position = printPosition({ dev, ino, size, fingerprint: fingerprintOf(ending) });
+    this.#end = { position, size, ending, stat };
+    return this.#end;
   }
 
-  /** Whether the open file still ends as recorded. */
-  #endsStill(position: LogPosition): boolean {
-    if (this.#file === undefined || this.#seen?.position !== position) return false;
-    const { size } = this.#seen;
-    const mark = markOfEnd(this.#file.handle, size);
-    return mark !== undefined && positionIn(this.#file.prefix, size, mark) === position;
+  /** Whether the open file still ends as recorded for a position. */
+  #stillEndsAt(position: LogPosition): boolean {
+    const { handle } = this.#file ?? {};
+    const { position: recorded, size = 0, ending } = this.#end ?? {};
+    return (
+      position === recorded && handle !== undefined && ending !== undefined && endsWith(handle, size, ending)
+    );
   }
 
-  /** Appends the whole batch, or truncates the file to its size before. */
-  #append(handle: OpenFile, bytes: Uint8Array, start: number, created: boolean): void {
-    const { disk, path } = this.#options;
+  /** Writes the whole batch, or truncates the file to its size before. */
+  #write(handle: OpenFile, bytes: Uint8Array, start: number, created: boolean): void {
+    const { fs, path } = this.#options;
     let written = 0;
     try {
       appendFully(handle, bytes, (count) => {
@@ -299,14 +271,31 @@ export class LogEnd {
         if (handle.stat().size !== start + written) throw new Error("another program wrote at the same time");
         if (created) {
           this.close();
-          disk.unlink(path);
+          fs.unlink(path);
         } else {
           handle.truncate(start);
         }
       } catch (error) {
-        throw this.#poisoned(`a write failed, and so did taking it back: ${String(error)}`, cause);
+        throw this.#poisoned(`a write failed, and so did the truncation after it: ${String(error)}`, cause);
       }
       throw storageError("append to", path, cause);
+    }
+  }
+
+  /** Finds a batch behind which the file does not end, or whose end cannot be read. */
+  #findWritten(handle: OpenFile, bytes: Uint8Array, start: number): Written {
+    try {
+      const stat = handle.stat();
+      const { dev, ino, size } = stat;
+      const interleaved = size !== start + bytes.length;
+      const at = interleaved ? findBatch(bytes, handle, start, size) : start;
+      if (at === undefined) throw this.#poisoned("the written bytes are not in the file", undefined);
+      const ending = interleaved ? readEnding(handle, size) : endingOf(bytes);
+      const position = printPosition({ dev, ino, size, fingerprint: fingerprintOf(ending) });
+      this.#end = { position, size, ending, stat };
+      return { position, at, interleaved };
+    } catch (cause) {
+      throw this.#poison ?? this.#poisoned("the location of the written bytes cannot be read", cause);
     }
   }
 
@@ -316,11 +305,17 @@ export class LogEnd {
       await handle.sync();
       if (!withName) return;
       await directories.sync(dirname(path));
-      this.#nameLasts = true;
+      this.#isNameDurable = true;
     } catch (cause) {
       // After a failed fsync the kernel may mark the lost pages clean, so that a second fsync proves nothing.
       throw this.#poisoned("the disk did not confirm a write", cause);
     }
+  }
+
+  #conflict(expected: LogPosition, actual: LogPosition): SessileError {
+    const { path, id } = this.#options;
+    const message = `${changeBetween(expected, actual, path)}; read session ${id} again before the next append`;
+    return new SessileError("CONCURRENT_WRITER", message, { details: { expected, actual } });
   }
 
   #poisoned(reason: string, cause: unknown): SessileError {
@@ -331,8 +326,22 @@ export class LogEnd {
   }
 }
 
-async function syncFile(disk: FileSystem, path: string): Promise<void> {
-  const file = disk.open(path, "append");
+/** The other program's change, for people. */
+function changeBetween(expected: LogPosition, actual: LogPosition, path: string): string {
+  const [before, now] = [parsePosition(expected), parsePosition(actual)];
+  if (before === undefined || now === undefined || !isSameFile(before, now))
+    return `another program replaced ${path}`;
+  const bytes = now.size - before.size;
+  if (bytes > 0) return `another program appended ${bytes} bytes to ${path}`;
+  return `another program ${bytes < 0 ? "truncated" : "rewrote"} ${path}`;
+}
+
+function isWhole({ size, ending }: LogEnd): boolean {
+  return size === 0 || ending?.at(-1) === 10;
+}
+
+async function syncFile(fs: FileSystem, path: string): Promise<void> {
+  const file = fs.open(path, "append");
   try {
     await file?.sync();
   } finally {
@@ -340,6 +349,8 @@ async function syncFile(disk: FileSystem, path: string): Promise<void> {
   }
 }
 
-function isWithin(now: number, then: number, ms: number): boolean {
-  return now - then <= ms && now >= then;
+/** Whether a time is within {@link nameLookupMs} before now; false after the clock was put back. */
+function isRecent(time: number): boolean {
+  const age = Date.now() - time;
+  return age >= 0 && age <= nameLookupMs;
 }

@@ -5,35 +5,41 @@ import { decodeHead } from "../format/decode.js";
 import { defaultLimits } from "../format/line-splitter.js";
 import { maxHeadLines } from "../store/list.js";
 
+/** Reads both ends of a session file, as lists and the search for an id need them. */
+
 const headBytes = 16 * 1024;
 const tailBytes = 64 * 1024;
-/** Bytes that {@link readEnds} reads into a block. */
-export const endsBytes: number = tailBytes + headBytes;
-/** A header, or a first message, that is longer than this is not shown in a list. */
+/** The size of the buffer that {@link readHeadTail} reads into. */
+export const headTailBytes: number = tailBytes + headBytes;
+/** A list does not show a header or a first message beyond this. */
 const maxHeadBytes = 1024 * 1024;
 
-/** Whole lines from the two ends of a file, enough for a list. */
-export interface Ends {
+/** Whole lines from both ends of a file, as a list needs them. */
+export interface HeadTail {
   readonly head: readonly Uint8Array[];
   readonly tail: readonly Uint8Array[];
 }
 
 /**
- * Reads both ends synchronously: a thread of the pool takes ten times as long for bytes that the system has in memory.
+ * Reads both ends synchronously: for bytes in the page cache, a thread of the pool takes ten times as long.
  *
- * @param block of {@link endsBytes}, to read into: a list reuses one, and the lines hold until its next use
+ * @param buffer of {@link headTailBytes}. A list reuses one, and the lines are valid until its next use.
  */
-export function readEnds(file: OpenFile, size: number, block: Uint8Array = new Uint8Array(endsBytes)): Ends {
+export function readHeadTail(
+  file: OpenFile,
+  size: number,
+  buffer: Uint8Array = new Uint8Array(headTailBytes),
+): HeadTail {
   const tailStart = Math.max(0, size - tailBytes);
-  const last = readRange(file, tailStart, size, block);
-  // A small file is all in its tail.
+  const last = readRange(file, tailStart, size, buffer);
+  // The tail holds the whole of a small file.
   const first =
-    tailStart === 0 ? last.subarray(0, headBytes) : readRange(file, 0, headBytes, block.subarray(tailBytes));
+    tailStart === 0 ? last.subarray(0, headBytes) : readRange(file, 0, headBytes, buffer.subarray(tailBytes));
   return { head: headLines(file, size, first, isUserMessage), tail: infoLines(last, tailStart === 0) };
 }
 
-/** The lines at the beginning, up to one that is wanted, and as many more as a block of the file has. */
-export function readHeadNow(
+/** The lines at the beginning, at least up to a wanted one. */
+export function readHead(
   file: OpenFile,
   size: number,
   isWanted: (line: Uint8Array, index: number) => boolean,
@@ -41,7 +47,7 @@ export function readHeadNow(
   return headLines(file, size, readRange(file, 0, Math.min(headBytes, size)), isWanted);
 }
 
-/** @param bytes the first {@link headBytes} of the file; more are read if no line of them is wanted */
+/** @param bytes the first {@link headBytes} of the file; if no line of them is wanted, it reads more */
 function headLines(
   file: OpenFile,
   size: number,
@@ -56,17 +62,17 @@ function headLines(
   }
 }
 
-/** The bytes of a range; fewer if the file is shorter by now. */
+/** The bytes of a range; fewer if the file was truncated. */
 function readRange(file: OpenFile, start: number, end: number, into?: Uint8Array): Uint8Array {
   const bytes = into?.subarray(0, end - start) ?? new Uint8Array(end - start);
   return bytes.subarray(0, readFullySync(file, bytes, start));
 }
 
-/** The lines that may be a session_info: of all others a list shows nothing. */
+/** The lines that may be a session_info. A list needs no other lines of the tail. */
 function infoLines(bytes: Uint8Array, fromStart: boolean): readonly Uint8Array[] {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   const lines: Uint8Array[] = [];
-  // A line that another line's text speaks of is looked at too, and is none.
+  // A message that contains the name matches too; the list decodes each line and ignores it.
   for (let at = infoAt(buffer, 0); at >= 0; ) {
     const start = buffer.lastIndexOf(10, at) + 1;
     const end = buffer.indexOf(10, at);
@@ -79,7 +85,9 @@ function infoLines(bytes: Uint8Array, fromStart: boolean): readonly Uint8Array[]
 const infoName = "session_info";
 const underscoreAt = infoName.indexOf("_");
 
-/** Where the name stands next. An underscore is rare in text, and a search that begins with one is ten times as quick. */
+/**
+ * The next offset of the name. It searches from the underscore on, which is rare in text: ten times as fast.
+ */
 function infoAt(buffer: Buffer, from: number): number {
   for (let at = from; ; ) {
     const found = buffer.indexOf(infoName.slice(underscoreAt), at);
@@ -91,7 +99,7 @@ function infoAt(buffer: Buffer, from: number): number {
   }
 }
 
-/** Lines that are whole, at most {@link maxHeadLines}: the last one where it ends the file or has its line feed. */
+/** Whole lines, at most {@link maxHeadLines}. A line without a line feed is whole if it ends the file. */
 function splitLines(
   bytes: Uint8Array,
   toEnd: boolean,
@@ -103,21 +111,21 @@ function splitLines(
       if (toEnd && start < bytes.length) lines.push(bytes.subarray(start));
       return { lines, isFull: false };
     }
-    // A first line that is blank stays: a byte order mark behind it is none of the log's.
+    // Keeps a blank first line: only the first line may begin with a byte order mark (BOM).
     if (end > start || start === 0) lines.push(bytes.subarray(start, end));
     start = end + 1;
   }
   return { lines, isFull: true };
 }
 
-/** A cheap look: the list decodes what it shows. */
+/** A substring test is enough: the list decodes the lines that it shows. */
 function isUserMessage(line: Uint8Array): boolean {
   return Buffer.from(line.buffer, line.byteOffset, line.length).includes('"role":"user"');
 }
 
 const headerContext = { version: formatVersion, ordinal: 0, maxDepth: defaultLimits.maxDepth };
 
-/** Decodes a line that may be a header. */
+/** The header, if the line is one. */
 export function headerOfLine(line: Uint8Array, isFirst: boolean): SessionHeader | undefined {
   const decoded = decodeHead(line, { ...headerContext, isFirst });
   return decoded.kind === "header" ? decoded.header : undefined;

@@ -13,7 +13,7 @@ const stepBytes = 64 * 1024;
  * is whole; undefined if the log needs none. Never truncates: another program may still be writing that line.
  * If it completes the line, this ending becomes a blank line.
  */
-export async function missingEnding(file: OpenFile, maxLineBytes: number): Promise<Uint8Array | undefined> {
+export async function tornTailEnding(file: OpenFile, maxLineBytes: number): Promise<Uint8Array | undefined> {
   const { size } = file.stat();
   if (size === 0) return undefined;
   const last = new Uint8Array(1);

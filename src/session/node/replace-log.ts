@@ -1,54 +1,139 @@
 import { dirname } from "node:path";
 import type { FileSystem, OpenFile } from "../../internal/node/file-system.js";
-import { appendFully, assertFullyWritten, createFile } from "../../internal/node/read-write-fully.js";
+import {
+  appendFully,
+  assertFullyWritten,
+  createFile,
+  writeNewFile,
+} from "../../internal/node/read-write-fully.js";
+
+/**
+ * Whole log files: the atomic replacement of all lines by a migration, which keeps the old file, and the copy of a
+ * log's lines into a new file for a fork.
+ */
 
 const chunkBytes = 1 << 20;
 
-/** A file to be copied. */
+/**
+ * Replaces all lines of a log by an atomic rename of a complete and fsynced temp file. Keeps the old file beside it
+ * as `.old-<time>`. Requires the lock. After a failure the log is unchanged and no temp file remains.
+ *
+ * @param check throws if the log is no longer the one that the lines were made from; called twice
+ */
+export async function replaceLog(
+  fs: FileSystem,
+  path: string,
+  lines: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  time: Date,
+  check: () => Promise<void>,
+): Promise<void> {
+  await check();
+  const temporary = `${path}.tmp-${crypto.randomUUID()}`;
+  const old = `${path}.old-${time.toISOString().replace(/[:.]/g, "-")}`;
+  let isKept = false;
+  try {
+    await writeNewFile(fs, temporary, lines);
+    isKept = await keepOldFile(fs, path, old);
+    await check();
+    fs.rename(temporary, path);
+  } catch (error) {
+    fs.unlink(temporary);
+    if (isKept) fs.unlink(old);
+    throw error;
+  }
+  await fs.syncDirectory(dirname(path));
+}
+
+/**
+ * Gives the file a second name by a hard link or a copy, and makes it durable: directory entries reach the
+ * disk in any order, and the rename over the old file must not lose it. Returns whether it succeeded.
+ */
+async function keepOldFile(fs: FileSystem, path: string, old: string): Promise<boolean> {
+  let isLinked: boolean;
+  try {
+    isLinked = fs.link(path, old);
+  } catch {
+    await saveCopy(fs, path, old);
+    return true;
+  }
+  if (isLinked) await fs.syncDirectory(dirname(path));
+  return isLinked;
+}
+
+/** Copies a file into a new one, and fsyncs it and its name. */
+export async function saveCopy(fs: FileSystem, path: string, to: string): Promise<void> {
+  const file = fs.open(path, "read");
+  if (file === undefined) throw Object.assign(new Error(`ENOENT: ${path} is gone`), { code: "ENOENT" });
+  try {
+    const saved = createFile(fs, to);
+    try {
+      await copyRange(file, saved, 0, file.stat().size);
+      await saved.sync();
+    } catch (error) {
+      fs.unlink(to);
+      throw error;
+    } finally {
+      saved.close();
+    }
+  } finally {
+    file.close();
+  }
+  await fs.syncDirectory(dirname(to));
+}
+
+/** A log to be copied. */
 export interface CopySource {
   readonly file: OpenFile;
-  /** Where it was found; another file may have that name by now. */
+  /** The path that the file was opened by; another file may have that name now. */
   readonly path: string;
-  /** Where the wanted lines end. */
+  /** The end of the lines to copy. */
   readonly end: number;
 }
 
 /**
- * Makes a file of another's lines up to an offset, `first` in the place of the first of them. Where that fits into the
- * other's first line and most of the file is wanted, the file is cloned, if that can be: a file system with copy-on-write
- * then shares its blocks. Not synced. False where the other file has lost some of these lines; what was made is to be
- * removed then, and where it throws.
+ * Copies a log's lines up to an offset into a new file, with `first` in place of its first line. Not fsynced.
+ *
+ * If `first` fits into the old first line and most of the file is wanted, it tries a clone, which shares blocks on a
+ * copy-on-write file system.
+ *
+ * @returns false if the source has lost some of these lines. The caller removes the new file then, and after an error.
  */
-export async function copyLines(
-  disk: FileSystem,
+export async function copyLog(
+  fs: FileSystem,
   { file, path, end }: CopySource,
   to: string,
   first: Uint8Array,
 ): Promise<boolean> {
-  const room = await firstLineLength(file);
-  if (room === 0 || room > end) return false;
-  const fitted = fittedInto(first, room);
-  if (fitted !== undefined && 2 * end >= file.stat().size && isStill(disk, file, path)) {
-    // Whatever kept it from that, copying tells if it matters.
-    const cloned = await disk.clone(path, to, fitted, end).catch(() => false);
-    if (cloned && isStill(disk, file, path)) return true;
-    disk.unlink(to);
+  const firstLength = await firstLineLength(file);
+  if (firstLength === 0 || firstLength > end) return false;
+  const padded = padLine(first, firstLength);
+  if (padded !== undefined && 2 * end >= file.stat().size && hasName(fs, file, path)) {
+    // An error of the clone does not matter, unless the copy below meets it too.
+    const isCloned = await fs.clone(path, to, padded, end).catch(() => false);
+    if (isCloned && hasName(fs, file, path)) return true;
+    fs.unlink(to);
   }
-  return copyThrough(disk, file, room, end, to, first);
+  const copy = createFile(fs, to);
+  try {
+    appendFully(copy, first);
+    return (await copyRange(file, copy, firstLength, end)) === end - firstLength;
+  } finally {
+    copy.close();
+  }
 }
 
-/** A line with so many spaces before its line feed that it is as long as this; undefined where it is longer. */
-function fittedInto(line: Uint8Array, length: number): Uint8Array | undefined {
+/** Pads a line with spaces before its line feed to a length; undefined if it is longer. */
+function padLine(line: Uint8Array, length: number): Uint8Array | undefined {
   let end = line.length - 1;
   while (end > 0 && line[end - 1] === 0x20) end--;
   if (end >= length) return undefined;
-  const fitted = new Uint8Array(length).fill(0x20);
-  fitted.set(line.subarray(0, end));
-  fitted[length - 1] = 10;
-  return fitted;
+  const padded = new Uint8Array(length).fill(0x20);
+  padded.set(line.subarray(0, end));
+  padded[length - 1] = 10;
+  return padded;
 }
 
-/** With its line feed; 0 where there is none. */
+/** The length of the first line with its line feed; 0 without one. */
 async function firstLineLength(file: OpenFile): Promise<number> {
   const bytes = new Uint8Array(4096);
   for (let at = 0; ; ) {
@@ -60,58 +145,20 @@ async function firstLineLength(file: OpenFile): Promise<number> {
   }
 }
 
-function isStill(disk: FileSystem, file: OpenFile, path: string): boolean {
+/** Whether an open file still has its name. */
+function hasName(fs: FileSystem, file: OpenFile, path: string): boolean {
   const { dev, ino } = file.stat();
-  const named = disk.stat(path);
+  const named = fs.stat(path);
   return named?.dev === dev && named.ino === ino;
-}
-
-async function copyThrough(
-  disk: FileSystem,
-  file: OpenFile,
-  start: number,
-  end: number,
-  to: string,
-  first: Uint8Array,
-): Promise<boolean> {
-  const copy = createFile(disk, to);
-  try {
-    appendFully(copy, first);
-    if ((await copyRange(file, copy, start, end)) < end - start) return false;
-    return true;
-  } finally {
-    copy.close();
-  }
-}
-
-/** Copies a range of a file into a new one, and fsyncs it. */
-export async function saveRange(
-  disk: FileSystem,
-  file: OpenFile,
-  start: number,
-  end: number,
-  location: string,
-): Promise<void> {
-  const saved = createFile(disk, location);
-  try {
-    await copyRange(file, saved, start, end);
-    await saved.sync();
-  } catch (error) {
-    disk.unlink(location);
-    throw error;
-  } finally {
-    saved.close();
-  }
-  await disk.syncDirectory(dirname(location));
 }
 
 /**
  * Appends a range of a file to another one that only this program uses. Chunks of NULs become holes, so that
  * a sparse file stays sparse. Returns the number of bytes.
  */
-export async function copyRange(file: OpenFile, to: OpenFile, start: number, end: number): Promise<number> {
+async function copyRange(file: OpenFile, to: OpenFile, start: number, end: number): Promise<number> {
   const chunk = Buffer.alloc(Math.min(chunkBytes, Math.max(end - start, 1)));
-  const nothing = Buffer.alloc(chunk.length);
+  const nuls = Buffer.alloc(chunk.length);
   let { size } = to.stat();
   let at = start;
   while (at < end) {
@@ -119,7 +166,7 @@ export async function copyRange(file: OpenFile, to: OpenFile, start: number, end
     if (count === 0) break;
     at += count;
     size += count;
-    if (chunk.compare(nothing, 0, count, 0, count) === 0) to.truncate(size);
+    if (chunk.compare(nuls, 0, count, 0, count) === 0) to.truncate(size);
     else appendFully(to, chunk.subarray(0, count));
   }
   assertFullyWritten(to.stat().size, size);

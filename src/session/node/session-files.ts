@@ -3,7 +3,7 @@ import { SessileError } from "../../errors/index.js";
 import type { FileKind, FileSystem } from "../../internal/node/file-system.js";
 import { errnoOf, storageError } from "../../internal/node/file-system.js";
 import { idOfFileName, isOwnFileName, partitionDirectory, projectNames } from "./layout.js";
-import { headerOfLine, readHeadNow } from "./read-head-tail.js";
+import { headerOfLine, readHead } from "./read-head-tail.js";
 
 /** A file that may be a session. */
 export interface SessionFile {
@@ -38,7 +38,7 @@ const maxPartitions = 64;
  * the one in its header; file names only say where to look first.
  */
 export class SessionFiles {
-  readonly #disk: FileSystem;
+  readonly #fs: FileSystem;
   readonly #dir: string;
   /** By partition and id: files that had the id when the directories were last read. Checked again at each use. */
   readonly #remembered = new Map<string, Map<string, string[]>>();
@@ -46,8 +46,8 @@ export class SessionFiles {
   readonly #headers = new Map<string, { readonly dev: number; readonly ino: number; readonly id: string }>();
 
   /** @param dir the store's directory, absolute */
-  constructor(disk: FileSystem, dir: string) {
-    this.#disk = disk;
+  constructor(fs: FileSystem, dir: string) {
+    this.#fs = fs;
     this.#dir = dir;
   }
 
@@ -154,12 +154,12 @@ export class SessionFiles {
 
   #isOne(path: string, other: string | undefined): boolean {
     if (other === undefined || path === other) return path === other;
-    const [a, b] = [path, other].map((each) => this.#disk.lstat(each));
+    const [a, b] = [path, other].map((each) => this.#fs.lstat(each));
     return a !== undefined && b !== undefined && a.ino !== 0 && a.ino === b.ino && a.dev === b.dev;
   }
 
   #list(directory: string): ReturnType<FileSystem["list"]> {
-    return this.#disk.list(directory).catch((error: unknown) => {
+    return this.#fs.list(directory).catch((error: unknown) => {
       throw storageError("list", directory, error);
     });
   }
@@ -173,7 +173,7 @@ export class SessionFiles {
   ): readonly string[] {
     if (links.length === 0) return links;
     const identity = (path: string) => {
-      const stat = this.#disk.stat(path);
+      const stat = this.#fs.stat(path);
       return stat?.kind === "directory" ? `${stat.dev}:${stat.ino}` : stat?.kind;
     };
     const seen = new Set([base, ...directories].map(identity));
@@ -201,7 +201,7 @@ export class SessionFiles {
     const [first = "", name = first] = parts;
     if (parts.length > 2 || first === ".." || !name.endsWith(".jsonl")) return undefined;
     if (parts.length === 2 && first.startsWith("@")) return undefined;
-    if (this.#disk.lstat(path)?.kind !== "file") return undefined;
+    if (this.#fs.lstat(path)?.kind !== "file") return undefined;
     const said = this.#headerId(path);
     return said === id || (said === undefined && idOfFileName(name) === id) ? path : undefined;
   }
@@ -209,16 +209,16 @@ export class SessionFiles {
   /** The id in a file's header; undefined for no file, and where its beginning has no header or cannot be read. */
   #headerId(path: string, mayBeRemembered = false): string | undefined {
     try {
-      const stat = this.#disk.lstat(path);
+      const stat = this.#fs.lstat(path);
       if (stat?.kind !== "file") return undefined;
       const { dev, ino } = stat;
       const known = mayBeRemembered ? this.#headers.get(path) : undefined;
       if (known?.dev === dev && known.ino === ino) return known.id;
-      const file = this.#disk.open(path, "read");
+      const file = this.#fs.open(path, "read");
       if (file === undefined) return undefined;
       try {
         let id: string | undefined;
-        readHeadNow(file, stat.size, (line, index) => {
+        readHead(file, stat.size, (line, index) => {
           id = headerOfLine(line, index === 0)?.id;
           return id !== undefined;
         });

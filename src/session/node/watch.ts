@@ -1,20 +1,23 @@
 import type { FileSystem } from "../../internal/node/file-system.js";
 
-/** Tells those who wait for it that a file may have changed, whether they waited at that moment or came right after. */
+/**
+ * Wakes readers when a file may have changed. A change between two waits is not lost: the next wait resolves at
+ * once.
+ */
 export class LogWatch {
-  readonly #disk: FileSystem;
+  readonly #fs: FileSystem;
   readonly #path: string;
   #unwatch: (() => void) | undefined;
   readonly #waiting = new Set<() => void>();
-  /** It changed while nobody waited. */
+  /** Whether the file changed while no reader waited. */
   #missed = false;
 
-  constructor(disk: FileSystem, path: string) {
-    this.#disk = disk;
+  constructor(fs: FileSystem, path: string) {
+    this.#fs = fs;
     this.#path = path;
   }
 
-  /** Resolves when the file may have changed since the last time, the signal aborts, or the watch is closed. */
+  /** Resolves when the file may have changed since the last call, the signal aborts, or the watch is closed. */
   changed(signal: AbortSignal): Promise<void> {
     if (this.#unwatch === undefined) this.#watch();
     if (this.#missed) {
@@ -32,7 +35,7 @@ export class LogWatch {
     });
   }
 
-  /** Another file has the name: a watch is of the file that had it when it began. */
+  /** Watches the name anew: a watch stays with the file that had the name when it began. */
   renew(): void {
     if (this.#unwatch === undefined) return;
     this.#unwatch();
@@ -42,17 +45,17 @@ export class LogWatch {
   close(): void {
     this.#unwatch?.();
     this.#unwatch = undefined;
-    this.#tell();
+    this.#wake();
     this.#missed = false;
   }
 
   #watch(): void {
-    this.#unwatch = this.#disk.watch(this.#path, () => this.#tell());
-    // Whoever asks has read the file before this.
+    this.#unwatch = this.#fs.watch(this.#path, () => this.#wake());
+    // A change between the caller's read and this watch is not reported.
     this.#missed = true;
   }
 
-  #tell(): void {
+  #wake(): void {
     this.#missed = this.#waiting.size === 0;
     for (const done of [...this.#waiting]) done();
   }

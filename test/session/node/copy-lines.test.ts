@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { OpenFile } from "../../../src/internal/node/file-system.js";
 import { nodeFileSystem } from "../../../src/internal/node/node-file-system.js";
-import { copyLines } from "../../../src/session/node/replace-log.js";
+import { copyLog } from "../../../src/session/node/replace-log.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 import { temporaryDirectory } from "./temporary-directory.js";
 
@@ -13,7 +13,7 @@ const encoder = new TextEncoder();
 /** Copies `/log` up to an offset to `/copy`; what that has then. */
 async function copied(disk: SimulatedDisk, end: number, first: string): Promise<string | undefined> {
   const file = disk.open("/log", "read") as OpenFile;
-  const done = await copyLines(disk, { file, path: "/log", end }, "/copy", encoder.encode(first));
+  const done = await copyLog(disk, { file, path: "/log", end }, "/copy", encoder.encode(first));
   return done ? new TextDecoder().decode(disk.bytes("/copy")) : undefined;
 }
 
@@ -79,7 +79,7 @@ describe("where the file", () => {
       if (when === "before") disk.rename("/other", "/log");
       if (when === "to none") disk.unlink("/log");
       const source = { file, path: "/log", end: text.length };
-      expect(await copyLines(disk, source, "/copy", encoder.encode("H\n"))).toBe(true);
+      expect(await copyLog(disk, source, "/copy", encoder.encode("H\n"))).toBe(true);
       // What else has the name is not even opened, where that was seen.
       expect(disk.counts.clone).toBe(when === "meanwhile" ? 1 : 0);
       expect(new TextDecoder().decode(disk.bytes("/copy"))).toBe("H\none\ntwo\n");
@@ -132,7 +132,7 @@ test("a copy of a real file is its owner's alone, though the file be read-only o
     writeFileSync(path, "header\none\ntwo\nthree\n");
     chmodSync(path, mode);
     const file = nodeFileSystem.open(path, "read") as OpenFile;
-    expect(await copyLines(nodeFileSystem, { file, path, end: 15 }, to, encoder.encode("H\n"))).toBe(true);
+    expect(await copyLog(nodeFileSystem, { file, path, end: 15 }, to, encoder.encode("H\n"))).toBe(true);
     file.close();
     // With spaces where the file system shares blocks.
     expect(readFileSync(to, "utf8")).toMatch(/^H *\none\ntwo\n$/);

@@ -1,14 +1,14 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { OpenFile } from "../../../src/internal/node/file-system.js";
-import { readEnds } from "../../../src/session/node/read-head-tail.js";
+import { readHeadTail } from "../../../src/session/node/read-head-tail.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 
 async function endsOf(text: string, size?: number) {
   const disk = new SimulatedDisk();
   disk.put("/log", text);
   const file = disk.open("/log", "read") as OpenFile;
-  const { head, tail } = readEnds(file, size ?? file.stat().size);
+  const { head, tail } = readHeadTail(file, size ?? file.stat().size);
   const decoded = (lines: readonly Uint8Array[]) => lines.map((line) => new TextDecoder().decode(line));
   return { head: decoded(head), tail: decoded(tail) };
 }

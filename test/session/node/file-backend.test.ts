@@ -9,9 +9,9 @@ const timestamp = "2026-01-02T03:04:05.678Z";
 function backendOn(disk: SimulatedDisk, options: Partial<FileBackendOptions> = {}): FileBackend {
   return new FileBackend({
     dir: "/store",
-    disk,
+    fs: disk,
     durability: "disk",
-    times: { waitMs: 30, idleMs: 5, foreignMs: 30_000 },
+    times: { waitMs: 30, idleMs: 5, remoteLeaseMs: 30_000 },
     maxLineBytes: 1 << 20,
     now: () => 0,
     ...options,
@@ -191,7 +191,7 @@ test("deleting waits for a writer, and says whether there was anything", async (
   const disk = new SimulatedDisk();
   const backend = backendOn(disk);
   const location = (await create(backend, "a")) ?? "";
-  const writer = new FileLock(disk, `${location}.lock`, { waitMs: 0, idleMs: 5, foreignMs: 30_000 });
+  const writer = new FileLock(disk, `${location}.lock`, { waitMs: 0, idleMs: 5, remoteLeaseMs: 30_000 });
   await writer.with(async () => {
     await expect(backend.delete("a", { partition: "" })).rejects.toMatchObject({ code: "SESSION_LOCKED" });
   });

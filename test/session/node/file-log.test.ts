@@ -12,12 +12,12 @@ const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
 const header = '{"header":1}\n';
 
 function lockOn(disk: SimulatedDisk): FileLock {
-  return new FileLock(disk, `${path}.lock`, { waitMs: 40, idleMs: 5, foreignMs: 30_000 });
+  return new FileLock(disk, `${path}.lock`, { waitMs: 40, idleMs: 5, remoteLeaseMs: 30_000 });
 }
 
 function logOn(disk: SimulatedDisk, options: Partial<FileLogOptions> = {}): FileLog {
   return new FileLog({
-    disk,
+    fs: disk,
     path,
     lock: lockOn(disk),
     durability: "disk",
@@ -175,10 +175,10 @@ describe("append and read", () => {
     for (const refused of [1, 2]) {
       const disk = new SimulatedDisk();
       let asked = 0;
-      const refuseTaken = async () => {
+      const assertNotExists = async () => {
         if (++asked === refused) throw new Error("taken");
       };
-      const log = logOn(disk, { refuseTaken });
+      const log = logOn(disk, { assertNotExists });
       await expect(log.append([utf8(header)], absentPosition)).rejects.toThrow("taken");
       expect(disk.bytes(path)).toBeUndefined();
       await log.close();
@@ -365,7 +365,7 @@ describe("the bytes that opening read", () => {
 describe("what the system refuses", () => {
   test.each([
     ["open", "read", (log: FileLog) => read(log)],
-    ["stat", "mend", (log: FileLog) => log.prepare()],
+    ["stat", "repair", (log: FileLog) => log.prepare()],
     ["open", "read", (log: FileLog) => log.readAt([{ at: 0, length: 1 }])],
     ["readSync", "read", (log: FileLog) => read(log)],
     ["open", "append to", (log: FileLog, position: LogPosition) => log.append([utf8("{}\n")], position)],

@@ -367,7 +367,7 @@ describe("an older version", () => {
     const path = join(dir, "x_old.jsonl");
     const { text } = files["version 1"] as { text: string };
     writeFileSync(path, text);
-    const other = new FileLock(nodeFileSystem, `${path}.lock`, { waitMs: 0, idleMs: 1, foreignMs: 1000 });
+    const other = new FileLock(nodeFileSystem, `${path}.lock`, { waitMs: 0, idleMs: 1, remoteLeaseMs: 1000 });
     const session = await other.with(() =>
       fileSessionStore({ dir, lockWaitMs: 10 }).open("old", { mode: "write" }),
     );
@@ -403,7 +403,7 @@ describe("an older version", () => {
     }
 
     writeFileSync(path, text);
-    const other = new FileLock(nodeFileSystem, `${path}.lock`, { waitMs: 0, idleMs: 1, foreignMs: 1000 });
+    const other = new FileLock(nodeFileSystem, `${path}.lock`, { waitMs: 0, idleMs: 1, remoteLeaseMs: 1000 });
     const late = await other.with(() =>
       fileSessionStore({ dir, lockWaitMs: 10 }).open("old", { mode: "write" }),
     );

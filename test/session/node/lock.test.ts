@@ -13,7 +13,7 @@ import { temporaryDirectory } from "./temporary-directory.js";
 const startChild = useChildren();
 
 function lockAt(path: string, times: Partial<LockTimes> = {}, disk: FileSystem = nodeFileSystem): FileLock {
-  return new FileLock(disk, path, { waitMs: 150, idleMs: 20, foreignMs: 30_000, ...times });
+  return new FileLock(disk, path, { waitMs: 150, idleMs: 20, remoteLeaseMs: 30_000, ...times });
 }
 
 function newPath(): string {
@@ -116,13 +116,12 @@ describe("a free lock", () => {
   test("stays held while it is used, and is let go after the last use", async () => {
     const path = newPath();
     const lock = lockAt(path, { idleMs: 60 });
-    await lock.with(() => undefined);
-    const { holds } = lock;
+    const acquisition = (number: number) => number;
+    const first = await lock.with(acquisition);
     for (let i = 0; i < 10; i++) {
       await new Promise((resolve) => setTimeout(resolve, 15));
-      await lock.with(() => undefined);
+      expect(await lock.with(acquisition)).toBe(first);
     }
-    expect(lock.holds).toBe(holds);
     await vi.waitFor(() => expect(existsSync(path)).toBe(false), poll);
   });
 
@@ -427,6 +426,7 @@ describe("a dead holder that several find at once", () => {
   test("in the middle of being made, and is not: it sees that it was replaced", async () => {
     const disk = new SimulatedDisk();
     const second = lockAt("/a.lock", { waitMs: 0, idleMs: 60_000 }, disk);
+    let acquired: Promise<number> | undefined;
     const open = disk.open.bind(disk);
     const stopped = withCalls(disk, {
       open(path: string, mode: "read" | "append" | "create") {
@@ -434,16 +434,14 @@ describe("a dead holder that several find at once", () => {
         if (mode !== "create" || path !== "/a.lock" || file === undefined) return file;
         const time = disk.clock() + 3000;
         disk.clock = () => time;
-        void second.with(() => undefined);
+        acquired = second.with((acquisition) => acquisition);
         return file;
       },
     });
     await expect(lockAt("/a.lock", { waitMs: 0 }, stopped).with(() => 1)).rejects.toMatchObject({
       code: "SESSION_LOCKED",
     });
-    const { holds } = second;
-    await second.with(() => undefined);
-    expect(second.holds).toBe(holds);
+    expect(await second.with((acquisition) => acquisition)).toBe(await acquired);
     second.release();
     expect(disk.paths()).toEqual([]);
   });

@@ -5,14 +5,18 @@ import { userMessage } from "../../../src/content/index.js";
 import type { FileSystem } from "../../../src/internal/node/file-system.js";
 import { nodeFileSystem } from "../../../src/internal/node/node-file-system.js";
 import { sessionStoreConformance } from "../../../src/session/conformance.js";
-import { OpenFiles, openFilesOf } from "../../../src/session/node/file-descriptors.js";
+import {
+  type DescriptorHolder,
+  DescriptorPool,
+  descriptorPoolOf,
+} from "../../../src/session/node/file-descriptors.js";
 import { fileSessionStore, fileSessionStoreOn } from "../../../src/session/node/file-store.js";
 import { temporaryDirectory } from "./temporary-directory.js";
 
 /** A disk of which so many sessions keep their files open. */
 function diskOf(max: number): FileSystem {
   const disk = { ...nodeFileSystem };
-  openFilesOf(disk, max);
+  descriptorPoolOf(disk, max);
   return disk;
 }
 
@@ -88,18 +92,30 @@ test("a session whose file was closed reads no other file's lines when that has 
 });
 
 test("those used last stay open, and those in use do", () => {
-  const files = new OpenFiles(2);
-  const rested: string[] = [];
-  const holder = (name: string, inUse = false) => ({ rest: () => !inUse && rested.push(name) > 0 });
-  const [a, b, c, d] = [holder("a", true), holder("b"), holder("c"), holder("d")];
-  for (const each of [a, b, c]) files.used(each);
-  expect(rested).toEqual(["b"]);
-  files.used(b);
-  expect(rested).toEqual(["b", "c"]);
-  files.used(b);
-  files.remove(b);
-  files.used(d);
-  expect(rested).toEqual(["b", "c"]);
+  const pool = new DescriptorPool(2);
+  const released: string[] = [];
+  const holder = (name: string) => ({ releaseDescriptors: () => void released.push(name) });
+  const [a, b, c, d] = [holder("a"), holder("b"), holder("c"), holder("d")];
+  const use = (each: DescriptorHolder) => {
+    pool.acquire(each);
+    pool.release(each);
+  };
+  pool.acquire(a);
+  for (const each of [b, c]) use(each);
+  expect(released).toEqual(["b"]);
+  use(b);
+  expect(released).toEqual(["b", "c"]);
+  use(b);
+  pool.remove(b);
+  use(d);
+  expect(released).toEqual(["b", "c"]);
+  pool.acquire(a);
+  pool.release(a);
+  for (const each of [b, c, d]) use(each);
+  expect(released).toEqual(["b", "c", "d", "b", "c"]);
+  pool.release(a);
+  use(b);
+  expect(released.at(-1)).toBe("a");
 });
 
 describe("a store that closes every file at once", () => {

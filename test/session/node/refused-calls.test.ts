@@ -149,9 +149,9 @@ test("a batch that is longer than one write may be is refused, and nothing is wr
   const { dir, path } = await prepared(() => undefined);
   const backend = new FileBackend({
     dir,
-    disk: nodeFileSystem,
+    fs: nodeFileSystem,
     durability: "os",
-    times: { waitMs: 0, idleMs: 20, foreignMs: 30_000 },
+    times: { waitMs: 0, idleMs: 20, remoteLeaseMs: 30_000 },
     maxLineBytes: 1 << 30,
     now: Date.now,
   });

@@ -5,8 +5,8 @@ import { expect, test } from "vitest";
 import type { OpenFile } from "../../../src/internal/node/file-system.js";
 import { nodeFileSystem } from "../../../src/internal/node/node-file-system.js";
 import { tornLineTerminator } from "../../../src/session/api/diagnostics.js";
-import { missingEnding } from "../../../src/session/node/repair-torn-tail.js";
-import { copyLines, saveRange } from "../../../src/session/node/replace-log.js";
+import { tornTailEnding } from "../../../src/session/node/repair-torn-tail.js";
+import { copyLog, saveCopy } from "../../../src/session/node/replace-log.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 import { temporaryDirectory } from "./temporary-directory.js";
 
@@ -17,7 +17,7 @@ async function endingOf(text: string | Uint8Array, maxLineBytes = 1 << 20): Prom
   const disk = new SimulatedDisk();
   disk.put("/log.jsonl", text);
   const file = disk.open("/log.jsonl", "append") as OpenFile;
-  const ending = await missingEnding(file, maxLineBytes);
+  const ending = await tornTailEnding(file, maxLineBytes);
   expect(disk.counts.write).toBe(0);
   return ending && new TextDecoder().decode(ending);
 }
@@ -58,15 +58,14 @@ test("a last line over the limit is not read", async () => {
   expect(await endingOf(`${header}{"text":"${"x".repeat(300_000)}"}`, 2000)).toBe("\t\n");
 });
 
-test("a copy of a range that cannot be made whole is not left there", async () => {
+test("a copy that cannot be made whole is not left there", async () => {
   const disk = new SimulatedDisk();
   disk.put("/log", "0123456789");
-  const file = disk.open("/log", "read") as OpenFile;
-  await saveRange(disk, file, 2, 8, "/copy");
-  expect(Buffer.from(disk.bytes("/copy") ?? []).toString()).toBe("234567");
-  await expect(saveRange(disk, file, 0, 10, "/copy")).rejects.toThrow("/copy is there already");
+  await saveCopy(disk, "/log", "/copy");
+  expect(Buffer.from(disk.bytes("/copy") ?? []).toString()).toBe("0123456789");
+  await expect(saveCopy(disk, "/log", "/copy")).rejects.toThrow("/copy is there already");
   disk.failNext("sync", "EIO");
-  await expect(saveRange(disk, file, 0, 10, "/second")).rejects.toMatchObject({ code: "EIO" });
+  await expect(saveCopy(disk, "/log", "/second")).rejects.toMatchObject({ code: "EIO" });
   expect(disk.paths().sort()).toEqual(["/copy", "/log"]);
 });
 
@@ -81,10 +80,10 @@ test("a copy of a sparse file is sparse, and has the same bytes", async () => {
   closeSync(fd);
   const file = nodeFileSystem.open(path, "read") as OpenFile;
   const { size } = file.stat();
-  await saveRange(nodeFileSystem, file, 0, size, join(dir, "saved"));
+  await saveCopy(nodeFileSystem, path, join(dir, "saved"));
   const noClone = { ...nodeFileSystem, clone: () => Promise.reject(new Error("no")) };
   const first = new TextEncoder().encode(header);
-  expect(await copyLines(noClone, { file, path, end: size }, join(dir, "copied"), first)).toBe(true);
+  expect(await copyLog(noClone, { file, path, end: size }, join(dir, "copied"), first)).toBe(true);
   file.close();
   for (const name of ["saved", "copied"]) {
     execFileSync("cmp", [path, join(dir, name)]);

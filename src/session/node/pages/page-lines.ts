@@ -24,7 +24,7 @@ import { entryIdOf } from "../../format/entry-prefix.js";
 import { defaultLimits } from "../../format/line-splitter.js";
 import { headerVersion } from "../../format/migrate.js";
 import { eachLine } from "../../runtime/log-lines.js";
-import { readLines, readPlaces } from "../read-lines.js";
+import { readLines, readRanges } from "../read-lines.js";
 
 /** A line of a page, decoded unless it is too long. */
 export interface PageLine extends BackwardLine {
@@ -100,7 +100,7 @@ async function numbered(
 }
 
 /** The diagnostics of a line, and the id of its entry. */
-export function notesOf(
+export function lineNotes(
   { at, length, bytes, decoded }: PageLine,
   header: FirstHeader,
   isTail: boolean,
@@ -144,7 +144,7 @@ const context = { version: formatVersion, ordinal: 0, maxDepth: defaultLimits.ma
  *
  * @throws SessileError EMPTY, NO_HEADER
  */
-export async function firstHeader(
+export async function readFirstHeader(
   file: OpenFile,
   stat: FileStat,
   path: string,
@@ -221,7 +221,7 @@ export async function* linesBackwards(
   for (let stop = end; stop > start; ) {
     signal?.throwIfAborted();
     const at = Math.max(start, stop - stepBytes);
-    const [bytes] = await readPlaces(file, [{ at, length: stop - at }]);
+    const [bytes] = await readRanges(file, [{ at, length: stop - at }]);
     if (bytes === undefined) return;
     let rest = stop === end && bytes.at(-1) === 10 ? bytes.subarray(0, -1) : bytes;
     for (let feed = rest.lastIndexOf(10); feed >= 0; feed = rest.lastIndexOf(10)) {

@@ -7,9 +7,9 @@ import type { LogPosition } from "../../api/backend.js";
 import type { Diagnostic } from "../../api/diagnostics.js";
 import type { SessionEntry, UnknownEntry } from "../../api/entries.js";
 import { defaultLimits } from "../../format/line-splitter.js";
-import { withFile } from "../file-descriptors.js";
-import { markAt, offsetOf, parsePosition, printPosition } from "../log-position.js";
-import { type FirstHeader, firstHeader, notesOf, type PageLine, pageLines } from "./page-lines.js";
+import { withRegularFile } from "../file-descriptors.js";
+import { offsetOf, parsePosition, printPosition, readFingerprint } from "../log-position.js";
+import { type FirstHeader, lineNotes, type PageLine, pageLines, readFirstHeader } from "./page-lines.js";
 
 /** Options of {@link readEntriesBackwards}. */
 export interface EntriesBackwardsOptions {
@@ -74,7 +74,7 @@ export function readEntriesBackwards(
 
 /** {@link readEntriesBackwards} on any disk. */
 export async function readEntriesBackwardsOn(
-  disk: FileSystem,
+  fs: FileSystem,
   path: string,
   options: EntriesBackwardsOptions = {},
 ): Promise<EntriesPage> {
@@ -86,8 +86,8 @@ export async function readEntriesBackwardsOn(
   };
   const maxLineBytes = integerOption("maxLineBytes", options.maxLineBytes, defaultLimits.maxLineBytes, 1024);
   const reading = { maxLineBytes, ...(options.signal === undefined ? {} : { signal: options.signal }) };
-  return withFile(disk, absolute, "read", async (file, stat) => {
-    const header = await firstHeader(file, stat, absolute, reading);
+  return withRegularFile(fs, absolute, "read", async (file, stat) => {
+    const header = await readFirstHeader(file, stat, absolute, reading);
     const end = cursor === undefined ? stat.size : offsetOf(file, stat, cursor);
     // A header that stands first, as nearly all do, is in no page: the last one begins behind it.
     const start = header.at === 0 ? Math.min(header.length + 1, stat.size) : 0;
@@ -101,7 +101,10 @@ export async function readEntriesBackwardsOn(
     const page = pageOf(lines, header, stat.size);
     if (from > start) {
       const { dev, ino } = stat;
-      return { ...page, before: printPosition({ dev, ino, size: from, mark: await markAt(file, from) }) };
+      return {
+        ...page,
+        before: printPosition({ dev, ino, size: from, fingerprint: await readFingerprint(file, from) }),
+      };
     }
     if (header.at > 0) return page;
     return { ...page, diagnostics: [...told({ notes: header.notes }, header.at), ...page.diagnostics] };
@@ -113,12 +116,12 @@ function pageOf(lines: readonly PageLine[], header: FirstHeader, size: number): 
     decoded?.kind === "entry" && decoded.entry !== undefined ? [decoded.entry] : [],
   );
   const diagnostics = lines.flatMap((line) =>
-    told(notesOf(line, header, line.at + line.length === size), line.at),
+    told(lineNotes(line, header, line.at + line.length === size), line.at),
   );
   return { entries, diagnostics };
 }
 
-function told({ notes, entryId }: ReturnType<typeof notesOf>, offset: number): EntriesPage["diagnostics"] {
+function told({ notes, entryId }: ReturnType<typeof lineNotes>, offset: number): EntriesPage["diagnostics"] {
   const entry = entryId === undefined ? {} : { entryId };
   return notes.map(({ code, message }) => ({
     code,

@@ -21,7 +21,7 @@ const maxConcurrentProbes = 8;
 const marks = ["sha256:", "blake3:"].map((mark) => Buffer.from(mark));
 
 /** Asks of each blob that entries name, once, what became of it. Remembers only the names. */
-export class NamedBlobs {
+export class BlobRefCheck {
   readonly #probe: (ref: BlobRef) => Promise<BlobState> | BlobState;
   readonly #found: (blob: LostBlob) => void;
   readonly #states = new Map<BlobRef, BlobState>();
@@ -50,7 +50,7 @@ export class NamedBlobs {
   }
 
   /** Asks for those that were found since the last time, some at once. */
-  async ask(signal: AbortSignal | undefined): Promise<void> {
+  async probe(signal: AbortSignal | undefined): Promise<void> {
     const namings = this.#namings;
     this.#namings = [];
     const unknown = [...new Set(namings.map(({ blob }) => blob))].filter((blob) => !this.#states.has(blob));

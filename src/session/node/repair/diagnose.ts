@@ -5,14 +5,14 @@ import type { FileSystem } from "../../../internal/node/file-system.js";
 import { nodeFileSystem } from "../../../internal/node/node-file-system.js";
 import type { SessionHeader } from "../../api/entries.js";
 import { defaultLimits } from "../../format/line-splitter.js";
-import { withFile } from "../file-descriptors.js";
-import { type BlobState, NamedBlobs } from "./check-blob-refs.js";
+import { withRegularFile } from "../file-descriptors.js";
+import { BlobRefCheck, type BlobState } from "./check-blob-refs.js";
 import {
   Findings,
-  filesBeside,
   type SessionFinding,
   type SessionFindingCode,
   severityOf,
+  sidecarFindings,
 } from "./findings.js";
 import { type ScanProblem, SessionScan } from "./scan.js";
 
@@ -81,7 +81,7 @@ export function diagnoseSession(path: string, options: DiagnoseOptions = {}): Pr
 
 /** {@link diagnoseSession} on any disk. */
 export async function diagnoseSessionOn(
-  disk: FileSystem,
+  fs: FileSystem,
   path: string,
   options: DiagnoseOptions = {},
 ): Promise<SessionDiagnosis> {
@@ -89,14 +89,14 @@ export async function diagnoseSessionOn(
   const maxLineBytes = integerOption("maxLineBytes", options.maxLineBytes, defaultLimits.maxLineBytes, 1024);
   const findings = new Findings(integerOption("maxFindings", options.maxFindings, 2000, 0));
   const { signal } = options;
-  return withFile(disk, absolute, "read", async (file, stat) => {
+  return withRegularFile(fs, absolute, "read", async (file, stat) => {
     // First, so that a line of a writer that ends in the meantime is not taken for torn.
-    const beside = await filesBeside(disk, absolute, Date.now());
+    const beside = await sidecarFindings(fs, absolute, Date.now());
     const isLive = beside.some(({ code }) => code === "LOCK_LIVE");
     const { blobs: probe } = options;
     const named =
       probe &&
-      new NamedBlobs(probe, ({ state, blob, ...place }) => {
+      new BlobRefCheck(probe, ({ state, blob, ...place }) => {
         const code = state === "missing" ? "BLOB_MISSING" : "BLOB_CORRUPT";
         findings.add({ code, message: `blob ${blob} is ${state}`, blob, ...place });
       });
@@ -118,7 +118,7 @@ export async function diagnoseSessionOn(
           ? {}
           : {
               entry: (entryId, line, place) => named.look(line, place, entryId),
-              pause: () => named.ask(signal),
+              pause: () => named.probe(signal),
             }),
       },
     );

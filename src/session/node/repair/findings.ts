@@ -3,8 +3,8 @@ import type { BlobRef } from "../../../content/index.js";
 import { SessileError } from "../../../errors/index.js";
 import type { FileSystem } from "../../../internal/node/file-system.js";
 import type { DiagnosticCode } from "../../api/diagnostics.js";
-import { foreignMs } from "../file-lock.js";
-import { readLockFile, whyDead } from "../lock-file.js";
+import { remoteLeaseMs } from "../file-lock.js";
+import { readLockFile, staleReason } from "../lock-file.js";
 
 /** What can be found wrong with a session file, or beside it: a {@link DiagnosticCode}, or one of these. */
 export type SessionFindingCode =
@@ -128,19 +128,19 @@ type Beside = Omit<SessionFinding, "severity">;
  * What lies beside a session file and belongs to it: its lock, and what writers have left or put aside. Nothing is made or
  * taken to find out, so that the age of another machine's lock is told by this machine's clock.
  */
-export async function filesBeside(disk: FileSystem, path: string, now: number): Promise<readonly Beside[]> {
+export async function sidecarFindings(fs: FileSystem, path: string, now: number): Promise<readonly Beside[]> {
   const directory = dirname(path);
   const name = basename(path);
   const found: Beside[] = [];
-  for (const { name: other, kind } of await disk.list(directory)) {
+  for (const { name: other, kind } of await fs.list(directory)) {
     if (!other.startsWith(`${name}.`) || kind !== "file") continue;
     const beside = join(directory, other);
-    const stat = disk.stat(beside);
+    const stat = fs.stat(beside);
     // Another process has removed it in this moment, as it does with its own.
     if (stat === undefined) continue;
     const suffix = other.slice(name.length);
     const finding =
-      suffix === ".lock" ? lockFinding(disk, beside, now - stat.mtimeMs) : leftoverFinding(suffix);
+      suffix === ".lock" ? lockFinding(fs, beside, now - stat.mtimeMs) : leftoverFinding(suffix);
     if (finding !== undefined) found.push({ ...finding, path: beside, bytes: stat.size });
   }
   return found.sort((a, b) => ((a.path ?? "") < (b.path ?? "") ? -1 : 1));
@@ -168,13 +168,13 @@ function leftoverFinding(suffix: string): Beside | undefined {
   return code === undefined || message === undefined ? undefined : { code, message };
 }
 
-function lockFinding(disk: FileSystem, path: string, ageMs: number): Beside | undefined {
-  const file = readLockFile(disk, path);
+function lockFinding(fs: FileSystem, path: string, ageMs: number): Beside | undefined {
+  const file = readLockFile(fs, path);
   if (file === undefined) return undefined;
   if (file.holder === undefined) return { code: "LOCK_UNREADABLE", message: "the lock file names no holder" };
   const { pid, host, since } = file.holder;
   const holder = { pid, host, since };
-  const gone = whyDead(file.holder, () => ageMs, foreignMs);
+  const gone = staleReason(file.holder, () => ageMs, remoteLeaseMs);
   if (gone === undefined) {
     return { code: "LOCK_LIVE", message: `process ${pid} on ${host} holds the lock`, holder };
   }

@@ -11,7 +11,7 @@ import { defaultLimits } from "../../format/line-splitter.js";
 import { headerVersion, idToOrdinal, migrateLine } from "../../format/migrate.js";
 import { headerLine, linesOf } from "../../runtime/log-lines.js";
 import { type EntryTable, noRow, parseKind, rootOf } from "../../tree/entry-table.js";
-import { readLines, readPlaces } from "../read-lines.js";
+import { readLines, readRanges } from "../read-lines.js";
 import type { SessionScan } from "./scan.js";
 
 /** An entry whose place in the tree was kept or found, though its own line, or its parent's, could not be. */
@@ -58,7 +58,7 @@ export class SalvagedLines {
     this.#stat = stat;
     this.#header = header;
     this.#version = headerVersion(header);
-    this.#places = placesOfLostParents(scan, orphans);
+    this.#places = reattachOrphans(scan, orphans);
     this.#onPlace = onPlace;
   }
 
@@ -112,7 +112,7 @@ export class SalvagedLines {
       this.#placed.add(lostParent);
       const parentId = this.#follows(lostParent);
       const data = { reason: "missing" };
-      out.push(standIn(lostParent, parentId, rows.timestamp(row), data));
+      out.push(placeholderLine(lostParent, parentId, rows.timestamp(row), data));
       this.#onPlace({ reason: "missing", entryId: lostParent, parentId, offset: at });
     }
     const reason = cycles.has(row) ? "circle" : lostParent === "" ? "nameless" : undefined;
@@ -123,7 +123,7 @@ export class SalvagedLines {
     const copy = copies.get(row);
     if (damaged.has(row) && copy === undefined) {
       const data = { reason: "unreadable", type: parseKind(rows.kind(row))[0], bytes: line.length };
-      out.push(standIn(entryId, parentId, rows.timestamp(row), data));
+      out.push(placeholderLine(entryId, parentId, rows.timestamp(row), data));
       this.#onPlace({ reason: "unreadable", entryId, parentId, offset: at });
       return;
     }
@@ -140,7 +140,7 @@ export class SalvagedLines {
   }
 
   async #lineAt(place: LinePlace): Promise<Uint8Array> {
-    const [line] = await readPlaces(this.#file, [place]);
+    const [line] = await readRanges(this.#file, [place]);
     if (line === undefined) throw this.#changed();
     return line;
   }
@@ -174,7 +174,7 @@ function rowPlace(rows: EntryTable, row: number): LinePlace | undefined {
 }
 
 /** The line of an entry that says nothing, in the place of one that is lost. */
-function standIn(
+function placeholderLine(
   id: string,
   parentId: string | null,
   timestamp: string,
@@ -208,7 +208,7 @@ export type OrphanPlacing = "chain" | "root";
  * right after the line before its first child: that is where the conversation went on. It becomes a root where there is
  * none before, or where that one follows the child, in a file whose lines were moved about. Linear in the rows.
  */
-export function placesOfLostParents(scan: SessionScan, placing: OrphanPlacing): ReadonlyMap<string, number> {
+export function reattachOrphans(scan: SessionScan, placing: OrphanPlacing): ReadonlyMap<string, number> {
   const { rows, orphans } = scan;
   const places = new Map<string, number>();
   if (orphans.size === 0) return places;
@@ -220,7 +220,7 @@ export function placesOfLostParents(scan: SessionScan, placing: OrphanPlacing): 
   }
   const above = Int32Array.from({ length: placing === "root" ? 0 : rows.size }, (_, row) => rows.parent(row));
   for (const [parentId, children] of childrenOf) {
-    const before = placing === "root" ? noRow : tipAfter(rows, (children[0] as number) - 1);
+    const before = placing === "root" ? noRow : leafAfter(rows, (children[0] as number) - 1);
     // All rows that name one parent are roots until it has a place.
     const isCircle = before !== noRow && orphans.get(rootOf(above, before)) === parentId;
     places.set(parentId, isCircle ? noRow : before);
@@ -230,6 +230,6 @@ export function placesOfLostParents(scan: SessionScan, placing: OrphanPlacing): 
 }
 
 /** The entry that the next one follows where this is the last one: a leaf entry says which. */
-function tipAfter(rows: EntryTable, row: number): number {
+function leafAfter(rows: EntryTable, row: number): number {
   return row !== noRow && rows.kind(row) === "leaf" ? rows.parent(row) : row;
 }

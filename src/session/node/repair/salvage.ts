@@ -11,13 +11,13 @@ import { extensionVersion, formatVersion, type SessionHeader } from "../../api/e
 import { isNewer } from "../../format/decode.js";
 import { defaultLimits } from "../../format/line-splitter.js";
 import { headerVersion } from "../../format/migrate.js";
-import { withFile } from "../file-descriptors.js";
+import { withRegularFile } from "../file-descriptors.js";
 import { idOfFileName } from "../layout.js";
 import { findingOf } from "./diagnose.js";
 import { Findings, type SessionFinding } from "./findings.js";
 import type { OrphanPlacing } from "./salvage-lines.js";
 import { SalvagedLines, type SalvagedPlace } from "./salvage-lines.js";
-import { type SessionScan, scanWithJoined } from "./scan.js";
+import { type SessionScan, scanWithConcatenated } from "./scan.js";
 
 /** Options of {@link salvageSession}. */
 export interface SalvageOptions {
@@ -88,7 +88,7 @@ export function salvageSession(path: string, options: SalvageOptions): Promise<S
 
 /** {@link salvageSession} on any disk. */
 export async function salvageSessionOn(
-  disk: FileSystem,
+  fs: FileSystem,
   path: string,
   options: SalvageOptions,
 ): Promise<SalvageReport> {
@@ -101,12 +101,12 @@ export async function salvageSessionOn(
   if (options.cwd !== undefined) stringArgument("cwd", options.cwd);
   const { signal } = options;
   const reading = { maxLineBytes, ...(signal === undefined ? {} : { signal }) };
-  return withFile(disk, from, "read", async (file, stat) => {
+  return withRegularFile(fs, from, "read", async (file, stat) => {
     if (stat.size === 0) throw new SessileError("EMPTY", `${from} is empty`, { details: { path: from } });
-    assertNotExists(disk, to);
+    assertNotExists(fs, to);
     let losses = new Findings(maxFindings);
     const lost = { lines: 0, bytes: 0 };
-    const scan = await scanWithJoined(file, stat, reading, () => {
+    const scan = await scanWithConcatenated(file, stat, reading, () => {
       losses = new Findings(maxFindings);
       Object.assign(lost, { lines: 0, bytes: 0 });
       return {
@@ -128,7 +128,7 @@ export async function salvageSessionOn(
       if (++placed <= maxFindings) places.push(place);
     });
     try {
-      await publishNew(disk, to, lines.batches(reading));
+      await publishNew(fs, to, lines.batches(reading));
     } catch (error) {
       throw storageError("write", to, error);
     }
@@ -180,19 +180,19 @@ function headerOf(
 }
 
 /** Publishes a complete and fsynced file atomically, without replacing an existing one. */
-async function publishNew(disk: FileSystem, path: string, batches: AsyncIterable<Uint8Array>): Promise<void> {
+async function publishNew(fs: FileSystem, path: string, batches: AsyncIterable<Uint8Array>): Promise<void> {
   const temporary = `${path}.tmp-${crypto.randomUUID()}`;
-  await writeNewFile(disk, temporary, batches);
+  await writeNewFile(fs, temporary, batches);
   try {
-    if (!publishExclusive(disk, temporary, path)) throw existsError(path);
+    if (!publishExclusive(fs, temporary, path)) throw existsError(path);
   } finally {
-    disk.unlink(temporary);
+    fs.unlink(temporary);
   }
-  await disk.syncDirectory(dirname(path));
+  await fs.syncDirectory(dirname(path));
 }
 
-function assertNotExists(disk: FileSystem, path: string): void {
-  if (disk.stat(path) !== undefined) throw existsError(path);
+function assertNotExists(fs: FileSystem, path: string): void {
+  if (fs.stat(path) !== undefined) throw existsError(path);
 }
 
 function existsError(path: string): SessileError {

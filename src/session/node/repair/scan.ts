@@ -11,7 +11,7 @@ import { type EntryTable, noRow } from "../../tree/entry-table.js";
 import { LogReader } from "../../tree/log-reader.js";
 import { entryTableOf } from "../../tree/session-tree.js";
 import { readLines } from "../read-lines.js";
-import { type JoinedLine, joinedLines } from "./split-concatenated-lines.js";
+import { type ConcatenatedLine, splitConcatenatedLines } from "./split-concatenated-lines.js";
 
 /** A problem of a line, or of the whole file. */
 export interface ScanProblem extends Diagnostic {
@@ -40,9 +40,9 @@ export interface ScanListener {
  */
 export class SessionScan implements LineSink {
   /** Whole lines that were looked for and found in those that are lost. */
-  readonly joined: JoinedLine[] = [];
+  readonly joined: ConcatenatedLine[] = [];
   /** Those that were read besides, by the place of the line that they are in. */
-  readonly joinedIn: ReadonlyMap<number, readonly JoinedLine[]>;
+  readonly joinedIn: ReadonlyMap<number, readonly ConcatenatedLine[]>;
   readonly reader: LogReader;
   readonly rows: EntryTable;
   /** Rows that have a place and no body. */
@@ -67,7 +67,7 @@ export class SessionScan implements LineSink {
   private constructor(
     file: OpenFile,
     listener: ScanListener,
-    joinedIn: ReadonlyMap<number, readonly JoinedLine[]> | undefined,
+    joinedIn: ReadonlyMap<number, readonly ConcatenatedLine[]> | undefined,
   ) {
     this.#file = file;
     this.joinedIn = joinedIn ?? new Map();
@@ -93,7 +93,7 @@ export class SessionScan implements LineSink {
     stat: FileStat,
     options: { readonly maxLineBytes: number; readonly signal?: AbortSignal | undefined },
     listener: ScanListener = {},
-    joinedIn?: ReadonlyMap<number, readonly JoinedLine[]>,
+    joinedIn?: ReadonlyMap<number, readonly ConcatenatedLine[]>,
   ): Promise<SessionScan> {
     const scan = new SessionScan(file, listener, joinedIn);
     const { maxLineBytes, signal } = options;
@@ -177,7 +177,7 @@ export class SessionScan implements LineSink {
   #look(line: Uint8Array, at: number): void {
     if (!this.#looksForJoined || this.joinedIn.size > 0) return;
     // Not spread: one line may have hundreds of thousands.
-    for (const joined of joinedLines(line, at)) this.joined.push(joined);
+    for (const joined of splitConcatenatedLines(line, at)) this.joined.push(joined);
   }
 
   #isCopy(line: Uint8Array, at: number): boolean {
@@ -268,7 +268,7 @@ const unread: ReadonlySet<DiagnosticCode> = new Set([
  * Reads a file as {@link SessionScan.of} does, and once more where there are whole lines in those that are lost. An entry
  * that has a line of its own is not taken from another.
  */
-export async function scanWithJoined(
+export async function scanWithConcatenated(
   file: OpenFile,
   stat: FileStat,
   options: { readonly maxLineBytes: number; readonly signal?: AbortSignal | undefined },
@@ -276,7 +276,7 @@ export async function scanWithJoined(
 ): Promise<SessionScan> {
   const scan = await SessionScan.of(file, stat, options, listenerOf(), new Map());
   const { rows, damaged, copies } = scan;
-  const joinedIn = new Map<number, JoinedLine[]>();
+  const joinedIn = new Map<number, ConcatenatedLine[]>();
   for (const line of scan.joined) {
     const row = line.entryId === undefined ? noRow : rows.row(line.entryId);
     const isTaken = row !== noRow && (!damaged.has(row) || copies.has(row));

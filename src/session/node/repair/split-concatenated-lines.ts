@@ -5,7 +5,7 @@ import { entryIdOf } from "../../format/entry-prefix.js";
 import { defaultLimits } from "../../format/line-splitter.js";
 
 /** A whole line within one that is none. */
-export interface JoinedLine extends LinePlace {
+export interface ConcatenatedLine extends LinePlace {
   /** Of its entry; undefined for a header. */
   readonly entryId: string | undefined;
   /** Where the line lies that it is in. */
@@ -22,10 +22,10 @@ const beginning =
  *
  * @param at where the line lies in the file
  */
-export function joinedLines(line: Uint8Array, at: number): readonly JoinedLine[] {
+export function splitConcatenatedLines(line: Uint8Array, at: number): readonly ConcatenatedLine[] {
   const text = Buffer.from(line.buffer, line.byteOffset, line.length).toString("latin1");
   const starts = Array.from(text.matchAll(beginning), ({ index }) => index);
-  const found: JoinedLine[] = [];
+  const found: ConcatenatedLine[] = [];
   for (const [number, start] of starts.entries()) {
     const next = starts[number + 1] ?? line.length;
     // Looked for in the piece alone: where it has none, what stands before is not searched again for each.

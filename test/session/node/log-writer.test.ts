@@ -1,16 +1,35 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { DurableDirectories } from "../../../src/internal/node/durable-directories.js";
-import type { OpenFile } from "../../../src/internal/node/file-system.js";
+import type { OpenFile, OpenMode } from "../../../src/internal/node/file-system.js";
 import type { LogPosition } from "../../../src/session/api/backend.js";
-import { LogEnd, type LogEndOptions } from "../../../src/session/node/log-writer.js";
+import { absentPosition } from "../../../src/session/node/log-position.js";
+import { LogWriter, type LogWriterOptions } from "../../../src/session/node/log-writer.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 
 const path = "/dir/log.jsonl";
 const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
 
-function endOf(disk: SimulatedDisk, options: Partial<LogEndOptions> = {}): LogEnd {
-  return new LogEnd({
-    disk,
+/** A disk on which `race` takes the place of the next append to the log. */
+class RacingDisk extends SimulatedDisk {
+  race: ((append: () => number) => number) | undefined;
+
+  override open(at: string, mode: OpenMode): OpenFile | undefined {
+    const file = super.open(at, mode);
+    if (file === undefined || at !== path) return file;
+    return {
+      ...file,
+      append: (bytes) => {
+        const { race } = this;
+        this.race = undefined;
+        return race === undefined ? file.append(bytes) : race(() => file.append(bytes));
+      },
+    };
+  }
+}
+
+function writerOn(disk: SimulatedDisk, options: Partial<LogWriterOptions> = {}): LogWriter {
+  return new LogWriter({
+    fs: disk,
     path,
     durability: "disk",
     maxLineBytes: 1 << 20,
@@ -21,10 +40,10 @@ function endOf(disk: SimulatedDisk, options: Partial<LogEndOptions> = {}): LogEn
 }
 
 async function create(disk: SimulatedDisk, text = '{"header":1}\n') {
-  const end = endOf(disk);
-  end.mkdir();
-  const { position } = await end.write(end.create(), utf8(text), true);
-  return { end, position };
+  const writer = writerOn(disk);
+  writer.mkdir();
+  const { position } = await writer.append(utf8(text), absentPosition, 1);
+  return { writer, position };
 }
 
 function text(disk: SimulatedDisk): string {
@@ -39,27 +58,27 @@ function foreign(disk: SimulatedDisk, added: string): void {
 }
 
 test("batches go one behind the other, each synced, and tell where they lie", async () => {
-  const disk = new SimulatedDisk();
-  const { end, position } = await create(disk);
-  const first = await end.write(await end.at(position), utf8('{"one":1}\n'), false);
+  const disk = new RacingDisk();
+  const { writer, position } = await create(disk);
+  const first = await writer.append(utf8('{"one":1}\n'), position, 1);
   expect(first).toMatchObject({ at: 13, interleaved: false });
-  const second = await end.write(await end.at(first.position), utf8('{"two":2}\n{"three":3}\n'), false);
+  const second = await writer.append(utf8('{"two":2}\n{"three":3}\n'), first.position, 1);
   expect(second.at).toBe(23);
   expect(text(disk)).toBe('{"header":1}\n{"one":1}\n{"two":2}\n{"three":3}\n');
   expect(disk.counts.sync).toBe(3);
   expect(disk.counts.syncDirectory).toBe(2);
   expect(disk.counts.open).toBe(1);
-  end.close();
-  await end.at(second.position);
+  writer.close();
+  await writer.assertEndsAt(second.position);
   expect(disk.counts.open).toBe(2);
 });
 
 test("a batch under durability os is not synced", async () => {
-  const disk = new SimulatedDisk();
+  const disk = new RacingDisk();
   const { position } = await create(disk);
   const { sync } = disk.counts;
-  const end = endOf(disk, { durability: "os" });
-  await end.write(await end.at(position), utf8("{}\n"), false);
+  const writer = writerOn(disk, { durability: "os" });
+  await writer.append(utf8("{}\n"), position, 1);
   expect(disk.counts.sync).toBe(sync);
 });
 
@@ -77,65 +96,61 @@ test("whatever another program did to the file, CONCURRENT_WRITER says where it 
   for (const [name, change] of Object.entries(changes)) {
     // With and without a look that it remembers.
     for (const remembers of [true, false]) {
-      const disk = new SimulatedDisk();
-      const { end: writer, position } = await create(disk);
-      const { position: expected } = await writer.write(
-        await writer.at(position),
-        utf8('{"one":1}\n'),
-        false,
-      );
-      const end = remembers ? writer : endOf(disk);
+      const disk = new RacingDisk();
+      const { writer: first, position } = await create(disk);
+      const { position: expected } = await first.append(utf8('{"one":1}\n'), position, 1);
+      const writer = remembers ? first : writerOn(disk);
       change(disk);
       const before = text(disk);
-      const error = await end.at(expected).catch((reason: unknown) => reason);
+      const error = await writer.append(utf8("{}\n"), expected, 1).catch((reason: unknown) => reason);
       expect({ name, error }).toMatchObject({ error: { code: "CONCURRENT_WRITER", details: { expected } } });
-      expect(end.isStill(expected)).toBe(false);
+      expect(writer.isUnchangedSince(expected)).toBe(false);
       expect(text(disk)).toBe(before);
       const { actual } = (error as { details: { actual: LogPosition } }).details;
-      expect(actual).toBe(endOf(disk).position());
-      expect(await end.at(actual)).toBeDefined();
+      expect(actual).toBe(writerOn(disk).position());
+      await writer.assertEndsAt(actual);
     }
   }
 });
 
 test("a file that was touched and not changed is the same", async () => {
-  const disk = new SimulatedDisk();
-  const { end, position } = await create(disk);
+  const disk = new RacingDisk();
+  const { writer, position } = await create(disk);
   disk.touch(path);
-  expect(end.isStill(position)).toBe(true);
+  expect(writer.isUnchangedSince(position)).toBe(true);
   disk.touch(path);
-  expect(end.isStill(position)).toBe(false);
-  await end.at(position);
-  expect(end.isStill(position)).toBe(true);
+  expect(writer.isUnchangedSince(position)).toBe(false);
+  await writer.assertEndsAt(position);
+  expect(writer.isUnchangedSince(position)).toBe(true);
 });
 
 // @covers durability:foreign-mid-append
 test("half a line that another program left is ended before a batch, and so is a whole one", async () => {
-  const disk = new SimulatedDisk();
-  const { end, position } = await create(disk);
+  const disk = new RacingDisk();
+  const { writer, position } = await create(disk);
   for (const [left, ending] of [
     ['{"half":', "\t\n"],
     ['{"whole":1}', "\n"],
   ] as const) {
     const before = text(disk);
-    const here = left === '{"half":' ? position : end.position();
+    const here = left === '{"half":' ? position : writer.position();
     foreign(disk, left);
-    await expect(end.at(here)).rejects.toMatchObject({ code: "CONCURRENT_WRITER" });
+    await expect(writer.append(utf8("{}\n"), here, 1)).rejects.toMatchObject({ code: "CONCURRENT_WRITER" });
     expect(text(disk)).toBe(`${before}${left}${ending}`);
   }
   const before = text(disk);
-  await end.write(await end.at(end.position()), utf8('{"one":1}\n'), false);
+  await writer.append(utf8('{"one":1}\n'), writer.position(), 1);
   expect(text(disk)).toBe(`${before}{"one":1}\n`);
   expect(disk.paths()).toEqual([path]);
 });
 
 // @covers durability:foreign-half-line
 test("a line that another program is in the middle of stays whole, with a blank one behind it", async () => {
-  const disk = new SimulatedDisk();
-  const { end, position } = await create(disk);
+  const disk = new RacingDisk();
+  const { writer, position } = await create(disk);
   foreign(disk, '{"half":');
   const open = disk.open.bind(disk);
-  const racing = endOf(disk);
+  const racing = writerOn(disk);
   disk.open = (name, mode) => {
     const file = open(name, mode);
     if (file === undefined) return undefined;
@@ -147,9 +162,9 @@ test("a line that another program is in the middle of stays whole, with a blank 
     };
     return { ...file, append };
   };
-  await expect(racing.at(position)).rejects.toMatchObject({ code: "CONCURRENT_WRITER" });
+  await expect(racing.append(utf8("{}\n"), position, 1)).rejects.toMatchObject({ code: "CONCURRENT_WRITER" });
   expect(text(disk)).toBe('{"header":1}\n{"half":1}\n\t\n');
-  await end.at(end.position());
+  await writer.assertEndsAt(writer.position());
 });
 
 test("lines that come in at the moment of the write stand beside the batch, before or behind it", async () => {
@@ -161,19 +176,15 @@ test("lines that come in at the moment of the write stand beside the batch, befo
     ["", '{"fore'],
   ];
   for (const [before, behind] of around) {
-    const disk = new SimulatedDisk();
-    const { end, position } = await create(disk);
-    const handle = await end.at(position);
-    const racing: OpenFile = {
-      ...handle,
-      append: (bytes) => {
-        foreign(disk, before);
-        const count = handle.append(bytes);
-        foreign(disk, behind);
-        return count;
-      },
+    const disk = new RacingDisk();
+    const { writer, position } = await create(disk);
+    disk.race = (append) => {
+      foreign(disk, before);
+      const count = append();
+      foreign(disk, behind);
+      return count;
     };
-    const written = await end.write(racing, utf8('{"one":1}\n'), false);
+    const written = await writer.append(utf8('{"one":1}\n'), position, 1);
     expect(written).toMatchObject({ at: 13 + before.length, interleaved: true });
     expect(text(disk)).toBe(`{"header":1}\n${before}{"one":1}\n${behind}`);
     expect(text(disk).slice(written.at)).toMatch(/^\{"one":1\}\n/);
@@ -181,7 +192,7 @@ test("lines that come in at the moment of the write stand beside the batch, befo
 });
 
 test("a batch that was joined to another program's half line, or is not there, poisons the writer", async () => {
-  const races: ((disk: SimulatedDisk, append: () => number) => number)[] = [
+  const races: ((disk: RacingDisk, append: () => number) => number)[] = [
     (disk, append) => {
       foreign(disk, '{"half":');
       return append();
@@ -195,55 +206,55 @@ test("a batch that was joined to another program's half line, or is not there, p
     (_disk, _append) => 10,
   ];
   for (const race of races) {
-    const disk = new SimulatedDisk();
-    const { end, position } = await create(disk);
-    const handle = await end.at(position);
-    const racing: OpenFile = { ...handle, append: (bytes) => race(disk, () => handle.append(bytes)) };
+    const disk = new RacingDisk();
+    const { writer, position } = await create(disk);
+    disk.race = (append) => race(disk, append);
     const code = { code: "WRITER_POISONED" };
-    await expect(end.write(racing, utf8('{"one":1}\n'), false)).rejects.toMatchObject(code);
-    await expect(end.at(position)).rejects.toMatchObject(code);
-    await expect(end.write(handle, utf8("{}\n"), false)).rejects.toMatchObject(code);
-    expect(() => end.position()).toThrow(expect.objectContaining(code));
+    await expect(writer.append(utf8('{"one":1}\n'), position, 1)).rejects.toMatchObject(code);
+    await expect(writer.assertEndsAt(position)).rejects.toMatchObject(code);
+    await expect(writer.append(utf8("{}\n"), position, 1)).rejects.toMatchObject(code);
+    expect(() => writer.position()).toThrow(expect.objectContaining(code));
   }
 });
 
 test("a failed write beside another program's bytes is not taken back, for those would go with it", async () => {
-  const disk = new SimulatedDisk();
-  const { end, position } = await create(disk);
-  const handle = await end.at(position);
-  const racing: OpenFile = {
-    ...handle,
-    append: () => {
-      foreign(disk, '{"foreign":1}\n');
-      throw Object.assign(new Error("no"), { code: "ENOSPC" });
-    },
+  const disk = new RacingDisk();
+  const { writer, position } = await create(disk);
+  disk.race = () => {
+    foreign(disk, '{"foreign":1}\n');
+    throw Object.assign(new Error("no"), { code: "ENOSPC" });
   };
-  await expect(end.write(racing, utf8("{}\n"), false)).rejects.toMatchObject({ code: "WRITER_POISONED" });
+  await expect(writer.append(utf8("{}\n"), position, 1)).rejects.toMatchObject({ code: "WRITER_POISONED" });
   expect(text(disk)).toBe('{"header":1}\n{"foreign":1}\n');
 });
 
 test("a file that is there is not made, one that is gone is not written, and a directory is no file", async () => {
-  const disk = new SimulatedDisk();
-  const { end, position } = await create(disk);
-  expect(() => endOf(disk).create()).toThrow(expect.objectContaining({ code: "SESSION_EXISTS" }));
+  const disk = new RacingDisk();
+  const { writer, position } = await create(disk);
+  await expect(writerOn(disk).append(utf8("{}\n"), absentPosition, 1)).rejects.toMatchObject({
+    code: "SESSION_EXISTS",
+  });
   disk.unlink(path);
-  await expect(end.at(position)).rejects.toMatchObject({ code: "SESSION_NOT_FOUND", details: { id: "a" } });
-  expect(() => end.isWhole()).toThrow(expect.objectContaining({ code: "SESSION_NOT_FOUND" }));
+  await expect(writer.append(utf8("{}\n"), position, 1)).rejects.toMatchObject({
+    code: "SESSION_NOT_FOUND",
+    details: { id: "a" },
+  });
+  expect(() => writer.hasWholeTail()).toThrow(expect.objectContaining({ code: "SESSION_NOT_FOUND" }));
   disk.mkdir(path);
-  expect(() => end.isWhole()).toThrow(
+  expect(() => writer.hasWholeTail()).toThrow(
     expect.objectContaining({ code: "NOT_A_FILE", details: { path, kind: "directory" } }),
   );
 });
 
 test("every directory on the way to a file is synced with its first batch, and no more", async () => {
-  const disk = new SimulatedDisk();
-  const { end, position } = await create(disk);
+  const disk = new RacingDisk();
+  const { writer, position } = await create(disk);
   expect(disk.counts.syncDirectory).toBe(2);
-  await end.write(await end.at(position), utf8("{}\n"), false);
+  await writer.append(utf8("{}\n"), position, 1);
   expect(disk.counts.syncDirectory).toBe(2);
   // Whoever made the file may not have come to it.
-  const other = endOf(disk);
-  await other.write(await other.at(other.position()), utf8("{}\n"), false);
+  const other = writerOn(disk);
+  await other.append(utf8("{}\n"), other.position(), 1);
   expect(disk.counts.syncDirectory).toBe(4);
 });
 
@@ -253,24 +264,23 @@ describe("a run of appends", () => {
     vi.useRealTimers();
   });
 
-  /** An end that wrote so many lines within one millisecond, each after a look. */
+  /** An writer that wrote so many lines within one millisecond, each after a look. */
   async function afterLooks(disk: SimulatedDisk, count: number) {
     vi.useFakeTimers({ toFake: ["Date"], now: 1000 });
     const created = await create(disk);
-    const end = endOf(disk, { durability: "os" });
+    const writer = writerOn(disk, { durability: "os" });
     let { position } = created;
-    for (let i = 0; i < count; i++)
-      ({ position } = await end.write(await end.at(position, 1), line(i), false));
-    return { end, position };
+    for (let i = 0; i < count; i++) ({ position } = await writer.append(line(i), position, 1));
+    return { writer, position };
   }
 
   // @covers durability:lost-name
   test("with durability disk the name is looked up after each sync", async () => {
     for (const change of ["deleted", "replaced"]) {
-      const disk = new SimulatedDisk();
-      const { end, position } = await create(disk);
+      const disk = new RacingDisk();
+      const { writer, position } = await create(disk);
       const resume = disk.pause();
-      const writing = end.write(await end.at(position, 1), line(1), false);
+      const writing = writer.append(line(1), position, 1);
       if (change === "replaced") disk.put("/dir/new", text(disk));
       if (change === "replaced") disk.rename("/dir/new", path);
       else disk.unlink(path);
@@ -281,50 +291,54 @@ describe("a run of appends", () => {
   });
 
   test("asks for no size and no time: the kernel would write the time of each append down", async () => {
-    const disk = new SimulatedDisk();
-    const { end, position } = await afterLooks(disk, 16);
+    const disk = new RacingDisk();
+    const { writer, position } = await afterLooks(disk, 16);
     const before = disk.counts.stat;
     let at = position;
-    for (let i = 16; i < 40; i++) ({ position: at } = await end.write(await end.at(at, 1), line(i), false));
+    for (let i = 16; i < 40; i++) ({ position: at } = await writer.append(line(i), at, 1));
     expect(disk.counts.stat).toBe(before);
   });
 
-  test("a write whose end cannot be read is looked for, and found", async () => {
-    const disk = new SimulatedDisk();
-    const { end, position } = await afterLooks(disk, 16);
+  test("a write whose writer cannot be read is looked for, and found", async () => {
+    const disk = new RacingDisk();
+    const { writer, position } = await afterLooks(disk, 16);
     const before = text(disk).length;
-    const handle = await end.at(position, 1);
-    disk.failNext("readSync", "EIO");
-    const written = await end.write(handle, line(16), false);
-    expect(written).toEqual({ position: endOf(disk).position(), at: before, interleaved: false });
+    disk.race = (append) => {
+      disk.failNext("readSync", "EIO");
+      return append();
+    };
+    const written = await writer.append(line(16), position, 1);
+    expect(written).toEqual({ position: writerOn(disk).position(), at: before, interleaved: false });
   });
 
-  test("where neither the end of a write can be read nor its size, the writer has to be opened again", async () => {
-    const disk = new SimulatedDisk();
-    const { end, position } = await afterLooks(disk, 16);
-    const handle = await end.at(position, 1);
-    foreign(disk, '{"foreign":1}\n');
-    disk.failNext("readSync", "EIO");
-    disk.failNext("readSync", "EIO");
+  test("where neither the writer of a write can be read nor its size, the writer has to be opened again", async () => {
+    const disk = new RacingDisk();
+    const { writer, position } = await afterLooks(disk, 16);
+    disk.race = (append) => {
+      foreign(disk, '{"foreign":1}\n');
+      disk.failNext("readSync", "EIO");
+      disk.failNext("readSync", "EIO");
+      return append();
+    };
     const poisoned = expect.objectContaining({ code: "WRITER_POISONED", cause: expect.anything() });
-    await expect(end.write(handle, line(16), false)).rejects.toEqual(poisoned);
+    await expect(writer.append(line(16), position, 1)).rejects.toEqual(poisoned);
     expect(text(disk).endsWith('{"foreign":1}\n{"number":16}\n')).toBe(true);
-    await expect(end.at(position, 1)).rejects.toEqual(poisoned);
+    await expect(writer.assertEndsAt(position)).rejects.toEqual(poisoned);
   });
 
   test("looks the name up again after some time, when the clock was put back, and in another hold of the lock", async () => {
-    for (const [ms, hold, looks] of [
+    for (const [ms, acquisition, looks] of [
       [2, 1, false],
       [3, 1, true],
       [-1, 1, true],
       [0, 2, true],
     ] as const) {
-      const disk = new SimulatedDisk();
-      const { end, position } = await afterLooks(disk, 16);
+      const disk = new RacingDisk();
+      const { writer, position } = await afterLooks(disk, 16);
       vi.setSystemTime(1000 + ms);
       const { stat } = disk.counts;
-      await end.at(position, hold);
-      expect([ms, hold, disk.counts.stat > stat]).toEqual([ms, hold, looks]);
+      await writer.append(line(16), position, acquisition);
+      expect([ms, acquisition, disk.counts.stat > stat]).toEqual([ms, acquisition, looks]);
     }
   });
 
@@ -340,8 +354,8 @@ describe("a run of appends", () => {
         "CONCURRENT_WRITER",
       ],
     ] as const) {
-      const disk = new SimulatedDisk();
-      const { end, position } = await afterLooks(disk, 16);
+      const disk = new RacingDisk();
+      const { writer, position } = await afterLooks(disk, 16);
       const { write } = disk.counts;
       // The process is stopped between its look and its write, and goes on later.
       disk.onChange = () => {
@@ -350,26 +364,25 @@ describe("a run of appends", () => {
         vi.setSystemTime(5000);
         lose(disk);
       };
-      const writing = end.at(position, 1).then((handle) => end.write(handle, line(16), false));
+      const writing = writer.append(line(16), position, 1);
       await expect(writing).rejects.toMatchObject({ code });
     }
   });
 
   test("sees that a file was rewritten to the same size behind its last line", async () => {
-    const disk = new SimulatedDisk();
-    const { end, position } = await afterLooks(disk, 16);
+    const disk = new RacingDisk();
+    const { writer, position } = await afterLooks(disk, 16);
     disk.put(path, text(disk).replace('"number":15', '"number":51'));
-    expect(end.isStill(position)).toBe(false);
-    await expect(end.at(position, 1)).rejects.toMatchObject({ code: "CONCURRENT_WRITER" });
+    expect(writer.isUnchangedSince(position)).toBe(false);
+    await expect(writer.append(line(16), position, 1)).rejects.toMatchObject({ code: "CONCURRENT_WRITER" });
   });
 
   test("puts the file back after a write that fails", async () => {
-    const disk = new SimulatedDisk();
-    const { end, position } = await afterLooks(disk, 16);
+    const disk = new RacingDisk();
+    const { writer, position } = await afterLooks(disk, 16);
     const before = text(disk);
-    const handle = await end.at(position, 1);
     disk.capacityBytes = disk.usedBytes + 5;
-    await expect(end.write(handle, line(16), false)).rejects.toMatchObject({ code: "STORAGE_FAILED" });
+    await expect(writer.append(line(16), position, 1)).rejects.toMatchObject({ code: "STORAGE_FAILED" });
     expect(text(disk)).toBe(before);
   });
 });
