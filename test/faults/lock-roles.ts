@@ -17,7 +17,11 @@ export const lockRoles: Readonly<Record<string, (...args: string[]) => Promise<v
    * and `violated` where another live process was there with it.
    */
   async exclude(path = "") {
-    const lock = new FileLock(slow(nodeFileSystem), path, { waitMs: 60_000, idleMs: 0, remoteLeaseMs: 30_000 });
+    const lock = new FileLock(slow(nodeFileSystem), path, {
+      waitMs: 60_000,
+      idleMs: 0,
+      remoteLeaseMs: 30_000,
+    });
     say("begins");
     for (;;) {
       await lock.with(async () => {
