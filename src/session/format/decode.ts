@@ -94,7 +94,7 @@ export function decodeLine(bytes: Uint8Array, context: DecodeContext, known?: Pa
     id: entryKeyOf(id),
     parentId: parentId === null ? null : entryKeyOf(parentId),
     time: parseTimestamp(timestamp),
-    ...(role === undefined ? {} : { role }),
+    role,
   };
   return { kind: "entry", head, entry, diagnostics };
 }

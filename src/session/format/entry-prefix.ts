@@ -16,7 +16,7 @@ export interface EntryHead {
   /** Milliseconds since 1970 if the stored text is exactly their `toISOString`, else the text. */
   readonly time: number | string;
   /** For messages. */
-  readonly role?: string;
+  readonly role?: string | undefined;
 }
 
 const quote = 0x22;

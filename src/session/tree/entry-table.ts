@@ -9,8 +9,8 @@ import {
 } from "../format/entry-prefix.js";
 
 /**
- * The structure of a session as columns: one row an entry, in file order, with its parent's row, its children as a
- * linked list, and where its line lies. Nothing is copied when a row is added; everything is iterative.
+ * The structure of a session as columns: one row per entry, in file order. A row has the row of its parent, a
+ * linked list of its children, and the place of its line. All algorithms are iterative.
  */
 export class EntryTable {
   readonly #index = new KeyIndex();
@@ -28,15 +28,16 @@ export class EntryTable {
   readonly #kindOfRole = new Map<string, number>();
   #firstRoot = noRow;
   #lastRoot = noRow;
-  #unplaced: { readonly row: number; readonly parentId: EntryKey }[] = [];
+  /** Rows whose parent was not seen yet. */
+  #unlinked: { readonly row: number; readonly parentId: EntryKey }[] = [];
 
   get size(): number {
     return this.#index.size;
   }
 
-  /** Whether a row's parent may still turn up; see {@link linkLateParents}. */
+  /** Whether there are rows for {@link linkLateParents}. */
   get hasUnlinkedParents(): boolean {
-    return this.#unplaced.length > 0;
+    return this.#unlinked.length > 0;
   }
 
   /** The row of an id, or -1. */
@@ -44,7 +45,7 @@ export class EntryTable {
     return this.#index.row(entryKeyOf(id));
   }
 
-  /** The same by key. */
+  /** The row of a key, or -1. */
   rowOfKey(key: EntryKey): number {
     return this.#index.row(key);
   }
@@ -67,12 +68,12 @@ export class EntryTable {
     return this.#kindNames[this.#kinds.at(row)] as string;
   }
 
-  /** A number that stands for a kind in {@link kindAt}; -1 where no row has it. */
+  /** The code of a kind in {@link kindAt}; -1 if no row has the kind. */
   kindCode(kind: string): number {
     return this.#kindOf.get(kind) ?? -1;
   }
 
-  /** How many kinds there are; their codes are the numbers below. */
+  /** The number of kinds; all codes are less. */
   get kindCount(): number {
     return this.#kindNames.length;
   }
@@ -93,13 +94,13 @@ export class EntryTable {
     return this.#nextSibling.at(row);
   }
 
-  /** Where the row's line lies, or undefined while it was not written. */
+  /** The place of the row's line; undefined until it is written. */
   line(row: number): LinePlace | undefined {
     const at = this.#lineAt.at(row);
     return at < 0 ? undefined : { at, length: this.#lineLength.at(row) };
   }
 
-  /** Bytes of the row's line; 0 while it was not written. */
+  /** Bytes of the row's line; 0 until it is written. */
   lineLength(row: number): number {
     return this.#lineLength.at(row);
   }
@@ -109,7 +110,7 @@ export class EntryTable {
     this.#lineLength.set(row, length);
   }
 
-  /** Puts a row behind the last child of a parent: where its line was written, it had none before. */
+  /** Moves a row to the end of a parent's children, for an entry whose line was written later. */
   move(row: number, parent: number): void {
     const before = this.parent(row);
     if (parent === before && this.nextSibling(row) === noRow) return;
@@ -128,7 +129,7 @@ export class EntryTable {
     this.#link(row, parent);
   }
 
-  /** Adds an entry after all others; -1 where its id is taken. Call {@link linkLateParents} after the last of a batch. */
+  /** Adds a row. Returns -1 if the id is in use. Call {@link linkLateParents} after a batch. */
   add(head: EntryHead, line: LinePlace | undefined): number {
     const row = this.#index.add(head.id);
     if (row === noRow) return noRow;
@@ -138,7 +139,7 @@ export class EntryTable {
     return row;
   }
 
-  /** {@link add} for a message whose head has numbers alone. */
+  /** {@link add} for the prefix of a message, without an object per line. */
   addMessage(
     {
       id,
@@ -172,31 +173,31 @@ export class EntryTable {
     this.#lineAt.push(at);
     this.#lineLength.push(length);
     this.#times.push(time);
-    if (parentId !== null && parent === noRow) this.#unplaced.push({ row, parentId });
+    if (parentId !== null && parent === noRow) this.#unlinked.push({ row, parentId });
     else this.#link(row, parent);
   }
 
   /**
-   * Places entries whose parent had not been seen. One whose parent is further down becomes its child; one without a
-   * parent, and the one that closes a cycle, become roots. Linear in the rows, and free where there is none.
+   * Links rows that precede their parents. Rows without a parent, and a row that closes a cycle, become
+   * roots. Linear in the rows; constant if no row is unlinked.
    */
   linkLateParents(): { readonly orphans: readonly number[]; readonly cycles: readonly number[] } {
     const orphans: number[] = [];
     const cycles: number[] = [];
-    if (this.#unplaced.length === 0) return { orphans, cycles };
-    const above = this.#parents.copy();
-    for (const { row, parentId } of this.#unplaced) {
+    if (this.#unlinked.length === 0) return { orphans, cycles };
+    const parents = this.#parents.copy();
+    for (const { row, parentId } of this.#unlinked) {
       const parent = this.#index.row(parentId);
       if (parent === noRow) {
         orphans.push(row);
-      } else if (rootOf(above, parent) === row) {
+      } else if (rootOf(parents, parent) === row) {
         cycles.push(row);
       } else {
         this.#parents.set(row, parent);
-        above[row] = parent;
+        parents[row] = parent;
       }
     }
-    this.#unplaced = [];
+    this.#unlinked = [];
     this.#relink();
     return { orphans, cycles };
   }
@@ -212,16 +213,16 @@ export class EntryTable {
 
   #parentRow(parentId: EntryKey | null, row: number): number {
     if (parentId === null) return noRow;
-    // Most entries follow the one before.
+    // Fast: most entries follow the entry before.
     if (row > 0 && parentId === this.#index.key(row - 1)) return row - 1;
     const parent = this.#index.row(parentId);
-    // One that is its own parent has none yet; settling finds the cycle.
+    // An entry that is its own parent is a cycle, which linkLateParents reports.
     return parent === row ? noRow : parent;
   }
 
   #kindOfHead({ type, role }: EntryHead): number {
     if (role === undefined) return this.#kind(printKind(type, role));
-    // By role alone, since only messages have one: no name is put together for each of them.
+    // Only messages have a role, so that no kind needs to be printed.
     return this.#kindOfRole.get(role) ?? this.#kindOfMessage(role);
   }
 
@@ -247,7 +248,7 @@ export class EntryTable {
     else this.#lastChild.set(parent, row);
   }
 
-  /** All child lists again, so that children stay in file order. */
+  /** Rebuilds all child lists, so that children stay in file order. */
   #relink(): void {
     for (const column of [this.#firstChild, this.#lastChild, this.#nextSibling]) column.fill(noRow);
     this.#firstRoot = noRow;
@@ -256,7 +257,7 @@ export class EntryTable {
   }
 }
 
-/** A type that could be taken for a message with its role, or for a marked one, is marked. */
+/** Escapes a type that looks like a message with its role, or like an escaped type. */
 function printKind(type: string, role: string | undefined): string {
   if (role !== undefined) return `${type}/${role}`;
   return type.startsWith("message/") || type.startsWith("\0") ? `\0${type}` : type;
@@ -271,7 +272,7 @@ export function parseKind(kind: string): readonly [type: string, role?: string] 
 /** The row of no entry. */
 export const noRow = -1;
 
-/** Numeric keys are stored XORed with it: a file cannot hold ids that all hash to one bucket of the map. */
+/** Numeric keys are XORed with it, so that a file cannot choose ids that collide in the map. */
 const seed = crypto.getRandomValues(new Int32Array(1))[0] as number;
 
 /** The bijection between ids and rows. Rows are numbered in the order of {@link KeyIndex.add}. */
@@ -295,31 +296,34 @@ export class KeyIndex {
 
   /** The row of a key, or -1. */
   row(key: EntryKey): number {
-    return this.#rows.get(mapped(key)) ?? noRow;
+    return this.#rows.get(seeded(key)) ?? noRow;
   }
 
   /** Adds a key as the next row. Returns -1 if the key has a row already. */
   add(key: EntryKey): number {
-    const at = mapped(key);
+    const at = seeded(key);
     if (this.#rows.has(at)) return noRow;
     this.#rows.set(at, this.#keys.length);
     return this.#keys.push(key) - 1;
   }
 }
 
-function mapped(key: EntryKey): EntryKey {
+function seeded(key: EntryKey): EntryKey {
   return typeof key === "number" ? key ^ seed : key;
 }
 
-/** The root above a row, by a table of parents, with paths halved on the way: a union-find, so that many look-ups are linear. */
-export function rootOf(above: Int32Array, start: number): number {
+/**
+ * The root of a row, in a table of parents. Halves paths as a union-find does, so that many look-ups are
+ * linear.
+ */
+export function rootOf(parents: Int32Array, start: number): number {
   let row = start;
-  while (above[row] !== noRow) {
-    const next = above[row] as number;
-    const further = above[next] as number;
-    if (further === noRow) return next;
-    above[row] = further;
-    row = further;
+  while (parents[row] !== noRow) {
+    const parent = parents[row] as number;
+    const grandparent = parents[parent] as number;
+    if (grandparent === noRow) return parent;
+    parents[row] = grandparent;
+    row = grandparent;
   }
   return row;
 }

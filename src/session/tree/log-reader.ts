@@ -32,44 +32,43 @@ import { MessagePrefixReader } from "../format/message-prefix.js";
 import { noRow } from "./entry-table.js";
 import { entryTableOf, SessionTree, setLabel } from "./session-tree.js";
 
-/** How a {@link LogReader} reads. */
+/** Options of {@link LogReader}. */
 export interface LogReaderOptions {
   readonly maxDepth: number;
-  /** Parse every line in whole, and hand each entry over. Can be turned on later by {@link LogReader.readInFull}. */
+  /** Whether to parse each line in whole and report each entry; see {@link LogReader.readInFull}. */
   readonly full: boolean;
-  /** Called for each entry whose body was read, with its row. */
+  /** Called with each entry whose body was read, and its row. */
   readonly onEntry?: (row: number, entry: SessionEntry | UnknownEntry) => void;
   readonly onDiagnostic?: (diagnostic: Diagnostic) => void;
-  /** Where problems are added. Default a list of its own. */
+  /** Receives the problems. @default a new list */
   readonly diagnostics?: Pick<DiagnosticList, "add" | "all">;
 }
 
 /**
- * Takes the lines of a log in order and keeps what a session is: header, tree, labels, leaf, name, and what is wrong.
- * Used for a whole parse, for opening by heads alone, and for lines that come later.
+ * Reads the lines of a log in order, and builds the state of a session: header, tree, labels, leaf, info and
+ * diagnostics. Parses whole lines, or their canonical prefixes alone, which is enough to open a session.
  */
 export class LogReader {
   readonly tree = new SessionTree();
   header: SessionHeader | undefined;
   info: SessionInfoFields = {};
-  /** Lines seen, blank ones too. */
+  /** The number of lines so far, including blank ones. */
   lines = 0;
-  /** Entries that stand before the header. */
-  #before = 0;
-  /** The row of the last entry that says where the leaf is. */
-  #tipRow = noRow;
-  /** The leaf that a leaf entry names; undefined where the last entry is the leaf itself. */
-  #target: string | null | undefined;
+  /** The number of entries before the header. */
+  #rowsBeforeHeader = 0;
+  /** The row of the last entry with a body. */
+  #leafRow = noRow;
+  /** Its target if it is a leaf entry; undefined if it is the leaf itself. */
+  #leafTarget: string | null | undefined;
+  /** The lines of rows without a parent so far. */
   #lineOf = new Map<number, { readonly line: number; readonly at: number }>();
-  /** Of the entry that this program wrote last. */
-  #own: { readonly id: string; readonly key: EntryKey } = { id: "", key: "" };
-  #ownTime: { readonly timestamp: string; readonly time: number | string } = { timestamp: "", time: "" };
-  #printed = { from: "", to: "" };
+  /** The last message and its printable form: millions of lines may have the same problem. */
+  #lastMessage = { raw: "", printable: "" };
   readonly #options: LogReaderOptions;
   readonly #diagnostics: Pick<DiagnosticList, "add" | "all">;
-  readonly #rows = entryTableOf(this.tree);
-  /** Absent where every line is parsed in whole. It holds on to the bytes that it read last. */
-  #heads: MessagePrefixReader | undefined;
+  readonly #table = entryTableOf(this.tree);
+  /** Absent if lines are parsed in whole. Retains the bytes of the last batch. */
+  #prefixReader: MessagePrefixReader | undefined;
   readonly #decoder: LineDecoder;
   #firstAt: number | undefined;
 
@@ -77,80 +76,87 @@ export class LogReader {
     this.#options = options;
     this.#decoder = new LineDecoder(options.maxDepth);
     this.#diagnostics = options.diagnostics ?? new DiagnosticList();
-    if (!options.full) this.#heads = new MessagePrefixReader();
+    if (!options.full) this.#prefixReader = new MessagePrefixReader();
   }
 
   get diagnostics(): Diagnostics {
     return this.#diagnostics.all;
   }
 
-  /** From here on every line is parsed in whole: what comes later is little, and its listeners want it. */
+  /** From now on, parses each line in whole: later lines are few, and listeners need them. */
   readInFull(): void {
-    this.#heads = undefined;
+    this.#prefixReader = undefined;
   }
 
-  /** The version of the base format; a log without a header reads as the current one. */
+  /** The version of the base format; undefined before the header. */
   get version(): number | undefined {
     return this.#decoder.version;
   }
 
-  /** Where the log's first line lies; undefined before it was read. */
+  /** The position of the first line; undefined before it was read. */
   get firstAt(): number | undefined {
     return this.#firstAt;
   }
 
-  /** The version that the line of a row was read as: what stands before the header was read without one. */
+  /** The version that a row was decoded with: undefined for a row before the header. */
   versionAt(row: number): number | undefined {
-    return row < this.#before ? undefined : this.version;
+    return row < this.#rowsBeforeHeader ? undefined : this.version;
   }
 
-  /** The leaf that the log names: its last entry, or that one's target. */
+  /** The leaf: the last entry, or the target of a last leaf entry. */
   get leafId(): string | null {
-    if (this.#tipRow === noRow || this.#target === null) return null;
-    // A leaf entry whose target is gone says nothing; then it is a last entry like any other.
-    if (this.#target !== undefined && this.tree.has(this.#target)) return this.#target;
-    return this.#rows.id(this.#tipRow);
+    if (this.#leafRow === noRow || this.#leafTarget === null) return null;
+    // A leaf entry with an unknown target counts as an ordinary entry.
+    if (this.#leafTarget !== undefined && this.tree.has(this.#leafTarget)) return this.#leafTarget;
+    return this.#table.id(this.#leafRow);
   }
 
-  /** Takes the next line: the bytes from `start` up to `end`, without its line feed, which lies at `at` in the log. */
+  /** Reads the next line, at `at` in the log: the bytes from `start` up to `end`, without its line feed. */
   line(bytes: Uint8Array, at: number, start = 0, end = bytes.length): void {
     this.lines++;
     const decoder = this.#decoder;
     if (decoder.isFirst) this.#firstAt = at;
     else if (start === end) return;
-    // The head of a torn line is no entry, so that its body has to be looked at.
-    const heads = isTerminatedTornLine(bytes, end) ? undefined : this.#heads;
-    if (heads !== undefined && this.#message(heads, bytes, at, start, end)) return;
+    // A torn line may have a whole prefix and is not an entry, so it is parsed in whole.
+    const prefixReader = isTerminatedTornLine(bytes, end) ? undefined : this.#prefixReader;
+    if (prefixReader !== undefined && this.#addMessage(prefixReader, bytes, at, start, end)) return;
     const { context } = decoder;
     const decoded =
-      heads === undefined
+      prefixReader === undefined
         ? decodeLine(bytes.subarray(start, end), context)
         : decodeHead(bytes, context, start, end);
     decoder.advance(decoded);
     if (decoded.kind === "entry" && decoded.diagnostics.length === 0) this.#add(decoded, at, end - start);
-    else this.#take(decoded, bytes.subarray(start, end), at, end - start);
+    else this.#apply(decoded, bytes.subarray(start, end), at, end - start);
   }
 
-  /** Takes a line as most are, if it is one. */
-  #message(heads: MessagePrefixReader, bytes: Uint8Array, at: number, start: number, end: number): boolean {
-    if ((this.version ?? 0) < 2 || !heads.read(bytes, start, end)) return false;
-    const row = this.#rows.addMessage(heads, at, end - start);
+  /** Adds a message by its prefix. Returns false if the line must be decoded. */
+  #addMessage(
+    prefix: MessagePrefixReader,
+    bytes: Uint8Array,
+    at: number,
+    start: number,
+    end: number,
+  ): boolean {
+    if ((this.version ?? 0) < 2 || !prefix.read(bytes, start, end)) return false;
+    const row = this.#table.addMessage(prefix, at, end - start);
     if (row === noRow) return false;
-    this.#follows(row, heads.parentId, at);
+    this.#added(row, prefix.parentId, at);
     return true;
   }
 
-  /** Takes note of a line that was too long to be handed over. */
+  /** Skips a line that exceeds the maximum length, and reports it. */
   tooLong(at: number, length: number): void {
     this.lines++;
     if (this.#decoder.isFirst) this.#firstAt = at;
     this.#decoder.skip();
-    this.#report(lineTooLong(length), at);
+    this.#reportLine(lineTooLong(length), at);
   }
 
   /**
-   * Takes what follows the last line feed: a whole line that only lacks its own, or a torn one. True when whole. A torn
-   * one is a problem of a log at rest; while another writes, it is a line that is on its way.
+   * Reads the bytes after the last line feed: a whole line that lacks its own, or a torn tail. Returns
+   * whether the line is whole. Unless the log is at rest, a torn tail is a write in progress, and is not
+   * reported.
    */
   tail(bytes: Uint8Array, at: number, atRest = true): boolean {
     const decoder = this.#decoder;
@@ -162,157 +168,137 @@ export class LogReader {
         return true;
       this.lines++;
       decoder.advance(decoded);
-      this.#take(decoded, bytes, at, bytes.length);
+      this.#apply(decoded, bytes, at, bytes.length);
       return true;
     }
     if (!atRest) return false;
     this.lines++;
-    this.#report(tornTail(bytes.length), at);
+    this.#reportLine(tornTail(bytes.length), at);
     return false;
   }
 
-  /** Places what came out of order. Call it after the last line of a batch. */
+  /** Links entries that precede their parents, and reports the others. Call it after a batch. */
   linkLateParents(): void {
-    const { orphans, cycles } = this.#rows.linkLateParents();
+    const { orphans, cycles } = this.#table.linkLateParents();
     const late = [
       ...orphans.map((row) => ({ row, code: "ORPHAN" as const, message: "the parent is not in the log" })),
       ...cycles.map((row) => ({
         row,
         code: "CYCLE" as const,
-        message: "the parents lead back to the entry",
+        message: "the parents form a cycle",
       })),
     ].sort((a, b) => a.row - b.row);
     for (const { row, code, message } of late) {
-      const place = this.#lineOf.get(row) ?? { line: 0, at: 0 };
-      this.#note({ code, line: place.line, offset: place.at, message, entryId: this.#rows.id(row) });
+      const { line, at } = this.#lineOf.get(row) ?? { line: 0, at: 0 };
+      this.report({ code, line, offset: at, message, entryId: this.#table.id(row) });
     }
     this.#lineOf = new Map();
   }
 
-  /** Says what is wrong with the log as a whole, once it was read to its end. */
+  /** Ends a whole read: links late parents, and reports a missing header. */
   finish(): void {
     this.linkLateParents();
     if (this.header !== undefined) return;
-    const code = this.lines === 0 ? "EMPTY" : "NO_HEADER";
-    this.#note({
-      code,
-      line: 0,
-      offset: 0,
-      message: code === "EMPTY" ? "the log is empty" : "no line is a header",
-    });
+    if (this.lines === 0) this.report({ code: "EMPTY", line: 0, offset: 0, message: "the log is empty" });
+    else this.report({ code: "NO_HEADER", line: 0, offset: 0, message: "no line is a header" });
   }
 
-  #take(decoded: DecodedLine, bytes: Uint8Array, at: number, length: number): void {
+  #apply(decoded: DecodedLine, bytes: Uint8Array, at: number, length: number): void {
     switch (decoded.kind) {
       case "blank":
         return;
       case "header":
-        this.#header(decoded, at);
+        this.#applyHeader(decoded, at);
         return;
       case "bad": {
         if (isTerminatedTornLine(bytes)) {
-          this.#report(tornLine(length - 1), at);
+          this.#reportLine(tornLine(length - 1), at);
           return;
         }
         const head = (this.version ?? 0) >= 2 ? parseEntryPrefix(bytes) : undefined;
-        for (const note of decoded.diagnostics) this.#report(note, at, head && entryIdOf(head.id));
-        // The body is lost; the place in the tree is not, and with it the history before.
+        for (const note of decoded.diagnostics) this.#reportLine(note, at, head && entryIdOf(head.id));
+        // The entry stays in the tree without its body, so that its descendants keep their history.
         if (head !== undefined) this.#add({ kind: "entry", head, diagnostics: [] }, at, length, false);
         return;
       }
       case "entry":
-        for (const note of decoded.diagnostics) this.#report(note, at, entryIdOf(decoded.head.id));
+        for (const note of decoded.diagnostics) this.#reportLine(note, at, entryIdOf(decoded.head.id));
         this.#add(decoded, at, length);
     }
   }
 
-  #header(decoded: DecodedLine & { kind: "header" }, at: number): void {
-    for (const note of decoded.diagnostics) this.#report(note, at);
+  #applyHeader(decoded: DecodedLine & { kind: "header" }, at: number): void {
+    for (const note of decoded.diagnostics) this.#reportLine(note, at);
     if (this.header !== undefined) {
-      this.#report(extraHeader, at);
+      this.#reportLine(extraHeader, at);
       return;
     }
     this.header = decoded.header;
-    this.#before = this.#rows.size;
-    if (this.lines > 1) this.#report(linesBeforeHeader(this.lines - 1), at);
-    if (isNewer(decoded.header)) this.#report(newerVersion, at);
+    this.#rowsBeforeHeader = this.#table.size;
+    if (this.lines > 1) this.#reportLine(linesBeforeHeader(this.lines - 1), at);
+    if (isNewer(decoded.header)) this.#reportLine(newerVersion, at);
   }
 
-  /** @param isTip false for an entry whose body is lost: other programs do not see it, and nothing is to follow it */
-  #add(decoded: DecodedLine & { kind: "entry" }, at: number, length: number, isTip = true): void {
+  /** @param hasBody false for a damaged body: such an entry is not a leaf, because other programs skip it */
+  #add(decoded: DecodedLine & { kind: "entry" }, at: number, length: number, hasBody = true): void {
     const { head, entry } = decoded;
-    const row = this.#rows.add(head, { at, length });
+    const row = this.#table.add(head, { at, length });
     if (row === noRow) {
-      // A last line without its line feed is read again once it has one.
+      // A last line is read again once it has its line feed.
       if (this.#isKnown(head.id, at, length)) return;
       const id = entryIdOf(head.id);
-      const message = `an earlier entry has the id ${id}: this one is ignored`;
-      this.#report({ code: "DUPLICATE_ID", message }, at, id);
+      const message = `an earlier entry has the id ${id}; this one is ignored`;
+      this.#reportLine({ code: "DUPLICATE_ID", message }, at, id);
       return;
     }
-    this.#follows(row, head.parentId, at, isTip);
+    this.#added(row, head.parentId, at, hasBody);
     if (entry === undefined) return;
     this.#applyStructure(entry);
     this.#options.onEntry?.(row, entry);
   }
 
-  /** A row that was read is the last one. */
-  #follows(row: number, parentId: EntryKey | null, at: number, isTip = true): void {
-    if (parentId !== null && this.#rows.parent(row) === noRow)
+  #added(row: number, parentId: EntryKey | null, at: number, hasBody = true): void {
+    if (parentId !== null && this.#table.parent(row) === noRow)
       this.#lineOf.set(row, { line: this.lines, at });
-    if (isTip) this.setLeafRow(row, undefined);
+    if (hasBody) this.setLeafRow(row, undefined);
   }
 
-  /** The row of the entry that says where the leaf is, or {@link noRow}. */
+  /** The row of the last entry with a body, or {@link noRow}. */
   get leafRow(): number {
-    return this.#tipRow;
+    return this.#leafRow;
   }
 
-  /** The leaf is where this entry says: those behind it have lost their bodies, which was not seen by their heads. */
+  /** Corrects the last entry with a body, after bodies that follow it turned out to be damaged. */
   setLeafRow(row: number, entry: SessionEntry | UnknownEntry | undefined): void {
-    this.#tipRow = row;
-    this.#target = entry?.type === "leaf" ? entry.targetId : undefined;
+    this.#leafRow = row;
+    this.#leafTarget = entry?.type === "leaf" ? entry.targetId : undefined;
   }
 
-  /** Takes an entry that this program wrote itself, or is about to; its row, or -1 where it was taken before. */
+  /** Adds an entry that this handle writes. Returns its row, or -1 if the entry is in the tree already. */
   applyLocalEntry(entry: SessionEntry, line: LinePlace | undefined): number {
     const { type, id, parentId } = entry;
-    const key = entryKeyOf(id);
-    const parent =
-      parentId === null ? null : parentId === this.#own.id ? this.#own.key : entryKeyOf(parentId);
-    const time = this.#timeOf(entry.timestamp);
-    const head =
-      type === "message"
-        ? { type, id: key, parentId: parent, time, role: entry.message.role }
-        : { type, id: key, parentId: parent, time };
-    const row = this.#rows.add(head, line);
+    const head = {
+      type,
+      id: entryKeyOf(id),
+      parentId: parentId === null ? null : entryKeyOf(parentId),
+      time: parseTimestamp(entry.timestamp),
+      role: type === "message" ? entry.message.role : undefined,
+    };
+    const row = this.#table.add(head, line);
     if (row === noRow) return noRow;
-    this.#own = { id, key };
-    if (this.#rows.hasUnlinkedParents) this.#rows.linkLateParents();
+    if (this.#table.hasUnlinkedParents) this.#table.linkLateParents();
     this.applySessionWideState(row, entry);
     return row;
   }
 
-  /** What an entry of a row says of the session as a whole holds from now on: it is the last one. */
+  /** Applies an entry's session-wide effect (leaf, label, session_info) as that of the newest entry. */
   applySessionWideState(row: number, entry: SessionEntry): void {
-    this.#tipRow = row;
+    this.#leafRow = row;
     this.#applyStructure(entry);
   }
 
-  /** Entries of one millisecond share their timestamp, and reading it takes longer than the rest of adding a row. */
-  #timeOf(timestamp: string): number | string {
-    if (timestamp !== this.#ownTime.timestamp) this.#ownTime = { timestamp, time: parseTimestamp(timestamp) };
-    return this.#ownTime.time;
-  }
-
-  /** Notes a problem that was found elsewhere than in a line's structure. */
-  report(diagnostic: Diagnostic): void {
-    this.#note(diagnostic);
-  }
-
-  /** What an entry changes besides the tree. */
   #applyStructure(entry: SessionEntry | UnknownEntry): void {
-    this.#target = entry.type === "leaf" ? entry.targetId : undefined;
+    this.#leafTarget = entry.type === "leaf" ? entry.targetId : undefined;
     if (entry.type === "label") {
       setLabel(this.tree, entry.targetId, entry.label, entry.timestamp);
     } else if (entry.type === "session_info") {
@@ -321,29 +307,24 @@ export class LogReader {
     }
   }
 
-  /** Whether the line was seen before; one of an entry that was only staged becomes that entry's line. */
+  /** Whether the line was read before. The line of a staged entry is recorded with it. */
   #isKnown(id: EntryKey, at: number, length: number): boolean {
-    const row = this.#rows.rowOfKey(id);
+    const row = this.#table.rowOfKey(id);
     if (row === noRow) return false;
-    if (this.#rows.line(row) === undefined) this.#rows.setLine(row, at, length);
-    return this.#rows.line(row)?.at === at;
+    if (this.#table.line(row) === undefined) this.#table.setLine(row, at, length);
+    return this.#table.line(row)?.at === at;
   }
 
-  #report({ code, message }: LineDiagnostic, at: number, entryId?: string): void {
-    this.#note({
-      code,
-      line: this.lines,
-      offset: at,
-      message,
-      ...(entryId === undefined ? {} : { entryId }),
-    });
+  #reportLine({ code, message }: LineDiagnostic, at: number, entryId?: string): void {
+    const diagnostic = { code, line: this.lines, offset: at, message };
+    this.report(entryId === undefined ? diagnostic : { ...diagnostic, entryId });
   }
 
-  #note(found: Diagnostic): void {
-    // Millions of lines may have the same problem.
-    if (found.message !== this.#printed.from)
-      this.#printed = { from: found.message, to: SessileError.printable(found.message) };
-    const { to: message } = this.#printed;
+  /** Records a problem, with a printable message. */
+  report(found: Diagnostic): void {
+    if (found.message !== this.#lastMessage.raw)
+      this.#lastMessage = { raw: found.message, printable: SessileError.printable(found.message) };
+    const message = this.#lastMessage.printable;
     const diagnostic = message === found.message ? found : { ...found, message };
     this.#diagnostics.add(diagnostic);
     this.#options.onDiagnostic?.(diagnostic);

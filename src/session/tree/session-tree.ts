@@ -8,24 +8,24 @@ export interface EntryNode {
   readonly id: string;
   /** null for a root, and for an entry whose stored parent is missing or closes a cycle. */
   readonly parentId: string | null;
-  /** The stored type, also where this version does not know it. */
+  /** The stored type, also if this version does not know it. */
   readonly type: string;
   /** ISO 8601, as stored. */
   readonly timestamp: string;
-  /** For messages. */
+  /** Only for messages. */
   readonly role?: string;
 }
 
-/** One stop of {@link SessionTree.walk}. */
+/** A step of {@link SessionTree.walk}. */
 export interface TreeStep {
   readonly node: EntryNode;
   /** 0 for roots. */
   readonly depth: number;
 }
 
-/** The columns behind a tree, for the modules of this folder's parent. */
+/** The columns of a tree, for the session module alone. */
 export let entryTableOf: (tree: SessionTree) => EntryTable;
-/** Sets or clears a label, as a label entry does. */
+/** Sets or clears a label, as a label entry does; for the session module alone. */
 export let setLabel: (
   tree: SessionTree,
   targetId: string,
@@ -34,8 +34,8 @@ export let setLabel: (
 ) => void;
 
 /**
- * The structure of a session: which entry follows which. Synchronous, and without bodies, since those may lie in a file
- * or a database. Look-ups take constant time; walks are iterative, so that a chain of a million entries is no problem.
+ * The tree of a session's entries. Synchronous, and without bodies, which may be in a file or a database.
+ * Look-ups take constant time. Walks are iterative, so that a million entries in a chain are fine.
  *
  * @example
  * ```ts
@@ -43,104 +43,104 @@ export let setLabel: (
  * ```
  */
 export class SessionTree {
-  readonly #rows: EntryTable;
+  readonly #table: EntryTable;
   readonly #labels = new Map<string, { readonly label: string; readonly timestamp: string }>();
 
   static {
-    entryTableOf = (tree) => tree.#rows;
+    entryTableOf = (tree) => tree.#table;
     setLabel = (tree, targetId, label, timestamp) => {
-      // One that is set again keeps its place in the order, as in pi.
+      // A label that is set again keeps its place in the order, as in pi.
       if (label === undefined || label === "") tree.#labels.delete(targetId);
       else tree.#labels.set(targetId, { label, timestamp });
     };
   }
 
-  /** A tree of these entries in this order; of two with one id the first counts. */
+  /** Builds a tree of entries in file order. Of entries with the same id, the first counts. */
   constructor(entries: Iterable<SessionEntry | UnknownEntry> = []) {
-    this.#rows = new EntryTable();
+    this.#table = new EntryTable();
     for (const entry of entries) {
       const type = entry.type === "unknown" ? entry.entryType : entry.type;
-      const role = entry.type === "message" ? { role: entry.message.role } : {};
+      const role = entry.type === "message" ? entry.message.role : undefined;
       const id = entryKeyOf(entry.id);
       const parentId = entry.parentId === null ? null : entryKeyOf(entry.parentId);
-      const head = { type, id, parentId, time: parseTimestamp(entry.timestamp), ...role };
-      if (this.#rows.add(head, undefined) === noRow) continue;
+      const head = { type, id, parentId, time: parseTimestamp(entry.timestamp), role };
+      if (this.#table.add(head, undefined) === noRow) continue;
       if (entry.type === "label") setLabel(this, entry.targetId, entry.label, entry.timestamp);
     }
-    this.#rows.linkLateParents();
+    this.#table.linkLateParents();
   }
 
-  /** How many entries there are. */
+  /** The number of entries. */
   get size(): number {
-    return this.#rows.size;
+    return this.#table.size;
   }
 
   /** Whether there is an entry with this id. */
   has(id: string): boolean {
-    return this.#rows.row(id) !== noRow;
+    return this.#table.row(id) !== noRow;
   }
 
-  /** The entry's place, or undefined. */
+  /** An entry's node; undefined for an unknown id. */
   node(id: string): EntryNode | undefined {
-    const row = this.#rows.row(id);
+    const row = this.#table.row(id);
     return row === noRow ? undefined : this.#node(row);
   }
 
-  /** The entries that follow this one, in file order; those of null are the roots. Empty for an unknown id. */
+  /** The children of an entry, in file order; the roots for null. Empty for an unknown id. */
   children(id: string | null): readonly EntryNode[] {
-    const row = id === null ? noRow : this.#rows.row(id);
+    const row = id === null ? noRow : this.#table.row(id);
     if (id !== null && row === noRow) return [];
     const out: EntryNode[] = [];
-    for (let at = this.#rows.firstChild(row); at !== noRow; at = this.#rows.nextSibling(at))
+    for (let at = this.#table.firstChild(row); at !== noRow; at = this.#table.nextSibling(at))
       out.push(this.#node(at));
     return out;
   }
 
-  /** The entries with the same parent, this one among them, in file order. Empty for an unknown id. */
+  /** The entries with the same parent, including this one, in file order. Empty for an unknown id. */
   siblings(id: string): readonly EntryNode[] {
-    const row = this.#rows.row(id);
+    const row = this.#table.row(id);
     if (row === noRow) return [];
-    const parent = this.#rows.parent(row);
-    return this.children(parent === noRow ? null : this.#rows.id(parent));
+    const parent = this.#table.parent(row);
+    return this.children(parent === noRow ? null : this.#table.id(parent));
   }
 
   /**
-   * From the root to this entry; empty for null.
+   * The nodes from the root to an entry; empty for null.
    *
    * @throws SessileError ENTRY_NOT_FOUND
    */
   path(id: string | null): readonly EntryNode[] {
-    return id === null ? [] : Array.from(this.#rows.path(rowOf(this.#rows, id)), (row) => this.#node(row));
+    return id === null ? [] : Array.from(this.#table.path(rowOf(this.#table, id)), (row) => this.#node(row));
   }
 
-  /** Every entry, each before its children, siblings in file order. */
+  /** Yields every entry, parents before their children, siblings in file order. */
   *walk(): IterableIterator<TreeStep> {
-    const rows = this.#rows;
+    const table = this.#table;
     let depth = 0;
-    let row = rows.firstChild(noRow);
+    let row = table.firstChild(noRow);
     while (row !== noRow) {
       yield { node: this.#node(row), depth };
-      let next = rows.firstChild(row);
+      let next = table.firstChild(row);
       if (next !== noRow) {
         depth++;
       } else {
-        next = rows.nextSibling(row);
+        next = table.nextSibling(row);
         while (next === noRow && depth > 0) {
-          row = rows.parent(row);
+          row = table.parent(row);
           depth--;
-          next = rows.nextSibling(row);
+          next = table.nextSibling(row);
         }
       }
       row = next;
     }
   }
 
-  /** The label of an entry, if it has one. */
+  /** The label of an entry, or undefined. */
   label(id: string): string | undefined {
     return this.#labels.get(id)?.label;
   }
 
-  /** Every label that is set, with the entry it is on, in the order in which the entries were labelled. */
+  /** Yields the labels in force, in the order in which their entries were labelled first. */
   *labels(): IterableIterator<{
     readonly targetId: string;
     readonly label: string;
@@ -150,22 +150,22 @@ export class SessionTree {
   }
 
   #node(row: number): EntryNode {
-    const rows = this.#rows;
-    const [type, role] = parseKind(rows.kind(row));
-    const parent = rows.parent(row);
+    const table = this.#table;
+    const [type, role] = parseKind(table.kind(row));
+    const parent = table.parent(row);
     return {
-      id: rows.id(row),
-      parentId: parent === noRow ? null : rows.id(parent),
+      id: table.id(row),
+      parentId: parent === noRow ? null : table.id(parent),
       type,
-      timestamp: rows.timestamp(row),
+      timestamp: table.timestamp(row),
       ...(role === undefined ? {} : { role }),
     };
   }
 }
 
 /** The row of an id. Throws ENTRY_NOT_FOUND. */
-export function rowOf(rows: EntryTable, id: string): number {
-  const row = rows.row(id);
+export function rowOf(table: EntryTable, id: string): number {
+  const row = table.row(id);
   if (row !== noRow) return row;
   throw new SessileError("ENTRY_NOT_FOUND", `no entry has the id ${JSON.stringify(id)}`, {
     details: { entryId: id },
