@@ -69,8 +69,10 @@ async function loadOne(
     const why = inline === undefined ? "its stored bytes are damaged" : "its data is no base64";
     return rejectAttachment(work, "corrupt", why, losses);
   }
-  if (payload === "missing")
-    return rejectAttachment(work, "missing", "its bytes are no longer stored", losses);
+  if (payload === "missing") {
+    const because = attaching.blobs === undefined ? "`project` got no `blobs` to read them from" : undefined;
+    return rejectAttachment(work, "missing", "its bytes are no longer stored", losses, because);
+  }
   const facts = identifyMedia(payload, resource.mediaType);
   if (typeof facts === "string") return rejectAttachment(work, "invalid", facts, losses);
   const way = deliveryFor(facts.mediaType, work, attaching);

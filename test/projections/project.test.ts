@@ -68,6 +68,14 @@ describe("project, a session with an image", () => {
     expect(attachments).toMatchObject([{ sent: "descriptor", reason: "missing", resourceId: id }]);
     expect(JSON.stringify((await session.context()).items)).not.toContain(base64(picture).slice(0, 40));
   });
+
+  test("without a blob store the loss names the option that is missing", async () => {
+    const { session, blobs } = await started();
+    const given = await project(await session.context(), plainTarget(), { blobs });
+    const { losses } = await project(await session.context(), plainTarget());
+    expect(given.losses).toEqual([]);
+    expect(losses).toMatchObject([{ code: "missing", reason: expect.stringContaining("`blobs`") }]);
+  });
 });
 
 describe("project", () => {
