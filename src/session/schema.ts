@@ -1,7 +1,6 @@
 /**
- * The session file as zod schemas, for the boundary: to check lines that come from elsewhere, and to generate
- * a JSON Schema from. They are derived from the shapes that a session itself checks by, and keep members that
- * they do not know.
+ * The session file as zod schemas: to validate lines from other programs, and to generate a JSON Schema. They
+ * derive from the shapes that sessions validate with, and keep unknown members.
  *
  * @module session/schema
  */
@@ -11,8 +10,8 @@ import type { SessionEntry, SessionHeader } from "./api/entries.js";
 import { entryShape, headerFields } from "./format/entry-types.js";
 
 /**
- * A whole entry of any type that this version knows: its fields, and `id`, `parentId` and `timestamp`. For a
- * parsed JSON line; unknown fields stay. An unknown type does not match, though a session keeps such a line.
+ * An entry of a known type: its fields, with `id`, `parentId` and `timestamp`. Applies to a parsed JSON line.
+ * Unknown fields stay. An unknown type does not match, although a session keeps such a line.
  *
  * @example
  * ```ts
@@ -23,8 +22,8 @@ import { entryShape, headerFields } from "./format/entry-types.js";
 export const sessionEntrySchema: z.ZodType<SessionEntry> = schemaOf(entryShape);
 
 /**
- * The first line of a session. `timestamp` and `cwd` are always written; if another writer left them out they
- * read as empty, as they do when the session is opened.
+ * The first line of a session. If another writer omitted `timestamp` or `cwd`, they read as empty, as in an
+ * open session.
  *
  * @example
  * ```ts

@@ -1,5 +1,4 @@
 import { SessileError } from "../../errors/index.js";
-import type { LineDiagnostic } from "../format/decode.js";
 
 /** Problems of a stored session. None stops it from loading, unless the description says so. */
 export type DiagnosticCode =
@@ -61,6 +60,9 @@ export interface Diagnostic {
   readonly entryId?: string;
 }
 
+/** A problem of one line, without its position. */
+export type LineDiagnostic = Pick<Diagnostic, "code" | "message">;
+
 /** Problems in the order of detection: all, or the first and the last thousand. */
 export interface Diagnostics extends ReadonlyArray<Diagnostic> {
   /** The total number, including problems that are not listed. */
@@ -72,8 +74,8 @@ export interface Diagnostics extends ReadonlyArray<Diagnostic> {
 const keptAtEachEnd = 1000;
 
 /**
- * Collects {@link Diagnostics}. A file of many invalid lines has millions of problems, so most are only
- * counted.
+ * Collects {@link Diagnostics}. Most problems are only counted, because a damaged file may have millions of
+ * them.
  */
 export class DiagnosticList {
   readonly #first: Diagnostic[] = [];
@@ -86,9 +88,9 @@ export class DiagnosticList {
   add(diagnostic: Diagnostic): void {
     const { code } = diagnostic;
     this.#counts[code] = (this.#counts[code] ?? 0) + 1;
-    const behind = this.#total++ - keptAtEachEnd;
-    if (behind < 0) this.#first.push(diagnostic);
-    else this.#last[behind % keptAtEachEnd] = diagnostic;
+    const index = this.#total++ - keptAtEachEnd;
+    if (index < 0) this.#first.push(diagnostic);
+    else this.#last[index % keptAtEachEnd] = diagnostic;
     this.#view = undefined;
   }
 
@@ -110,25 +112,25 @@ export class DiagnosticList {
   }
 }
 
-/** What can be wrong with a line besides what is in it. */
+/** Problems of lines that decoding alone does not find. */
 
 export function lineTooLong(bytes: number): LineDiagnostic {
-  return { code: "LINE_TOO_LONG", message: `the line has ${bytes} bytes, more than the reader takes` };
+  return { code: "LINE_TOO_LONG", message: `the line has ${bytes} bytes, more than the maximum` };
 }
 
 export function tornTail(bytes: number): LineDiagnostic {
-  return { code: "TORN_TAIL", message: `the last ${bytes} bytes are no whole line` };
+  return { code: "TORN_TAIL", message: `the last ${bytes} bytes are not a whole line` };
 }
 
 /**
- * Whether a line ends with the tab that {@link SessionLog.prepare} puts behind a torn line. No writer ends a line so, and a
- * line of whitespace alone is blank to every reader.
+ * Whether a line ends with the tab that {@link SessionLog.prepare} adds to a torn line. Writers end no line
+ * with a tab, and a line of whitespace is blank to every reader.
  */
 export function isTerminatedTornLine(bytes: Uint8Array, end = bytes.length): boolean {
   return bytes[end - 1] === 0x09;
 }
 
-/** What ends a torn line, and what ends one that is whole. */
+/** The end of a torn line; the line feed alone ends a whole line. */
 export const tornLineTerminator: Uint8Array = Uint8Array.of(0x09, 0x0a);
 
 export function tornLine(bytes: number): LineDiagnostic {
@@ -139,22 +141,25 @@ export function tornLine(bytes: number): LineDiagnostic {
 }
 
 export function linesBeforeHeader(lines: number): LineDiagnostic {
-  return { code: "BEFORE_HEADER", message: `${lines} lines stand before the header` };
+  return { code: "BEFORE_HEADER", message: `${lines} lines precede the header` };
 }
 
-export const extraHeader: LineDiagnostic = { code: "EXTRA_HEADER", message: "a second header, ignored" };
+export const extraHeader: LineDiagnostic = {
+  code: "EXTRA_HEADER",
+  message: "a second header; it is ignored",
+};
 
 export const newerVersion: LineDiagnostic = {
   code: "NEWER_VERSION",
-  message: "the session was written by a newer version: it opens for reading only",
+  message: "a newer version wrote the session; it opens for reading only",
 };
 
-/** The error of a log without a header, of which so many lines were read. */
+/** The error for a log without a header. */
 export function missingHeaderError(path: string, lines: number): SessileError {
   if (lines === 0) {
     const message = `the session ${path} is empty: delete it, or restore it from a copy`;
     return new SessileError("EMPTY", message, { details: { path } });
   }
-  const message = `no line of ${path} is a session header: put one in front of it to open it`;
+  const message = `no line of ${path} is a session header: insert one as the first line to open it`;
   return new SessileError("NO_HEADER", message, { details: { path, lines } });
 }

@@ -59,7 +59,10 @@ export interface SessionInfoFields {
   readonly stats?: SessionStats;
 }
 
-/** The fields of every entry type beside `type`, `id`, `parentId` and `timestamp`. See docs/reference/format.md. */
+/**
+ * The fields of every entry type beside `type`, `id`, `parentId` and `timestamp`. See
+ * docs/reference/format.md.
+ */
 export interface EntryMap {
   message: { readonly message: Message };
   thinking_level_change: { readonly thinkingLevel: string };

@@ -7,8 +7,8 @@ import type { FileDiff, SessionEntry, SessionStats, UnknownEntry } from "./entri
 export type ToolState = "pending" | "running" | "completed" | "error";
 
 /**
- * What happens and is not kept: `publish` sends it to listeners, and `append` refuses it. What must outlive the process
- * is an entry.
+ * An event that is not recorded: `publish` emits it to listeners, and `append` rejects it. State that must
+ * outlive the process belongs in an entry.
  */
 export type EphemeralEvent =
   | { readonly type: "text_delta"; readonly delta: string; readonly messageId?: string }
@@ -24,15 +24,15 @@ export type EphemeralEvent =
 
 /** The events of a session, by name. */
 export interface SessionEventMap {
-  /** The session exists in its store from now on: its first entries were written. */
+  /** The first entries were written: the session now exists in its store. */
   created: { readonly id: string };
-  /** Name, title, labels of state or statistics changed. */
+  /** The info changed, such as name, title or statistics. */
   updated: { readonly info: SessionInfo };
-  /** An entry was written, or waits for the first message; by this handle (`local`) or by another writer (`remote`). */
+  /** This handle wrote or staged an entry (`local`), or another writer wrote one (`remote`). */
   entry: { readonly entry: SessionEntry | UnknownEntry; readonly origin: "local" | "remote" };
   /** The leaf moved. */
   leaf: { readonly leafId: string | null; readonly previousLeafId: string | null };
-  /** Files changed: an entry brought statistics or the diff of a revert. */
+  /** Files changed: an entry has statistics, or the diff of a revert. */
   diff: {
     readonly entryId: string;
     readonly stats?: SessionStats;
@@ -40,7 +40,7 @@ export interface SessionEventMap {
     readonly diff?: string;
   };
   diagnostic: Diagnostic;
-  /** Something failed that no caller is waiting for, or a listener threw. */
+  /** A listener threw, or an operation without a waiting caller failed. */
   error: { readonly error: unknown; readonly operation: string };
   /** The session was deleted from its store. */
   deleted: { readonly id: string };
@@ -52,7 +52,7 @@ export interface SessionEventMap {
 /** The name of a session event. */
 export type SessionEventName = keyof SessionEventMap;
 
-/** Listeners by event. One that throws does not reach the writer: its error is an `error` event, or uncaught. */
+/** Listeners by event. An exception of a listener becomes an `error` event, or an uncaught exception. */
 export class Events<M extends object> {
   readonly #emitter = new EventEmitter();
 
@@ -78,7 +78,7 @@ export class Events<M extends object> {
     this.#emitter.emit(event, payload);
   }
 
-  /** Whether anybody listens. */
+  /** Whether the event has listeners. */
   has(event: keyof M & string): boolean {
     return this.#emitter.listenerCount(event) > 0;
   }

@@ -92,13 +92,14 @@ export interface Session extends IfAsyncDisposable {
    *
    * In a session without a file, an append of settings alone (model_change, thinking_level_change, label,
    * session_info, leaf, {@link turnSettings}) is staged: it resolves, and is written before the first entry
-   * of another type, or by {@link Session.flush}. A session with only settings leaves no file. Behind a staged
-   * entry of another type, settings are written at once.
-   * @throws SessileError INVALID_ENTRY, ENTRY_NOT_FOUND, DUPLICATE_ID, LINE_TOO_LONG, BATCH_TOO_LARGE: the drafts;
-   *   nothing was written
+   * of another type, or by {@link Session.flush}. A session with only settings leaves no file. Behind a
+   * staged entry of another type, settings are written at once.
+   * @throws SessileError INVALID_ENTRY, ENTRY_NOT_FOUND, DUPLICATE_ID, LINE_TOO_LONG, BATCH_TOO_LARGE: the
+   *   drafts; nothing was written
    * @throws SessileError CONCURRENT_WRITER, SESSION_LOCKED, STORAGE_FAILED: nothing was written
    * @throws TypeError for invalid options
-   * @throws SessileError SESSION_EXISTS, SESSION_NOT_FOUND: another session took the id first, or this one was deleted
+   * @throws SessileError SESSION_EXISTS, SESSION_NOT_FOUND: another session took the id first, or this one
+   *   was deleted
    * @throws SessileError SESSION_READ_ONLY, SESSION_CLOSED
    * @throws SessileError WRITER_POISONED: the end of the log is unknown; reopen the session
    */
@@ -140,15 +141,15 @@ export interface Session extends IfAsyncDisposable {
   /** One entry; undefined if it does not exist or its body is damaged. */
   entry(id: string): Promise<SessionEntry | UnknownEntry | undefined>;
   /**
-   * The entries from the root to an entry, by default the leaf, in that order; empty for null. Unknown entries
-   * are included, entries with a damaged body are omitted. Treat them as read-only.
+   * The entries from the root to an entry, by default the leaf, in that order; empty for null. Unknown
+   * entries are included, entries with a damaged body are omitted. Treat them as read-only.
    * @throws SessileError ENTRY_NOT_FOUND
    */
   path(leafId?: string | null): Promise<readonly (SessionEntry | UnknownEntry)[]>;
   /**
    * The ends of the branches, newest first in the order of the log, for a branch picker. An end is an entry
-   * that no entry of the conversation follows. Labels, session_info, usage and leaf entries are not part of the
-   * conversation: they are no ends, and an entry before them is one.
+   * that no entry of the conversation follows. Labels, session_info, usage and leaf entries are not part of
+   * the conversation: they are no ends, and an entry before them is one.
    */
   leaves(): readonly SessionLeaf[];
   /** The stored line of an entry without its line feed; undefined if it does not exist. */
@@ -340,7 +341,8 @@ export interface SessionStore {
   /**
    * Creates a session from the lines of another, byte for byte, with entry ids and all branches; with an
    * entry, from the lines up to it. Its title ends with "(fork #N)". Open for writing.
-   * @throws SessileError SESSION_NOT_FOUND, ENTRY_NOT_FOUND, SESSION_EXISTS; INVALID_ENTRY for a result of `rewrite`
+   * @throws SessileError SESSION_NOT_FOUND, ENTRY_NOT_FOUND, SESSION_EXISTS; INVALID_ENTRY for a result of
+   *   `rewrite`
    */
   fork(session: SessionRef, options?: ForkOptions): Promise<Session>;
   /** Deletes a session. Returns whether it existed. */

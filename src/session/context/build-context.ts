@@ -4,63 +4,70 @@ import { entryTypesWith, kindsInContext } from "../format/entry-types.js";
 import { type EntryTable, noRow } from "../tree/entry-table.js";
 import { entryTableOf, rowOf, type SessionTree } from "../tree/session-tree.js";
 import {
+  applyUpdates,
   assembleItems,
-  hasLostCall,
-  hasStrayResult,
+  hasRemovedCall,
+  hasResultWithoutCall,
   latestEdits,
-  resultsLost,
-  updated,
+  resultsOfRemovedCalls,
   updatesOf,
 } from "./context-items.js";
 
-/** What a step asks for: the bodies of these rows. It is resumed with a look-up of them. */
+/** Builds the context for a model from the path to a leaf. */
+
+/**
+ * A computation that needs bodies of entries. Yields the rows that it needs next, and resumes with a look-up
+ * of them. So one implementation serves entries in memory and in a file.
+ */
 export type EntryRequests<T> = Generator<
   readonly number[],
   T,
   (row: number) => SessionEntry | UnknownEntry | undefined
 >;
 
-/**
- * Builds the context at a row, or the empty one. A coroutine that asks for the bodies it needs, so that one text serves
- * bodies in memory and bodies in a file: first the latest compaction, since it says what is kept; then all the rest at
- * once. Structure is followed over the whole path, bodies are read for what is in context only, besides pins.
- */
-export function* contextAt(rows: EntryTable, leaf: number): EntryRequests<Context> {
-  return (yield* buildContext(rows, leaf)).context;
+/** The context at a row; an empty context for {@link noRow}. */
+export function* contextAt(table: EntryTable, leaf: number): EntryRequests<Context> {
+  return (yield* buildContext(table, leaf)).context;
 }
 
-/** A context, and what there is to know to go on from it. */
+/** A context, with the state that {@link extendContext} needs. */
 export interface BuiltContext {
   readonly context: Context;
-  readonly rows: EntryTable;
+  readonly table: EntryTable;
   readonly leaf: number;
-  /** The rows whose bodies it shows. */
+  /** The rows of its items. */
   readonly shown: readonly number[];
-  /** Nothing on the path says anything of entries that come later, as an edit or a pin may. */
+  /** Whether no entry on the path affects later entries, as an edit or a pin may. */
   readonly extensible: boolean;
 }
 
-/** {@link contextAt} with what {@link extendedSteps} needs. */
-export function* buildContext(rows: EntryTable, leaf: number): EntryRequests<BuiltContext> {
-  const path = leaf === noRow ? new Int32Array() : rows.path(leaf);
-  const { compaction, compactionAt } = yield* latestCompaction(rows, path);
-  const range = keptRange(rows, path, compaction, compactionAt);
+/**
+ * Builds the context at a row:
+ * 1. Finds the latest compaction, which decides which range of the path is kept.
+ * 2. Classifies the rows of the path by their kinds, without bodies.
+ * 3. Folds model and thinking level from the end of the path.
+ * 4. Reads the bodies of shown rows, edits, pins, views and observations in one request.
+ * 5. Applies updates and edits, and omits results that lost their calls.
+ */
+export function* buildContext(table: EntryTable, leaf: number): EntryRequests<BuiltContext> {
+  const path = leaf === noRow ? new Int32Array() : table.path(leaf);
+  const { compaction, compactionAt } = yield* latestCompaction(table, path);
+  const range = keptRange(table, path, compaction, compactionAt);
   const isRetained = new Set(range.retained);
-  const kinds = kindCodes(rows);
+  const kinds = kindCodes(table);
   const needed: number[] = [];
   let beforeCompaction = 0;
   const pinRows: number[] = [];
   const viewRows: number[] = [];
-  /** For each view, how many needed rows stand before it. */
+  /** For each view, the number of needed rows before it; likewise for the arrays below. */
   const viewsAfter: number[] = [];
   const observationRows: number[] = [];
   const observationsAfter: number[] = [];
   const editRows: number[] = [];
-  /** The same for each edit. */
   const editsAfter: number[] = [];
   for (let i = 0; i < path.length; i++) {
     const row = path[i] as number;
-    const kind = rows.kindAt(row);
+    const kind = table.kindAt(row);
     if (kinds.shown[kind]) {
       if (i < range.start && !isRetained.has(i)) continue;
       needed.push(row);
@@ -77,27 +84,27 @@ export function* buildContext(rows: EntryTable, leaf: number): EntryRequests<Bui
       observationsAfter.push(i < range.start ? -1 : needed.length);
     }
   }
-  const settings = yield* foldSettings(rows, path);
+  const settings = yield* foldSettings(table, path);
   const others = [...editRows, ...pinRows, ...viewRows, ...observationRows];
   const bodyOf = yield others.length === 0 ? needed : [...needed, ...others];
   const edits = editRows.map(bodyOf);
-  const retained = new Set(range.retained.map((at) => rows.id(path[at] as number)));
+  const retained = new Set(range.retained.map((at) => table.id(path[at] as number)));
   const updates = updatesOf(edits);
-  const bodies = needed.map((row) => updated(bodyOf(row), updates));
-  const lost = hasStrayResult({ needed: bodies, beforeCompaction })
-    ? yield* lostBefore(rows, path, needed.slice(0, beforeCompaction))
-    : nothing;
+  const bodies = needed.map((row) => applyUpdates(bodyOf(row), updates));
+  const lost = hasResultWithoutCall({ needed: bodies, beforeCompaction })
+    ? yield* findResultsOfRemovedCalls(table, path, needed.slice(0, beforeCompaction))
+    : noIds;
   const items = assembleItems({ needed: bodies, beforeCompaction, retained, edits, compaction, lost });
-  // One whose body cannot be read changes nothing. One from before the compaction has no more before it than that has.
+  // Edits without a readable body change nothing.
   const lastEdit = edits.findLastIndex((entry) => entry !== undefined && editTypes.has(entry.type));
   const changedAfter = Math.max(beforeCompaction, editsAfter[lastEdit] ?? 0);
   const isChanged = compaction !== undefined || lastEdit >= 0;
-  const isPlaced = isChanged || viewRows.length > 0 || observationRows.length > 0;
-  const placeOf = isPlaced ? placesAfter(items, needed.map(rows.id, rows), retained) : undefined;
+  const needsItemCounts = isChanged || viewRows.length > 0 || observationRows.length > 0;
+  const itemCountAt = needsItemCounts ? itemCounts(items, needed.map(table.id, table), retained) : undefined;
   const observations = observationRows.flatMap((row, at) => {
     const entry = bodyOf(row);
     if (entry?.type !== "resource_observation") return [];
-    const item = placeOf?.[observationsAfter[at] as number] ?? 0;
+    const item = itemCountAt?.[observationsAfter[at] as number] ?? 0;
     return [{ entryId: entry.id, resourceId: entry.resourceId, item, text: entry.text }];
   });
   const context: Context = {
@@ -105,73 +112,72 @@ export function* buildContext(rows: EntryTable, leaf: number): EntryRequests<Bui
     views: viewRows.flatMap((row, at) => {
       const entry = bodyOf(row);
       if (entry?.type !== "resource_view") return [];
-      const item = placeOf?.[viewsAfter[at] as number] ?? 0;
+      const item = itemCountAt?.[viewsAfter[at] as number] ?? 0;
       return [{ entryId: entry.id, resourceId: entry.resourceId, item }];
     }),
     ...(observations.length === 0 ? {} : { observations }),
-    pins: pinsOf(rows, path, pinRows.map(bodyOf)),
+    pins: foldPins(table, path, pinRows.map(bodyOf)),
     ...settings,
-    usageSince: isChanged ? (placeOf?.[changedAfter] ?? 0) : 0,
+    usageSince: isChanged ? (itemCountAt?.[changedAfter] ?? 0) : 0,
   };
-  const spoken = [...edits, ...pinRows.map(bodyOf)];
   const extensible =
-    !rows.hasUnlinkedParents &&
-    targetsPathOnly(rows, path, spoken) &&
-    (edits.length === 0 || !hasLostCall(bodies, items));
-  return { context, rows, leaf, shown: needed, extensible };
+    !table.hasUnlinkedParents &&
+    targetsPathOnly(table, path, [...edits, ...pinRows.map(bodyOf)]) &&
+    (edits.length === 0 || !hasRemovedCall(bodies, items));
+  return { context, table, leaf, shown: needed, extensible };
 }
 
-/** Whether edits and pins are of entries on the path, or of none that can come: an entry never follows what names it later. */
+/** Whether all edits and pins target entries on the path, so that they cannot affect later entries. */
 function targetsPathOnly(
-  rows: EntryTable,
+  table: EntryTable,
   path: Int32Array,
-  spoken: readonly (SessionEntry | UnknownEntry | undefined)[],
+  entries: readonly (SessionEntry | UnknownEntry | undefined)[],
 ): boolean {
-  if (spoken.length === 0) return true;
+  if (entries.length === 0) return true;
   const onPath = new Set(path);
-  return spoken.every(
+  return entries.every(
     (entry) =>
       entry === undefined ||
       !(editTypes.has(entry.type) || entry.type === "context_pin") ||
-      onPath.has(rows.row((entry as SessionEntry & { readonly type: "context_edit" }).targetId)),
+      onPath.has(table.row((entry as SessionEntry & { readonly type: "context_edit" }).targetId)),
   );
 }
 
-/** Entries that change what contexts show of another one. */
+/** Entry types that change an earlier message in contexts. */
 const editTypes = entryTypesWith("edits");
 
-const nothing: ReadonlySet<string> = new Set();
+const noIds: ReadonlySet<string> = new Set();
 
 /**
- * Results before the compaction whose call an edit took out of a message that the compaction covers: they stay out, though they
- * are kept. Asked where a result has no call alone, since it reads every edit of the path.
+ * The retained results whose call an edit removed from a message that the compaction covers. They are
+ * omitted. Called only if a result has no call, because this reads every edit on the path.
  */
-function* lostBefore(
-  rows: EntryTable,
+function* findResultsOfRemovedCalls(
+  table: EntryTable,
   path: Int32Array,
   kept: readonly number[],
 ): EntryRequests<ReadonlySet<string>> {
-  const { edits: isEdit } = kindCodes(rows);
-  const assistant = rows.kindCode("message/assistant");
-  const editRows = Array.from(path).filter((row) => isEdit[rows.kindAt(row)]);
-  if (editRows.length === 0) return nothing;
+  const { edits: isEdit } = kindCodes(table);
+  const assistant = table.kindCode("message/assistant");
+  const editRows = Array.from(path).filter((row) => isEdit[table.kindAt(row)]);
+  if (editRows.length === 0) return noIds;
   const changes = editRows.map(yield editRows);
   const edits = latestEdits(changes);
   const updates = updatesOf(changes);
   const shown = new Set(kept);
-  const asked = Array.from(path).filter(
-    (row) => shown.has(row) || (rows.kindAt(row) === assistant && edits.has(rows.id(row))),
+  const wanted = Array.from(path).filter(
+    (row) => shown.has(row) || (table.kindAt(row) === assistant && edits.has(table.id(row))),
   );
-  const bodyOf = yield asked;
-  const bodies = asked.map((row) => updated(bodyOf(row), updates));
-  return resultsLost(bodies, edits, (id) => shown.has(rows.row(id)));
+  const bodyOf = yield wanted;
+  const bodies = wanted.map((row) => applyUpdates(bodyOf(row), updates));
+  return resultsOfRemovedCalls(bodies, edits, (id) => shown.has(table.row(id)));
 }
 
 /**
- * How many items stand before whatever follows the first n needed entries, for each n; where that is in the kept range
- * or after it, so that what was retained stands before it in any case.
+ * For each n, the number of items before an entry that follows the first n needed entries. Retained items
+ * precede all others.
  */
-function placesAfter(
+function itemCounts(
   items: readonly ContextItem[],
   needed: readonly string[],
   retained: ReadonlySet<string>,
@@ -184,25 +190,25 @@ function placesAfter(
 
 interface KindCodes {
   readonly pin: number;
-  /** By kind code. */
+  /** Whether a kind code is an edit. */
   readonly edits: readonly boolean[];
   readonly view: number;
   readonly observation: number;
-  /** By kind code. */
+  /** Whether a kind code is an item of contexts. */
   readonly shown: readonly boolean[];
 }
 
-function kindCodes(rows: EntryTable): KindCodes {
+function kindCodes(table: EntryTable): KindCodes {
   const codes = (kinds: Iterable<string>) => {
-    const among: boolean[] = new Array(rows.kindCount).fill(false);
-    for (const kind of kinds) if (rows.kindCode(kind) >= 0) among[rows.kindCode(kind)] = true;
-    return among;
+    const flags: boolean[] = new Array(table.kindCount).fill(false);
+    for (const kind of kinds) if (table.kindCode(kind) >= 0) flags[table.kindCode(kind)] = true;
+    return flags;
   };
   return {
-    pin: rows.kindCode("context_pin"),
+    pin: table.kindCode("context_pin"),
     edits: codes(editTypes),
-    view: rows.kindCode("resource_view"),
-    observation: rows.kindCode("resource_observation"),
+    view: table.kindCode("resource_view"),
+    observation: table.kindCode("resource_observation"),
     shown: codes(kindsInContext),
   };
 }
@@ -213,12 +219,12 @@ interface Compaction {
   readonly compactionAt: number;
 }
 
-/** The latest compaction whose body can be read. */
-export function* latestCompaction(rows: EntryTable, path: Int32Array): EntryRequests<Compaction> {
-  const code = rows.kindCode("compaction");
+/** The latest compaction with a readable body. */
+export function* latestCompaction(table: EntryTable, path: Int32Array): EntryRequests<Compaction> {
+  const code = table.kindCode("compaction");
   for (let at = path.length - 1; at >= 0 && code >= 0; at--) {
     const row = path[at] as number;
-    if (rows.kindAt(row) !== code) continue;
+    if (table.kindAt(row) !== code) continue;
     const bodyOf = yield [row];
     const entry = bodyOf(row);
     if (entry?.type === "compaction") return { compaction: entry, compactionAt: at };
@@ -227,31 +233,31 @@ export function* latestCompaction(rows: EntryTable, path: Int32Array): EntryRequ
 }
 
 interface KeptRange {
-  /** Index in the path from which everything is in context. */
+  /** The index in the path from which all entries are in context. */
   readonly start: number;
-  /** Indexes before the compaction that it lists, in its order. They are in context too, in front of the others. */
+  /** Indexes of the retained entries, in the order of the compaction. They precede the others in context. */
   readonly retained: readonly number[];
   /** The first index that is in context. */
   readonly earliest: number;
 }
 
-/** Which part of the path a compaction leaves in context. */
+/** The part of the path that a compaction keeps in context. */
 export function keptRange(
-  rows: EntryTable,
+  table: EntryTable,
   path: Int32Array,
   compaction: Compaction["compaction"],
   compactionAt: number,
 ): KeptRange {
   if (compaction === undefined) return { start: 0, retained: [], earliest: 0 };
   const before = path.subarray(0, compactionAt);
-  const firstKept = before.indexOf(rows.row(compaction.firstKeptEntryId));
+  const firstKept = before.indexOf(table.row(compaction.firstKeptEntryId));
   const start = firstKept < 0 ? compactionAt : firstKept;
-  const retained = placesOf(before, new Set(compaction.retain?.map((id) => rows.row(id))));
+  const retained = indexesOf(before, new Set(compaction.retain?.map((id) => table.row(id))));
   return { start, retained, earliest: retained.reduce((first, at) => Math.min(first, at), start) };
 }
 
-/** Where in a path the wanted rows are, in the order in which they are wanted. */
-function placesOf(path: Int32Array, wanted: ReadonlySet<number>): readonly number[] {
+/** The indexes of rows in a path, in the order of the table. */
+function indexesOf(path: Int32Array, wanted: ReadonlySet<number>): readonly number[] {
   const places = new Map<number, number>();
   for (let at = 0; at < path.length && places.size < wanted.size; at++) {
     const row = path[at] as number;
@@ -260,21 +266,21 @@ function placesOf(path: Int32Array, wanted: ReadonlySet<number>): readonly numbe
   return Array.from(wanted).flatMap((row) => places.get(row) ?? []);
 }
 
-/** Model and thinking level over the whole path, from its end: the latest that says one wins. */
+/** The latest model and thinking level of the path, read from its end. */
 function* foldSettings(
-  rows: EntryTable,
+  table: EntryTable,
   path: Int32Array,
 ): EntryRequests<Pick<Context, "model" | "thinkingLevel">> {
-  const modelChange = rows.kindCode("model_change");
-  const assistant = rows.kindCode("message/assistant");
-  const thinking = rows.kindCode("thinking_level_change");
+  const modelChange = table.kindCode("model_change");
+  const assistant = table.kindCode("message/assistant");
+  const thinking = table.kindCode("thinking_level_change");
   let model: Context["model"] | undefined;
   let thinkingLevel: string | undefined;
   for (let at = path.length - 1; at >= 0 && (model === undefined || thinkingLevel === undefined); at--) {
     const row = path[at] as number;
-    const kind = rows.kindAt(row);
-    const saysModel = kind === modelChange || kind === assistant;
-    if (!(saysModel && model === undefined) && !(kind === thinking && thinkingLevel === undefined)) continue;
+    const kind = table.kindAt(row);
+    const hasModel = kind === modelChange || kind === assistant;
+    if (!(hasModel && model === undefined) && !(kind === thinking && thinkingLevel === undefined)) continue;
     const bodyOf = yield [row];
     const entry = bodyOf(row);
     if (entry?.type === "model_change") model = { provider: entry.provider, modelId: entry.modelId };
@@ -286,8 +292,8 @@ function* foldSettings(
   return { model: model ?? null, thinkingLevel: thinkingLevel ?? "off" };
 }
 
-function pinsOf(
-  rows: EntryTable,
+function foldPins(
+  table: EntryTable,
   path: Int32Array,
   entries: readonly (SessionEntry | UnknownEntry | undefined)[],
 ): string[] {
@@ -295,24 +301,24 @@ function pinsOf(
   const pinned = new Set<number>();
   for (const entry of entries) {
     if (entry?.type !== "context_pin") continue;
-    const row = rows.row(entry.targetId);
+    const row = table.row(entry.targetId);
     if (entry.pinned) pinned.add(row);
     else pinned.delete(row);
   }
-  return Array.from(path).flatMap((row) => (pinned.has(row) ? [rows.id(row)] : []));
+  return Array.from(path).flatMap((row) => (pinned.has(row) ? [table.id(row)] : []));
 }
 
-/** Runs steps over bodies that are in memory. */
+/** Runs a computation over entries in memory. */
 export function runInMemory<T>(
-  steps: EntryRequests<T>,
+  requests: EntryRequests<T>,
   bodyOf: (row: number) => SessionEntry | UnknownEntry | undefined,
 ): T {
-  let step = steps.next();
-  while (!step.done) step = steps.next(bodyOf);
+  let step = requests.next();
+  while (!step.done) step = requests.next(bodyOf);
   return step.value;
 }
 
-/** What {@link buildSessionContext} needs of a session: its tree, its leaf, and its entries in memory. */
+/** The input of {@link buildSessionContext}: a session with its entries in memory. */
 export interface ContextSource {
   readonly tree: SessionTree;
   readonly leafId: string | null;
@@ -321,12 +327,12 @@ export interface ContextSource {
 }
 
 /**
- * What a model is to see next, from the root to a leaf: the latest compaction's system message and summary, what it
- * retained, the messages from its first kept entry on, branch summaries and custom messages among them, each as the
- * latest context edit on the path leaves it. Model and thinking level are those in force at the leaf. An entry whose
- * body cannot be read is left out.
+ * Builds the context for a model at a leaf: the system message and summary of the latest compaction, its
+ * retained entries, then the messages, branch summaries and custom messages from its first kept entry. Each
+ * is as the latest edit on the path changed it. Model and thinking level are those in force at the leaf.
+ * Entries without a readable body are omitted.
  *
- * @param leafId where to end; the session's leaf if absent, and an empty context for null
+ * @param leafId the last entry; null for an empty context. @default the session's leaf
  * @throws SessileError ENTRY_NOT_FOUND
  * @example
  * ```ts
@@ -334,7 +340,7 @@ export interface ContextSource {
  * ```
  */
 export function buildSessionContext(session: ContextSource, leafId: string | null = session.leafId): Context {
-  const rows = entryTableOf(session.tree);
-  const leaf = leafId === null ? noRow : rowOf(rows, leafId);
-  return runInMemory(contextAt(rows, leaf), (row) => session.entry(rows.id(row)));
+  const table = entryTableOf(session.tree);
+  const leaf = leafId === null ? noRow : rowOf(table, leafId);
+  return runInMemory(contextAt(table, leaf), (row) => session.entry(table.id(row)));
 }

@@ -2,22 +2,27 @@ import { type ContextItem, type ContextMessage, type Message, toolCalls } from "
 import type { EntryMap, SessionEntry, UnknownEntry } from "../api/entries.js";
 import { messageProblem, normalizeContent } from "../format/validate.js";
 
-/** The bodies that a context is made of. */
+/** Turns entries into items of a context, and applies updates, edits and retention. */
+
+/** The entries that a context consists of. */
 export interface ItemParts {
-  /** In path order; undefined where a body could not be read. */
+  /** In path order; undefined for an unreadable body. */
   readonly needed: readonly (SessionEntry | UnknownEntry | undefined)[];
-  /** How many of them stand before the compaction. */
+  /** The number of needed entries before the compaction. */
   readonly beforeCompaction: number;
-  /** Ids of those that the compaction lists, in the order in which they are shown. */
+  /** Ids that the compaction retains, in the order of display. */
   readonly retained: ReadonlySet<string>;
   /** In path order. */
   readonly edits: readonly (SessionEntry | UnknownEntry | undefined)[];
   readonly compaction: (SessionEntry & { readonly type: "compaction" }) | undefined;
-  /** Ids of results that went with their calls, out of messages which are not shown; see {@link resultsLost}. */
+  /**
+   * Ids of results whose calls were removed from messages that are not shown; see {@link
+   * resultsOfRemovedCalls}.
+   */
   readonly lost?: ReadonlySet<string>;
 }
 
-/** The latest edit of each entry that is edited. */
+/** The latest edit of each edited entry. */
 export function latestEdits(entries: ItemParts["edits"]): ReadonlyMap<string, Replacement> {
   const edits = new Map<string, Replacement>();
   for (const entry of entries)
@@ -25,12 +30,12 @@ export function latestEdits(entries: ItemParts["edits"]): ReadonlyMap<string, Re
   return edits;
 }
 
-/** The updates of messages and of their blocks, in path order, by the entry that they are of. */
+/** Updates of messages and of their blocks, in path order, by the id of their target. */
 export type MessageUpdates = ReadonlyMap<string, readonly Update[]>;
 
 type Update = SessionEntry & { readonly type: "message_update" | "part_update" };
 
-/** The updates among entries. */
+/** Groups the updates among entries. */
 export function updatesOf(entries: ItemParts["edits"]): MessageUpdates {
   const updates = new Map<string, Update[]>();
   for (const entry of entries) {
@@ -42,8 +47,8 @@ export function updatesOf(entries: ItemParts["edits"]): MessageUpdates {
   return updates;
 }
 
-/** The entry as its updates leave it. One that makes no message of its role changes nothing. */
-export function updated(
+/** Applies the updates of an entry. An update that results in an invalid message is ignored. */
+export function applyUpdates(
   entry: SessionEntry | UnknownEntry | undefined,
   updates: MessageUpdates,
 ): SessionEntry | UnknownEntry | undefined {
@@ -65,8 +70,8 @@ function withPart(message: Message, { index, part }: Update & { readonly type: "
   return { ...message, content: normalizeContent(role, blocks) } as Message;
 }
 
-/** Whether a result before the compaction answers a call that no shown message before it has. */
-export function hasStrayResult({
+/** Whether a result before the compaction has no call in the shown messages before it. */
+export function hasResultWithoutCall({
   needed,
   beforeCompaction,
 }: Pick<ItemParts, "needed" | "beforeCompaction">): boolean {
@@ -82,12 +87,13 @@ export function hasStrayResult({
 }
 
 /**
- * Ids of the results among entries, in path order, whose call no shown message above has, and the last edited one above that had
- * it has lost.
+ * The ids of results whose call no shown message before them has, because an edit removed it from a message
+ * that is not shown.
  *
- * @param isShown whether an entry is in the context; of the others only edited messages need to be there
+ * @param entries in path order: the shown entries, and the edited messages that are not shown
+ * @param isShown whether an entry is in the context
  */
-export function resultsLost(
+export function resultsOfRemovedCalls(
   entries: ItemParts["needed"],
   edits: ReadonlyMap<string, Replacement>,
   isShown: (id: string) => boolean,
@@ -104,9 +110,9 @@ export function resultsLost(
     }
     if (message.role !== "assistant") continue;
     const now = applyEdit(itemOf(entry, new Set()) as ContextItem, edits.get(entry.id))?.message;
-    if (!isShown(entry.id)) noteDroppedCalls(lostCalls, message, now);
+    if (!isShown(entry.id)) trackDroppedCalls(lostCalls, message, now);
     else {
-      // As it is stored, and as an edit leaves it: what it lost itself takes its result along in any case.
+      // Calls before and after the edit: assembleItems omits the results of calls that it removed.
       const calls =
         now?.role === "assistant" ? [...toolCalls(message), ...toolCalls(now)] : toolCalls(message);
       for (const { id } of calls) called.add(id);
@@ -118,8 +124,8 @@ export function resultsLost(
 type Replacement = EntryMap["context_edit"]["replacement"];
 
 /**
- * System message, summary, what was retained, the tail; each with the latest edit of it applied. Which result goes with
- * which call is a matter of the path, so that what was retained is put in its own order last.
+ * Assembles the items: system message, summary, retained items, then the kept range, each with its latest
+ * edit. Retained items are reordered last, because the pairing of results with calls depends on the path.
  */
 export function assembleItems(parts: ItemParts): readonly ContextItem[] {
   const { compaction, needed, retained } = parts;
@@ -145,7 +151,7 @@ export function assembleItems(parts: ItemParts): readonly ContextItem[] {
     const item = entry && itemOf(entry, retained);
     if (entry === undefined || item === undefined) continue;
     const { role } = item.message;
-    // The compaction's own system message is what was in force there; the ones before it are part of that.
+    // The system message of the compaction includes those before it.
     if (role === "system" && i < parts.beforeCompaction && compaction?.systemMessage !== undefined) continue;
     if (parts.lost?.has(entry.id)) continue;
     if (edits.size === 0) {
@@ -153,17 +159,17 @@ export function assembleItems(parts: ItemParts): readonly ContextItem[] {
       continue;
     }
     const edited = applyEdit(item, edits.get(entry.id));
-    noteDroppedCalls(droppedCalls, item.message, edited?.message);
+    trackDroppedCalls(droppedCalls, item.message, edited?.message);
     if (edited === undefined) continue;
-    // A call that was taken out takes its result with it.
+    // The result of a removed call is omitted too.
     if (edited.message.role === "toolResult" && droppedCalls.has(edited.message.toolCallId)) continue;
     items.push(edited);
   }
   return [...head, ...retainedFirst(items, retained)];
 }
 
-/** Whether a call was taken out of its message: a result that comes later would go with it. */
-export function hasLostCall(needed: ItemParts["needed"], items: readonly ContextItem[]): boolean {
+/** Whether an edit removed a call, whose result may be appended later. */
+export function hasRemovedCall(needed: ItemParts["needed"], items: readonly ContextItem[]): boolean {
   const shown = new Map(items.map((item) => [item.entryId, item.message]));
   return needed.some((entry) => {
     if (entry?.type !== "message" || entry.message.role !== "assistant") return false;
@@ -181,7 +187,7 @@ function retainedFirst(items: readonly ContextItem[], retained: ReadonlySet<stri
   return [...first, ...items.filter(({ entryId }) => !retained.has(entryId))];
 }
 
-/** The item that an entry is by itself; undefined for one that is not in contexts. */
+/** The item of an entry; undefined for an entry that is not in contexts. */
 export function itemOf(
   entry: SessionEntry | UnknownEntry,
   retained: ReadonlySet<string>,
@@ -221,7 +227,7 @@ export function itemOf(
   }
 }
 
-/** The item as the edit leaves it; undefined where it is taken out. */
+/** Applies an edit. Returns undefined if the edit removes the item. */
 function applyEdit(item: ContextItem, replacement: Replacement | undefined): ContextItem | undefined {
   if (replacement === undefined) return item;
   if (replacement === null) return undefined;
@@ -232,7 +238,7 @@ function applyEdit(item: ContextItem, replacement: Replacement | undefined): Con
     case "toolResult":
     case "custom": {
       const edited = { ...message, content: normalizeContent(message.role, replacement.content) };
-      // An edit that makes no message of its role is no reason to lose the message.
+      // An edit that results in an invalid message is ignored.
       if (messageProblem(edited) !== undefined) return item;
       return { ...item, message: edited as ContextMessage, edited: true };
     }
@@ -241,7 +247,7 @@ function applyEdit(item: ContextItem, replacement: Replacement | undefined): Con
   }
 }
 
-function noteDroppedCalls(
+function trackDroppedCalls(
   dropped: Set<string>,
   before: ContextMessage,
   after: ContextMessage | undefined,

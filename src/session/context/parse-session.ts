@@ -6,30 +6,30 @@ import { defaultLimits, LineSplitter, type ReadLimits } from "../format/line-spl
 import { LogReader } from "../tree/log-reader.js";
 import { entryTableOf, type SessionTree } from "../tree/session-tree.js";
 
-/** A session as it was read in whole. */
+/** A session that was read in whole. */
 export interface ParsedSession {
-  /** undefined where no line is a header. */
+  /** undefined if no line is a header. */
   readonly header: SessionHeader | undefined;
-  /** Every entry whose body could be read, in file order; of two with one id, the first. */
+  /** Every entry with a readable body, in file order. Of entries with the same id, the first. */
   readonly entries: readonly (SessionEntry | UnknownEntry)[];
   readonly tree: SessionTree;
-  /** The leaf: the last entry, or the target of a leaf entry that stands last; null for before the first entry. */
+  /** The leaf: the last entry, or the target of a last leaf entry; null for before the first entry. */
   readonly leafId: string | null;
   /** The latest session_info. */
   readonly info: SessionInfoFields;
   readonly diagnostics: Diagnostics;
-  /** The entry with this id, unless its body was damaged. */
+  /** The entry with this id; undefined for an unknown id or a damaged body. */
   entry(id: string): SessionEntry | UnknownEntry | undefined;
 }
 
-/** What {@link parseSession} reads: text or bytes, in one piece or in any chunks. */
+/** The input of {@link parseSession}: text or bytes, whole or in chunks. */
 export type SessionSource = string | Uint8Array | Iterable<string | Uint8Array>;
 
 /**
- * Reads a session file of any version, in whole. Never throws on its content: each problem is a diagnostic and the rest
- * loads. Memory is bounded by the entries and the longest line allowed.
+ * Reads a whole session file of any version. Never throws because of its content: each problem is a
+ * diagnostic, and the rest loads. Memory is bounded by the entries and the maximum line length.
  *
- * @throws TypeError for a source that is none, RangeError for a limit that is out of range
+ * @throws TypeError for an invalid source; RangeError for a limit out of range
  * @example
  * ```ts
  * const session = parseSession(await readFile("session.jsonl"));
@@ -38,7 +38,7 @@ export type SessionSource = string | Uint8Array | Iterable<string | Uint8Array>;
  * ```
  */
 export function parseSession(source: SessionSource, limits?: Partial<ReadLimits>): ParsedSession;
-/** The same for a stream of chunks. Rejects only where the stream does. */
+/** {@link parseSession} for a stream of chunks. Rejects only if the stream does. */
 export function parseSession(
   source: AsyncIterable<string | Uint8Array>,
   limits?: Partial<ReadLimits>,
@@ -65,7 +65,7 @@ export function parseSession(
   return parse.finish();
 }
 
-/** By tag and not by class, since bytes can come from another realm. */
+/** By tag instead of class, because bytes may be from another realm. */
 function isBytes(value: unknown): value is Uint8Array {
   return Object.prototype.toString.call(value) === "[object Uint8Array]";
 }
@@ -123,13 +123,13 @@ class Parse {
     };
   }
 
-  /** The other half did not come: what was held is no character. */
+  /** Ends a surrogate pair whose second half is missing, as invalid UTF-8. */
   #endHalfPair(): void {
-    if (this.#halfPair !== "") this.#splitter.push(notUtf8);
+    if (this.#halfPair !== "") this.#splitter.push(invalidUtf8);
     this.#halfPair = "";
   }
 
-  /** A lone surrogate in text becomes bytes that are not UTF-8, so that it is reported and not silently replaced. */
+  /** Encodes a lone surrogate as invalid UTF-8, so that it is reported and not silently replaced. */
   #bytesOf(chunk: string): Uint8Array {
     let text = this.#halfPair + chunk;
     this.#halfPair = "";
@@ -138,14 +138,14 @@ class Parse {
       this.#halfPair = text.slice(-1);
       text = text.slice(0, -1);
     }
-    return text.isWellFormed() ? encodeUtf8(text) : markedUtf8(text);
+    return text.isWellFormed() ? encodeUtf8(text) : encodeStrictly(text);
   }
 }
 
-const notUtf8 = Uint8Array.of(0xff);
+const invalidUtf8 = Uint8Array.of(0xff);
 
-/** The bytes of text, with no UTF-8 where the encoder has put U+FFFD for a lone surrogate. */
-function markedUtf8(text: string): Uint8Array {
+/** Encodes text, with invalid UTF-8 for each lone surrogate, which the encoder replaces by U+FFFD. */
+function encodeStrictly(text: string): Uint8Array {
   const bytes = encodeUtf8(text);
   let at = 0;
   for (let i = 0; i < text.length; i++) {
@@ -156,7 +156,7 @@ function markedUtf8(text: string): Uint8Array {
       at += 4;
       i++;
     } else {
-      bytes.set(notUtf8, at);
+      bytes.set(invalidUtf8, at);
       at += 3;
     }
   }

@@ -1,5 +1,5 @@
 import { isRecord } from "../../internal/shape.js";
-import type { DiagnosticCode } from "../api/diagnostics.js";
+import type { DiagnosticCode, LineDiagnostic } from "../api/diagnostics.js";
 import {
   extensionVersion,
   formatVersion,
@@ -23,12 +23,6 @@ import { fieldsProblem, headerProblem, normalizeContent, normalizeMessage } from
 /**
  * Decodes lines: bytes to a header, an entry, or a description of the damage. Nothing here throws.
  */
-
-/** A problem of one line, without its position in the log. */
-export interface LineDiagnostic {
-  readonly code: DiagnosticCode;
-  readonly message: string;
-}
 
 /** A decoded line. */
 export type DecodedLine =

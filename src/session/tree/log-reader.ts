@@ -1,5 +1,6 @@
 import { SessileError } from "../../errors/index.js";
 import type { LinePlace } from "../api/backend.js";
+import type { LineDiagnostic } from "../api/diagnostics.js";
 import {
   type Diagnostic,
   DiagnosticList,
@@ -13,14 +14,7 @@ import {
   tornTail,
 } from "../api/diagnostics.js";
 import type { SessionEntry, SessionHeader, SessionInfoFields, UnknownEntry } from "../api/entries.js";
-import {
-  type DecodedLine,
-  decodeHead,
-  decodeLine,
-  isNewer,
-  LineDecoder,
-  type LineDiagnostic,
-} from "../format/decode.js";
+import { type DecodedLine, decodeHead, decodeLine, isNewer, LineDecoder } from "../format/decode.js";
 import {
   type EntryKey,
   entryIdOf,

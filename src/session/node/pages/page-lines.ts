@@ -1,5 +1,6 @@
 import type { FileStat, OpenFile } from "../../../internal/node/file-system.js";
 import type { LinePlace } from "../../api/backend.js";
+import type { LineDiagnostic } from "../../api/diagnostics.js";
 import {
   extraHeader,
   isTerminatedTornLine,
@@ -18,7 +19,6 @@ import {
   entryKeyOfLine,
   isNewer,
   LineDecoder,
-  type LineDiagnostic,
 } from "../../format/decode.js";
 import { entryIdOf } from "../../format/entry-prefix.js";
 import { defaultLimits } from "../../format/line-splitter.js";
