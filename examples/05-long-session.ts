@@ -1,185 +1,185 @@
-// A session of 400 turns over this repository's own files that never outgrows its model: pruned, compacted by three
-// strategies, killed in the middle of a compaction, its model for summaries failing in every way there is.
+// A session that is longer than its model's window: pruned, compacted by three strategies, and left for a branch.
 //
-//   npx tsx examples/05-long-session.ts
-import { mkdtemp, rm } from "node:fs/promises";
+//   npx tsx examples/05-long-session.ts [TURNS]      questions about src, 90 without a key and 9 with one
+//
+// It asks Claude if ANTHROPIC_API_KEY is set, and a script else. ANTHROPIC_MODEL and CONTEXT_WINDOW (tokens, 20000) are optional.
+import { mkdtemp, readdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { fileBlobStore } from "sessile/blobs/node";
+import { memoryBlobStore } from "sessile/blobs";
 import {
+  type CompactionTrigger,
+  compact,
   contextGauge,
+  contextTokens,
   fileLedger,
+  type Generate,
+  hasInitialContext,
+  initialContext,
+  isContextOverflow,
   pruneThenSummarize,
   recentUserMessages,
   rollingSummary,
   summarizeBranch,
+  truncateToolResult,
 } from "sessile/compaction";
-import type { Context, ContextItem } from "sessile/content";
-import type { Session, SessionStore } from "sessile/session";
+import { type AssistantMessage, type Context, messageText, userMessage } from "sessile/content";
+import { SessileError } from "sessile/errors";
+import { cacheConversation, project } from "sessile/projections";
+import { anthropicMessages, readAnthropicReply } from "sessile/projections/anthropic";
 import { fileSessionStore } from "sessile/session/node";
-import { attemptLines, attemptMark } from "./support/attempt-lines.js";
-import { type ChartPoint, chartLines } from "./support/chart.js";
-import { check } from "./support/check.js";
-import { checkAttempts, checkFiles } from "./support/check-long-session.js";
-import { CompactingAgent } from "./support/compacting-agent.js";
-import { dieWhileCompacting, killCompactions, type Moment } from "./support/dying-compaction.js";
-import { filesOnDisk } from "./support/files-on-disk.js";
-import { messageText } from "./support/message-text.js";
-import { copyProject } from "./support/project-copy.js";
-import { ScriptedModel } from "./support/scripted-model.js";
-import { type Fault, ScriptedSummarizer } from "./support/scripted-summarizer.js";
-import { ScriptedWork } from "./support/scripted-work.js";
-import { terminalWidth } from "./support/terminal.js";
-import { codingTools } from "./support/tools.js";
+import { claudeClient, type Said, type Turn } from "./support/offline-claude.js";
+import { runTool } from "./support/workspace-tools.js";
 
-const program = fileURLToPath(import.meta.url);
-const window = 128_000;
-const instructions = "You work on a copy of this repository. Say in one sentence what you did.";
-const secret = "tok_5e55113a77ac4";
-/** Strategies, and the turn with which each ends. Pruning has opencode's own numbers, which are made for a larger window. */
-const acts = [
-  { strategy: rollingSummary(), until: 130 },
-  { strategy: pruneThenSummarize({ protectTokens: 40_000, minimumTokens: 20_000 }), until: 230 },
-  { strategy: recentUserMessages(), until: 330 },
-  { strategy: rollingSummary(), until: 400 },
-];
-/** What goes wrong in the first compaction, in the second, and so on. After three times in a row there is no summary. */
-const faults: readonly (readonly Fault[])[] = [
-  [],
-  ["error", "empty"],
-  ["overflow"],
-  ["error", "error", "error"],
-  ["longer"],
-  Array(12).fill("longer"),
-];
-/** The turn before the one in which the agent's own model refuses. */
-const refusedAfter = 30;
-const branch = { from: 250, to: 256 };
-/** A review begins with so much room left: too little for it, and enough that most of it comes before that shows. */
-const reviewRoom = 38_000;
+const root = join(import.meta.dirname, "..");
+const files = (await readdir(join(root, "src"), { recursive: true }))
+  .filter((name) => name.endsWith(".ts"))
+  .sort();
+const turns = Number(process.argv[2] ?? (process.env.ANTHROPIC_API_KEY ? 9 : 90));
+if (!(turns > 0)) throw new RangeError("TURNS: expected a number from 1 on");
+const window = Number(process.env.CONTEXT_WINDOW ?? 20_000);
+const model = process.env.ANTHROPIC_MODEL ?? "claude-opus-5-5";
+const target = anthropicMessages({ model });
+const client = claudeClient(script);
+const path = { type: "object" as const, properties: { path: { type: "string" } }, required: ["path"] };
+const instructions = "Answer in one sentence.";
+const tools = [{ name: "read", description: "Reads a file of the project.", input_schema: path }];
 
-const [mode, place = "", id = "", moment = ""] = process.argv.slice(2);
-if (mode === "--compact" && moment !== "") {
-  const session = await storeIn(place).open(id, { mode: "write" });
-  await dieWhileCompacting(session, window, moment as Moment);
-} else if (mode !== undefined) {
-  console.error(`this takes no arguments, and got ${mode}`);
-  process.exitCode = 1;
-} else {
-  const dir = await mkdtemp(join(tmpdir(), "sessile-long-"));
-  await tellStory(dir).finally(() => rm(dir, { recursive: true, force: true }));
+/** Each has a third of the turns. Keep one in a real agent; the numbers are small, for the small window. */
+const strategies = [
+  rollingSummary({ reserveTokens: 4_000, keepRecentTokens: 4_000 }),
+  pruneThenSummarize({ protectTokens: 4_000, minimumTokens: 2_000 }),
+  recentUserMessages({ keepUserTokens: 1_000 }),
+];
+let strategy = strategies[0] as (typeof strategies)[number];
+let turn = 0;
+
+const dir = await mkdtemp(join(tmpdir(), "sessile-long-"));
+await using session = await fileSessionStore({ dir, durability: "os" }).create({ cwd: root });
+
+// A pinned entry stays word for word, and an entry that is edited out is in no context and no summary.
+const [pinned] = await say("Remember: the release is called Heron.");
+const [removed] = await say("The token is tok_5e55113a, for once.");
+await session.append([
+  { type: "context_pin", targetId: pinned?.id ?? "", pinned: true },
+  { type: "context_edit", targetId: removed?.id ?? "", replacement: null },
+]);
+
+let fork: string | null = null;
+for (turn = 1; turn <= turns; turn++) {
+  strategy = strategies[Math.floor(((turn - 1) * strategies.length) / turns)] ?? strategy;
+  await say(`What does src/${files[(turn * 37) % files.length]} do?`);
+  if (turn === Math.ceil(turns / 2)) fork = session.leafId;
+  if (turn % Math.ceil(turns / 20) === 0) printGauge(await session.context());
 }
 
-function storeIn(dir: string): SessionStore {
-  return fileSessionStore({ dir: join(dir, "sessions"), durability: "os" });
-}
+console.log("\nBack to the middle, with a summary of the second half:");
+await summarizeBranch(session, fork, { window, generate });
+await say("Where were we, and what is the release called?");
 
-async function tellStory(dir: string): Promise<void> {
-  const workspace = join(dir, "workspace");
-  await copyProject(workspace);
-  const before = await filesOnDisk(workspace);
-  const session = await storeIn(dir).create({ cwd: workspace });
-  const summarizer = new ScriptedSummarizer(faults);
-  const model = new ScriptedModel(window, instructions);
-  const blobs = fileBlobStore({ dir: join(dir, "blobs"), durability: "os" });
-  const [strategy, tools] = [rollingSummary(), codingTools(workspace, blobs)];
-  const agent = new CompactingAgent({ session, strategy, model, summarizer, tools, instructions, window });
-  const work = new ScriptedWork(5, before.keys());
-  const points: ChartPoint[] = [];
-  agent.onStep = (attempt) => {
-    const { tokens } = agent.gauge;
-    points.push({ tokens, limit: tokens + agent.room, ...(attempt && { mark: attemptMark(attempt) }) });
-  };
+const context = await session.context();
+const ledger = fileLedger(context, { cwd: root });
+console.log(
+  `\n${session.tree.size} entries, ${session.leaves().length} branches, ${context.items.length} messages in context`,
+);
+console.log(
+  `pinned:  ${context.items.some(({ entryId }) => entryId === pinned?.id) ? "still there" : "lost"}`,
+);
+console.log(
+  `files:   ${ledger.files.length} in the ledger, such as ${ledger.files[0]?.path} (${ledger.files[0]?.operations.join(", ")})`,
+);
+console.log(`session: ${session.location}`);
 
-  await agent.run(work.say("remember: the release is called Heron."));
-  const pinned = await agent.run(work.say("remember: LICENSE is never touched."));
-  const said = itemOf(await session.context(), pinned);
-  const told = await agent.run(work.say(`the token is ${secret}, use it once.`));
-  await session.append([
-    { type: "context_pin", targetId: pinned, pinned: true },
-    { type: "context_edit", targetId: told, replacement: null },
-  ]);
-  let tip = "";
-  let killed = false;
-  for (const { strategy, until } of acts) {
-    agent.strategy = strategy;
-    let reviewed = false;
-    while (agent.turn < until) {
-      const review: boolean = !reviewed && agent.room < reviewRoom;
-      reviewed ||= review;
-      model.refuses = agent.turn === refusedAfter;
-      await agent.run(review ? work.review() : work.next());
-      if (!killed && agent.turn > 40 && agent.gauge.tokens > window / 2) {
-        killed = true;
-        agent.session = await killCompactions(agent.session, storeIn(dir), [program, "--compact", dir]);
-        await agent.compact("manual");
+/** One turn. Returns the entries of the user's message. */
+async function say(text: string) {
+  await makeRoom("pre-turn");
+  // A compaction between turns drops the instructions, and the next turn tells them again.
+  const initial = hasInitialContext(await session.context()) ? [] : [initialContext(instructions)];
+  const message = { type: "message", message: userMessage(text) } as const;
+  const entries = await session.append([...initial, message]);
+  const signal = AbortSignal.timeout(10 * 60_000);
+  for (;;) {
+    const next = await session.turnState();
+    if (next.state === "awaitingReply") {
+      await session.appendMessage(await ask());
+    } else if (next.state === "awaitingResults") {
+      for (const { call } of next.calls) {
+        const result = await runTool(call, { dir: root, blobs: memoryBlobStore(), signal });
+        await session.appendMessage(truncateToolResult(result, { maxTokens: 2_000 }));
       }
-      if (agent.turn === branch.from) tip = agent.session.leafId ?? "";
-      if (agent.turn === branch.to) await leaveBranch(agent, tip, summarizer);
+    } else {
+      return entries.slice(-1);
     }
   }
-
-  printChart(points);
-  console.log(`\nAttempts to compact, in a window of ${window} tokens`);
-  for (const line of attemptLines(agent.attempts)) console.log(`  ${line}`);
-  console.log(`  ${model.repeated} times the model made its calls again, whose results it had not seen yet`);
-  console.log(`  ${agent.cutOutputs} outputs of tools were cut before they were recorded`);
-  checkAttempts(agent.attempts);
-  check("outputs of tools were cut", agent.cutOutputs > 0);
-  check("everything went wrong that can", summarizer.failed.size, 4);
-
-  console.log("\nWhat is left");
-  await agent.session.close();
-  await using reopened = await storeIn(dir).open(session.id);
-  const context = await reopened.context();
-  const known = context.items.map(({ message }) => messageText(message)).join("\n");
-  check("nothing is wrong with the file", await reopened.diagnose(), []);
-  check("what is pinned is in context as it was said", itemOf(context, pinned)?.message, said?.message);
-  check("what was to be remembered is known", known.includes("called Heron"));
-  check("what was taken out is in no summary", (await summariesOf(reopened)).includes(secret), false);
-  const wasShown = (words: string) => summarizer.prompts.some((text) => text.includes(words));
-  check(
-    "nor was it shown for one, nor the instructions",
-    [wasShown(secret), wasShown(instructions)],
-    [false, false],
-  );
-  await checkFiles(fileLedger(context, { cwd: workspace }), workspace, before);
 }
 
-/** Goes back to a tip, with a summary of what was said since. */
-async function leaveBranch(
-  agent: CompactingAgent,
-  to: string,
-  summarizer: ScriptedSummarizer,
-): Promise<void> {
-  const { session } = agent;
-  await summarizeBranch(session, to, { generate: summarizer.generate, window });
-  const last = (await session.context()).items.at(-1);
-  check("a branch is left", last?.origin, "branchSummary");
-  check("with a summary", last !== undefined && messageText(last.message).includes(`Turn ${branch.to}:`));
-}
-
-function printChart(points: readonly ChartPoint[]): void {
-  console.log(
-    "\nTokens in context over 400 turns (-: the strategy's limit, C: compacted, p: pruned, x: failed)",
-  );
-  const width = Math.max(20, Math.min(terminalWidth(), 120) - 10);
-  for (const line of chartLines(points, { width, height: 16 })) console.log(line);
-  const levels = new Map<string, number>();
-  for (const { tokens } of points) {
-    const { level } = contextGauge(tokens, window);
-    levels.set(level, (levels.get(level) ?? 0) + 1);
+/** Asks the model. A provider that counts more tokens than the estimate refuses: then there is one more try. */
+async function ask(): Promise<AssistantMessage> {
+  await makeRoom("mid-turn");
+  try {
+    return await send(await session.context());
+  } catch (error) {
+    if (!isContextOverflow(error)) throw error;
+    await compactNow("overflow");
+    return send(await session.context());
   }
-  console.log(`gauge: ${[...levels].map(([level, turns]) => `${level} ${turns} times`).join(", ")}`);
 }
 
-async function summariesOf(session: Session): Promise<string> {
-  const ids = [...session.tree.walk()].map(({ node }) => node.id);
-  const entries = await Promise.all(ids.map((id) => session.entry(id)));
-  return JSON.stringify(entries.filter((entry) => entry !== undefined && "summary" in entry));
+async function send(context: Context): Promise<AssistantMessage> {
+  const { value } = await project(context, target, { cache: cacheConversation });
+  const reply = await client.messages.create({ model, max_tokens: 1_000, tools, ...value });
+  return readAnthropicReply(reply, { model });
 }
 
-function itemOf({ items }: Context, id: string): ContextItem | undefined {
-  return items.find(({ entryId }) => entryId === id);
+async function makeRoom(trigger: CompactionTrigger): Promise<void> {
+  const context = await session.context();
+  if (strategy.shouldCompact(context, { window, tokens: contextTokens(context) })) await compactNow(trigger);
+}
+
+/** Compacts. A failure has written nothing, and the next step tries again. */
+async function compactNow(trigger: CompactionTrigger): Promise<void> {
+  const started = `turn ${String(turn).padStart(3)}  ${strategy.name}, ${trigger}:`;
+  try {
+    const options = {
+      strategy,
+      window,
+      trigger,
+      generate,
+      initialContext: { content: instructions },
+    };
+    const result = await compact(session, options);
+    const sizes = "tokensAfter" in result ? `, ${result.tokensBefore} -> ${result.tokensAfter} tokens` : "";
+    console.log(`${started} ${result.status}${sizes}`);
+  } catch (error) {
+    if (!SessileError.is(error, "SUMMARY_FAILED") && !SessileError.is(error, "IRREDUCIBLE")) throw error;
+    console.log(`${started} ${error.code}, nothing was written`);
+  }
+}
+
+/** Writes a summary: the model is asked for a text, outside the conversation. It may be a cheaper model. */
+async function generate(...[{ system, text }, { signal, maxTokens }]: Parameters<Generate>) {
+  const body = { model, max_tokens: maxTokens, system, messages: [{ role: "user" as const, content: text }] };
+  const message = readAnthropicReply(await client.messages.create(body, { signal }), { model });
+  return { text: messageText(message), usage: message.usage };
+}
+
+function printGauge(context: Context): void {
+  const { tokens, fraction, level } = contextGauge(contextTokens(context), window);
+  const bar = "#".repeat(Math.min(60, Math.round(fraction * 60))).padEnd(60, ".");
+  console.log(`turn ${String(turn).padStart(3)}  ${bar} ${tokens} tokens, ${level}`);
+}
+
+/** The model without a key. */
+function script({ prompt, results }: Turn): readonly Said[] {
+  if (prompt.includes("<conversation>")) {
+    const asked = new Set(prompt.match(/src\/\S+\.ts/g));
+    return [
+      `## Progress\nThe release is called Heron. ${asked.size} files were asked about:\n${[...asked].slice(-20).join("\n")}`,
+    ];
+  }
+  const path = prompt.match(/What does (\S+) do/)?.[1];
+  if (path === undefined)
+    return [prompt.includes("Where were we") ? "At the files of src; the release is Heron." : "Noted."];
+  if (results.length === 0) return [{ name: "read", input: { path } }];
+  return [`${path} has ${results[0]?.match(/export /g)?.length ?? 0} exports in its first part.`];
 }

@@ -8,14 +8,13 @@ import {
   toolPairs,
 } from "sessile/content";
 import { estimateMessageTokens } from "sessile/estimate";
-import type { Model } from "./model.js";
 import type { Task, Work } from "./scripted-work.js";
 
 /**
  * A model that does tasks, and is as strict as a provider: it refuses what is too long, a call without its result and the
  * other way round, and a context without the user's newest message or with anything but one set of instructions.
  */
-export class ScriptedModel implements Model {
+export class ScriptedModel {
   readonly #window: number;
   readonly #instructions: string;
   readonly #sizes = new WeakMap<ContextMessage, number>();

@@ -15,10 +15,10 @@ import {
 import { type AssistantMessage, type Context, toolCalls, userMessage } from "sessile/content";
 import { SessileError } from "sessile/errors";
 import type { EntryDraft, Session } from "sessile/session";
+import { runTool, type Tools } from "../../../examples/apps/support/tools.js";
 import type { ScriptedModel } from "./scripted-model.js";
 import type { ScriptedSummarizer } from "./scripted-summarizer.js";
 import type { Task } from "./scripted-work.js";
-import { runTool, type Tools } from "./tools.js";
 
 /** What {@link CompactingAgent} works with. */
 export interface AgentOptions {

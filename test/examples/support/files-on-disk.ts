@@ -1,7 +1,15 @@
 import { createHash } from "node:crypto";
-import { readdir, readFile } from "node:fs/promises";
+import { cp, readdir, readFile } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
 import type { FileLedger } from "sessile/compaction";
+import { root } from "../../../scripts/entries.mjs";
+
+/** Copies this repository's own README, manifest and sources: real files for an agent to work on. */
+export async function copyProject(to: string): Promise<void> {
+  for (const name of ["README.md", "package.json", "src"]) {
+    await cp(join(root, name), join(to, name), { recursive: true });
+  }
+}
 
 /** The SHA-256 of every file below a directory, by its path with `/`. */
 export type Files = ReadonlyMap<string, string>;

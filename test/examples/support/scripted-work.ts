@@ -1,5 +1,4 @@
-import type { ToolResultMessage } from "sessile/content";
-import { messageText } from "./message-text.js";
+import { messageText, type ToolResultMessage } from "sessile/content";
 
 /** A call that a scripted model makes. */
 export interface ScriptedCall {

@@ -1,21 +1,36 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
 import { isDeepStrictEqual } from "node:util";
 import { type CompactableSession, compact, rollingSummary } from "sessile/compaction";
 import type { Context } from "sessile/content";
 import type { Session, SessionStore } from "sessile/session";
-import { check } from "./check.js";
+import { fileSessionStore } from "sessile/session/node";
+import { root } from "../../../scripts/entries.mjs";
 import { ScriptedSummarizer } from "./scripted-summarizer.js";
 
 /** When a process is killed: while its model is asked, about when it writes, or right after that was acknowledged. */
 const moments = ["asked", "appending", "appended"] as const;
-export type Moment = (typeof moments)[number];
+type Moment = (typeof moments)[number];
 
 const longMs = 60_000;
+const program = fileURLToPath(import.meta.url);
 
-/** What a process does that is going to be killed: compacts, and says how far it is. Whoever started it kills it then. */
-export async function dieWhileCompacting(session: Session, window: number, moment: Moment): Promise<void> {
+// As a program: it compacts, and prints how far it is until it is killed.
+const [mode, dir = "", id = "", moment = "", window = ""] = process.argv.slice(2);
+if (mode === "--compact") {
+  const session = await longSessions(dir).open(id, { mode: "write" });
+  await dieWhileCompacting(session, Number(window), moment as Moment);
+}
+
+/** The store of the long session. */
+export function longSessions(dir: string): SessionStore {
+  return fileSessionStore({ dir: join(dir, "sessions"), durability: "os" });
+}
+
+async function dieWhileCompacting(session: Session, window: number, moment: Moment): Promise<void> {
   const dying: CompactableSession = {
     header: session.header,
     leafId: session.leafId,
@@ -41,36 +56,24 @@ export async function dieWhileCompacting(session: Session, window: number, momen
   });
 }
 
-/**
- * Kills processes that compact, each at another moment: the first in this session, the others in copies of it. Gives the
- * session as it is read again.
- *
- * @param args of Node, to which the session's id and the moment are added
- */
-export async function killCompactions(
-  session: Session,
-  store: SessionStore,
-  args: readonly string[],
-): Promise<Session> {
-  console.log("\nProcesses are killed in the middle of a compaction");
+/** The session after its process was killed at a moment: `SIGKILL, as before`, `SIGKILL, compacted`, or anything else. */
+export type Outcomes = Readonly<Record<Moment, string>>;
+
+/** Kills processes that compact, each at another moment: the first in this session, the others in copies of it. */
+export async function killCompactions(session: Session, dir: string, window: number): Promise<Outcomes> {
+  const store = longSessions(dir);
   const before = await session.context();
   await session.close();
   const ends = moments.map(async (moment) => {
     const { id } = moment === "asked" ? session : await copyOf(session, store);
-    const signal = await killed([...args, id, moment], moment);
+    const signal = await killed([program, "--compact", dir, id, moment, String(window)], moment);
     await using after = await store.open(id, { mode: "write" });
     const state = await stateAfter(after, before);
-    // It goes on: nothing of the dead process is in the way.
+    // Nothing of the dead process blocks a write.
     await after.updateInfo({ name: "A long session" });
-    return `${signal}, ${state}`;
+    return [moment, `${signal}, ${state}`] as const;
   });
-  const [asked, appending = "", appended] = await Promise.all(ends);
-  const [asBefore, compacted] = ["SIGKILL, as before", "SIGKILL, compacted"];
-  console.log(`  about when it is written: ${appending}`);
-  check("while the model is asked: the context is as before", asked, asBefore);
-  check("while it is written: all of it is there, or nothing", [asBefore, compacted].includes(appending));
-  check("once it is written: all of it is there", appended, compacted);
-  return store.open(session.id, { mode: "write" });
+  return Object.fromEntries(await Promise.all(ends)) as Outcomes;
 }
 
 async function copyOf({ id }: Session, store: SessionStore): Promise<Session> {
@@ -78,21 +81,21 @@ async function copyOf({ id }: Session, store: SessionStore): Promise<Session> {
   return copy;
 }
 
-/** Runs a process until it says a word. Gives the signal that ended it. */
+/** Runs a process until it prints a word. Returns the signal that ended it. */
 async function killed(args: readonly string[], word: string): Promise<unknown> {
-  const child = spawn(process.execPath, [...process.execArgv, ...args], {
+  const child = spawn(process.execPath, ["--import", "tsx", ...args], {
+    cwd: root,
     stdio: ["ignore", "pipe", "inherit"],
   });
-  let said = "";
+  let output = "";
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
-    said += text;
-    if (said.split("\n").includes(word)) child.kill("SIGKILL");
+    output += text;
+    if (output.split("\n").includes(word)) child.kill("SIGKILL");
   });
   const [, signal] = await once(child, "close");
   return signal;
 }
 
-/** Whether a compaction is there in whole, or nothing of it, or anything else. */
 async function stateAfter(session: Session, before: Context): Promise<string> {
   const { items } = await session.context();
   if (isDeepStrictEqual(items, before.items)) return "as before";
@@ -100,6 +103,6 @@ async function stateAfter(session: Session, before: Context): Promise<string> {
   const isKept = kept.every(({ message }) =>
     before.items.some((item) => isDeepStrictEqual(item.message, message)),
   );
-  const tip = await session.entry(session.leafId ?? "");
-  return tip?.type === "compaction" && summary?.entryId === tip.id && isKept ? "compacted" : "neither";
+  const leaf = await session.entry(session.leafId ?? "");
+  return leaf?.type === "compaction" && summary?.entryId === leaf.id && isKept ? "compacted" : "neither";
 }
