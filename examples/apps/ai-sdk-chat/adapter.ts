@@ -1,8 +1,8 @@
 // The adapter between useChat and a session, in both directions. It knows neither HTTP nor models.
 //
-// Ids: a chat's id is the session's id, and a message's id is the id of its entry. An edited message keeps its
-// id in the browser; here its versions are siblings: `id`, `id.2`, `id.3`. A reply of several steps is one
-// message in the browser and several entries here; it has the id of the first.
+// Ids: a chat's id is the session's id, and a message's id is the id of its entry. An edited message keeps
+// its id in the browser; here its versions are siblings: `id`, `id.2`, `id.3`. A reply of several steps is
+// one message in the browser and several entries here; it has the id of the first.
 import type { FileUIPart, UIMessage } from "ai";
 import { ingest, resourcesIn } from "sessile/attachments";
 import type { BlobStore } from "sessile/blobs";
@@ -35,8 +35,8 @@ export interface ChatTurn {
 
 /**
  * Moves the leaf to the message to answer, and stores the message first if it is new. Once this resolves the
- * message is durable. A request that comes twice, such as a retry, stores nothing and is answered again. A tab
- * that did not see the newest messages gets a branch: the message follows the one that the tab shows.
+ * message is durable. A request that comes twice, such as a retry, stores nothing and is answered again. A
+ * tab that did not see the newest messages gets a branch: the message follows the one that the tab shows.
  */
 export async function storeTurn(
   session: Session,

@@ -1,5 +1,5 @@
-// A person and a page that reloads, over HTTP, with the client that useChat is made of; each answer is checked:
-// `npx tsx examples/apps/ai-sdk-chat/demo.ts`. The model is a script.
+// A person and a page that reloads, over HTTP, with the client that useChat is made of; each answer is
+// checked: `npx tsx examples/apps/ai-sdk-chat/demo.ts`. The model is a script.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

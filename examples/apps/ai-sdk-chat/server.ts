@@ -1,5 +1,5 @@
-// The chat over HTTP: the routes that `DefaultChatTransport` of useChat asks, and the history and files that a
-// page needs after a reload.
+// The chat over HTTP: the routes of `DefaultChatTransport`, and the history and files that a page needs after a
+// reload.
 //
 //   POST   /api/chat                     a turn; answered with the UI message stream
 //   GET    /api/chat/:id/stream          the running turn from its first chunk; 204 if there is none
@@ -210,8 +210,8 @@ function send(response: ServerResponse, turn: RunningTurn): Promise<void> {
 const idPattern = /^[A-Za-z0-9](?:[\w-]{0,62}[A-Za-z0-9])?$/;
 
 /**
- * The body that `DefaultChatTransport` posts: `{ id, messages, trigger, messageId }`. Only the last message is
- * stored; of the others the ids count, and none of them is needed.
+ * The body that `DefaultChatTransport` posts: `{ id, messages, trigger, messageId }`. Only the last message
+ * is stored; of the others the ids count, and none of them is needed.
  *
  * @throws HttpFailure 400
  */

@@ -90,8 +90,8 @@ export class RunningTurn {
 }
 
 /**
- * Answers the message at the leaf. Every step is in the session before its tools run, and the whole reply before
- * the stream says that it is finished. If the reply breaks off, its text is stored with the reason.
+ * Answers the message at the leaf. Every step is in the session before its tools run, and the whole reply
+ * before the stream says that it is finished. If the reply breaks off, its text is stored with the reason.
  */
 export async function answer(session: Session, turn: RunningTurn, parts: TurnParts): Promise<void> {
   const { signal } = turn;

@@ -84,7 +84,7 @@ interface Answer {
   readonly images: readonly { readonly data: string; readonly mimeType: string }[];
 }
 
-/** Sends, and reads until the answer is whole. */
+/** Sends a message, and reads until the answer is complete. */
 async function ask(client: Client, message: Readonly<Record<string, unknown>>): Promise<Answer> {
   const sent = JSON.parse(textOf(await call(client, "tether_send", message)));
   let after_seq = sent.seq;
@@ -112,7 +112,7 @@ function textOf({ content: [first] }: Result): string {
   return first?.type === "text" ? first.text : "";
 }
 
-/** The session files of a store. */
+/** The session files below a directory. */
 async function logsIn(dir: string): Promise<readonly string[]> {
   const names = await readdir(dir, { recursive: true });
   const logs = names.filter((name) => name.endsWith(".jsonl"));

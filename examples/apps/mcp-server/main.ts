@@ -17,9 +17,9 @@ import { startMcpHttp, WholeLines } from "./transports.js";
 
 const modelName = "claude-opus-5-5";
 const instance = "agent";
-/** Five images of 10 MiB, which are too many and too much, still get an answer in words. */
+/** Large enough for five images of 10 MiB, so that even these get a readable refusal. */
 const maxLineBytes = 72 * 2 ** 20;
-/** A whole frame and what MCP has around it. */
+/** The largest frame and its MCP envelope. */
 const maxBodyBytes = tetherLimits.maxWireBytes + 64 * 1024;
 
 const { values: given } = parseArgs({
@@ -27,7 +27,7 @@ const { values: given } = parseArgs({
     stdio: { type: "boolean" },
     http: { type: "boolean" },
     dir: { type: "string", default: ".tether" },
-    // Of frames that can still be read. Default 128 MiB.
+    // Bytes of the frames in the ring. Default 128 MiB.
     "ring-bytes": { type: "string" },
   },
 });
@@ -38,7 +38,7 @@ async function serveStdio(dir: string): Promise<void> {
   const lines = new WholeLines(maxLineBytes);
   const transport = new StdioServerTransport(lines, process.stdout, { maxBufferSize: maxLineBytes });
   await tetherMcpServer(await startInstances(dir)).connect(transport);
-  // Nobody is left to answer. A session is whole at any moment, so that nothing has to be waited for.
+  // The host has gone. Every append is durable when it resolves, so nothing has to be flushed.
   const end = () => process.exit();
   process.stdout.on("error", end);
   lines.on("error", ({ message }) => {
@@ -67,7 +67,7 @@ async function startInstances(dir: string): Promise<ReadonlyMap<string, TetherIn
     model: modelName,
     blobs,
     tools: [...declarations, viewTool("anthropic")],
-    // What was shown lately is shown again, so that one can ask about it; the tool brings back what is older.
+    // Requests repeat the latest images, so that the user can ask about them; the view tool shows older ones.
     replay: replayWithin({ maxCount: 20, maxBytes: tetherLimits.maxFrameBytes }),
     onLosses: (losses) => {
       for (const { code, reason } of losses) console.error(`${code}: ${reason}`);

@@ -16,7 +16,7 @@ import {
 } from "sessile/tether";
 import type { TetherAgent } from "../support/tether-agent.js";
 
-/** An agent that can be written to, and what it said lately. */
+/** An agent, and the ring of its latest frames. */
 export interface TetherInstance {
   readonly agent: TetherAgent;
   readonly ring: FrameRing;
@@ -25,9 +25,12 @@ export interface TetherInstance {
 const maxWaitMs = 30_000;
 const maxFrames = 1000;
 const maxIdLength = 256;
-/** Of one result, in characters: an MCP client over stdio takes ten million bytes a line. One frame comes whatever its size. */
+/**
+ * Characters of one result: an MCP client over stdio accepts ten million bytes a line. A result has at least
+ * one frame.
+ */
 const maxReadBytes = 8 * 2 ** 20;
-/** What a host wants to hear of, where it does not say. */
+/** The types of frames that a read returns by default. */
 const answers = ["assistant.delta", "assistant.done"];
 
 /** The tool `tether_read` as a server lists it. */
@@ -58,7 +61,7 @@ const tetherReadTool: Tool = {
   },
 };
 
-/** A server of the two tools, for one client: over as many connections as there are, each has its own. */
+/** An MCP server with the two tools, for one connection. */
 export function tetherMcpServer(instances: ReadonlyMap<string, TetherInstance>): McpServer {
   const mcp = new McpServer({ name: "sessile-tether", version: "1.0.0" }, { capabilities: { tools: {} } });
   const send: Tool = { ...tetherSendTool, inputSchema: structuredClone<Tool["inputSchema"]>(sendSchema) };
@@ -81,9 +84,9 @@ const { inputSchema } = tetherSendTool;
 const sendSchema = { ...inputSchema, required: [...inputSchema.required] };
 
 /**
- * Gives the message's number once it is sure to last (`kept`), or at once where it has to wait for another one's answer
- * (`queued`). The answer goes into the ring in the background. `failed`: the answer is there already, and says why the message
- * was not kept.
+ * Returns the message's number once it is durable (`kept`), or at once if it waits behind another message
+ * (`queued`). The answer goes into the ring in the background. `failed`: the answer is in the ring, with the
+ * reason.
  */
 async function sendMessage(
   instances: ReadonlyMap<string, TetherInstance>,
@@ -91,7 +94,7 @@ async function sendMessage(
 ): Promise<CallToolResult> {
   const { instance, message } = readTetherSend(args);
   const { agent, ring } = instanceOf(instances, instance);
-  // It stands in every frame of the answer, and the ring counts payloads alone.
+  // Every frame of the answer repeats the id, and the ring counts only payloads.
   if (message.frame.session.id.length > maxIdLength) {
     throw invalid("session_id", `at most ${maxIdLength} characters`);
   }
@@ -136,7 +139,9 @@ async function readFrames(
   return { content };
 }
 
-/** What there is in the end, where nothing came in time. Ends when the client takes its request back. */
+/**
+ * Waits for a frame. After the time it returns the frames at hand; it ends if the client cancels its request.
+ */
 async function waitFor(
   ring: FrameRing,
   query: FrameQuery,

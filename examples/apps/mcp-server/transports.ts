@@ -11,17 +11,17 @@ import { boundConnections } from "../support/http.js";
 export interface McpHttpOptions {
   /** Makes a server for one client. */
   readonly makeServer: () => McpServer;
-  /** What a client has to show as a bearer. */
+  /** The bearer token. */
   readonly token: string;
-  /** Default any that is free. */
+  /** Default any free port. */
   readonly port?: number;
-  /** Of one request. */
+  /** Maximum bytes of one request. */
   readonly maxBodyBytes: number;
-  /** Of all requests that are open. Default four of the largest. */
+  /** Maximum bytes of all open requests. Default four of the largest. */
   readonly maxOpenBytes?: number;
-  /** Default 16. Where they are all in use, a new client is asked to come again. */
+  /** Default 16. If all have open requests, a new client gets 503. */
   readonly maxSessions?: number;
-  /** After how long a session that nobody uses ends. Default ten minutes. */
+  /** Milliseconds after which an idle session ends. Default ten minutes. */
   readonly idleMs?: number;
 }
 
@@ -34,17 +34,17 @@ export interface McpHttp extends AsyncDisposable {
 interface HttpSession {
   readonly transport: StreamableHTTPServerTransport;
   readonly mcp: McpServer;
-  /** Requests that have no end yet. */
+  /** Open requests. */
   open: number;
   usedAt: number;
 }
 
 /**
- * Speaks MCP over streamable HTTP on this machine alone. A page of a browser cannot use it by a name that it made lead here, nor
- * without the token. What is refused is refused before its body is read.
+ * Serves MCP over streamable HTTP on 127.0.0.1. Host, Origin and token are checked before the body is read,
+ * so a page in a browser cannot use it, not even by DNS rebinding.
  *
- * @see https://modelcontextprotocol.io/specification/2025-11-25/basic/transports (a stored copy, read 2026-11-22): 127.0.0.1, 403
- *   for another origin, a token, 404 for a session that ended
+ * @see https://modelcontextprotocol.io/specification/2025-11-25/basic/transports (a stored copy, read
+ *   2026-11-22): 127.0.0.1, 403 for another origin, a token, 404 for a session that ended
  */
 export async function startMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
   const { maxSessions = 16, idleMs = 600_000, maxBodyBytes, maxOpenBytes = 4 * maxBodyBytes } = options;
@@ -56,7 +56,7 @@ export async function startMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
     const refusal = refusalOf(request, server, options.token);
     if (refusal !== undefined) return refuse(response, ...refusal);
     letIn(request, response);
-    // A body of unknown length may become as long as is allowed.
+    // A body of unknown length counts as the largest one.
     const length = bodyBytes(request) ?? maxBodyBytes;
     if (length > maxBodyBytes) return refuse(response, 413, `the body has more than ${maxBodyBytes} bytes`);
     if (openBytes + length > maxOpenBytes) return refuse(response, 503, "too much is being sent at a time");
@@ -76,7 +76,7 @@ export async function startMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
     response.once("close", () => {
       session.open--;
       session.usedAt = Date.now();
-      // It did not ask for a session after all.
+      // The request opened no session.
       if (session.transport.sessionId === undefined) void session.mcp.close();
     });
     await session.transport.handleRequest(request, response);
@@ -84,7 +84,7 @@ export async function startMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
   const server = createServer((request, response) => {
     answer(request, response).catch(() => response.destroy());
   });
-  // A client that takes its time with a request holds a connection, and not for ever.
+  // A slow client holds a connection, but not for ever.
   server.headersTimeout = 10_000;
   server.requestTimeout = 60_000;
   const letIn = boundConnections(server, 8 * maxSessions);
@@ -111,7 +111,7 @@ async function newSession(
     sessionIdGenerator: randomUUID,
     maxRequestBodySize: maxBodyBytes,
     onsessioninitialized(id) {
-      // Not before: of those who are let in, some ask for no session, and others come at the same time.
+      // Not earlier: some accepted requests open no session, and others arrive at the same time.
       makeRoom(sessions, maxSessions);
       sessions.set(id, session);
     },
@@ -127,7 +127,7 @@ function hasRoom(sessions: ReadonlyMap<string, HttpSession>, maxSessions: number
   return sessions.size < maxSessions || [...sessions.values()].some(({ open }) => open === 0);
 }
 
-/** Ends the session that was idle longest where there are as many as there may be. */
+/** Ends the session that was idle longest if the maximum is reached. */
 function makeRoom(sessions: ReadonlyMap<string, HttpSession>, maxSessions: number): void {
   if (sessions.size < maxSessions) return;
   const idle = [...sessions.values()].filter(({ open }) => open === 0);
@@ -157,7 +157,7 @@ function refusalOf(
   return url === "/mcp" ? undefined : [404, "there is nothing here"];
 }
 
-/** Undefined where the length is not told. */
+/** Undefined without a Content-Length. */
 function bodyBytes({ headers, method }: IncomingMessage): number | undefined {
   if (method !== "POST") return 0;
   const told = headers["content-length"];
@@ -179,8 +179,8 @@ function refuse(response: ServerResponse, status: number, message: string): void
 }
 
 /**
- * Gives lines whole, as few pieces as there can be. A reader that puts what it has and each new piece together, as the SDK's
- * does, would copy a line of many megabytes a thousand times.
+ * Passes on complete lines in few pieces. The SDK's reader joins its buffer with each new piece, so it would
+ * copy a line of many megabytes a thousand times.
  */
 export class WholeLines extends Transform {
   readonly #maxLineBytes: number;
@@ -197,7 +197,7 @@ export class WholeLines extends Transform {
     const first = piece.indexOf(0x0a);
     const end = piece.lastIndexOf(0x0a) + 1;
     const [before, after] = [piece.subarray(0, end), piece.subarray(end)];
-    // Lines between the two ends are no longer than the piece, which is here already.
+    // Lines between the two are within the piece, which is in memory.
     const begun = this.#bytes + (first < 0 ? piece.length : first);
     if (Math.max(begun, after.length) > this.#maxLineBytes) {
       done(new Error(`a line is longer than ${this.#maxLineBytes} bytes`));

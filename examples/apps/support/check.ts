@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 
-/** Prints whether something is as expected. The program goes on either way, and ends with exit code 1 if it was not. */
+/** Prints whether a value is as expected. After a failure the program goes on, and ends with exit code 1. */
 export function check(what: string, actual: unknown, expected: unknown = true): void {
   const ok = isDeepStrictEqual(actual, expected);
   console.log(`${ok ? "ok  " : "FAIL"} ${what}`);

@@ -5,16 +5,16 @@ import type { AssistantMessage, Context, ReplayPolicy } from "sessile/content";
 import { cacheConversation, type Loss, project } from "sessile/projections";
 import { anthropicMessages, readAnthropicReply } from "sessile/projections/anthropic";
 
-/** What {@link claude} needs. */
+/** Options of {@link claude}. */
 export interface ClaudeOptions {
   readonly client: Anthropic;
   readonly model: string;
-  /** Where the bytes of attachments are. */
+  /** The store of the attachments' bytes. */
   readonly blobs: Pick<BlobStore, "get">;
   readonly tools: readonly Anthropic.Tool[];
-  /** Which attachments of earlier turns go out again. Default none. */
+  /** The attachments of earlier turns that a request repeats. Default none. */
   readonly replay?: ReplayPolicy;
-  /** Told of what a request lacks that the session has, such as an image whose bytes are gone. */
+  /** Called with the content of the session that a request lacks, such as an image whose bytes are gone. */
   readonly onLosses?: (losses: readonly Loss[]) => void;
 }
 
@@ -47,13 +47,13 @@ export function claude({ client, model, blobs, tools, replay, onLosses }: Claude
 /** Options of {@link Model.generate}. */
 export interface GenerateOptions {
   readonly signal: AbortSignal;
-  /** Called with each piece of text as it comes, by a model that can tell; all of them are in the message again. */
+  /** Called with each piece of text as it arrives, if the model streams. The message has the whole text. */
   readonly onText?: (text: string) => void;
 }
 
 /**
- * What an agent needs of a language model. A real one turns the context into its provider's request and the reply back
- * into a message; the loop around it stays the same.
+ * A language model, as an agent uses it. It turns a context into its provider's request, and the reply into a
+ * message.
  */
 export interface Model {
   /** The next assistant message. Rejects when the signal aborts. */

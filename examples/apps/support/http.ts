@@ -3,7 +3,7 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { SessileError } from "sessile/errors";
 
-/** What every answer has. Nothing of it may be kept by a cache, shown in a frame, or taken for another type. */
+/** Headers of every response: not cached, not framed, no other type guessed. */
 export const commonHeaders: Readonly<Record<string, string>> = {
   "cache-control": "no-store",
   "cross-origin-opener-policy": "same-origin",
@@ -25,7 +25,7 @@ export function sendJson(response: ServerResponse, status: number, value: unknow
   response.end(body);
 }
 
-/** Answers with a failure, or ends the connection where an answer has begun already. */
+/** Answers with a failure, or closes the connection if a response has begun. */
 export async function sendFailure(
   request: IncomingMessage,
   response: ServerResponse,
@@ -41,7 +41,7 @@ export async function sendFailure(
   const closing = unread ? { connection: "close" } : {};
   response.writeHead(status, { ...jsonHeaders(bytes), ...headers, ...closing });
   if (unread) {
-    // Closing a connection with bytes in it that nobody has read resets it, and the client would not come to read the answer.
+    // Closing a connection with unread bytes resets it, and the client could not read the response.
     response.write(bytes);
     await drain(request, limits);
     response.end();
@@ -58,7 +58,7 @@ function jsonHeaders(body: Uint8Array): Readonly<Record<string, string | number>
   };
 }
 
-/** Throws the rest of a body away, for as long and as far as a well-meaning client may need to notice. */
+/** Discards the rest of a body, within the limits, so that the client can read the response. */
 function drain(request: IncomingMessage, { lingerBytes, lingerMs }: LingerLimits): Promise<void> {
   return new Promise((resolve) => {
     let left = lingerBytes;
@@ -73,21 +73,21 @@ function drain(request: IncomingMessage, { lingerBytes, lingerMs }: LingerLimits
       if (left < 0) done();
     });
     request.once("end", done).once("close", done).once("error", done);
-    // Whoever read it before has stopped it.
+    // The reader before has paused it.
     setImmediate(() => request.resume());
   });
 }
 
-/** What a client is told of something that failed. */
+/** The body of a failure. */
 export interface FailureBody {
   readonly code: string;
   readonly message: string;
   readonly category?: string;
-  /** Attachments that were not taken, by name: no paths. */
+  /** The refused attachments, by name and without paths. */
   readonly errors?: readonly unknown[];
 }
 
-/** A request that is answered with a status of failure. */
+/** An error with the response that it causes. */
 export class HttpFailure extends Error {
   readonly status: number;
   readonly body: FailureBody;
@@ -103,7 +103,7 @@ export class HttpFailure extends Error {
 
 const conflicts = new Set(["SESSION_LOCKED", "CONCURRENT_WRITER", "SESSION_BUSY"]);
 
-/** Any error as an answer. What is not meant for a client, such as a path of this machine, is not in it. */
+/** Any error as a response. The response has no paths and no messages that are not meant for a client. */
 export function failureOf(error: unknown): HttpFailure {
   if (error instanceof HttpFailure) return error;
   if (SessileError.is(error, "ATTACHMENT_FAILURE")) {
@@ -121,13 +121,13 @@ export function failureOf(error: unknown): HttpFailure {
 }
 
 /**
- * The body of a request in chunks, never more than `maxBytes` of it. The request is not destroyed when reading stops, so that
- * it can still be answered.
+ * The body of a request in chunks, at most `maxBytes`. Stopping early does not destroy the request, which can
+ * still be answered.
  *
- * @throws HttpFailure 413, before the first chunk where the client says how much it will send; 415 for a body that is encoded
+ * @throws HttpFailure 413, before the first chunk if Content-Length is too large; 415 for an encoded body
  */
 export async function* bodyOf(request: IncomingMessage, maxBytes: number): AsyncGenerator<Uint8Array> {
-  // To decode it could make any number of bytes of a few.
+  // A few encoded bytes can decode to any number.
   if (request.headers["content-encoding"] !== undefined) {
     throw new HttpFailure(415, {
       code: "ENCODED_BODY",
@@ -165,24 +165,30 @@ function tooLarge(maxBytes: number): HttpFailure {
   return new HttpFailure(413, { code: "TOO_LARGE", message: `at most ${maxBytes} bytes are taken` });
 }
 
-/** The path of a request as it was sent. Nothing is decoded or worked out: what is no path of ours to the letter is none. */
+/**
+ * The path of a request as it was sent. Nothing is decoded or normalized: routes compare it byte for byte.
+ */
 export function pathOf({ url = "" }: IncomingMessage): string {
   return url.split("?", 1)[0] ?? "";
 }
 
-/** An answer of server-sent events. Sending never waits, never throws, and does nothing once the client is gone. */
+/**
+ * A response of server-sent events. Sending never waits or throws, and does nothing after the client has
+ * gone.
+ */
 export interface EventStream {
   send(event: string, data: unknown): void;
   end(): void;
 }
 
 /**
- * Begins an answer of server-sent events.
+ * Begins a response of server-sent events.
  *
- * A client that reads slowly must not hold up the turn, which is others' too and costs money, nor may what it has not read
- * pile up: past the bound its connection is closed. It finds everything that it missed in the session.
+ * A slow client must not delay the turn, and its unread events must not fill the memory. Past the bound its
+ * connection is closed; the session has the events that it missed.
  *
- * @see https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream (read 2026-11-22)
+ * @see https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream (read
+ *   2026-11-22)
  */
 export function openEventStream(
   response: ServerResponse,
@@ -199,7 +205,7 @@ export function openEventStream(
   const heartbeat = setInterval(() => write(":\n\n"), heartbeatMs);
   response.once("close", () => clearInterval(heartbeat));
   return {
-    // JSON has no line ends in it, so that an event is one line of data whatever it says.
+    // JSON contains no line feed, so an event is one line of data.
     send: (event, data) => write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`),
     end() {
       clearInterval(heartbeat);
@@ -211,25 +217,25 @@ export function openEventStream(
 const codes: ReadonlySet<unknown> = new Set(["ECONNRESET", "EPIPE", "ERR_STREAM_PREMATURE_CLOSE"]);
 
 /**
- * Whether an error says that the other end went away, which is no fault of a server's. That its answer is destroyed does not say it:
- * a pipeline destroys the answer where reading what is sent fails.
+ * Whether an error means that the client has gone. A destroyed response does not mean that: a pipeline also
+ * destroys it if its source fails.
  */
 export function isClientGone(error: unknown): boolean {
   return error instanceof Error && "code" in error && codes.has(error.code);
 }
 
 /**
- * Keeps at most so many connections. `maxConnections` refuses the newest one, so that a few hundred slow connections shut out
- * every client. Here a new connection takes the place of the one that has waited longest without a request that was let in;
- * it is refused only if all of them are at work.
+ * Bounds the number of connections. `maxConnections` of Node refuses the newest one, so a few hundred slow
+ * connections could shut out every client. Here a new connection replaces the one that has been idle longest;
+ * it is refused only if all have an accepted request.
  *
- * @returns to be called with each request that was let in: its connection stays until it is answered
+ * @returns call it with each accepted request: its connection stays until the response ends
  */
 export function boundConnections(
   server: Server,
   maxConnections: number,
 ): (request: IncomingMessage, response: ServerResponse) => void {
-  // A Set has the order of insertion: the first one has waited longest.
+  // A Set keeps the order of insertion: the first one has been idle longest.
   const waiting = new Set<Socket>();
   const atWork = new Map<Socket, number>();
   server.on("connection", (socket) => {
@@ -257,8 +263,9 @@ export function boundConnections(
 }
 
 /**
- * Checks that a request comes from this machine and from a page of this server. A page of another origin can make a browser
- * send requests to 127.0.0.1; such a request names its origin, or another host if that page's name was rebound to 127.0.0.1.
+ * Checks that a request comes from this machine and from a page of this server. A page of another origin can
+ * make a browser send requests to 127.0.0.1; such a request names its origin, or another host if that page's
+ * name was rebound to 127.0.0.1.
  *
  * @param place.origins origins of pages that another server delivers; default none
  * @throws HttpFailure 403

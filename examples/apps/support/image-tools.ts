@@ -10,7 +10,7 @@ import { limitProfiles } from "sessile/limits";
 import { type Colour, makePng } from "./make-media.js";
 import { confinedPath, declared, stringOf, type ToolOutput, type Tools } from "./tools.js";
 
-/** The tools of {@link imageTools} as a model is told of them. */
+/** The declarations of {@link imageTools}. */
 export const imageToolDeclarations: readonly Anthropic.Tool[] = [
   declared("view_image", "Shows an image of the workspace, to you and to whoever you talk to.", "path"),
   declared(
@@ -21,7 +21,7 @@ export const imageToolDeclarations: readonly Anthropic.Tool[] = [
   ),
 ];
 
-/** Tools that give images. They stay in the workspace, and what they show goes to the blob store. */
+/** Tools that return images. They read and write only in the workspace, and store images as blobs. */
 export function imageTools(workspace: string, blobs: Pick<BlobStore, "put">): Tools {
   const view = async (path: string, signal: AbortSignal): Promise<ToolOutput> =>
     shown(path, async () => {
@@ -38,7 +38,7 @@ export function imageTools(workspace: string, blobs: Pick<BlobStore, "put">): To
         const bytes = barChart(numbersIn(stringOf(args, "numbers")));
         await mkdir(dirname(file), { recursive: true });
         await writeFile(file, bytes);
-        // Not read back: another conversation may have drawn under the same name since.
+        // Not read back: another conversation may have written a file of the same name since.
         const drawn = { bytes, name: basename(file) };
         return shown(path, () =>
           ingest(drawn, { blobs, signal, limits: limitProfiles.tether, source: "tool" }),
@@ -50,7 +50,7 @@ export function imageTools(workspace: string, blobs: Pick<BlobStore, "put">): To
 
 async function shown(path: string, take: () => Promise<Resource>): Promise<ToolOutput> {
   const image = await take().catch((error: unknown) => {
-    // Where the workspace lies is no business of the model.
+    // The message of the error may have the path of the workspace.
     if (error instanceof SessileError) throw new Error(`${path}: ${error.code}`);
     throw error;
   });

@@ -10,19 +10,19 @@ import { followScript, type ScriptPart } from "./script.js";
 export interface LocalProvider extends AsyncDisposable {
   /** Such as `http://127.0.0.1:40001`. */
   readonly url: string;
-  /** What it was asked, oldest first. */
+  /** The requests, oldest first. */
   readonly requests: readonly Anthropic.MessageCreateParams[];
 }
 
 /** Options of {@link startLocalProvider}. */
 export interface LocalProviderOptions {
-  /** What it says. Default the script of the coding agent. */
+  /** The replies. Default {@link followScript}. */
   readonly script?: (request: Anthropic.MessageCreateParams) => readonly ScriptPart[];
-  /** Milliseconds between two words where a reply is streamed. Default 0. */
+  /** Milliseconds between two words of a streamed reply. Default 0. */
   readonly paceMs?: number;
 }
 
-/** Speaks as much of Anthropic's Messages API as an official client needs, and says what the script says. */
+/** Serves the part of Anthropic's Messages API that the official client uses, with replies from a script. */
 export async function startLocalProvider(options: LocalProviderOptions = {}): Promise<LocalProvider> {
   const { script = followScript, paceMs = 0 } = options;
   const requests: Anthropic.MessageCreateParams[] = [];
@@ -37,7 +37,7 @@ export async function startLocalProvider(options: LocalProviderOptions = {}): Pr
       outgoing.end(JSON.stringify(reply));
     }
   };
-  // A client that goes away is no reason to end.
+  // A client that disconnects must not end the process.
   const server = createServer((incoming, outgoing) => {
     answer(incoming, outgoing).catch(() => outgoing.destroy());
   });
@@ -54,7 +54,7 @@ export async function startLocalProvider(options: LocalProviderOptions = {}): Pr
   };
 }
 
-/** A reply as far as it is made here. */
+/** The fields of a reply that this provider makes. */
 export interface LocalReply {
   readonly id: string;
   readonly type: "message";
@@ -79,7 +79,7 @@ function replyTo(
     (part, at): LocalBlock =>
       typeof part === "string"
         ? { type: "text", text: part, citations: null }
-        : // An id that no call of the history has.
+        : // The id is unique in the history.
           { type: "tool_use", id: `toolu_${request.messages.length}_${at}`, ...part },
   );
   return {
@@ -95,9 +95,10 @@ function replyTo(
 }
 
 /**
- * A reply as the Messages API streams it, word by word, until the client goes.
+ * Streams a reply as the Messages API does, word by word, until the client disconnects.
  *
- * @see RawMessageStreamEvent in resources/messages/messages.d.ts of @anthropic-ai/sdk 1.11.0 (read 2026-11-22)
+ * @see RawMessageStreamEvent in resources/messages/messages.d.ts of @anthropic-ai/sdk 1.11.0 (read
+ *   2026-11-22)
  */
 export async function streamReply(
   outgoing: ServerResponse,

@@ -2,8 +2,8 @@ import type Anthropic from "@anthropic-ai/sdk";
 import { sniff } from "sessile/media";
 
 /**
- * A model without a model: it follows a script, and takes every fact it states from the request that it is given, as it came
- * over the wire. So a request that lacks something, or holds something of another branch, gets a wrong answer.
+ * A scripted model. Each fact that it states is from the request as it came over the wire. So a request that
+ * lacks content, or has content of another branch, gets a wrong answer.
  */
 export function followScript({ messages }: Anthropic.MessageCreateParams): readonly ScriptPart[] {
   const view = lookAt(messages);
@@ -14,16 +14,16 @@ export function followScript({ messages }: Anthropic.MessageCreateParams): reado
   return ["That is not in my script."];
 }
 
-/** Something that the model says: text, or a call. */
+/** A part of a reply: text, or a call. */
 export type ScriptPart = string | { readonly name: string; readonly input: Readonly<Record<string, string>> };
 
-/** What the model sees. */
+/** The request, as the script reads it. */
 interface View {
   /** Every text of the request, results of tools among them, oldest first. */
   readonly texts: readonly string[];
-  /** What the user said last, in one string. */
+  /** The user's last text, in one string. */
   readonly task: string;
-  /** What the user showed with it. */
+  /** The images of the same message. */
   readonly images: readonly Uint8Array[];
   /** Every image of the request, results of tools among them, oldest first. */
   readonly allImages: readonly Uint8Array[];
@@ -66,7 +66,7 @@ function lookAt(messages: readonly Anthropic.MessageParam[]): View {
   const since = messages.slice(start + 1).flatMap(blocksOf);
   return {
     texts: messages.flatMap((message) => textsOf(blocksOf(message))),
-    // A summary, of another branch too, stands in the same turn, and is nobody's task.
+    // A summary is in the same turn, and is not a task.
     task: textsOf(said)
       .filter((text) => !/<(branch_)?summary>/.test(text))
       .join("\n"),
@@ -86,14 +86,14 @@ function lookAt(messages: readonly Anthropic.MessageParam[]): View {
   };
 }
 
-/** From the bytes that came, and the descriptor that stands before them. */
+/** From the bytes in the request, and the descriptor before them. */
 function attached({ task, images }: View): string {
   const ids = task.match(/res_[0-9a-f]{16}/g) ?? [];
   const seen = images.map((bytes, at) => `An image of ${sizeOf(bytes)} pixels: ${ids[at]}.`);
   return seen.length === 0 ? "Nothing that I can see." : seen.join(" ");
 }
 
-/** A tool draws it; its size is read from what came back. */
+/** A tool draws it; its size is read from the result. */
 function chart({ task, results, allImages, call }: View): readonly ScriptPart[] {
   const [plot] = results("plot");
   if (plot === undefined) {
@@ -109,7 +109,7 @@ function shownSoFar({ allImages }: View): string {
   return allImages.length === 0 ? "Nothing." : allImages.map(sizeOf).join(", ");
 }
 
-/** By the first id that a descriptor invites to view. */
+/** Views the first resource whose descriptor mentions the tool. */
 function lookAgain({ texts, results, allImages, call }: View): readonly ScriptPart[] {
   const [seen] = results("view_resource");
   const [, resourceId] = /view (res_[0-9a-f]{16}) to see it/.exec(texts.join("\n")) ?? [];

@@ -1,18 +1,20 @@
-/** Characters of a line; a guess where the output is no terminal. */
+/** Characters of a line; a guess if the output is not a terminal. */
 export function terminalWidth(): number {
   return process.stdout.columns ?? 110;
 }
 
-/** The first and last of a list that is too long, and between them how many were left out. */
+/** The first and last items of a long list, with the number of omitted ones between them. */
 export function headAndTail<T>(list: readonly T[], max: number): readonly (T | string)[] {
   if (list.length <= max) return list;
   const half = Math.floor(max / 2);
   return [...list.slice(0, half), `… ${list.length - 2 * half} left out …`, ...list.slice(-half)];
 }
 
-/** Text from anywhere as one line of a terminal: no control characters, no line breaks, at most this long. */
+/**
+ * Untrusted text as one line of a terminal: no control characters or line breaks, at most `width` characters.
+ */
 export function oneLine(text: string, width: number): string {
-  // What is far behind the end of the line need not be looked at.
+  // Text far behind the end of the line is not needed.
   const line = text
     .slice(0, 8 * width)
     .toWellFormed()

@@ -24,50 +24,53 @@ import type { Model } from "./claude.js";
 import { oneLine } from "./terminal.js";
 import { closeOpenCalls, runTool, type Tools } from "./tools.js";
 
-/** What {@link tetherAgent} needs. */
+/** Options of {@link tetherAgent}. */
 export interface TetherAgentOptions {
-  /** Its sessions and blobs lie here, as {@link agentHome} has them, and are there again after a restart. */
+  /** The directory of its sessions and blobs, laid out by {@link agentHome}. */
   readonly dir: string;
-  /** The agent's own name: the same conversation with two agents is two sessions. */
+  /** The agent's name: one conversation with two agents is two sessions. */
   readonly instance: string;
   readonly model: Model;
-  /** Default none. An image that one makes goes out with the answer. The tool to view an attachment again is its own. */
+  /**
+   * Default none. An image in a result is sent with the answer. The tool that views an attachment again is
+   * built in.
+   */
   readonly tools?: Tools;
-  /** What of a conversation the model is given, the newest part of it. Default 400 000. */
+  /** Characters of the newest part of a conversation that the model gets. Default 400 000. */
   readonly maxCharacters?: number;
   /** Default five minutes. */
   readonly maxTurnMs?: number;
-  /** Messages that wait or are answered at a time, of all conversations. Default 16. */
+  /** Messages of all conversations that wait or are being answered. Default 16. */
   readonly maxTurns?: number;
 }
 
 /** Options of {@link TetherAgent.answer}. */
 export interface AnswerOptions {
   readonly signal?: AbortSignal;
-  /** Called once the message is sure to last, with the id of its entry. */
+  /** Called with the id of the message's entry once it is durable. */
   readonly onKept?: (entryId: string) => void;
 }
 
-/** What an agent says: pieces of an answer, and its end. */
+/** A piece of an answer, or its end. */
 export type AnswerFrame = AssistantDeltaFrame | AssistantDoneFrame;
 
-/** An agent behind frames: a session for each conversation. */
+/** An agent that receives and sends frames, with one session for each conversation. */
 export interface TetherAgent {
   /**
-   * Answers a message, which comes as bytes, text or a value, and is checked here whoever checked it before: pieces of the
-   * answer, then its end. Messages of one conversation are answered one after the other,
-   * in the order of the calls. What goes wrong is an answer too, so that somebody who asked is told. The turn begins with the
-   * call and goes on to its end, whether anybody reads the frames or not. They have the id of the message with `re:` before it.
+   * Answers a message, given as bytes, text or a value, with pieces of the answer and then its end. The
+   * message is checked here, also if the sender checked it. Messages of one conversation are answered in the
+   * order of the calls, one at a time. A failure is an answer too. The turn begins with the call and runs to
+   * its end, also if the frames are not read. The frames have the id of the message, prefixed with `re:`.
    *
-   * @throws SessileError what `readFrame` throws; INVALID_MESSAGE for a frame that is no message, and where the message or its
-   *   conversation has so long a name that no answer could carry it
+   * @throws SessileError errors of `readFrame`; INVALID_MESSAGE for a frame that is not a message, and if
+   *   the id of the message or its conversation is too long for the frames of an answer
    */
   answer(received: unknown, options?: AnswerOptions): AsyncIterable<AnswerFrame>;
-  /** Whether a message of this conversation is being answered, so that another one would wait. */
+  /** Whether a message of this conversation is being answered; another one would wait. */
   isBusy(frame: Pick<TetherFrame, "session">): boolean;
 }
 
-/** Makes an agent of a model, tools, and a directory. */
+/** Makes an agent from a model, tools and a directory. */
 export function tetherAgent(options: TetherAgentOptions): TetherAgent {
   const { dir, instance, maxTurns = 16 } = options;
   const home = agentHome(dir);
@@ -110,7 +113,7 @@ export function tetherAgent(options: TetherAgentOptions): TetherAgent {
   };
 }
 
-/** A sender's word for having checked its message is not taken. */
+/** The sender's own check is not trusted. */
 function messageIn(received: unknown): CheckedUserMessage {
   const checked = readFrame(received);
   if (checked.kind === "userMessage") return checked;
@@ -121,7 +124,7 @@ function messageIn(received: unknown): CheckedUserMessage {
 
 const maxNameLength = 1000;
 
-/** Each frame of an answer repeats them, and is held for readers. */
+/** Each frame of an answer repeats the names, and the ring keeps the frames. */
 function assertNames(names: Readonly<Record<string, string | undefined>>): void {
   for (const [path, name = ""] of Object.entries(names)) {
     if (name.length <= maxNameLength) continue;
@@ -135,7 +138,7 @@ function assertNames(names: Readonly<Record<string, string | undefined>>): void 
 const maxRounds = 20;
 const stopped = "Stopped before the answer was whole.";
 
-/** The model and its tools, until the model calls none. */
+/** Asks the model and runs its tools, until it calls none. */
 async function rounds(
   session: Session,
   { model, tools = new Map(), maxCharacters = 400_000, blobs }: TetherAgentOptions & Pick<AgentHome, "blobs">,
@@ -150,7 +153,7 @@ async function rounds(
       told += text;
       pieces.add(text);
     };
-    // A failure is kept as an answer that failed, with what there was of it: somebody has read that.
+    // A failure is stored as a failed answer with its text so far, which readers have seen.
     const message = await model
       .generate(context, { signal, onText })
       .catch((error: unknown) => failedMessage(signal.aborted ? stopped : failure(error), signal, told));
@@ -178,13 +181,16 @@ function failedMessage(errorMessage: string, { aborted }: AbortSignal, told = ""
   );
 }
 
-/** What somebody is told: the code of an error, since its words may name paths, or a line of what the model's client says. */
+/**
+ * The text for the sender: the code of an error, because its message may have paths, or one line of the model
+ * client's message.
+ */
 function failure(error: unknown): string {
   if (error instanceof SessileError) return `I could not answer: ${error.code}.`;
   return `I could not answer: ${oneLine(error instanceof Error ? error.message : String(error), 200)}`;
 }
 
-/** The end of the turn, which says of each image that could not go why. */
+/** The end of the turn, with the reason for each omitted image. */
 async function doneFrame(
   session: Session,
   { frame: { session: to } }: CheckedUserMessage,
@@ -211,7 +217,7 @@ function said(message: Message): EntryDraft {
   return { type: "message", message };
 }
 
-/** Values as they are pushed, for one reader. One who stops reading loses the rest. */
+/** A stream of pushed values for one reader. A reader that stops loses the rest. */
 function stream<T>() {
   let to: ReadableStreamDefaultController<T> | undefined;
   const frames = new ReadableStream<T>({
@@ -225,13 +231,13 @@ function stream<T>() {
   return { frames, push: (value: T) => to?.enqueue(value), end: () => to?.close() };
 }
 
-/** What the largest piece has at least, in characters, before it goes without waiting. */
+/** Characters after which a piece is sent at once. */
 const pieceLength = 200;
 const pieceMs = 300;
 
 /**
- * Text that comes word by word, given on in pieces worth a frame each: of some length, or some time after the one before. A ring
- * of a thousand frames would else hold the words of one answer and nothing before it.
+ * Collects streamed text into pieces, each of a minimum length or after a minimum time. One frame for each
+ * word would fill a ring of a thousand frames with one answer.
  */
 export class TextPieces {
   readonly #give: (text: string) => void;
@@ -247,7 +253,7 @@ export class TextPieces {
     if (this.#text.length >= pieceLength || performance.now() - this.#givenAt >= pieceMs) this.flush();
   }
 
-  /** Gives what is left. */
+  /** Sends the rest. */
   flush(): void {
     if (this.#text === "") return;
     this.#give(this.#text);
@@ -256,10 +262,13 @@ export class TextPieces {
   }
 }
 
-/** Runs turns: those of one conversation one after the other, in the order of the calls, and all else at once. */
+/**
+ * Runs the turns of one conversation in the order of the calls, and those of several conversations
+ * concurrently.
+ */
 export class TurnQueue {
   readonly #last = new Map<string, Promise<void>>();
-  /** Turns that were asked for and have not ended. */
+  /** Turns that have not ended. */
   size = 0;
 
   /** Whether a turn of this conversation is running or waits. */
@@ -272,14 +281,14 @@ export class TurnQueue {
     this.size++;
     const mine = (this.#last.get(conversation) ?? Promise.resolve()).then(turn).finally(() => {
       this.size--;
-      // The last one takes the conversation's place with it.
+      // The last turn removes the conversation.
       if (this.#last.get(conversation) === mine) this.#last.delete(conversation);
     });
     this.#last.set(conversation, mine);
   }
 }
 
-/** Where an agent keeps what it has. */
+/** The stores and the workspace of an agent. */
 export interface AgentHome {
   readonly sessions: SessionStore;
   readonly blobs: BlobStore;
@@ -288,8 +297,8 @@ export interface AgentHome {
 }
 
 /**
- * Below a directory: `sessions/` with a file for each conversation, `sessions/blobs/<sha256>.<extension>` with the bytes that they
- * name, and `workspace/`. Whoever opens the same directory again finds what was there.
+ * Opens an agent's directory: `sessions/` with a file for each conversation,
+ * `sessions/blobs/<sha256>.<extension>` with the bytes that they name, and `workspace/`.
  */
 export function agentHome(dir: string): AgentHome {
   const sessions = join(dir, "sessions");

@@ -9,10 +9,12 @@ import { type Resource, type ToolCall, type ToolResultMessage, toolResult } from
 import { sniff } from "sessile/media";
 import type { EntryDraft, Session } from "sessile/session";
 
-/** What a tool gives: text for the model, and for programs what the file is now, which the file ledger reads. */
+/**
+ * The output of a tool: text for the model, and the state of the file for programs such as the file ledger.
+ */
 export interface ToolOutput {
   readonly text: string;
-  /** What it shows, such as an image, behind the text. */
+  /** Resources behind the text, such as an image. */
   readonly resources?: readonly Resource[];
   readonly details?: { readonly contentSha256: string; readonly created?: boolean };
 }
@@ -23,7 +25,7 @@ export type Tool = (args: unknown, options: { readonly signal: AbortSignal }) =>
 /** Tools by name. */
 export type Tools = ReadonlyMap<string, Tool>;
 
-/** The tools as a model is told of them. */
+/** The declarations of the tools for a model. */
 export const toolDeclarations: readonly Anthropic.Tool[] = [
   declared("read", "Reads a file; shows an image.", "path"),
   declared("write", "Writes a file.", "path", "content"),
@@ -32,14 +34,14 @@ export const toolDeclarations: readonly Anthropic.Tool[] = [
   declared("delete", "Deletes a file.", "path"),
 ];
 
-/** A tool whose arguments are all texts, as a model is told of it. */
+/** The declaration of a tool whose arguments are all strings. */
 export function declared(name: string, description: string, ...texts: readonly string[]): Anthropic.Tool {
   const properties = Object.fromEntries(texts.map((text) => [text, { type: "string" }]));
   return { name, description, input_schema: { type: "object", properties, required: [...texts] } };
 }
 
 const maxReadCharacters = 50_000;
-/** What is sent again with every round of a turn. */
+/** A larger image would be sent again with every round of a turn. */
 const maxImageBytes = 10 * 2 ** 20;
 
 /**
@@ -78,7 +80,7 @@ export function fileTools(workspace: string, blobs: Pick<BlobStore, "put">): Too
         const path = await pathOf(args);
         const [oldText, newText] = [stringOf(args, "oldText"), stringOf(args, "newText")];
         const parts = (await readFile(path, "utf8")).split(oldText);
-        // An edit that fits twice would change a place that the model did not look at.
+        // An edit that matches twice could change a place that the model did not mean.
         if (parts.length !== 2) throw new Error(`oldText is there ${parts.length - 1} times, expected once`);
         const text = parts.join(newText);
         await writeFile(path, text);
@@ -106,7 +108,7 @@ export function fileTools(workspace: string, blobs: Pick<BlobStore, "put">): Too
   ]);
 }
 
-/** A file as a model can take it: text, an image, or words about bytes that are neither. */
+/** A file for a model: text, an image, or a description of other bytes. */
 async function shownFile(
   name: string,
   bytes: Uint8Array,
@@ -139,7 +141,7 @@ function sha256(content: string | Uint8Array): string {
   return createHash("sha256").update(content).digest("hex");
 }
 
-/** Runs the tool that a call names. What goes wrong is a result too: the model is to see it. */
+/** Runs the tool that a call names. A failure is a result too, which the model sees. */
 export async function runTool(
   tools: Tools,
   call: ToolCall,
@@ -162,8 +164,8 @@ export function failedResult(call: ToolCall, text: string): ToolResultMessage {
 }
 
 /**
- * Gives every call without a result one that tells of the interruption. A process that died left such calls. They are not
- * run again, because their effects are unknown.
+ * Gives every call without a result one that tells of the interruption. A process that died left such calls.
+ * They are not run again, because their effects are unknown.
  */
 export async function closeOpenCalls(session: Session): Promise<void> {
   const states = await session.toolStates();
@@ -176,7 +178,7 @@ export async function closeOpenCalls(session: Session): Promise<void> {
   await session.append(drafts);
 }
 
-/** A text among the arguments of a call, which come from a model and may be anything. */
+/** A string argument of a call. The arguments come from a model and may be any value. */
 export function stringOf(args: unknown, name: string): string {
   const value = (args as Record<string, unknown> | null | undefined)?.[name];
   if (typeof value !== "string") throw new Error(`${name}: expected a string`);
@@ -184,13 +186,13 @@ export function stringOf(args: unknown, name: string): string {
 }
 
 /**
- * The real path that a model's path means, if that lies in the workspace; it need not exist yet. `..`, absolute paths and
- * symbolic links may be used as long as they stay inside.
+ * Resolves a model's path to a real path in the workspace; the file need not exist. `..`, absolute paths and
+ * symbolic links are allowed as long as they stay inside.
  *
- * The path is checked now and used later: a program that swaps a directory for a link in between gets through. Whoever
- * runs such programs in the workspace needs a container, not a check of paths.
+ * The check and the use are not atomic: a program that replaces a directory by a link in between can escape.
+ * To run such programs in the workspace, use a container.
  *
- * @throws Error for a path that leads outside; the message is for the model
+ * @throws Error for a path outside; the message is for the model
  */
 export async function confinedPath(workspace: string, path: string): Promise<string> {
   const root = await realpath(workspace);
@@ -199,7 +201,7 @@ export async function confinedPath(workspace: string, path: string): Promise<str
   return real;
 }
 
-/** The path with its links followed as far as it exists; undefined where a link leads to nothing. */
+/** Follows the links of a path as far as it exists; undefined for a dangling link. */
 async function realTarget(target: string): Promise<string | undefined> {
   let existing = target;
   const missing: string[] = [];
@@ -207,7 +209,7 @@ async function realTarget(target: string): Promise<string | undefined> {
     missing.unshift(basename(existing));
     existing = dirname(existing);
   }
-  // A link to nothing is there itself, and writing to it would make a file wherever it points.
+  // A dangling link exists itself, and a write to it would create its target.
   const real = await realpath(existing).catch(() => undefined);
   return real === undefined ? undefined : join(real, ...missing);
 }

@@ -6,18 +6,18 @@ import { claude } from "../support/claude.js";
 import { imageToolDeclarations, imageTools } from "../support/image-tools.js";
 import { agentHome, type TetherAgent, tetherAgent } from "../support/tether-agent.js";
 
-/** An agent for anybody: it looks at images, and draws. What it keeps is in the directory. */
+/** An agent that sees images and draws charts. Its sessions and blobs are in the directory. */
 export async function drawingAgent(dir: string, client: Anthropic): Promise<TetherAgent> {
   const { blobs, workspace } = agentHome(dir);
   await mkdir(workspace, { recursive: true });
-  // Nothing that reads files or runs programs: whoever writes to a bot can make it use its tools.
+  // No tool reads files or runs programs: anyone in an allowed chat can make the bot use its tools.
   const tools = new Map([...imageTools(workspace, blobs)].filter(([name]) => name === "plot"));
   const model = claude({
     client,
     model: "claude-opus-5-5",
     blobs,
     tools: [...imageToolDeclarations.filter(({ name }) => tools.has(name)), viewTool("anthropic")],
-    // What was shown lately is shown again, so that one can ask about it; the tool brings back what is older.
+    // Requests repeat the latest images, so that the user can ask about them; the view tool shows older ones.
     replay: replayWithin({ maxCount: 20, maxBytes: tetherLimits.maxFrameBytes }),
   });
   return tetherAgent({ dir, instance: "telegram", model, tools });

@@ -6,7 +6,7 @@ export interface Upload {
   readonly bytes: Uint8Array;
 }
 
-/** What every call takes. */
+/** Options of a call. */
 export interface CallOptions {
   readonly signal?: AbortSignal;
   /** Default 30 000. */
@@ -15,7 +15,7 @@ export interface CallOptions {
   readonly upload?: Upload;
 }
 
-/** The Bot API over HTTP: one request a call, and no second try. */
+/** The Bot API over HTTP: one request for each call, without retries. */
 export interface BotApi {
   /**
    * The `result` of a method.
@@ -34,18 +34,18 @@ export interface BotApi {
   ): Promise<Uint8Array>;
 }
 
-/** A hundred updates come to much less. */
+/** A hundred updates are far smaller. */
 const maxAnswerBytes = 16 * 2 ** 20;
 const lateAnswer = "no answer in time";
 const callTimeoutMs = 30_000;
 const transferTimeoutMs = 120_000;
 
 /**
- * A client of the Bot API. The token is part of every URL, so that no URL gets out of here, nor any error that could have one;
- * and no redirect is followed, which would carry it elsewhere.
+ * A client of the Bot API. The token is part of every URL. So no URL leaves this module, no error contains
+ * one, and no redirect is followed.
  *
- * @param root another server than Telegram's, such as one's own
- * @throws RangeError for what cannot be a token
+ * @param root a server other than Telegram's
+ * @throws RangeError for a malformed token
  * @see https://core.telegram.org/bots/api#making-requests read 2026-11-22
  */
 export function botApi({
@@ -127,7 +127,9 @@ function formOf(
   return form;
 }
 
-/** Every answer is `{ ok, result }` or `{ ok, error_code, description, parameters }`, but for what a proxy says in between. */
+/**
+ * A response is `{ ok, result }` or `{ ok, error_code, description, parameters }`, unless a proxy answers.
+ */
 function resultOf(method: string, status: number, text: string): unknown {
   const answer = fieldsOf(jsonOf(text));
   if (answer?.ok === true) return answer.result;
@@ -148,13 +150,13 @@ function jsonOf(text: string): unknown {
   }
 }
 
-/** The code that the system gave, such as ECONNREFUSED: all else of a failed fetch may name the URL. */
+/** The system's code, such as ECONNREFUSED. The rest of a failed fetch may contain the URL. */
 function whyOf(error: unknown): string {
   const code = textOf(fieldsOf(fieldsOf(error)?.cause)?.code);
   return code === undefined ? "" : ` (${code})`;
 }
 
-/** An object from outside: every field is still to be looked at. */
+/** An object from outside, with unchecked fields. */
 export type Fields = Readonly<Record<string, unknown>>;
 
 export function fieldsOf(value: unknown): Fields | undefined {
@@ -169,18 +171,21 @@ export function textOf(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-/** An integer, and 0 for -0, which JSON has too. Ids have at most 52 significant bits: https://core.telegram.org/bots/api#chat, read 2026-11-22. */
+/**
+ * An integer, and 0 for -0, which JSON has too. Ids have at most 52 significant bits:
+ * https://core.telegram.org/bots/api#chat, read 2026-11-22.
+ */
 export function integerOf(value: unknown): number | undefined {
   return Number.isSafeInteger(value) ? (value as number) || 0 : undefined;
 }
 
-/** A call of the Bot API that did not succeed. It never has the token, nor a URL, nor a cause that might have one. */
+/** A failed call of the Bot API. It contains no token, no URL, and no cause that could have one. */
 export class TelegramError extends Error {
-  /** Such as 400, as the answer says it; absent where no answer came. */
+  /** The code in the response, such as 400; absent without a response. */
   readonly code: number | undefined;
-  /** Seconds to leave the method alone. */
+  /** Seconds to wait before the next call of the method. */
   readonly retryAfter: number | undefined;
-  /** The chat is a supergroup now, with this id. */
+  /** The id of the supergroup that the chat has become. */
   readonly migrateTo: number | undefined;
 
   constructor(
@@ -196,14 +201,14 @@ export class TelegramError extends Error {
   }
 }
 
-/** More bytes came than were asked for. */
+/** The body has more bytes than allowed. */
 export class TooManyBytes extends Error {
   constructor(readonly maxBytes: number) {
     super(`more than ${maxBytes} bytes`);
   }
 }
 
-/** The body of a response, read no further than one chunk past the limit, whatever its headers say. */
+/** Reads the body of a response, at most one chunk past the limit. */
 export async function readBounded(response: Response, maxBytes: number): Promise<Uint8Array> {
   if (Number(response.headers.get("content-length") ?? 0) > maxBytes) {
     await response.body?.cancel();

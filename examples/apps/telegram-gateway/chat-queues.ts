@@ -1,27 +1,27 @@
-/** Tasks of many chats: those of one chat in order, one at a time, and no chat waits for another's queue to be empty. */
+/** Queues for many chats: the tasks of one chat run in order, one at a time, and chats take turns. */
 export interface ChatQueues<T> {
   add(chatId: number, task: T): void;
-  /** Resolves when no more wait than may, or the signal aborts. */
+  /** Resolves when fewer tasks than the maximum wait, or the signal aborts. */
   room(signal: AbortSignal): Promise<void>;
-  /** Begins nothing more, and resolves when all that has begun is done. */
+  /** Starts no more tasks, and resolves when the running ones have ended. */
   close(): Promise<void>;
 }
 
 /** Options of {@link chatQueues}. */
 export interface ChatQueuesOptions {
-  /** Chats that are worked for at a time; after each task the next chat has its turn. At least 1. */
+  /** Maximum number of chats with a running task, at least 1. After each task the next chat has its turn. */
   readonly maxRunning: number;
-  /** Tasks of all chats, above which there is no {@link ChatQueues.room}. */
+  /** Waiting tasks of all chats, above which there is no {@link ChatQueues.room}. */
   readonly maxWaiting: number;
 }
 
-/** Queues that bring each task to `work`, which never rejects. */
+/** Makes queues that pass each task to `work`, which never rejects. */
 export function chatQueues<T>(
   work: (task: T) => Promise<void>,
   { maxRunning, maxWaiting }: ChatQueuesOptions,
 ): ChatQueues<T> {
   const queues = new Map<number, T[]>();
-  /** Chats that have tasks and are not worked for, in the order in which they get their turn. */
+  /** Chats with waiting tasks and without a running one, in the order of their turns. */
   const ready: number[] = [];
   const running = new Set<Promise<void>>();
   const watchers = new Set<() => void>();

@@ -32,7 +32,7 @@ async function tellStory(): Promise<void> {
   const running = runGateway({ api: botApi(telegram), agent, inbox, signal: stop.signal, onProblem });
   const ada = 7;
 
-  /** What the bot says to it, oldest first. */
+  /** The bot's messages for a post, oldest first. */
   async function say(post: LocalPost) {
     const before = telegram.messages(ada).length;
     const id = telegram.post(ada, post);

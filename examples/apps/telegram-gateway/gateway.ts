@@ -12,28 +12,28 @@ import { type Chat, chatOf, isBlank, planOutgoing, sendAnswer } from "./outgoing
 import { pollUpdates, type Update } from "./poll.js";
 import { type Clock, patiently, systemClock } from "./retry.js";
 
-/** What a gateway is made of. */
+/** Options of {@link runGateway}. */
 export interface GatewayOptions {
   readonly api: BotApi;
   readonly agent: TetherAgent;
   readonly inbox: Inbox;
-  /** Ends it: no more polls, no new answers; those that have begun are finished. */
+  /** Stops polling and new answers; running answers are finished. */
   readonly signal: AbortSignal;
-  /** Whom it answers. Default everybody: anybody can write to a bot. */
+  /** Whether a chat is answered. Default all: anyone can write to a bot. */
   readonly mayWrite?: (chatId: number) => boolean;
   readonly clock?: Clock;
-  /** What went wrong, for a log. It never has the token. */
+  /** Called with a line for the log, which never contains the token. */
   readonly onProblem?: (problem: string) => void;
 }
 
-/** Each may hold an image several times over. Telegram keeps for a day what is not asked for. */
+/** Each running task may hold several copies of an image. Telegram keeps unread updates for a day. */
 const bounds = { maxRunning: 8, maxWaiting: 200 };
 
 /**
- * Carries messages between Telegram and an agent until the signal aborts: what people write, photos included, goes to the agent as
+ * Carries messages between Telegram and an agent until the signal aborts. Text and photos go to the agent as
  * frames, and its answers go back.
  *
- * @throws TelegramError for a token that is not known
+ * @throws TelegramError for an unknown token
  */
 export async function runGateway(options: GatewayOptions): Promise<void> {
   const { api, inbox, signal, clock = systemClock, onProblem } = options;
@@ -51,7 +51,7 @@ export async function runGateway(options: GatewayOptions): Promise<void> {
   }
 }
 
-/** What is to be kept of a batch: what is new, with what is to be done about it. */
+/** The new updates of a batch, each with its task. */
 function takeOver(
   updates: readonly Update[],
   { inbox, mayWrite = () => true, onProblem }: GatewayOptions,
@@ -76,7 +76,7 @@ function isWaiting(taken: Taken): taken is WaitingTask {
   return taken.task !== undefined;
 }
 
-/** Does a task, whatever comes of it. Never rejects. */
+/** Runs a task and records that it is done. Never rejects. */
 async function finish({ updateId, task }: WaitingTask, options: GatewayOptions, clock: Clock): Promise<void> {
   const { api, inbox, onProblem } = options;
   try {
@@ -86,7 +86,7 @@ async function finish({ updateId, task }: WaitingTask, options: GatewayOptions, 
       else await answer(updateId, task, chat, options, clock);
     } catch (error) {
       const refused = error instanceof Refusal;
-      // What somebody sent is no problem of whoever runs this.
+      // A refused message is the sender's mistake and is not logged.
       if (!refused || error.cause !== undefined) onProblem?.(wordsOf(refused ? error.cause : error));
       await chat.sendText(refused ? error.message : "Something went wrong. Please try again.");
     }
@@ -103,12 +103,12 @@ async function answer(
   { api, agent, onProblem }: GatewayOptions,
   clock: Clock,
 ): Promise<void> {
-  // What is shown on the way is not tried again: it is soon out of date.
+  // Progress is not retried: it is soon out of date.
   const hasty = chatOf(api, task.chatId, clock, (call) => call());
   await hasty.showTyping().catch((error: unknown) => onProblem?.(wordsOf(error)));
   const session = { channel: "telegram", id: String(task.chatId) };
   const images = task.photo === undefined ? [] : [await fetchPhoto(task.photo, api, clock)];
-  // Checked as it is made, and by the agent as it comes in.
+  // The frame is checked here, and again by the agent.
   const frame = userMessageFrame(
     session,
     { text: task.text, ...(images.length > 0 && { images }), ...(task.user && { user: task.user }) },
@@ -143,16 +143,16 @@ async function send(
 ): Promise<void> {
   const failed = await sendAnswer(chat, planOutgoing({ text, images }), images, await live.end());
   if (failed.length > 0) onProblem?.(`images that could not be sent: ${failed.length}`);
-  // Somebody waits: that nothing came of it is said too.
+  // The sender waits: an empty answer is an error that is reported.
   if (isBlank(text) && failed.length === images.length) throw new Error(noAnswer);
 }
 
 const noAnswer = "the agent gave no answer";
 
-/** What somebody is told of their own message; with a cause where it is not theirs alone. */
+/** A refusal for the sender of a message; with a cause if it is not the sender's mistake alone. */
 class Refusal extends Error {}
 
-/** Telegram's word for size and type is not taken: the download is bounded, and the bytes are looked at. */
+/** Telegram's size and type are not trusted: the download is bounded, and the bytes are sniffed. */
 async function fetchPhoto({ fileId, size }: PhotoToFetch, api: BotApi, clock: Clock) {
   const maxBytes = tetherLimits.maxImageBytes;
   try {

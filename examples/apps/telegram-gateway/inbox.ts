@@ -3,30 +3,30 @@ import { join } from "node:path";
 import { fieldsOf, integerOf, textOf } from "./bot-api.js";
 import type { IncomingPlan } from "./incoming.js";
 
-/** Something that is to be done: what came, and what it was planned to be. */
+/** The task for an update. */
 export type Task = Exclude<IncomingPlan, { readonly kind: "ignore" }>;
 
-/** What of an update is kept. */
+/** An update in the inbox. */
 export interface Taken {
   readonly updateId: number;
-  /** Absent where there is nothing to do, or nothing any more. */
+  /** Absent if there is nothing to do, or the task is done. */
   readonly task?: Task;
 }
 
 /**
- * The updates that were taken over from Telegram, on disk. An update is acknowledged only after {@link Inbox.take}, so that a crash
- * repeats it rather than loses it; and what is here already is not taken again, so that a repeated one is not answered twice.
- * One process at a time: Telegram gives updates to no more.
+ * The updates from Telegram, on disk. An update is acknowledged only after {@link Inbox.take}, so a crash
+ * repeats it and does not lose it. A repeated update is already here, and is not answered twice. For one
+ * process: Telegram gives updates to only one.
  */
 export interface Inbox {
-  /** Albums that photos were taken of lately. */
+  /** The albums of recent photos. */
   readonly albums: ReadonlySet<string>;
-  /** What was taken and is not done, oldest first: at the start, what a crash or an end left. */
+  /** Updates whose task is not done, oldest first; after a restart, those that the last process left. */
   readonly waiting: readonly (Taken & { readonly task: Task })[];
   has(updateId: number): boolean;
-  /** Durable when it resolves. */
+  /** Resolves when the updates are durable. */
   take(updates: readonly Taken[]): Promise<void>;
-  /** Likewise. A crash before it repeats the task, which may have been all but done. */
+  /** Resolves when the end of the task is durable. A crash before that repeats the task. */
   done(updateId: number): Promise<void>;
   close(): Promise<void>;
 }
@@ -36,20 +36,20 @@ interface Row {
   readonly album?: string;
 }
 
-/** Done updates that are remembered: ten batches of what Telegram can repeat, which is one. */
+/** Number of done updates that stay known. Telegram can repeat one batch of 100. */
 const remembered = 1000;
-/** Lines after which the file is written anew. */
+/** Lines after which the file is rewritten. */
 const maxLines = 10_000;
 
 /**
- * Opens the inbox of a directory, which is made if need be. It is one file with a line for each update taken and each done, and is
- * written anew with what is still wanted when it is opened and when it has grown.
+ * Opens the inbox of a directory, and creates the directory if needed. The inbox is a log with a line for
+ * each update taken and each done. It is compacted when it is opened and when it has grown.
  *
- * Done updates are known by their ids, the latest thousand, and not by the highest, since ids do not always grow:
- * https://core.telegram.org/bots/api#update, read 2026-11-22.
+ * The ids of the latest thousand done updates stay known; the highest id would not do, because ids do not
+ * always grow: https://core.telegram.org/bots/api#update, read 2026-11-22.
  */
 export async function openInbox(dir: string): Promise<Inbox> {
-  // What people write is nobody else's business on this machine.
+  // Other users of this machine may not read the messages.
   await mkdir(dir, { recursive: true, mode: 0o700 });
   const path = join(dir, "inbox.jsonl");
   const rows = rowsOf(await readFile(path, "utf8").catch(missing));
@@ -57,7 +57,10 @@ export async function openInbox(dir: string): Promise<Inbox> {
   let lines = rows.size;
   let last: Promise<unknown> = Promise.resolve();
 
-  /** One write after the other, each on disk before the next. After one that failed all do: it may have left half a line. */
+  /**
+   * Writes are serial, each with an fsync. After a failed write all later ones fail: it may have left a torn
+   * tail.
+   */
   function write(entries: readonly (readonly [number, Row])[]): Promise<void> {
     const writing = last.then(async () => {
       await file.appendFile(entries.map(([id, row]) => lineOf(id, row)).join(""));
@@ -106,7 +109,7 @@ function lineOf(updateId: number, row: Row): string {
   return `${JSON.stringify({ updateId, ...row })}\n`;
 }
 
-/** The last line of an update counts. A line that was cut off by a crash had not been acknowledged. */
+/** The last line of an update counts. A torn tail was never acknowledged. */
 function rowsOf(text: string): Map<number, Row> {
   const rows = new Map<number, Row>();
   for (const line of text.split("\n")) {
@@ -120,7 +123,7 @@ function rowsOf(text: string): Map<number, Row> {
   return rows;
 }
 
-/** Lets the oldest go that are done, until as many are left as are remembered. */
+/** Forgets the oldest done updates beyond the number to remember. */
 function forget(rows: Map<number, Row>): void {
   for (const [updateId, { task }] of rows) {
     if (rows.size <= remembered) return;
@@ -128,7 +131,7 @@ function forget(rows: Map<number, Row>): void {
   }
 }
 
-/** The file with these rows alone: written aside, then put in its place. */
+/** Rewrites the file with these rows, by fsync and atomic rename. */
 async function renew(dir: string, path: string, rows: ReadonlyMap<number, Row>): Promise<FileHandle> {
   const aside = `${path}.new`;
   const file = await open(aside, "w", 0o600);

@@ -5,36 +5,36 @@ import { arrayOf, type Fields, fieldsOf, integerOf, textOf } from "./bot-api.js"
 /** A photo to be fetched with getFile. */
 export interface PhotoToFetch {
   readonly fileId: string;
-  /** Bytes, as Telegram says; the download is held against the limit whatever this is. */
+  /** Bytes, as Telegram claims; the download has its own limit. */
   readonly size?: number;
 }
 
-/** What to do about an update. JSON-safe, so that it can be kept until it is done. */
+/** The task for an update, as JSON for the inbox. */
 export type IncomingPlan =
   | {
       readonly kind: "message";
       readonly chatId: number;
-      /** The text or the caption; empty where a photo stands alone. */
+      /** The text or the caption; empty for a photo without one. */
       readonly text: string;
       readonly user?: TetherUser;
       readonly photo?: PhotoToFetch;
-      /** The album that it is the first photo of. */
+      /** The album, if this is its first photo. */
       readonly album?: string;
     }
   | { readonly kind: "reply"; readonly chatId: number; readonly text: string; readonly album?: string }
   | { readonly kind: "ignore"; readonly why: IgnoreReason };
 
-/** Why nothing is done. `kind`: a sticker, a video, a service message, or another that is not spoken here. */
+/** The reason for no task. `kind`: a sticker, a video, a service message or another unsupported message. */
 export type IgnoreReason = "notAMessage" | "bot" | "album" | "kind";
 
 /**
- * What to do about an update of the Bot API: pure, and it never throws, whatever the update is.
+ * Plans the task for an update of the Bot API. Pure; never throws.
  *
- * A message is its text, or its caption. Of the sizes of a photo the one with the largest area is taken, since their order is not
- * promised. A document that claims an image type is a photo. An album comes as one message for each photo, all with one
- * `media_group_id`: the first is taken alone.
+ * The text of a message is its text or its caption. The largest size of a photo counts, in any order. A
+ * document with an image type is a photo. An album is one message for each photo with a shared
+ * `media_group_id`: only the first is taken.
  *
- * @param albums that photos were taken of, see {@link IncomingPlan}: the caller keeps as many as it likes
+ * @param albums the albums of earlier plans, as many as the caller remembers
  * @see https://core.telegram.org/bots/api#message read 2026-11-22
  */
 export function planIncoming(update: unknown, albums: ReadonlySet<string>): IncomingPlan {
@@ -42,7 +42,7 @@ export function planIncoming(update: unknown, albums: ReadonlySet<string>): Inco
   const chatId = integerOf(fieldsOf(message?.chat)?.id);
   if (message === undefined || chatId === undefined) return { kind: "ignore", why: "notAMessage" };
   const from = fieldsOf(message.from);
-  // Two bots that answer each other never end.
+  // Two bots that answer each other would never stop.
   if (from?.is_bot === true) return { kind: "ignore", why: "bot" };
   const picture = largestPhoto(message) ?? imageDocument(message);
   const text = (picture === undefined ? textOf(message.text) : textOf(message.caption)) ?? "";
@@ -63,7 +63,7 @@ export function planIncoming(update: unknown, albums: ReadonlySet<string>): Inco
   };
 }
 
-/** What somebody is told whose image is too large, with its size where that is known. */
+/** The refusal of a large image, with its size if known. */
 export function tooLarge(bytes?: number): string {
   const max = `max ${tetherLimits.maxImageBytes / mebibyte} MiB`;
   if (bytes === undefined) return `That image is too large (${max}).`;
@@ -72,13 +72,13 @@ export function tooLarge(bytes?: number): string {
 
 const mebibyte = 2 ** 20;
 
-/** What somebody is told whose image is of another type, or none. */
+/** The refusal of another type of image. */
 export const imageTypesTaken = "I can look at PNG, JPEG, GIF and WebP images.";
 
 interface Picture {
   readonly fileId: string;
   readonly size: number | undefined;
-  /** As a sender claims; absent for photos, which Telegram makes JPEG. */
+  /** As the sender claims; absent for photos, which Telegram converts to JPEG. */
   readonly mediaType?: string;
 }
 

@@ -4,12 +4,14 @@ import { isBlank, maxTextUnits, textPieces } from "./outgoing.js";
 import type { Clock } from "./retry.js";
 import { maxRetryAfter } from "./retry.js";
 
-/** Milliseconds: a chat takes about one message a second. https://core.telegram.org/bots/faq, read 2026-11-22. */
+/**
+ * Milliseconds: a chat takes about one message a second. https://core.telegram.org/bots/faq, read 2026-11-22.
+ */
 const pace = 1000;
 
 /**
- * A message that grows while it is written: sent with the first text, then edited at most once a second, each time to the newest
- * text. Nobody waits for it, and what goes wrong with it is no error, since the whole text comes at the end.
+ * A message that grows while the agent writes: sent with the first text, then edited at most once a second.
+ * Its failures are ignored, because the whole text is sent at the end.
  */
 export class LiveMessage {
   readonly #chat: Pick<Chat, "sendText" | "editText">;
@@ -26,7 +28,7 @@ export class LiveMessage {
     this.#clock = clock;
   }
 
-  /** What is known of the text by now. Of a long one the beginning is shown. */
+  /** Shows the text so far; of a long text the beginning. */
   show(text: string): void {
     if (this.#ended.signal.aborted || isBlank(text)) return;
     this.#wanted = textPieces(text, maxTextUnits)[0] ?? "";
@@ -36,8 +38,8 @@ export class LiveMessage {
   }
 
   /**
-   * Shows nothing more, and gives the message that is there, if there is one: as soon as the chat may be written to again, where
-   * a 429 said to wait.
+   * Stops, and returns the shown message, if there is one. After a 429 it resolves when the chat accepts
+   * messages again.
    */
   async end(): Promise<ShownMessage | undefined> {
     this.#ended.abort();
@@ -57,7 +59,7 @@ export class LiveMessage {
         await this.#showOnce(this.#wanted);
       }
     } catch {
-      // Ended while it waited.
+      // Ended during a pause.
     }
   }
 

@@ -20,48 +20,49 @@ export interface LocalCall {
   readonly file?: ReceivedFile;
 }
 
-/** What a person sends. */
+/** A message of a person. */
 export interface LocalPost {
   readonly text?: string;
-  /** A JPEG, PNG or another: as for Telegram, its name is `.jpg` whatever it is. */
+  /** An image of any type; its path ends in `.jpg`, as with Telegram. */
   readonly photo?: Uint8Array;
   /** Sent as a file, with the type that the sender claims. */
   readonly document?: { readonly bytes: Uint8Array; readonly mediaType: string };
-  /** Bytes that are told of the photo or document, where it is to be a lie. */
+  /** A false size for the photo or document. */
   readonly toldSize?: number;
   /** All other fields of the message, such as a sticker or a media_group_id. */
   readonly fields?: object;
 }
 
-/** What a call is answered with once, in place of the real answer: `drop` closes the connection without one. */
+/** A failure in place of one response; `drop` closes the connection without one. */
 export type LocalFault = FailureFacts | "drop";
 
 /** A Bot API on this machine. */
 export interface LocalBotApi extends AsyncDisposable {
-  /** To be used in the place of `https://api.telegram.org`. */
+  /** Replaces `https://api.telegram.org`. */
   readonly root: string;
   readonly token: string;
   /** Every call, oldest first, polls included. */
   readonly calls: readonly LocalCall[];
   /** A person writes to the bot. Gives the id of the update. */
   post(chatId: number, post: LocalPost): number;
-  /** An update as it is, whatever it is; with an id where it is to have one of its own. */
+  /** Adds any update; it gets the next id unless it has one. */
   push(update: { readonly update_id?: number }): number;
-  /** What stands in a chat from the bot, oldest first. */
+  /** The bot's messages in a chat, oldest first. */
   messages(chatId: number): readonly LocalMessage[];
-  /** Answers the next calls of a method so, one for each. */
+  /** Answers the next calls of a method with these faults, one for each. */
   fail(method: string, ...faults: readonly LocalFault[]): void;
-  /** Bytes in place of those of a file, from its next download on. */
+  /** Replaces the bytes of all files for later downloads. */
   swapFile(bytes: Uint8Array): void;
-  /** Waits before each call is carried out, such as for a process to be killed. */
+  /** Called before each call, such as to wait until a process is killed. */
   beforeCall: (call: LocalCall) => Promise<void> | void;
 }
 
 /**
- * Starts a server that behaves as the Bot API is documented, as far as a gateway needs it, on 127.0.0.1: long polls, files, messages,
- * refusals in its words and shape. It is strict about what it is sent.
+ * Starts a server on 127.0.0.1 with the documented behaviour of the Bot API: long polls, files, messages,
+ * refusals in the same form. It is strict about its input.
  *
- * @see https://core.telegram.org/bots/api and https://github.com/tdlib/telegram-bot-api, both read 2026-11-22
+ * @see https://core.telegram.org/bots/api and https://github.com/tdlib/telegram-bot-api, both read
+ *   2026-11-22
  */
 export async function startLocalBotApi(token = "123456:local-token_of-Nobody"): Promise<LocalBotApi> {
   const updates = new LocalUpdates();
@@ -124,7 +125,7 @@ export async function startLocalBotApi(token = "123456:local-token_of-Nobody"): 
 
   function keep(bytes: Uint8Array, folder: string, toldSize = bytes.length) {
     const fileId = `file${files.size}`;
-    // A photo's path says JPEG whatever it is.
+    // A photo's path always ends in .jpg.
     files.set(fileId, { path: `${folder}/file_${files.size}.jpg`, size: toldSize, bytes });
     return { file_id: fileId, file_unique_id: `u${fileId}`, file_size: toldSize };
   }
@@ -141,7 +142,7 @@ export async function startLocalBotApi(token = "123456:local-token_of-Nobody"): 
     };
   }
 
-  /** Sizes of a photo, the largest in the middle, since their order is not promised. */
+  /** Sizes of a photo, the largest in the middle: the order is not guaranteed. */
   function sizesOf(photo: Uint8Array, toldSize: number | undefined): readonly object[] {
     const small = { ...keep(photo.subarray(0, 10), "photos"), width: 90, height: 60 };
     const full = { ...keep(photo, "photos", toldSize), width: 1280, height: 853 };

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { sniff } from "sessile/media";
 
-/** A message of the bot as it stands in a chat. */
+/** A message of the bot in a chat. */
 export interface LocalMessage {
   readonly messageId: number;
   readonly text?: string;
@@ -12,7 +12,7 @@ export interface LocalMessage {
 
 type Params = Readonly<Record<string, unknown>>;
 
-/** The chats of a bot. A bot speaks only in those that somebody opened. */
+/** The chats of a bot. A bot can only write to a chat that a person opened. */
 export class LocalChats {
   readonly #chats = new Map<number, LocalMessage[]>();
   #lastId = 0;
@@ -86,7 +86,7 @@ export class LocalChats {
   }
 }
 
-/** Text as it is shown: without white space around it, and not too long then. */
+/** Text without surrounding white space, checked against the maximum length. */
 function shownText(value: unknown, maxUnits: number, what: string): string {
   const text = String(value ?? "").trim();
   if (text === "" && what === "message") throw badRequest("message text is empty");
@@ -107,7 +107,9 @@ function checkPhoto(bytes: Uint8Array): void {
   if (width + height > 10_000 || ratio > 20) throw badRequest("PHOTO_INVALID_DIMENSIONS");
 }
 
-/** The body of a refusal, but for `ok`. https://core.telegram.org/bots/api#making-requests, read 2026-11-22. */
+/**
+ * The body of a refusal, but for `ok`. https://core.telegram.org/bots/api#making-requests, read 2026-11-22.
+ */
 export interface FailureFacts {
   readonly error_code: number;
   readonly description: string;
@@ -125,7 +127,7 @@ export function badRequest(why: string): Failure {
   return new Failure({ error_code: 400, description: `Bad Request: ${why}` });
 }
 
-/** What is answered to a call that comes too soon. */
+/** The response to a call that comes too soon. */
 export function tooManyRequests(seconds: number): FailureFacts {
   return {
     error_code: 429,
@@ -142,7 +144,10 @@ export interface ReceivedFile {
   readonly bytes: Uint8Array;
 }
 
-/** The largest file that is taken, and what stands around it. https://core.telegram.org/bots/api#senddocument, read 2026-11-22. */
+/**
+ * The largest accepted file, and its multipart envelope. https://core.telegram.org/bots/api#senddocument,
+ * read 2026-11-22.
+ */
 const maxBodyBytes = 50e6 + 100_000;
 
 export async function readBody(incoming: IncomingMessage): Promise<Uint8Array> {
@@ -194,7 +199,7 @@ interface WaitingPoll {
   readonly refuse: (failure: Failure) => void;
 }
 
-/** Updates until they are confirmed, and the one poll that may wait for more. */
+/** The unconfirmed updates, and the one waiting poll. */
 export class LocalUpdates {
   #updates: { readonly update_id: number }[] = [];
   #nextId = 800_000_001;
@@ -207,7 +212,10 @@ export class LocalUpdates {
     return id;
   }
 
-  /** A poll with an offset confirms what is below it; without one, or with 0, none. A second poll ends the first. */
+  /**
+   * A poll with an offset confirms the updates below it; without one, or with 0, it confirms none. A second
+   * poll ends the first.
+   */
   async get(params: Readonly<Record<string, unknown>>, outgoing: ServerResponse): Promise<readonly object[]> {
     this.#waiting?.refuse(conflict());
     const [offset, timeout] = [Number(params.offset ?? 0), Math.min(Number(params.timeout ?? 0), 50)];

@@ -20,7 +20,7 @@ async function serve(token: string, dir: string): Promise<void> {
     return;
   }
   const stop = new AbortController();
-  // The same one again ends the process at once; what was not finished is taken up at the next start.
+  // A second signal ends the process at once; unfinished tasks are repeated at the next start.
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stop.abort());
   const inbox = await openInbox(dir);
   await using provider = await startLocalProvider();
@@ -41,7 +41,7 @@ async function serve(token: string, dir: string): Promise<void> {
   console.log("closed");
 }
 
-/** Which chats are answered; undefined where that is not told, or not in numbers. */
+/** Whether a chat is answered; undefined for a missing or malformed list. */
 function chatsOf(told = ""): ((chatId: number) => boolean) | undefined {
   if (told === "all") return () => true;
   const ids = told.split(",").map((id) => (/^\s*-?\d+\s*$/.test(id) ? Number(id) : Number.NaN));

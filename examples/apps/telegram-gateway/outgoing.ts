@@ -3,22 +3,25 @@ import type { FrameImage } from "sessile/tether";
 import { type BotApi, fieldsOf, integerOf, TelegramError } from "./bot-api.js";
 import { type Clock, patiently } from "./retry.js";
 
-/** Of a caption, in UTF-16 code units after entities are parsed. https://core.telegram.org/bots/api#sendphoto, read 2026-11-22. */
+/**
+ * Length of a caption, in UTF-16 code units after entities are parsed.
+ * https://core.telegram.org/bots/api#sendphoto, read 2026-11-22.
+ */
 const maxCaptionUnits = 1024;
-/** Of a message, likewise. https://core.telegram.org/bots/api#sendmessage, read 2026-11-22. */
+/** Length of a message, likewise. https://core.telegram.org/bots/api#sendmessage, read 2026-11-22. */
 export const maxTextUnits = 4096;
 
-/** What of an image a plan looks at. */
+/** The fields of an image that a plan needs. */
 export type OutgoingImage = Omit<FrameImage, "bytes"> & { readonly bytes: Pick<Uint8Array, "length"> };
 
-/** How an image goes out. */
+/** The method that sends an image. */
 export type ImageMethod = "sendPhoto" | "sendDocument";
 
 /** An image to be sent. */
 export interface ImageSend {
-  /** Which one of the images. */
+  /** The index of the image. */
   readonly image: number;
-  /** To be tried in this order until one is taken. */
+  /** Methods to try in this order until one succeeds. */
   readonly methods: readonly [ImageMethod, ...ImageMethod[]];
   readonly caption?: string;
 }
@@ -27,13 +30,14 @@ export interface ImageSend {
 export interface OutgoingPlan {
   readonly images: readonly ImageSend[];
   readonly texts: readonly string[];
-  /** In place of `texts`, when the image with the caption could not be sent: so its text is never lost. */
+  /** Replaces `texts` if the image with the caption could not be sent, so the text is never lost. */
   readonly textsWithoutCaption: readonly string[];
 }
 
 /**
- * How an answer is sent: images first, so that text and images do not mix. Text that fits is the caption of the first image;
- * longer text follows in pieces. It has no entities, so that its length is what Telegram counts. Pure.
+ * Plans the messages of an answer: images first, so that text and images do not mix. Text that fits is the
+ * caption of the first image; longer text follows in pieces. Text has no entities, so its length is the
+ * length that Telegram counts. Pure.
  */
 export function planOutgoing({
   text,
@@ -56,25 +60,26 @@ export function planOutgoing({
 }
 
 function methodsFor({ mediaType, bytes, width, height }: OutgoingImage): ImageSend["methods"] {
-  // As a photo, only its first picture would be left: https://github.com/nickoala/telepot/issues/159, read 2026-11-22.
+  // As a photo it would lose all frames but the first: https://github.com/nickoala/telepot/issues/159, read
+  // 2026-11-22.
   if (mediaType === "image/gif") return ["sendDocument"];
   const item = { mediaType, size: bytes.length, width, height };
   const fits = checkLimits([item], limitProfiles.telegram, { transport: "photo" }).length === 0;
   return fits ? ["sendPhoto", "sendDocument"] : ["sendDocument"];
 }
 
-/** White space, and what else Telegram shows nothing for: a message of these alone is refused as empty. */
+/** White space and other invisible characters: Telegram refuses a message of these alone as empty. */
 const blank = /^[\s\u200b-\u200f\u2060-\u2064]*$/;
 
-/** Whether there is nothing in it to be sent. */
+/** Whether a text has nothing to send. */
 export function isBlank(text: string): boolean {
   return blank.test(text);
 }
 
 /**
- * Cuts a text into pieces of at most so many UTF-16 code units, which is how Telegram counts. A cut is behind the last line end
- * that fits, else behind the last space, if that leaves half of a piece; and never inside a surrogate pair. Joined, the pieces
- * are the text, but for pieces of nothing but white space, which Telegram refuses.
+ * Cuts a text into pieces of at most `maxUnits` UTF-16 code units, as Telegram counts. A cut is behind the
+ * last line feed that fits, otherwise behind the last space if that leaves half a piece, and never inside a
+ * surrogate pair. Joined, the pieces are the text, except for blank pieces, which Telegram refuses.
  *
  * @param maxUnits at least 2
  * @see https://core.telegram.org/api/entities#entity-length read 2026-11-22
@@ -106,11 +111,11 @@ function splitsPair(text: string, at: number): boolean {
   return before >= 0xd800 && before <= 0xdbff && after >= 0xdc00 && after <= 0xdfff;
 }
 
-/** What one can do in a chat. Every method rejects with a TelegramError. */
+/** The calls for one chat. Every method rejects with a TelegramError. */
 export interface Chat {
-  /** Gives the id of the message. */
+  /** Returns the id of the message. */
   sendText(text: string): Promise<number>;
-  /** A text that is there already is no error. */
+  /** An unchanged text is not an error. */
   editText(messageId: number, text: string): Promise<void>;
   sendImage(method: "sendPhoto" | "sendDocument", image: ChatImage, caption?: string): Promise<void>;
   deleteMessage(messageId: number): Promise<void>;
@@ -125,9 +130,9 @@ export interface ChatImage {
 }
 
 /**
- * A chat behind the Bot API. A group that has become a supergroup is followed to its new id.
+ * The calls of the Bot API for one chat. If a group becomes a supergroup, its new id is used.
  *
- * @param again how a call is made: by default patiently
+ * @param again makes a call; by default with retries
  * @see https://core.telegram.org/bots/api#available-methods read 2026-11-22
  */
 export function chatOf(api: BotApi, chatId: number, clock: Clock, again: typeof patiently = patiently): Chat {
@@ -182,12 +187,12 @@ export interface ShownMessage {
 }
 
 /**
- * Carries out a plan. Where there are no images, the message that is there already becomes the first text. Where there are some,
- * they go out first and the text behind them, and then that message is deleted: it stands above the images, and so the text is in the
- * chat at every moment.
+ * Sends a planned answer. Without images, the shown message becomes the first text. With images, these and
+ * the text are sent first, then the shown message above them is deleted, so the chat has the text at every
+ * moment.
  *
- * @returns which images were not taken, in any way
- * @throws TelegramError when text could not be sent
+ * @returns the indexes of the images that could not be sent
+ * @throws TelegramError if text could not be sent
  */
 export async function sendAnswer(
   chat: Chat,
@@ -205,7 +210,7 @@ export async function sendAnswer(
   const texts = captionLost ? plan.textsWithoutCaption : plan.texts;
   const kept = plan.images.length === 0 && (await replaceText(chat, shown, texts[0]));
   for (const text of kept ? texts.slice(1) : texts) await chat.sendText(text);
-  // One that cannot be deleted any more stays.
+  // A message that cannot be deleted stays.
   if (shown !== undefined && !kept) await chat.deleteMessage(shown.messageId).catch(ignoreRefusal);
   return failed;
 }
@@ -223,7 +228,7 @@ async function sendImage(chat: Chat, { methods, caption }: ImageSend, image?: Ch
   return false;
 }
 
-/** Whether the message now has the text: somebody may have deleted it. */
+/** Returns whether the message now has the text: a person may have deleted it. */
 async function replaceText(
   chat: Chat,
   shown: ShownMessage | undefined,

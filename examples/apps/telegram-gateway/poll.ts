@@ -3,7 +3,7 @@ import { arrayOf, fieldsOf, integerOf, TelegramError } from "./bot-api.js";
 import type { Clock } from "./retry.js";
 import { growingPause, maxRetryAfter } from "./retry.js";
 
-/** An update of which only the id is known to be one. */
+/** An update with a valid id and unchecked content. */
 export interface Update {
   readonly update_id: number;
 }
@@ -11,22 +11,22 @@ export interface Update {
 /** Options of {@link pollUpdates}. */
 export interface PollOptions {
   readonly clock: Clock;
-  /** Ends the polling at once. */
+  /** Stops polling at once. */
   readonly signal: AbortSignal;
   readonly onProblem?: (problem: string) => void;
 }
 
-/** Seconds that a poll waits for updates; the server takes 50 at most. */
+/** Seconds that a poll waits for updates; the server allows at most 50. */
 const timeout = 30;
 
 /**
- * Updates as they come, in batches of at most 100. Asking for the next batch acknowledges the one before, so ask once it has been taken
- * over. An update is confirmed by an offset above its id, and the offset is told until a poll with it has been answered; after that
- * none is told, since a week without updates may make the next ids smaller.
+ * Yields updates in batches of at most 100. The next iteration acknowledges the batch, so store it first. An
+ * update is confirmed by an offset above its id. The offset is sent until a poll with it succeeds, and not
+ * after that: after a week without updates the next ids may be smaller.
  *
- * Goes on after whatever may pass. Ends when the signal aborts.
+ * Retries after transient failures. Ends when the signal aborts.
  *
- * @throws TelegramError for a token that is not known
+ * @throws TelegramError for an unknown token
  * @see https://core.telegram.org/bots/api#getupdates and #update, read 2026-11-22
  */
 export async function* pollUpdates(
@@ -57,7 +57,7 @@ async function poll(
   signal: AbortSignal,
 ): Promise<readonly Update[]> {
   const params = { timeout, allowed_updates: ["message"], ...(offset === undefined ? {} : { offset }) };
-  // A connection that died without a word is given up a little later than the server would answer.
+  // A dead connection times out a little after the server would have answered.
   const result = await api.call("getUpdates", params, { signal, timeoutMs: (timeout + 10) * 1000 });
   return arrayOf(result).filter(isUpdate);
 }
@@ -66,7 +66,7 @@ function isUpdate(value: unknown): value is Update {
   return integerOf(fieldsOf(value)?.update_id) !== undefined;
 }
 
-/** A 409 says that somebody else polls, or that a webhook is set: it passes when they stop. */
+/** A 409 means that another process polls, or that a webhook is set; it is transient. */
 function pauseOf({ retryAfter }: TelegramError, failures: number): number {
   return retryAfter === undefined ? growingPause(failures) : Math.min(retryAfter, maxRetryAfter) * 1000;
 }

@@ -1,16 +1,16 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { TelegramError } from "./bot-api.js";
 
-/** Seconds: who is told to wait longer gives up. */
+/** Seconds. A longer wait is not made. */
 export const maxRetryAfter = 300;
 const firstPauseMs = 500;
 const longestPauseMs = 30_000;
 
 /**
- * How long to wait before a failed call is made again, in milliseconds; undefined where that would change nothing. A 429 says how
- * long; after anything that may pass, no answer and 5xx, the pauses double.
+ * The pause before a failed call is retried, in milliseconds; undefined if a retry is useless. A 429 gives
+ * its own pause; without a response and after 5xx the pause doubles (exponential backoff).
  *
- * @param failures how often it has failed, from 1 on
+ * @param failures number of failures so far, at least 1
  * @see https://core.telegram.org/bots/api#responseparameters read 2026-11-22
  */
 export function pauseAfter(error: unknown, failures: number): number | undefined {
@@ -27,8 +27,8 @@ export function growingPause(failures: number): number {
 }
 
 /**
- * Makes a call, and again while that helps, five times at most. A call whose answer was lost may have done its work, so that a
- * message can be there twice; the other way round it could be lost.
+ * Makes a call with retries, at most five attempts. A call whose response was lost may have succeeded, so a
+ * message can be sent twice; without a retry it could be lost.
  */
 export async function patiently<T>(call: () => Promise<T>, clock: Clock): Promise<T> {
   for (let failures = 1; ; failures++) {
@@ -42,15 +42,15 @@ export async function patiently<T>(call: () => Promise<T>, clock: Clock): Promis
   }
 }
 
-/** Time, so that tests need not wait for it. */
+/** A clock that tests can replace. */
 export interface Clock {
-  /** Milliseconds since whenever. */
+  /** Milliseconds since any fixed time. */
   now(): number;
   /** Rejects when the signal aborts. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
-/** The time of this machine; setting its date does not change it. */
+/** The monotonic clock of this machine. */
 export const systemClock: Clock = {
   now: () => performance.now(),
   sleep: (ms, signal) => pause(ms, undefined, signal === undefined ? {} : { signal }),

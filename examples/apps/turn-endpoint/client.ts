@@ -3,7 +3,7 @@ import type { UploadedFile } from "./files.js";
 import type { EntrySummary } from "./served-session.js";
 import type { TurnServer } from "./server.js";
 
-/** An event of a turn, as far as it is looked at. */
+/** The fields of an event of a turn that the client reads. */
 export interface TurnEvent {
   readonly event: string;
   readonly data: Partial<EntrySummary> & {
@@ -13,7 +13,7 @@ export interface TurnEvent {
   };
 }
 
-/** A session as the server tells it. */
+/** A session, as the server sends it. */
 export interface TurnSession {
   readonly id: string;
   readonly leafId: string | null;
@@ -21,7 +21,7 @@ export interface TurnSession {
   readonly entries: readonly EntrySummary[];
 }
 
-/** A client that does what the page does. */
+/** A client with the requests of the page. */
 export interface TurnClient {
   readonly origin: string;
   /** Sends bytes as they are, anything else as JSON. */
@@ -36,7 +36,7 @@ export interface TurnClient {
   /** All events of a turn. Rejects unless the answer is 200. */
   turn(message: string, attachments?: readonly string[]): Promise<readonly TurnEvent[]>;
   session(): Promise<TurnSession>;
-  /** Asks for the session until it is as wanted. */
+  /** Polls the session until the predicate is true. */
   until(isWanted: (session: TurnSession) => boolean): Promise<TurnSession>;
 }
 
@@ -80,7 +80,7 @@ export function turnClient({ origin, token }: Pick<TurnServer, "origin" | "token
   };
 }
 
-/** The events of a stream that has ended, each of one line of data, as this server sends them. */
+/** The events of a complete stream, each with one line of data. */
 export function eventsIn(text: string): readonly TurnEvent[] {
   const blocks = text.split("\n\n").filter((block) => block.startsWith("event: "));
   return blocks.map((block) => {

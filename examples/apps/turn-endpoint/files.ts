@@ -15,10 +15,10 @@ import { blockBytes } from "./prompt.js";
 
 /** A file that was uploaded. */
 export interface UploadedFile {
-  /** Absolute; what a turn names it by. */
+  /** Absolute; a turn names the file by it. */
   readonly path: string;
   readonly name: string;
-  /** By its bytes. */
+  /** Sniffed from the bytes. */
   readonly mediaType: string;
   readonly kind: "image" | "file";
   readonly size: number;
@@ -26,23 +26,27 @@ export interface UploadedFile {
   readonly height?: number;
 }
 
-/** Keeps files until a turn takes them in. */
+/** Stores uploaded files until a turn ingests them. */
 export interface Uploads {
   /**
-   * Keeps a file that a turn would take.
+   * Stores a file that a turn would accept.
    *
-   * @throws HttpFailure 415 with the reason why no turn would take it; what the source throws. Nothing is left of it then.
+   * @throws HttpFailure 415 with the reason if no turn would accept it; errors of the source. Nothing stays
+   *   on disk then.
    */
   receive(given: string, source: AsyncIterable<Uint8Array>): Promise<UploadedFile>;
 }
 
-/** Uploads in a directory, each in one of its own, so that it keeps its name. What a process that died left half there goes. */
+/**
+ * Opens the uploads of a directory. Each upload has a directory of its own, so it keeps its name. Partial
+ * uploads of a killed process are removed.
+ */
 export async function openUploads(dir: string, max: number): Promise<Uploads> {
   await mkdir(dir, { recursive: true, mode: 0o700 });
   for (const name of await readdir(dir)) {
     if (name.endsWith(partial)) await rm(join(dir, name), { recursive: true, force: true });
   }
-  // A file is held whole while it is looked at: one after the other.
+  // A file is in memory while it is checked, so files are checked one at a time.
   const inTurn = oneByOne();
   return {
     async receive(given, source) {
@@ -71,7 +75,7 @@ function newId(): string {
   return `${Date.now().toString(16).padStart(12, "0")}-${randomBytes(4).toString("hex")}`;
 }
 
-/** As a turn will look at it: the same code says now what it would say then. */
+/** Checks a file with the code that a turn uses. */
 async function look(path: string, root: string): Promise<Omit<UploadedFile, "path" | "name">> {
   const { blocks, errors } = await resolveAttachmentsToContentBlocks("", [path], { roots: [root] });
   const [error] = errors;
@@ -103,8 +107,8 @@ const maxStemBytes = 120;
 const maxExtensionBytes = 20;
 
 /**
- * A name for a file of ours from one that a client gave: its last part, without what a file system, a terminal or a header
- * would take for something else. Whatever the name says, the file lies where all uploads lie.
+ * Makes a safe file name from a client's name: its last part, without characters that a file system, a
+ * terminal or a header would interpret.
  *
  * @example
  * ```ts
@@ -120,7 +124,7 @@ export function uploadName(given: string): string {
     .replace(/^[\s.]+|[\s.]+$/g, "");
   const extension = extname(safe);
   const stem = safe.slice(0, safe.length - extension.length) || "unnamed";
-  // What is cut may end as no name should.
+  // The cut may leave a space or a dot at the end.
   return `${cut(stem, maxStemBytes)}${cut(extension, maxExtensionBytes)}`.replace(/[\s.]+$/, "");
 }
 
@@ -135,7 +139,7 @@ function cut(text: string, maxBytes: number): string {
   return kept;
 }
 
-/** Runs what it is given one after the other, in the order of the calls; what fails holds up nobody. */
+/** A mutex: runs tasks in the order of the calls, one at a time. A failure does not stop the later ones. */
 export function oneByOne(): <T>(task: () => Promise<T>) => Promise<T> {
   let last: Promise<unknown> = Promise.resolve();
   return (task) => {
@@ -145,10 +149,10 @@ export function oneByOne(): <T>(task: () => Promise<T>) => Promise<T> {
   };
 }
 
-/** Sends a blob: what it is, by its bytes, is found out once, and then it is never held whole for a client that reads slowly. */
+/** Sends a blob. Its type is sniffed once; after that it is streamed and never in memory as a whole. */
 export type SendBlob = (response: ServerResponse, ref: BlobRef) => Promise<void>;
 
-/** More is not sent to a page. */
+/** A larger blob is not sent. */
 const maxBlobBytes = 64 * 2 ** 20;
 
 /** A {@link SendBlob} for a store. */
@@ -174,7 +178,7 @@ export function blobSender(blobs: Pick<BlobStore, "get" | "stat" | "stream">): S
     if (chunks === undefined) throw noSuchBlob();
     response.writeHead(200, {
       ...commonHeaders,
-      // What has this name has these bytes for ever.
+      // The name is the digest, so the bytes never change.
       "cache-control": "private, max-age=31536000, immutable",
       "content-type": type,
       "content-length": stat.size,
@@ -184,7 +188,7 @@ export function blobSender(blobs: Pick<BlobStore, "get" | "stat" | "stream">): S
   };
 }
 
-/** A blob that is not there. */
+/** The failure for an absent blob. */
 export function noSuchBlob(): HttpFailure {
   return new HttpFailure(404, { code: "NOT_FOUND", message: "this session has no such blob" });
 }
@@ -196,7 +200,7 @@ const mediaTypes: Readonly<Record<string, string>> = {
   svg: "image/svg+xml",
 };
 
-/** Nothing but this server's own files runs, and no page shows this one in a frame. */
+/** Only this server's own scripts run, and no page may frame this one. */
 const policy = [
   "default-src 'self'",
   "img-src 'self' blob: data:",
@@ -205,7 +209,7 @@ const policy = [
   "frame-ancestors 'none'",
 ].join("; ");
 
-/** `/`, which is index.html, and names of one part: there is no way from here to another directory. */
+/** `/`, which is index.html, and plain names: no path leads to another directory. */
 const pathPattern = /^\/(?:([a-z0-9][a-z0-9-]*)\.(html|js|css|svg))?$/;
 
 const maxPageFileBytes = 2 ** 20;

@@ -13,7 +13,7 @@ import { HttpFailure } from "../support/http.js";
 
 /** A turn whose attachments were read. */
 export interface TurnPrompt {
-  /** What the Claude Agent SDK would be given: a string where there is no file to send. */
+  /** The prompt for the Claude Agent SDK: a string if there is no file. */
   readonly prompt: AgentPrompt;
   /** The names of the files in it, in order. */
   readonly names: readonly string[];
@@ -29,11 +29,10 @@ export interface ReadPromptOptions {
 }
 
 /**
- * Reads the attachments of a turn, each once: what is shown, what is stored and what is sent are the same bytes, so that a file
- * that changes afterwards makes no difference, and one that changes meanwhile is not taken. A path that is named twice
- * is attached once.
+ * Reads the attachments of a turn, each once, so the stored and the sent bytes are the same. A file that
+ * changes during the read is refused. A path that is given twice is attached once.
  *
- * @throws SessileError ATTACHMENT_FAILURE where none can be taken and there is no text
+ * @throws SessileError ATTACHMENT_FAILURE if no attachment is readable and there is no text
  */
 export async function readPrompt(
   message: string,
@@ -50,7 +49,9 @@ export async function readPrompt(
   };
 }
 
-/** A prompt as a message of a session: the same text, and the same files as resources whose bytes are in the blob store. */
+/**
+ * Converts a prompt to a message of a session: its files become resources whose bytes are in the blob store.
+ */
 export async function messageOf(
   { prompt, names }: Pick<TurnPrompt, "prompt" | "names">,
   options: { readonly blobs: Pick<BlobStore, "put">; readonly signal: AbortSignal },
@@ -67,15 +68,15 @@ export async function messageOf(
   return userMessage(...parts);
 }
 
-/** What `POST /api/harness/turn` is sent. */
+/** The body of `POST /api/harness/turn`. */
 export interface TurnRequest {
   readonly message: string;
-  /** Absolute paths. What else a client may say of a file is not asked. */
+  /** Absolute paths. Other claims of the client about a file are ignored. */
   readonly attachments: readonly string[];
 }
 
 /**
- * A body as a turn. Files alone are one, and so is text alone.
+ * Reads a body as a turn: text, files, or both.
  *
  * @throws HttpFailure 400 for anything else
  */
@@ -93,7 +94,7 @@ export function asTurnRequest(body: unknown, maxAttachments: number): TurnReques
 }
 
 /**
- * A body as the entry that is to be the tip; null for before the first.
+ * Reads a body as the entry to be the leaf; null for before the first.
  *
  * @throws HttpFailure 400 for anything else
  */
@@ -114,7 +115,7 @@ function invalid(message: string): HttpFailure {
   return new HttpFailure(400, { code: "INVALID_BODY", message });
 }
 
-/** The bytes of the file that a block is made of, to the last: text keeps its byte order mark. */
+/** The bytes of a block's file. Text keeps its byte order mark. */
 export function blockBytes({ source }: Exclude<AttachmentContentBlock, { type: "text" }>): Uint8Array {
   return Buffer.from(source.data, source.type === "base64" ? "base64" : "utf8");
 }

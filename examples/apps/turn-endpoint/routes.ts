@@ -9,13 +9,13 @@ import { asEntryId, asTurnRequest } from "./prompt.js";
 import type { ServedSession } from "./served-session.js";
 import { postTurn, type TurnPlaces } from "./turn.js";
 
-/** What the routes need. */
+/** The dependencies of the routes. */
 export interface RoutePlaces extends TurnPlaces {
   readonly uploads: Uploads;
   readonly sendBlob: SendBlob;
 }
 
-/** Answers a request whose sender is known. */
+/** Answers a request that has the token. */
 export type Route = (
   request: IncomingMessage,
   response: ServerResponse,
@@ -27,7 +27,7 @@ const routes: Readonly<Record<string, Readonly<Record<string, Route>>>> = {
   "/api/harness/turn": {
     async POST(request, response, places) {
       const { served, limits } = places;
-      // Before a body is read that would be for nothing.
+      // Before the body is read.
       served.mustRest();
       const body = await readJson(request, limits.bodyBytes);
       await postTurn(response, asTurnRequest(body, limits.attachments), places);
@@ -103,7 +103,7 @@ function nameIn({ url = "" }: IncomingMessage): string {
   }
 }
 
-/** One entry at a time, as fast as the client takes them. */
+/** One entry at a time, at the client's speed. */
 async function* sessionJson(served: ServedSession): AsyncGenerator<string> {
   const { session, running } = served;
   const { name } = session.info;

@@ -5,12 +5,12 @@ import type { ScriptPart } from "../support/script.js";
 type Blocks = readonly Anthropic.ContentBlockParam[];
 
 /**
- * A model without a model, for a turn with attachments: it says what it got, from the request as it came over the wire.
- * A long story where one is wanted, and it looks again at the last attachment when it is told to.
+ * A scripted model for turns with attachments. It describes the request as it came over the wire, tells a
+ * long story if asked for one, and views the last attachment again if asked to.
  */
 export function followTurnScript({ messages }: Anthropic.MessageCreateParams): readonly ScriptPart[] {
   const latest = blocksOf(messages.at(-1));
-  // What was left unanswered before it stands in the same message, and descriptors of attachments behind it.
+  // Unanswered text before it is in the same message, and descriptors of attachments are behind it.
   const asked = textsIn(latest).findLast((text) => !text.startsWith("[")) ?? "";
   if (latest.some(({ type }) => type === "tool_result")) return [`Looking again: ${whatIsIn(latest)}.`];
   if (/look again/i.test(asked)) {

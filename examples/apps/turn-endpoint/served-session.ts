@@ -12,7 +12,7 @@ import { HttpFailure } from "../support/http.js";
 /** A turn that runs. */
 export interface RunningTurn {
   readonly signal: AbortSignal;
-  /** Another may begin from now on. */
+  /** Allows the next turn. */
   end(): void;
 }
 
@@ -51,7 +51,7 @@ export class ServedSession implements AsyncDisposable {
   }
 
   /**
-   * Begins a turn, which nothing but an abort, its time or `end` ends.
+   * Begins a turn. Only an abort, the time limit or `end` ends it.
    *
    * @throws HttpFailure 409 while another runs
    */
@@ -69,21 +69,21 @@ export class ServedSession implements AsyncDisposable {
       signal: abort.signal,
       end: () => {
         clearTimeout(timer);
-        // Called twice, it does not end the one that has begun since.
+        // A second call must not end a later turn.
         if (this.#running === running) this.#running = undefined;
         ended();
       },
     };
   }
 
-  /** Aborts the turn that runs; false where none does. */
+  /** Aborts the running turn; false if there is none. */
   abort(): boolean {
     this.#running?.abort.abort(aborted());
     return this.#running !== undefined;
   }
 
   /**
-   * Moves the tip, for good.
+   * Moves the leaf durably.
    *
    * @throws SessileError ENTRY_NOT_FOUND; HttpFailure 409 while a turn runs
    */
@@ -93,14 +93,14 @@ export class ServedSession implements AsyncDisposable {
     await this.session.flush();
   }
 
-  /** Entries one by one, parents before what follows them: a long session is never held whole. */
+  /** Yields entries one by one, parents before children. A long session is never in memory as a whole. */
   async *summaries(): AsyncGenerator<EntrySummary> {
     for (const { node } of this.session.tree.walk()) {
       yield summaryOf(this.session, node, await this.session.entry(node.id));
     }
   }
 
-  /** Whether an entry of this session names a blob: others in the store are none of its business. */
+  /** Whether an entry of this session names a blob. Other blobs of the store are not served. */
   async names(ref: BlobRef): Promise<boolean> {
     this.#blobs ??= this.#readBlobs().catch((error: unknown) => {
       this.#blobs = undefined;
@@ -122,7 +122,7 @@ export class ServedSession implements AsyncDisposable {
       if (entry?.type !== "message") return;
       for (const { blob } of storedResources(entry.message)) refs.add(blob);
     };
-    // First, so that what is written meanwhile is not missed.
+    // Before the walk, so that no concurrent append is missed.
     const forget = this.session.on("entry", ({ entry }) => add(entry));
     try {
       for (const { node } of this.session.tree.walk()) add(await this.session.entry(node.id));
@@ -148,7 +148,7 @@ export interface EntrySummary {
   readonly parentId: string | null;
   readonly type: string;
   readonly role?: string;
-  /** What it says in words; descriptors of attachments are not words. */
+  /** The text, without descriptors of attachments. */
   readonly text?: string;
   readonly calls?: readonly { readonly name: string }[];
   readonly resources?: readonly ResourceSummary[];
@@ -160,7 +160,7 @@ type ResourceSummary = Pick<
   "resourceId" | "kind" | "name" | "mediaType" | "size" | "width" | "height" | "blob"
 >;
 
-/** An entry of a session; of one that is damaged its place alone. */
+/** Summarises an entry; of a damaged one only its place. */
 export function summaryOf(
   session: Session,
   { id, parentId, type }: Pick<EntryNode, "id" | "parentId" | "type">,

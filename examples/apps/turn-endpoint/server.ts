@@ -25,23 +25,23 @@ import { type TurnTools, viewingTools } from "./turn.js";
 
 /** Options of {@link startTurnServer}. */
 export interface TurnServerOptions {
-  /** Its sessions, blobs and uploads lie here; the latest session is opened again. */
+  /** The directory of sessions, blobs and uploads; the latest session is opened. */
   readonly dir: string;
   readonly model: Model;
-  /** The model's name, for what is left of a reply that was cut off. */
+  /** The model's name, for the message of a reply that broke off. */
   readonly maker: { readonly provider: string; readonly model: string };
   /** Default {@link viewingTools}. */
   readonly tools?: TurnTools;
-  /** A directory whose files may be attached by their paths. Default none, so that only uploads can be. */
+  /** A directory whose files may be attached by path. Default none: only uploads can be attached. */
   readonly workspace?: string;
-  /** Default any that is free. */
+  /** Default any free port. */
   readonly port?: number;
   /** Default 256 random bits. */
   readonly token?: string;
-  /** Default the page beside this. */
+  /** Default the directory `page`. */
   readonly page?: string;
   readonly limits?: Partial<TurnLimits>;
-  /** Told of what clients are not told: errors that should not have been. Default nobody is. */
+  /** Called with unexpected errors, which clients do not see. Default none. */
   readonly onError?: (error: unknown) => void;
 }
 
@@ -51,7 +51,7 @@ export interface TurnServer extends AsyncDisposable {
   readonly origin: string;
   readonly port: number;
   readonly token: string;
-  /** The page with its token, which a browser keeps to itself: what stands behind # is not sent. */
+  /** The page with its token. A browser does not send the part behind #. */
   readonly url: string;
 }
 
@@ -60,7 +60,7 @@ const defaultPage = fileURLToPath(new URL("./page/", import.meta.url));
 /**
  * Starts the server.
  *
- * @throws TypeError for a token that is empty, which every request without one would have
+ * @throws TypeError for an empty token
  */
 export async function startTurnServer(options: TurnServerOptions): Promise<TurnServer> {
   const { dir, workspace, page = defaultPage } = options;
@@ -126,7 +126,7 @@ export async function startTurnServer(options: TurnServerOptions): Promise<TurnS
     const closed = once(server, "close");
     server.close();
     try {
-      // The turn that runs ends with its last entry written, and its client is told, before anything is cut off.
+      // The running turn stores its last entry and tells its client before connections are closed.
       await served[Symbol.asyncDispose]();
     } finally {
       server.closeAllConnections();

@@ -16,22 +16,22 @@ export interface RunTurnOptions {
   readonly session: Session;
   readonly blobs: Pick<BlobStore, "get">;
   readonly model: Model;
-  /** Whose words what is left of a reply that was cut off is said to be. */
+  /** The provider and model of a reply that broke off. */
   readonly maker: { readonly provider: string; readonly model: string };
   readonly tools: TurnTools;
   readonly rounds: number;
   readonly signal: AbortSignal;
-  /** Told of each piece of a reply as it comes. */
+  /** Called with each piece of a reply as it arrives. */
   readonly onText: (text: string) => void;
-  /** Told of each entry once it is sure to last. */
+  /** Called with each entry once it is durable. */
   readonly onEntry: (entry: SessionEntry) => void;
 }
 
 /**
- * The model and its tools, until it calls none: everything that is said goes into the session before anybody is told that it is
- * there. Of a reply that breaks off, what had come by then is kept, since somebody has read it.
+ * Asks the model and runs its tools, until it calls none. Every message is durable before it is announced.
+ * The text of a reply that breaks off is stored, because it was shown.
  *
- * @throws the signal's reason; HttpFailure where the model fails, or calls tools for too many rounds
+ * @throws the signal's reason; HttpFailure if the model fails, or calls tools for too many rounds
  */
 export async function runTurn(options: RunTurnOptions): Promise<void> {
   const { session, tools, rounds, signal } = options;
@@ -50,7 +50,7 @@ export async function runTurn(options: RunTurnOptions): Promise<void> {
   throw new HttpFailure(502, { code: "TOO_MANY_ROUNDS", message });
 }
 
-/** Characters of a reply that broke off. */
+/** Maximum characters to store of a reply that broke off. */
 const maxKept = 2 ** 20;
 
 async function reply(options: RunTurnOptions) {
@@ -84,13 +84,13 @@ async function keep(
 
 const maxMessage = 500;
 
-/** In the provider's words: whoever runs the server is told that the key is wrong, or the model unknown. */
+/** The provider's message, such as that the key is invalid or the model unknown. */
 function modelFailure(error: unknown): HttpFailure {
   const message = error instanceof Error ? error.message : String(error);
   return new HttpFailure(502, { code: "MODEL_FAILED", message: message.slice(0, maxMessage).toWellFormed() });
 }
 
-/** What turns need. */
+/** The dependencies of turns. */
 export interface TurnPlaces {
   readonly served: ServedSession;
   readonly blobs: BlobStore;
@@ -100,15 +100,15 @@ export interface TurnPlaces {
   /** Directories that attachments may lie in. */
   readonly roots: readonly string[];
   readonly limits: TurnLimits;
-  /** Told of what goes wrong once the answer has begun; it keeps what is the server's fault. */
+  /** Called with errors after the response has begun; it logs those that are the server's fault. */
   readonly report: (error: unknown) => void;
 }
 
 /**
- * Answers a turn. Until the user's message is in the session, a failure is a status and nothing has happened; from then on it is
- * an event. The turn does not depend on who listens: it runs to its end where the client goes away.
+ * Answers a turn. Until the user's message is durable, a failure is an HTTP status and nothing is stored;
+ * after that it is an event. The turn runs to its end also if the client disconnects.
  *
- * @throws HttpFailure 400 and 409; what storing throws
+ * @throws HttpFailure 400 and 409; errors of the stores
  */
 export async function postTurn(
   response: ServerResponse,
@@ -129,7 +129,7 @@ interface Asked extends Pick<TurnPrompt, "errors"> {
   readonly entry: SessionEntry;
 }
 
-/** Puts the user's message into the session. */
+/** Stores the user's message. */
 async function ask(
   { message, attachments }: TurnRequest,
   { signal }: RunningTurn,
@@ -170,34 +170,34 @@ async function answer(
       return ["error", { error: failureOf(error).body }];
     },
   );
-  // Before the client is told, so that it finds the way free for its next one.
+  // Before the last event, so that the client can begin its next turn at once.
   turn.end();
   events.send(...outcome);
   events.end();
 }
 
-/** Without the path, as the model is told of it. */
+/** Without the path, as in the model's text. */
 function named({ path, code, reason }: TurnPrompt["errors"][number]) {
   return { name: path.split(/[/\\]/).at(-1) ?? "", code, reason };
 }
 
-/** What a tool of a turn works with. */
+/** The arguments of a tool. */
 export interface TurnToolPlaces {
   readonly session: Session;
   readonly blobs: Pick<BlobStore, "get">;
   readonly signal: AbortSignal;
 }
 
-/** Runs one call, and gives what is to be appended: its result last. */
+/** Runs one call, and returns the entries to append, the result last. */
 export type TurnTool = (call: ToolCall, places: TurnToolPlaces) => Promise<readonly EntryDraft[]>;
 
 /** Tools by name. */
 export type TurnTools = ReadonlyMap<string, TurnTool>;
 
-/** The one tool that a model needs if attachments are sent once: to view one again. */
+/** The tool that views an attachment again, for requests that send each attachment once. */
 export const viewingTools: TurnTools = new Map([[viewToolName, view]]);
 
-/** The tools as a model is told of them. */
+/** The declarations of the tools for a model. */
 export const viewingToolDeclarations: readonly Anthropic.Tool[] = [viewTool("anthropic")];
 
 async function view(
@@ -205,7 +205,7 @@ async function view(
   { session, blobs, signal }: TurnToolPlaces,
 ): Promise<readonly EntryDraft[]> {
   const drafts: EntryDraft[] = [];
-  // The view is written with the result in one append, and the page is told of both.
+  // The view and the result are one append.
   const viewed: ViewableSession = {
     leafId: session.leafId,
     tree: session.tree,
@@ -216,7 +216,7 @@ async function view(
   return [...drafts, { type: "message", message }];
 }
 
-/** Runs a call. What goes wrong is a result too: the model is to see it. */
+/** Runs a call. A failure is a result too, which the model sees. */
 export async function runTurnTool(
   tools: TurnTools,
   call: ToolCall,
@@ -233,7 +233,7 @@ export async function runTurnTool(
   }
 }
 
-/** Work, as long as the signal lets it: rejects with the signal's reason even where the work does not listen to it. */
+/** Waits for work, and rejects with the signal's reason if it aborts, also if the work ignores the signal. */
 export async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   let stop = () => {};
   const aborted = new Promise<never>((_resolve, reject) => {

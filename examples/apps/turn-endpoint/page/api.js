@@ -47,7 +47,7 @@ import { readEventStream } from "./event-stream.js";
  * )} TurnEvent
  */
 
-/** What the server refused, in its words. */
+/** A refusal of the server, with its message. */
 export class Refused extends Error {
   /** @override */
   name = "Refused";
@@ -64,7 +64,7 @@ export class Refused extends Error {
   }
 }
 
-/** No answer came, or it broke off. */
+/** No response arrived, or it broke off. */
 export class ConnectionLost extends Error {
   /** @override */
   name = "ConnectionLost";
@@ -73,7 +73,7 @@ export class ConnectionLost extends Error {
 /** @typedef {ReturnType<typeof connect>} Api */
 
 /**
- * The server's interface, as functions.
+ * The server's interface as functions.
  *
  * @param {string} token
  */
@@ -109,7 +109,7 @@ export function connect(token) {
       json(await call("POST", `files?name=${encodeURIComponent(file.name)}`, { body: file, signal })),
 
     /**
-     * Begins a turn: resolves once the server took it.
+     * Begins a turn: resolves once the server accepted it.
      *
      * @param {string} message
      * @param {readonly string[]} attachments paths of uploads
@@ -121,7 +121,7 @@ export function connect(token) {
     stop: async () => void (await call("DELETE", "turn")),
 
     /**
-     * Makes an entry the one that the next message follows; null stands before the first.
+     * Moves the leaf, which the next message follows; null for before the first.
      *
      * @param {string | null} entryId
      */
@@ -152,7 +152,7 @@ async function* eventsOf(answer) {
 }
 
 /**
- * Not every browser iterates over a body.
+ * Not every browser can iterate over a body.
  *
  * @param {Response} answer
  * @returns {AsyncGenerator<Uint8Array, void>}

@@ -6,7 +6,7 @@ import { Pending } from "./pending.js";
 /** A drop, a paste or a choice of more files than this is a mistake. */
 const maxFiles = 32;
 
-/** The message that is being written, and what goes along with it. */
+/** The message that is being written, and its attachments. */
 export class Composer {
   #form = byId("composer", HTMLFormElement);
   #text = byId("text", HTMLTextAreaElement);
@@ -24,7 +24,8 @@ export class Composer {
   /**
    * @param {Api} api
    * @param {object} on
-   * @param {(text: string, paths: readonly string[]) => Promise<boolean>} on.send resolves to whether the server took it
+   * @param {(text: string, paths: readonly string[]) => Promise<boolean>} on.send resolves to whether the
+   *   server took it
    * @param {() => void} on.stop
    * @param {(words: string) => void} on.notice
    */
@@ -44,7 +45,7 @@ export class Composer {
       void this.#submit();
     });
     this.#text.addEventListener("keydown", (event) => {
-      // While an input method composes, Enter takes its word and sends nothing.
+      // While an input method composes, Enter accepts its word and does not send.
       if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
       event.preventDefault();
       void this.#submit();
@@ -61,7 +62,7 @@ export class Composer {
       const files = Array.from(event.clipboardData?.files ?? []);
       if (files.length === 0) return;
       this.add(files);
-      // What was copied as text as well goes on into the message.
+      // A copy that is also text is pasted into the message.
       if (event.clipboardData?.getData("text/plain") === "") event.preventDefault();
       this.focus();
     });
@@ -78,7 +79,7 @@ export class Composer {
       if (!event.dataTransfer?.types.includes("Files")) return;
       event.preventDefault();
       const items = Array.from(event.dataTransfer.items).filter(({ kind }) => kind === "file");
-      // Only now can be asked what is a folder: after this event the list is empty.
+      // A folder can be recognized only now: after this event the list is empty.
       const folders = items.map((item) => item.webkitGetAsEntry?.()?.isDirectory === true);
       this.add(Array.from(event.dataTransfer.files), folders);
       this.focus();
@@ -110,7 +111,7 @@ export class Composer {
     this.#pending.splice(at, 1);
     pending.close();
     pending.item.remove();
-    // Who removes with the keyboard is not thrown to the top of the page.
+    // Removing with the keyboard keeps the focus near.
     const next = this.#pending[Math.min(at, this.#pending.length - 1)];
     (next?.item.querySelector("button") ?? this.#text).focus();
     this.#update();
@@ -129,7 +130,7 @@ export class Composer {
       this.#onNotice("The message was not sent. Send it again to go on without what could not be attached.");
       return this.focus();
     }
-    // What comes from here on is for the message after this one.
+    // Files from here on belong to the next message.
     const settled = [...this.#pending];
     const ready = settled.filter(({ state }) => state === "ready");
     const text = this.#text.value;

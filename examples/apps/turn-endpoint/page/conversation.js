@@ -5,13 +5,13 @@ import { authorOf, firstWords } from "./words.js";
 /** @import { EntrySummary } from "./api.js" */
 /** @import { Images } from "./images.js" */
 
-/** So many entries are shown at once, and as many more when the reader comes to the first of them. */
+/** Number of entries that are shown at once, and added when the reader reaches the first one. */
 const pageSize = 60;
 
-/** Within this many pixels of its end, the conversation follows what is written. */
+/** Within this many pixels of its end, the conversation follows new text. */
 const nearEnd = 80;
 
-/** The messages from the root to the tip, and the reply that is being written. */
+/** The messages from the root to the leaf, and the reply that is being written. */
 export class Conversation {
   #scroller = byId("scroller", HTMLElement);
   #list = byId("entries", HTMLOListElement);
@@ -21,7 +21,7 @@ export class Conversation {
   #images;
   /** @type {readonly EntrySummary[]} */
   #path = [];
-  /** Of the first entry that is shown. */
+  /** Index of the first entry that is shown. */
   #start = 0;
   /** @type {{ item: HTMLLIElement, text: Text } | undefined} */
   #reply;
@@ -33,7 +33,7 @@ export class Conversation {
   /** @param {Images} images */
   constructor(images) {
     this.#images = images;
-    // What scrolls is reached by the tab key, and scrolled with keys.
+    // A scrolling element is reached by the tab key and scrolled with keys.
     this.#scroller.tabIndex = 0;
     this.#earlier.addEventListener("click", () => this.#showEarlier());
     new IntersectionObserver(([seen]) => {
@@ -48,20 +48,20 @@ export class Conversation {
     }
     this.#scroller.addEventListener("scroll", () => {
       const { scrollHeight, scrollTop, clientHeight } = this.#scroller;
-      // A reader scrolls away. What grows or shrinks moves the place as well, and is no wish to stay there.
+      // Only the reader's scrolling stops following; a change of the content moves the position too.
       if (scrollHeight - scrollTop - clientHeight < nearEnd) this.#follows = true;
       else if (performance.now() - touched < 1000) this.#follows = false;
       this.#toEnd.hidden = this.#follows;
     });
     this.#toEnd.addEventListener("click", () => this.scrollToEnd());
-    // Images that come later, and a composer that grows, do not push the end out of sight.
+    // Late images and a growing composer do not push the end out of sight.
     const resized = new ResizeObserver(() => this.#keepUp());
     resized.observe(this.#list);
     resized.observe(this.#scroller);
   }
 
   /**
-   * Shows another path, and touches only what differs from the one before.
+   * Shows another path, and changes only the differing messages.
    *
    * @param {readonly EntrySummary[]} path
    */
@@ -90,7 +90,7 @@ export class Conversation {
     this.#unwritten += text;
   }
 
-  /** However fast pieces come, the page is laid out once a frame. */
+  /** The page is laid out at most once a frame. */
   #writeOut() {
     if (this.#unwritten === "") return;
     this.beginReply();
@@ -100,7 +100,7 @@ export class Conversation {
     this.#keepUp();
   }
 
-  /** Shows that a reply is being written, before there is anything of it. */
+  /** Shows that a reply is being written, before its first piece. */
   beginReply() {
     if (this.#reply !== undefined) return;
     const text = new Text();
@@ -114,14 +114,14 @@ export class Conversation {
     this.#keepUp();
   }
 
-  /** The reply has come as an entry, or never will: what was written of it goes. */
+  /** Removes the partial reply: it has arrived as an entry, or never will. */
   endReply() {
     this.#unwritten = "";
     this.#reply?.item.remove();
     this.#reply = undefined;
   }
 
-  /** The reply broke off: what was written of it stays to be read until the conversation changes, and looks unfinished. */
+  /** The reply broke off: its text stays, marked as unfinished, until the conversation changes. */
   breakOff() {
     this.#writeOut();
     const reply = this.#reply;
@@ -174,7 +174,7 @@ export class Conversation {
     const { role, text = "", calls = [], resources = [] } = entry;
     const item = element("li", { class: `entry ${role ?? "note"}`, "data-id": entry.id });
     if (role === undefined) {
-      // Labels, settings and the like are of the tree; what was said in them is of the conversation.
+      // Labels and settings are shown in the tree only.
       item.hidden = text === "";
       item.append(element("p", { class: "aside" }, `${authorOf(entry)}: ${firstWords(text, 200)}`));
       return item;

@@ -1,10 +1,11 @@
 /**
- * Makes an element. Names and messages are untrusted, and go through here: a string becomes text, never markup, and the
- * page has no other way to make what it shows.
+ * Makes an element. A string becomes text, never markup, so untrusted names and messages are safe. The page
+ * makes all of its elements here.
  *
  * @template {keyof HTMLElementTagNameMap} K
  * @param {K} tag
- * @param {Readonly<Record<string, string | boolean>>} [attributes] true for one without a value, false for none
+ * @param {Readonly<Record<string, string | boolean>>} [attributes] true for one without a value, false for
+ *   none
  * @param {...(Node | string)} children
  * @returns {HTMLElementTagNameMap[K]}
  */
@@ -20,7 +21,7 @@ export function element(tag, attributes = {}, ...children) {
 const svg = "http://www.w3.org/2000/svg";
 
 /**
- * A drawing beside a word that says the same, or in a button with a label: so it is hidden from those who listen.
+ * A drawing beside a word with the same meaning, or in a button with a label: hidden from screen readers.
  *
  * @param {string} name of a symbol in index.html
  */

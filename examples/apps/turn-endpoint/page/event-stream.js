@@ -5,9 +5,9 @@
  */
 
 /**
- * Reads server-sent events, however their bytes are cut into chunks. EventSource cannot: it neither posts nor sends an
- * Authorization header. Rules: https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream,
- * read 2026-11-22. Ids and retry times mean nothing here, since a turn is not sent twice.
+ * Reads server-sent events from chunks of any size. EventSource neither posts nor sends an Authorization
+ * header. Rules: https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream, read
+ * 2026-11-22. Ids and retry times are ignored, because a turn is not sent twice.
  *
  * @param {AsyncIterable<Uint8Array>} chunks
  * @returns {AsyncGenerator<ServerEvent, void>} an event that the end of the stream cuts off is none
@@ -39,13 +39,16 @@ export async function* readEventStream(chunks) {
  */
 async function* readLines(chunks) {
   const decoder = new TextDecoder();
-  /** @type {string[]} Pieces of a line without its end: joined once, so that a long line in many chunks takes linear time. */
+  /**
+   * @type {string[]} Pieces of a line without its end: joined once, so that a long line in many chunks
+   *   takes linear time.
+   */
   let begun = [];
   let afterReturn = false;
   for await (const chunk of chunks) {
     let text = decoder.decode(chunk, { stream: true });
     if (text === "") continue;
-    // Of a pair that was cut in two, the first half has ended the line.
+    // If CR LF was cut in two, the CR has ended the line.
     if (afterReturn && text.startsWith("\n")) text = text.slice(1);
     afterReturn = text.endsWith("\r");
     const lines = text.split(/\r\n|\n|\r/);

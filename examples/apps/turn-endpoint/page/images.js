@@ -4,11 +4,12 @@ import { reasonInWords, sizeInWords, typeInWords } from "./words.js";
 
 /** @import { Api, Resource } from "./api.js" */
 
-/** Addresses of this many blobs are kept: an image that is shown stays shown when its address goes. */
+/** Number of blob addresses to keep. A shown image stays after its address is revoked. */
 const maxKept = 200;
 
 /**
- * The session's images and files. An `<img>` sends no Authorization header, so the bytes are fetched and shown from memory.
+ * The session's images and files. An `<img>` sends no Authorization header, so the bytes are fetched and
+ * shown from memory.
  */
 export class Images {
   #api;
@@ -39,7 +40,7 @@ export class Images {
   }
 
   /**
-   * An image, once it is there; what is no image, or cannot be had, is a drawing of a file.
+   * An image once it is loaded; for other files and after a failure an icon.
    *
    * @param {Resource} resource
    */
@@ -61,7 +62,7 @@ export class Images {
   }
 
   /**
-   * A button with an image, or with what is to be said of a file.
+   * A button with an image, or with the facts of a file.
    *
    * @param {Resource} resource
    */

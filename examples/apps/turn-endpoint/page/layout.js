@@ -1,6 +1,6 @@
 import { byId } from "./element.js";
 
-/** As in page.css: where the window is narrower, the tree lies over the conversation and is folded away. */
+/** As in page.css: in a narrower window the tree covers the conversation and is collapsed. */
 const narrow = matchMedia("(max-width: 60rem)");
 
 /** @returns {{ closeTree: () => void }} closes it where it covers the conversation */
@@ -14,7 +14,7 @@ export function foldTree() {
   const set = (open) => {
     const covers = narrow.matches && open;
     panel.classList.toggle("open", open);
-    // What is folded away, or covered, is not to be reached by the tab key.
+    // The tab key does not reach collapsed or covered content.
     panel.inert = narrow.matches && !open;
     main.inert = covers;
     backdrop.hidden = !covers;

@@ -1,10 +1,13 @@
 import { element } from "./element.js";
 
-/** Longer texts are shown from their beginning, with a button for the rest: laying out a megabyte takes seconds. */
+/**
+ * Only the beginning of a longer text is shown, with a button for the rest: laying out a megabyte takes
+ * seconds.
+ */
 const maxCharacters = 12_000;
 
 /**
- * A text as it is written, line by line; code between fences and backticks stands out.
+ * A text line by line, with code between fences and backticks marked.
  *
  * @param {string} text
  * @returns {HTMLElement}

@@ -2,14 +2,15 @@ import { byId, element, icon } from "./element.js";
 
 const list = byId("notices", HTMLDivElement);
 
-/** More than this many at once tell nobody anything. */
+/** Maximum number of notices at once. */
 const maxNotices = 3;
 
 /**
- * Says something above the message, until it is dismissed, or `clearNotices` is called.
+ * Shows a notice above the message until it is dismissed or `clearNotices` is called.
  *
  * @param {string} words
- * @param {readonly { readonly name: string, readonly reason: string }[]} [details] what it is about, one by one
+ * @param {readonly { readonly name: string, readonly reason: string }[]} [details] what it is about, one by
+ *   one
  */
 export function notify(words, details = []) {
   const remove = element(

@@ -1,4 +1,5 @@
-// The page of examples/apps/turn-endpoint/main.ts: plain modules, no framework, no build. All text is shown as text (element.js).
+// The page of the turn endpoint: plain modules, no framework, no build. All text is shown as text
+// (element.js).
 import { ConnectionLost, connect, Refused } from "./api.js";
 import { Composer } from "./composer.js";
 import { Conversation } from "./conversation.js";
@@ -12,13 +13,13 @@ import { firstWords, reasonInWords } from "./words.js";
 
 /** @import { ErrorBody, TurnEvent } from "./api.js" */
 
-/** How long to wait before asking a server again that did not answer, in milliseconds; the last one over and over. */
+/** Milliseconds before each retry of a request; the last one repeats. */
 const retryAfterMs = [300, 600, 1200, 2500, 5000];
 
-/** How often to look at a turn that another page began, or this one before it was loaded again; in milliseconds, at least. */
+/** Minimum milliseconds between two polls of a turn that another page began, or this one before a reload. */
 const watchEveryMs = 600;
 
-// The part behind # is never sent by a browser: the token leaves this page in a header only.
+// A browser never sends the part behind #: the token leaves this page only in a header.
 const api = connect(location.hash.slice(1));
 const session = new Session();
 const images = new Images(api);
@@ -41,10 +42,10 @@ const states = {
 let now = "loading";
 let isDrawn = true;
 
-/** Whether this page reads the events of a turn, which tell more than any answer that was asked for before them. */
+/** Whether this page reads the events of a turn, which are newer than any earlier response. */
 let isFollowing = false;
 
-/** How often this page has changed the session: what was asked for before is not how it is. */
+/** Number of changes that this page made to the session: a response to an earlier request is out of date. */
 let changes = 0;
 
 /** @param {keyof typeof states} next */
@@ -55,7 +56,7 @@ function become(next) {
   composer.setRunning(next === "running");
 }
 
-/** However many entries come at once, they are drawn once a frame. */
+/** Entries are drawn at most once a frame. */
 function draw() {
   if (!isDrawn) return;
   isDrawn = false;
@@ -104,12 +105,12 @@ async function restore() {
 let isWatching = false;
 let restoredInMs = 0;
 
-/** Follows a turn whose events go elsewhere. */
+/** Polls a turn whose events go to another page. */
 async function watch() {
   if (isWatching) return;
   isWatching = true;
   conversation.beginReply();
-  // To read a long session takes a while: the server is not to be kept busy with that alone.
+  // Reading a long session takes a while and must not keep the server busy.
   await pause(Math.max(watchEveryMs, 4 * restoredInMs));
   isWatching = false;
   if (now === "running" && !isFollowing && !(await restore())) await reconnect();
@@ -156,7 +157,7 @@ async function follow(events) {
     isFollowing = false;
     become("ready");
     draw();
-    // Another page had gone on with the session before.
+    // Another page had changed the session.
     if (!session.isWhole() && !(await restore())) await reconnect();
   } catch (error) {
     isFollowing = false;
@@ -201,7 +202,7 @@ async function stop() {
   try {
     await api.stop();
   } catch (error) {
-    // It ended by itself in the meantime.
+    // The turn has ended meanwhile.
     if (error instanceof Refused && error.status === 404) await restore();
     else failed(error, "It could not be stopped.");
   }
@@ -246,7 +247,7 @@ byId("branch-end", HTMLButtonElement).addEventListener("click", () => {
   composer.focus();
 });
 
-// Another page may have gone on with the session meanwhile.
+// Another page may have changed the session meanwhile.
 document.addEventListener("visibilitychange", () => {
   if (document.visibilityState === "visible" && now === "ready") void restore();
 });

@@ -3,10 +3,10 @@ import { asSentence, reasonInWords, sizeInWords, typeInWords } from "./words.js"
 
 /** @import { Api } from "./api.js" */
 
-/** As the server has it: a file that cannot be taken is not sent there. */
+/** The server's limit: a larger file is not sent. */
 const maxFileBytes = 10 << 20;
 
-/** A file that goes along with the next message: it is uploaded at once, and shown with what became of that. */
+/** A file for the next message: it is uploaded at once, and shown with its state. */
 export class Pending {
   #file;
   #abort = new AbortController();
@@ -15,7 +15,7 @@ export class Pending {
   item = element("li", { class: "pending" });
   /** @type {"uploading" | "ready" | "refused"} */
   state = "uploading";
-  /** Where the server keeps it, once it is ready. */
+  /** The server's path of the file, once it is uploaded. */
   path = "";
   /** @type {Promise<void>} settles when the upload did, and never rejects */
   uploaded;
@@ -53,7 +53,7 @@ export class Pending {
   }
 
   /**
-   * Shows that it is not taken.
+   * Shows that the file is refused.
    *
    * @param {string} reason
    */
@@ -62,7 +62,7 @@ export class Pending {
     this.#show({ reason: asSentence(reason) });
   }
 
-  /** Ends its upload and frees its memory; whoever called takes it off the page. */
+  /** Aborts the upload and frees its memory; the caller removes it from the page. */
   close() {
     this.#abort.abort();
     if (this.#preview !== undefined) URL.revokeObjectURL(this.#preview);

@@ -1,6 +1,6 @@
 /** @import { EntrySummary, SessionSummary } from "./api.js" */
 
-/** What the server told of the session: its entries as a tree, and where the next message goes. */
+/** The session, as the server sent it: its entries as a tree, and the leaf. */
 export class Session {
   /** @type {Map<string, EntrySummary>} */
   #entries = new Map();
@@ -20,7 +20,7 @@ export class Session {
   }
 
   /**
-   * What a turn wrote: it follows the tip, and is the tip from then on.
+   * Adds an entry of a turn behind the leaf, and moves the leaf to it.
    *
    * @param {EntrySummary} entry
    */
@@ -49,7 +49,7 @@ export class Session {
   }
 
   /**
-   * Of an entry, or of nothing: the first of each conversation.
+   * The children of an entry; of null the roots.
    *
    * @param {string | null} id
    * @returns {readonly string[]}
@@ -58,7 +58,7 @@ export class Session {
     return this.#children.get(id) ?? [];
   }
 
-  /** Whether the path to the tip is known from its root on. */
+  /** Whether the whole path to the leaf is known. */
   isWhole() {
     return (this.path()[0]?.parentId ?? null) === null;
   }

@@ -25,12 +25,13 @@
  * @property {boolean} pathGoesOn whether the path reaches below it
  */
 
-/** Branches further in than this stay in the last column, so that their words have room. */
+/** Deeper branches stay in the last column, so that their text has room. */
 export const maxColumn = 10;
 
 /**
- * A row for the beginning and one for each entry, those that follow an entry below it. A run without branches stays in its
- * column; only where entries share a parent it goes one to the right. With a stack, since a session may be deep.
+ * One row for the beginning and one for each entry, children below their parent. A run without branches stays
+ * in its column; children of a fork go one to the right. With a stack instead of recursion, because a session
+ * may be deep.
  *
  * @param {Session} session
  * @returns {readonly Row[]}
@@ -87,7 +88,7 @@ export function treeRows(session) {
  */
 
 /**
- * The lines that a row shows, those on the path last, so that they are drawn over the others.
+ * The lines of a row, those on the path last, so that they are drawn over the others.
  *
  * @param {Row} row
  * @returns {readonly Line[]}

@@ -6,17 +6,17 @@ import { authorOf, firstWords } from "./words.js";
 /** @import { Session } from "./session.js" */
 /** @import { Line, Row } from "./tree-rows.js" */
 
-/** In pixels. */
+/** Sizes in pixels. */
 const rowHeight = 34;
 const columnWidth = 18;
 
-/** Rows above and below those in sight, so that none is missing while it scrolls. */
+/** Rows above and below the visible ones, so that scrolling shows no gap. */
 const spare = 10;
 
-/** In a row. */
+/** Positions in a row. */
 const maxThumbnails = 3;
 
-/** The session's tree. Of a long one there are only the rows in sight. */
+/** The session's tree. Of a long one only the visible rows exist. */
 export class Tree {
   #scroller = byId("tree", HTMLDivElement);
   #count = byId("tree-count", HTMLParagraphElement);
@@ -28,7 +28,7 @@ export class Tree {
   #rows = [];
   /** @type {Map<number, HTMLElement>} */
   #drawn = new Map();
-  /** The row that keys act on. */
+  /** The row with the focus. */
   #active = 0;
   /** @type {string | null | undefined} */
   #tip;
@@ -56,7 +56,7 @@ export class Tree {
     const follows = session.leafId !== this.#tip;
     this.#tip = session.leafId;
     this.#rows = treeRows(session);
-    // Keys stay where they are, unless the tip moves.
+    // The focus stays unless the leaf moves.
     const active = follows ? session.leafId : chosen;
     this.#active = Math.max(
       0,

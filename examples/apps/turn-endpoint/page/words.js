@@ -1,7 +1,7 @@
 import { ConnectionLost, Refused } from "./api.js";
 
 /**
- * Bytes as a person reads them.
+ * Formats a number of bytes.
  *
  * @param {number} bytes
  */
@@ -24,7 +24,7 @@ const typeWords = {
 };
 
 /**
- * A media type as a person says it.
+ * A readable name of a media type.
  *
  * @param {string} mediaType
  */
@@ -43,7 +43,7 @@ const statusWords = {
 const codeWords = { TURN_RUNNING: "A reply is still being written. Wait for it, or stop it." };
 
 /**
- * Why something failed, as a sentence.
+ * The reason for a failure, as a sentence.
  *
  * @param {unknown} error
  */
@@ -63,8 +63,7 @@ export function asSentence(text) {
 }
 
 /**
- * The first words of a text, on one line. Control and direction characters are left out: a line of the tree is no place for
- * them.
+ * The first words of a text, on one line, without control and direction characters.
  *
  * @param {string} text
  * @param {number} most characters
