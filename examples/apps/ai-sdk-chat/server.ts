@@ -17,7 +17,7 @@ import { SessileError } from "sessile/errors";
 import type { Session, SessionStore } from "sessile/session";
 import {
   boundConnections,
-  checkPlace,
+  checkOrigin,
   commonHeaders,
   failureOf,
   HttpFailure,
@@ -151,14 +151,14 @@ export async function startChatServer(options: ChatServerOptions): Promise<ChatS
       })
       .catch(() => response.destroy());
   });
-  const letIn = boundConnections(server, maxConnections);
+  const accept = boundConnections(server, maxConnections);
   server.listen(options.port ?? 0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    checkPlace(request, { port, origins: options.origins ?? [] });
-    letIn(request, response);
+    checkOrigin(request, { port, origins: options.origins ?? [] });
+    accept(request, response);
     const [route, names] = routeOf(request, routes);
     await route(request, response, names);
   }

@@ -14,9 +14,9 @@ import { makePng } from "../support/make-media.js";
 const program = fileURLToPath(new URL("main.ts", import.meta.url));
 const instance = "agent";
 
-await tellStory();
+await demo();
 
-async function tellStory(): Promise<void> {
+async function demo(): Promise<void> {
   const dir = await mkdtemp(join(tmpdir(), "sessile-mcp-"));
   await using provider = await startLocalProvider();
   const { ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL = "" } = process.env;

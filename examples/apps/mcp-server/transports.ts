@@ -55,7 +55,7 @@ export async function startMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const refusal = refusalOf(request, server, options.token);
     if (refusal !== undefined) return refuse(response, ...refusal);
-    letIn(request, response);
+    accept(request, response);
     // A body of unknown length counts as the largest one.
     const length = bodyBytes(request) ?? maxBodyBytes;
     if (length > maxBodyBytes) return refuse(response, 413, `the body has more than ${maxBodyBytes} bytes`);
@@ -87,7 +87,7 @@ export async function startMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
   // A slow client holds a connection, but not for ever.
   server.headersTimeout = 10_000;
   server.requestTimeout = 60_000;
-  const letIn = boundConnections(server, 8 * maxSessions);
+  const accept = boundConnections(server, 8 * maxSessions);
   server.listen(options.port ?? 0, "127.0.0.1");
   await once(server, "listening");
   const sweep = setInterval(() => endIdle(sessions, idleMs), Math.min(idleMs, 60_000)).unref();

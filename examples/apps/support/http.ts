@@ -270,7 +270,7 @@ export function boundConnections(
  * @param place.origins origins of pages that another server delivers; default none
  * @throws HttpFailure 403
  */
-export function checkPlace(
+export function checkOrigin(
   request: IncomingMessage,
   { port, origins = [] }: { readonly port: number; readonly origins?: readonly string[] },
 ): void {

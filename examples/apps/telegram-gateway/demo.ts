@@ -15,9 +15,9 @@ import { openInbox } from "./inbox.js";
 import { type LocalPost, startLocalBotApi } from "./local-bot-api.js";
 import { tooManyRequests } from "./local-chats.js";
 
-await tellStory();
+await demo();
 
-async function tellStory(): Promise<void> {
+async function demo(): Promise<void> {
   const dir = await mkdtemp(join(tmpdir(), "sessile-telegram-"));
   await using telegram = await startLocalBotApi();
   await using provider = await startLocalProvider();

@@ -10,7 +10,7 @@ import { imageTypesTaken, type PhotoToFetch, planIncoming, tooLarge } from "./in
 import { LiveMessage } from "./live-message.js";
 import { type Chat, chatOf, isBlank, planOutgoing, sendAnswer } from "./outgoing.js";
 import { pollUpdates, type Update } from "./poll.js";
-import { type Clock, patiently, systemClock } from "./retry.js";
+import { type Clock, systemClock, withRetries } from "./retry.js";
 
 /** Options of {@link runGateway}. */
 export interface GatewayOptions {
@@ -104,8 +104,8 @@ async function answer(
   clock: Clock,
 ): Promise<void> {
   // Progress is not retried: it is soon out of date.
-  const hasty = chatOf(api, task.chatId, clock, (call) => call());
-  await hasty.showTyping().catch((error: unknown) => onProblem?.(wordsOf(error)));
+  const withoutRetries = chatOf(api, task.chatId, clock, (call) => call());
+  await withoutRetries.showTyping().catch((error: unknown) => onProblem?.(wordsOf(error)));
   const session = { channel: "telegram", id: String(task.chatId) };
   const images = task.photo === undefined ? [] : [await fetchPhoto(task.photo, api, clock)];
   // The frame is checked here, and again by the agent.
@@ -114,7 +114,7 @@ async function answer(
     { text: task.text, ...(images.length > 0 && { images }), ...(task.user && { user: task.user }) },
     { msgId: `telegram-${updateId}` },
   );
-  const live = new LiveMessage(hasty, clock);
+  const live = new LiveMessage(withoutRetries, clock);
   try {
     let text = "";
     let ended = false;
@@ -156,12 +156,12 @@ class Refusal extends Error {}
 async function fetchPhoto({ fileId, size }: PhotoToFetch, api: BotApi, clock: Clock) {
   const maxBytes = tetherLimits.maxImageBytes;
   try {
-    const file = fieldsOf(await patiently(() => api.call("getFile", { file_id: fileId }), clock));
+    const file = fieldsOf(await withRetries(() => api.call("getFile", { file_id: fileId }), clock));
     const told = integerOf(file?.file_size) ?? size ?? 0;
     if (told > maxBytes) throw new Refusal(tooLarge(told));
     const path = textOf(file?.file_path);
     if (path === undefined) throw new TelegramError("getFile", "the answer has no file_path");
-    return tetherImage(await patiently(() => api.download(path, { maxBytes }), clock));
+    return tetherImage(await withRetries(() => api.download(path, { maxBytes }), clock));
   } catch (error) {
     throw refusalOf(error);
   }

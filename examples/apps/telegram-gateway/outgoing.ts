@@ -1,7 +1,7 @@
 import { checkLimits, limitProfiles } from "sessile/limits";
 import type { FrameImage } from "sessile/tether";
 import { type BotApi, fieldsOf, integerOf, TelegramError } from "./bot-api.js";
-import { type Clock, patiently } from "./retry.js";
+import { type Clock, withRetries } from "./retry.js";
 
 /**
  * Length of a caption, in UTF-16 code units after entities are parsed.
@@ -135,7 +135,12 @@ export interface ChatImage {
  * @param again makes a call; by default with retries
  * @see https://core.telegram.org/bots/api#available-methods read 2026-11-22
  */
-export function chatOf(api: BotApi, chatId: number, clock: Clock, again: typeof patiently = patiently): Chat {
+export function chatOf(
+  api: BotApi,
+  chatId: number,
+  clock: Clock,
+  again: typeof withRetries = withRetries,
+): Chat {
   let id = chatId;
   async function call(
     method: string,

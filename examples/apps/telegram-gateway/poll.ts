@@ -1,7 +1,7 @@
 import type { BotApi } from "./bot-api.js";
 import { arrayOf, fieldsOf, integerOf, TelegramError } from "./bot-api.js";
 import type { Clock } from "./retry.js";
-import { growingPause, maxRetryAfter } from "./retry.js";
+import { backoff, maxRetryAfter } from "./retry.js";
 
 /** An update with a valid id and unchecked content. */
 export interface Update {
@@ -68,5 +68,5 @@ function isUpdate(value: unknown): value is Update {
 
 /** A 409 means that another process polls, or that a webhook is set; it is transient. */
 function pauseOf({ retryAfter }: TelegramError, failures: number): number {
-  return retryAfter === undefined ? growingPause(failures) : Math.min(retryAfter, maxRetryAfter) * 1000;
+  return retryAfter === undefined ? backoff(failures) : Math.min(retryAfter, maxRetryAfter) * 1000;
 }

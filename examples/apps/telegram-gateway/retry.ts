@@ -18,11 +18,11 @@ export function pauseAfter(error: unknown, failures: number): number | undefined
   if (error.retryAfter !== undefined) {
     return error.retryAfter <= maxRetryAfter ? error.retryAfter * 1000 : undefined;
   }
-  return error.code === undefined || error.code >= 500 ? growingPause(failures) : undefined;
+  return error.code === undefined || error.code >= 500 ? backoff(failures) : undefined;
 }
 
 /** Milliseconds: half a second, then twice as long each time, up to half a minute. */
-export function growingPause(failures: number): number {
+export function backoff(failures: number): number {
   return Math.min(firstPauseMs * 2 ** Math.min(failures - 1, 30), longestPauseMs);
 }
 
@@ -30,7 +30,7 @@ export function growingPause(failures: number): number {
  * Makes a call with retries, at most five attempts. A call whose response was lost may have succeeded, so a
  * message can be sent twice; without a retry it could be lost.
  */
-export async function patiently<T>(call: () => Promise<T>, clock: Clock): Promise<T> {
+export async function withRetries<T>(call: () => Promise<T>, clock: Clock): Promise<T> {
   for (let failures = 1; ; failures++) {
     try {
       return await call();

@@ -14,7 +14,7 @@ import { followTurnScript } from "./script.js";
 import { startTurnServer, type TurnServer } from "./server.js";
 import { viewingToolDeclarations } from "./turn.js";
 
-await askItself();
+await demo();
 
 async function start(dir: string, provider: LocalProvider): Promise<TurnServer> {
   const client = new Anthropic({ apiKey: "none", baseURL: provider.url, maxRetries: 0 });
@@ -24,7 +24,7 @@ async function start(dir: string, provider: LocalProvider): Promise<TurnServer> 
   return startTurnServer({ dir, model, maker, onError: console.error });
 }
 
-async function askItself(): Promise<void> {
+async function demo(): Promise<void> {
   const dir = await mkdtemp(join(tmpdir(), "sessile-turn-"));
   try {
     await using provider = await startLocalProvider({ script: followTurnScript, paceMs: 1 });

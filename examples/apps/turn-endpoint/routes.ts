@@ -7,10 +7,10 @@ import type { Uploads } from "./files.js";
 import { noSuchBlob, type SendBlob } from "./files.js";
 import { asEntryId, asTurnRequest } from "./prompt.js";
 import type { ServedSession } from "./served-session.js";
-import { postTurn, type TurnPlaces } from "./turn.js";
+import { postTurn, type TurnDependencies } from "./turn.js";
 
 /** The dependencies of the routes. */
-export interface RoutePlaces extends TurnPlaces {
+export interface RouteDependencies extends TurnDependencies {
   readonly uploads: Uploads;
   readonly sendBlob: SendBlob;
 }
@@ -19,7 +19,7 @@ export interface RoutePlaces extends TurnPlaces {
 export type Route = (
   request: IncomingMessage,
   response: ServerResponse,
-  places: RoutePlaces,
+  places: RouteDependencies,
 ) => Promise<void> | void;
 
 /** Methods by path. */
@@ -28,7 +28,7 @@ const routes: Readonly<Record<string, Readonly<Record<string, Route>>>> = {
     async POST(request, response, places) {
       const { served, limits } = places;
       // Before the body is read.
-      served.mustRest();
+      served.assertIdle();
       const body = await readJson(request, limits.bodyBytes);
       await postTurn(response, asTurnRequest(body, limits.attachments), places);
     },

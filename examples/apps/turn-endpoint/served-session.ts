@@ -45,7 +45,7 @@ export class ServedSession implements AsyncDisposable {
    *
    * @throws HttpFailure 409
    */
-  mustRest(): void {
+  assertIdle(): void {
     if (this.#running === undefined) return;
     throw new HttpFailure(409, { code: "TURN_RUNNING", message: "a turn is running" });
   }
@@ -56,7 +56,7 @@ export class ServedSession implements AsyncDisposable {
    * @throws HttpFailure 409 while another runs
    */
   begin(turnMs: number): RunningTurn {
-    this.mustRest();
+    this.assertIdle();
     const abort = new AbortController();
     let ended = () => {};
     const done = new Promise<void>((resolve) => {
@@ -88,7 +88,7 @@ export class ServedSession implements AsyncDisposable {
    * @throws SessileError ENTRY_NOT_FOUND; HttpFailure 409 while a turn runs
    */
   async moveTo(entryId: string | null): Promise<void> {
-    this.mustRest();
+    this.assertIdle();
     this.session.branch(entryId);
     await this.session.flush();
   }

@@ -10,7 +10,7 @@ import { fileSessionStore } from "sessile/session/node";
 import type { Model } from "../support/claude.js";
 import {
   boundConnections,
-  checkPlace,
+  checkOrigin,
   checkToken,
   failureOf,
   isClientGone,
@@ -19,7 +19,7 @@ import {
 } from "../support/http.js";
 import { blobSender, openUploads, sendPageFile } from "./files.js";
 import { type TurnLimits, turnLimits } from "./limits.js";
-import { type RoutePlaces, routeOf } from "./routes.js";
+import { type RouteDependencies, routeOf } from "./routes.js";
 import { ServedSession } from "./served-session.js";
 import { type TurnTools, viewingTools } from "./turn.js";
 
@@ -74,7 +74,7 @@ export async function startTurnServer(options: TurnServerOptions): Promise<TurnS
   const uploads = join(dir, "uploads");
   const blobs = fileBlobStore({ dir: join(dir, "blobs") });
   const served = await ServedSession.open(fileSessionStore({ dir: join(dir, "sessions") }), workspace ?? dir);
-  const places: RoutePlaces = {
+  const places: RouteDependencies = {
     served,
     blobs,
     model: options.model,
@@ -102,7 +102,7 @@ export async function startTurnServer(options: TurnServerOptions): Promise<TurnS
         .catch(() => response.destroy());
     },
   );
-  const letIn = boundConnections(server, connections);
+  const accept = boundConnections(server, connections);
   server.setTimeout(idleMs);
   try {
     server.listen(options.port ?? 0, "127.0.0.1");
@@ -115,10 +115,10 @@ export async function startTurnServer(options: TurnServerOptions): Promise<TurnS
   const origin = `http://127.0.0.1:${port}`;
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    checkPlace(request, { port });
+    checkOrigin(request, { port });
     if (!pathOf(request).startsWith("/api/")) return sendPageFile(request, response, page);
     checkToken(request, { token });
-    letIn(request, response);
+    accept(request, response);
     await routeOf(request)(request, response, places);
   }
 

@@ -91,7 +91,7 @@ function modelFailure(error: unknown): HttpFailure {
 }
 
 /** The dependencies of turns. */
-export interface TurnPlaces {
+export interface TurnDependencies {
   readonly served: ServedSession;
   readonly blobs: BlobStore;
   readonly model: Model;
@@ -113,7 +113,7 @@ export interface TurnPlaces {
 export async function postTurn(
   response: ServerResponse,
   request: TurnRequest,
-  places: TurnPlaces,
+  places: TurnDependencies,
 ): Promise<void> {
   const { served, limits } = places;
   const turn = served.begin(limits.turnMs);
@@ -133,7 +133,7 @@ interface Asked extends Pick<TurnPrompt, "errors"> {
 async function ask(
   { message, attachments }: TurnRequest,
   { signal }: RunningTurn,
-  { served, blobs, roots }: TurnPlaces,
+  { served, blobs, roots }: TurnDependencies,
 ): Promise<Asked> {
   const { session } = served;
   const read = await readPrompt(message, attachments, { roots, sessionId: session.id, signal });
@@ -145,7 +145,7 @@ async function answer(
   response: ServerResponse,
   turn: RunningTurn,
   { entry, errors }: Asked,
-  places: TurnPlaces,
+  places: TurnDependencies,
 ): Promise<void> {
   const { session } = places.served;
   const events = openEventStream(response, places.limits);
@@ -182,14 +182,14 @@ function named({ path, code, reason }: TurnPrompt["errors"][number]) {
 }
 
 /** The arguments of a tool. */
-export interface TurnToolPlaces {
+export interface ToolContext {
   readonly session: Session;
   readonly blobs: Pick<BlobStore, "get">;
   readonly signal: AbortSignal;
 }
 
 /** Runs one call, and returns the entries to append, the result last. */
-export type TurnTool = (call: ToolCall, places: TurnToolPlaces) => Promise<readonly EntryDraft[]>;
+export type TurnTool = (call: ToolCall, places: ToolContext) => Promise<readonly EntryDraft[]>;
 
 /** Tools by name. */
 export type TurnTools = ReadonlyMap<string, TurnTool>;
@@ -200,10 +200,7 @@ export const viewingTools: TurnTools = new Map([[viewToolName, view]]);
 /** The declarations of the tools for a model. */
 export const viewingToolDeclarations: readonly Anthropic.Tool[] = [viewTool("anthropic")];
 
-async function view(
-  call: ToolCall,
-  { session, blobs, signal }: TurnToolPlaces,
-): Promise<readonly EntryDraft[]> {
+async function view(call: ToolCall, { session, blobs, signal }: ToolContext): Promise<readonly EntryDraft[]> {
   const drafts: EntryDraft[] = [];
   // The view and the result are one append.
   const viewed: ViewableSession = {
@@ -220,7 +217,7 @@ async function view(
 export async function runTurnTool(
   tools: TurnTools,
   call: ToolCall,
-  places: TurnToolPlaces,
+  places: ToolContext,
 ): Promise<readonly EntryDraft[]> {
   try {
     const tool = tools.get(call.name);

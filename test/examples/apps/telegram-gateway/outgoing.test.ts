@@ -1,14 +1,19 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { TelegramError } from "../../../../examples/apps/telegram-gateway/bot-api.js";
+import { botApi, TelegramError } from "../../../../examples/apps/telegram-gateway/bot-api.js";
+import { LiveMessage } from "../../../../examples/apps/telegram-gateway/live-message.js";
+import { startLocalBotApi } from "../../../../examples/apps/telegram-gateway/local-bot-api.js";
 import {
   type Chat,
   type ChatImage,
+  chatOf,
   isBlank,
   type OutgoingImage,
   planOutgoing,
   sendAnswer,
+  textPieces,
 } from "../../../../examples/apps/telegram-gateway/outgoing.js";
+import { instantClock, manualClock } from "./clocks.js";
 
 const image = fc.record({
   mediaType: fc.constantFrom("image/png", "image/jpeg", "image/gif", "image/webp"),
@@ -208,5 +213,210 @@ describe("sendAnswer", () => {
         expect(bare(said)).toBe(bare(text));
       }),
     );
+  });
+});
+
+describe("pieces of a text", () => {
+  /** Texts with line ends, spaces, runs of white space and characters of two code units. */
+  const text = fc
+    .array(
+      fc.oneof(fc.string({ unit: "grapheme" }), fc.constantFrom(" ", "\n", "\n\n\n", "😀", "a".repeat(9))),
+    )
+    .map((parts) => parts.join(""));
+
+  describe("textPieces", () => {
+    it("gives the text whole and in order, but for pieces of white space", () => {
+      fc.assert(
+        fc.property(text, fc.integer({ min: 2, max: 40 }), (source, maxUnits) => {
+          let at = 0;
+          for (const piece of textPieces(source, maxUnits)) {
+            const found = source.indexOf(piece, at);
+            expect(isBlank(source.slice(at, found))).toBe(true);
+            at = found + piece.length;
+          }
+          expect(isBlank(source.slice(at))).toBe(true);
+        }),
+      );
+    });
+
+    it("leaves nothing out of a text without white space", () => {
+      const words = text.map((source) => source.replace(/[\s\u200b-\u200f\u2060-\u2064]/g, ""));
+      fc.assert(
+        fc.property(words, fc.integer({ min: 2, max: 40 }), (source, maxUnits) => {
+          expect(textPieces(source, maxUnits).join("")).toBe(source);
+        }),
+      );
+    });
+
+    it("makes no piece empty, blank, too long, or half of a character", () => {
+      fc.assert(
+        fc.property(text, fc.integer({ min: 2, max: 40 }), (source, maxUnits) => {
+          for (const piece of textPieces(source, maxUnits)) {
+            expect(isBlank(piece)).toBe(false);
+            expect(piece.length).toBeLessThanOrEqual(maxUnits);
+            expect(piece.isWellFormed()).toBe(true);
+          }
+        }),
+      );
+    });
+
+    it("prefers the end of a line, then a space, where half of a piece is left", () => {
+      expect(textPieces("one two\nthree four", 12)).toEqual(["one two\n", "three four"]);
+      expect(textPieces("one two three", 8)).toEqual(["one two ", "three"]);
+      expect(textPieces("a\nbcdefghijkl", 8)).toEqual(["a\nbcdefg", "hijkl"]);
+    });
+
+    it("cuts before a pair of surrogates and never inside", () => {
+      expect(textPieces("aaa😀bbb", 4)).toEqual(["aaa", "😀bb", "b"]);
+    });
+  });
+});
+
+describe("calls for one chat", () => {
+  const ada = 7;
+
+  describe("editText", () => {
+    it("takes it for done where the message has that text already", async () => {
+      await using telegram = await startLocalBotApi();
+      telegram.post(ada, { text: "Hi" });
+      const chat = chatOf(botApi(telegram), ada, instantClock());
+      const id = await chat.sendText("a");
+      // Telegram does not keep the space.
+      await chat.editText(id, "a ");
+      expect(telegram.messages(ada)).toMatchObject([{ text: "a" }]);
+      expect(telegram.calls.map(({ method }) => method)).toEqual(["sendMessage", "editMessageText"]);
+    });
+
+    it("rejects where the message is not there", async () => {
+      await using telegram = await startLocalBotApi();
+      telegram.post(ada, { text: "Hi" });
+      const chat = chatOf(botApi(telegram), ada, instantClock());
+      await expect(chat.editText(99, "a")).rejects.toThrow(
+        "editMessageText: Bad Request: message to edit not found",
+      );
+    });
+  });
+
+  describe("a chat that moved", () => {
+    it("is written to under its new id, by the same call and the next ones", async () => {
+      await using telegram = await startLocalBotApi();
+      telegram.post(-200, { text: "Hi" });
+      const parameters = { migrate_to_chat_id: -200 };
+      telegram.fail("sendMessage", { error_code: 400, description: "Bad Request: moved", parameters });
+      const chat = chatOf(botApi(telegram), -100, instantClock());
+      await chat.sendText("a");
+      await chat.sendText("b");
+      expect(telegram.calls.map(({ params }) => params.chat_id)).toEqual([-100, -200, -200]);
+    });
+  });
+});
+
+describe("the growing message", () => {
+  /** A chat that keeps what it was told and when. */
+  function recorder(failures: readonly (TelegramError | undefined)[] = []) {
+    const clock = manualClock();
+    const calls: (readonly [number, string])[] = [];
+    const left = [...failures];
+    function took(text: string): void {
+      calls.push([clock.now(), text]);
+      const failure = left.shift();
+      if (failure !== undefined) throw failure;
+    }
+    const chat = {
+      async sendText(text: string) {
+        took(`send ${text}`);
+        return 5;
+      },
+      async editText(messageId: number, text: string) {
+        took(`edit ${messageId} ${text}`);
+      },
+    };
+    return { clock, calls, live: new LiveMessage(chat, clock) };
+  }
+
+  describe("LiveMessage", () => {
+    it("is sent with the first text, and edited to the newest once a second", async () => {
+      const { clock, calls, live } = recorder();
+      live.show("a");
+      await clock.advance(0);
+      for (let at = 0; at < 25; at++) {
+        live.show(`a${at}`);
+        await clock.advance(100);
+      }
+      expect(calls).toEqual([
+        [0, "send a"],
+        [1000, "edit 5 a9"],
+        [2000, "edit 5 a19"],
+      ]);
+      expect(await live.end()).toEqual({ messageId: 5, text: "a19" });
+    });
+
+    it("ends at once while it waits, and shows nothing afterwards", async () => {
+      const { clock, calls, live } = recorder();
+      live.show("a");
+      await clock.advance(0);
+      live.show("ab");
+      expect(await live.end()).toEqual({ messageId: 5, text: "a" });
+      live.show("abc");
+      await clock.advance(5000);
+      expect(calls).toHaveLength(1);
+    });
+
+    it("is not there when nothing was shown, or only white space", async () => {
+      const { clock, calls, live } = recorder();
+      live.show(" \n");
+      await clock.advance(5000);
+      expect(await live.end()).toBeUndefined();
+      expect(calls).toEqual([]);
+    });
+
+    it("shows the beginning of a long text", async () => {
+      const { clock, calls, live } = recorder();
+      live.show("x".repeat(5000));
+      await clock.advance(0);
+      live.show("x".repeat(6000));
+      await clock.advance(5000);
+      expect(calls).toEqual([[0, `send ${"x".repeat(4096)}`]]);
+    });
+
+    it("waits as long as a 429 says", async () => {
+      const slow = new TelegramError("editMessageText", "Too Many Requests", { code: 429, retryAfter: 7 });
+      const { clock, calls, live } = recorder([undefined, slow]);
+      live.show("a");
+      await clock.advance(0);
+      live.show("ab");
+      await clock.advance(1000);
+      live.show("abc");
+      await clock.advance(6999);
+      expect(calls).toHaveLength(2);
+      await clock.advance(1);
+      expect(calls.at(-1)).toEqual([8000, "edit 5 abc"]);
+    });
+
+    it("ends no sooner than a 429 says, so that what follows is not too soon either", async () => {
+      const slow = new TelegramError("sendMessage", "Too Many Requests", { code: 429, retryAfter: 7 });
+      const { clock, live } = recorder([slow]);
+      live.show("a");
+      await clock.advance(0);
+      let ended = false;
+      const ending = live.end().then(() => {
+        ended = true;
+      });
+      await clock.advance(6999);
+      expect(ended).toBe(false);
+      await clock.advance(1);
+      await ending;
+      expect(ended).toBe(true);
+    });
+
+    it("gives up quietly where it is refused", async () => {
+      const { clock, calls, live } = recorder([new TelegramError("sendMessage", "Forbidden", { code: 403 })]);
+      live.show("a");
+      await clock.advance(0);
+      live.show("ab");
+      await clock.advance(5000);
+      expect(calls).toHaveLength(1);
+      expect(await live.end()).toBeUndefined();
+    });
   });
 });

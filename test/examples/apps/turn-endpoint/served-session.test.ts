@@ -6,11 +6,11 @@ import { makePng } from "../../../../examples/apps/support/make-media.js";
 import { turnClient } from "../../../../examples/apps/turn-endpoint/client.js";
 import { anthropicBreaches } from "../../../support/providers/anthropic/rules.js";
 import { spawnServer } from "./spawn-server.js";
-import { maker, modelThatSays, TurnPlace } from "./turn-place.js";
+import { maker, modelThatSays, TurnFixture } from "./turn-fixture.js";
 
-let place: TurnPlace;
+let place: TurnFixture;
 beforeEach(() => {
-  place = new TurnPlace();
+  place = new TurnFixture();
 });
 afterEach(() => place[Symbol.asyncDispose]());
 

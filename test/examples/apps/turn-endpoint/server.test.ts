@@ -5,11 +5,11 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { turnClient } from "../../../../examples/apps/turn-endpoint/client.js";
 import { startTurnServer } from "../../../../examples/apps/turn-endpoint/server.js";
 import { RawHttp } from "./raw-http.js";
-import { heldModel, maker, modelThatSays, TurnPlace } from "./turn-place.js";
+import { heldModel, maker, modelThatSays, TurnFixture } from "./turn-fixture.js";
 
-let place: TurnPlace;
+let place: TurnFixture;
 beforeEach(() => {
-  place = new TurnPlace();
+  place = new TurnFixture();
 });
 afterEach(() => place[Symbol.asyncDispose]());
 const model = modelThatSays("Hello.");

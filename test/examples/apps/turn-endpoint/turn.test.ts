@@ -10,11 +10,11 @@ import { makePdf, makePng } from "../../../../examples/apps/support/make-media.j
 import type { TurnEvent } from "../../../../examples/apps/turn-endpoint/client.js";
 import { anthropicBreaches } from "../../../support/providers/anthropic/rules.js";
 import { Listening } from "./listen.js";
-import { heldModel, maker, modelThatSays, TurnPlace } from "./turn-place.js";
+import { heldModel, maker, modelThatSays, TurnFixture } from "./turn-fixture.js";
 
-let place: TurnPlace;
+let place: TurnFixture;
 beforeEach(() => {
-  place = new TurnPlace();
+  place = new TurnFixture();
 });
 afterEach(() => place[Symbol.asyncDispose]());
 

@@ -24,7 +24,7 @@ vi.setConfig({ testTimeout: 30_000, hookTimeout: 30_000 });
 export const maker = { provider: "anthropic", model: "claude-opus-5-5" };
 
 /** Directories for a server, which outlive it. */
-export class TurnPlace implements AsyncDisposable {
+export class TurnFixture implements AsyncDisposable {
   /** Of the server. */
   readonly dir = mkdtempSync(join(tmpdir(), "sessile-turn-test-"));
   readonly #open: AsyncDisposable[] = [];
