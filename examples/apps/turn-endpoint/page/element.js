@@ -69,3 +69,75 @@ export function byId(id, type) {
   if (found instanceof type) return found;
   throw new Error(`index.html has no ${type.name} #${id}`);
 }
+
+const list = byId("notices", HTMLDivElement);
+
+/** Maximum number of notices at once. */
+const maxNotices = 3;
+
+/**
+ * Shows a notice above the message until it is dismissed or `clearNotices` is called.
+ *
+ * @param {string} words
+ * @param {readonly { readonly name: string, readonly reason: string }[]} [details] what it is about, one by
+ *   one
+ */
+export function notify(words, details = []) {
+  const remove = element(
+    "button",
+    { type: "button", class: "remove", "aria-label": "Dismiss" },
+    icon("remove"),
+  );
+  const said = element("div", { class: "notice-words" }, element("p", {}, words));
+  if (details.length > 0) {
+    const items = details.map(({ name, reason }) => element("li", {}, element("b", {}, name), `: ${reason}`));
+    said.append(element("ul", {}, ...items));
+  }
+  const notice = element("div", { class: "notice" }, icon("warning"), said, remove);
+  remove.addEventListener("click", () => notice.remove());
+  list.append(notice);
+  while (list.children.length > maxNotices) list.firstChild?.remove();
+}
+
+export function clearNotices() {
+  list.replaceChildren();
+}
+
+/** As in page.css: in a narrower window the tree covers the conversation and is collapsed. */
+const narrow = matchMedia("(max-width: 60rem)");
+
+/** @returns {{ closeTree: () => void }} closes it where it covers the conversation */
+export function foldTree() {
+  const panel = byId("tree-panel", HTMLElement);
+  const toggle = byId("tree-toggle", HTMLButtonElement);
+  const backdrop = byId("backdrop", HTMLDivElement);
+  const main = byId("main", HTMLElement);
+
+  /** @param {boolean} open */
+  const set = (open) => {
+    const covers = narrow.matches && open;
+    panel.classList.toggle("open", open);
+    // The tab key does not reach collapsed or covered content.
+    panel.inert = narrow.matches && !open;
+    main.inert = covers;
+    backdrop.hidden = !covers;
+    toggle.setAttribute("aria-expanded", String(open));
+  };
+  const close = () => {
+    if (!panel.classList.contains("open")) return;
+    set(false);
+    toggle.focus();
+  };
+  toggle.addEventListener("click", () => {
+    set(!panel.classList.contains("open"));
+    if (panel.classList.contains("open")) byId("tree", HTMLDivElement).focus();
+  });
+  backdrop.addEventListener("click", close);
+  byId("tree-close", HTMLButtonElement).addEventListener("click", close);
+  document.addEventListener("keydown", ({ key }) => {
+    if (key === "Escape" && narrow.matches) close();
+  });
+  narrow.addEventListener("change", () => set(false));
+  set(false);
+  return { closeTree: close };
+}

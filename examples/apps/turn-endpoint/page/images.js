@@ -1,5 +1,4 @@
-import { byId, element, icon } from "./element.js";
-import { notify } from "./notices.js";
+import { byId, element, icon, notify } from "./element.js";
 import { reasonInWords, sizeInWords, typeInWords } from "./words.js";
 
 /** @import { Api, Resource } from "./api.js" */

@@ -3,10 +3,8 @@
 import { ConnectionLost, connect, Refused } from "./api.js";
 import { Composer } from "./composer.js";
 import { Conversation } from "./conversation.js";
-import { byId } from "./element.js";
+import { byId, clearNotices, foldTree, notify } from "./element.js";
 import { Images } from "./images.js";
-import { foldTree } from "./layout.js";
-import { clearNotices, notify } from "./notices.js";
 import { Session } from "./session.js";
 import { Tree } from "./tree.js";
 import { firstWords, reasonInWords } from "./words.js";

@@ -1,7 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type EntrySummary, Refused } from "../../../../examples/apps/turn-endpoint/page/api.js";
-import { readEventStream } from "../../../../examples/apps/turn-endpoint/page/event-stream.js";
+import {
+  type EntrySummary,
+  Refused,
+  readEventStream,
+} from "../../../../examples/apps/turn-endpoint/page/api.js";
 import { Session } from "../../../../examples/apps/turn-endpoint/page/session.js";
 import {
   linesOf,
