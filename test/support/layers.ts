@@ -26,6 +26,21 @@ export const layers: Readonly<Record<string, number>> = {
 /** The modules that the root `sessile` may pass on. */
 export const rootModules: readonly string[] = ["content", "session", "blobs", "projections"];
 
+/**
+ * The chapters of src/session, in order: folders of it. A file imports from its own and from earlier chapters
+ * only; `api` may name types of later ones. The files of the folder itself belong to no chapter.
+ */
+export const sessionChapters: readonly string[] = [
+  "api",
+  "format",
+  "tree",
+  "context",
+  "runtime",
+  "store",
+  "node",
+  "conformance",
+];
+
 /** A file of the library: its path from the root of the repository, with forward slashes, and its text. */
 export interface SourceFile {
   readonly path: string;
@@ -38,6 +53,7 @@ export type LayerRule =
   | "node file from core" // a core file imports a file that may use them
   | "upward" // a module of a higher layer
   | "sideways" // another module of the same layer
+  | "later chapter" // of src/session, in another order than its chapters have
   | "inner file" // a file of another module that is neither an entry point nor its internal.ts
   | "root" // the root passes on a module that it should not
   | "by name" // a source imports the library by its name, which would get around the other rules
@@ -71,31 +87,47 @@ export function checkLayers(
     if (own !== undefined && layers[own] === undefined) {
       return [{ rule: "unknown module", path: file.path, line: 1, specifier: own } as const];
     }
-    return importsOf(file).flatMap(({ specifier, line }) => {
+    return importsOf(file).flatMap(({ specifier, line, typeOnly }) => {
       const rule = specifier.startsWith(".")
-        ? checkRelative(file.path, resolve(file.path, specifier), entryPoints)
+        ? checkRelative(file.path, resolve(file.path, specifier), typeOnly, entryPoints)
         : checkPackage(file.path, specifier);
       return rule === undefined ? [] : [{ rule, path: file.path, line, specifier }];
     });
   });
 }
 
+/** An import, export or `import()` of a file. */
+interface ImportOf {
+  readonly specifier: string;
+  readonly line: number;
+  /** It names types alone, so that it is gone from the JavaScript. */
+  readonly typeOnly: boolean;
+}
+
 /** Every module specifier that a file imports or exports from, with its line. */
-export function importsOf(
-  file: SourceFile,
-): readonly { readonly specifier: string; readonly line: number }[] {
+export function importsOf(file: SourceFile): readonly ImportOf[] {
   const source = ts.createSourceFile(file.path, file.text, ts.ScriptTarget.Latest);
-  const found: { specifier: string; line: number }[] = [];
+  const found: ImportOf[] = [];
   const visit = (node: ts.Node): void => {
     const target = importedFrom(node);
     if (target !== undefined && ts.isStringLiteralLike(target)) {
       const line = source.getLineAndCharacterOfPosition(target.getStart(source)).line + 1;
-      found.push({ specifier: target.text, line });
+      found.push({ specifier: target.text, line, typeOnly: isTypeOnly(node) });
     }
     ts.forEachChild(node, visit);
   };
   visit(source);
   return found;
+}
+
+function isTypeOnly(node: ts.Node): boolean {
+  if (ts.isImportTypeNode(node)) return true;
+  if (ts.isExportDeclaration(node)) return node.isTypeOnly;
+  if (!ts.isImportDeclaration(node) || node.importClause === undefined) return false;
+  const { phaseModifier, name, namedBindings } = node.importClause;
+  if (phaseModifier === ts.SyntaxKind.TypeKeyword) return true;
+  const isNamed = name === undefined && namedBindings !== undefined && ts.isNamedImports(namedBindings);
+  return isNamed && namedBindings.elements.every((element) => element.isTypeOnly);
 }
 
 function importedFrom(node: ts.Node): ts.Node | undefined {
@@ -106,10 +138,15 @@ function importedFrom(node: ts.Node): ts.Node | undefined {
   return undefined;
 }
 
-function checkRelative(path: string, target: string, entryPoints: readonly string[]): LayerRule | undefined {
+function checkRelative(
+  path: string,
+  target: string,
+  typeOnly: boolean,
+  entryPoints: readonly string[],
+): LayerRule | undefined {
   const [from, to] = [moduleOf(path), moduleOf(target)];
   if (isNodeFile(target) && !isNodeFile(path)) return "node file from core";
-  if (from === to) return undefined;
+  if (from === to) return isLaterChapter(path, target, typeOnly) ? "later chapter" : undefined;
   if (from === undefined) return to !== undefined && rootModules.includes(to) ? inner() : "root";
   const [own, other] = [layers[from] ?? -1, to === undefined ? Infinity : (layers[to] ?? Infinity)];
   if (other > own) return "upward";
@@ -120,6 +157,19 @@ function checkRelative(path: string, target: string, entryPoints: readonly strin
     const isShared = from !== undefined && target === `src/${to}/internal.ts`;
     return to === "internal" || isShared || entryPoints.includes(target) ? undefined : "inner file";
   }
+}
+
+/** Whether a file of src/session imports from a later chapter of it. */
+function isLaterChapter(path: string, target: string, typeOnly: boolean): boolean {
+  if (moduleOf(path) !== "session") return false;
+  const [own, other] = [chapterOf(path), chapterOf(target)];
+  return own >= 0 && other > own && !(typeOnly && sessionChapters[own] === "api");
+}
+
+/** The index of a file's chapter; -1 for the files of src/session itself. */
+function chapterOf(path: string): number {
+  const [, , chapter, rest] = path.split("/");
+  return rest === undefined ? -1 : sessionChapters.indexOf(chapter ?? "");
 }
 
 function checkPackage(path: string, specifier: string): LayerRule | undefined {
