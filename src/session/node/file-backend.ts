@@ -56,7 +56,8 @@ export class FileBackend implements SessionBackend {
     const { id, partition, cwd, timestamp } = session;
     const base = partitionDirectory(this.#options.dir, partition);
     const path = join(base, projectName(cwd), fileName(id, timestamp));
-    // The file name also has the time and the project, so that an exclusive create does not keep the id unique.
+    // The file name also has the time and the project, so that an exclusive create does not keep the id
+    // unique.
     const assertNotExists = async (except?: string) => {
       if ((await this.#files.find(id, { partition, except })) !== undefined) throw sessionExists(id);
     };

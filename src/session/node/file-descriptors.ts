@@ -5,8 +5,8 @@ import type { LogPosition } from "../api/backend.js";
 import { isSameFile, offsetOf, parsePosition } from "./log-position.js";
 
 /**
- * The descriptors of session files: a bound on their number over all open sessions, the one that a log reads its
- * lines from, and the checks of a file that is opened.
+ * The descriptors of session files: a bound on their number over all open sessions, the one that a log reads
+ * its lines from, and the checks of a file that is opened.
  */
 
 /** An open session, whose descriptors can be closed and opened again later. */
@@ -78,9 +78,9 @@ export function descriptorPoolOf(fs: FileSystem, max = maxHolders): DescriptorPo
 }
 
 /**
- * The file that a log's line ranges refer to: the one first read, or the one read after a replacement. It stays
- * open if possible, so that ranges keep their meaning after another file takes the name. Once closed, it is
- * reopened by name and verified by its last position.
+ * The file that a log's line ranges refer to: the one first read, or the one read after a replacement. It
+ * stays open if possible, so that ranges keep their meaning after another file takes the name. Once closed,
+ * it is reopened by name and verified by its last position.
  */
 export class ReadDescriptor {
   readonly #fs: FileSystem;
@@ -142,8 +142,8 @@ export class ReadDescriptor {
   }
 
   /**
-   * The file of a position after it lost its name, for one last read: of entries acknowledged before it was moved
-   * or deleted. undefined if it is closed, or was read already.
+   * The file of a position after it lost its name, for one last read: of entries acknowledged before it was
+   * moved or deleted. undefined if it is closed, or was read already.
    */
   lastReadOf(from: LogPosition | undefined): OpenFile | undefined {
     const position = from === undefined ? undefined : parsePosition(from);

@@ -279,7 +279,7 @@ const maxBatchBytes = 2 ** 31 - 1;
 function joinBatch(lines: readonly Uint8Array[]): Uint8Array {
   const bytes = lines.reduce((sum, { length }) => sum + length, 0);
   if (bytes > maxBatchBytes) {
-    const message = `${bytes} bytes are too many for one append, at most ${maxBatchBytes}: append fewer entries`;
+    const message = `an append of ${bytes} bytes, at most ${maxBatchBytes}: append fewer entries`;
     throw new SessileError("BATCH_TOO_LARGE", message, { details: { bytes, maxBytes: maxBatchBytes } });
   }
   return lines.length === 1 ? (lines[0] as Uint8Array) : concatBytes(lines);

@@ -14,22 +14,22 @@ import { idOfFileName, storeDirectory } from "./layout.js";
 
 /** Options of {@link fileSessionStore}. */
 export interface FileSessionStoreOptions extends SessionStoreOptions {
-  /** The directory of all sessions; made when the first one is written. */
+  /** The directory of all sessions, created when the first one is written. */
   readonly dir: string;
   /**
-   * What an append that resolved survives. `disk`, the default: the loss of power. `os`: the death of the process,
-   * however sudden; some fifty times faster for one append at a time.
+   * The durability of a resolved append. `disk`, the default: fsynced, so that it survives a power loss.
+   * `os`: it survives a crash of the process; about fifty times as fast for one append at a time.
    */
   readonly durability?: Durability;
-  /** How long to wait for another process that is writing the same session. Minimum 0, default 2000. */
+  /** The wait for another process that writes the same session. Minimum 0, default 2000. */
   readonly lockWaitMs?: number;
 }
 
 /**
- * Sessions in files, one a session, in a directory a project: pi's format and layout, so that its files open here and
- * these there. Several processes may use the same directory.
+ * A store of sessions in files: one file per session, one directory per project. Format and layout are those
+ * of pi, so that each opens the other's files. Several processes may use the same directory.
  *
- * @throws TypeError, RangeError for options that are none
+ * @throws TypeError, RangeError for invalid options
  * @example
  * ```ts
  * const sessions = fileSessionStore({ dir: ".agent/sessions" });
@@ -40,15 +40,15 @@ export function fileSessionStore(options: FileSessionStoreOptions): SessionStore
   return sessionStore(backendOf(options, nodeFileSystem), options);
 }
 
-/** {@link fileSessionStore} on any disk. */
+/** {@link fileSessionStore} on any file system. */
 export function fileSessionStoreOn(fs: FileSystem, options: FileSessionStoreOptions): SessionStore {
   return sessionStore(backendOf(options, fs), options);
 }
 
 /**
- * Opens one session file wherever it lies, for reading unless asked otherwise. Reading never writes: an older version is
- * migrated in memory, and a torn end is left as it is. What is extracted from it goes into the store that the file lies
- * in, or, for a file in no store, into a directory beside it.
+ * Opens one session file by its path, for reading by default. Reading never writes: an older version is
+ * migrated in memory, and a torn tail stays. `extract` writes into the store of the file, or, for a file
+ * without a store, into a directory beside it.
  *
  * @throws SessileError SESSION_NOT_FOUND, EMPTY, NO_HEADER, NOT_A_FILE, STORAGE_FAILED
  * @example

@@ -10,7 +10,7 @@ export {
   type EntriesPage,
   readEntriesBackwards,
 } from "./pages/read-entries-backwards.js";
-// Promised here before sessile/session/repair existed.
+// ARCHITECTURE promises these names here; their home is sessile/session/repair.
 export {
   type BlobState,
   type DiagnoseOptions,

@@ -4,8 +4,8 @@ import { crc32Hex } from "../../internal/crc32.js";
 import { isName, partitionFolder } from "../../internal/ids.js";
 
 /**
- * The paths of session files: `<dir>/<project>/<time>_<id>.jsonl`, the layout of pi, so that both can read one
- * directory. A named partition is a directory `@<name>` above its projects.
+ * The paths of session files: `<dir>/<project>/<time>_<id>.jsonl`, the layout of pi, so that both can read
+ * one directory. A named partition is a directory `@<name>` above its projects.
  */
 
 /** The directory that holds a partition's projects. */
@@ -17,9 +17,9 @@ export function partitionDirectory(dir: string, partition: string): string {
 const maxProjectName = 200;
 
 /**
- * The directory name of a project: its path without the first separator, separators and colons as hyphens, with two
- * hyphens on each side. Two projects can share a name, so that readers compare the header's `cwd`. A path that is too
- * long for a file name is truncated, with a checksum of the whole.
+ * The directory name of a project: its path without the first separator, separators and colons as hyphens,
+ * with two hyphens on each side. Two projects can share a name, so that readers compare the header's `cwd`. A
+ * path that is too long for a file name is truncated, with a checksum of the whole.
  */
 export function projectName(cwd: string): string {
   const name = fullName(cwd);
@@ -39,7 +39,9 @@ function fullName(cwd: string): string {
   return cwd.replace(/^[/\\]/, "").replace(/[/\\:]/g, "-");
 }
 
-/** The store's directory for a session file: the parent of its project's directory, or else its own directory. */
+/**
+ * The store's directory for a session file: the parent of its project's directory, or else its own directory.
+ */
 export function storeDirectory(path: string): string {
   const directory = dirname(path);
   return /^--.*--$/.test(basename(directory)) ? dirname(directory) : directory;

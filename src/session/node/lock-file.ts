@@ -7,7 +7,8 @@ import { appendFully, readFullySync } from "../../internal/node/read-write-fully
 import { isRecord } from "../../internal/shape.js";
 
 /**
- * The lock file itself: created exclusively, removed only by its holder, or by a takeover if the holder is dead.
+ * The lock file itself: created exclusively, removed only by its holder, or by a takeover if the holder is
+ * dead.
  */
 
 /** The owner of a lock file. */
@@ -105,9 +106,10 @@ export function readLockFile(fs: FileSystem, path: string): LockFile | undefined
 }
 
 /**
- * Removes the lock file of a dead holder, the first half of a takeover. Only the process with the claim may do
- * so: a lock file named after the content of the dead one. A late process finds other content and stops;
- * otherwise it would remove the lock of the first one (a race). The claim of a dead process is removed likewise.
+ * Removes the lock file of a dead holder, the first half of a takeover. Only the process with the claim may
+ * do so: a lock file named after the content of the dead one. A late process finds other content and stops;
+ * otherwise it would remove the lock of the first one (a race). The claim of a dead process is removed
+ * likewise.
  *
  * @param leaseMs the time after its last heartbeat at which a holder on another host counts as dead
  * @returns the live holder, or undefined if the lock may be free
@@ -176,8 +178,8 @@ function heartbeatAge(fs: FileSystem, path: string, mtimeMs: number): number {
 }
 
 /**
- * Removes a lock file by a rename, and restores it if its content is another one: a holder on another host may
- * return at this moment.
+ * Removes a lock file by a rename, and restores it if its content is another one: a holder on another host
+ * may return at this moment.
  */
 function removeIfStill(fs: FileSystem, path: string, text: string): void {
   const aside = `${path}.stale-${crypto.randomUUID()}`;

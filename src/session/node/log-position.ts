@@ -3,8 +3,8 @@ import type { FileStat, OpenFile } from "../../internal/node/file-system.js";
 import type { LogPosition } from "../api/backend.js";
 
 /**
- * The position of a log file's end, which the compare-and-swap of an append compares: the file's identity, its
- * size, and a fingerprint of its last line. Also the checks of a file's end without its size and times.
+ * The position of a log file's end, which the compare-and-swap of an append compares: the file's identity,
+ * its size, and a fingerprint of its last line. Also the checks of a file's end without its size and times.
  */
 
 /** A position as its parts. */
@@ -22,7 +22,10 @@ export const absentPosition = "absent" as LogPosition;
 
 /** The number of bytes of the last line that the fingerprint covers. */
 export const fingerprintBytes = 64;
-/** The bytes before an end that are read: the fingerprinted part of the last line, and the line feed before it. */
+/**
+ * The bytes before an end that are read: the fingerprinted part of the last line, and the line feed before
+ * it.
+ */
 const endingBytes = 2 * fingerprintBytes;
 
 /** The fingerprint of bytes that end with a log's last line feed. */
@@ -90,10 +93,12 @@ export function endingOf(lines: Uint8Array): Uint8Array {
 const buffer = Buffer.alloc(endingBytes + 1);
 
 /**
- * Whether a file ends with these bytes at `size`; false if it cannot be read. It reads the bytes at the end and not the
- * size: on Linux 6.13 and newer, a stat makes the next write record its time, which doubles the cost of that write.
+ * Whether a file ends with these bytes at `size`; false if it cannot be read. It reads the bytes at the end
+ * and not the size: on Linux 6.13 and newer, a stat makes the next write record its time, which doubles the
+ * cost of that write.
  *
- * @see https://docs.kernel.org/filesystems/multigrain-ts.html (its source in the kernel's tree read 2026-11-22)
+ * @see https://docs.kernel.org/filesystems/multigrain-ts.html (its source in the kernel's tree read
+ *   2026-11-22)
  */
 export function endsWith(file: OpenFile, size: number, ending: Uint8Array): boolean {
   try {
@@ -106,8 +111,8 @@ export function endsWith(file: OpenFile, size: number, ending: Uint8Array): bool
 }
 
 /**
- * The offset of whole lines in a region of a file that another program wrote to at the same moment; undefined if
- * they are absent, or joined to a partial line.
+ * The offset of whole lines in a region of a file that another program wrote to at the same moment; undefined
+ * if they are absent, or joined to a partial line.
  */
 export function findBatch(
   lines: Uint8Array,

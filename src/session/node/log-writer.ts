@@ -61,14 +61,15 @@ export interface Written {
 
 /**
  * The maximum age of the last name lookup for which a run of appends under one lock acquisition does without
- * another: a lookup takes as long as a write. With durability "disk" it is made after each fsync, which costs more.
+ * another: a lookup takes as long as a write. With durability "disk" it is made after each fsync, which costs
+ * more.
  */
 const nameLookupMs = 2;
 
 /**
- * Appends to a log file by compare-and-swap. Every method except `isUnchangedSince`, `sawEnd` and `mkdir` requires
- * the lock. After a failure that leaves the end of the file unknown, the writer is poisoned: every later call
- * throws WRITER_POISONED.
+ * Appends to a log file by compare-and-swap. Every method except `isUnchangedSince`, `sawEnd` and `mkdir`
+ * requires the lock. After a failure that leaves the end of the file unknown, the writer is poisoned: every
+ * later call throws WRITER_POISONED.
  */
 export class LogWriter {
   readonly #options: LogWriterOptions;
@@ -85,10 +86,11 @@ export class LogWriter {
   }
 
   /**
-   * Appends a batch, all or nothing: checks that the file ends at `expected`, writes, checks where the bytes are,
-   * fsyncs, and checks that the file still has its name.
+   * Appends a batch, all or nothing: checks that the file ends at `expected`, writes, checks where the bytes
+   * are, fsyncs, and checks that the file still has its name.
    *
-   * @param acquisition the number of the lock acquisition. Within one, no program that locks replaces the file.
+   * @param acquisition the number of the lock acquisition. Within one, no program that locks replaces the
+   *   file.
    * @throws SessileError CONCURRENT_WRITER, SESSION_NOT_FOUND, STORAGE_FAILED; nothing is in the log
    * @throws SessileError WRITER_POISONED if the end of the log is unknown
    */
@@ -137,7 +139,10 @@ export class LogWriter {
     if (position !== expected) throw this.#conflict(expected, position);
   }
 
-  /** Whether the file is unchanged since it ended at `position`. A stat decides for a reader, without the lock. */
+  /**
+   * Whether the file is unchanged since it ended at `position`. A stat decides for a reader, without the
+   * lock.
+   */
   isUnchangedSince(position: LogPosition): boolean {
     const { fs, path } = this.#options;
     const end = this.#end;
@@ -218,7 +223,9 @@ export class LogWriter {
     this.#file = { handle, dev, ino };
   }
 
-  /** Looks the name up, and opens the file anew if another one has it after a migration or an atomic rename. */
+  /**
+   * Looks the name up, and opens the file anew if another one has it after a migration or an atomic rename.
+   */
   #openNamed(): CurrentFile {
     const { fs, path } = this.#options;
     if (this.#poison !== undefined) throw this.#poison;
@@ -314,7 +321,7 @@ export class LogWriter {
 
   #conflict(expected: LogPosition, actual: LogPosition): SessileError {
     const { path, id } = this.#options;
-    const message = `${changeBetween(expected, actual, path)}; read session ${id} again before the next append`;
+    const message = `${changeBetween(expected, actual, path)}; read session ${id} before the next append`;
     return new SessileError("CONCURRENT_WRITER", message, { details: { expected, actual } });
   }
 

@@ -10,16 +10,27 @@ import {
   readFingerprint,
 } from "./log-position.js";
 
-/** Reads the lines of a log file: all from a position on, in chunks of whole lines, or some by their ranges. */
+/**
+ * Reads the lines of a log file: all from a position on, in chunks of whole lines, or some by their ranges.
+ */
 
 const defaultChunkBytes = 1 << 20;
 /**
- * The maximum size that is read in one synchronous call: 6 MB in the page cache take 1 ms, and 25 ms in chunks on
- * the pool. Bounds the time for which a slow disk blocks the event loop.
+ * The maximum size that is read in one synchronous call: 6 MB in the page cache take 1 ms, and 25 ms in
+ * chunks on the pool. Bounds the time for which a slow disk blocks the event loop.
  */
 const maxSyncBytes = 8 << 20;
 /** The offsets of more lines than this take more memory than the bytes of a chunk. */
 const manyLines = 1 << 16;
+
+/** Options of {@link readLines}. */
+export interface ReadLineOptions {
+  /** Longer lines are reported without their bytes. */
+  readonly maxLineBytes: number;
+  readonly signal?: AbortSignal | undefined;
+  /** Bytes of a read. Default: the whole file if it is small, else 1 MiB. */
+  readonly chunkBytes?: number | undefined;
+}
 
 /**
  * The lines of a file from a position to its size in `stat`, in batches. Restarts from the beginning if the
@@ -29,7 +40,7 @@ export async function* readLines(
   file: OpenFile,
   stat: FileStat,
   from: LogPosition | undefined,
-  options: { readonly maxLineBytes: number; readonly signal?: AbortSignal; readonly chunkBytes?: number },
+  options: ReadLineOptions,
 ): AsyncGenerator<LogBatch> {
   const resumed = from === undefined ? 0 : offsetOf(file, stat, from);
   const start = resumed ?? 0;
@@ -65,14 +76,17 @@ export async function* readLines(
     }
     spare = chunk.follow(spare, found.at.length > manyLines ? chunkBytes >> 4 : chunkBytes);
     [chunk, spare] = [spare, chunk];
-    // Prefetches the next chunk while the caller handles the lines of this one, which are in the other buffer.
+    // Prefetches the next chunk while the caller handles the lines of this one, which are in the other
+    // buffer.
     pending = chunk.fill(file, stat.size, isSmall);
     if (typeof pending !== "number") pending.catch(() => undefined);
     yield found.tooLong.length === 0 ? batch : { ...batch, tooLong: found.tooLong };
   }
 }
 
-/** The fingerprint of bytes that end at `size`. Reads the file if the last line begins in an earlier chunk. */
+/**
+ * The fingerprint of bytes that end at `size`. Reads the file if the last line begins in an earlier chunk.
+ */
 function fingerprintOfLines(file: OpenFile, bytes: Uint8Array, size: number): Promise<string> | string {
   const isWhole = bytes.length > fingerprintBytes || bytes.length === size;
   return isWhole ? fingerprintOf(bytes.subarray(-2 * fingerprintBytes)) : readFingerprint(file, size);
@@ -110,8 +124,8 @@ function longLineOf({ at, length, written }: LongLineSoFar): LongLine {
 }
 
 /**
- * A chunk of a file that begins at a line, so that whole lines are in one array. The partial line at its end is
- * carried over to the next chunk; of a line over the limit only the offset and the length.
+ * A chunk of a file that begins at a line, so that whole lines are in one array. The partial line at its end
+ * is carried over to the next chunk; of a line over the limit only the offset and the length.
  */
 export class LineChunk {
   bytes: Uint8Array;
@@ -186,7 +200,9 @@ export class LineChunk {
     return { bounds, at, tooLong, end: start };
   }
 
-  /** The chunk after this one, with the partial line carried over. Reuses the memory of `spare` if it fits. */
+  /**
+   * The chunk after this one, with the partial line carried over. Reuses the memory of `spare` if it fits.
+   */
   follow(spare: LineChunk | undefined, size: number): LineChunk {
     const open = this.bytes.subarray(this.#open, this.#length);
     const wanted = Math.max(size, 2 * open.length);
@@ -223,7 +239,9 @@ function nextFeed(bytes: Uint8Array, from: number): number {
 const maxGapBytes = 32 * 1024;
 const maxRunBytes = 1024 * 1024;
 
-/** The bytes of these ranges, in the order of the request; undefined for a range beyond the end of the file. */
+/**
+ * The bytes of these ranges, in the order of the request; undefined for a range beyond the end of the file.
+ */
 export async function readRanges(
   file: OpenFile,
   ranges: readonly LinePlace[],

@@ -8,15 +8,16 @@ import {
 } from "../../internal/node/read-write-fully.js";
 
 /**
- * Whole log files: the atomic replacement of all lines by a migration, which keeps the old file, and the copy of a
- * log's lines into a new file for a fork.
+ * Whole log files: the atomic replacement of all lines by a migration, which keeps the old file, and the copy
+ * of a log's lines into a new file for a fork.
  */
 
 const chunkBytes = 1 << 20;
 
 /**
- * Replaces all lines of a log by an atomic rename of a complete and fsynced temp file. Keeps the old file beside it
- * as `.old-<time>`. Requires the lock. After a failure the log is unchanged and no temp file remains.
+ * Replaces all lines of a log by an atomic rename of a complete and fsynced temp file. Keeps the old file
+ * beside it as `.old-<time>`. Requires the lock. After a failure the log is unchanged and no temp file
+ * remains.
  *
  * @param check throws if the log is no longer the one that the lines were made from; called twice
  */
@@ -93,10 +94,11 @@ export interface CopySource {
 /**
  * Copies a log's lines up to an offset into a new file, with `first` in place of its first line. Not fsynced.
  *
- * If `first` fits into the old first line and most of the file is wanted, it tries a clone, which shares blocks on a
- * copy-on-write file system.
+ * If `first` fits into the old first line and most of the file is wanted, it tries a clone, which shares
+ * blocks on a copy-on-write file system.
  *
- * @returns false if the source has lost some of these lines. The caller removes the new file then, and after an error.
+ * @returns false if the source has lost some of these lines. The caller removes the new file then, and after
+ *   an error.
  */
 export async function copyLog(
   fs: FileSystem,

@@ -1,7 +1,8 @@
 import { join, relative, resolve, sep } from "node:path";
 import { SessileError } from "../../errors/index.js";
-import type { FileKind, FileSystem } from "../../internal/node/file-system.js";
+import type { FileSystem } from "../../internal/node/file-system.js";
 import { errnoOf, storageError } from "../../internal/node/file-system.js";
+import { notAFile } from "./file-descriptors.js";
 import { idOfFileName, isOwnFileName, partitionDirectory, projectNames } from "./layout.js";
 import { headerOfLine, readHead } from "./read-head-tail.js";
 
@@ -11,39 +12,42 @@ export interface SessionFile {
   readonly name: string;
 }
 
-/** What {@link SessionFiles.read} finds. */
+/** The result of {@link SessionFiles.read}. */
 export interface SessionFilesFound {
   readonly files: readonly SessionFile[];
-  /** What a session may be behind, and what cannot be read or is no session of the store. */
+  /** Directories that cannot be read, and names of session files that are not regular files. */
   readonly skipped: readonly { readonly path: string; readonly error: SessileError }[];
 }
 
-/** What {@link SessionFiles.find} looks for. */
+/** The query of {@link SessionFiles.find}. */
 export interface SessionFileQuery {
   readonly partition: string;
   /** Only the file with this path. */
   readonly location?: string | undefined;
-  /** Any file but the one with this path, which another path may lead to as well. */
+  /** Excludes the file with this path, also under another path. */
   readonly except?: string | undefined;
-  /** Reads headers also of files whose names are this store's own, which rarely lie. */
+  /** Also reads the headers of files that this store named. Their names nearly always have the right id. */
   readonly everyHeader?: boolean;
 }
 
-/** Partitions whose files are remembered. */
+/** The number of partitions whose files are cached. */
 const maxPartitions = 64;
 
 /**
- * Which files are the sessions of a store: those in a partition's directory, and those in its projects' directories. A
- * directory that is a link is followed, by every call alike; a file that is a link is no session. The id of a session is
- * the one in its header; file names only say where to look first.
+ * Finds the session files of a store: those in a partition's directory and in the directories of its
+ * projects. Every call follows links to directories and ignores links to files. The id of a session is the
+ * one in its header; the file name is only a hint.
  */
 export class SessionFiles {
   readonly #fs: FileSystem;
   readonly #dir: string;
-  /** By partition and id: files that had the id when the directories were last read. Checked again at each use. */
-  readonly #remembered = new Map<string, Map<string, string[]>>();
-  /** The ids in headers of files whose names need not tell. */
-  readonly #headers = new Map<string, { readonly dev: number; readonly ino: number; readonly id: string }>();
+  /** By partition and id: the files of the last read of the directories. Verified at each use. */
+  readonly #filesById = new Map<string, Map<string, string[]>>();
+  /** A cache of the ids in headers, for files whose names need not have the id. */
+  readonly #idsByPath = new Map<
+    string,
+    { readonly dev: number; readonly ino: number; readonly id: string }
+  >();
 
   /** @param dir the store's directory, absolute */
   constructor(fs: FileSystem, dir: string) {
@@ -52,9 +56,9 @@ export class SessionFiles {
   }
 
   /**
-   * Reads the directories of a partition. A project's directory that cannot be read is skipped.
+   * Lists the files of a partition. A project's directory that cannot be read is skipped.
    *
-   * @param cwd leaves out directories that can only be other projects'
+   * @param cwd skips directories that can only be other projects'
    * @throws SessileError STORAGE_FAILED for the partition's own directory
    */
   async read(partition: string, cwd?: string): Promise<SessionFilesFound> {
@@ -81,7 +85,7 @@ export class SessionFiles {
       const path = join(base, name);
       const isLog = name.endsWith(".jsonl");
       if (kind === "file" && isLog) files.push({ path, name });
-      // A partition is nobody's project.
+      // A partition is not a project.
       if (name.startsWith("@") || (name.startsWith("--") && projects?.has(name) === false)) continue;
       if (kind === "directory") directories.push(path);
       else if (kind === "link") links.push(path);
@@ -95,19 +99,19 @@ export class SessionFiles {
         else skip(path, notAFile(path, kind));
       }
     };
-    const followed = this.#followed(base, directories, links.sort(), skip);
-    for (const directory of [...directories, ...followed]) {
+    const linked = this.#directoryLinks(base, directories, links.sort(), skip);
+    for (const directory of [...directories, ...linked]) {
       await inDirectory(directory).catch((error: unknown) => skip(directory, error));
     }
-    if (cwd === undefined) this.#remember(partition, files);
+    if (cwd === undefined) this.#cacheFiles(partition, files);
     return { files, skipped };
   }
 
   /**
-   * The path of a session's file: of one with the id in its header, else of one with the id in its name, whose header may
-   * be damaged. Directories are read only where no remembered file has the id.
+   * The path of a session's file: one with the id in its header, else one with the id in its name, whose
+   * header may be damaged. Reads directories only if no cached file has the id.
    *
-   * @throws SessileError STORAGE_FAILED where it may be in what cannot be read
+   * @throws SessileError STORAGE_FAILED if the file may be in a directory that cannot be read
    */
   async find(id: string, query: SessionFileQuery): Promise<string | undefined> {
     try {
@@ -123,27 +127,27 @@ export class SessionFiles {
 
   async #find(id: string, query: SessionFileQuery): Promise<string | undefined> {
     const { partition, location, except } = query;
-    if (location !== undefined) return this.#at(location, id, partition);
-    for (const path of this.#remembered.get(partition)?.get(id) ?? []) {
-      if (!this.#isOne(path, except) && this.#headerId(path) === id) return path;
+    if (location !== undefined) return this.#fileAt(location, id, partition);
+    for (const path of this.#filesById.get(partition)?.get(id) ?? []) {
+      if (!this.#isSame(path, except) && this.#headerId(path) === id) return path;
     }
     const { files, skipped } = await this.read(partition);
     let named: string | undefined;
-    let unread: string | undefined;
+    let damaged: string | undefined;
     for (const { path, name } of files) {
-      if (idOfFileName(name) !== id || this.#isOne(path, except)) continue;
-      const said = this.#headerId(path);
-      if (said === id) return path;
-      if (said === undefined) unread ??= path;
+      if (idOfFileName(name) !== id || this.#isSame(path, except)) continue;
+      const headerId = this.#headerId(path);
+      if (headerId === id) return path;
+      if (headerId === undefined) damaged ??= path;
       else named ??= path;
     }
-    if (unread !== undefined) return unread;
+    if (damaged !== undefined) return damaged;
     const yieldIfDue = yieldWhenDue();
     for (const { path, name } of files) {
       if (idOfFileName(name) === id || (query.everyHeader !== true && isOwnFileName(name))) continue;
       await yieldIfDue();
-      if (this.#headerId(path, true) !== id || this.#isOne(path, except)) continue;
-      this.#rememberAt(partition, id, path);
+      if (this.#headerId(path, true) !== id || this.#isSame(path, except)) continue;
+      this.#cacheFile(partition, id, path);
       return path;
     }
     if (named !== undefined) return named;
@@ -152,7 +156,7 @@ export class SessionFiles {
     return undefined;
   }
 
-  #isOne(path: string, other: string | undefined): boolean {
+  #isSame(path: string, other: string | undefined): boolean {
     if (other === undefined || path === other) return path === other;
     const [a, b] = [path, other].map((each) => this.#fs.lstat(each));
     return a !== undefined && b !== undefined && a.ino !== 0 && a.ino === b.ino && a.dev === b.dev;
@@ -164,8 +168,10 @@ export class SessionFiles {
     });
   }
 
-  /** Links that lead to directories, each directory once and none that is there without a link. */
-  #followed(
+  /**
+   * Links to directories. Each directory appears once, and not at all if the base contains it without a link.
+   */
+  #directoryLinks(
     base: string,
     directories: readonly string[],
     links: readonly string[],
@@ -180,7 +186,7 @@ export class SessionFiles {
     return links.filter((path) => {
       try {
         const target = identity(path);
-        // A link to nothing may be one to a disk that is not there now.
+        // The target of a dangling link may be on a disk that is not mounted now.
         if (target === undefined || (!target.includes(":") && path.endsWith(".jsonl"))) {
           skip(path, notAFile(path, "link"));
         }
@@ -194,25 +200,28 @@ export class SessionFiles {
     });
   }
 
-  /** A path that {@link read} could give, where the file has the id; undefined for any other. */
-  #at(location: string, id: string, partition: string): string | undefined {
+  /**
+   * The resolved location if it is a path that {@link read} can return and the file has the id; else
+   * undefined.
+   */
+  #fileAt(location: string, id: string, partition: string): string | undefined {
     const path = resolve(location);
     const parts = relative(partitionDirectory(this.#dir, partition), path).split(sep);
     const [first = "", name = first] = parts;
     if (parts.length > 2 || first === ".." || !name.endsWith(".jsonl")) return undefined;
     if (parts.length === 2 && first.startsWith("@")) return undefined;
     if (this.#fs.lstat(path)?.kind !== "file") return undefined;
-    const said = this.#headerId(path);
-    return said === id || (said === undefined && idOfFileName(name) === id) ? path : undefined;
+    const headerId = this.#headerId(path);
+    return headerId === id || (headerId === undefined && idOfFileName(name) === id) ? path : undefined;
   }
 
-  /** The id in a file's header; undefined for no file, and where its beginning has no header or cannot be read. */
-  #headerId(path: string, mayBeRemembered = false): string | undefined {
+  /** The id in a file's header; undefined without a file or header, and if it cannot be read. */
+  #headerId(path: string, useCache = false): string | undefined {
     try {
       const stat = this.#fs.lstat(path);
       if (stat?.kind !== "file") return undefined;
       const { dev, ino } = stat;
-      const known = mayBeRemembered ? this.#headers.get(path) : undefined;
+      const known = useCache ? this.#idsByPath.get(path) : undefined;
       if (known?.dev === dev && known.ino === ino) return known.id;
       const file = this.#fs.open(path, "read");
       if (file === undefined) return undefined;
@@ -222,18 +231,18 @@ export class SessionFiles {
           id = headerOfLine(line, index === 0)?.id;
           return id !== undefined;
         });
-        if (mayBeRemembered && id !== undefined) this.#headers.set(path, { dev, ino, id });
+        if (useCache && id !== undefined) this.#idsByPath.set(path, { dev, ino, id });
         return id;
       } finally {
         file.close();
       }
     } catch {
-      // Whoever opens the file is told why.
+      // Opening the file reports the error.
       return undefined;
     }
   }
 
-  #remember(partition: string, files: readonly SessionFile[]): void {
+  #cacheFiles(partition: string, files: readonly SessionFile[]): void {
     const byId = new Map<string, string[]>();
     for (const { path, name } of files) {
       const id = idOfFileName(name) ?? name;
@@ -241,26 +250,24 @@ export class SessionFiles {
       if (paths === undefined) byId.set(id, [path]);
       else paths.push(path);
     }
-    this.#remembered.delete(partition);
-    this.#remembered.set(partition, byId);
-    const [oldest = ""] = this.#remembered.keys();
-    if (this.#remembered.size > maxPartitions) this.#remembered.delete(oldest);
+    this.#filesById.delete(partition);
+    this.#filesById.set(partition, byId);
+    const [oldest = ""] = this.#filesById.keys();
+    if (this.#filesById.size > maxPartitions) this.#filesById.delete(oldest);
   }
 
-  #rememberAt(partition: string, id: string, path: string): void {
-    const paths = this.#remembered.get(partition)?.get(id) ?? [];
-    this.#remembered.get(partition)?.set(id, [...paths, path]);
+  #cacheFile(partition: string, id: string, path: string): void {
+    const paths = this.#filesById.get(partition)?.get(id) ?? [];
+    this.#filesById.get(partition)?.set(id, [...paths, path]);
   }
 }
 
-function notAFile(path: string, kind: FileKind): SessileError {
-  return new SessileError("NOT_A_FILE", `${path} is a ${kind}, not a file`, { details: { path, kind } });
-}
-
-/** After so many milliseconds without a turn of the event loop, one is due. */
+/** The maximum time of synchronous work between two turns of the event loop, in milliseconds. */
 const yieldAfterMs = 4;
 
-/** A function to await between the steps of long synchronous work: it yields to the event loop when a turn is due. */
+/**
+ * Returns a function to await between steps of long synchronous work. It yields to the event loop when due.
+ */
 export function yieldWhenDue(
   now: () => number = performance.now.bind(performance),
 ): () => Promise<void> | undefined {

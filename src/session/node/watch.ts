@@ -1,8 +1,8 @@
 import type { FileSystem } from "../../internal/node/file-system.js";
 
 /**
- * Wakes readers when a file may have changed. A change between two waits is not lost: the next wait resolves at
- * once.
+ * Wakes readers when a file may have changed. A change between two waits is not lost: the next wait resolves
+ * at once.
  */
 export class LogWatch {
   readonly #fs: FileSystem;
@@ -17,7 +17,9 @@ export class LogWatch {
     this.#path = path;
   }
 
-  /** Resolves when the file may have changed since the last call, the signal aborts, or the watch is closed. */
+  /**
+   * Resolves when the file may have changed since the last call, the signal aborts, or the watch is closed.
+   */
   changed(signal: AbortSignal): Promise<void> {
     if (this.#unwatch === undefined) this.#watch();
     if (this.#missed) {

@@ -24,22 +24,22 @@ import { entryIdOf } from "../../format/entry-prefix.js";
 import { defaultLimits } from "../../format/line-splitter.js";
 import { headerVersion } from "../../format/migrate.js";
 import { eachLine } from "../../runtime/log-lines.js";
-import { readLines, readRanges } from "../read-lines.js";
+import { type ReadLineOptions, readLines, readRanges } from "../read-lines.js";
+
+/**
+ * The lines of a page of {@link readEntriesBackwards}: read backwards in steps, decoded one by one with the
+ * version of the header, and the diagnostics that a single line has.
+ */
 
 /** A line of a page, decoded unless it is too long. */
 export interface PageLine extends BackwardLine {
   readonly decoded?: DecodedLine;
 }
 
-/** Where a page ends. */
+/** The limits of a page. It ends at the first one reached. */
 export interface PageBounds {
   readonly limit: number;
   readonly maxBytes: number;
-}
-
-interface Reading {
-  readonly maxLineBytes: number;
-  readonly signal?: AbortSignal;
 }
 
 const { maxDepth } = defaultLimits;
@@ -54,12 +54,12 @@ export async function pageLines(
   range: { readonly start: number; readonly end: number },
   header: FirstHeader,
   { limit, maxBytes }: PageBounds,
-  reading: Reading,
+  options: ReadLineOptions,
 ): Promise<readonly PageLine[] | undefined> {
   const lines: PageLine[] = [];
   let entries = 0;
   let bytes = 0;
-  for await (const line of linesBackwards(file, range, reading)) {
+  for await (const line of linesBackwards(file, range, options)) {
     const isFirst = line.at === 0;
     const context = { isFirst, version: versionAt(line.at, header), ordinal: 0, maxDepth };
     const read: PageLine =
@@ -69,18 +69,18 @@ export async function pageLines(
     if (read.decoded?.kind === "entry") entries++;
     if (entries >= limit || bytes >= maxBytes || line.at <= range.start) {
       lines.reverse();
-      return header.version < 2 ? numbered(lines, file, stat, reading) : lines;
+      return header.version < 2 ? decodeNumbered(lines, file, stat, options) : lines;
     }
   }
   return range.start >= range.end ? [] : undefined;
 }
 
 /** Decodes the lines as version 1, whose ids are line numbers: all lines before them are counted. */
-async function numbered(
+async function decodeNumbered(
   lines: readonly PageLine[],
   file: OpenFile,
   stat: FileStat,
-  reading: Reading,
+  options: ReadLineOptions,
 ): Promise<readonly PageLine[]> {
   const decoder = new LineDecoder(maxDepth);
   const pass = (line: BackwardLine): PageLine => {
@@ -89,7 +89,7 @@ async function numbered(
     return line;
   };
   const size = lines[0]?.at ?? 0;
-  for await (const batch of readLines(file, { ...stat, size }, undefined, reading)) {
+  for await (const batch of readLines(file, { ...stat, size }, undefined, options)) {
     eachLine(batch, {
       line: (bytes, at, start, end) =>
         void pass({ at, length: end - start, bytes: bytes.subarray(start, end) }),
@@ -100,24 +100,24 @@ async function numbered(
 }
 
 /** The diagnostics of a line, and the id of its entry. */
-export function lineNotes(
+export function lineDiagnostics(
   { at, length, bytes, decoded }: PageLine,
   header: FirstHeader,
   isTail: boolean,
-): { readonly notes: readonly LineDiagnostic[]; readonly entryId?: string | undefined } {
-  if (bytes === undefined || decoded === undefined) return { notes: [lineTooLong(length)] };
+): { readonly diagnostics: readonly LineDiagnostic[]; readonly entryId?: string | undefined } {
+  if (bytes === undefined || decoded === undefined) return { diagnostics: [lineTooLong(length)] };
   switch (decoded.kind) {
     case "blank":
-      return { notes: [] };
+      return { diagnostics: [] };
     case "header":
-      return { notes: at === header.at ? header.notes : [...decoded.diagnostics, extraHeader] };
+      return { diagnostics: at === header.at ? header.diagnostics : [...decoded.diagnostics, extraHeader] };
     case "entry":
-      return { notes: decoded.diagnostics, entryId: entryIdOf(decoded.head.id) };
+      return { diagnostics: decoded.diagnostics, entryId: entryIdOf(decoded.head.id) };
     case "bad": {
-      if (isTail) return { notes: [tornTail(length)] };
-      if (isTerminatedTornLine(bytes)) return { notes: [tornLine(length - 1)] };
+      if (isTail) return { diagnostics: [tornTail(length)] };
+      if (isTerminatedTornLine(bytes)) return { diagnostics: [tornLine(length - 1)] };
       const key = entryKeyOfLine(bytes, decoded, versionAt(at, header));
-      return { notes: decoded.diagnostics, entryId: key === undefined ? key : entryIdOf(key) };
+      return { diagnostics: decoded.diagnostics, entryId: key === undefined ? key : entryIdOf(key) };
     }
   }
 }
@@ -131,12 +131,12 @@ function versionAt(at: number, header: FirstHeader): number | undefined {
 export interface FirstHeader extends LinePlace {
   readonly version: number;
   /** Its diagnostics. */
-  readonly notes: readonly LineDiagnostic[];
+  readonly diagnostics: readonly LineDiagnostic[];
 }
 
-/** Small: a header is short, and nearly always the first line. */
+/** Small, because a header is short and nearly always the first line. */
 const chunkBytes = 16 * 1024;
-/** The version of entries does not matter here: only headers are used. */
+/** The version does not matter, because only headers are used. */
 const context = { version: formatVersion, ordinal: 0, maxDepth: defaultLimits.maxDepth };
 
 /**
@@ -148,23 +148,22 @@ export async function readFirstHeader(
   file: OpenFile,
   stat: FileStat,
   path: string,
-  { maxLineBytes, signal }: { readonly maxLineBytes: number; readonly signal?: AbortSignal | undefined },
+  options: ReadLineOptions,
 ): Promise<FirstHeader> {
-  const reading = { maxLineBytes, chunkBytes, ...(signal === undefined ? {} : { signal }) };
   let lines = 0;
   let found: FirstHeader | undefined;
-  const look = (line: Uint8Array, at: number, isTail = false) => {
+  const inspect = (line: Uint8Array, at: number, isTail = false) => {
     if (found !== undefined) return;
     const decoded = decodeHead(line, { ...context, isFirst: at === 0 });
     if (decoded.kind === "header") found = headerOf(decoded, { at, length: line.length }, lines);
     if (decoded.kind !== "blank" || !isTail) lines++;
   };
-  for await (const batch of readLines(file, stat, undefined, reading)) {
+  for await (const batch of readLines(file, stat, undefined, { ...options, chunkBytes })) {
     eachLine(batch, {
-      line: (bytes, at, start, end) => look(bytes.subarray(start, end), at),
+      line: (bytes, at, start, end) => inspect(bytes.subarray(start, end), at),
       tooLong: () => void lines++,
     });
-    if (batch.tail !== undefined) look(batch.tail.bytes, batch.tail.at, true);
+    if (batch.tail !== undefined) inspect(batch.tail.bytes, batch.tail.at, true);
     if (found !== undefined) return found;
   }
   throw missingHeaderError(path, lines);
@@ -178,7 +177,7 @@ function headerOf(
   return {
     ...place,
     version: headerVersion(header),
-    notes: [
+    diagnostics: [
       ...diagnostics,
       ...(before > 0 ? [linesBeforeHeader(before)] : []),
       ...(isNewer(header) ? [newerVersion] : []),
@@ -188,30 +187,29 @@ function headerOf(
 
 const stepBytes = 64 * 1024;
 
-/** A line, with its bytes unless it has more than a reader takes. */
+/** A line, with its bytes unless it exceeds the maximum. */
 export interface BackwardLine extends LinePlace {
   readonly bytes?: Uint8Array;
 }
 
 /**
- * The lines of a part of a file, the last one first. The part begins where a line does; it ends behind a line feed, or
- * with a line that lacks its own. Ends early where the file does not reach to `end`. Memory is bounded by the longest
- * line allowed.
+ * The lines of a range of a file, the last one first. The range begins at a line; its last line may lack a
+ * line feed. Ends early if the file is shorter than `end`. Memory is bounded by the longest line allowed.
  */
 export async function* linesBackwards(
   file: OpenFile,
   { start, end }: { readonly start: number; readonly end: number },
-  { maxLineBytes, signal }: { readonly maxLineBytes: number; readonly signal?: AbortSignal | undefined },
+  { maxLineBytes, signal }: ReadLineOptions,
 ): AsyncGenerator<BackwardLine, void, undefined> {
-  /** The line that ends at the lowest place seen, as far as it was read; its pieces from the last one on. */
+  /** The pieces of the line that is being read, the last one first. */
   let pieces: Uint8Array[] = [];
   let length = 0;
-  const hold = (piece: Uint8Array) => {
+  const add = (piece: Uint8Array) => {
     length += piece.length;
     if (length > maxLineBytes) pieces = [];
     else pieces.push(piece);
   };
-  const take = (at: number): BackwardLine => {
+  const assembled = (at: number): BackwardLine => {
     const place = { at, length };
     const line = length > maxLineBytes ? place : { ...place, bytes: Buffer.concat(pieces.reverse()) };
     pieces = [];
@@ -225,12 +223,12 @@ export async function* linesBackwards(
     if (bytes === undefined) return;
     let rest = stop === end && bytes.at(-1) === 10 ? bytes.subarray(0, -1) : bytes;
     for (let feed = rest.lastIndexOf(10); feed >= 0; feed = rest.lastIndexOf(10)) {
-      hold(rest.subarray(feed + 1));
-      yield take(at + feed + 1);
+      add(rest.subarray(feed + 1));
+      yield assembled(at + feed + 1);
       rest = rest.subarray(0, feed);
     }
-    hold(rest);
+    add(rest);
     stop = at;
   }
-  if (end > start) yield take(start);
+  if (end > start) yield assembled(start);
 }

@@ -9,52 +9,59 @@ import type { SessionEntry, UnknownEntry } from "../../api/entries.js";
 import { defaultLimits } from "../../format/line-splitter.js";
 import { withRegularFile } from "../file-descriptors.js";
 import { offsetOf, parsePosition, printPosition, readFingerprint } from "../log-position.js";
-import { type FirstHeader, lineNotes, type PageLine, pageLines, readFirstHeader } from "./page-lines.js";
+import {
+  type FirstHeader,
+  lineDiagnostics,
+  type PageLine,
+  pageLines,
+  readFirstHeader,
+} from "./page-lines.js";
 
 /** Options of {@link readEntriesBackwards}. */
 export interface EntriesBackwardsOptions {
-  /** The `before` of the page that follows the wanted one. Default: none, which gives the newest page. */
+  /** The `before` of the page after the wanted one. Default: the newest page. */
   readonly before?: string;
-  /** At most this many entries. Minimum 1, default 100. */
+  /** The maximum number of entries. Minimum 1, default 100. */
   readonly limit?: number;
   /**
-   * Where a page's lines come to so many bytes it ends, with fewer entries than `limit`; with none where all of these
-   * lines are damaged. Minimum 1, default 4 MiB.
+   * A page ends after this many bytes of lines, with fewer entries than `limit`, or without entries if all of
+   * these lines are damaged. Minimum 1, default 4 MiB.
    */
   readonly maxBytes?: number;
-  /** Bytes of one line; longer ones are not read. Minimum 1024, default 64 MiB. */
+  /** The maximum bytes of a line. Longer lines are not read. Minimum 1024, default 64 MiB. */
   readonly maxLineBytes?: number;
-  /** Ends the reading with the signal's reason. */
+  /** Rejects with the signal's reason. */
   readonly signal?: AbortSignal;
 }
 
-/** A run of a session file's entries, as {@link readEntriesBackwards} gives it. */
+/** A page of a session file's entries. */
 export interface EntriesPage {
-  /** In the order of the file, so that the newest is the last. */
+  /** In file order: the newest is the last. */
   readonly entries: readonly (SessionEntry | UnknownEntry)[];
-  /** What is wrong with single lines of this page, in their order; offsets are in bytes. */
+  /** Problems of single lines of this page, in file order. Offsets are in bytes. */
   readonly diagnostics: readonly Omit<Diagnostic, "line">[];
   /**
-   * Gives the page before this one. Absent where there is none. Plain text that can be kept, and sent through a network:
-   * it names the file by device and inode, an offset, and a checksum of what stands before that.
+   * The cursor of the page before this one; absent on the oldest page. Text that can be stored and sent:
+   * device and inode of the file, an offset, and a checksum of the line before it.
    */
   readonly before?: string;
 }
 
 /**
- * Reads a session file from its end, a page at a time, so that the newest entries of a large session can be shown at
- * once and older ones when somebody scrolls. No more than the page is read, and the header.
+ * Reads a session file from its end, a page at a time: the newest entries of a large session at once, older
+ * ones on demand. It reads the page and the header, not the rest of the file.
  *
- * The pages, put one before the other, have the entries that `parseSession` gives, in the same order; and besides, since
- * no page knows those before it, each line whose id an earlier one has. What follows from the whole file alone (orphans,
- * circles, the leaf, labels) is not in a page. Pages stay right while others append: what is new is after all of them.
- * A version 1 file, whose ids are the numbers of its lines, is read from its start for each page.
+ * All pages together have the entries of `parseSession` in the same order, and also lines with a duplicate
+ * id, which a page cannot detect. Orphans, cycles, the leaf and labels need the whole file and are not in a
+ * page. Appends by others do not change the pages. For a version 1 file, whose ids are line numbers, each
+ * page reads from the start.
  *
  * `session.location` and `SessionSummary.location` are the paths of a store's sessions.
  *
- * @throws SessileError LOG_CHANGED where the file was truncated below `before`, or another one has its place: begin anew
+ * @throws SessileError LOG_CHANGED if the file was truncated below `before`, or replaced: start at the newest
+ *   page
  * @throws SessileError SESSION_NOT_FOUND, EMPTY, NO_HEADER, NOT_A_FILE, STORAGE_FAILED
- * @throws TypeError, RangeError for arguments that are none
+ * @throws TypeError, RangeError for invalid arguments
  * @example
  * ```ts
  * const newest = await readEntriesBackwards("session.jsonl", { limit: 50 });
@@ -72,7 +79,7 @@ export function readEntriesBackwards(
   return readEntriesBackwardsOn(nodeFileSystem, path, options);
 }
 
-/** {@link readEntriesBackwards} on any disk. */
+/** {@link readEntriesBackwards} on any file system. */
 export async function readEntriesBackwardsOn(
   fs: FileSystem,
   path: string,
@@ -85,16 +92,16 @@ export async function readEntriesBackwardsOn(
     maxBytes: integerOption("maxBytes", options.maxBytes, 4 * 1024 * 1024, 1),
   };
   const maxLineBytes = integerOption("maxLineBytes", options.maxLineBytes, defaultLimits.maxLineBytes, 1024);
-  const reading = { maxLineBytes, ...(options.signal === undefined ? {} : { signal: options.signal }) };
+  const reading = { maxLineBytes, signal: options.signal };
   return withRegularFile(fs, absolute, "read", async (file, stat) => {
     const header = await readFirstHeader(file, stat, absolute, reading);
     const end = cursor === undefined ? stat.size : offsetOf(file, stat, cursor);
-    // A header that stands first, as nearly all do, is in no page: the last one begins behind it.
+    // A header on the first line, the usual case, is in no page: the oldest page begins after it.
     const start = header.at === 0 ? Math.min(header.length + 1, stat.size) : 0;
     const lines =
       end === undefined ? undefined : await pageLines(file, stat, { start, end }, header, bounds, reading);
     if (lines === undefined) {
-      const message = `${absolute} is not the file, or not as long, as it was when the page before was read`;
+      const message = `${absolute} was truncated or replaced since the last page: start at the newest page`;
       throw new SessileError("LOG_CHANGED", message, { details: { id: absolute } });
     }
     const from = lines[0]?.at ?? start;
@@ -107,7 +114,10 @@ export async function readEntriesBackwardsOn(
       };
     }
     if (header.at > 0) return page;
-    return { ...page, diagnostics: [...told({ notes: header.notes }, header.at), ...page.diagnostics] };
+    return {
+      ...page,
+      diagnostics: [...diagnosticsOf(header, header.at), ...page.diagnostics],
+    };
   });
 }
 
@@ -116,14 +126,17 @@ function pageOf(lines: readonly PageLine[], header: FirstHeader, size: number): 
     decoded?.kind === "entry" && decoded.entry !== undefined ? [decoded.entry] : [],
   );
   const diagnostics = lines.flatMap((line) =>
-    told(lineNotes(line, header, line.at + line.length === size), line.at),
+    diagnosticsOf(lineDiagnostics(line, header, line.at + line.length === size), line.at),
   );
   return { entries, diagnostics };
 }
 
-function told({ notes, entryId }: ReturnType<typeof lineNotes>, offset: number): EntriesPage["diagnostics"] {
+function diagnosticsOf(
+  { diagnostics, entryId }: ReturnType<typeof lineDiagnostics>,
+  offset: number,
+): EntriesPage["diagnostics"] {
   const entry = entryId === undefined ? {} : { entryId };
-  return notes.map(({ code, message }) => ({
+  return diagnostics.map(({ code, message }) => ({
     code,
     offset,
     message: SessileError.printable(message),

@@ -18,22 +18,29 @@ import { type ScanProblem, SessionScan } from "./scan.js";
 
 /** Options of {@link diagnoseSession}. */
 export interface DiagnoseOptions {
-  /** Says what became of a blob; asked once for each that a readable entry names, up to eight at a time. Default: not asked. */
+  /**
+   * Returns the state of a blob. Called once for each blob that a readable entry names, up to eight at a
+   * time. Default: blobs are not checked.
+   */
   readonly blobs?: (ref: BlobRef) => Promise<BlobState> | BlobState;
-  /** How many findings to list, half of them the first and half of them the last; all are counted. Minimum 0, default 2000. */
+  /**
+   * The maximum number of findings listed, half from the start and half from the end. All count. Minimum 0,
+   * default 2000.
+   */
   readonly maxFindings?: number;
-  /** Bytes of one line; longer ones are not read. Minimum 1024, default 64 MiB. */
+  /** The maximum bytes of a line. Longer lines are not read. Minimum 1024, default 64 MiB. */
   readonly maxLineBytes?: number;
-  /** Ends the reading with the signal's reason. */
+  /** Rejects with the signal's reason. */
   readonly signal?: AbortSignal;
 }
 
 /**
- * What {@link diagnoseSession} has found, as plain JSON.
+ * The result of {@link diagnoseSession}, as plain JSON. The verdicts:
  *
  * - `sound`: every line is as it was written.
- * - `usable`: it opens, and what is wrong costs nothing that was acknowledged.
- * - `damaged`: it opens, and something in it, or that it names, is lost. {@link salvageSession} makes a clean file.
+ * - `usable`: it opens, and no acknowledged entry is lost.
+ * - `damaged`: it opens, and an entry or a blob that it names is lost. {@link salvageSession} makes a clean
+ *   file.
  * - `unopenable`: it has no header.
  */
 export interface SessionDiagnosis {
@@ -43,31 +50,34 @@ export interface SessionDiagnosis {
   readonly summary: string;
   /** Bytes. */
   readonly size: number;
-  /** Lines, blank ones too. */
+  /** The number of lines, including blank ones. */
   readonly lines: number;
-  /** Entries that have a place in the tree, and how many of those have a body that can be read. */
+  /** Entries in the tree, and those of them with a readable body. */
   readonly entries: { readonly total: number; readonly readable: number };
-  /** Absent where no line is one. */
+  /** Absent if no line is a header. */
   readonly header?: SessionHeader;
-  /** The leaf on loading. */
+  /** The leaf after opening. */
   readonly leafId: string | null;
-  /** How many findings there are of each code that was found. */
+  /** The number of findings by code. */
   readonly counts: Readonly<Partial<Record<SessionFindingCode, number>>>;
-  /** All, or the first and the last of `maxFindings`: those of lines in the order of the file, then those of the whole and of files beside it. */
+  /**
+   * At most `maxFindings`, the first and the last: those of lines in file order, then those of the whole file
+   * and of sidecar files.
+   */
   readonly findings: readonly SessionFinding[];
-  /** How many findings are not listed. */
+  /** The number of findings that are not listed. */
   readonly omitted: number;
-  /** Blobs that are named, by what became of them; absent where none was asked for. */
+  /** The number of blobRefs blobs by state; absent unless `blobs` was given. */
   readonly blobs?: Readonly<Record<BlobState, number>>;
 }
 
 /**
- * Reads a session file in whole and says what is wrong with it, with its lock, with files beside it and with blobs that it
- * names. Changes nothing, takes no lock and needs no header. Memory is bounded by the tree and the longest line, and time is
- * in proportion to the file.
+ * Reads a whole session file and lists every problem of it, of its lock, of its sidecar files and of the
+ * blobs that it names. Read-only; takes no lock and needs no header. Memory is bounded by the tree and the
+ * longest line, time is linear in the file.
  *
- * @throws SessileError SESSION_NOT_FOUND, NOT_A_FILE, STORAGE_FAILED; whatever the probe of the blobs throws
- * @throws TypeError, RangeError for arguments that are none
+ * @throws SessileError SESSION_NOT_FOUND, NOT_A_FILE, STORAGE_FAILED, and errors that `blobs` throws
+ * @throws TypeError, RangeError for invalid arguments
  * @example
  * ```ts
  * const { verdict, summary, findings } = await diagnoseSession("session.jsonl");
@@ -79,7 +89,7 @@ export function diagnoseSession(path: string, options: DiagnoseOptions = {}): Pr
   return diagnoseSessionOn(nodeFileSystem, path, options);
 }
 
-/** {@link diagnoseSession} on any disk. */
+/** {@link diagnoseSession} on any file system. */
 export async function diagnoseSessionOn(
   fs: FileSystem,
   path: string,
@@ -90,11 +100,11 @@ export async function diagnoseSessionOn(
   const findings = new Findings(integerOption("maxFindings", options.maxFindings, 2000, 0));
   const { signal } = options;
   return withRegularFile(fs, absolute, "read", async (file, stat) => {
-    // First, so that a line of a writer that ends in the meantime is not taken for torn.
-    const beside = await sidecarFindings(fs, absolute, Date.now());
-    const isLive = beside.some(({ code }) => code === "LOCK_LIVE");
+    // Before the lines, so that the line of a writer that finishes in the meantime does not count as torn.
+    const sidecars = await sidecarFindings(fs, absolute, Date.now());
+    const isLive = sidecars.some(({ code }) => code === "LOCK_LIVE");
     const { blobs: probe } = options;
-    const named =
+    const blobRefs =
       probe &&
       new BlobRefCheck(probe, ({ state, blob, ...place }) => {
         const code = state === "missing" ? "BLOB_MISSING" : "BLOB_CORRUPT";
@@ -114,16 +124,12 @@ export async function diagnoseSessionOn(
           }
           findings.add(finding);
         },
-        ...(named === undefined
-          ? {}
-          : {
-              entry: (entryId, line, place) => named.look(line, place, entryId),
-              pause: () => named.probe(signal),
-            }),
+        entry: blobRefs && ((entryId, line, place) => blobRefs.collect(line, place, entryId)),
+        pause: blobRefs && (() => blobRefs.probe(signal)),
       },
     );
     const { reader, rows, damaged } = scan;
-    for (const finding of beside) findings.add(finding);
+    for (const finding of sidecars) findings.add(finding);
     const { header } = reader;
     const verdict = header === undefined ? "unopenable" : verdicts[findings.worst];
     return {
@@ -138,7 +144,7 @@ export async function diagnoseSessionOn(
       counts: findings.counts,
       findings: findings.list,
       omitted: findings.omitted,
-      ...(named === undefined ? {} : { blobs: named.counts() }),
+      ...(blobRefs === undefined ? {} : { blobs: blobRefs.counts() }),
     };
   });
 }
@@ -149,15 +155,15 @@ type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
 /** A problem of a line as a finding. */
 export function findingOf(problem: ScanProblem, isLive = false): SessionFinding {
-  const { code, line, offset, message, entryId, bytes, repeated, joined } = problem;
-  // While another process writes, a last line without an end is on its way.
-  const isNothing = repeated || (code === "TORN_TAIL" && isLive);
+  const { code, line, offset, message, entryId, bytes, repeated, concatenated } = problem;
+  // While another process holds the lock, a last line without a line feed is being written.
+  const isHarmless = repeated || (code === "TORN_TAIL" && isLive);
   const more = repeated
     ? "; it has the same bytes"
-    : joined > 0
-      ? `; ${joined} bytes of it are whole lines`
+    : concatenated > 0
+      ? `; ${concatenated} bytes of it are whole lines`
       : "";
-  const severity = isNothing ? "info" : severityOf(code);
+  const severity = isHarmless ? "info" : severityOf(code);
   const finding: Writable<SessionFinding> = { code, severity, message: message + more };
   if (line !== 0) {
     finding.line = line;
@@ -184,7 +190,7 @@ function summaryOf(
     ...(counts.NO_HEADER === undefined ? [] : ["no line is a header"]),
     ...(lost.lines === 0 ? [] : [`${lost.lines} of ${lines} lines (${lost.bytes} bytes) cannot be read`]),
     ...of("ORPHAN", "entry has lost its parent", "entries have lost their parent"),
-    ...of("CYCLE", "entry would close a circle", "entries would close a circle"),
+    ...of("CYCLE", "entry would close a cycle", "entries would close a cycle"),
     ...of("BLOB_MISSING", "entry names a blob that is missing", "entries name a blob that is missing"),
     ...of("BLOB_CORRUPT", "entry names a blob that is corrupt", "entries name a blob that is corrupt"),
     ...of("DUPLICATE_ID", "line has the id of an earlier one", "lines have the id of an earlier one"),
@@ -192,7 +198,7 @@ function summaryOf(
     ...of("TORN_TAIL", "last line is incomplete", "last lines are incomplete"),
     ...of("TORN_LINE", "line was torn, never acknowledged", "lines were torn, never acknowledged"),
     ...of("NEWER_VERSION", "newer version wrote it", "newer versions wrote it"),
-    ...of("LOCK_LIVE", "process is at work on it", "processes are at work on it"),
+    ...of("LOCK_LIVE", "process holds its lock", "processes hold its lock"),
   ];
   return parts.length === 0 ? `${verdict}: ${lines} lines` : `${verdict}: ${parts.join(", ")}`;
 }

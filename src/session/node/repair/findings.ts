@@ -6,49 +6,49 @@ import type { DiagnosticCode } from "../../api/diagnostics.js";
 import { remoteLeaseMs } from "../file-lock.js";
 import { readLockFile, staleReason } from "../lock-file.js";
 
-/** What can be found wrong with a session file, or beside it: a {@link DiagnosticCode}, or one of these. */
+/** The code of a finding: a {@link DiagnosticCode} of the file, or one of its sidecar files and blobs. */
 export type SessionFindingCode =
   | DiagnosticCode
   /** A process holds the lock. */
   | "LOCK_LIVE"
-  /** The lock of a process that ended; the next writer takes it over. */
+  /** The lock of a dead process. The next writer takes it over. */
   | "LOCK_STALE"
   /** A lock file that names no holder. */
   | "LOCK_UNREADABLE"
-  /** What a writer left that ended in the middle. */
+  /** A leftover of a writer that crashed. */
   | "LEFTOVER_FILE"
-  /** An end that was cut off when the file was opened for writing. */
+  /** A torn tail that an earlier version moved here. */
   | "TORN_FILE"
   /** The file before a migration. */
   | "OLD_FILE"
-  /** A blob that an entry names is not there. */
+  /** A blob that an entry names does not exist. */
   | "BLOB_MISSING"
-  /** The bytes of a blob that an entry names are not what its name says. */
+  /** The bytes of a blob that an entry names do not match its digest. */
   | "BLOB_CORRUPT";
 
 /**
- * `error`: something cannot be read, or is not where it was. `warning`: it reads, otherwise than it was written or
- * meant. `info`: nothing is wrong.
+ * `error`: something cannot be read, or lost its place in the tree. `warning`: it is readable, but not as it
+ * was written or meant. `info`: nothing is wrong.
  */
 export type FindingSeverity = "error" | "warning" | "info";
 
-/** One thing that was found. */
+/** One finding. */
 export interface SessionFinding {
   readonly code: SessionFindingCode;
   readonly severity: FindingSeverity;
   /** For people; may change. */
   readonly message: string;
-  /** The line's number, from 1; absent where it is of the whole file, or of another one. */
+  /** The line number, from 1; absent for a finding of the whole file or of a sidecar file. */
   readonly line?: number;
-  /** Where the line begins, in bytes. */
+  /** The offset of the line, in bytes. */
   readonly offset?: number;
-  /** How long the line is without its line feed, or the other file is. */
+  /** The length of the line without its line feed, or of the sidecar file. */
   readonly bytes?: number;
   readonly entryId?: string;
-  /** The other file. */
+  /** The sidecar file. */
   readonly path?: string;
   readonly blob?: BlobRef;
-  /** Of a lock. `since` is in milliseconds since 1970. */
+  /** The holder of a lock. `since` is in milliseconds since 1970. */
   readonly holder?: { readonly pid: number; readonly host: string; readonly since: number };
 }
 
@@ -73,15 +73,15 @@ const infos: ReadonlySet<SessionFindingCode> = new Set([
   "OLD_FILE",
 ]);
 
-/** How bad a finding of this code is by itself. */
+/** The default severity of a code. */
 export function severityOf(code: SessionFindingCode): FindingSeverity {
   return infos.has(code) ? "info" : warnings.has(code) ? "warning" : "error";
 }
 
-/** The first findings and the last ones, and how many there were of each code. */
+/** A bounded list of findings: keeps the first and the last ones, and counts all by code. */
 export class Findings {
   readonly #first: SessionFinding[] = [];
-  /** The last ones, a ring once it is full. */
+  /** The last ones: a ring buffer once it is full. */
   readonly #last: SessionFinding[] = [];
   readonly #keptFirst: number;
   readonly #keptLast: number;
@@ -90,13 +90,13 @@ export class Findings {
   /** The worst so far. */
   worst: FindingSeverity = "info";
 
-  /** @param max how many to keep: half of them the first, half of them the last */
+  /** @param max the number to keep: half from the start, half from the end */
   constructor(max: number) {
     this.#keptFirst = Math.ceil(max / 2);
     this.#keptLast = Math.floor(max / 2);
   }
 
-  /** Those that were kept, in order. */
+  /** The kept ones, in order. */
   get list(): readonly SessionFinding[] {
     const oldest = Math.max(0, this.#total - this.#keptFirst) % Math.max(1, this.#keptLast);
     const isFull = this.#last.length === this.#keptLast;
@@ -104,7 +104,7 @@ export class Findings {
     return [...this.#first, ...last];
   }
 
-  /** How many were counted and not kept. */
+  /** The number of findings that were not kept. */
   get omitted(): number {
     return this.#total - this.#first.length - this.#last.length;
   }
@@ -122,21 +122,25 @@ export class Findings {
   }
 }
 
-type Beside = Omit<SessionFinding, "severity">;
+type SidecarFinding = Omit<SessionFinding, "severity">;
 
 /**
- * What lies beside a session file and belongs to it: its lock, and what writers have left or put aside. Nothing is made or
- * taken to find out, so that the age of another machine's lock is told by this machine's clock.
+ * The findings of sidecar files: the lock of a session file, and files that writers left beside it.
+ * Read-only, so that the age of another machine's lock is measured by this machine's clock.
  */
-export async function sidecarFindings(fs: FileSystem, path: string, now: number): Promise<readonly Beside[]> {
+export async function sidecarFindings(
+  fs: FileSystem,
+  path: string,
+  now: number,
+): Promise<readonly SidecarFinding[]> {
   const directory = dirname(path);
   const name = basename(path);
-  const found: Beside[] = [];
+  const found: SidecarFinding[] = [];
   for (const { name: other, kind } of await fs.list(directory)) {
     if (!other.startsWith(`${name}.`) || kind !== "file") continue;
     const beside = join(directory, other);
     const stat = fs.stat(beside);
-    // Another process has removed it in this moment, as it does with its own.
+    // Another process removed its own file in the meantime.
     if (stat === undefined) continue;
     const suffix = other.slice(name.length);
     const finding =
@@ -147,37 +151,29 @@ export async function sidecarFindings(fs: FileSystem, path: string, now: number)
 }
 
 const leftovers: readonly (readonly [RegExp, SessionFindingCode, string])[] = [
-  [/^\.torn-/, "TORN_FILE", "an end that was cut off when the file was opened for writing"],
+  [/^\.torn-/, "TORN_FILE", "a torn tail that a writer moved out of the file"],
   [/^\.old-/, "OLD_FILE", "the file before its migration"],
-  [/^\.tmp-/, "LEFTOVER_FILE", "a copy that was not finished"],
-  [/^\.lock\.wait$/, "LEFTOVER_FILE", "a writer waits for the lock, or ended while it did"],
-  [
-    /^\.lock\.stale-/,
-    "LEFTOVER_FILE",
-    "made by a writer that took a stale lock over, and ended before it was done",
-  ],
-  [
-    /^\.lock\.[0-9a-f-]{36}$/,
-    "LEFTOVER_FILE",
-    "made by a writer to tell the time, which ended before it was done",
-  ],
+  [/^\.tmp-/, "LEFTOVER_FILE", "an unfinished temp file of a copy or a migration"],
+  [/^\.lock\.wait$/, "LEFTOVER_FILE", "a writer waits for the lock, or crashed while it waited"],
+  [/^\.lock\.stale-/, "LEFTOVER_FILE", "a writer crashed while it took over a stale lock"],
+  [/^\.lock\.[0-9a-f-]{36}$/, "LEFTOVER_FILE", "a writer crashed while it measured the age of a lock"],
 ];
 
-function leftoverFinding(suffix: string): Beside | undefined {
+function leftoverFinding(suffix: string): SidecarFinding | undefined {
   const [, code, message] = leftovers.find(([pattern]) => pattern.test(suffix)) ?? [];
   return code === undefined || message === undefined ? undefined : { code, message };
 }
 
-function lockFinding(fs: FileSystem, path: string, ageMs: number): Beside | undefined {
+function lockFinding(fs: FileSystem, path: string, ageMs: number): SidecarFinding | undefined {
   const file = readLockFile(fs, path);
   if (file === undefined) return undefined;
   if (file.holder === undefined) return { code: "LOCK_UNREADABLE", message: "the lock file names no holder" };
   const { pid, host, since } = file.holder;
   const holder = { pid, host, since };
-  const gone = staleReason(file.holder, () => ageMs, remoteLeaseMs);
-  if (gone === undefined) {
+  const reason = staleReason(file.holder, () => ageMs, remoteLeaseMs);
+  if (reason === undefined) {
     return { code: "LOCK_LIVE", message: `process ${pid} on ${host} holds the lock`, holder };
   }
-  const message = `process ${pid} on ${host} held the lock, and ${gone}; the next writer takes it over`;
+  const message = `process ${pid} on ${host} held the lock, and ${reason}; the next writer takes it over`;
   return { code: "LOCK_STALE", message, holder };
 }

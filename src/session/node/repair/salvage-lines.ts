@@ -11,29 +11,29 @@ import { defaultLimits } from "../../format/line-splitter.js";
 import { headerVersion, idToOrdinal, migrateLine } from "../../format/migrate.js";
 import { headerLine, linesOf } from "../../runtime/log-lines.js";
 import { type EntryTable, noRow, parseKind, rootOf } from "../../tree/entry-table.js";
-import { readLines, readRanges } from "../read-lines.js";
+import { type ReadLineOptions, readLines, readRanges } from "../read-lines.js";
 import type { SessionScan } from "./scan.js";
 
-/** An entry whose place in the tree was kept or found, though its own line, or its parent's, could not be. */
+/** An entry that kept or got a place in the tree, though its own line or its parent's is lost. */
 export interface SalvagedPlace {
   /**
-   * `unreadable`: an entry that says nothing stands for one of which only the place could be read. `missing`: the same for
-   * one that others name as their parent, and of which no line is left. `circle`, `nameless`: the line's parent was changed,
-   * which closed a circle, or was no id.
+   * `unreadable`: a placeholder for an entry of which only the place is readable. `missing`: a placeholder
+   * for a parent without a line. `circle`, `nameless`: the line got another parent, because its own closed a
+   * cycle or was not an id.
    */
   readonly reason: "unreadable" | "missing" | "circle" | "nameless";
   readonly entryId: string;
-  /** What it follows in the new file. */
+  /** Its parent in the new file. */
   readonly parentId: string | null;
-  /** In the old file, the line; for `missing` that of its first child. */
+  /** The offset of the line in the old file; for `missing`, of its first child. */
   readonly offset: number;
 }
 
 const lineFeed = Uint8Array.of(10);
 
-/** The lines of the new file, in the order of the old one, after the header. */
+/** The lines of the new file: the header, then those of the old file in order. */
 export class SalvagedLines {
-  /** Lines that were copied, the header too. */
+  /** The copied lines, including the header. */
   readonly kept = { lines: 0, bytes: 0 };
   readonly #scan: SessionScan;
   readonly #file: OpenFile;
@@ -44,7 +44,7 @@ export class SalvagedLines {
   readonly #placed = new Set<string>();
   readonly #onPlace: (place: SalvagedPlace) => void;
 
-  /** @param header what stands first where the file has none */
+  /** @param header the first line if the file has no header */
   constructor(
     scan: SessionScan,
     file: OpenFile,
@@ -63,10 +63,7 @@ export class SalvagedLines {
   }
 
   /** Each batch ends with a line feed. */
-  async *batches(options: {
-    readonly maxLineBytes: number;
-    readonly signal?: AbortSignal;
-  }): AsyncGenerator<Uint8Array> {
+  async *batches(options: ReadLineOptions): AsyncGenerator<Uint8Array> {
     const { rows } = this.#scan;
     yield await this.#headerLine();
     let row = 0;
@@ -77,17 +74,17 @@ export class SalvagedLines {
         const line = lines[i] ?? batch.tail?.bytes;
         const at = i < lines.length ? batch.at[i] : batch.tail?.at;
         if (line === undefined || at === undefined) continue;
-        // More than one where lines were joined.
+        // More than one if lines were concatenated.
         for (let place = rowPlace(rows, row); place !== undefined; place = rowPlace(rows, row)) {
           const from = place.at - at;
           if (from < 0 || from + place.length > line.length) break;
-          if (place.length !== line.length && !this.#scan.joinedIn.has(at)) throw this.#changed();
+          if (place.length !== line.length && !this.#scan.concatenatedIn.has(at)) throw this.#changed();
           await this.#add(row++, line.subarray(from, from + place.length), place.at, out);
         }
       }
       if (out.length > 0) yield concatBytes(out);
     }
-    // What was cut off or replaced while it was read may be half of this and half of that.
+    // If the file was truncated or rewritten during the copy, the copy may mix two states.
     const { size, mtimeMs } = this.#file.stat();
     const { size: sizeThen, mtimeMs: timeThen } = this.#stat;
     if (row < rows.size || size < sizeThen || (size === sizeThen && mtimeMs !== timeThen))
@@ -145,7 +142,7 @@ export class SalvagedLines {
     return line;
   }
 
-  /** The line as the current version has it. */
+  /** The line in the current format version. */
   #current(row: number, line: Uint8Array, at: number): Uint8Array {
     const bytes = at === 0 ? stripBom(line) : line;
     const { header, rows } = this.#scan;
@@ -156,7 +153,7 @@ export class SalvagedLines {
     return text === undefined ? bytes : encodeUtf8(appendChecksum(text));
   }
 
-  /** The id of what a missing parent follows. */
+  /** The id of the entry that a missing parent follows. */
   #follows(parentId: string): string | null {
     const row = this.#places.get(parentId) ?? noRow;
     return row === noRow ? null : this.#scan.rows.id(row);
@@ -164,7 +161,7 @@ export class SalvagedLines {
 
   #changed(): SessileError {
     const { id } = this.#header;
-    const message = `the file of session ${id} was changed while it was read`;
+    const message = `the file of session ${id} was changed while it was read: try again`;
     return new SessileError("LOG_CHANGED", message, { details: { id } });
   }
 }
@@ -173,7 +170,7 @@ function rowPlace(rows: EntryTable, row: number): LinePlace | undefined {
   return row < rows.size ? rows.line(row) : undefined;
 }
 
-/** The line of an entry that says nothing, in the place of one that is lost. */
+/** The line of a placeholder for a lost entry. */
 function placeholderLine(
   id: string,
   parentId: string | null,
@@ -185,8 +182,8 @@ function placeholderLine(
 }
 
 /**
- * A line with another parent, and without a checksum: nobody knows whether its rest is as it was written. Its other bytes
- * stay where the line is canonical.
+ * A line with another parent, and without a checksum, because the rest of the line is not verified. A
+ * canonical line keeps its other bytes.
  */
 function withParent(line: Uint8Array, parentId: string | null): string {
   const body = removeChecksum(new TextDecoder().decode(line).trimEnd());
@@ -200,13 +197,13 @@ function withParent(line: Uint8Array, parentId: string | null): string {
   return JSON.stringify({ type, id, parentId, timestamp, ...rest });
 }
 
-/** What entries with a missing parent are to follow: `chain` the entry before the first of them, `root` none. */
+/** The parent of a missing parent: `chain` the entry before its first child, `root` no entry. */
 export type OrphanPlacing = "chain" | "root";
 
 /**
- * Where each missing parent goes: its id, and the row that it follows, or -1. A parent that is missing was mostly written
- * right after the line before its first child: that is where the conversation went on. It becomes a root where there is
- * none before, or where that one follows the child, in a file whose lines were moved about. Linear in the rows.
+ * Reattaches orphans: maps the id of each missing parent to the row that it follows, or -1 for a root. A
+ * missing parent was mostly written right before its first child, so it follows the entry before that child.
+ * It is a root if there is no such entry, or if that entry descends from the child. Linear in the rows.
  */
 export function reattachOrphans(scan: SessionScan, placing: OrphanPlacing): ReadonlyMap<string, number> {
   const { rows, orphans } = scan;
@@ -221,15 +218,15 @@ export function reattachOrphans(scan: SessionScan, placing: OrphanPlacing): Read
   const above = Int32Array.from({ length: placing === "root" ? 0 : rows.size }, (_, row) => rows.parent(row));
   for (const [parentId, children] of childrenOf) {
     const before = placing === "root" ? noRow : leafAfter(rows, (children[0] as number) - 1);
-    // All rows that name one parent are roots until it has a place.
-    const isCircle = before !== noRow && orphans.get(rootOf(above, before)) === parentId;
-    places.set(parentId, isCircle ? noRow : before);
-    if (before !== noRow && !isCircle) for (const child of children) above[child] = before;
+    // All children of a missing parent are roots until it has a place.
+    const isCycle = before !== noRow && orphans.get(rootOf(above, before)) === parentId;
+    places.set(parentId, isCycle ? noRow : before);
+    if (before !== noRow && !isCycle) for (const child of children) above[child] = before;
   }
   return places;
 }
 
-/** The entry that the next one follows where this is the last one: a leaf entry says which. */
+/** The leaf after a row: for a `leaf` entry, the entry that it points to. */
 function leafAfter(rows: EntryTable, row: number): number {
   return row !== noRow && rows.kind(row) === "leaf" ? rows.parent(row) : row;
 }

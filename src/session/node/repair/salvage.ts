@@ -21,61 +21,72 @@ import { type SessionScan, scanWithConcatenated } from "./scan.js";
 
 /** Options of {@link salvageSession}. */
 export interface SalvageOptions {
-  /** The new file. There must be none, and its directory must be there. */
+  /** The path of the new file, which must not exist. Its directory must exist. */
   readonly to: string;
   /**
-   * Where entries go whose parent is in no line. `chain`, the default: an entry that says nothing stands for the parent
-   * and follows what was written before, so that the conversation is in one piece. `root`: that entry follows none, so that
-   * each context is what it was in the damaged file.
+   * The place of entries whose parent is missing. `chain`, the default: a placeholder for the parent follows
+   * the entry written before, so that the conversation stays in one piece. `root`: the placeholder is a root,
+   * so that each context is as in the damaged file.
    */
   readonly orphans?: OrphanPlacing;
-  /** The id in the header, where none can be read. Default that in the name of `to`, else of `path`, else a new one. */
+  /**
+   * The id of a new header, if none is readable. Default: the id in the name of `to` or `path`, else a new
+   * one.
+   */
   readonly id?: string;
-  /** The project's directory in the header, where none can be read. Default `/unknown`. */
+  /** The project's directory of a new header, if none is readable. Default `/unknown`. */
   readonly cwd?: string;
-  /** How many losses and places to list; all are counted. Of the losses, half are the last ones. Minimum 0, default 2000 of each. */
+  /** The maximum number of losses, and of places, listed. All are counted. Minimum 0, default 2000. */
   readonly maxFindings?: number;
-  /** Bytes of one line; longer ones are lost. Minimum 1024, default 64 MiB. */
+  /** The maximum bytes of a line. Longer lines are lost. Minimum 1024, default 64 MiB. */
   readonly maxLineBytes?: number;
-  /** Ends the work with the signal's reason; no file is left. */
+  /** Rejects with the signal's reason, and leaves no file. */
   readonly signal?: AbortSignal;
 }
 
-/** What {@link salvageSession} did, as plain JSON. */
+/** The result of {@link salvageSession}, as plain JSON. */
 export interface SalvageReport {
   readonly path: string;
   readonly to: string;
   /** The id in the new file's header. */
   readonly id: string;
-  /** `kept` byte for byte, `migrated` from an older version together with all lines, or `made` since none could be read. */
+  /**
+   * `kept` byte for byte, `migrated` from an older version with all lines, or `made` because none was
+   * readable.
+   */
   readonly header: "kept" | "migrated" | "made";
-  /** Lines that are in the new file, the header's included, and their bytes in the old one without line feeds. */
+  /** Lines in the new file, including the header, and their bytes in the old file without line feeds. */
   readonly kept: { readonly lines: number; readonly bytes: number };
-  /** Lines that are not, and their bytes. Those that repeat another's bytes are not counted. */
+  /** Lines that are not in it, and their bytes. Exact duplicates do not count. */
   readonly lost: { readonly lines: number; readonly bytes: number };
-  /** The first and the last of the lines that are not in the new file, each with why, where it lay and how long it was. */
+  /** The first and the last of the lost lines, with cause, offset and length. */
   readonly losses: readonly SessionFinding[];
-  /** How many entries got a place though their own line or their parent's is lost, and the first of them. */
+  /**
+   * The number of entries with a place though their line, or their parent's, is lost; the first are in
+   * `places`.
+   */
   readonly placed: number;
   readonly places: readonly SalvagedPlace[];
 }
 
 /**
- * Writes what can be read of a session file into a new one beside it, and says what was lost. The old file is only read.
- * Every line that gives an entry is kept byte for byte, in its order, also of types and with fields that this version does
- * not know, and also where it was joined to another or to half of one; left out are lines that cannot be read, an incomplete end, a second header and lines whose id an earlier one has.
- * The new file opens for writing, and there is nothing wrong with it but what single lines say of themselves (`MODIFIED`,
- * `INVALID_FIELDS`, `UNSAFE_KEY`). It appears whole and on the disk, or not at all. Salvaging it again gives the same
- * bytes.
+ * Writes every readable line of a session file into a new file, and reports the losses. The old file is only
+ * read.
  *
- * An entry whose body is lost but not its place, and a parent that is in no line, are stood for by an entry of type `custom`,
- * customType `sessile.lost`. Only a line whose parents lead back to it, or whose parent is no id, gets another parent, and
- * loses its checksum. A file of an older version is written in the current one, as opening it for writing does.
+ * Each line of an entry is kept byte for byte and in order, also with types and fields that this version does
+ * not know, and also if it was concatenated with another line. Unreadable lines, a torn tail, extra headers
+ * and duplicate ids are omitted. The new file opens for writing; its only findings are `MODIFIED`,
+ * `INVALID_FIELDS` and `UNSAFE_KEY` of single lines. It is published atomically and durably. Salvage is
+ * idempotent: of its own output it makes the same bytes.
  *
- * @throws SessileError SESSION_NOT_FOUND, NOT_A_FILE, EMPTY; NO_HEADER where there is neither a header nor an entry;
- *   SESSION_READ_ONLY for a newer version; SESSION_EXISTS where `to` is there; LOG_CHANGED where the file was cut or
- *   rewritten meanwhile; STORAGE_FAILED
- * @throws TypeError, RangeError for arguments that are none
+ * A placeholder, an entry of type `custom` and customType `sessile.lost`, replaces an entry without a
+ * readable body, and a missing parent. A line gets another parent, and loses its checksum, only if its
+ * parents form a cycle or its parent is not an id. A file of an older version is migrated.
+ *
+ * @throws SessileError SESSION_NOT_FOUND, NOT_A_FILE, EMPTY; NO_HEADER without a header and entries;
+ *   SESSION_READ_ONLY for a newer version; SESSION_EXISTS if `to` exists; LOG_CHANGED if the file was
+ *   truncated or rewritten meanwhile; STORAGE_FAILED
+ * @throws TypeError, RangeError for invalid arguments
  * @example
  * ```ts
  * const { lost, losses } = await salvageSession("session.jsonl", { to: "session-salvaged.jsonl" });
@@ -86,7 +97,7 @@ export function salvageSession(path: string, options: SalvageOptions): Promise<S
   return salvageSessionOn(nodeFileSystem, path, options);
 }
 
-/** {@link salvageSession} on any disk. */
+/** {@link salvageSession} on any file system. */
 export async function salvageSessionOn(
   fs: FileSystem,
   path: string,
@@ -99,8 +110,7 @@ export async function salvageSessionOn(
   const maxFindings = integerOption("maxFindings", options.maxFindings, 2000, 0);
   if (options.id !== undefined) nameArgument("id", options.id);
   if (options.cwd !== undefined) stringArgument("cwd", options.cwd);
-  const { signal } = options;
-  const reading = { maxLineBytes, ...(signal === undefined ? {} : { signal }) };
+  const reading = { maxLineBytes, signal: options.signal };
   return withRegularFile(fs, from, "read", async (file, stat) => {
     if (stat.size === 0) throw new SessileError("EMPTY", `${from} is empty`, { details: { path: from } });
     assertNotExists(fs, to);
@@ -113,9 +123,9 @@ export async function salvageSessionOn(
         problem: (problem) => {
           if (!problem.lost) return;
           losses.add(findingOf(problem));
-          const bytes = (problem.bytes ?? 0) - problem.joined;
-          // What stood in the place of a line feed was nobody's.
-          if (problem.repeated || (problem.joined > 0 && bytes <= 1)) return;
+          const bytes = (problem.bytes ?? 0) - problem.concatenated;
+          // A corrupt byte in place of a line feed is not a lost line.
+          if (problem.repeated || (problem.concatenated > 0 && bytes <= 1)) return;
           lost.lines++;
           lost.bytes += bytes;
         },
@@ -147,7 +157,7 @@ export async function salvageSessionOn(
   });
 }
 
-/** The header of the session, or one for it. */
+/** The header of the session, or a new one. */
 function headerOf(
   scan: SessionScan,
   from: string,
@@ -159,7 +169,7 @@ function headerOf(
   const { header } = reader;
   if (header !== undefined) {
     if (!isNewer(header)) return header;
-    const message = `session ${header.id} was written by a newer version`;
+    const message = `session ${header.id} was written by a newer version: update this library`;
     throw new SessileError("SESSION_READ_ONLY", message, { details: { id: header.id, reason: "version" } });
   }
   if (rows.size === damaged.size) {
@@ -196,5 +206,7 @@ function assertNotExists(fs: FileSystem, path: string): void {
 }
 
 function existsError(path: string): SessileError {
-  return new SessileError("SESSION_EXISTS", `there is a file ${path} already`, { details: { id: path } });
+  return new SessileError("SESSION_EXISTS", `${path} exists already: choose another path`, {
+    details: { id: path },
+  });
 }

@@ -10,68 +10,70 @@ import { eachLine } from "../../runtime/log-lines.js";
 import { type EntryTable, noRow } from "../../tree/entry-table.js";
 import { LogReader } from "../../tree/log-reader.js";
 import { entryTableOf } from "../../tree/session-tree.js";
-import { readLines } from "../read-lines.js";
+import { type ReadLineOptions, readLines } from "../read-lines.js";
 import { type ConcatenatedLine, splitConcatenatedLines } from "./split-concatenated-lines.js";
 
-/** A problem of a line, or of the whole file. */
+/** A diagnostic of a line, or of the whole file, with what it costs. */
 export interface ScanProblem extends Diagnostic {
-  /** Of the line; absent where it is of the whole file. */
+  /** The length of the line; absent for the whole file. */
   readonly bytes?: number;
-  /** It is why the line gives no body to any entry. */
+  /** Whether the line gives no entry a body because of it. */
   readonly lost: boolean;
-  /** The line has the very bytes of the one that counts in its place. */
+  /** Whether the line has the same bytes as the line that counts for its id. */
   readonly repeated: boolean;
-  /** How many bytes of the line are whole lines within it, which were read for themselves. */
-  readonly joined: number;
+  /** The bytes of the line that are whole lines within it, which were read on their own. */
+  readonly concatenated: number;
 }
 
-/** What a {@link SessionScan} tells as it goes. */
+/** The callbacks of a {@link SessionScan}. */
 export interface ScanListener {
-  problem?(problem: ScanProblem): void;
-  /** A line whose entry was read. */
-  entry?(entryId: string, line: Uint8Array, place: { readonly line: number; readonly at: number }): void;
-  /** After each batch of lines. */
-  pause?(): Promise<void>;
+  readonly problem?: ((problem: ScanProblem) => void) | undefined;
+  /** Called for each line whose entry is readable. */
+  readonly entry?:
+    | ((entryId: string, line: Uint8Array, place: { readonly line: number; readonly at: number }) => void)
+    | undefined;
+  /** Called after each batch of lines. */
+  readonly pause?: (() => Promise<void>) | undefined;
 }
 
 /**
- * Reads every line of a session file once, in whole, and keeps what a reader makes of it: the tree, and which rows have no
- * body, which name a parent that is missing, and which close a circle. Memory is that of the tree.
+ * A full scan of a session file: decodes every line, and records the tree and the damage (rows without a
+ * body, with a missing parent, or in a cycle). Memory is linear in the tree.
  */
 export class SessionScan implements LineSink {
-  /** Whole lines that were looked for and found in those that are lost. */
-  readonly joined: ConcatenatedLine[] = [];
-  /** Those that were read besides, by the place of the line that they are in. */
-  readonly joinedIn: ReadonlyMap<number, readonly ConcatenatedLine[]>;
+  /** Whole lines found within unreadable ones, if the scan looks for them. */
+  readonly concatenated: ConcatenatedLine[] = [];
+  /** Concatenated lines to read too, by the offset of the line that they are in. */
+  readonly concatenatedIn: ReadonlyMap<number, readonly ConcatenatedLine[]>;
   readonly reader: LogReader;
   readonly rows: EntryTable;
-  /** Rows that have a place and no body. */
+  /** Rows with a place in the tree, but without a body. */
   readonly damaged = new Set<number>();
-  /** Where a later line has the whole of what a damaged row is. */
+  /** The readable duplicates of damaged rows. */
   readonly copies = new Map<number, LinePlace>();
-  /** Rows whose parent is in no line, and that parent's id. */
+  /** Rows whose parent is missing, and the id of the parent. */
   readonly orphans = new Map<number, string>();
-  /** Rows that would close a circle. */
+  /** Rows that would close a cycle. */
   readonly cycles = new Set<number>();
-  /** The line that is the header. */
+  /** The range of the header. */
   header: LinePlace | undefined;
   readonly #listener: ScanListener;
   readonly #file: OpenFile;
-  readonly #looksForJoined: boolean;
-  #unplaced = new Map<number, string>();
-  /** The entry that the present line gave a body. */
+  readonly #findsConcatenated: boolean;
+  #unresolvedParents = new Map<number, string>();
+  /** The entry that the current line gave a body. */
   #readId: string | undefined;
-  /** Of the present line; undefined between lines. */
+  /** The diagnostics of the current line; undefined between lines. */
   #problems: Diagnostic[] | undefined;
 
   private constructor(
     file: OpenFile,
     listener: ScanListener,
-    joinedIn: ReadonlyMap<number, readonly ConcatenatedLine[]> | undefined,
+    concatenatedIn: ReadonlyMap<number, readonly ConcatenatedLine[]> | undefined,
   ) {
     this.#file = file;
-    this.joinedIn = joinedIn ?? new Map();
-    this.#looksForJoined = joinedIn !== undefined;
+    this.concatenatedIn = concatenatedIn ?? new Map();
+    this.#findsConcatenated = concatenatedIn !== undefined;
     this.#listener = listener;
     this.reader = new LogReader({
       maxDepth: defaultLimits.maxDepth,
@@ -83,22 +85,20 @@ export class SessionScan implements LineSink {
   }
 
   /**
-   * Reads a file up to the size that it has in `stat`.
+   * Scans a file up to its size in `stat`.
    *
-   * @param joinedIn whole lines to read besides, by the place of the line that they are in; where it is absent, none is
-   *   looked for either
+   * @param concatenatedIn whole lines within others to read too, by the offset of the line that they are in.
+   *   If absent, the scan does not look for such lines.
    */
   static async of(
     file: OpenFile,
     stat: FileStat,
-    options: { readonly maxLineBytes: number; readonly signal?: AbortSignal | undefined },
+    options: ReadLineOptions,
     listener: ScanListener = {},
-    joinedIn?: ReadonlyMap<number, readonly ConcatenatedLine[]>,
+    concatenatedIn?: ReadonlyMap<number, readonly ConcatenatedLine[]>,
   ): Promise<SessionScan> {
-    const scan = new SessionScan(file, listener, joinedIn);
-    const { maxLineBytes, signal } = options;
-    const reading = { maxLineBytes, ...(signal === undefined ? {} : { signal }) };
-    for await (const batch of readLines(file, stat, undefined, reading)) {
+    const scan = new SessionScan(file, listener, concatenatedIn);
+    for await (const batch of readLines(file, stat, undefined, options)) {
       eachLine(batch, scan);
       if (batch.tail !== undefined) scan.#tail(batch.tail.bytes, batch.tail.at);
       await listener.pause?.();
@@ -114,16 +114,16 @@ export class SessionScan implements LineSink {
     this.reader.line(bytes, at, start, end);
     const line = bytes.subarray(start, end);
     this.#end(line, at, size, hadHeader);
-    this.#addJoined(line, at);
+    this.#addConcatenated(line, at);
   }
 
-  /** Reads the whole lines in one that is lost, as if they stood behind it, under its number. */
-  #addJoined(line: Uint8Array, at: number): void {
-    for (const place of this.joinedIn.get(at) ?? []) {
+  /** Reads the whole lines within an unreadable one as if they followed it, under its line number. */
+  #addConcatenated(line: Uint8Array, at: number): void {
+    for (const place of this.concatenatedIn.get(at) ?? []) {
       const { size } = this.rows;
       const hadHeader = this.reader.header !== undefined;
       const whole = line.subarray(place.at - at, place.at - at + place.length);
-      // Of the line that it begins the reader knows it already.
+      // The reader knows the entry already, from the start of the unreadable line.
       if (place.entryId !== undefined && this.#isCopyOf(place.entryId, whole, place.at)) continue;
       this.#begin();
       this.reader.lines--;
@@ -135,7 +135,7 @@ export class SessionScan implements LineSink {
   tooLong(at: number, length: number): void {
     this.#begin();
     this.reader.tooLong(at, length);
-    this.#tell(length, true, false);
+    this.#report(length, true, false);
   }
 
   #tail(bytes: Uint8Array, at: number): void {
@@ -144,7 +144,7 @@ export class SessionScan implements LineSink {
     this.#begin();
     this.reader.tail(bytes, at);
     this.#end(bytes, at, size, hadHeader);
-    this.#addJoined(bytes, at);
+    this.#addConcatenated(bytes, at);
   }
 
   #begin(): void {
@@ -155,29 +155,29 @@ export class SessionScan implements LineSink {
   #end(line: Uint8Array, at: number, sizeBefore: number, hadHeader: boolean): void {
     const { rows, reader } = this;
     if (this.#readId !== undefined) {
-      this.#tell(line.length, false, false);
+      this.#report(line.length, false, false);
       this.#listener.entry?.(this.#readId, line, { line: reader.lines, at });
     } else if (rows.size > sizeBefore) {
       const row = rows.size - 1;
       this.damaged.add(row);
       const parent = parseEntryPrefix(line)?.parentId ?? null;
-      if (parent !== null && rows.parent(row) === noRow) this.#unplaced.set(row, entryIdOf(parent));
-      this.#look(line, at);
-      this.#tell(line.length, true, false, at);
+      if (parent !== null && rows.parent(row) === noRow) this.#unresolvedParents.set(row, entryIdOf(parent));
+      this.#collectConcatenated(line, at);
+      this.#report(line.length, true, false, at);
     } else if (!hadHeader && reader.header !== undefined) {
       this.header = { at, length: line.length };
-      this.#tell(line.length, false, false);
+      this.#report(line.length, false, false);
     } else {
       const isCopy = this.#isCopy(line, at);
-      if (this.#problems?.some(({ code }) => unread.has(code))) this.#look(line, at);
-      this.#tell(line.length, !isCopy, !isCopy && this.#isRepeated(line), at);
+      if (this.#problems?.some(({ code }) => unread.has(code))) this.#collectConcatenated(line, at);
+      this.#report(line.length, !isCopy, !isCopy && this.#isRepeated(line), at);
     }
   }
 
-  #look(line: Uint8Array, at: number): void {
-    if (!this.#looksForJoined || this.joinedIn.size > 0) return;
-    // Not spread: one line may have hundreds of thousands.
-    for (const joined of splitConcatenatedLines(line, at)) this.joined.push(joined);
+  #collectConcatenated(line: Uint8Array, at: number): void {
+    if (!this.#findsConcatenated || this.concatenatedIn.size > 0) return;
+    // Not by a spread: one line may have hundreds of thousands.
+    for (const joined of splitConcatenatedLines(line, at)) this.concatenated.push(joined);
   }
 
   #isCopy(line: Uint8Array, at: number): boolean {
@@ -185,7 +185,7 @@ export class SessionScan implements LineSink {
     return code === "DUPLICATE_ID" && entryId !== undefined && this.#isCopyOf(entryId, line, at);
   }
 
-  /** Whether a line is the whole one of a damaged row, with the same parent. */
+  /** Whether a line is a readable duplicate of a damaged row, with the same parent. */
   #isCopyOf(entryId: string, line: Uint8Array, at: number): boolean {
     const { rows, reader } = this;
     const row = rows.row(entryId);
@@ -198,32 +198,32 @@ export class SessionScan implements LineSink {
     });
     if (decoded.kind !== "entry" || decoded.entry === undefined) return false;
     const parent = rows.parent(row);
-    const parentId = parent === noRow ? (this.#unplaced.get(row) ?? null) : rows.id(parent);
+    const parentId = parent === noRow ? (this.#unresolvedParents.get(row) ?? null) : rows.id(parent);
     if (decoded.entry.parentId !== parentId) return false;
     this.copies.set(row, { at, length: line.length });
     return true;
   }
 
-  /** Tells of the problems of a line; the last of them is why it is lost, if it is. */
-  #tell(bytes: number, lost: boolean, repeated: boolean, at = -1): void {
+  /** Reports the diagnostics of a line. If the line is lost, the last one is the cause. */
+  #report(bytes: number, lost: boolean, repeated: boolean, at = -1): void {
     const problems = this.#problems ?? [];
     this.#problems = undefined;
     if (problems.length === 0) return;
-    const joined = (this.joinedIn.get(at) ?? []).reduce((sum, { length }) => sum + length, 0);
+    const concatenated = (this.concatenatedIn.get(at) ?? []).reduce((sum, { length }) => sum + length, 0);
     for (let index = 0; index < problems.length; index++) {
       const { code, line, offset, message, entryId } = problems[index] as Diagnostic;
       const isCause = lost && index === problems.length - 1;
       const how = isCause && repeated;
-      // By name: of millions of problems a spread is most of the time.
+      // Member by member: with millions of problems a spread takes most of the time.
       this.#listener.problem?.(
         entryId === undefined
-          ? { code, line, offset, message, bytes, lost: isCause, repeated: how, joined }
-          : { code, line, offset, message, entryId, bytes, lost: isCause, repeated: how, joined },
+          ? { code, line, offset, message, bytes, lost: isCause, repeated: how, concatenated }
+          : { code, line, offset, message, entryId, bytes, lost: isCause, repeated: how, concatenated },
       );
     }
   }
 
-  /** Whether a line has the bytes of the one that counts for its id. */
+  /** Whether a line has the same bytes as the line that counts for its id. */
   #isRepeated(line: Uint8Array): boolean {
     const { code, entryId = "" } = this.#problems?.at(-1) ?? {};
     if (code !== "DUPLICATE_ID") return false;
@@ -235,7 +235,7 @@ export class SessionScan implements LineSink {
 
   #onEntry(row: number, { id, parentId }: SessionEntry | UnknownEntry): void {
     this.#readId = id;
-    if (parentId !== null && this.rows.parent(row) === noRow) this.#unplaced.set(row, parentId);
+    if (parentId !== null && this.rows.parent(row) === noRow) this.#unresolvedParents.set(row, parentId);
   }
 
   #onDiagnostic(diagnostic: Diagnostic): void {
@@ -246,14 +246,14 @@ export class SessionScan implements LineSink {
     }
     const row = entryId === undefined ? noRow : this.rows.row(entryId);
     if (code === "CYCLE") this.cycles.add(row);
-    if (code === "ORPHAN") this.orphans.set(row, this.#unplaced.get(row) as string);
+    if (code === "ORPHAN") this.orphans.set(row, this.#unresolvedParents.get(row) as string);
     const bytes = row === noRow ? {} : { bytes: this.rows.lineLength(row) };
-    this.#listener.problem?.({ ...diagnostic, ...bytes, lost: false, repeated: false, joined: 0 });
+    this.#listener.problem?.({ ...diagnostic, ...bytes, lost: false, repeated: false, concatenated: 0 });
   }
 
   #finish(): void {
     this.reader.finish();
-    this.#unplaced.clear();
+    this.#unresolvedParents.clear();
   }
 }
 
@@ -265,25 +265,25 @@ const unread: ReadonlySet<DiagnosticCode> = new Set([
 ]);
 
 /**
- * Reads a file as {@link SessionScan.of} does, and once more where there are whole lines in those that are lost. An entry
- * that has a line of its own is not taken from another.
+ * Scans a file, and scans it again if unreadable lines contain whole ones. An entry with a readable line of
+ * its own is not read from another line.
  */
 export async function scanWithConcatenated(
   file: OpenFile,
   stat: FileStat,
-  options: { readonly maxLineBytes: number; readonly signal?: AbortSignal | undefined },
+  options: ReadLineOptions,
   listenerOf: () => ScanListener,
 ): Promise<SessionScan> {
   const scan = await SessionScan.of(file, stat, options, listenerOf(), new Map());
   const { rows, damaged, copies } = scan;
-  const joinedIn = new Map<number, ConcatenatedLine[]>();
-  for (const line of scan.joined) {
+  const concatenatedIn = new Map<number, ConcatenatedLine[]>();
+  for (const line of scan.concatenated) {
     const row = line.entryId === undefined ? noRow : rows.row(line.entryId);
-    const isTaken = row !== noRow && (!damaged.has(row) || copies.has(row));
-    if (isTaken || (line.entryId === undefined && scan.header !== undefined)) continue;
-    const lines = joinedIn.get(line.within);
-    if (lines === undefined) joinedIn.set(line.within, [line]);
+    const isRead = row !== noRow && (!damaged.has(row) || copies.has(row));
+    if (isRead || (line.entryId === undefined && scan.header !== undefined)) continue;
+    const lines = concatenatedIn.get(line.within);
+    if (lines === undefined) concatenatedIn.set(line.within, [line]);
     else lines.push(line);
   }
-  return joinedIn.size === 0 ? scan : SessionScan.of(file, stat, options, listenerOf(), joinedIn);
+  return concatenatedIn.size === 0 ? scan : SessionScan.of(file, stat, options, listenerOf(), concatenatedIn);
 }

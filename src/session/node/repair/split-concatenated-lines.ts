@@ -4,34 +4,38 @@ import { decodeLine } from "../../format/decode.js";
 import { entryIdOf } from "../../format/entry-prefix.js";
 import { defaultLimits } from "../../format/line-splitter.js";
 
-/** A whole line within one that is none. */
+/** A whole line within an unreadable one. */
 export interface ConcatenatedLine extends LinePlace {
-  /** Of its entry; undefined for a header. */
+  /** The id of its entry; undefined for a header. */
   readonly entryId: string | undefined;
-  /** Where the line lies that it is in. */
+  /** The offset of the unreadable line. */
   readonly within: number;
 }
 
-/** Where a line begins as every writer begins it. In a string its quotes would have backslashes. */
-const beginning =
-  /\{"type":"(?:session",|[^"\\]{0,200}","id":"[^"\\]{0,200}","parentId":(?:null|"[^"\\]{0,200}"),"timestamp":")/g;
+/** The start of a line as every writer prints it. Within a JSON string its quotes would be escaped. */
+const lineStart = (() => {
+  const text = /[^"\\]{0,200}/.source;
+  const entry = `${text}","id":"${text}","parentId":(?:null|"${text}"),"timestamp":"`;
+  return new RegExp(`\\{"type":"(?:session",|${entry})`, "g");
+})();
 
 /**
- * The whole lines in one that cannot be read: its line feed was lost, or a program that did not look wrote behind half a
- * line. Each ends with the last brace before the next one, so that a byte in the place of the line feed does not count.
+ * The whole lines within an unreadable line: a line feed was lost, or a program without locks appended to a
+ * torn line. Each ends with the last brace before the next start, so that a corrupt byte in place of the line
+ * feed is ignored.
  *
- * @param at where the line lies in the file
+ * @param at the offset of the line in the file
  */
 export function splitConcatenatedLines(line: Uint8Array, at: number): readonly ConcatenatedLine[] {
   const text = Buffer.from(line.buffer, line.byteOffset, line.length).toString("latin1");
-  const starts = Array.from(text.matchAll(beginning), ({ index }) => index);
+  const starts = Array.from(text.matchAll(lineStart), ({ index }) => index);
   const found: ConcatenatedLine[] = [];
   for (const [number, start] of starts.entries()) {
     const next = starts[number + 1] ?? line.length;
-    // Looked for in the piece alone: where it has none, what stands before is not searched again for each.
+    // Searches this piece only: a search of the whole text for each piece would be quadratic.
     const end = start + text.slice(start, next).lastIndexOf("}") + 1;
     if (end <= start || (start === 0 && end === line.length)) continue;
-    // A value in a line that was cut off behind it: somebody's copy of an entry, and no entry of this session.
+    // A value within a truncated line is a copy of an entry, and not an entry of this session.
     if (start > 0 && ":,[".includes(text[start - 1] as string)) continue;
     const context = { version: formatVersion, ordinal: 0, maxDepth: defaultLimits.maxDepth };
     const decoded = decodeLine(line.subarray(start, end), context);
