@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { type Request, takeGroup } from "../../src/session/runtime/batch.js";
+import { type AppendRequest, takeGroup } from "../../src/session/runtime/append-requests.js";
 
 /** A request of lines that are as long as said; their bytes are never looked at. */
-function requestOf(...lengths: readonly number[]): Request {
+function requestOf(...lengths: readonly number[]): AppendRequest {
   const lines = lengths.map((length) => ({ length }) as Uint8Array);
-  return { lines, entries: [], preparing: undefined, rebase: false } as unknown as Request;
+  return { lines, entries: [], preparing: undefined, rebase: false } as unknown as AppendRequest;
 }
 
 describe("requests that wait together", () => {

@@ -2,7 +2,8 @@ import { describe, expect, test } from "vitest";
 import { userMessage } from "../../src/content/index.js";
 import type { SessionBackend, SessionLog } from "../../src/session/api/backend.js";
 import type { SessionHeader } from "../../src/session/api/entries.js";
-import { type SessionSettings, SessionState } from "../../src/session/runtime/session-state.js";
+import type { SessionSettings } from "../../src/session/runtime/loaded-log.js";
+import { type SessionState, sessionState } from "../../src/session/runtime/session-state.js";
 import { memoryBackend } from "../../src/session/store/memory-backend.js";
 import { entryTableOf } from "../../src/session/tree/session-tree.js";
 
@@ -45,7 +46,7 @@ async function logWith(...values: readonly unknown[]) {
     },
     async core(mode: "read" | "write" = "write"): Promise<SessionState> {
       const log = (await backend.open("s", { partition: "", mode })) as SessionLog;
-      const core = new SessionState(log, settings, mode);
+      const core = sessionState(log, settings, mode);
       await core.load();
       return core;
     },
@@ -178,7 +179,7 @@ describe("the rest", () => {
     expect(() => writer.assertWritable()).toThrow(
       expect.objectContaining({ code: "SESSION_READ_ONLY", details: { id: "s", reason: "version" } }),
     );
-    writer.closed = true;
+    await writer.close();
     expect(() => writer.assertWritable()).toThrow(expect.objectContaining({ code: "SESSION_CLOSED" }));
   });
 
@@ -199,7 +200,7 @@ describe("the rest", () => {
     );
     const core = await log.core();
     expect(entryTableOf(core.reader.tree).size).toBe(2);
-    const seen = await core.run(
+    const seen = await core.cache.run(
       (function* () {
         const first = yield [0, 1];
         const [a, b] = [first(0), first(1)];
@@ -231,7 +232,7 @@ describe("the rest", () => {
         };
       },
     };
-    const core = new SessionState(log, settings, "read");
+    const core = sessionState(log, settings, "read");
     await core.load();
     expect(core.diagnostics.map(({ code, line, offset }) => [code, line, offset])).toEqual([
       ["LINE_TOO_LONG", 2, 100],

@@ -1,29 +1,26 @@
+/** The append queue of a session: append, stage, flush, idle. */
+
 import { SessileError } from "../../errors/index.js";
-import type { LogPosition } from "../api/backend.js";
 import type { EntryDraft, SessionEntry } from "../api/entries.js";
 import type { AppendOptions } from "../api/types.js";
-import { noRow } from "../tree/entry-table.js";
-import { entryTableOf } from "../tree/session-tree.js";
 import {
+  type AppendRequest,
+  adoptStored,
   areInLog,
-  entriesToWrite,
-  failing,
-  type MoveParent,
-  type PlacedEntry,
-  type Request,
+  areSettings,
+  dependents,
+  isSetting,
+  placeRequests,
   type Revise,
   resolveExisting,
   takeGroup,
-  takeStored,
-} from "./batch.js";
-import { assertFollows, checkAppend, conflictError } from "./conflict.js";
+} from "./append-requests.js";
+import { assertFollows, checkAppendOptions, conflictError } from "./conflict.js";
 import { isMetadataOnly, isSameConversation } from "./conversation.js";
-import { Following } from "./following.js";
-import { headerLine } from "./log-lines.js";
-import { Placing } from "./materialize-drafts.js";
+import { FollowMode } from "./follow-mode.js";
+import { externalizeDrafts, type MaterializedEntry, materializeDrafts } from "./materialize-drafts.js";
 import { truncated } from "./recording.js";
-import type { SessionState } from "./session-state.js";
-import { areSettings, Staged } from "./staged.js";
+import type { RemoteChanges, SessionState } from "./session-state.js";
 
 /** Maximum attempts per conflict mode. With half as many concurrent writers, almost no append gives up. */
 const maxAttempts = { reject: 16, rebase: 16, branch: 64, follow: 64 } as const;
@@ -33,129 +30,118 @@ const maxAttempts = { reject: 16, rebase: 16, branch: 64, follow: 64 } as const;
  * Concurrent requests go to the log in one batch.
  */
 export class AppendQueue {
-  readonly #core: SessionState;
-  readonly #placing: Placing;
-  readonly #following: Following;
+  readonly #state: SessionState;
+  readonly #follow: FollowMode;
   /** The parent of the next entry: the leaf, or the last queued entry. */
   #leaf: string | null;
-  #waiting: Request[] = [];
+  #waiting: AppendRequest[] = [];
   readonly #waitingIds = new Set<string>();
   #draining: Promise<void> | undefined;
-  readonly #staged: Staged;
-  #wrote = false;
-  #poison: SessileError | undefined;
+  /** Entries in the tree without a line. They are written at the head of the next batch. */
+  #staged: readonly MaterializedEntry[] = [];
   /** A conflict that a rebase absorbed. The next append with another mode reports it. */
-  #untold: SessileError | undefined;
+  #unreportedConflict: SessileError | undefined;
 
-  constructor(core: SessionState) {
-    this.#core = core;
-    this.#placing = new Placing(core, this.#waitingIds);
-    this.#following = new Following(core);
-    this.#staged = new Staged(core);
-    this.#leaf = core.leafId;
+  constructor(state: SessionState) {
+    this.#state = state;
+    this.#follow = new FollowMode(state);
+    this.#leaf = state.leafId;
   }
 
-  /** The leaf was moved from outside. */
-  follow(leafId: string | null): void {
+  /** Sets the parent of the next entry, after a move of the leaf by the caller. */
+  moveTo(leafId: string | null): void {
     this.#leaf = leafId;
   }
 
-  /** Whether this handle wrote anything. */
-  get wrote(): boolean {
-    return this.#wrote;
-  }
-
   /** Whether staged entries wait for the next write. */
-  get staged(): boolean {
-    return this.#staged.entries.length > 0;
+  get hasStaged(): boolean {
+    return this.#staged.length > 0;
   }
 
+  /** Queues drafts. Checks and materializes them at the call, and resolves when they are durable. */
   append(
     drafts: readonly EntryDraft[],
-    options?: AppendOptions,
+    options: AppendOptions = {},
     revise?: Revise,
   ): Promise<readonly SessionEntry[]> {
-    return new Promise((resolve, reject) => this.#append(drafts, options, revise, resolve, reject));
-  }
-
-  /** {@link append} for one draft; returns its entry. */
-  appendOne(draft: EntryDraft, options?: AppendOptions): Promise<SessionEntry> {
     return new Promise((resolve, reject) => {
-      const first = ([entry]: readonly SessionEntry[]) => resolve(entry as SessionEntry);
-      this.#append([draft], options, undefined, first, reject);
+      checkAppendOptions(drafts, options);
+      const state = this.#state;
+      state.assertWritable();
+      const { signal, after, conflict = "reject" } = options;
+      const leaf = this.#leafNow();
+      const recorded = truncated(drafts, state.settings.recording);
+      const made = materializeDrafts(recorded, leaf, state, this.#waitingIds);
+      const { entries, lines } = made;
+      if (after !== undefined) {
+        // A retry, whose first entry is in the log, is compared with the parent of that entry.
+        const retried = entries[0] === undefined ? state.reader.tree.node(drafts[0]?.id ?? "") : undefined;
+        assertFollows(after, retried === undefined ? leaf : retried.parentId);
+      }
+      this.#leaf = made.leaf;
+      for (const entry of entries) if (entry !== undefined) this.#waitingIds.add(entry.id);
+      const { moves, reader } = state;
+      const request: AppendRequest = {
+        drafts: recorded,
+        entries,
+        lines,
+        preparing: undefined,
+        conflict,
+        revise,
+        moves,
+        reader,
+        size: reader.tree.size,
+        signal,
+        resolve,
+        reject,
+      };
+      if (made.inline) {
+        request.preparing = externalizeDrafts(request, state, signal);
+        // The rejection is handled when the request's turn comes.
+        request.preparing.catch(() => undefined);
+      }
+      this.#waiting.push(request);
+      this.#draining ??= this.#drain();
     });
-  }
-
-  #append(
-    drafts: readonly EntryDraft[],
-    options: AppendOptions = {},
-    revise: Revise | undefined,
-    resolve: Request["resolve"],
-    reject: Request["reject"],
-  ): void {
-    checkAppend(drafts, options);
-    this.#assertWritable();
-    const { signal, after, conflict = "reject" } = options;
-    const recorded = truncated(drafts, this.#core.settings.recording);
-    const placed = this.#placing.place(recorded, this.#leafNow());
-    const { entries, lines, leaf } = placed;
-    const again = entries[0] === undefined ? this.#core.reader.tree.node(drafts[0]?.id ?? "") : undefined;
-    if (after !== undefined) assertFollows(after, again === undefined ? this.#leafNow() : again.parentId);
-    this.#leaf = leaf;
-    for (const entry of entries) if (entry !== undefined) this.#waitingIds.add(entry.id);
-    const { moves, reader } = this.#core;
-    const { size } = reader.tree;
-    const request: Request = {
-      drafts: recorded,
-      entries,
-      lines,
-      preparing: undefined,
-      conflict,
-      revise,
-      moves,
-      reader,
-      size,
-      signal,
-      resolve,
-      reject,
-    };
-    if (placed.inline) {
-      request.preparing = this.#placing.externalize(request, signal);
-      // The rejection is handled when the request's turn comes.
-      request.preparing.catch(() => undefined);
-    }
-    this.#waiting.push(request);
-    this.#draining ??= this.#drain();
   }
 
   /** Throws if the leaf is not the expected one. */
   assertLeaf(after: string | null): void {
-    this.#assertWritable();
+    this.#state.assertWritable();
     assertFollows(after, this.#leafNow());
   }
 
   /** Adds entries to the tree without writing them. */
   stage(drafts: readonly EntryDraft[]): readonly SessionEntry[] {
-    this.#assertWritable();
+    const state = this.#state;
+    state.assertWritable();
     if (this.#waitingIds.size > 0) {
-      const { id } = this.#core.header;
-      throw new SessileError("SESSION_BUSY", "entries cannot be staged while an append waits", {
-        details: { id },
-      });
+      const { id } = state.header;
+      const message = "entries cannot be staged while an append waits: await the append first";
+      throw new SessileError("SESSION_BUSY", message, { details: { id } });
     }
-    const core = this.#core;
-    const recorded = truncated(drafts, core.settings.recording);
-    const placed = this.#placing.place(recorded, this.#leafNow(), true);
-    this.#leaf = placed.leaf;
-    const entries: SessionEntry[] = [];
-    placed.entries.forEach((entry, at) => {
-      const line = placed.lines[at];
-      if (entry === undefined || line === undefined) return;
-      this.#staged.add({ entry, line });
-      entries.push(entry);
+    const recorded = truncated(drafts, state.settings.recording);
+    const { entries, lines, leaf } = materializeDrafts(
+      recorded,
+      this.#leafNow(),
+      state,
+      this.#waitingIds,
+      true,
+    );
+    this.#leaf = leaf;
+    const staged = entries.flatMap((entry, at) => {
+      const line = lines[at];
+      return entry === undefined || line === undefined ? [] : [{ entry, line }];
     });
-    core.setLeaf(this.#leaf);
-    return entries;
+    this.#addStaged(staged);
+    state.setLeaf(leaf);
+    return staged.map(({ entry }) => entry);
+  }
+
+  /** Writes staged entries. */
+  async flush(): Promise<void> {
+    await this.idle();
+    if (this.hasStaged) await this.append([]);
   }
 
   /** Resolves when the queue is empty. */
@@ -164,31 +150,32 @@ export class AppendQueue {
   }
 
   async #drain(): Promise<void> {
+    const state = this.#state;
     // Requests of the same tick share a batch.
     await undefined;
     while (this.#waiting.length > 0) {
-      this.#withdrawAborted();
+      if (this.#waiting.some(({ signal }) => signal?.aborted === true)) this.#withdrawAborted();
       const group = takeGroup(this.#waiting);
       if (group.length === 0) continue;
       if (group[0]?.preparing !== undefined && !(await this.#prepared(group[0]))) continue;
-      const acquired = this.#core.mutex.acquire();
+      const acquired = state.mutex.acquire();
       if (acquired !== undefined) await acquired;
       try {
         await this.#write(group);
-        this.#settle(group);
+        this.#acknowledge(group);
       } catch (error) {
-        const { events, header } = this.#core;
-        if (SessileError.is(error, "SESSION_NOT_FOUND")) events.emit("deleted", { id: header.id });
+        if (SessileError.is(error, "SESSION_NOT_FOUND"))
+          state.events.emit("deleted", { id: state.header.id });
         this.#fail(group, error);
       } finally {
-        this.#core.mutex.release();
+        state.mutex.release();
       }
     }
     this.#draining = undefined;
   }
 
   /** Waits until the images of a request are stored; fails the request if they cannot be. */
-  async #prepared(request: Request): Promise<boolean> {
+  async #prepared(request: AppendRequest): Promise<boolean> {
     try {
       await request.preparing;
       request.signal?.throwIfAborted();
@@ -201,7 +188,7 @@ export class AppendQueue {
 
   #withdrawAborted(): void {
     for (let at = 0; at < this.#waiting.length; ) {
-      const request = this.#waiting[at] as Request;
+      const request = this.#waiting[at] as AppendRequest;
       if (request.signal?.aborted !== true) {
         at++;
         continue;
@@ -217,10 +204,10 @@ export class AppendQueue {
    * Rejects these requests and every queued request that depends on them. None of their entries is in the
    * tree.
    */
-  #fail(requests: readonly Request[], error: unknown): void {
-    if (SessileError.is(error, "WRITER_POISONED")) this.#poison = error;
-    this.#following.reset();
-    const { failed, kept } = failing(requests, this.#waiting);
+  #fail(requests: readonly AppendRequest[], error: unknown): void {
+    if (SessileError.is(error, "WRITER_POISONED")) this.#state.poison(error);
+    this.#follow.reset();
+    const { failed, kept } = dependents(requests, this.#waiting);
     this.#waiting = kept;
     for (const { entries, reject } of failed) {
       for (const entry of entries) if (entry !== undefined) this.#waitingIds.delete(entry.id);
@@ -229,118 +216,99 @@ export class AppendQueue {
     this.#leaf = this.#leafNow();
   }
 
-  /** The parent of the next entry: the session's leaf if the writer's own is gone with a replaced log. */
+  /** The parent of the next entry: the session's leaf if the queue's own is gone with a replaced log. */
   #leafNow(): string | null {
     const leaf = this.#leaf;
-    const isThere = leaf === null || this.#core.reader.tree.has(leaf) || this.#waitingIds.has(leaf);
-    return isThere ? leaf : this.#core.leafId;
+    const exists = leaf === null || this.#state.reader.tree.has(leaf) || this.#waitingIds.has(leaf);
+    return exists ? leaf : this.#state.leafId;
   }
 
-  async #write(group: Request[]): Promise<void> {
-    const core = this.#core;
-    this.#assertWritable();
-    if (core.migrate !== undefined) await core.migrate();
-    const { conflict } = group[0] as Request;
-    const rebase = conflict === "rebase" && !this.staged;
-    if (this.#untold !== undefined && conflict !== "rebase") {
-      const error = this.#untold;
-      this.#untold = undefined;
+  /** Writes a group, behind staged entries. Repeats after conflicts that its mode allows. */
+  async #write(group: AppendRequest[]): Promise<void> {
+    const state = this.#state;
+    state.assertWritable();
+    if (state.migrate !== undefined) await state.migrate();
+    const { conflict } = group[0] as AppendRequest;
+    if (this.#unreportedConflict !== undefined && conflict !== "rebase") {
+      const error = this.#unreportedConflict;
+      this.#unreportedConflict = undefined;
       if (conflict === "reject") throw error;
     }
     if (group.some(({ entries }) => entries.includes(undefined)))
-      await resolveExisting(group, core.reader.tree, core.cache);
-    if (!core.exists && !this.#staged.hasMessage && areSettings(group)) {
-      this.#staged.defer(this.#toWrite(group, false));
+      await resolveExisting(group, state.reader.tree, state.cache);
+    if (!state.exists && this.#staged.every(({ entry }) => isSetting(entry)) && areSettings(group)) {
+      this.#addStaged(placeRequests(group, state, {}));
+      // A listener learns of a parent before its child: of settings that were staged before, too.
+      state.announceStaged(this.#staged);
       return;
     }
+    const isRebase = conflict === "rebase" && !this.hasStaged;
     for (let attempt = 1; ; attempt++) {
-      const move = await this.#following.parents(group, this.#staged.entries, (rest) => {
+      const move = await this.#follow.parents(group, this.#staged, (rest) => {
         this.#waiting = [...rest, ...this.#waiting];
       });
-      const placed = this.#toWrite(group, attempt > 1 && rebase, move, this.#staged.entries);
-      if (placed.length === 0) break;
-      const lines = placed.map(({ line }) => line);
-      // Another program may have emptied the log: without a header it is not a session.
-      const begins = !core.exists || core.reader.header === undefined;
-      const withHeader = begins ? [headerLine(core.header, core), ...lines] : lines;
-      const expected = core.position as LogPosition;
+      const staged = this.#staged;
+      const written = placeRequests(group, state, { rebase: attempt > 1 && isRebase, move, staged });
+      if (written.length === 0) return;
       try {
-        const result = await core.log.append(withHeader, expected);
-        this.#written(placed, begins ? result.at.slice(1) : result.at, result.position);
-        if (result.interleaved === true) await core.readForeignWrite(expected);
+        await state.append(written);
         break;
       } catch (error) {
         if (!SessileError.is(error, "CONCURRENT_WRITER")) throw error;
-        const news = await core.readRemoteChanges();
-        const told = conflictError(error, news, core);
-        if (!(await takeStored(group, core.reader.tree, core.cache))) throw told;
-        if (!news.restarted && areInLog(placed, core.reader.tree)) {
-          core.excludeOwnRows(placed, news);
-          this.#staged.clear();
+        const changes = await state.readRemoteChanges();
+        const conflictFound = conflictError(error, changes, state);
+        const decision = await this.#onConflict(group, written, changes, attempt);
+        if (decision === "fail") throw conflictFound;
+        if (decision === "adopt") {
+          state.excludeOwnRows(written, changes);
           break;
         }
-        const harmless = isMetadataOnly(news, core.reader.tree);
-        const goesOn = rebase || conflict === "branch" || conflict === "follow";
-        const retry = harmless || (goesOn && !news.restarted);
-        if (!retry || attempt >= maxAttempts[conflict]) throw told;
-        if (!harmless && rebase) this.#untold = told;
+        if (isRebase && !isMetadataOnly(changes, state.reader.tree)) this.#unreportedConflict = conflictFound;
       }
     }
+    if (this.hasStaged) state.unpin(this.#staged);
+    this.#staged = [];
   }
 
-  /** The entries of the group at their current places, behind staged ones. */
-  #toWrite(
-    group: readonly Request[],
-    rebase: boolean,
-    move?: MoveParent,
-    staged?: readonly PlacedEntry[],
-  ): readonly PlacedEntry[] {
-    const encode = (entry: SessionEntry) => this.#placing.encode(entry);
-    return entriesToWrite(group, this.#core.reader, rebase, encode, move, staged);
+  /**
+   * Decides about a group after another writer's append: write it again, adopt its entries, which an earlier
+   * attempt wrote and only its result was lost, or fail it.
+   */
+  async #onConflict(
+    group: readonly AppendRequest[],
+    written: readonly MaterializedEntry[],
+    changes: RemoteChanges,
+    attempt: number,
+  ): Promise<"retry" | "adopt" | "fail"> {
+    const { cache, reader } = this.#state;
+    const { conflict } = group[0] as AppendRequest;
+    if (!(await adoptStored(group, reader.tree, cache))) return "fail";
+    if (changes.restarted) return "fail";
+    if (areInLog(written, reader.tree)) return "adopt";
+    if (attempt >= maxAttempts[conflict]) return "fail";
+    if (isMetadataOnly(changes, reader.tree)) return "retry";
+    return conflict === "reject" || (conflict === "rebase" && this.hasStaged) ? "fail" : "retry";
   }
 
-  #written(placed: readonly PlacedEntry[], at: readonly number[], position: LogPosition): void {
-    const core = this.#core;
-    const created = !core.exists;
-    core.exists = true;
-    core.reader.header ??= core.header;
-    core.position = position;
-    this.#wrote = true;
-    if (created) core.events.emit("created", { id: core.header.id });
-    for (let i = 0; i < placed.length; i++) {
-      const { entry, line } = placed[i] as PlacedEntry;
-      const place = { at: at[i] as number, length: line.length - 1 };
-      const row = core.reader.applyLocalEntry(entry, place);
-      core.cache.add(row === noRow ? this.#staged.written(entry, place) : row, entry);
-    }
-    if (this.staged) this.#staged.clear();
-    for (const { entry } of placed) if (this.#staged.isNews(entry)) core.announce(entry, "local");
+  #addStaged(staged: readonly MaterializedEntry[]): void {
+    for (const { entry } of staged) this.#state.stage(entry);
+    this.#staged = [...this.#staged, ...staged];
   }
 
-  #settle(group: readonly Request[]): void {
-    const core = this.#core;
-    const { tree } = core.reader;
+  /** Resolves the requests of a written group, and moves the leaf to their last entries. */
+  #acknowledge(group: readonly AppendRequest[]): void {
+    const state = this.#state;
     for (const request of group) {
       const entries = request.entries as readonly SessionEntry[];
       for (const entry of entries) this.#waitingIds.delete(entry.id);
       const last = entries.at(-1);
       const isRebase = request.conflict === "rebase";
-      const stays = isRebase && !isSameConversation(last?.id ?? null, core.leafId, tree);
-      if (stays) this.#following.stray(entries);
-      if (last !== undefined && request.moves === core.moves && !stays) {
-        core.moved = false;
-        core.setLeaf(last.type === "leaf" ? last.targetId : last.id);
-        if (core.others !== undefined && !isRebase && core.others.row < entryTableOf(tree).row(last.id))
-          core.others = undefined;
-      }
+      const strays = isRebase && !isSameConversation(last?.id ?? null, state.leafId, state.reader.tree);
+      if (strays) this.#follow.recordStrayed(entries);
+      else if (last !== undefined && request.moves === state.moves) state.advance(last, isRebase);
       request.resolve(entries);
     }
-    this.#following.tell(group, this.#waiting);
-    if (this.#waiting.length === 0) this.#leaf = core.leafId;
-  }
-
-  #assertWritable(): void {
-    if (this.#poison !== undefined) throw this.#poison;
-    this.#core.assertWritable();
+    this.#follow.passOn(group, this.#waiting);
+    if (this.#waiting.length === 0) this.#leaf = state.leafId;
   }
 }

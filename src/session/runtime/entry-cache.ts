@@ -93,6 +93,22 @@ export class EntryCache {
     return (row) => pinned.get(row) ?? kept[row];
   }
 
+  /**
+   * Runs a coroutine over bodies, which are read on demand. Keeps the bodies for the next run, or those of
+   * `shown` if that is more.
+   */
+  async run<T>(steps: EntryRequests<T>, shown: (value: T) => readonly number[] = () => []): Promise<T> {
+    const asked: number[] = [];
+    let step = steps.next();
+    while (!step.done) {
+      for (const row of step.value) asked.push(row);
+      step = steps.next(await this.load(step.value));
+    }
+    const rows = shown(step.value);
+    this.retain(rows.length > asked.length ? rows : asked);
+    return step.value;
+  }
+
   /** Reads one body without keeping it. */
   async read(row: number): Promise<Entry | undefined> {
     const known = this.#pinned.get(row) ?? this.#kept[row];

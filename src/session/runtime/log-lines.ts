@@ -81,17 +81,20 @@ async function* longLine(log: SessionLog, place: LinePlace): AsyncGenerator<Stor
 }
 
 /** The line of a header with its line feed, padded if its log can be copied by bytes. */
-export function headerLine(header: SessionHeader, core?: Pick<SessionState, "log" | "settings">): Uint8Array {
+export function headerLine(
+  header: SessionHeader,
+  state?: Pick<SessionState, "log" | "settings">,
+): Uint8Array {
   const line = encodeHeader(header);
-  return core === undefined ? encodeUtf8(`${line}\n`) : lineWithRoom(header, line, core);
+  return state === undefined ? encodeUtf8(`${line}\n`) : lineWithRoom(header, line, state);
 }
 
 export function lineWithRoom(
   header: SessionHeader,
   line: string,
-  core: Pick<SessionState, "log" | "settings">,
+  state: Pick<SessionState, "log" | "settings">,
 ): Uint8Array {
-  return encodeUtf8(`${line}${" ".repeat(roomBehind(header, line, core))}\n`);
+  return encodeUtf8(`${line}${" ".repeat(roomBehind(header, line, state))}\n`);
 }
 
 const spareBytes = 64;

@@ -1,3 +1,5 @@
+/** Entries from drafts: ids, parents, times, checks and lines. */
+
 import { SessileError } from "../../errors/index.js";
 import { describe } from "../../internal/arguments.js";
 import { copyJsonObject } from "../../internal/json.js";
@@ -7,144 +9,135 @@ import { assertValidEntry, encodeValidLine } from "../format/encode.js";
 import { isEntryType, references } from "../format/entry-types.js";
 import { copyWithoutUnsafeKeys, unsafeKeyMessage } from "../format/line-json.js";
 import { unsafeKeyExpected } from "../format/validate.js";
+import type { LogReader } from "../tree/log-reader.js";
+import type { SessionSettings } from "./loaded-log.js";
 import { assertInline, hasInline } from "./recording.js";
 import { patchedInfo } from "./session-info.js";
 import type { SessionState } from "./session-state.js";
 
-/** Drafts at the places that they take if all goes well. */
-export interface Placed {
-  /** One for each draft; undefined where an entry with the draft's id is there already. */
+/** An entry and its line. */
+export interface MaterializedEntry {
+  readonly entry: SessionEntry;
+  readonly line: Uint8Array;
+}
+
+/** Drafts as entries, each behind its predecessor. */
+export interface MaterializedDrafts {
+  /** One per draft; undefined if an entry with the draft's id exists already. */
   readonly entries: (SessionEntry | undefined)[];
-  /** The lines of `entries`. */
+  /** The lines of `entries`; undefined for an entry whose images are not stored yet. */
   readonly lines: (Uint8Array | undefined)[];
-  /** What comes next follows it. */
+  /** The parent of the next entry. */
   readonly leaf: string | null;
-  /** Images have to go to the blob store before the lines of their entries are made. */
+  /** Whether images must go to the blob store before the lines of their entries exist. */
   readonly inline: boolean;
 }
 
-/** Makes entries of drafts: an id, a parent, a time, and the line. */
-export class Placing {
-  readonly #core: SessionState;
-  /** Ids of entries that wait to be written. */
-  readonly #waiting: ReadonlySet<string>;
-  #stamp = { time: Number.NaN, text: "" };
-
-  constructor(core: SessionState, waiting: ReadonlySet<string>) {
-    this.#core = core;
-    this.#waiting = waiting;
-  }
-
-  /**
-   * Places drafts one after the other behind `leaf`. Throws on the first that cannot be written, here and not when it is
-   * written, so that it fails alone. Staging cannot wait for a blob store.
-   */
-  place(drafts: readonly EntryDraft[], leaf: string | null, staging = false): Placed {
-    const { settings, reader } = this.#core;
-    const { recording } = settings;
-    const stores = recording.blobs !== undefined;
-    const batch = drafts.length > 1 ? new Set<string>() : undefined;
-    const known = (id: string) => reader.tree.has(id) || this.#waiting.has(id) || batch?.has(id) === true;
-    const timestamp = this.#timestamp();
-    const entries: (SessionEntry | undefined)[] = [];
-    let next = leaf;
-    let inline = false;
-    for (let at = 0; at < drafts.length; at++) {
-      const draft = drafts[at] as EntryDraft;
-      checkDraft(draft, at, known);
-      if (draft.id !== undefined && known(draft.id)) {
-        next = draft.id;
-        entries.push(undefined);
-        inline ||= stores && hasInline(draft);
-        continue;
-      }
-      const id = draft.id ?? this.#newId(known);
-      const entry = this.#checked(entryOf(draft, { id, parentId: next, timestamp }, reader.info));
-      if (hasInline(entry)) {
-        if (!stores || staging) assertInline(entry, at, recording, stores ? 0 : undefined);
-        else inline = true;
-      }
-      batch?.add(id);
-      next = entry.type === "leaf" ? entry.targetId : id;
-      entries.push(entry);
+/**
+ * Gives drafts ids, parents behind `leaf`, a time, and lines. Throws for the first invalid draft, at the call
+ * and not at the write, so that an invalid append fails alone.
+ * @param queued ids of entries that wait to be written
+ * @param staging refuses images, because staging cannot wait for a blob store
+ */
+export function materializeDrafts(
+  drafts: readonly EntryDraft[],
+  leaf: string | null,
+  { settings, reader, log }: SessionState,
+  queued: ReadonlySet<string>,
+  staging = false,
+): MaterializedDrafts {
+  const { recording } = settings;
+  const stores = recording.blobs !== undefined;
+  const batch = drafts.length > 1 ? new Set<string>() : undefined;
+  const isKnown = (id: string) => reader.tree.has(id) || queued.has(id) || batch?.has(id) === true;
+  const timestamp = new Date(settings.now()).toISOString();
+  const entries: (SessionEntry | undefined)[] = [];
+  const lines: (Uint8Array | undefined)[] = [];
+  let next = leaf;
+  let inline = false;
+  for (let at = 0; at < drafts.length; at++) {
+    const draft = drafts[at] as EntryDraft;
+    checkDraft(draft, at, isKnown);
+    if (draft.id !== undefined && isKnown(draft.id)) {
+      next = draft.id;
+      entries.push(undefined);
+      inline ||= stores && hasInline(draft);
+      continue;
     }
-    const lines: (Uint8Array | undefined)[] = [];
-    for (const entry of entries) {
-      const waits = inline && entry !== undefined && hasInline(entry);
-      lines.push(waits ? undefined : entry && this.encode(entry));
-    }
-    return { entries, lines, leaf: next, inline };
-  }
-
-  /**
-   * Throws INVALID_ENTRY for an entry that cannot be written. A `__proto__` key, as a model may send in a call, is left out
-   * and reported, as it is on reading.
-   */
-  #checked(entry: SessionEntry): SessionEntry {
-    const { reader, settings } = this.#core;
-    try {
-      assertValidEntry(entry, settings.maxDepth);
-      return entry;
-    } catch (error) {
-      if (!SessileError.is(error, "INVALID_ENTRY") || error.details.expected !== unsafeKeyExpected)
-        throw error;
-      const clean = copyWithoutUnsafeKeys(entry, settings.maxDepth);
-      assertValidEntry(clean, settings.maxDepth);
-      const { id: entryId } = entry;
-      reader.report({ code: "UNSAFE_KEY", line: 0, offset: 0, message: unsafeKeyMessage, entryId });
-      return clean;
-    }
-  }
-
-  /** Puts the images of placed drafts into the blob store, and completes the entries and their lines. */
-  async externalize(
-    placed: Pick<Placed, "entries" | "lines"> & { drafts: readonly EntryDraft[] },
-    signal?: AbortSignal,
-  ): Promise<void> {
-    const { settings, reader } = this.#core;
-    const { entries, lines } = placed;
-    // The caller's own objects may change while the blob store works.
-    const drafts = placed.drafts.map((draft) =>
-      hasInline(draft) ? (copyJsonObject(draft) as unknown as EntryDraft) : draft,
+    const id = draft.id ?? newEntryId(settings, isKnown);
+    const entry = validEntry(
+      entryOf(draft, { id, parentId: next, timestamp }, reader.info),
+      settings,
+      reader,
     );
-    placed.drafts = drafts;
-    const { withoutInline } = await import("./inline-images.js");
-    for (const [at, draft] of drafts.entries()) {
-      if (!hasInline(draft)) continue;
-      const entry = entries[at];
-      const id = entry?.id ?? (draft.id as string);
-      const moved = await withoutInline(draft, { id, at }, settings.recording, signal);
-      drafts[at] = moved;
-      if (entry === undefined) continue;
-      const { parentId, timestamp } = entry;
-      const complete = entryOf(moved, { id, parentId, timestamp }, reader.info);
-      entries[at] = complete;
-      lines[at] = this.encode(complete);
-    }
+    batch?.add(id);
+    next = entry.type === "leaf" ? entry.targetId : id;
+    entries.push(entry);
+    if (!hasInline(entry)) continue;
+    if (!stores || staging) assertInline(entry, at, recording, stores ? 0 : undefined);
+    else inline = true;
   }
-
-  /** The line of an entry. Throws LINE_TOO_LONG. */
-  encode(entry: SessionEntry): Uint8Array {
-    return encodeLine(entry, this.#core.settings, this.#core.log.crc32);
+  for (const entry of entries) {
+    const waits = inline && entry !== undefined && hasInline(entry);
+    lines.push(waits || entry === undefined ? undefined : encodeLine(entry, settings, log.crc32));
   }
+  return { entries, lines, leaf: next, inline };
+}
 
-  /** Many entries are written in one millisecond, and its text takes longer than any other part of their lines. */
-  #timestamp(): string {
-    const time = this.#core.settings.now();
-    if (time !== this.#stamp.time) this.#stamp = { time, text: new Date(time).toISOString() };
-    return this.#stamp.text;
-  }
-
-  #newId(known: (id: string) => boolean): string {
-    for (let attempt = 0; attempt < 100; attempt++) {
-      const id = this.#core.settings.newEntryId();
-      if (!known(id)) return id;
-    }
-    return crypto.randomUUID();
+/**
+ * Throws INVALID_ENTRY for an invalid entry. A `__proto__` key, as a model may send in a call, is omitted and
+ * reported, as on reading.
+ */
+function validEntry(entry: SessionEntry, { maxDepth }: SessionSettings, reader: LogReader): SessionEntry {
+  try {
+    assertValidEntry(entry, maxDepth);
+    return entry;
+  } catch (error) {
+    if (!SessileError.is(error, "INVALID_ENTRY") || error.details.expected !== unsafeKeyExpected) throw error;
+    const clean = copyWithoutUnsafeKeys(entry, maxDepth);
+    assertValidEntry(clean, maxDepth);
+    const { id: entryId } = entry;
+    reader.report({ code: "UNSAFE_KEY", line: 0, offset: 0, message: unsafeKeyMessage, entryId });
+    return clean;
   }
 }
 
-/** Where a new entry goes. */
+function newEntryId({ newEntryId }: SessionSettings, isKnown: (id: string) => boolean): string {
+  for (let attempt = 0; attempt < 100; attempt++) {
+    const id = newEntryId();
+    if (!isKnown(id)) return id;
+  }
+  return crypto.randomUUID();
+}
+
+/** Stores the images of drafts in the blob store, and completes the entries and their lines. */
+export async function externalizeDrafts(
+  made: Pick<MaterializedDrafts, "entries" | "lines"> & { drafts: readonly EntryDraft[] },
+  { settings, reader, log }: SessionState,
+  signal?: AbortSignal,
+): Promise<void> {
+  const { entries, lines } = made;
+  // The caller's own objects may change during the puts.
+  const drafts = made.drafts.map((draft) =>
+    hasInline(draft) ? (copyJsonObject(draft) as unknown as EntryDraft) : draft,
+  );
+  made.drafts = drafts;
+  const { withoutInline } = await import("./inline-images.js");
+  for (const [at, draft] of drafts.entries()) {
+    if (!hasInline(draft)) continue;
+    const entry = entries[at];
+    const id = entry?.id ?? (draft.id as string);
+    const moved = await withoutInline(draft, { id, at }, settings.recording, signal);
+    drafts[at] = moved;
+    if (entry === undefined) continue;
+    const { parentId, timestamp } = entry;
+    const complete = entryOf(moved, { id, parentId, timestamp }, reader.info);
+    entries[at] = complete;
+    lines[at] = encodeLine(complete, settings, log.crc32);
+  }
+}
+
+/** The place of a new entry. */
 export interface EntryPlace {
   readonly id: string;
   readonly parentId: string | null;
@@ -166,7 +159,7 @@ export function entryOf(draft: EntryDraft, place: EntryPlace, info: SessionInfoF
   return entry as unknown as SessionEntry;
 }
 
-/** Throws INVALID_ENTRY for a value that is no draft, and ENTRY_NOT_FOUND for a dangling reference. */
+/** Throws INVALID_ENTRY for an invalid draft, ENTRY_NOT_FOUND for a dangling reference. */
 export function checkDraft(draft: EntryDraft, at: number, known: (id: string) => boolean): void {
   if (!isRecord(draft)) throw invalid(`drafts[${at}]`, "an entry draft", describe(draft));
   if (typeof draft.type !== "string" || !isEntryType(draft.type)) {
@@ -211,12 +204,12 @@ function invalid(path: string, expected: string, got: string): SessileError<"INV
   });
 }
 
-/** Whether a draft with an id is the entry that has it: then writing it again is a retry, and no second entry. */
+/** Whether a draft is the stored entry with its id: then the append is an idempotent retry. */
 export function isSameEntry(draft: EntryDraft, entry: SessionEntry): boolean {
   if (draft.type !== entry.type) return false;
   const { id: _draftId, ...wanted } = draft;
   const { id: _id, parentId: _parentId, timestamp: _timestamp, ...all } = entry;
-  // A patch says only what it changes.
+  // A patch has only the changed fields.
   const stored =
     draft.type === "session_info"
       ? Object.fromEntries(
@@ -226,7 +219,7 @@ export function isSameEntry(draft: EntryDraft, entry: SessionEntry): boolean {
   return JSON.stringify(sorted(wanted)) === JSON.stringify(sorted(stored));
 }
 
-/** The value with its keys in order, as a stored copy may have them in another. */
+/** The value with sorted keys: a stored copy may have another order. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (typeof value !== "object" || value === null) return value;

@@ -1,32 +1,21 @@
+/** The state of an open session: what was read, the leaf, and what this handle appended. */
+
+import type { Context } from "../../content/index.js";
 import { SessileError } from "../../errors/index.js";
 import { Mutex } from "../../internal/concurrency.js";
-import type { LogBatch, LogPosition, SessionLog } from "../api/backend.js";
-import { DiagnosticList, type Diagnostics } from "../api/diagnostics.js";
+import type { LinePlace, LogPosition, SessionLog } from "../api/backend.js";
 import { formatVersion, type SessionEntry, type SessionHeader, type UnknownEntry } from "../api/entries.js";
-import { Events, type SessionEventMap } from "../api/events.js";
-import type { BuiltContext, EntryRequests } from "../context/build-context.js";
-import { decodeBody, isNewer } from "../format/decode.js";
+import type { BuiltContext } from "../context/build-context.js";
+import { extendContext } from "../context/extend-context.js";
+import { isNewer } from "../format/decode.js";
 import { headerVersion } from "../format/migrate.js";
 import { noRow } from "../tree/entry-table.js";
-import { LogReader } from "../tree/log-reader.js";
 import { entryTableOf } from "../tree/session-tree.js";
 import { leafOf, type OthersLeaf } from "./conversation.js";
-import { EntryCache } from "./entry-cache.js";
-import { eachLine, lineAt } from "./log-lines.js";
-import type { RecordingOptions } from "./recording.js";
+import { LoadedLog, type SessionSettings } from "./loaded-log.js";
+import { headerLine } from "./log-lines.js";
+import type { MaterializedEntry } from "./materialize-drafts.js";
 import { infoOf, type SessionInfo } from "./session-info.js";
-
-/** Settings of a session from its store. */
-export interface SessionSettings {
-  /** Milliseconds since 1970. */
-  readonly now: () => number;
-  /** Returns a new entry id; called again if the id exists. */
-  readonly newEntryId: () => string;
-  readonly maxDepth: number;
-  readonly maxLineBytes: number;
-  readonly checksum: boolean;
-  readonly recording: RecordingOptions;
-}
 
 /** Changes since the last read. */
 export interface RemoteChanges {
@@ -36,68 +25,68 @@ export interface RemoteChanges {
   readonly restarted: boolean;
 }
 
-/** The shared state of an open session: the log, the position, the tree, the leaf, the listeners. */
-export class SessionState {
-  readonly log: SessionLog;
-  readonly settings: SessionSettings;
-  readonly events = new Events<SessionEventMap>();
+/** The state of an open session. Only its own methods assign its fields. */
+export type SessionState = Readonly<State>;
+
+/** Makes the state of a session on a log. A created session has a header, and no line in the log yet. */
+export function sessionState(
+  log: SessionLog,
+  settings: SessionSettings,
+  mode: "read" | "write",
+  created?: { readonly header: SessionHeader; readonly position: LogPosition },
+): SessionState {
+  return new State(log, settings, mode, created);
+}
+
+class State extends LoadedLog {
   readonly mode: "read" | "write";
-  header: SessionHeader;
-  /** The end of the log at the last read or write. */
-  position: LogPosition | undefined;
+  /** Excludes reads of new lines and appends from each other. */
+  readonly mutex = new Mutex();
+  header: SessionHeader = { type: "session", id: "", timestamp: "", cwd: "" };
   /** Whether the store has the session: a created one exists from its first append on. */
   exists: boolean;
   leafId: string | null = null;
   /** Counts moves of the leaf, so that a pending append does not move it back. */
   moves = 0;
-  /** The leaf of other writers since this handle's last append or move; undefined if they added none. */
-  others: OthersLeaf | undefined;
   /** Whether the leaf moved and nothing was written since. */
   moved = false;
+  /** The leaf of other writers since this handle's last append or move; undefined if they added none. */
+  others: OthersLeaf | undefined;
   closed = false;
-  reader: LogReader;
-  cache: EntryCache;
+  /** Whether this handle appended an entry. */
+  wrote = false;
   compacting: string | undefined;
-  /** The last context, which the next one usually extends. */
-  lastContext: BuiltContext | undefined;
-  /** Whether the log had no line feed at its end at the last read. */
-  endsOpen = false;
   /** Migrates the log to the current version; set while a migration must precede other writes. */
   migrate: (() => Promise<void>) | undefined;
-  readonly #diagnostics = new DiagnosticList();
-  #readsHeads = false;
-  #tipIsDamaged = false;
-  #fresh: { row: number; entry: SessionEntry | UnknownEntry }[] = [];
+  /** The reason why this handle may not write. */
+  #readOnly: "mode" | "newer" | "stuck" | undefined;
+  #poison: SessileError | undefined;
+  /** The last context, which the next one usually extends. */
+  #lastContext: BuiltContext | undefined;
+  /** Ids of staged entries that were announced to listeners. */
+  readonly #announced = new Set<string>();
   /** Rows that were read and not yet reported. */
-  #unseen: number[] = [];
-  /** Excludes reads of new lines and appends from each other. */
-  readonly mutex = new Mutex();
+  #unreported: number[] = [];
 
-  constructor(log: SessionLog, settings: SessionSettings, mode: "read" | "write", created?: SessionHeader) {
-    this.log = log;
-    this.settings = settings;
+  constructor(
+    log: SessionLog,
+    settings: SessionSettings,
+    mode: "read" | "write",
+    created: { readonly header: SessionHeader; readonly position: LogPosition } | undefined,
+  ) {
+    super(log, settings);
     this.mode = mode;
     this.exists = created === undefined;
-    this.header = created ?? { type: "session", id: "", timestamp: "", cwd: "" };
-    this.reader = this.#newReader();
+    this.position = created?.position;
+    this.#setHeader(created?.header ?? this.header);
     if (created !== undefined) {
-      this.reader.header = created;
+      this.reader.header = created.header;
       this.reader.readInFull();
     }
-    this.cache = new EntryCache(log, this.reader, settings.maxDepth);
-  }
-
-  get diagnostics(): Diagnostics {
-    return this.#diagnostics.all;
   }
 
   get writable(): boolean {
-    return this.mode === "write" && !isNewer(this.header) && !this.#isStuck;
-  }
-
-  /** An older version in a log without migration: a new line would not belong to that version. */
-  get #isStuck(): boolean {
-    return this.log.replace === undefined && headerVersion(this.header) < formatVersion;
+    return this.#readOnly === undefined;
   }
 
   get info(): SessionInfo {
@@ -107,73 +96,58 @@ export class SessionState {
   }
 
   /** Reads the log from its start. */
-  async load(signal?: AbortSignal): Promise<void> {
-    this.#readsHeads = true;
-    await this.#read(undefined, true, signal);
-    this.#readsHeads = false;
-    this.reader.finish();
-    if (this.#tipIsDamaged) await this.#stepBack();
-    this.reader.readInFull();
-    if (this.reader.header !== undefined) this.header = this.reader.header;
+  async load(): Promise<void> {
+    await this.readPrefixes();
+    if (this.reader.header !== undefined) this.#setHeader(this.reader.header);
     this.leafId = this.reader.leafId;
-    this.#fresh = [];
   }
 
   /** Reads the log from its start again, and keeps the leaf. */
   async reload(): Promise<void> {
     const { leafId } = this;
-    const { tree } = this.reader;
-    const unseen = this.#unseen.map((row) => entryTableOf(tree).id(row));
-    this.#startOver();
-    await this.#read(undefined, true);
-    this.reader.finish();
+    const before = entryTableOf(this.reader.tree);
+    const unreported = this.#unreported.map((row) => before.id(row));
+    await this.readAgain();
     const rows = entryTableOf(this.reader.tree);
-    this.#unseen = unseen.map((id) => rows.row(id)).filter((row) => row !== noRow);
-    if (this.reader.header !== undefined) this.header = this.reader.header;
-    this.#fresh = [];
+    this.#unreported = unreported.map((id) => rows.row(id)).filter((row) => row !== noRow);
+    if (this.reader.header !== undefined) this.#setHeader(this.reader.header);
     if (leafId === null || this.reader.tree.has(leafId)) this.leafId = leafId;
     else this.setLeaf(this.reader.leafId);
   }
 
   /** Reads the lines behind the last position. Requires the mutex. */
   async readRemoteChanges(from = this.position): Promise<RemoteChanges> {
-    this.#fresh = [];
     const before = entryTableOf(this.reader.tree);
-    const restarted = await this.#read(from, false);
-    this.reader.linkLateParents();
-    const rows = entryTableOf(this.reader.tree);
-    if (this.reader.header !== undefined) {
-      this.header = this.reader.header;
+    const { fresh, restarted } = await this.readBehind(from);
+    const { reader } = this;
+    const rows = entryTableOf(reader.tree);
+    if (reader.header !== undefined) {
+      this.#setHeader(reader.header);
       this.exists = true;
     }
     if (restarted) {
-      this.reader.report({
-        code: "LOG_REPLACED",
-        line: 0,
-        offset: 0,
-        message: "the log was cut or replaced: read again",
-      });
+      this.#unreported = [];
+      const message = "the log was cut or replaced: read again";
+      reader.report({ code: "LOG_REPLACED", line: 0, offset: 0, message });
     }
-    if (!this.writable || (this.leafId !== null && rows.row(this.leafId) < 0))
-      this.setLeaf(this.reader.leafId);
-    const fresh = this.#fresh;
-    this.#fresh = [];
+    if (!this.writable || (this.leafId !== null && rows.row(this.leafId) === noRow))
+      this.setLeaf(reader.leafId);
     for (const { row, entry } of fresh) {
       this.cache.add(row, entry);
       // In a replaced log: the entries that the old log did not have.
       if (!restarted || before.row(entry.id) === noRow) this.announce(entry, "remote");
     }
-    const news = fresh.map(({ row }) => row);
-    for (const row of news) this.#unseen.push(row);
-    const leaf = restarted ? undefined : leafOf(news, rows);
+    const added = fresh.map(({ row }) => row);
+    for (const row of added) this.#unreported.push(row);
+    const leaf = restarted ? undefined : leafOf(added, rows);
     if (restarted || leaf !== undefined) this.others = leaf;
-    return { rows: news, restarted };
+    return { rows: added, restarted };
   }
 
   /** Returns the rows that other writers added since the last call, and resets them. */
   takeUnreported(): readonly number[] {
-    const rows = this.#unseen;
-    this.#unseen = [];
+    const rows = this.#unreported;
+    this.#unreported = [];
     return rows;
   }
 
@@ -182,22 +156,57 @@ export class SessionState {
     const rows = entryTableOf(this.reader.tree);
     const own = new Set(written.map(({ entry }) => rows.row(entry.id)));
     const isOthers = (row: number) => !own.has(row);
-    this.#unseen = this.#unseen.filter(isOthers);
+    this.#unreported = this.#unreported.filter(isOthers);
     this.others = leafOf(news.rows.filter(isOthers), rows);
   }
 
   /**
-   * Handles a foreign write at the same moment: both writes stand. Reads the foreign lines and adds a
-   * diagnostic.
+   * Appends entries to the log by compare-and-swap, all or none, and applies them. Requires the mutex.
+   * @throws SessileError as {@link SessionLog.append}; nothing was applied
    */
-  async readForeignWrite(from: LogPosition | undefined): Promise<void> {
-    await this.readRemoteChanges(from);
-    this.reader.report({
-      code: "FOREIGN_WRITE",
-      line: 0,
-      offset: 0,
-      message: "another program wrote at the same moment, ignoring the lock; its lines stand beside these",
-    });
+  async append(written: readonly MaterializedEntry[]): Promise<void> {
+    // Another program may have emptied the log: without a header it is not a session.
+    const begins = !this.exists || this.reader.header === undefined;
+    const lines = written.map(({ line }) => line);
+    if (begins) lines.unshift(headerLine(this.header, this));
+    const expected = this.position as LogPosition;
+    const { at, position, interleaved } = await this.log.append(lines, expected);
+    const created = !this.exists;
+    this.exists = true;
+    this.reader.header ??= this.header;
+    this.position = position;
+    this.wrote = true;
+    if (created) this.events.emit("created", { id: this.header.id });
+    for (let i = 0; i < written.length; i++) {
+      const { entry, line } = written[i] as MaterializedEntry;
+      const place = { at: at[begins ? i + 1 : i] as number, length: line.length - 1 };
+      const row = this.reader.applyLocalEntry(entry, place);
+      this.cache.add(row === noRow ? this.#applyStaged(entry, place) : row, entry);
+    }
+    for (const { entry } of written) {
+      if (this.#announced.size === 0 || !this.#announced.delete(entry.id)) this.announce(entry, "local");
+    }
+    if (interleaved === true) await this.#readForeignWrite(expected);
+  }
+
+  /** Adds an entry without a line to the tree. */
+  stage(entry: SessionEntry): void {
+    this.cache.pin(this.reader.applyLocalEntry(entry, undefined), entry);
+  }
+
+  /** Announces staged entries now instead of when they are written. */
+  announceStaged(staged: readonly MaterializedEntry[]): void {
+    for (const { entry } of staged) {
+      if (this.#announced.has(entry.id)) continue;
+      this.#announced.add(entry.id);
+      this.announce(entry, "local");
+    }
+  }
+
+  /** Staged entries are in the log: their bodies can be read from there. */
+  unpin(staged: readonly MaterializedEntry[]): void {
+    const rows = entryTableOf(this.reader.tree);
+    for (const { entry } of staged) this.cache.unpin(rows.row(entry.id));
   }
 
   /** Notifies the listeners of an entry in the log. */
@@ -218,6 +227,35 @@ export class SessionState {
     }
   }
 
+  /** The context at a row. */
+  async context(row: number): Promise<Context> {
+    const steps = extendContext(entryTableOf(this.reader.tree), row, this.#lastContext);
+    const built = await this.cache.run(steps, ({ shown }) => shown);
+    this.#lastContext = built;
+    return built.context;
+  }
+
+  /** Records whether a compaction is at work in this process. */
+  setCompacting(active: boolean): void {
+    this.compacting = active ? new Date(this.settings.now()).toISOString() : undefined;
+  }
+
+  /** Moves the leaf by a decision of the caller, for the next append. */
+  branch(leafId: string | null): void {
+    this.moves++;
+    this.moved = true;
+    this.others = undefined;
+    this.setLeaf(leafId);
+  }
+
+  /** Moves the leaf to an appended entry. */
+  advance(entry: SessionEntry, isRebase: boolean): void {
+    this.moved = false;
+    this.setLeaf(entry.type === "leaf" ? entry.targetId : entry.id);
+    if (isRebase || this.others === undefined) return;
+    if (this.others.row < entryTableOf(this.reader.tree).row(entry.id)) this.others = undefined;
+  }
+
   /** Moves the leaf in memory. */
   setLeaf(leafId: string | null): void {
     if (leafId === this.leafId) return;
@@ -226,101 +264,76 @@ export class SessionState {
     this.events.emit("leaf", { leafId, previousLeafId });
   }
 
-  /**
-   * Runs a coroutine over bodies, which are read on demand. Keeps the bodies for the next run, or those of
-   * `shown` if that is more.
-   */
-  async run<T>(steps: EntryRequests<T>, shown: (value: T) => readonly number[] = () => []): Promise<T> {
-    const { cache } = this;
-    const asked: number[] = [];
-    let step = steps.next();
-    while (!step.done) {
-      for (const row of step.value) asked.push(row);
-      step = steps.next(await cache.load(step.value));
-    }
-    const rows = shown(step.value);
-    cache.retain(rows.length > asked.length ? rows : asked);
-    return step.value;
-  }
-
   /** Throws if this handle may not write. */
   assertWritable(): void {
+    if (this.#poison !== undefined) throw this.#poison;
+    if (this.closed) throw this.closedError();
+    if (this.#readOnly === undefined) return;
     const { id } = this.header;
-    if (this.closed)
-      throw new SessileError("SESSION_CLOSED", `session ${id} was closed`, { details: { id } });
-    if (this.writable) return;
-    const reason = this.mode === "read" ? "mode" : "version";
-    const other = this.#isStuck
-      ? "an older version wrote it, and its store cannot migrate"
-      : "a newer version wrote it";
-    const why = reason === "mode" ? 'it was opened without mode "write"' : other;
+    const why = readOnlyReasons[this.#readOnly];
     throw new SessileError("SESSION_READ_ONLY", `session ${id} cannot be written: ${why}`, {
-      details: { id, reason },
+      details: { id, reason: this.#readOnly === "mode" ? "mode" : "version" },
     });
   }
 
-  async #read(from: LogPosition | undefined, atRest: boolean, signal?: AbortSignal): Promise<boolean> {
-    let restarted = false;
-    for await (const batch of this.log.read(from, signal === undefined ? {} : { signal })) {
-      if (batch.restarted === true) {
-        restarted = true;
-        this.#startOver();
-      }
-      const { reader } = this;
-      eachLine(batch, reader);
-      this.#looksAtTip(batch);
-      if (batch.tail !== undefined) reader.tail(batch.tail.bytes, batch.tail.at, atRest);
-      this.endsOpen = batch.tail !== undefined;
-      this.position = batch.next;
-    }
-    return restarted;
+  /** The end of the log is unknown: all later writes fail with this error. */
+  poison(error: SessileError): void {
+    this.#poison = error;
   }
 
-  /** A torn line can have a complete prefix, so the last line of a batch is parsed. */
-  #looksAtTip(batch: LogBatch): void {
-    const { reader } = this;
-    const { leafRow, version } = reader;
-    if (!this.#readsHeads || leafRow === noRow) return;
-    const place = entryTableOf(reader.tree).line(leafRow);
-    const line = place && lineAt(batch, place.at);
-    if (line === undefined) return;
-    const { maxDepth } = this.settings;
-    const context = { isFirst: place?.at === reader.firstAt, version, ordinal: 0, maxDepth };
-    this.#tipIsDamaged = decodeBody(line, context, { unchecked: true }).kind === "bad";
+  closedError(): SessileError {
+    const { id } = this.header;
+    return new SessileError("SESSION_CLOSED", `session ${id} was closed`, { details: { id } });
   }
 
-  /** Moves the leaf to the last entry with a body. */
-  async #stepBack(): Promise<void> {
-    const { reader, cache } = this;
-    let count = 16;
-    for (let last = reader.leafRow; last >= 0; last -= count, count = Math.min(4096, 2 * count)) {
-      const rows = Array.from({ length: Math.min(count, last + 1) }, (_, index) => last - index);
-      const bodyOf = await cache.load(rows);
-      const row = rows.find((each) => bodyOf(each) !== undefined);
-      if (row === undefined) continue;
-      reader.setLeafRow(row, bodyOf(row));
-      return;
-    }
-    reader.setLeafRow(noRow, undefined);
+  /** Sets the migration that must precede the next write. */
+  requireMigration(migrate: () => Promise<void>): void {
+    this.migrate = async () => {
+      await migrate();
+      this.migrate = undefined;
+    };
   }
 
-  #startOver(): void {
-    this.reader = this.#newReader();
-    this.reader.readInFull();
-    this.cache = new EntryCache(this.log, this.reader, this.settings.maxDepth);
-    this.#fresh = [];
-    this.#unseen = [];
+  /** Releases the log and the listeners. */
+  async close(): Promise<void> {
+    this.closed = true;
+    await this.mutex.run(() => this.log.close());
+    this.events.emit("closed", { id: this.header.id });
+    this.events.clear();
   }
 
-  #newReader(): LogReader {
-    return new LogReader({
-      maxDepth: this.settings.maxDepth,
-      full: false,
-      onEntry: (row, entry) => {
-        this.#fresh.push({ row, entry });
-      },
-      diagnostics: this.#diagnostics,
-      onDiagnostic: (diagnostic) => this.events.emit("diagnostic", diagnostic),
-    });
+  #setHeader(header: SessionHeader): void {
+    this.header = header;
+    const isStuck = this.log.replace === undefined && headerVersion(header) < formatVersion;
+    const version = isNewer(header) ? "newer" : isStuck ? "stuck" : undefined;
+    this.#readOnly = this.mode === "read" ? "mode" : version;
+  }
+
+  /** Gives a staged entry that was written its line. Its session-wide effect is the newest now. */
+  #applyStaged(entry: SessionEntry, place: LinePlace): number {
+    const rows = entryTableOf(this.reader.tree);
+    const row = rows.row(entry.id);
+    const parent = entry.parentId === null ? noRow : rows.row(entry.parentId);
+    if (parent !== rows.parent(row)) this.#lastContext = undefined;
+    rows.move(row, parent);
+    rows.setLine(row, place.at, place.length);
+    this.reader.applySessionWideState(row, entry);
+    return row;
+  }
+
+  /**
+   * Handles a foreign write at the same moment: both writes stand. Reads the foreign lines and adds a
+   * diagnostic.
+   */
+  async #readForeignWrite(from: LogPosition | undefined): Promise<void> {
+    await this.readRemoteChanges(from);
+    const message = "another program wrote at the same moment, ignoring the lock; both writes are in the log";
+    this.reader.report({ code: "FOREIGN_WRITE", line: 0, offset: 0, message });
   }
 }
+
+const readOnlyReasons = {
+  mode: 'it was opened without mode "write"',
+  newer: "a newer version wrote it",
+  stuck: "an older version wrote it, and its store cannot migrate",
+} as const;

@@ -1,6 +1,4 @@
 import type { Context, Message } from "../../content/index.js";
-import { SessileError } from "../../errors/index.js";
-import { integerOption } from "../../internal/arguments.js";
 import type { Diagnostics } from "../api/diagnostics.js";
 import type {
   EntryDraft,
@@ -12,13 +10,13 @@ import type {
 } from "../api/entries.js";
 import type { EphemeralEvent, SessionEventMap, SessionEventName } from "../api/events.js";
 import type { AppendOptions, Session, SessionLeaf } from "../api/types.js";
-import { extendContext } from "../context/extend-context.js";
 import { noRow } from "../tree/entry-table.js";
 import { LogReader } from "../tree/log-reader.js";
 import { type EntryNode, entryTableOf, rowOf, type SessionTree } from "../tree/session-tree.js";
 import { AppendQueue } from "./append-queue.js";
 import { branchEnds, lastInConversation } from "./conversation.js";
 import { entrySteps } from "./entry-cache.js";
+import { followEntries } from "./follow-entries.js";
 import { eachLine } from "./log-lines.js";
 import type { SessionInfo } from "./session-info.js";
 import { needsInfoRewrite, type PermissionRule, withApproval } from "./session-info.js";
@@ -41,84 +39,78 @@ export type Extract = (
 
 /** The implementation of {@link Session}. */
 export class LiveSession implements Session {
-  readonly #core: SessionState;
-  readonly #writer: AppendQueue;
+  readonly #state: SessionState;
+  readonly #queue: AppendQueue;
   readonly #extract: Extract;
   #closing: Promise<void> | undefined;
 
-  constructor(core: SessionState, extract: Extract) {
-    this.#core = core;
-    this.#writer = new AppendQueue(core);
+  constructor(state: SessionState, extract: Extract) {
+    this.#state = state;
+    this.#queue = new AppendQueue(state);
     this.#extract = extract;
   }
 
   get id(): string {
-    return this.#core.header.id;
+    return this.#state.header.id;
   }
 
   get header(): SessionHeader {
-    return this.#core.header;
+    return this.#state.header;
   }
 
   get location(): string | undefined {
-    return this.#core.log.location;
+    return this.#state.log.location;
   }
 
   get writable(): boolean {
-    return this.#core.writable && !this.#core.closed;
+    return this.#state.writable && !this.#state.closed;
   }
 
   get leafId(): string | null {
-    return this.#core.leafId;
+    return this.#state.leafId;
   }
 
   get tree(): SessionTree {
-    return this.#core.reader.tree;
+    return this.#state.reader.tree;
   }
 
   get info(): SessionInfo {
-    return this.#core.info;
+    return this.#state.info;
   }
 
   get diagnostics(): Diagnostics {
-    return this.#core.diagnostics;
+    return this.#state.diagnostics;
   }
 
-  append(drafts: readonly EntryDraft[], options?: AppendOptions): Promise<readonly SessionEntry[]> {
-    return this.#closing === undefined
-      ? this.#writer.append(drafts, options)
-      : Promise.reject(this.#closedError());
+  async append(drafts: readonly EntryDraft[], options?: AppendOptions): Promise<readonly SessionEntry[]> {
+    this.#assertOpen();
+    return this.#queue.append(drafts, options);
   }
 
-  appendMessage(
+  async appendMessage(
     message: Message,
     options?: AppendOptions,
   ): Promise<SessionEntry & { readonly type: "message" }> {
-    if (this.#closing !== undefined) return Promise.reject(this.#closedError());
-    const entry = this.#writer.appendOne({ type: "message", message }, options);
-    return entry as Promise<SessionEntry & { readonly type: "message" }>;
+    this.#assertOpen();
+    const [entry] = await this.#queue.append([{ type: "message", message }], options);
+    return entry as SessionEntry & { readonly type: "message" };
   }
 
   stage(drafts: readonly EntryDraft[]): readonly SessionEntry[] {
-    if (this.#closing !== undefined) throw this.#closedError();
-    return this.#writer.stage(drafts);
+    this.#assertOpen();
+    return this.#queue.stage(drafts);
   }
 
   async flush(): Promise<void> {
-    await this.#writer.idle();
-    if (this.#writer.staged) await this.append([]);
+    await this.#queue.flush();
     await this.#writeLeaf();
   }
 
   branch(id: string | null): void {
-    const core = this.#core;
-    if (core.closed || this.#closing !== undefined) throw this.#closedError();
-    if (id !== null) rowOf(entryTableOf(core.reader.tree), id);
-    core.moves++;
-    core.moved = true;
-    core.others = undefined;
-    this.#writer.follow(id);
-    core.setLeaf(id);
+    this.#assertOpen();
+    if (id !== null) rowOf(entryTableOf(this.tree), id);
+    this.#queue.moveTo(id);
+    this.#state.branch(id);
   }
 
   async branchWithSummary(
@@ -127,26 +119,26 @@ export class LiveSession implements Session {
     options: Omit<EntryMap["branch_summary"], "fromId" | "summary"> & AppendOptions = {},
   ): Promise<SessionEntry & { readonly type: "branch_summary" }> {
     const { conflict = "reject", signal, after, ...fields } = options;
-    if (this.#closing !== undefined) throw this.#closedError();
+    this.#assertOpen();
     if (conflict === "follow")
       throw new TypeError('conflict: "follow" cannot go with the place of a summary');
-    if (after !== undefined) this.#writer.assertLeaf(after);
-    const left = this.#core.leafId;
+    if (after !== undefined) this.#queue.assertLeaf(after);
+    const left = this.#state.leafId;
     this.branch(id);
-    const moves = this.#core.moves;
+    const moves = this.#state.moves;
     try {
       const fromId = (after === undefined ? left : after) ?? "root";
       const draft = { type: "branch_summary", fromId, summary, ...fields } as const;
       const [entry] = await this.append([draft], { conflict, ...(signal === undefined ? {} : { signal }) });
       return entry as SessionEntry & { readonly type: "branch_summary" };
     } catch (error) {
-      if (moves === this.#core.moves) this.branch(left);
+      if (moves === this.#state.moves) this.branch(left);
       throw error;
     }
   }
 
   async extract(
-    leafId = this.#core.leafId,
+    leafId = this.#state.leafId,
     options: { readonly cwd?: string; readonly id?: string } = {},
   ): Promise<Session> {
     if (leafId === null) throw new TypeError("leafId: expected an entry id, and the session has no leaf");
@@ -156,11 +148,11 @@ export class LiveSession implements Session {
 
   async entry(id: string): Promise<SessionEntry | UnknownEntry | undefined> {
     const row = entryTableOf(this.tree).row(id);
-    return row === noRow ? undefined : this.#core.cache.read(row);
+    return row === noRow ? undefined : this.#state.cache.read(row);
   }
 
-  async path(leafId: string | null = this.#core.leafId): Promise<readonly (SessionEntry | UnknownEntry)[]> {
-    return this.#core.run(entrySteps(Array.from(entryTableOf(this.tree).path(this.#row(leafId)))));
+  async path(leafId: string | null = this.#state.leafId): Promise<readonly (SessionEntry | UnknownEntry)[]> {
+    return this.#state.cache.run(entrySteps(Array.from(entryTableOf(this.tree).path(this.#row(leafId)))));
   }
 
   leaves(): readonly SessionLeaf[] {
@@ -183,29 +175,25 @@ export class LiveSession implements Session {
   async rawLines(ids: readonly string[]): Promise<readonly (Uint8Array | undefined)[]> {
     const rows = entryTableOf(this.tree);
     const places = ids.map((id) => (rows.row(id) === noRow ? undefined : rows.line(rows.row(id))));
-    const lines = await this.#core.log.readAt(places.filter((place) => place !== undefined));
+    const lines = await this.#state.log.readAt(places.filter((place) => place !== undefined));
     let next = 0;
     return places.map((place) => (place === undefined ? undefined : lines[next++]));
   }
 
-  async context(leafId: string | null = this.#core.leafId): Promise<Context> {
-    const core = this.#core;
-    const steps = extendContext(entryTableOf(this.tree), this.#row(leafId), core.lastContext);
-    const built = await core.run(steps, ({ shown }) => shown);
-    core.lastContext = built;
-    return built.context;
+  async context(leafId: string | null = this.#state.leafId): Promise<Context> {
+    return this.#state.context(this.#row(leafId));
   }
 
-  async turn(leafId: string | null = this.#core.leafId): Promise<TurnContext> {
-    return this.#core.run(turnSteps(entryTableOf(this.tree), this.#row(leafId)));
+  async turn(leafId: string | null = this.#state.leafId): Promise<TurnContext> {
+    return this.#state.cache.run(turnSteps(entryTableOf(this.tree), this.#row(leafId)));
   }
 
-  async toolStates(leafId: string | null = this.#core.leafId): Promise<readonly ToolCallState[]> {
-    return this.#core.run(toolStateSteps(entryTableOf(this.tree), this.#row(leafId)));
+  async toolStates(leafId: string | null = this.#state.leafId): Promise<readonly ToolCallState[]> {
+    return this.#state.cache.run(toolStateSteps(entryTableOf(this.tree), this.#row(leafId)));
   }
 
-  async turnState(leafId: string | null = this.#core.leafId): Promise<TurnState> {
-    return this.#core.run(turnStateSteps(entryTableOf(this.tree), this.#row(leafId)));
+  async turnState(leafId: string | null = this.#state.leafId): Promise<TurnState> {
+    return this.#state.cache.run(turnStateSteps(entryTableOf(this.tree), this.#row(leafId)));
   }
 
   async updateInfo(patch: SessionInfoPatch): Promise<SessionInfo> {
@@ -214,69 +202,38 @@ export class LiveSession implements Session {
   }
 
   async approveAlways(approval: Pick<PermissionRule, "permission" | "pattern">): Promise<SessionInfo> {
-    if (this.#closing !== undefined) throw this.#closedError();
+    this.#assertOpen();
     // Merged with the rules in force at the write, so that concurrent grants are kept.
-    await this.#writer.append([{ type: "session_info" }], { conflict: "rebase" }, (info) => ({
+    await this.#queue.append([{ type: "session_info" }], { conflict: "rebase" }, (info) => ({
       permission: withApproval(info.permission ?? [], approval),
     }));
     return this.info;
   }
 
   async refresh(): Promise<readonly EntryNode[]> {
-    const core = this.#core;
-    if (core.closed) throw this.#closedError();
-    return core.mutex.run(async () => {
-      if (!core.exists) return [];
-      await core.readRemoteChanges();
-      const tree = entryTableOf(core.reader.tree);
-      return core.takeUnreported().map((row) => this.tree.node(tree.id(row)) as EntryNode);
+    const state = this.#state;
+    if (state.closed) throw state.closedError();
+    return state.mutex.run(async () => {
+      if (!state.exists) return [];
+      await state.readRemoteChanges();
+      const tree = entryTableOf(state.reader.tree);
+      return state.takeUnreported().map((row) => this.tree.node(tree.id(row)) as EntryNode);
     });
   }
 
-  async *follow(options: {
+  follow(options: {
     readonly signal: AbortSignal;
     readonly pollMs?: number;
   }): AsyncGenerator<SessionEntry | UnknownEntry, void, undefined> {
-    const pollMs = integerOption("pollMs", options.pollMs, 1000, 1);
-    const queue: (SessionEntry | UnknownEntry)[] = [];
-    const stop = new AbortController();
-    let wake = (): void => undefined;
-    const undo = [
-      this.on("entry", ({ entry }) => {
-        queue.push(entry);
-        wake();
-      }),
-      this.on("closed", () => stop.abort()),
-    ];
-    const onAbort = () => stop.abort();
-    options.signal.addEventListener("abort", onAbort, { once: true });
-    if (options.signal.aborted || this.#core.closed) stop.abort();
-    try {
-      for (;;) {
-        yield* queue.splice(0);
-        if (stop.signal.aborted) return;
-        if (queue.length > 0) continue;
-        const pause = new AbortController();
-        const woken = new Promise<void>((resolve) => {
-          wake = resolve;
-          stop.signal.addEventListener("abort", () => resolve(), { once: true, signal: pause.signal });
-        });
-        await Promise.race([woken, this.#mayHaveChanged(pollMs, pause.signal)]);
-        pause.abort();
-        if (!stop.signal.aborted && !(await this.#readOnUnlessDeleted())) return;
-      }
-    } finally {
-      options.signal.removeEventListener("abort", onAbort);
-      for (const off of undo) off();
-    }
+    return followEntries(this.#state, options);
   }
 
   async diagnose(): Promise<Diagnostics> {
-    const core = this.#core;
-    return core.mutex.run(async () => {
-      const reader = new LogReader({ maxDepth: core.settings.maxDepth, full: true });
-      if (!core.exists) return reader.diagnostics;
-      for await (const batch of core.log.read(undefined)) {
+    const state = this.#state;
+    return state.mutex.run(async () => {
+      const reader = new LogReader({ maxDepth: state.settings.maxDepth, full: true });
+      if (!state.exists) return reader.diagnostics;
+      for await (const batch of state.log.read(undefined)) {
         eachLine(batch, reader);
         if (batch.tail !== undefined) reader.tail(batch.tail.bytes, batch.tail.at);
       }
@@ -286,15 +243,13 @@ export class LiveSession implements Session {
   }
 
   on<E extends SessionEventName>(event: E, listener: (payload: SessionEventMap[E]) => void): () => void {
-    return this.#core.events.on(event, listener);
+    return this.#state.events.on(event, listener);
   }
 
   publish(event: EphemeralEvent): void {
-    const core = this.#core;
-    if (event.type === "compacting") {
-      core.compacting = event.active ? new Date(core.settings.now()).toISOString() : undefined;
-    }
-    core.events.emit("ephemeral", event);
+    const state = this.#state;
+    if (event.type === "compacting") state.setCompacting(event.active);
+    state.events.emit("ephemeral", event);
   }
 
   close(): Promise<void> {
@@ -308,76 +263,43 @@ export class LiveSession implements Session {
 
   /** The source of a copy: the log, and the position read so far. */
   get source(): Pick<SessionState, "log" | "position" | "endsOpen" | "settings" | "reader"> {
-    return this.#core;
+    return this.#state;
   }
 
   async #close(): Promise<void> {
-    const core = this.#core;
-    await this.#writer.idle();
+    const state = this.#state;
+    await this.#queue.idle();
     try {
-      if (this.#writer.wrote && !this.#writer.staged && needsInfoRewrite(core.reader)) {
-        await this.#writer.append([{ type: "session_info" }], { conflict: "rebase" });
+      if (state.wrote && !this.#queue.hasStaged && needsInfoRewrite(state.reader)) {
+        await this.#queue.append([{ type: "session_info" }], { conflict: "rebase" });
       }
       await this.#writeLeaf();
     } catch (error) {
       // A convenience: acknowledged entries are in the log even if this fails.
-      core.events.emit("error", { error, operation: "close" });
+      state.events.emit("error", { error, operation: "close" });
     }
-    core.closed = true;
-    await core.mutex.run(() => core.log.close());
-    core.events.emit("closed", { id: this.id });
-    core.events.clear();
-  }
-
-  /** Reads new lines without consuming the changes that {@link refresh} returns. */
-  async #readOnUnlessDeleted(): Promise<boolean> {
-    const core = this.#core;
-    try {
-      await core.mutex.run(async () => {
-        if (core.exists && !core.closed) await core.readRemoteChanges();
-      });
-      return true;
-    } catch (error) {
-      if (!SessileError.is(error, "SESSION_NOT_FOUND")) throw error;
-      this.#core.events.emit("deleted", { id: this.id });
-      return false;
-    }
+    await state.close();
   }
 
   /** Records a moved leaf if the log would give another one. */
   async #writeLeaf(): Promise<void> {
-    const core = this.#core;
-    const { leafId, reader } = core;
-    if (!core.moved || !core.writable || !core.exists || core.closed || leafId === reader.leafId) return;
+    const state = this.#state;
+    const { leafId, reader } = state;
+    if (!state.moved || !state.writable || !state.exists || state.closed || leafId === reader.leafId) return;
     if (
       leafId !== null &&
       entryTableOf(reader.tree).line(entryTableOf(reader.tree).row(leafId)) === undefined
     )
       return;
-    await this.#writer.append([{ type: "leaf", targetId: leafId }]);
-  }
-
-  async #mayHaveChanged(pollMs: number, signal: AbortSignal): Promise<void> {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const poll = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, pollMs);
-      signal.addEventListener("abort", () => resolve(), { once: true });
-    });
-    try {
-      await Promise.race([
-        poll,
-        ...(this.#core.log.changed === undefined ? [] : [this.#core.log.changed(signal)]),
-      ]);
-    } finally {
-      clearTimeout(timer);
-    }
+    await this.#queue.append([{ type: "leaf", targetId: leafId }]);
   }
 
   #row(leafId: string | null): number {
     return leafId === null ? noRow : rowOf(entryTableOf(this.tree), leafId);
   }
 
-  #closedError(): SessileError {
-    return new SessileError("SESSION_CLOSED", `session ${this.id} was closed`, { details: { id: this.id } });
+  /** Throws as soon as a close was requested. */
+  #assertOpen(): void {
+    if (this.#closing !== undefined) throw this.#state.closedError();
   }
 }

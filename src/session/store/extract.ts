@@ -11,9 +11,9 @@ import { entryTypesWith } from "../format/entry-types.js";
 import { appendChecksum, parseLine, removeChecksum } from "../format/line-json.js";
 import { defaultLimits } from "../format/line-splitter.js";
 import { headerVersion, idToOrdinal, migrateLine } from "../format/migrate.js";
+import type { SessionSettings } from "../runtime/loaded-log.js";
 import { withLineFeed } from "../runtime/log-lines.js";
 import type { LiveSession } from "../runtime/session.js";
-import type { SessionSettings } from "../runtime/session-state.js";
 import { type EntryNode, entryTableOf } from "../tree/session-tree.js";
 
 const { maxDepth } = defaultLimits;

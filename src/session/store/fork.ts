@@ -111,22 +111,21 @@ export async function copyBytes(
  * Rewrites a session of an older version as the current one, keeps the original in a sidecar file, and
  * reloads. Retries after a concurrent migration or append, whose lines are read first.
  */
-export async function migrate(session: LiveSession, core: SessionState): Promise<void> {
+export async function migrate(session: LiveSession, state: SessionState): Promise<void> {
   async function* lines(): AsyncGenerator<Uint8Array> {
-    const header = { ...core.header, version: formatVersion };
-    yield lineWithRoom(header, printHeader(header), core);
+    const header = { ...state.header, version: formatVersion };
+    yield lineWithRoom(header, printHeader(header), state);
     yield* linesUpTo(session);
   }
-  for (let attempt = 1; headerVersion(core.header) < formatVersion; attempt++) {
+  for (let attempt = 1; headerVersion(state.header) < formatVersion; attempt++) {
     try {
-      await core.log.replace?.(lines(), core.position as LogPosition);
-      await core.reload();
+      await state.log.replace?.(lines(), state.position as LogPosition);
+      await state.reload();
     } catch (error) {
       if (!SessileError.is(error, "CONCURRENT_WRITER") || attempt >= maxMigrations) throw error;
-      await core.readRemoteChanges();
+      await state.readRemoteChanges();
     }
   }
-  core.migrate = undefined;
 }
 
 /**

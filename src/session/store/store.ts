@@ -21,10 +21,11 @@ import type {
 } from "../api/types.js";
 import { defaultLimits } from "../format/line-splitter.js";
 import { headerVersion } from "../format/migrate.js";
+import type { SessionSettings } from "../runtime/loaded-log.js";
 import { headerLine } from "../runtime/log-lines.js";
 import { checkRecordingOptions, type RecordingOptions } from "../runtime/recording.js";
 import { LiveSession } from "../runtime/session.js";
-import { type SessionSettings, SessionState } from "../runtime/session-state.js";
+import { type SessionState, sessionState } from "../runtime/session-state.js";
 import { linesOfLabels, pathLines } from "./extract.js";
 import { copyBytes, forkInfo, freshResources, linesUpTo, migrate } from "./fork.js";
 import { listSessions } from "./list.js";
@@ -68,7 +69,7 @@ export async function openLog(
   }
 }
 
-interface CreateCoreOptions extends RecordingOptions {
+interface CreateOptions extends RecordingOptions {
   readonly cwd: string;
   readonly id?: string | undefined;
   readonly partition?: string | undefined;
@@ -137,24 +138,24 @@ class BackedStore implements SessionStore {
     partition: string,
     settings = this.#settings,
   ): Promise<LiveSession> {
-    let core = new SessionState(log, settings, mode);
-    await core.load();
+    let state = sessionState(log, settings, mode);
+    await state.load();
     const path = log.location ?? "";
-    const { header, lines } = core.reader;
+    const { header, lines } = state.reader;
     if (header === undefined) throw missingHeaderError(path, lines);
-    if (core.writable) {
+    if (state.writable) {
       // Only now, because a file that is not a session, or is of a newer version, must stay untouched.
       await log.prepare?.();
-      if (core.endsOpen) {
-        core = new SessionState(log, settings, mode);
-        await core.load();
+      if (state.endsOpen) {
+        state = sessionState(log, settings, mode);
+        await state.load();
       }
     }
-    const session = this.#live(core, partition);
-    if (core.writable && headerVersion(header) < formatVersion && log.replace !== undefined) {
-      core.migrate = () => migrate(session, core);
+    const session = this.#live(state, partition);
+    if (state.writable && headerVersion(header) < formatVersion && log.replace !== undefined) {
+      state.requireMigration(() => migrate(session, state));
       // A lock does not prevent opening: the migration then precedes the first write.
-      await core.migrate().catch((error: unknown) => {
+      await state.migrate?.().catch((error: unknown) => {
         if (!SessileError.is(error, "SESSION_LOCKED")) throw error;
       });
     }
@@ -204,8 +205,8 @@ class BackedStore implements SessionStore {
     const partition = partitionOf(options.partition);
     const deleted = await this.#backend.delete(id, { partition, location });
     if (!deleted) return false;
-    for (const core of this.#open.get(keyOf(partition, id)) ?? []) {
-      if (location === undefined || core.log.location === location) core.events.emit("deleted", { id });
+    for (const state of this.#open.get(keyOf(partition, id)) ?? []) {
+      if (location === undefined || state.log.location === location) state.events.emit("deleted", { id });
     }
     this.#events.emit("deleted", { id });
     return true;
@@ -235,14 +236,14 @@ class BackedStore implements SessionStore {
     return { ...this.#settings, recording: checkRecordingOptions(options, this.#settings.recording) };
   }
 
-  async #create(options: CreateCoreOptions): Promise<LiveSession> {
-    const { core, partition } = await this.#createCore(options);
-    return this.#live(core, partition);
+  async #create(options: CreateOptions): Promise<LiveSession> {
+    const { state, partition } = await this.#createState(options);
+    return this.#live(state, partition);
   }
 
-  async #createCore(
-    options: CreateCoreOptions,
-  ): Promise<{ readonly core: SessionState; readonly partition: string }> {
+  async #createState(
+    options: CreateOptions,
+  ): Promise<{ readonly state: SessionState; readonly partition: string }> {
     const now = this.#settings.now();
     const id = nameArgument("id", options.id ?? this.#newSessionId(now));
     const partition = partitionOf(options.partition);
@@ -262,29 +263,28 @@ class BackedStore implements SessionStore {
       cwd: header.cwd,
       timestamp: header.timestamp,
     });
-    const core = new SessionState(log, settings, "write", header);
-    core.position = position;
-    return { core, partition };
+    const state = sessionState(log, settings, "write", { header, position });
+    return { state, partition };
   }
 
-  #live(core: SessionState, partition: string): LiveSession {
-    const session = new LiveSession(core, (source, leafId, options) =>
+  #live(state: SessionState, partition: string): LiveSession {
+    const session = new LiveSession(state, (source, leafId, options) =>
       this.#extract(source, leafId, options, partition),
     );
-    const { id } = core.header;
+    const { id } = state.header;
     const key = keyOf(partition, id);
     const open = this.#open.get(key) ?? new Set<SessionState>();
-    this.#open.set(key, open.add(core));
-    core.events.on("created", () => {
+    this.#open.set(key, open.add(state));
+    state.events.on("created", () => {
       this.#events.emit("created", { id });
       // Entries that were staged for the first message.
-      if (Object.keys(core.reader.info).length > 0) this.#events.emit("updated", { id, info: core.info });
+      if (Object.keys(state.reader.info).length > 0) this.#events.emit("updated", { id, info: state.info });
     });
-    core.events.on("updated", ({ info }) => {
-      if (core.exists) this.#events.emit("updated", { id, info });
+    state.events.on("updated", ({ info }) => {
+      if (state.exists) this.#events.emit("updated", { id, info });
     });
-    core.events.on("closed", () => {
-      open.delete(core);
+    state.events.on("closed", () => {
+      open.delete(state);
       if (open.size === 0 && this.#open.get(key) === open) this.#open.delete(key);
     });
     return session;
@@ -317,7 +317,7 @@ class BackedStore implements SessionStore {
     info?: SessionInfoFields,
     inBytes?: (log: SessionLog, first: Uint8Array) => Promise<boolean>,
   ): Promise<Session> {
-    const { core, partition } = await this.#createCore({
+    const { state, partition } = await this.#createState({
       // The directory of the source, which another program wrote, may be invalid.
       cwd: options.cwd === undefined ? source.header.cwd : cwdArgument(options.cwd),
       id: options.id,
@@ -325,20 +325,20 @@ class BackedStore implements SessionStore {
       parentSession: source.location ?? source.id,
       ...checkRecordingOptions(options),
     });
-    const { log } = core;
+    const { log } = state;
     try {
-      const first = headerLine(core.header, core);
+      const first = headerLine(state.header, state);
       if (!(await inBytes?.(log, first))) {
         const batch = [first];
         for await (const line of lines) batch.push(line);
-        await log.append(batch, core.position as LogPosition);
+        await log.append(batch, state.position as LogPosition);
       }
     } finally {
       await log.close();
     }
-    this.#events.emit("created", { id: core.header.id });
-    const { recording } = core.settings;
-    const copy = { id: core.header.id, location: log.location };
+    this.#events.emit("created", { id: state.header.id });
+    const { recording } = state.settings;
+    const copy = { id: state.header.id, location: log.location };
     const session = await this.open(copy, { ...recording, mode: "write", partition });
     if (info !== undefined) await session.updateInfo(info);
     return session;

@@ -1,11 +1,16 @@
+/** Queued appends: which of them share a batch, the places of their entries, and retries. */
+
 import { SessileError } from "../../errors/index.js";
 import type { EntryDraft, SessionEntry, SessionInfoFields, SessionInfoPatch } from "../api/entries.js";
+import { entryTypesWith } from "../format/entry-types.js";
 import { noRow } from "../tree/entry-table.js";
 import type { LogReader } from "../tree/log-reader.js";
 import { entryTableOf, type SessionTree } from "../tree/session-tree.js";
 import type { Conflict } from "./conflict.js";
 import type { EntryCache } from "./entry-cache.js";
-import { entryOf, isSameEntry, namesAny } from "./materialize-drafts.js";
+import { encodeLine, entryOf, isSameEntry, type MaterializedEntry, namesAny } from "./materialize-drafts.js";
+import type { SessionState } from "./session-state.js";
+import { turnSettings } from "./turn-settings.js";
 
 /** Completes a session_info's patch from the values in force at the write. */
 export type Revise = (info: SessionInfoFields) => SessionInfoPatch;
@@ -17,11 +22,11 @@ export interface Moved {
   readonly between: readonly string[];
 }
 
-/** Returns the new parent of an entry; see {@link entriesToWrite}. */
+/** Returns the new parent of an entry; see {@link placeRequests}. */
 export type MoveParent = (parentId: string | null) => string | null;
 
 /** A queued append. */
-export interface Request {
+export interface AppendRequest {
   /** The drafts; without inline images once those are stored. */
   drafts: readonly EntryDraft[];
   /** One per draft; undefined if an entry with the draft's id exists already. */
@@ -55,12 +60,13 @@ const groupBytes = 1 << 30;
  * alone, because it can turn out to be another entry and fail; so does a request whose images may not be
  * stored yet.
  */
-export function takeGroup(waiting: Request[]): Request[] {
+export function takeGroup(waiting: AppendRequest[]): AppendRequest[] {
   const [first] = waiting;
   if (first === undefined || waiting.length === 1) return waiting.splice(0);
-  const alone = ({ preparing, entries }: Request) => preparing !== undefined || entries.includes(undefined);
+  const alone = ({ preparing, entries }: AppendRequest) =>
+    preparing !== undefined || entries.includes(undefined);
   let bytes = 0;
-  const isOver = ({ lines }: Request) => {
+  const isOver = ({ lines }: AppendRequest) => {
     for (const line of lines) bytes += line?.length ?? 0;
     return bytes > groupBytes;
   };
@@ -73,27 +79,28 @@ export function takeGroup(waiting: Request[]): Request[] {
   return waiting.splice(0, end < 0 ? waiting.length : end);
 }
 
-/** An entry and its line. */
-export interface PlacedEntry {
-  readonly entry: SessionEntry;
-  readonly line: Uint8Array;
+/** Where {@link placeRequests} puts a group. */
+export interface Placement {
+  /** Whether the group follows the log's last entry. @default false */
+  readonly rebase?: boolean;
+  /** Returns the new parent of entries with a parent outside the group. @default unchanged */
+  readonly move?: MoveParent | undefined;
+  /** Staged entries to write before the group. @default none */
+  readonly staged?: readonly MaterializedEntry[];
 }
 
 /**
- * The entries to write for a group of requests: as placed at the call, except for a session_info, which is
- * completed now, for a rebase, which follows the log's last entry, and for entries with a parent outside the
- * group if `move` returns another one. Updates the requests with the written entries.
+ * The entries to write for a group of requests: as materialized at the call, except for a session_info, which
+ * is completed now, and for entries with a new parent. Updates the requests with the written entries.
  */
-export function entriesToWrite(
-  group: readonly Request[],
-  reader: LogReader,
-  rebase: boolean,
-  encode: (entry: SessionEntry) => Uint8Array,
-  move?: MoveParent,
-  staged: readonly PlacedEntry[] = [],
-): readonly PlacedEntry[] {
-  const unchanged = rebase || move !== undefined ? undefined : placedAtCall(group, reader);
-  if (unchanged !== undefined) return [...staged, ...unchanged];
+export function placeRequests(
+  group: readonly AppendRequest[],
+  { reader, settings, log }: SessionState,
+  { rebase = false, move, staged = [] }: Placement,
+): readonly MaterializedEntry[] {
+  const unchanged = rebase || move !== undefined ? undefined : unchangedSinceCall(group, reader);
+  if (unchanged !== undefined) return staged.length === 0 ? unchanged : [...staged, ...unchanged];
+  const encode = (entry: SessionEntry) => encodeLine(entry, settings, log.crc32);
   const own = new Set(group.flatMap(({ entries }) => entries.map((entry) => entry?.id)));
   for (const { entry } of staged) own.add(entry.id);
   const moved = ({ parentId, type }: SessionEntry) =>
@@ -102,7 +109,7 @@ export function entriesToWrite(
       : move(parentId);
   let info: SessionInfoFields = reader.info;
   let leaf = reader.leafId;
-  const written: PlacedEntry[] = staged.map((placed) => {
+  const written: MaterializedEntry[] = staged.map((placed) => {
     const parentId = moved(placed.entry);
     if (parentId === placed.entry.parentId) return placed;
     const entry = { ...placed.entry, parentId };
@@ -138,9 +145,12 @@ export function entriesToWrite(
 }
 
 /** The usual case: entries whose places cannot have changed since the call; undefined if one may have. */
-function placedAtCall(group: readonly Request[], reader: LogReader): readonly PlacedEntry[] | undefined {
+function unchangedSinceCall(
+  group: readonly AppendRequest[],
+  reader: LogReader,
+): readonly MaterializedEntry[] | undefined {
   const { size } = reader.tree;
-  const placed: PlacedEntry[] = [];
+  const placed: MaterializedEntry[] = [];
   for (const request of group) {
     if (request.reader !== reader || request.size !== size) return undefined;
     if (request.conflict === "rebase" || request.revise !== undefined || request.moved !== undefined)
@@ -160,16 +170,16 @@ function placedAtCall(group: readonly Request[], reader: LogReader): readonly Pl
  * Adopts entries that are already in the log, from an earlier attempt or another writer. Returns false if one
  * of them is another entry: then the group cannot be written.
  */
-export async function takeStored(
-  group: readonly Request[],
+export async function adoptStored(
+  group: readonly AppendRequest[],
   tree: SessionTree,
-  bodies: EntryCache,
+  cache: EntryCache,
 ): Promise<boolean> {
   for (const { drafts, entries } of group) {
     for (const [at, draft] of drafts.entries()) {
       const row = entryTableOf(tree).row((entries[at] as SessionEntry).id);
       if (row === noRow) continue;
-      const stored = await bodies.read(row);
+      const stored = await cache.read(row);
       if (stored === undefined || stored.type === "unknown" || !isSameEntry(draft, stored)) return false;
       entries[at] = stored;
     }
@@ -179,16 +189,16 @@ export async function takeStored(
 
 /** Resolves drafts with an existing id: the same entry is an idempotent retry, another one is an error. */
 export async function resolveExisting(
-  group: readonly Request[],
+  group: readonly AppendRequest[],
   tree: SessionTree,
-  bodies: EntryCache,
+  cache: EntryCache,
 ): Promise<void> {
   for (const { drafts, entries } of group) {
     for (const [at, draft] of drafts.entries()) {
       if (entries[at] !== undefined) continue;
       const entryId = draft.id as string;
       const row = entryTableOf(tree).row(entryId);
-      const entry = row < 0 ? undefined : await bodies.read(row);
+      const entry = row < 0 ? undefined : await cache.read(row);
       if (entry === undefined || entry.type === "unknown" || !isSameEntry(draft, entry)) {
         throw new SessileError("DUPLICATE_ID", `drafts[${at}].id: another entry has the id ${entryId}`, {
           details: { entryId },
@@ -200,12 +210,12 @@ export async function resolveExisting(
 }
 
 /** The requests that fail with these: those that follow or reference their entries, and themselves. */
-export function failing(
-  requests: readonly Request[],
-  waiting: readonly Request[],
-): { readonly failed: readonly Request[]; readonly kept: Request[] } {
+export function dependents(
+  requests: readonly AppendRequest[],
+  waiting: readonly AppendRequest[],
+): { readonly failed: readonly AppendRequest[]; readonly kept: AppendRequest[] } {
   const lost = new Set<string>();
-  const lose = ({ entries }: Request) => {
+  const lose = ({ entries }: AppendRequest) => {
     for (const entry of entries) if (entry !== undefined) lost.add(entry.id);
   };
   requests.forEach(lose);
@@ -222,8 +232,22 @@ export function failing(
   return { failed, kept };
 }
 
+/** Types that do not create the file of a session without messages. */
+const settings = entryTypesWith("setting");
+
+/** Whether appends consist of settings only. They are staged until the session has a message. */
+export function areSettings(group: readonly AppendRequest[]): boolean {
+  return group.every(({ drafts }) => drafts.length > 0 && drafts.every(isSetting));
+}
+
+export function isSetting(draft: EntryDraft | SessionEntry): boolean {
+  return (
+    settings.has(draft.type) || (draft.type === "custom" && draft.customType === turnSettings.customType)
+  );
+}
+
 /** Whether all entries are in the log: an earlier attempt succeeded, and only its result was lost. */
-export function areInLog(placed: readonly PlacedEntry[], tree: SessionTree): boolean {
+export function areInLog(placed: readonly MaterializedEntry[], tree: SessionTree): boolean {
   const rows = entryTableOf(tree);
   return placed.every(({ entry: { id } }) => rows.row(id) >= 0 && rows.line(rows.row(id)) !== undefined);
 }

@@ -1,0 +1,155 @@
+/** A log that is read from its start, and later from the last position, into a tree. */
+
+import type { LogBatch, LogPosition, SessionLog } from "../api/backend.js";
+import { DiagnosticList, type Diagnostics } from "../api/diagnostics.js";
+import type { SessionEntry, UnknownEntry } from "../api/entries.js";
+import { Events, type SessionEventMap } from "../api/events.js";
+import { decodeBody } from "../format/decode.js";
+import { noRow } from "../tree/entry-table.js";
+import { LogReader } from "../tree/log-reader.js";
+import { entryTableOf } from "../tree/session-tree.js";
+import { EntryCache } from "./entry-cache.js";
+import { eachLine, lineAt } from "./log-lines.js";
+import type { RecordingOptions } from "./recording.js";
+
+/** Settings of a session from its store. */
+export interface SessionSettings {
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  /** Returns a new entry id; called again if the id exists. */
+  readonly newEntryId: () => string;
+  readonly maxDepth: number;
+  readonly maxLineBytes: number;
+  readonly checksum: boolean;
+  readonly recording: RecordingOptions;
+}
+
+/** A row with its entry. */
+export interface ReadEntry {
+  readonly row: number;
+  readonly entry: SessionEntry | UnknownEntry;
+}
+
+/** The log of an open session as far as it was read. Only this class and its subclass assign its fields. */
+export class LoadedLog {
+  readonly log: SessionLog;
+  readonly settings: SessionSettings;
+  readonly events = new Events<SessionEventMap>();
+  /** The end of the log at the last read or write. */
+  position: LogPosition | undefined;
+  reader: LogReader;
+  cache: EntryCache;
+  /** Whether the log had no line feed at its end at the last read. */
+  endsOpen = false;
+  readonly #diagnostics = new DiagnosticList();
+  #readsPrefixes = false;
+  #leafIsDamaged = false;
+  /** Entries read in whole since the last call. */
+  #fresh: ReadEntry[] = [];
+
+  constructor(log: SessionLog, settings: SessionSettings) {
+    this.log = log;
+    this.settings = settings;
+    this.reader = this.#newReader();
+    this.cache = new EntryCache(log, this.reader, settings.maxDepth);
+  }
+
+  get diagnostics(): Diagnostics {
+    return this.#diagnostics.all;
+  }
+
+  /** Reads the log from its start: the prefix of each line, and the body of the leaf. */
+  protected async readPrefixes(): Promise<void> {
+    this.#readsPrefixes = true;
+    await this.#read(undefined, true);
+    this.#readsPrefixes = false;
+    this.reader.finish();
+    if (this.#leafIsDamaged) await this.#stepBackLeaf();
+    this.reader.readInFull();
+    this.#fresh = [];
+  }
+
+  /** Reads the log from its start again. */
+  protected async readAgain(): Promise<void> {
+    this.#reset();
+    await this.#read(undefined, true);
+    this.reader.finish();
+    this.#fresh = [];
+  }
+
+  /** Reads the lines behind a position. Starts again if the log was replaced. */
+  protected async readBehind(
+    from: LogPosition | undefined,
+  ): Promise<{ readonly fresh: readonly ReadEntry[]; readonly restarted: boolean }> {
+    this.#fresh = [];
+    const restarted = await this.#read(from, false);
+    this.reader.linkLateParents();
+    const fresh = this.#fresh;
+    this.#fresh = [];
+    return { fresh, restarted };
+  }
+
+  async #read(from: LogPosition | undefined, atRest: boolean): Promise<boolean> {
+    let restarted = false;
+    for await (const batch of this.log.read(from)) {
+      if (batch.restarted === true) {
+        restarted = true;
+        this.#reset();
+      }
+      const { reader } = this;
+      eachLine(batch, reader);
+      this.#checkLeaf(batch);
+      if (batch.tail !== undefined) reader.tail(batch.tail.bytes, batch.tail.at, atRest);
+      this.endsOpen = batch.tail !== undefined;
+      this.position = batch.next;
+    }
+    return restarted;
+  }
+
+  /** A torn line can have a complete prefix, so the last line of a batch is parsed. */
+  #checkLeaf(batch: LogBatch): void {
+    const { reader } = this;
+    const { leafRow, version } = reader;
+    if (!this.#readsPrefixes || leafRow === noRow) return;
+    const place = entryTableOf(reader.tree).line(leafRow);
+    const line = place && lineAt(batch, place.at);
+    if (line === undefined) return;
+    const { maxDepth } = this.settings;
+    const context = { isFirst: place?.at === reader.firstAt, version, ordinal: 0, maxDepth };
+    this.#leafIsDamaged = decodeBody(line, context, { unchecked: true }).kind === "bad";
+  }
+
+  /** Moves the leaf to the last entry with a body. */
+  async #stepBackLeaf(): Promise<void> {
+    const { reader, cache } = this;
+    let count = 16;
+    for (let last = reader.leafRow; last >= 0; last -= count, count = Math.min(4096, 2 * count)) {
+      const rows = Array.from({ length: Math.min(count, last + 1) }, (_, index) => last - index);
+      const bodyOf = await cache.load(rows);
+      const row = rows.find((each) => bodyOf(each) !== undefined);
+      if (row === undefined) continue;
+      reader.setLeafRow(row, bodyOf(row));
+      return;
+    }
+    reader.setLeafRow(noRow, undefined);
+  }
+
+  #reset(): void {
+    this.reader = this.#newReader();
+    this.reader.readInFull();
+    this.cache = new EntryCache(this.log, this.reader, this.settings.maxDepth);
+    this.#fresh = [];
+  }
+
+  #newReader(): LogReader {
+    return new LogReader({
+      maxDepth: this.settings.maxDepth,
+      full: false,
+      onEntry: (row, entry) => {
+        this.#fresh.push({ row, entry });
+      },
+      diagnostics: this.#diagnostics,
+      onDiagnostic: (diagnostic) => this.events.emit("diagnostic", diagnostic),
+    });
+  }
+}
