@@ -1,6 +1,8 @@
+/** Waits and iterations that end when a signal aborts. */
+
 /**
- * What a source gives, until a signal aborts: then the signal's reason is thrown at once, also while the source is waited
- * for. The source is told to end, and not waited for, since one that hangs would never answer.
+ * Yields the items of a source. When the signal aborts, throws its reason at once and returns the source's
+ * iterator, without waiting for it: a source that hangs would never answer.
  */
 export async function* abortable<T>(
   source: AsyncIterable<T>,
@@ -16,7 +18,7 @@ export async function* abortable<T>(
   const aborted = new Promise<never>((_, reject) => {
     abort = reject;
   });
-  // Where nothing waits for it, an abort is no unhandled rejection.
+  // If no iteration is waiting, the abort must not count as an unhandled rejection.
   aborted.catch(() => undefined);
   const onAbort = () => abort(signal.reason);
   signal.addEventListener("abort", onAbort, { once: true });
@@ -38,7 +40,7 @@ export async function* abortable<T>(
   }
 }
 
-/** Awaits a promise; rejects with the signal's reason once it aborts, even if the promise never settles. */
+/** Awaits a promise; rejects with the signal's reason once it aborts, even if the promise stays pending. */
 export async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   if (signal.aborted) {
     // The promise is abandoned, so its rejection must not count as unhandled.

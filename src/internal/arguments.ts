@@ -5,7 +5,9 @@ import { SessileError } from "../errors/index.js";
 /** What an acknowledged write survives: `disk` a power loss, `os` a crash of the process. */
 export type Durability = "disk" | "os";
 
-/** Returns `value` or `fallback`; a RangeError names `name` when it is no safe integer from `min` to `max`. */
+/**
+ * Returns `value`, or `fallback` if absent. Throws a RangeError unless it is an integer from `min` to `max`.
+ */
 export function integerOption(
   name: string,
   value: number | undefined,
@@ -16,7 +18,7 @@ export function integerOption(
   return value === undefined ? fallback : integerArgument(name, value, min, max);
 }
 
-/** Returns `value`, which has to be there; a RangeError names `name` when it is no safe integer from `min` to `max`. */
+/** Returns `value`. Throws a RangeError unless it is a safe integer from `min` to `max`. */
 export function integerArgument(
   name: string,
   value: number,
@@ -32,7 +34,7 @@ export function integerArgument(
   return value;
 }
 
-/** Returns `value` when it is a non-empty string; a TypeError names `name` otherwise. */
+/** Returns `value`. Throws a TypeError unless it is a non-empty string. */
 export function stringArgument(name: string, value: unknown): string {
   if (typeof value !== "string" || value === "") {
     throw new TypeError(`${name}: expected a non-empty string, got ${describe(value)}`);
@@ -40,7 +42,7 @@ export function stringArgument(name: string, value: unknown): string {
   return value;
 }
 
-/** Returns `value`, or the first choice where there is none; a TypeError names `name` when it is no choice. */
+/** Returns `value`, or the first choice if absent. Throws a TypeError for any other value. */
 export function oneOfOption<T extends string>(
   name: string,
   value: T | undefined,
@@ -62,7 +64,7 @@ export function describe(value: unknown): string {
   return typeof value === "function" || typeof value === "symbol" ? `a ${typeof value}` : String(value);
 }
 
-/** Ends a switch over all of a union; what comes here all the same came past the types. */
+/** Ends an exhaustive switch over a union. Throws a TypeError for a value that bypassed the types. */
 export function unreachable(value: never): never {
   const kind = (value as { readonly kind?: unknown } | null)?.kind;
   throw new TypeError(`unexpected value: ${describe(kind ?? value)}`);

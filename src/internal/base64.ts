@@ -1,6 +1,6 @@
 /**
- * Base64 as RFC 4648 section 4 has it, strictly: no white space, no URL alphabet, padding where it belongs, no bits set
- * that would be lost. Decoders that forgive let one value have many spellings.
+ * Base64 by RFC 4648 section 4, strictly: no white space, no URL alphabet, exact padding, no excess bits.
+ * Lenient decoders would accept many spellings of the same bytes.
  *
  * @see https://www.rfc-editor.org/rfc/rfc4648 sections 3 and 4 (read 2026-11-21)
  */
@@ -16,20 +16,20 @@ const values: Uint8Array = /* @__PURE__ */ (() => {
 
 const valueAt = (text: string, at: number): number => values[text.charCodeAt(at)] ?? invalid;
 
-/** How many bytes base64 text stands for, without decoding it; undefined where its length alone is wrong. */
+/** The number of bytes that base64 text decodes to; undefined if its length is invalid. Decodes nothing. */
 export function base64Bytes(text: string): number | undefined {
   if (text.length % 4 !== 0) return undefined;
   const padding = text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0;
   return (text.length / 4) * 3 - padding;
 }
 
-/** The same, at most, whatever the text is and whether it is padded or not: a bound, by which to refuse before decoding. */
+/** An upper bound of {@link base64Bytes} for any text, padded or not, to reject it before decoding. */
 export function base64BytesAtMost(text: string): number {
   const padding = text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0;
   return Math.floor(((text.length - padding) * 3) / 4);
 }
 
-/** Base64 text with the padding that it wants, where it has none. What is no base64 stays none. */
+/** Adds missing padding to base64 text. */
 export function padBase64(text: string): string {
   return text.length % 4 === 0 || text.endsWith("=")
     ? text
@@ -37,8 +37,9 @@ export function padBase64(text: string): string {
 }
 
 /**
- * The bytes of base64 text, or undefined where it is none. Linear. By the engine's own decoder where there is one, since it is
- * some six times as fast. Those forgive, so what they forgave is found: to each text the answer is that of {@link decodePortably}.
+ * Decodes base64. Returns undefined for invalid text. Linear. Uses the engine's decoder if there is one,
+ * which is six times as fast, and detects the errors that it forgives: the result equals {@link
+ * decodePortably}.
  */
 export function decodeBase64(text: string): Uint8Array | undefined {
   const length = base64Bytes(text);
@@ -49,7 +50,7 @@ export function decodeBase64(text: string): Uint8Array | undefined {
   return native === undefined ? decodePortably(text) : decodeByNode(native, text, length);
 }
 
-/** {@link decodeBase64}, also of text with line breaks, without padding or in the URL alphabet, as other writers have it. */
+/** {@link decodeBase64} that also accepts line breaks, missing padding and the URL alphabet. */
 export function decodeLooseBase64(text: string): Uint8Array | undefined {
   const digits = text
     .replace(/[\t\n\f\r ]+/g, "")
@@ -65,8 +66,8 @@ type EngineDecoder = (
 ) => Uint8Array;
 
 /**
- * It passes over white space, and over nothing else. Then there are fewer bytes than the length of the text tells: padding
- * accounts for two at most, and four characters that are passed over for three.
+ * The engine's strict decoder skips white space, which is found by the number of bytes: four skipped
+ * characters leave three bytes fewer than the length of the text implies.
  *
  * @see https://tc39.es/proposal-arraybuffer-base64/spec FromBase64 (read 2026-11-22)
  */
@@ -80,12 +81,12 @@ function decodeByEngine(decode: EngineDecoder, text: string, length: number): Ui
   }
 }
 
-/** Characters that are decoded at a time: they stay in the processor's cache until they are compared. */
+/** Characters per step, so that a step stays in the processor's cache. */
 const stepLength = 2 ** 15;
 
 /**
- * Buffer passes over what it does not know, takes the URL alphabet, and drops bits. Bytes have one spelling: what was
- * decoded is encoded again, and was base64 if that is the same text.
+ * Buffer skips unknown characters, accepts the URL alphabet, and drops excess bits. So the bytes are encoded
+ * again and compared: valid base64 has one spelling.
  */
 function decodeByNode(native: NodeBuffer, text: string, length: number): Uint8Array | undefined {
   const bytes = new Uint8Array(length);
@@ -97,11 +98,11 @@ function decodeByNode(native: NodeBuffer, text: string, length: number): Uint8Ar
     if (out.toString("base64", to, end) !== piece) return undefined;
     to = end;
   }
-  // Each piece may end with padding, and only the last one should: then there are as many bytes as the length tells.
+  // Padding within the text shows in the number of bytes.
   return to === length ? bytes : undefined;
 }
 
-/** The same, by what every engine has. Allocates the bytes alone. */
+/** {@link decodeBase64} in plain JavaScript. Allocates only the result. */
 export function decodePortably(text: string): Uint8Array | undefined {
   const length = base64Bytes(text);
   if (length === undefined) return undefined;
@@ -114,7 +115,7 @@ export function decodePortably(text: string): Uint8Array | undefined {
     const b = valueAt(text, at + 1);
     const c = valueAt(text, at + 2);
     const d = valueAt(text, at + 3);
-    // One look for all: only what is no digit has the seventh bit.
+    // One check for all: only invalid characters have the seventh bit.
     seen |= a | b | c | d;
     bytes[to] = (a << 2) | (b >> 4);
     bytes[to + 1] = (b << 4) | (c >> 2);
@@ -124,7 +125,7 @@ export function decodePortably(text: string): Uint8Array | undefined {
     const a = valueAt(text, at);
     const b = valueAt(text, at + 1);
     const c = length - whole === 2 ? valueAt(text, at + 2) : 0;
-    // What is left over of the last digit must be nothing.
+    // The excess bits of the last digit must be zero.
     const lost = length - whole === 2 ? c & 0x03 : b & 0x0f;
     if (lost !== 0) return undefined;
     seen |= a | b | c;
@@ -134,34 +135,31 @@ export function decodePortably(text: string): Uint8Array | undefined {
   return seen >= invalid ? undefined : bytes;
 }
 
-/** What is used of Node's Buffer. */
-export interface NodeBuffer {
+/** The used members of Node's Buffer. */
+interface NodeBuffer {
   from(buffer: ArrayBufferLike, offset: number, length: number): NodeBytes;
   allocUnsafeSlow(length: number): NodeBytes;
 }
 
-/** A view of bytes, with what Node adds to one. */
-export interface NodeBytes extends Uint8Array {
+/** The used members of a Node buffer. */
+interface NodeBytes extends Uint8Array {
   toString(encoding?: "base64", start?: number, end?: number): string;
   write(text: string, offset: number, encoding: "latin1" | "base64"): number;
 }
 
 const bufferName: string = "Buffer";
 
-/** Node's Buffer where there is one. Looked up by its name: nothing that asks needs it. */
-export function nodeBuffer(): NodeBuffer | undefined {
+/** Node's Buffer, if there is one. Looked up by name, so that bundlers add no polyfill. */
+function nodeBuffer(): NodeBuffer | undefined {
   return Reflect.get(globalThis, bufferName);
 }
 
-const digits = /* @__PURE__ */ Uint8Array.from(
-  "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/",
-  (digit) => digit.charCodeAt(0),
-);
+const digits = /* @__PURE__ */ Uint8Array.from(alphabet, (digit) => digit.charCodeAt(0));
 const padding = 0x3d;
 
 /**
- * The base64 of bytes, as RFC 4648 section 4 has it, with padding. By the engine's own encoder where there is one, since it is
- * some ten times as fast: `Uint8Array.prototype.toBase64` of newer engines, or Node's Buffer.
+ * Encodes bytes as base64 with padding. Uses `Uint8Array.prototype.toBase64` or Node's Buffer if there is
+ * one, which is ten times as fast.
  *
  * @see https://tc39.es/proposal-arraybuffer-base64 (read 2026-11-21)
  */
@@ -174,12 +172,12 @@ export function encodeBase64(bytes: Uint8Array): string {
     : native.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
 }
 
-/** Bytes of a piece, a multiple of three, so that only the last one is padded. */
+/** Bytes of a piece: a multiple of three, so that only the last piece is padded. */
 const pieceBytes = 3 * 2 ** 18;
-/** What is encoded at a time: its text stays in the processor's cache until it is written. */
+/** Bytes per step, so that the text of a step stays in the processor's cache. */
 const stepBytes = 3 * 2 ** 13;
 
-/** The base64 of bytes as bytes, in pieces of a megabyte: never one large string, and never all of it at once. */
+/** Encodes bytes as base64 in ASCII bytes, in pieces of a megabyte, without one large string. */
 export function* base64Pieces(bytes: Uint8Array): Generator<Uint8Array, void, undefined> {
   for (let at = 0; at < bytes.length; at += pieceBytes) {
     yield encodedBytes(bytes.subarray(at, Math.min(bytes.length, at + pieceBytes)));
@@ -198,7 +196,7 @@ function encodedBytes(bytes: Uint8Array): Uint8Array {
   return out;
 }
 
-/** The same, by what every engine has. */
+/** {@link encodeBase64} in plain JavaScript. */
 export function encodePortably(bytes: Uint8Array): string {
   return new TextDecoder().decode(portableDigits(bytes));
 }

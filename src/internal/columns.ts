@@ -1,4 +1,8 @@
-/** A growing column of 32-bit integers: four bytes a row, however many rows. */
+/**
+ * Columns of numbers that grow by doubling. One class per type, because shared code is polymorphic and slow.
+ */
+
+/** A column of 32-bit integers. */
 export class IntColumn {
   #values: Int32Array;
   #length = 0;
@@ -38,7 +42,7 @@ export class IntColumn {
   }
 }
 
-/** A growing column of doubles. */
+/** A column of doubles. */
 export class NumberColumn {
   #values: Float64Array;
   #length = 0;

@@ -1,4 +1,6 @@
-/** The right to one of a semaphore's places. */
+/** Limits on concurrent calls: a semaphore, a mutex, and a bounded map. */
+
+/** A permit of a {@link Semaphore}. */
 export interface Permit {
   /** Makes a call. A call under way counts as progress for the deadlock guard. */
   run<T>(act: () => Promise<T>): Promise<T>;
@@ -9,9 +11,9 @@ export interface Permit {
 /**
  * Limits concurrency, first come, first served.
  *
- * A holder may wait for another caller between two calls, and that one may be queued here: a deadlock, for example of a
- * stream that is fed by another put. With `stallMs`, the next in the queue exceeds the limit when no holder has made a
- * call for that long.
+ * A holder may wait for a caller that is in the queue, such as a stream that is fed by another put: a
+ * deadlock. With `stallMs`, the next in the queue exceeds the limit when no holder has made a call for that
+ * long.
  */
 export class Semaphore {
   readonly #permits: number;
@@ -24,7 +26,7 @@ export class Semaphore {
   #progress = 0;
   #watchdog: ReturnType<typeof setTimeout> | undefined;
 
-  /** @param options.stallMs the deadlock guard's timeout in milliseconds. Default none. */
+  /** @param options.stallMs timeout of the deadlock guard in milliseconds. @default no guard */
   constructor(permits: number, options: { readonly stallMs?: number } = {}) {
     this.#permits = permits;
     this.#stallMs = options.stallMs;
@@ -91,10 +93,10 @@ export class Semaphore {
 
 /** Runs one critical section at a time, first come, first served. */
 export class Mutex {
-  /** Callers that wait; undefined while the mutex is free. */
+  /** The waiting callers; undefined while the mutex is free. */
   #queue: (() => void)[] | undefined;
 
-  /** Returns undefined if the mutex was free, so that the caller need not yield; else a promise to wait for. */
+  /** Returns undefined if the mutex was free, so that the caller need not yield; else a promise. */
   acquire(): Promise<void> | undefined {
     const queue = this.#queue;
     if (queue !== undefined) return new Promise((resolve) => queue.push(resolve));
@@ -122,12 +124,11 @@ export class Mutex {
 }
 
 /**
- * Calls `map` for the items, at most `concurrency` at a time, and yields the results in the order of the items. An error
- * comes in its place in that order. When the caller stops early, the calls under way are awaited and their results
- * dropped.
+ * Calls `map` for the items, at most `concurrency` at a time. Yields the results, or throws the first error,
+ * in the order of the items. If the caller stops early, awaits the calls under way and drops their results.
  *
- * @param options.rampUp starts with one call, and with one more for each result taken: for callers that often want only
- *   the first few. Default false.
+ * @param options.rampUp starts with one concurrent call, and adds one per consumed result, for callers that
+ *   often need only the first few. @default false
  */
 export async function* mapConcurrent<T, R>(
   items: Iterable<T>,
@@ -146,7 +147,7 @@ export async function* mapConcurrent<T, R>(
         isDone = next.done === true;
         if (next.done === true) break;
         const result = map(next.value);
-        // A failure that nobody comes to await is no unhandled rejection.
+        // A failure that is never awaited must not count as an unhandled rejection.
         result.catch(() => undefined);
         pending.push(result);
       }

@@ -1,14 +1,16 @@
-/** The tag of the block that lists, at the end of a summary, the attachments that it covers. */
+/** The block at the end of a summary that lists the attachments of the summarised part. */
+
+/** The tag of the block. */
 export const coveredTag = "covered-resources";
 
 const opening = `<${coveredTag}>`;
 const closing = `</${coveredTag}>`;
 
-/** A line of a block that begins a note; what follows it belongs to the note. */
+/** The first line of a note. The lines after it belong to the note. */
 const noted = /^- (res_[0-9a-f]{16})\b/;
 const olderNotes = /^- \d+ older ones, not listed here$/;
 
-/** The ids that the blocks of a text note, each once and in order. */
+/** The ids in the blocks of a text, in order, without repetitions. */
 export function notedIds(text: string): readonly string[] {
   const ids = new Set<string>();
   for (const { start, end } of blocksIn(text)) {
@@ -21,8 +23,8 @@ export function notedIds(text: string): readonly string[] {
 }
 
 /**
- * A text whose blocks have only the notes that are kept; the same text where all are. A block of which none is left goes. A note
- * without an id is not kept, and a block that nothing closes ends with the text. Linear in the text.
+ * Removes notes from the blocks of a text, and blocks without notes. Returns the same text if all are kept.
+ * Notes without an id are removed. An unclosed block ends with the text. Linear in the text.
  */
 export function filterNotes(text: string, isKept: (resourceId: string) => boolean): string {
   let result = "";
@@ -37,13 +39,13 @@ export function filterNotes(text: string, isKept: (resourceId: string) => boolea
   return at === 0 ? text : result + text.slice(at);
 }
 
-/** The sentence by which notes of older versions invite to view, whether or not there is a tool for it. */
+/** The sentence of older versions that asks the model to view, even if it has no tool for that. */
 const invitation = "Ask to view one again, by its id, before relying on details:";
 
-/** What leads to the ids in a block of notes. */
+/** The sentence before the ids in a block. */
 export const idsFollow = "These are their ids:";
 
-/** A text whose blocks of notes invite to nothing; the text around them stays as it is. Linear in the text. */
+/** Replaces the invitation in the blocks of a text. Linear in the text. */
 export function withoutInvitation(text: string): string {
   let result = "";
   let at = 0;

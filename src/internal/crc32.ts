@@ -5,6 +5,7 @@ import { hex8 } from "./bytes.js";
  *
  * @see https://www.rfc-editor.org/rfc/rfc1952 section 8 (read 2026-11-21)
  */
+
 /** Signed, so that the arithmetic stays in 32-bit integers. */
 type Table = Int32Array;
 
@@ -15,7 +16,7 @@ const tables = /* @__PURE__ */ ((): readonly [Table, Table, Table, Table, Table,
     for (let k = 0; k < 8; k++) c = c & 1 ? 0xedb88320 ^ (c >>> 1) : c >>> 1;
     return c;
   });
-  // Each is the one before after one more byte of zero, so that eight bytes are taken in one step.
+  // Slicing by eight: each table is the one before, advanced by a zero byte.
   const after = (t: Table): Table =>
     table((n) => (t0[(t[n] as number) & 0xff] as number) ^ ((t[n] as number) >>> 8));
   const t1 = after(t0);

@@ -1,6 +1,6 @@
 /**
- * The binary frames of `application/vnd.amazon.eventstream`, from chunks cut anywhere: lengths and their checksum, headers,
- * payload, and a checksum of all.
+ * Binary frames of `application/vnd.amazon.eventstream`: lengths with their checksum, headers, payload, and a
+ * checksum of all.
  *
  * @see https://smithy.io/2.0/aws/amazon-eventstream.html (read as a stored copy on 2026-11-22)
  */
@@ -10,9 +10,9 @@ import { crc32 } from "./crc32.js";
 
 /** One message of the stream. */
 export interface EventStreamMessage {
-  /** The headers whose value is a text. */
+  /** The headers with text values. */
   readonly headers: ReadonlyMap<string, string>;
-  /** A copy of its own. */
+  /** A copy. */
   readonly payload: Uint8Array;
 }
 
@@ -20,7 +20,7 @@ export interface EventStreamMessage {
 const preludeBytes = 12;
 const checksumBytes = 4;
 
-/** Bytes of a header's value, by its type; texts and bytes say their length in two bytes. */
+/** Bytes of a header's value, by its type. Texts and bytes start with their length in two bytes. */
 const valueBytes: readonly (number | "counted")[] = [0, 0, 1, 2, 4, 8, "counted", "counted", 8, 16];
 const textType = 7;
 
@@ -31,18 +31,18 @@ export class EventStreamFrames {
   #buffer = new Uint8Array(0);
   #start = 0;
   #end = 0;
-  /** Of the frame at `#start`, from its checked prelude. */
+  /** The length of the frame at `#start`; undefined until its prelude is checked. */
   #frameBytes: number | undefined;
 
-  /** @param maxBytes of one frame; a longer one is refused, so that no server can fill the memory */
+  /** @param maxBytes of one frame. A longer frame is rejected, so that a server cannot exhaust memory. */
   constructor(maxBytes = 64 * 1024 * 1024) {
     this.#maxBytes = maxBytes;
   }
 
   /**
-   * The messages that this chunk completes.
+   * Returns the messages that a chunk completes.
    *
-   * @throws SessileError REPLY_FAILED for a wrong checksum, length or header; nothing behind it can be read.
+   * @throws SessileError REPLY_FAILED for a wrong checksum, length or header; the rest of the stream is lost
    */
   push(chunk: Uint8Array): readonly EventStreamMessage[] {
     this.#append(chunk);
@@ -51,7 +51,7 @@ export class EventStreamFrames {
     return messages;
   }
 
-  /** The next whole frame, as a view; undefined if some of it is still to come. */
+  /** The next frame, as a view; undefined if it is incomplete. */
   #next(): Uint8Array | undefined {
     const there = this.#end - this.#start;
     if (this.#frameBytes === undefined) {
@@ -83,7 +83,7 @@ export class EventStreamFrames {
     const there = this.#end - this.#start;
     if (this.#end + chunk.length > this.#buffer.length) {
       const needed = there + chunk.length;
-      // A new buffer only if the old one is more than half full, so that each byte moves a few times at most.
+      // Reallocates only if the buffer is more than half full, so that bytes move a constant number of times.
       const room =
         needed * 2 <= this.#buffer.length ? this.#buffer : new Uint8Array(Math.max(needed * 2, 1024));
       room.set(this.#buffer.subarray(this.#start, this.#end));

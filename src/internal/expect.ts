@@ -1,57 +1,60 @@
-/** How a conformance case compares, free of any test runner: what fails says what was expected and what came. */
+/**
+ * Assertions for conformance cases, without a test runner. Failures name the expected and the actual value.
+ */
 
 import { type ErrorCode, SessileError } from "../errors/index.js";
 import { isRecord } from "./shape.js";
 
-/** What a case found wrong, in contrast to what a store throws. */
+/** A failed assertion, as opposed to an error of the store. */
 class Failure extends Error {}
 
-/** Any error as one that says what was expected and what came. */
+/** Converts any error to a failed assertion. */
 export function asFailure(error: unknown): Error {
   if (error instanceof Failure) return error;
   return new Failure(`expected no error, got ${show(error)}`, { cause: error });
 }
 
-/** Fails unless both are the same data. A member that is undefined is none. */
-export function equal(actual: unknown, expected: unknown, what: string): void {
+/** Fails unless both are equal data. Members that are undefined count as absent. */
+export function equal(actual: unknown, expected: unknown, subject: string): void {
   if (!isEqual(actual, expected))
-    throw new Failure(`${what}: expected ${show(expected)}, got ${show(actual)}`);
+    throw new Failure(`${subject}: expected ${show(expected)}, got ${show(actual)}`);
 }
 
-/** Fails unless the act rejects with, or throws, a SessileError of this code, or of one of these; gives its details. */
+/** Fails unless the act throws a SessileError with one of the codes. Returns its details. */
 export async function rejects(
   act: () => unknown,
   codes: ErrorCode | readonly ErrorCode[],
-  what: string,
+  subject: string,
 ): Promise<unknown> {
   const wanted: readonly ErrorCode[] = typeof codes === "string" ? [codes] : codes;
   const expected = wanted.join(" or ");
-  const error = await errorOf(act, expected, what);
+  const error = await errorOf(act, expected, subject);
   for (const code of wanted) if (SessileError.is(error, code)) return error.details;
-  throw new Failure(`${what}: expected ${expected}, got ${show(error)}`);
+  throw new Failure(`${subject}: expected ${expected}, got ${show(error)}`);
 }
 
-/** Fails unless the act rejects with, or throws, a TypeError. */
-export async function refuses(act: () => unknown, what: string): Promise<void> {
-  const error = await errorOf(act, "a TypeError", what);
-  if (!(error instanceof TypeError)) throw new Failure(`${what}: expected a TypeError, got ${show(error)}`);
+/** Fails unless the act throws a TypeError. */
+export async function refuses(act: () => unknown, subject: string): Promise<void> {
+  const error = await errorOf(act, "a TypeError", subject);
+  if (!(error instanceof TypeError))
+    throw new Failure(`${subject}: expected a TypeError, got ${show(error)}`);
 }
 
-async function errorOf(act: () => unknown, expected: string, what: string): Promise<unknown> {
+async function errorOf(act: () => unknown, expected: string, subject: string): Promise<unknown> {
   let value: unknown;
   try {
     value = await act();
   } catch (error) {
     return error;
   }
-  throw new Failure(`${what}: expected ${expected}, got ${show(value)}`);
+  throw new Failure(`${subject}: expected ${expected}, got ${show(value)}`);
 }
 
-/** Fails if the promise takes longer. */
-export async function within<T>(promise: Promise<T>, what: string, ms = 10_000): Promise<T> {
+/** Fails if the promise takes longer than `ms`. */
+export async function within<T>(promise: Promise<T>, subject: string, ms = 10_000): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Failure(`${what}: expected within ${ms} ms, got nothing`)), ms);
+    timer = setTimeout(() => reject(new Failure(`${subject}: expected within ${ms} ms, got nothing`)), ms);
   });
   try {
     return await Promise.race([promise, late]);

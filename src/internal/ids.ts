@@ -1,7 +1,8 @@
 import { describe } from "./arguments.js";
 import { hex8 } from "./bytes.js";
 
-/** Random ids. Node and browsers both have `crypto`. */
+/** Ids: random ids, names that are safe in file names, and blob ids in text. */
+
 const pool = new Uint32Array(256);
 let used = pool.length;
 
@@ -13,7 +14,7 @@ function random32(): number {
   return pool[used++] as number;
 }
 
-/** Eight hexadecimal digits. */
+/** Eight random hexadecimal digits. */
 export function randomHex8(): string {
   return hex8(random32());
 }
@@ -40,25 +41,24 @@ export function isName(value: unknown): value is string {
 /** Returns a name that is safe as part of a file name. Throws a TypeError naming the argument. */
 export function nameArgument(name: string, value: unknown): string {
   if (isName(value)) return value;
-  throw new TypeError(
-    `${name}: expected at most 128 letters, digits, dots, underscores and hyphens with no dot or hyphen at the ends, got ${describe(value)}`,
-  );
+  const expected =
+    "at most 128 letters, digits, dots, underscores and hyphens with no dot or hyphen at the ends";
+  throw new TypeError(`${name}: expected ${expected}, got ${describe(value)}`);
 }
 
-/** The directory of a partition. Upper case is spelt out: some file systems do not tell it from lower. */
+/** The directory of a partition. Escapes upper case, which some file systems do not distinguish. */
 export function partitionFolder(name: string): string {
   return `@${name.replace(/[A-Z]/g, (letter) => `!${letter.toLowerCase()}`)}`;
 }
 
-// No boundary in front: in JSON the letter of an escape may stand there, as in "see:\nsha256:…".
+// Any character may precede the id, such as the letter of a JSON escape in "see:\nsha256:…".
 const anyRef = /(?:sha256|blake3):[0-9a-f]{64}(?![0-9A-Za-z])/g;
 
 type BlobRef = `${"sha256" | "blake3"}:${string}`;
 
 /**
- * Every blob that a text names, wherever the name stands: the roots of a garbage collection. It needs no knowledge of the
- * text's format, so that names written by a newer version count. A name counts whatever precedes it, as the letter of an
- * escape in JSON: keeping one blob too many costs little.
+ * Finds every blob id in a text: the roots of a garbage collection. Ignores the format of the text, so that
+ * ids written by a newer version count. It may find too many, which only keeps a blob longer.
  *
  * @example
  * ```ts

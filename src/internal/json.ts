@@ -1,8 +1,10 @@
+/** JSON in pieces, its depth, and copies of it. */
+
 const pieceLength = 4096;
 
 /**
- * The text that JSON.stringify would give for a JSON value, in pieces of some thousand characters, so that a large
- * value is never there twice. A value within itself counts as null.
+ * Prints a value as `JSON.stringify` does, in pieces of some thousand characters, so that a large value is
+ * not in memory twice. A cycle becomes null.
  */
 export function* jsonPieces(value: unknown): Generator<string, void, undefined> {
   let piece = "";
@@ -16,7 +18,7 @@ export function* jsonPieces(value: unknown): Generator<string, void, undefined> 
   if (piece !== "") yield piece;
 }
 
-/** An array or an object that is being written: its keys, and how many are. */
+/** An array or object that is being printed. `next` is the index of the next member. */
 interface Open {
   readonly value: object;
   readonly keys: readonly string[] | undefined;
@@ -79,7 +81,7 @@ function* stringParts(text: string): Generator<string, void, undefined> {
   let at = 0;
   while (at < text.length) {
     let end = Math.min(text.length, at + pieceLength);
-    // Half a pair would be escaped.
+    // JSON.stringify would escape half of a surrogate pair.
     if (isPair(text.charCodeAt(end - 1), text.charCodeAt(end))) end++;
     yield JSON.stringify(text.slice(at, end)).slice(1, -1);
     at = end;
@@ -91,7 +93,7 @@ function isPair(first: number, second: number): boolean {
   return first >= 0xd800 && first < 0xdc00 && second >= 0xdc00 && second < 0xe000;
 }
 
-/** Whether JSON is nested deeper than that, told before it is parsed. What is too short to be is not looked at. */
+/** Whether JSON text is nested deeper than `maxDepth`, without parsing it. Short texts cannot be. */
 export function isTooDeep(text: string, maxDepth: number): boolean {
   if (text.length <= 2 * maxDepth || !hasMoreOpeners(text, maxDepth)) return false;
   let depth = 0;
@@ -112,7 +114,7 @@ export function isTooDeep(text: string, maxDepth: number): boolean {
   return false;
 }
 
-/** Whether there are more than `count` brackets that open: searching for them is native, and few texts have that many. */
+/** Whether a text has more than `count` opening brackets: a native search, which rules out most texts. */
 function hasMoreOpeners(text: string, count: number): boolean {
   let found = 0;
   for (const opener of ["{", "["]) {
@@ -123,15 +125,15 @@ function hasMoreOpeners(text: string, count: number): boolean {
   return false;
 }
 
-/** A JSON value that can be changed. */
+/** A mutable JSON value. */
 export type Json = null | boolean | number | string | Json[] | JsonObject;
 
-/** A JSON object that can be changed. */
+/** A mutable JSON object. */
 export interface JsonObject {
   [name: string]: Json;
 }
 
-/** A deep copy of a JSON value; what JSON does not have becomes null, and is left out of objects. */
+/** Copies a JSON value deeply. Values outside JSON become null in arrays, and are omitted from objects. */
 export function copyJson(value: unknown): Json {
   if (typeof value === "string" || typeof value === "boolean") return value;
   if (typeof value === "number") return Number.isFinite(value) ? value : null;
@@ -139,12 +141,12 @@ export function copyJson(value: unknown): Json {
   return Array.isArray(value) ? value.map(copyJson) : copyJsonObject(value);
 }
 
-/** The same of an object. */
+/** {@link copyJson} for an object. */
 export function copyJsonObject(value: object): JsonObject {
   const copy: JsonObject = {};
   for (const [name, field] of Object.entries(value)) {
     if (field === undefined || typeof field === "function" || typeof field === "symbol") continue;
-    // An own `__proto__` is data like any other, and assigning it would not be.
+    // Assigning `__proto__` would set the prototype.
     if (name === "__proto__") {
       Object.defineProperty(copy, name, {
         value: copyJson(field),

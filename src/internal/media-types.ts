@@ -1,15 +1,17 @@
-/** A media type and what its files are called. */
+/** The known media types: the only table of their extensions. */
+
+/** A media type with its file extensions. */
 export interface MediaTypeInfo {
   readonly mediaType: string;
-  /** The first is the one that a file gets. */
+  /** The first is the extension of new files. */
   readonly extensions: readonly [string, ...string[]];
-  /** Its bytes are text, whatever comes before the slash. */
+  /** The content is text, although the type may not start with `text/`. */
   readonly text?: true;
 }
 
 /**
- * What `sniff` can tell, the kinds of text that people attach, and some that are kept and never looked into. Sources of programs that have no registered type
- * are plain text.
+ * The types that `sniff` detects, text types, and some types that are stored unread. Source code without a
+ * registered type is plain text.
  *
  * @see https://www.iana.org/assignments/media-types (read 2026-11-21)
  */
@@ -51,12 +53,12 @@ const byExtension: ReadonlyMap<string, MediaTypeInfo> = /* @__PURE__ */ new Map(
   knownMediaTypes.flatMap((type) => type.extensions.map((extension) => [extension, type])),
 );
 
-/** What is known of a media type, in any case and with any parameters. */
+/** The row of a media type, in any case and with any parameters. */
 export function mediaTypeInfo(mediaType: string): MediaTypeInfo | undefined {
   return byMediaType.get(essenceOf(mediaType));
 }
 
-/** What a file name's extension claims, in any case and without the dot. */
+/** The row of a file extension, in any case and without the dot. */
 export function mediaTypeInfoOfExtension(extension: string): MediaTypeInfo | undefined {
   return byExtension.get(extension.toLowerCase());
 }

@@ -18,10 +18,9 @@ import {
 } from "./shape.js";
 
 /**
- * Resources, blocks and messages as shapes: the one table from which their checks, the zod schemas of
- * `sessile/session/schema` and the blocks that each role can have are derived. Here, and not in `content`,
- * because the session needs the shapes and they are not exported. A type test holds them against the types of
- * `content`.
+ * Resources, blocks and messages as shapes. Their checks, the zod schemas of `sessile/session/schema`, and
+ * the block types of each role derive from them. In `internal` instead of `content`, because the session
+ * needs them and they are not exported. A type test compares them with the types of `content`.
  */
 
 const described = {
@@ -195,15 +194,15 @@ export const messageRoles: readonly MessageRole[] = messages.flatMap(
   (message) => valuesOf(message, "role") as readonly MessageRole[],
 );
 
-/** How a role's content may be written. */
+/** The allowed content of a role. */
 export interface ContentRule {
-  /** Types of its blocks. */
+  /** The block types. */
   readonly blocks: ReadonlySet<string>;
-  /** Whether text may stand for a list of one text block. */
+  /** Whether a string is allowed instead of blocks. */
   readonly takesText: boolean;
 }
 
-/** By role, for the roles with content. A map: a stored role can be the name of a member of every object. */
+/** By role, for roles with content. A map, because a stored role may be a name such as `constructor`. */
 export const contentRules: ReadonlyMap<unknown, ContentRule> = new Map(
   messages.flatMap((message) => {
     const { spec } = message;

@@ -2,9 +2,8 @@ import * as z from "zod";
 import type { Fields, Infer, Shape } from "./shape.js";
 
 /**
- * The zod schema of a shape: it takes the JSON that the shape's check takes, keeps members that it does not
- * know, and differs only in strings with `among`. For the schema subpaths alone, so that nothing else loads
- * zod.
+ * Derives the zod schema of a shape. It accepts the same JSON as the shape's check, except for strings with
+ * `among`, and keeps unknown members. Only the schema subpaths use it, so that other modules do not load zod.
  */
 export function schemaOf<T>({ spec }: Shape<T>): z.ZodType<T> {
   return derived(spec) as z.ZodType<T>;
@@ -65,7 +64,7 @@ function variantsSchema({ key, cases }: Shape["spec"] & { readonly kind: "varian
       for (const value of member.values) known.push(String(value));
       return z.looseObject(memberSchemas(spec.fields));
     }
-    // The rest: a value whose discriminator is known, and whose members are wrong, must not match here.
+    // The last case must not match a known discriminator with wrong members.
     const escaped = known.map((name) => name.replace(/[^\w]/g, "\\$&")).join("|");
     const other = z
       .string()

@@ -1,29 +1,32 @@
 /**
- * Server-sent events, as the HTML standard parses them: the `data` of each event, from chunks cut anywhere.
+ * Parses server-sent events by the HTML standard, from arbitrary chunks.
  *
- * @see https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream (read 2026-11-22)
+ * @see https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream (read
+ *   2026-11-22)
  */
 
 const lineFeed = 10;
 const carriageReturn = 13;
 
-/** Decodes one stream of server-sent events. Feed it chunks in order; a partial last event is dropped, as the standard asks. */
+/** Decodes a stream of server-sent events. Drops a partial last event, as the standard requires. */
 export class ServerSentEvents {
   readonly #decoder = new TextDecoder();
   readonly #maxBytes: number;
-  /** Bytes of the line that has no end yet. */
+  /** The bytes of the incomplete line. */
   #line: Uint8Array[] = [];
   #lineBytes = 0;
   #data: string[] = [];
   #dataLength = 0;
   #lastWasReturn = false;
 
-  /** @param maxBytes of one event; a longer one throws a RangeError, so that no server can fill the memory */
+  /**
+   * @param maxBytes of one event. A longer event throws a RangeError, so that a server cannot exhaust memory.
+   */
   constructor(maxBytes = 64 * 1024 * 1024) {
     this.#maxBytes = maxBytes;
   }
 
-  /** The data of each event that this chunk completes. */
+  /** Returns the data of each event that a chunk completes. */
   push(chunk: Uint8Array | string): readonly string[] {
     const bytes = typeof chunk === "string" ? new TextEncoder().encode(chunk) : chunk;
     const events: string[] = [];
@@ -86,7 +89,7 @@ export class ServerSentEvents {
     }
     this.#line = [];
     this.#lineBytes = 0;
-    // A byte order mark is dropped at the start of any line: JSON never begins with one.
+    // The decoder drops a byte order mark at the start of any line, where JSON never has one.
     return this.#decoder.decode(bytes);
   }
 }

@@ -1,10 +1,9 @@
 /**
- * Shapes of plain data: one value that checks, that tells its TypeScript type ({@link Infer}), and that a zod
- * schema is derived from (schema.ts). A check returns undefined for a good value, else the first wrong place
- * and what belongs there. Paths are built only on failure: checks run for every line of a session.
+ * Shapes of plain data. A shape is a check with a TypeScript type ({@link Infer}) and a description, from
+ * which schema.ts derives a zod schema. Paths are built only on failure, because checks run for every line.
  */
 
-/** Where a value is wrong, such as `content[2].text`, and what belongs there. */
+/** The path to an invalid value, such as `content[2].text`, and the expected value. */
 export interface Problem {
   readonly path: string;
   readonly expected: string;
@@ -28,13 +27,13 @@ export interface OptionalShape<T = unknown> extends Shape<T> {
 /** What a {@link Shape} is made of. */
 export type ShapeSpec =
   | { readonly kind: "anything" }
-  /** Known to the check alone: no schema can be derived. */
+  /** A check by hand: no schema can be derived. */
   | { readonly kind: "custom" }
   | {
       readonly kind: "string";
       readonly pattern?: RegExp;
       readonly minLength?: number;
-      /** Values that a schema requires and the check leaves to an error of its caller. */
+      /** Values that a schema requires, and that the caller of the check verifies. */
       readonly among?: readonly string[];
     }
   | { readonly kind: "number"; readonly integerFrom?: number }
@@ -69,7 +68,7 @@ function simple<T>(spec: ShapeSpec, expected: string, test: (value: unknown) => 
   return shape(spec, (value) => (test(value) ? undefined : problem));
 }
 
-/** Any value, or none. */
+/** Any value, also undefined. */
 export const anything: Shape = shape({ kind: "anything" }, () => undefined);
 /** A string, empty or not. */
 export const string: Shape<string> = stringOf();
@@ -92,7 +91,7 @@ export const boolean: Shape<boolean> = simple(
   (value) => typeof value === "boolean",
 );
 
-/** What a check by hand accepts. */
+/** A shape with a check by hand. */
 export function custom<T = unknown>(check: Check): Shape<T> {
   return shape({ kind: "custom" }, (value) => check(value));
 }
@@ -113,7 +112,7 @@ export function matching<T extends string>(pattern: RegExp, expected = String(pa
   return simple({ kind: "string", pattern }, expected, test);
 }
 
-/** An integer that a double holds exactly. */
+/** A safe integer of at least `least`. */
 export function integerFrom(least: number): Shape<number> {
   const test = (value: unknown) => Number.isSafeInteger(value) && (value as number) >= least;
   return simple({ kind: "number", integerFrom: least }, `an integer >= ${least}`, test);
@@ -139,7 +138,7 @@ export function nullable<T>(of: Shape<T>): Shape<T | null> {
   return shape({ kind: "nullable", of }, (value) => (value === null ? undefined : of(value)));
 }
 
-/** Of one of two shapes; the problem named is the second one's. */
+/** One of two shapes. Reports the problem of the second. */
 export function union<A, B>(first: Shape<A>, second: Shape<B>): Shape<A | B> {
   return shape({ kind: "union", of: [first, second] }, (value) =>
     first(value) === undefined ? undefined : second(value),
@@ -172,12 +171,11 @@ export function record<T>(of: Shape<T>): Shape<Readonly<Record<string, T>>> {
 
 const notAnObject: Problem = { path: "", expected: "an object" };
 
-/** An object whose named members are of their shapes; others may be there. */
+/** An object with members of given shapes. Other members are allowed. */
 export function object<F extends Fields>(fields: F): Shape<InferFields<F>> {
   const keys = Object.keys(fields);
   const checks = Object.values(fields);
-  // Most members are good, and absent or primitive: those are tested inline. A call for each takes twice as
-  // long (Node 24).
+  // Valid primitive and absent members are tested inline: a call for each takes twice as long (Node 24).
   const types = Object.values(fields).map(primitiveOf);
   const optionals = Object.values(fields).map(({ spec }) => spec.kind === "optional");
   return shape({ kind: "object", fields }, (value) => {
@@ -197,7 +195,7 @@ export function object<F extends Fields>(fields: F): Shape<InferFields<F>> {
   });
 }
 
-/** The `typeof` that is all that a shape asks of a value, but that a number is finite; otherwise "". */
+/** The `typeof` that is the whole check of a shape, except that numbers must be finite; else "". */
 function primitiveOf({ spec }: Shape): "string" | "number" | "boolean" | "" {
   switch (spec.kind) {
     case "optional":
@@ -214,10 +212,10 @@ function primitiveOf({ spec }: Shape): "string" | "number" | "boolean" | "" {
 }
 
 /**
- * An object of one of several shapes, told apart by the values of a {@link oneOf} member. A last case whose
- * member is another string takes every value that the cases before it do not name.
+ * An object of one of several shapes, selected by a {@link oneOf} member. A last case whose member is another
+ * string matches every value that the other cases do not list.
  *
- * @param expected how errors name a value that is no object
+ * @param expected the expectation in the problem of a value that is not an object
  */
 export function variants<const C extends readonly Shape[]>(
   key: string,
@@ -250,7 +248,7 @@ function inside(place: string, { path, expected }: Problem): Problem {
   return { path: joinPath(place, path), expected };
 }
 
-/** Whether `value` is an object and no array. */
+/** Whether a value is an object, but not an array or null. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

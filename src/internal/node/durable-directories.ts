@@ -3,9 +3,9 @@ import type { FileSystem } from "./file-system.js";
 import { errnoOf } from "./file-system.js";
 
 /**
- * Fsyncs the parent directories of a store's files, up to the root of the file system. Existing directories are synced
- * too: their creator may have crashed before it synced the parent, and a power loss would take the directory entry with
- * every acknowledged write below it.
+ * Fsyncs the parent directories of a store's files, up to the root of the file system. Existing directories
+ * are synced too: their creator may have crashed before it synced the parent, and a power loss would take the
+ * directory entry with every acknowledged write below it.
  */
 export class DurableDirectories {
   readonly #fileSystem: FileSystem;
@@ -18,8 +18,8 @@ export class DurableDirectories {
 
   /**
    * @param store the store's directory, absolute
-   * @param options.everyTime syncs directories within the store each time, for a store in which other processes remove
-   *   and recreate them unnoticed. Default false: each once, until `forget`.
+   * @param options.everyTime syncs directories within the store each time, for a store in which other
+   *   processes remove and recreate them unnoticed. Default false: each once, until `forget`.
    */
   constructor(fileSystem: FileSystem, store: string, { everyTime = false } = {}) {
     this.#fileSystem = fileSystem;
@@ -37,8 +37,8 @@ export class DurableDirectories {
   }
 
   /**
-   * Fsyncs a directory, and the parents whose entries on the way to it are not known to be durable. Innermost first, which
-   * on a journaling file system leaves little to do for the others.
+   * Fsyncs a directory, and the parents whose entries on the way to it are not known to be durable. Innermost
+   * first, which on a journaling file system leaves little to do for the others.
    */
   async sync(directory: string): Promise<void> {
     await this.#fileSystem.syncDirectory(directory);

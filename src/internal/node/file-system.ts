@@ -1,18 +1,20 @@
 import { SessileError } from "../../errors/index.js";
 
 /**
- * The file system as stores and file intake need it: small, so that a test can fail any call, act between two calls, or
- * simulate every state that a power loss leaves. Calls that touch only the page cache are synchronous, because a thread
- * of the pool costs ten times the call. Calls that wait for a device or move many bytes return a promise.
+ * The file system as stores and file intake need it: small, so that a test can fail any call, act between two
+ * calls, or simulate every state that a power loss leaves. Calls that touch only the page cache are
+ * synchronous, because a thread of the pool costs ten times the call. Calls that wait for a device or move
+ * many bytes return a promise.
  */
 export interface FileSystem {
   /**
-   * Opens a file. Returns undefined if it does not exist or, for the creating modes, if it does. Never blocks on a FIFO.
+   * Opens a file. Returns undefined if it does not exist or, for the creating modes, if it does. Never blocks
+   * on a FIFO.
    *
    * @throws ELOOP for a symbolic link opened with `readNoFollow`
    */
   open(path: string, mode: OpenMode): OpenFile | undefined;
-  /** {@link open} on a thread of the pool: for a path that a user or a model chose, which may be on a slow network. */
+  /** {@link open} on a thread of the pool, for paths that may be on a slow network. */
   openAsync(path: string, mode: OpenMode): Promise<OpenFile | undefined>;
   /** Follows links. Returns undefined if there is nothing at the path. */
   stat(path: string): FileStat | undefined;
@@ -32,16 +34,19 @@ export interface FileSystem {
   /** Returns whether the file existed. */
   unlink(path: string): boolean;
   /**
-   * Creates a file that shares its blocks with `from` up to `size`, with `first` in place of its first bytes. Not fsynced.
-   * Rejects if the file system cannot share blocks; resolves to false if `from` is shorter than `size`. The caller removes
-   * the file in both cases.
+   * Creates a file that shares its blocks with `from` up to `size`, with `first` in place of its first bytes.
+   * Not fsynced. Rejects if the file system cannot share blocks; resolves to false if `from` is shorter than
+   * `size`. The caller removes the file in both cases.
    */
   clone(from: string, to: string, first: Uint8Array, size: number): Promise<boolean>;
   /** Sets the time of modification to now. */
   touch(path: string): void;
   /** Fsyncs a directory, and with it the names in it. */
   syncDirectory(path: string): Promise<void>;
-  /** Calls back when the file may have changed, until the returned function is called. A hint: it may not come. */
+  /**
+   * Calls back when the file may have changed, until the returned function is called. A hint: it may not
+   * come.
+   */
   watch(path: string, changed: () => void): () => void;
 }
 
@@ -50,7 +55,7 @@ export interface FileSystem {
  * - `readNoFollow`: an existing file, refused if the last component is a link.
  * - `append`: an existing file, for reading and writing at the end.
  * - `create`: a new file that only its owner can read and write.
- * - `createReadOnly`: a new file that nobody can open for writing later.
+ * - `createReadOnly`: a new file without write permission.
  */
 export type OpenMode = "read" | "readNoFollow" | "append" | "create" | "createReadOnly";
 
@@ -74,13 +79,13 @@ export interface OpenFile {
   sync(): Promise<void>;
   /** {@link sync} that always runs on a thread of the pool, so that the caller can go on meanwhile. */
   syncInBackground(): Promise<void>;
-  /** Where the operating system reports the open file to be; undefined if it does not report it. */
+  /** The path of the open file by the operating system; undefined if unknown. */
   location(): Promise<string | undefined>;
   /** Idempotent. Calls under way on the pool still see this file. */
   close(): void;
 }
 
-/** What a path names. */
+/** The type of a directory entry. */
 export type FileKind = "file" | "directory" | "link" | "FIFO" | "socket" | "device";
 
 /** A name in a directory. */
@@ -102,7 +107,9 @@ export interface FileStat {
   readonly ctimeMs: number;
 }
 
-/** Metadata that tells two files apart even if their numbers exceed 2^53, and two writes within a microsecond. */
+/**
+ * Metadata that tells two files apart even if their numbers exceed 2^53, and two writes within a microsecond.
+ */
 export interface ExactFileStat {
   readonly kind: FileKind;
   readonly dev: bigint;
@@ -112,8 +119,8 @@ export interface ExactFileStat {
 }
 
 /**
- * Numbers that libuv has no name for, and that file systems give: of Linux (asm-generic/errno.h), and of macOS and the
- * BSDs (sys/errno.h), whose two mean nothing to a file on Linux. Read 2026-11-22.
+ * Errno numbers of file systems that libuv does not name: of Linux (asm-generic/errno.h), and of macOS and
+ * the BSDs (sys/errno.h), whose two are not file errors on Linux. Read 2026-11-22.
  */
 const unnamed: Readonly<Record<number, string>> = {
   116: "ESTALE",
@@ -125,17 +132,17 @@ const unnamed: Readonly<Record<number, string>> = {
   70: "ESTALE",
 };
 
-/** The code of a system error, such as ENOSPC; `ERRNO_` and the number of one without a name. */
+/** The code of a system error, such as ENOSPC, or `ERRNO_` and its number; undefined for other errors. */
 export function errnoOf(error: unknown): string | undefined {
   const { code, errno } = (error ?? {}) as { readonly code?: unknown; readonly errno?: unknown };
-  // Node gives "Unknown system error -122" as the code of such an error, or "UNKNOWN".
+  // The code of an unnamed error is "Unknown system error -122" or "UNKNOWN".
   const isNamed = typeof code === "string" && !/^unknown/i.test(code);
   if (isNamed) return code;
   if (typeof errno !== "number" || !Number.isInteger(errno) || errno === 0) return undefined;
   return unnamed[Math.abs(errno)] ?? `ERRNO_${Math.abs(errno)}`;
 }
 
-/** The error of an operation that the storage below refused; anything that is no system error stays what it is. */
+/** Converts a system error of an operation to STORAGE_FAILED. Returns other errors unchanged. */
 export function storageError(operation: string, path: string, cause: unknown): unknown {
   const errno = errnoOf(cause);
   if (cause instanceof SessileError || errno === undefined || !/^(E[A-Z0-9]+|ERRNO_\d+)$/.test(errno))

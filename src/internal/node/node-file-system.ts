@@ -27,7 +27,7 @@ const modes: Readonly<Record<OpenMode, readonly [flags: number, permissions: num
   createReadOnly: [createFlags, 0o444, "EEXIST"],
 };
 
-/** Errors of an fsync on a directory where the file system, or Windows, has no such operation. */
+/** Errors of fsync on a directory if the system has no such operation, as on Windows. */
 const noDirectorySync = ["ENOTSUP", "EOPNOTSUPP", "EINVAL", "EPERM", "EISDIR"];
 
 /** Runs an fsync either way. */
@@ -36,7 +36,8 @@ type RunSync = (inPool: () => Promise<void>, here: () => void) => Promise<void>;
 /**
  * The file system of this machine.
  *
- * @param options.paceSyncs fsyncs on the calling thread while the device is fast, see {@link SyncPacer}. Default false.
+ * @param options.paceSyncs fsyncs on the calling thread while the device is fast, see {@link SyncPacer}.
+ *   Default false.
  */
 export function createNodeFileSystem({ paceSyncs = false } = {}): FileSystem {
   const pacer = paceSyncs ? new SyncPacer() : undefined;
@@ -82,7 +83,7 @@ export function createNodeFileSystem({ paceSyncs = false } = {}): FileSystem {
     unlink: (path) => succeeds("ENOENT", () => fs.unlinkSync(path)),
     async clone(from, to, first, size) {
       const { COPYFILE_EXCL, COPYFILE_FICLONE_FORCE } = fs.constants;
-      // Never a copy: if another program truncates the file meanwhile, libuv would wait for the bytes forever.
+      // Never a copy: libuv would wait forever if another program truncated the file meanwhile.
       await fs.promises.copyFile(from, to, COPYFILE_EXCL | COPYFILE_FICLONE_FORCE);
       // A clone inherits the permissions of its source, which may not even include writing.
       await fs.promises.chmod(to, 0o600);
@@ -231,9 +232,9 @@ class NodeFile implements OpenFile {
 const fastMs = 1;
 
 /**
- * Decides whether an fsync runs on the calling thread or on the pool. The pool adds 0.1 to 0.2 ms to a put, a tenth of
- * the whole on a fast disk (bench/blobs-put, 2026-11-22); a slow disk would block the event loop. So an fsync runs here
- * only while recent ones were fast and no other is under way that it could overlap with.
+ * Decides whether an fsync runs on the calling thread or on the pool. The pool adds 0.1 to 0.2 ms to a put, a
+ * tenth of the whole on a fast disk (bench/blobs-put, 2026-11-22); a slow disk would block the event loop. So
+ * an fsync runs here only while recent ones were fast and no other is under way that it could overlap with.
  */
 export class SyncPacer {
   /** A moving average; the first fsync runs on the pool. */

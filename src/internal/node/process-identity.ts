@@ -33,7 +33,7 @@ export function isRunning(pid: number): boolean {
     return true;
   } catch (error) {
     const errno = errnoOf(error) ?? "";
-    // An id outside the system's range is no system error: nothing has it.
+    // An id outside the system's range throws another error: no process has it.
     return /^E[A-Z]+$/.test(errno) && errno !== "ESRCH";
   }
 }
@@ -48,8 +48,8 @@ export function isAlive(other: ProcessIdentity): boolean {
 }
 
 /**
- * Fields 3 and 22 of /proc/PID/stat, counted behind the command's name, which may contain spaces and parentheses;
- * empty if there is no such file. See proc(5).
+ * Fields 3 and 22 of /proc/PID/stat, counted behind the command's name, which may contain spaces and
+ * parentheses; empty if there is no such file. See proc(5).
  */
 function statOf(pid: number): { readonly state: string; readonly startTime: string } {
   const stat = attempt(() => fs.readFileSync(`/proc/${pid}/stat`, "utf8"));

@@ -15,10 +15,12 @@ const noLinks = [
 ];
 
 /**
- * Atomically publishes a complete temp file as `path` without replacing an existing file: link(2), because rename(2)
- * overwrites. Returns false if `path` exists. The temp name may remain in both cases, and the caller unlinks it.
+ * Atomically publishes a complete temp file as `path` without replacing an existing file: link(2), because
+ * rename(2) overwrites. Returns false if `path` exists. The temp name may remain in both cases, and the
+ * caller unlinks it.
  *
- * Without hard links it falls back to a rename: two processes that publish at the same moment may both succeed.
+ * Without hard links it falls back to a rename: two processes that publish at the same moment may both
+ * succeed.
  */
 export function publishExclusive(fileSystem: FileSystem, temporary: string, path: string): boolean {
   try {

@@ -48,8 +48,8 @@ export function createFile(fileSystem: FileSystem, path: string, mode: OpenMode 
 }
 
 /**
- * Writes a complete new file and, unless told otherwise, fsyncs it: the first half of an atomic publish. Removes the file
- * if anything fails.
+ * Writes a complete new file and, unless told otherwise, fsyncs it: the first half of an atomic publish.
+ * Removes the file if anything fails.
  */
 export async function writeNewFile(
   fileSystem: FileSystem,
@@ -77,8 +77,8 @@ export async function writeNewFile(
 }
 
 /**
- * Guards against silent short writes: throws EIO if the size of a file is not the number of bytes written, so that a
- * truncated file is never published.
+ * Guards against silent short writes: throws EIO if the size of a file is not the number of bytes written, so
+ * that a truncated file is never published.
  */
 export function assertFullyWritten(size: number, written: number): void {
   if (size === written) return;
