@@ -4,7 +4,7 @@
 //   npx tsx examples/03-composer.ts FILE...    drops these files
 //
 // The message is a string, so any editor, log and prompt carries it. It asks no model: it prints a call of `codex exec`.
-import { readdirSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import { mkdtemp, readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join, resolve } from "node:path";
@@ -110,7 +110,8 @@ function insert(steps: readonly ComposeStep<Pasted>[]): void {
 async function importFile({ id, entry, mediaType }: ImportStep<Pasted>): Promise<void> {
   try {
     const { ref } = await blobs.put(await bytesOf(entry), { mediaType, maxBytes });
-    draft = completeImport(draft, id, { path: pathOf(ref) });
+    // Another extension than the plan's if the same bytes were stored before.
+    draft = completeImport(draft, id, { path: (await blobs.locate(ref)) ?? "" });
   } catch (error) {
     if (!(error instanceof SessileError)) throw error;
     // Without the path of the file, because the model reads the message.
@@ -124,13 +125,6 @@ async function bytesOf(entry: Pasted): Promise<Uint8Array> {
   if (entry.type === "text") return new TextEncoder().encode(entry.text);
   const path = entry.type === "path" ? entry.path : (entry.file ?? "");
   return (await readLocalFile(path, { maxBytes })).bytes;
-}
-
-/** The path of a stored blob. Its extension is that of the first put. */
-function pathOf(ref: string): string {
-  const folder = join(contextDirectory, "blobs");
-  const digits = ref.slice(ref.indexOf(":") + 1);
-  return join(folder, readdirSync(folder).find((name) => name.startsWith(digits)) ?? digits);
 }
 
 /** A dropped file as a window system describes it: an image, or a path. */

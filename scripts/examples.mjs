@@ -1,4 +1,4 @@
-// Runs every example; each checks itself and ends with an exit code.
+// Runs every example without a key; each ends with an exit code.
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "./entries.mjs";

@@ -107,6 +107,8 @@ export interface BlobBackend {
   read(ref: BlobRef): Promise<BlobReading | undefined>;
   /** The facts of a blob, or undefined. */
   stat(ref: BlobRef): Promise<BlobStat | undefined>;
+  /** The location of a blob, such as an absolute path, or undefined. Absent if the backend has no locations. */
+  locate?(ref: BlobRef): Promise<string | undefined>;
   /** Renews the lease of a blob; returns undefined if it does not exist. */
   touch(ref: BlobRef): Promise<BlobStat | undefined>;
   /** Every blob once, in any order. May or may not include blobs that are added or removed meanwhile. */

@@ -98,6 +98,12 @@ class BackedBlobStore implements BlobStore {
     return this.#found(ref, () => this.backend.stat(ref));
   }
 
+  async locate(ref: BlobRef): Promise<string | undefined> {
+    refArgument("ref", ref);
+    const { backend } = this;
+    return backend.locate && this.#found(ref, async () => backend.locate?.(ref));
+  }
+
   async touch(ref: BlobRef): Promise<BlobStat | undefined> {
     refArgument("ref", ref);
     return this.#found(ref, () => this.backend.touch(ref));

@@ -71,6 +71,12 @@ export interface BlobStore {
   stream(ref: BlobRef, options?: BlobTransferOptions): Promise<AsyncIterable<Uint8Array> | undefined>;
   /** The facts of a blob, without reading it; undefined if it does not exist. */
   stat(ref: BlobRef): Promise<BlobStat | undefined>;
+  /**
+   * The location of a blob, such as the absolute path of its file, for a program that reads it by its path.
+   * Undefined if the blob does not exist, or the backend has no locations. Restores a blob from the trash. A
+   * later collection can move it. Files are read-only: do not write to them.
+   */
+  locate(ref: BlobRef): Promise<string | undefined>;
   /** Renews the lease of a blob, as a put of the same bytes does; undefined if it does not exist. */
   touch(ref: BlobRef): Promise<BlobStat | undefined>;
   /** Every blob once, in any order. */

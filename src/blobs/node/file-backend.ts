@@ -148,6 +148,17 @@ export class FileBlobBackend implements BlobBackend {
     });
   }
 
+  locate(ref: BlobRef): Promise<string | undefined> {
+    return this.#guard("look into", async () => {
+      this.#directory.check();
+      for (const path of await existingPaths(this.#directory, ref)) {
+        const absolute = this.#directory.at(path);
+        if (this.#directory.fileSystem.lstat(absolute)?.kind === "file") return absolute;
+      }
+      return undefined;
+    });
+  }
+
   touch(ref: BlobRef): Promise<BlobStat | undefined> {
     return this.#guard("touch in", async () => {
       this.#directory.check();

@@ -13,10 +13,11 @@ import {
   utimesSync,
   writeFileSync,
 } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, isAbsolute, join, relative } from "node:path";
 import { describe, expect, test, vi } from "vitest";
 import { collectGarbage } from "../../../src/blobs/collect.js";
 import { digest as digestBy } from "../../../src/blobs/hash.js";
+import { memoryBlobStore } from "../../../src/blobs/memory.js";
 import { fileBlobStore, fileBlobStoreOn } from "../../../src/blobs/node/file-store.js";
 import { nodeSha256 } from "../../../src/blobs/node/layout.js";
 import type { BlobStore } from "../../../src/blobs/types.js";
@@ -93,6 +94,31 @@ describe("the files of a store", () => {
     expect(filesIn(dir)).toEqual([`blobs/${digest(bytes, "blake3").slice(7)}.txt`, "store.json"]);
     expect(await blobs.get(ref)).toBeUndefined();
   });
+
+  test.each(["sharded", "flat"] as const)(
+    "are located by their ref, in a layout that is %s",
+    async (layout) => {
+      const dir = temporaryDirectory();
+      const blobs = fileBlobStore({ dir: relative(process.cwd(), dir), layout, durability: "os" });
+      expect(await blobs.locate(ref)).toBeUndefined();
+      await blobs.put(bytes, { mediaType: "image/png" });
+      const path = (await blobs.locate(ref)) ?? "";
+      expect(isAbsolute(path)).toBe(true);
+      expect(new Uint8Array(readFileSync(path))).toEqual(bytes);
+      expect(path.endsWith(".png")).toBe(layout === "flat");
+      expect(await blobs.partition("p").locate(ref)).toBeUndefined();
+      // A collection moves it; a reader that asks for it gets it back.
+      const later = { graceMs: 0, now: () => Date.now() + 60_000 };
+      await collectGarbage(blobs, { ...later, marks: [{ root: "r", refs: [], complete: true }] });
+      expect(existsSync(path)).toBe(false);
+      expect(await blobs.locate(ref)).toBe(path);
+      expect(existsSync(path)).toBe(true);
+      await expect(blobs.locate("sha256:no" as BlobRef)).rejects.toThrow(TypeError);
+      await blobs.delete(ref);
+      expect(await blobs.locate(ref)).toBeUndefined();
+      expect(await memoryBlobStore().locate(ref)).toBeUndefined();
+    },
+  );
 
   test("that another program wrote into a flat layout are read, listed, collected and taken back", async () => {
     const dir = temporaryDirectory();
