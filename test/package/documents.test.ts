@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { root } from "../../scripts/entries.mjs";
 import { limitsPage, limitsPath } from "../../scripts/limits-page.mjs";
 import { limitProfiles } from "../../src/limits/index.js";
+import { layers, sessionChapters } from "../support/layers.js";
 
 const read = (path: string): string => readFileSync(join(root, path), "utf8");
 
@@ -109,6 +110,18 @@ describe("the documents of the repository", () => {
 });
 
 describe("the documents for contributors", () => {
+  it("have the architecture in one page, with the layers and chapters that the sources keep", () => {
+    const page = read("docs/contributing/architecture.md");
+    expect(Buffer.byteLength(page)).toBeLessThanOrEqual(8192);
+    const charted = [...page.matchAll(/^ (\d) +(.+)$/gm)].flatMap(([, layer, names = ""]) =>
+      names.split(/ +/).map((name) => [name, Number(layer)]),
+    );
+    const existing = Object.entries(layers).filter(([name]) => existsSync(join(root, "src", name)));
+    expect(Object.fromEntries(charted)).toEqual(Object.fromEntries(existing));
+    const chapters = [...page.matchAll(/^\| `src\/session\/([a-z-]+)`/gm)].map(([, name]) => name);
+    expect(chapters).toEqual(sessionChapters);
+  });
+
   it("name paths that exist", () => {
     const names = readdirSync(join(root, "docs/contributing")).map((name) => `docs/contributing/${name}`);
     const named = ["CONTRIBUTING.md", ...names].flatMap((path) =>
