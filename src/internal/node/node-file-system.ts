@@ -61,11 +61,8 @@ export function createNodeFileSystem({ paceSyncs = false } = {}): FileSystem {
         throw error;
       }
     },
-    // ENOTDIR: a file is in the place of a parent directory.
-    stat: (path) =>
-      unless(["ENOENT", "ENOTDIR"], () => foundStat(fs.statSync(path, { throwIfNoEntry: false }))),
-    lstat: (path) =>
-      unless(["ENOENT", "ENOTDIR"], () => foundStat(fs.lstatSync(path, { throwIfNoEntry: false }))),
+    stat: (path) => statUnlessAbsent(() => fs.statSync(path, { throwIfNoEntry: false })),
+    lstat: (path) => statUnlessAbsent(() => fs.lstatSync(path, { throwIfNoEntry: false })),
     lstatExact: async (path) => exactStatOf(await fs.promises.lstat(path, { bigint: true })),
     realpath: (path) => fs.promises.realpath(path),
     async list(directory) {
@@ -192,12 +189,7 @@ class NodeFile implements OpenFile {
   async location(): Promise<string | undefined> {
     if (process.platform !== "linux") return undefined;
     const link = `/proc/self/fd/${this.#descriptor()}`;
-    this.#pending++;
-    try {
-      return await fs.promises.readlink(link).catch(() => undefined);
-    } finally {
-      this.#done();
-    }
+    return this.#inPool<string>((_fd, done) => fs.readlink(link, done)).catch(() => undefined);
   }
 
   close(): void {
@@ -219,12 +211,8 @@ class NodeFile implements OpenFile {
     try {
       return await inPool<T>((done) => call(fd, done));
     } finally {
-      this.#done();
+      if (--this.#pending === 0 && !this.#isOpen) fs.closeSync(this.#fd);
     }
-  }
-
-  #done(): void {
-    if (--this.#pending === 0 && !this.#isOpen) fs.closeSync(this.#fd);
   }
 }
 
@@ -293,8 +281,15 @@ function succeeds(errno: string, act: () => void): boolean {
   }
 }
 
-function foundStat(stats: fs.Stats | undefined): FileStat | undefined {
-  return stats && statOf(stats);
+function statUnlessAbsent(read: () => fs.Stats | undefined): FileStat | undefined {
+  try {
+    const stats = read();
+    return stats && statOf(stats);
+  } catch (error) {
+    // ENOTDIR: a file is in the place of a parent directory.
+    if (["ENOENT", "ENOTDIR"].includes(errnoOf(error) ?? "")) return undefined;
+    throw error;
+  }
 }
 
 function statOf(stats: fs.Stats): FileStat {
