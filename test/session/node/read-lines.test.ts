@@ -1,9 +1,11 @@
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { OpenFile } from "../../../src/internal/node/file-system.js";
 import type { LogBatch, LogPosition } from "../../../src/session/api/backend.js";
 import { absentPosition } from "../../../src/session/node/log-position.js";
-import { readLines } from "../../../src/session/node/read-lines.js";
+import { readHeadTail } from "../../../src/session/node/read-head-tail.js";
+import { readLines, readRanges } from "../../../src/session/node/read-lines.js";
+import { LogWatch } from "../../../src/session/node/watch.js";
 import { linesOf } from "../../../src/session/runtime/log-lines.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 
@@ -158,4 +160,203 @@ test("an aborted read stops", async () => {
     signal: AbortSignal.abort("why"),
   });
   await expect(reading.next()).rejects.toBe("why");
+});
+
+describe("ranges of lines", () => {
+  /** A file whose bytes tell where they lie, and how often it was read. */
+  function counted(size: number, most = Number.POSITIVE_INFINITY) {
+    const disk = new SimulatedDisk();
+    const content = Uint8Array.from({ length: size }, (_, at) => (at * 31 + (at >> 8)) & 0xff);
+    disk.put("/log", content);
+    const file = disk.open("/log", "read") as OpenFile;
+    const reads: number[] = [];
+    const counting: OpenFile = {
+      ...file,
+      read: (into, at) => {
+        reads.push(into.length);
+        return file.read(into.subarray(0, most), at);
+      },
+    };
+    return { content, file: counting, reads };
+  }
+
+  test("gives the bytes at any places in any order, undefined for those past the end", async () => {
+    const place = fc.record({ at: fc.nat(120_000), length: fc.integer({ min: 1, max: 3000 }) });
+    const { content, file } = counted(100_000);
+    await fc.assert(
+      fc.asyncProperty(fc.array(place, { maxLength: 20 }), async (places) => {
+        const found = await readRanges(file, places);
+        expect(found.length).toBe(places.length);
+        for (const [index, { at, length }] of places.entries()) {
+          const isThere = at + length <= content.length;
+          expect(found[index] !== undefined).toBe(isThere);
+          if (isThere)
+            expect(Buffer.compare(found[index] as Uint8Array, content.subarray(at, at + length))).toBe(0);
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test("reads neighbours in one go, and leaves wide gaps out", async () => {
+    const { file, reads } = counted(400_000);
+    await readRanges(file, [
+      { at: 0, length: 100 },
+      { at: 20_000, length: 100 },
+      { at: 300_000, length: 100 },
+    ]);
+    expect(reads).toEqual([20_100, 100]);
+    expect(await readRanges(file, [])).toEqual([]);
+  });
+
+  test("reads on where a read was short", async () => {
+    const { content, file, reads } = counted(10_000, 700);
+    expect(await readRanges(file, [{ at: 5, length: 5000 }])).toEqual([content.slice(5, 5005)]);
+    expect(reads.length).toBe(8);
+  });
+
+  test("a run of neighbours is bounded; a line that is longer than that is read all the same", async () => {
+    const { content, file, reads } = counted(2_000_000);
+    const places = Array.from({ length: 200 }, (_, at) => ({ at: at * 10_000, length: 9000 }));
+    await readRanges(file, places);
+    expect(Math.max(...reads)).toBeLessThanOrEqual(1024 * 1024);
+    expect(reads.length).toBeLessThan(20);
+    const [long] = await readRanges(file, [{ at: 1, length: 1_000_000 }]);
+    expect(Buffer.from(long ?? []).equals(Buffer.from(content.subarray(1, 1_000_001)))).toBe(true);
+  });
+});
+
+describe("head and tail of a log", () => {
+  async function endsOf(text: string, size?: number) {
+    const disk = new SimulatedDisk();
+    disk.put("/log", text);
+    const file = disk.open("/log", "read") as OpenFile;
+    const { head, tail } = readHeadTail(file, size ?? file.stat().size);
+    const decoded = (lines: readonly Uint8Array[]) => lines.map((line) => new TextDecoder().decode(line));
+    return { head: decoded(head), tail: decoded(tail) };
+  }
+
+  const info = (at: number | string) => `{"type":"session_info","id":"${at}"}`;
+  const user = '{"message":{"role":"user"}}';
+  const filler = (count: number, length: number) =>
+    Array.from({ length: count }, (_, at) => `${at}:${"x".repeat(length)}`);
+
+  test("a short log is all in the head, and the tail is what may be a session_info, with or without the last line feed", async () => {
+    const lines = [info("a"), "b", user, info("c")];
+    const ends = { head: lines, tail: [info("a"), info("c")] };
+    expect(await endsOf(`${lines.join("\n")}\n`)).toEqual(ends);
+    expect(await endsOf(lines.join("\n\n"))).toEqual(ends);
+    expect(await endsOf("")).toEqual({ head: [], tail: [] });
+  });
+
+  test("of a long log the head stops early, and the tail has whole lines", async () => {
+    const lines = [
+      "header",
+      user,
+      ...Array.from({ length: 3000 }, (_, at) => `${info(at)}${"x".repeat(70)}`),
+    ];
+    const { head, tail } = await endsOf(`${lines.join("\n")}\n`);
+    expect(head.length).toBeLessThan(200);
+    expect(head).toEqual(lines.slice(0, head.length));
+    expect(tail.length).toBeGreaterThan(500);
+    expect(tail.length).toBeLessThan(700);
+    expect(tail).toEqual(lines.slice(-tail.length));
+  });
+
+  test("the head goes on to the first user message, up to a megabyte", async () => {
+    const near = ["header", ...filler(900, 100), user, ...filler(3000, 100)];
+    expect((await endsOf(near.join("\n"))).head).toContain(user);
+    const far = ["header", ...filler(20_000, 100), user, "end"];
+    const { head } = await endsOf(far.join("\n"));
+    expect(head).not.toContain(user);
+    expect(head).toEqual(far.slice(0, head.length));
+  });
+
+  test("a line longer than the tail leaves the tail empty, and a first one longer than the head is not cut", async () => {
+    expect((await endsOf(`header\n${info(1)}${"x".repeat(100_000)}`)).tail).toEqual([]);
+    expect((await endsOf(`${"x".repeat(2_000_000)}\n${user}\n`)).head).toEqual([]);
+  });
+
+  test("a log that is shorter by now than it was gives what is there", async () => {
+    expect(await endsOf(`a\n${info("b")}\n`, 500)).toEqual({ head: ["a", info("b")], tail: [info("b")] });
+    const long = filler(300, 100).join("\n");
+    expect((await endsOf(long, 5_000_000)).head).toHaveLength(299);
+  });
+
+  test("head and tail are whole lines from the two ends of any log", async () => {
+    const line = fc
+      .tuple(
+        fc.constantFrom("a", "b", "é", "_info", "session_inf", info("é"), `session_info${info(1)}`),
+        fc.nat(30_000),
+      )
+      .map(([c, length]) => c.repeat(Math.ceil((length + 1) / c.length)));
+    await fc.assert(
+      fc.asyncProperty(fc.array(line, { maxLength: 12 }), fc.boolean(), async (lines, isWhole) => {
+        const { head, tail } = await endsOf(lines.join("\n") + (isWhole && lines.length > 0 ? "\n" : ""));
+        expect(head).toEqual(lines.slice(0, head.length));
+        const infos = lines.filter((each) => each.includes("session_info"));
+        expect(tail).toEqual(tail.length === 0 ? [] : infos.slice(-tail.length));
+        if (Buffer.byteLength(lines.join("\n")) < 64_000) expect(tail).toEqual(infos);
+        if (lines.join("\n").length < 8000) expect(head).toEqual(lines);
+      }),
+      { numRuns: 50 },
+    );
+  });
+});
+
+describe("a watch", () => {
+  /** Whether a promise is settled by now. */
+  async function isDone(promise: Promise<void>): Promise<boolean> {
+    let done = false;
+    void promise.then(() => {
+      done = true;
+    });
+    await new Promise((resolve) => setImmediate(resolve));
+    return done;
+  }
+
+  function watched() {
+    const disk = new SimulatedDisk();
+    disk.put("/log", "a");
+    return { disk, watch: new LogWatch(disk, "/log"), never: new AbortController().signal };
+  }
+
+  test("a change is told of to who waits, and to who comes right after it", async () => {
+    const { disk, watch, never } = watched();
+    // Before the watch began there may have been one.
+    expect(await isDone(watch.changed(never))).toBe(true);
+    const [first, second] = [watch.changed(never), watch.changed(never)];
+    expect(await isDone(first)).toBe(false);
+    disk.put("/log", "b");
+    expect([await isDone(first), await isDone(second)]).toEqual([true, true]);
+    disk.put("/log", "b");
+    disk.put("/log", "b");
+    expect(await isDone(watch.changed(never))).toBe(true);
+    expect(await isDone(watch.changed(never))).toBe(false);
+    watch.close();
+  });
+
+  test("an abort and the end of the watch resolve it too, and leave nothing", async () => {
+    const { watch, never } = watched();
+    await watch.changed(never);
+    const controller = new AbortController();
+    const aborted = watch.changed(controller.signal);
+    controller.abort();
+    expect(await isDone(aborted)).toBe(true);
+    const waiting = watch.changed(never);
+    watch.close();
+    expect(await isDone(waiting)).toBe(true);
+  });
+
+  test("is of another file once it is renewed, which may have changed by then", async () => {
+    const { disk, watch, never } = watched();
+    watch.renew();
+    expect(await isDone(watch.changed(never))).toBe(true);
+    const waiting = watch.changed(never);
+    watch.renew();
+    expect(await isDone(waiting)).toBe(false);
+    disk.put("/log", "b");
+    expect(await isDone(waiting)).toBe(true);
+    watch.close();
+  });
 });

@@ -1,5 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import fc from "fast-check";
 import { SessileError } from "sessile/errors";
 import { encodeEntry, parseSession } from "sessile/session";
 import {
@@ -9,11 +10,15 @@ import {
   readEntriesBackwards,
 } from "sessile/session/node";
 import { describe, expect, test } from "vitest";
-import type { FileSystem } from "../../../src/internal/node/file-system.js";
+import type { FileSystem, OpenFile } from "../../../src/internal/node/file-system.js";
 import { nodeFileSystem } from "../../../src/internal/node/node-file-system.js";
+import { linesBackwards } from "../../../src/session/node/pages/page-lines.js";
 import { readEntriesBackwardsOn } from "../../../src/session/node/pages/read-entries-backwards.js";
-import { plainHeader, sessionOf } from "../../arbitraries/entries.js";
-import type { SimulatedDisk } from "../../support/simulated-disk.js";
+import { breakage } from "../../arbitraries/broken-sessions.js";
+import { conversation } from "../../arbitraries/conversations.js";
+import { entryTree, plainHeader, sessionOf } from "../../arbitraries/entries.js";
+import { message } from "../../arbitraries/messages.js";
+import { SimulatedDisk } from "../../support/simulated-disk.js";
 import { custom, diskOf, type Entry, pagesOf, path } from "./paged.js";
 import { temporaryDirectory } from "./temporary-directory.js";
 
@@ -285,4 +290,212 @@ test("what is no session file, and wrong arguments, are said by name", async () 
   writeFileSync(file, sessionOf([custom("a")]).text);
   const signal = AbortSignal.abort(new Error("enough"));
   await expect(readEntriesBackwards(file, { signal })).rejects.toThrow("enough");
+});
+
+describe("pages of any file", () => {
+  /** The lines of a file and where each begins. */
+  function linesOf(bytes: Uint8Array): { readonly line: Uint8Array; readonly at: number }[] {
+    const lines: { line: Uint8Array; at: number }[] = [];
+    for (let at = 0; at < bytes.length; ) {
+      const feed = bytes.indexOf(10, at);
+      const end = feed < 0 ? bytes.length : feed;
+      lines.push({ line: bytes.subarray(at, end), at });
+      at = end + 1;
+    }
+    return lines;
+  }
+
+  const ofTheWhole = new Set(["DUPLICATE_ID", "ORPHAN", "CYCLE"]);
+
+  /** What pages should have: what a parse has, and besides each entry whose id an earlier line has. */
+  function wanted(bytes: Uint8Array, maxLineBytes: number) {
+    const session = parseSession(bytes, { maxLineBytes });
+    const repeated = new Set(
+      session.diagnostics.filter(({ code }) => code === "DUPLICATE_ID").map(({ offset }) => offset),
+    );
+    const parsed = [...session.entries];
+    const entries: Entry[] = [];
+    let header = "";
+    for (const { line, at } of linesOf(bytes)) {
+      const alone = parseSession(Buffer.concat([Buffer.from(header), line]), { maxLineBytes });
+      if (header === "" && alone.header !== undefined) header = `${Buffer.from(line).toString()}\n`;
+      const [entry] = alone.entries;
+      if (entry === undefined) continue;
+      entries.push(repeated.has(at) ? entry : (parsed.shift() as Entry));
+    }
+    expect(parsed).toEqual([]);
+    const diagnostics = session.diagnostics
+      .filter(({ code }) => !ofTheWhole.has(code))
+      .map(({ line: _, ...told }) => told);
+    return { session, entries, diagnostics };
+  }
+
+  const version1 = fc
+    .array(message, { maxLength: 8 })
+    .map((messages) =>
+      [
+        '{"type":"session","id":"s","timestamp":"2025-01-01T00:00:00.000Z","cwd":"/"}',
+        ...messages.map((message) => JSON.stringify({ type: "message", timestamp: "t", message })),
+        '{"type":"compaction","timestamp":"t","summary":"s","tokensBefore":1,"firstKeptEntryIndex":2}',
+        "",
+      ].join("\n"),
+    );
+
+  const texts = fc.oneof(
+    entryTree({ maxLength: 12 }).map((entries) => sessionOf(entries).text),
+    conversation(16).map(({ entries }) => sessionOf(entries).text),
+    entryTree().map((entries) => sessionOf(entries, { header: { ...plainHeader, version: 2 } }).text),
+    entryTree().map((entries) => sessionOf(entries, { header: { ...plainHeader, version: 9 } }).text),
+    version1,
+  );
+
+  /** Ways in which files differ that are no damage. */
+  const shape = fc.constantFrom<(text: string) => string>(
+    (text) => text,
+    (text) => `\ufeff${text}`,
+    (text) => text.replaceAll("\n", "\r\n"),
+    (text) => text.replaceAll("\n", "\n\n"),
+    (text) => text.replace(/\n$/, ""),
+    (text) => `${text}{"type":"custom","id":"torn`,
+    (text) =>
+      `${text}${encodeEntry(custom("long", null, "é".repeat(50_000)))}\n${encodeEntry(custom("end"))}\n`,
+    (text) => text.split("\n").toReversed().join("\n"),
+  );
+
+  const size = fc.record({
+    limit: fc.integer({ min: 1, max: 6 }),
+    maxBytes: fc.oneof(fc.integer({ min: 1, max: 2000 }), fc.constant(1 << 22)),
+  });
+
+  // @covers durability:paging
+  test("the pages of any session, one before the other, have the entries and the problems of lines that a parse gives, whatever is appended in between", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.record({ text: texts, shape, change: fc.option(breakage) }),
+        fc.array(size, { minLength: 1, maxLength: 4 }),
+        fc.constantFrom(1024, 64 << 20),
+        async ({ text, shape, change }, sizes, maxLineBytes) => {
+          const whole = new TextEncoder().encode(shape(text));
+          const bytes = change === null ? whole : change(whole);
+          const { session, entries, diagnostics } = wanted(bytes, maxLineBytes);
+          const disk = diskOf(bytes);
+          if (session.header === undefined) {
+            const code = session.diagnostics.at(-1)?.code;
+            await expect(readEntriesBackwardsOn(disk, path, { maxLineBytes })).rejects.toMatchObject({
+              code,
+            });
+            return;
+          }
+          const options = (page: number) => ({ maxLineBytes, ...sizes[page % sizes.length] });
+          const appended = new TextEncoder().encode(`\n${encodeEntry(custom("new"))}\n`);
+          const pages = await pagesOf(disk, options, () => void disk.open(path, "append")?.append(appended));
+          expect(pages.flatMap((page) => page.entries)).toEqual(entries);
+          expect(pages.flatMap((page) => page.diagnostics)).toEqual(diagnostics);
+        },
+      ),
+      { numRuns: 400 },
+    );
+  });
+});
+
+describe("lines of a range, backwards", () => {
+  interface Found {
+    readonly at: number;
+    readonly length: number;
+    readonly text: string | undefined;
+  }
+
+  async function read(text: string, range = { start: 0, end: text.length }, maxLineBytes = 1 << 20) {
+    const disk = new SimulatedDisk();
+    disk.put("/log", Buffer.from(text, "latin1"));
+    const lines: Found[] = [];
+    for await (const { at, length, bytes } of linesBackwards(disk.open("/log", "read") as OpenFile, range, {
+      maxLineBytes,
+    }))
+      lines.push({ at, length, text: bytes && Buffer.from(bytes).toString("latin1") });
+    return lines;
+  }
+
+  /** The same by splitting, in the order of the file. */
+  function split(text: string): Found[] {
+    let at = 0;
+    return (text.endsWith("\n") || text === "" ? text.slice(0, -1) : text).split("\n").flatMap((line) => {
+      const found = { at, length: line.length, text: line };
+      at += line.length + 1;
+      return text === "" ? [] : [found];
+    });
+  }
+
+  const pieces = fc.array(
+    fc.constantFrom(
+      "a",
+      "bc",
+      "\n",
+      "\n",
+      "\r\n",
+      "x".repeat(70),
+      "y".repeat(64 * 1024 - 1),
+      "z".repeat(150_000),
+    ),
+    { maxLength: 16 },
+  );
+
+  test("the lines are those of the text, the last one first, of any part that begins where a line does", async () => {
+    await fc.assert(
+      fc.asyncProperty(pieces, fc.nat(), async (parts, pick) => {
+        const text = parts.join("");
+        const lines = split(text);
+        expect(await read(text)).toEqual(lines.toReversed());
+        const start = lines[pick % Math.max(1, lines.length)]?.at ?? 0;
+        expect(await read(text, { start, end: text.length })).toEqual(
+          lines.filter(({ at }) => at >= start).toReversed(),
+        );
+        expect(await read(text, { start: 0, end: start })).toEqual(
+          lines.filter(({ at }) => at < start).toReversed(),
+        );
+      }),
+    );
+  });
+
+  test("of a line over the limit there are the place and the length", async () => {
+    const long = "x".repeat(200_000);
+    expect(await read(`a\n${long}\nb\n${long}`, undefined, 1024)).toEqual([
+      { at: 200_005, length: 200_000, text: undefined },
+      { at: 200_003, length: 1, text: "b" },
+      { at: 2, length: 200_000, text: undefined },
+      { at: 0, length: 1, text: "a" },
+    ]);
+  });
+
+  test("a line of just the limit is read, one byte more is too many, also where it is read in steps", async () => {
+    for (const length of [1024, 64 * 1024, 200_000]) {
+      for (const text of [`${"x".repeat(length)}\n`, `a\n${"x".repeat(length)}`]) {
+        const [line] = await read(text, undefined, length);
+        expect(line?.text).toBe("x".repeat(length));
+        expect((await read(text, undefined, length - 1))[0]).toMatchObject({ length, text: undefined });
+      }
+    }
+  });
+
+  test("ends with the reason of its signal, also between two steps", async () => {
+    const disk = new SimulatedDisk();
+    disk.put("/log", `${"x".repeat(100_000)}\nb\n`);
+    const controller = new AbortController();
+    const { signal } = controller;
+    const seen: number[] = [];
+    const reading = (async () => {
+      const range = { start: 0, end: 100_003 };
+      const file = disk.open("/log", "read") as OpenFile;
+      for await (const { at } of linesBackwards(file, range, { maxLineBytes: 1 << 20, signal })) {
+        seen.push(at);
+        controller.abort(new Error("enough"));
+      }
+    })();
+    await expect(reading).rejects.toThrow("enough");
+    expect(seen).toEqual([100_001]);
+  });
+
+  test("a file that does not reach to the end of the part ends the reading", async () => {
+    expect(await read("a\nb\n", { start: 0, end: 100 })).toEqual([]);
+  });
 });
