@@ -46,9 +46,12 @@ export async function storeTurn(
   const { tree } = session;
   const stored = versions(session, message.id);
   const latest = stored.at(-1);
+  if (latest !== undefined && tree.node(latest)?.role !== "user") {
+    throw invalid("id", "the id of a message of the user");
+  }
   if (latest !== undefined && !isEdit) return session.branch(latest);
   const said = await storeParts(session, message.parts, { blobs, signal });
-  const seen = before.findLast((id) => tree.has(id));
+  const seen = before.flatMap((id) => versions(session, id).at(-1) ?? []).at(-1);
   if (latest !== undefined) session.branch(tree.node(latest)?.parentId ?? null);
   else if (seen !== undefined) session.branch(lastEntryOf(session, seen));
   // A process that died left calls without results; a result has to stand before the next message.
@@ -116,12 +119,7 @@ async function storeParts(
   for (const file of files) {
     if (resources.has(file)) continue;
     const known = await resourceById(session, file.url.split("/").at(-1) ?? "");
-    if (known === undefined) {
-      const expected = "a data URL, or a file of this chat";
-      throw new SessileError("INVALID_MESSAGE", `url: expected ${expected}`, {
-        details: { path: "url", expected },
-      });
-    }
+    if (known === undefined) throw invalid("url", "a data URL, or a file of this chat");
     resources.set(file, known);
   }
   return userMessage(
@@ -132,6 +130,13 @@ async function storeParts(
   );
 }
 
+function invalid(path: string, expected: string): SessileError<"INVALID_MESSAGE"> {
+  return new SessileError("INVALID_MESSAGE", `${path}: expected ${expected}`, {
+    details: { path, expected },
+  });
+}
+
+/** The entries of a message that was edited, oldest first. */
 function versions({ tree }: Session, id: string): readonly string[] {
   const found: string[] = [];
   for (let key = id; tree.has(key); key = `${id}.${found.length + 1}`) found.push(key);

@@ -191,7 +191,8 @@ function routeOf(request: IncomingMessage, routes: Readonly<Record<string, Route
   const [, id = "", rest = "", file = ""] =
     /^\/api\/chat(?:\/([\w-]{1,64})(?:\/(stream|files)(?:\/(res_[0-9a-f]{16}))?)?)?$/.exec(path) ?? [];
   const shape = path === prefix ? "/" : `/:id${rest === "" ? "" : `/${rest}`}${file === "" ? "" : "/:file"}`;
-  const route = id === "" && path !== prefix ? undefined : routes[`${request.method} ${shape}`];
+  const isKnown = path === prefix || idPattern.test(id);
+  const route = isKnown ? routes[`${request.method} ${shape}`] : undefined;
   if (route === undefined) throw notFound();
   return [route, { id, file }];
 }

@@ -70,21 +70,26 @@ export class RunningTurn {
   /** All chunks from the first one on, then those to come. A reader that stops does not stop the turn. */
   watch(): ReadableStream<UIMessageChunk> {
     let at = 0;
+    let isCancelled = false;
     let wake = () => {};
     return new ReadableStream<UIMessageChunk>({
       pull: async (controller) => {
-        while (at === this.#chunks.length && !this.#ended) {
+        while (at === this.#chunks.length && !this.#ended && !isCancelled) {
           await new Promise<void>((resolve) => {
             wake = resolve;
             this.#watchers.add(wake);
           });
           this.#watchers.delete(wake);
         }
+        if (isCancelled) return;
         const chunk = this.#chunks[at++];
         if (chunk === undefined) controller.close();
         else controller.enqueue(chunk);
       },
-      cancel: () => wake(),
+      cancel: () => {
+        isCancelled = true;
+        wake();
+      },
     });
   }
 }

@@ -100,7 +100,7 @@ function replyTo(
  * @see RawMessageStreamEvent in resources/messages/messages.d.ts of @anthropic-ai/sdk 1.11.0 (read
  *   2026-11-22)
  */
-export async function streamReply(
+async function streamReply(
   outgoing: ServerResponse,
   { content, stop_reason, usage, ...rest }: LocalReply,
   paceMs: number,

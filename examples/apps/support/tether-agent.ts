@@ -239,7 +239,7 @@ const pieceMs = 300;
  * Collects streamed text into pieces, each of a minimum length or after a minimum time. One frame for each
  * word would fill a ring of a thousand frames with one answer.
  */
-export class TextPieces {
+class TextPieces {
   readonly #give: (text: string) => void;
   #text = "";
   #givenAt = Number.NEGATIVE_INFINITY;
@@ -266,7 +266,7 @@ export class TextPieces {
  * Runs the turns of one conversation in the order of the calls, and those of several conversations
  * concurrently.
  */
-export class TurnQueue {
+class TurnQueue {
   readonly #last = new Map<string, Promise<void>>();
   /** Turns that have not ended. */
   size = 0;

@@ -209,7 +209,7 @@ export class TooManyBytes extends Error {
 }
 
 /** Reads the body of a response, at most one chunk past the limit. */
-export async function readBounded(response: Response, maxBytes: number): Promise<Uint8Array> {
+async function readBounded(response: Response, maxBytes: number): Promise<Uint8Array> {
   if (Number(response.headers.get("content-length") ?? 0) > maxBytes) {
     await response.body?.cancel();
     throw new TooManyBytes(maxBytes);

@@ -140,7 +140,7 @@ function cut(text: string, maxBytes: number): string {
 }
 
 /** A mutex: runs tasks in the order of the calls, one at a time. A failure does not stop the later ones. */
-export function oneByOne(): <T>(task: () => Promise<T>) => Promise<T> {
+function oneByOne(): <T>(task: () => Promise<T>) => Promise<T> {
   let last: Promise<unknown> = Promise.resolve();
   return (task) => {
     const next = last.then(task);

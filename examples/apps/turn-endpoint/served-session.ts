@@ -186,7 +186,7 @@ function factsOf(entry: SessionEntry | UnknownEntry | undefined): Partial<EntryS
 }
 
 /** The resources of a message that have bytes. */
-export function storedResources(message: ContextMessage): readonly StoredResource[] {
+function storedResources(message: ContextMessage): readonly StoredResource[] {
   if (!("content" in message) || typeof message.content === "string") return [];
   return message.content.flatMap((block) => {
     const resource = resourceOf(block);

@@ -33,7 +33,7 @@ export interface RunTurnOptions {
  *
  * @throws the signal's reason; HttpFailure if the model fails, or calls tools for too many rounds
  */
-export async function runTurn(options: RunTurnOptions): Promise<void> {
+async function runTurn(options: RunTurnOptions): Promise<void> {
   const { session, tools, rounds, signal } = options;
   for (let round = 0; round < rounds; round++) {
     const message = await reply(options);
@@ -214,7 +214,7 @@ async function view(call: ToolCall, { session, blobs, signal }: ToolContext): Pr
 }
 
 /** Runs a call. A failure is a result too, which the model sees. */
-export async function runTurnTool(
+async function runTurnTool(
   tools: TurnTools,
   call: ToolCall,
   places: ToolContext,
@@ -231,7 +231,7 @@ export async function runTurnTool(
 }
 
 /** Waits for work, and rejects with the signal's reason if it aborts, also if the work ignores the signal. */
-export async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   let stop = () => {};
   const aborted = new Promise<never>((_resolve, reject) => {
     stop = () => reject(signal.reason);

@@ -285,6 +285,19 @@ describe("regenerate and edit", () => {
     expect(texts(await open("branches"))[2]).toBe("Second, edited twice.");
   });
 
+  it("of a message without a reply: the next one follows the edited version", async () => {
+    const chat = await open("editfailed");
+    await chat.sendMessage({ text: "Hello." });
+    await chat.sendMessage({ text: "Please fail.", messageId: chat.messages[0]?.id ?? "" });
+    expect(chat.status).toBe("error");
+    await chat.sendMessage({ text: "Better now?" });
+    expect(texts(await open("editfailed"))).toEqual([
+      "Please fail.",
+      "Better now?",
+      "You said 2 things; I see no images.",
+    ]);
+  });
+
   it("of an earlier reply leaves out what followed it", async () => {
     const chat = await open("earlier");
     await chat.sendMessage({ text: "One." });
@@ -448,6 +461,18 @@ describe("a request", () => {
     expect([answer.status, await answer.json()]).toMatchObject([400, { error: { code: "INVALID_BODY" } }]);
   });
 
+  it("whose message has the id of a reply is refused", async () => {
+    const chat = await open("taken");
+    await chat.sendMessage({ text: "Hello." });
+    const body = {
+      id: "taken",
+      messages: [{ ...message, id: chat.messages[1]?.id }],
+      trigger: "submit-message",
+    };
+    expect((await post(body)).status).toBe(400);
+    expect((await open("taken")).messages).toEqual(plain(chat.messages));
+  });
+
   it("from the page of another origin is refused", async () => {
     const body = { id: "evil", messages: [message], trigger: "submit-message" };
     expect((await post(body, { origin: "http://evil.example" })).status).toBe(403);
@@ -461,7 +486,15 @@ describe("a request", () => {
   });
 
   it("for another address is not found", async () => {
-    for (const path of ["/", "/api/chat/a/b", "/api/chat/a/files/x", "/api/chat/../x", "/api/chats"]) {
+    for (const path of [
+      "/",
+      "/api/chat/a/b",
+      "/api/chat/a/files/x",
+      "/api/chat/../x",
+      "/api/chats",
+      "/api/chat/-x",
+      "/api/chat/_",
+    ]) {
       expect((await fetch(`${server.url}${path}`)).status).toBe(404);
     }
     expect((await fetch(`${server.url}/api/chat/none/stream`)).status).toBe(204);
