@@ -21,7 +21,6 @@ import {
   windowContext,
 } from "sessile/tether";
 import type { Model } from "./claude.js";
-import { oneLine } from "./terminal.js";
 import { closeOpenCalls, runTool, type Tools } from "./tools.js";
 
 /** Options of {@link tetherAgent}. */
@@ -188,6 +187,20 @@ function failedMessage(errorMessage: string, { aborted }: AbortSignal, told = ""
 function failure(error: unknown): string {
   if (error instanceof SessileError) return `I could not answer: ${error.code}.`;
   return `I could not answer: ${oneLine(error instanceof Error ? error.message : String(error), 200)}`;
+}
+
+/**
+ * Untrusted text as one line of a terminal: no control characters or line breaks, at most `width` characters.
+ */
+function oneLine(text: string, width: number): string {
+  // Text far behind the end of the line is not needed.
+  const line = text
+    .slice(0, 8 * width)
+    .toWellFormed()
+    .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, " ")
+    .trim();
+  const characters = Array.from(line);
+  return characters.length <= width ? line : `${characters.slice(0, Math.max(0, width - 1)).join("")}…`;
 }
 
 /** The end of the turn, with the reason for each omitted image. */
