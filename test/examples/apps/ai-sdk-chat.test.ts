@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -75,6 +75,8 @@ function imageOf(width: number, height: number, filename = "shot.png"): FileUIPa
 }
 
 function sessionFile(id: string): string {
+  // The directory is created with the first session.
+  mkdirSync(join(dir, "sessions"), { recursive: true });
   const names = readdirSync(join(dir, "sessions"), { recursive: true, encoding: "utf8" });
   const name = names.find((one) => one.endsWith(".jsonl") && one.includes(id));
   return name === undefined ? "" : readFileSync(join(dir, "sessions", name), "utf8");
