@@ -48,6 +48,7 @@ export { buildSessionContext, type ContextSource } from "./context/build-context
 export { type ParsedSession, parseSession, type SessionSource } from "./context/parse-session.js";
 export { type EncodeOptions, encodeEntry } from "./format/encode.js";
 export type { ReadLimits } from "./format/line-splitter.js";
+export type { SessionStoreOptions } from "./runtime/loaded-log.js";
 export type { RecordingOptions } from "./runtime/recording.js";
 export type { SessionInfo } from "./runtime/session-info.js";
 export { evaluatePermission, type PermissionRule } from "./runtime/session-info.js";
@@ -61,5 +62,5 @@ export {
 } from "./runtime/turn-settings.js";
 export { sessionBlobRoots } from "./store/blob-roots.js";
 export { memorySessionStore } from "./store/memory-backend.js";
-export { type SessionStoreOptions, sessionStore } from "./store/store.js";
+export { sessionStore } from "./store/store.js";
 export { type EntryNode, SessionTree, type TreeStep } from "./tree/session-tree.js";

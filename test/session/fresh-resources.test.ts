@@ -107,7 +107,7 @@ test("nothing but the ids changes in any entry, and what has none is the very sa
   fc.assert(
     fc.property(sessionEntry, fc.boolean(), (entry, notes) => {
       const fresh = new FreshResources();
-      if (notes) fresh.note(entry);
+      if (notes) fresh.collect(entry);
       const out = fresh.rewrite(entry);
       const masked = (value: unknown) => JSON.stringify(value).replace(/res_[0-9a-f]{16}/g, "res");
       expect(masked(out)).toBe(masked(entry));

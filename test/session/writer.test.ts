@@ -4,9 +4,10 @@ import { SessileError } from "../../src/errors/index.js";
 import type { LogPosition, SessionBackend } from "../../src/session/api/backend.js";
 import type { EntryDraft } from "../../src/session/api/entries.js";
 import type { Session } from "../../src/session/api/types.js";
+import type { SessionStoreOptions } from "../../src/session/runtime/loaded-log.js";
 import { linesOf } from "../../src/session/runtime/log-lines.js";
 import { memoryBackend } from "../../src/session/store/memory-backend.js";
-import { type SessionStoreOptions, sessionStore } from "../../src/session/store/store.js";
+import { sessionStore } from "../../src/session/store/store.js";
 import { gate, hookedBackend, type LogHooks } from "./hooked-backend.js";
 
 const say = (text: string, id?: string): EntryDraft => ({

@@ -238,7 +238,7 @@ export class AppendQueue {
       await resolveExisting(group, state.reader.tree, state.cache);
     if (!state.exists && this.#staged.every(({ entry }) => isSetting(entry)) && areSettings(group)) {
       this.#addStaged(placeRequests(group, state, {}));
-      // A listener learns of a parent before its child: of settings that were staged before, too.
+      // Announces a parent before its child: settings staged earlier, too.
       state.announceStaged(this.#staged);
       return;
     }

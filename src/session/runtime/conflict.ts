@@ -37,7 +37,9 @@ export function checkAppendOptions(drafts: readonly EntryDraft[], options: Appen
 
 const maxListed = 100;
 const maxNamed = 3;
-const byMetadata = '(a label, session_info or usage: "rebase")';
+const remedy =
+  'append again with conflict "branch" or "follow" (a label, session_info or usage: "rebase"), ' +
+  "or call branch(details.leafId) first";
 
 /** The error of a conflict: who appended what, both leaves, and the remedy. */
 export function conflictError(
@@ -60,7 +62,9 @@ export function conflictError(
   };
   const session = `session ${printId(state.header.id)}`;
   if (restarted) {
-    const message = `another program replaced the log of ${session}, which was read again; its leaf is ${printId(leafId)}. Nothing was written: check the session's context and append again`;
+    const what = `another program replaced the log of ${session}, which was read again`;
+    const remedy = "check the session's context and append again";
+    const message = `${what}; its leaf is ${printId(leafId)}. Nothing was written: ${remedy}`;
     return new SessileError("CONCURRENT_WRITER", message, { cause, details });
   }
   const who = holder === undefined ? "another process or handle" : `process ${holder.pid} on ${holder.host}`;
@@ -68,8 +72,9 @@ export function conflictError(
   const more = added.length > maxNamed ? ` and ${added.length - maxNamed} more` : "";
   const count = added.length === 1 ? "1 entry" : `${added.length} entries`;
   const leaves = `its leaf is ${printId(leafId)}, this handle's is ${printId(state.leafId)}`;
-  const remedy = `append again with conflict "branch" or "follow" ${byMetadata}, or call branch(details.leafId) first`;
-  const message = `${who} appended ${count} to ${session} first: ${named.join(", ")}${more}; ${leaves}. Nothing was written: ${remedy}`;
+  const listed = `${named.join(", ")}${more}`;
+  const what = `${who} appended ${count} to ${session} first: ${listed}; ${leaves}`;
+  const message = `${what}. Nothing was written: ${remedy}`;
   return new SessileError("CONCURRENT_WRITER", message, { cause, details });
 }
 
@@ -82,20 +87,21 @@ function describeEntry({ id, type, role }: ReturnType<typeof rowSummary>): strin
   return `${role === undefined ? printId(type) : `${printId(role)} message`} ${printId(id)}`;
 }
 
-/** An id or a type of a log, which another program wrote, for an error message. */
+/** Prints an id or type from a log, which may be any text, for an error message. */
 export function printId(text: string | null): string {
   if (text === null) return "none";
   return /^[\w.-]{1,64}$/.test(text) ? text : JSON.stringify(text.slice(0, 64));
 }
 
-/** Throws CONCURRENT_WRITER if an append must follow another entry than the leaf; null is before the first. */
+/** Throws CONCURRENT_WRITER if the leaf is not `after`; null is before the first entry. */
 export function assertFollows(after: string | null, actual: string | null): void {
   if (after === actual) return;
   if (after !== null && typeof after !== "string") {
     throw new TypeError(`after: expected an entry id or null, got ${describe(after)}`);
   }
   const wanted = after === null ? "no entry (after: null)" : printId(after);
-  const message = `the append must follow ${wanted}, but the leaf is ${printId(actual)}. Nothing was written: make the entries for the leaf, or move it by branch()`;
+  const what = `the append must follow ${wanted}, but the leaf is ${printId(actual)}`;
+  const message = `${what}. Nothing was written: make the entries for the leaf, or move it by branch()`;
   const details = { expected: after ?? "none", actual: actual ?? "none" };
   throw new SessileError("CONCURRENT_WRITER", message, { details });
 }

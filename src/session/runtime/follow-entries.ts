@@ -5,7 +5,7 @@ import { integerOption } from "../../internal/arguments.js";
 import type { SessionEntry, UnknownEntry } from "../api/entries.js";
 import type { SessionState } from "./session-state.js";
 
-/** Yields every entry from now on until the signal aborts or the session closes; see {@link Session.follow}. */
+/** Yields every entry from now on, until the signal aborts or the session closes. */
 export async function* followEntries(
   state: SessionState,
   options: {

@@ -86,8 +86,7 @@ export class FollowMode {
   }
 
   /**
-   * Maps the parents of requests behind a rebase that went to another writer's branch back to this handle's
-   * branch.
+   * Maps the parents of requests behind a rebase on another writer's branch back to this handle's branch.
    */
   #ownBranch(): MoveParent | undefined {
     if (this.#strayed.size === 0) return undefined;
@@ -95,7 +94,7 @@ export class FollowMode {
   }
 
   /**
-   * Records the entries of a rebase that went to another writer's branch. Requests queued behind it, other than
+   * Records the entries of a rebase on another writer's branch. Requests queued behind it, other than
    * rebases, follow this handle's leaf instead.
    */
   recordStrayed(entries: readonly SessionEntry[]): void {
@@ -144,7 +143,8 @@ export function followError(
   const { reason, remedy } = followProblems[problem];
   return new SessileError(
     "CONCURRENT_WRITER",
-    `the entries cannot move from behind ${printId(from)} to behind another writer's ${printId(to)}: ${reason}. Nothing was written: ${remedy}`,
+    `the entries cannot move from behind ${printId(from)} to behind another writer's ${printId(to)}: ` +
+      `${reason}. Nothing was written: ${remedy}`,
     {
       details: { expected: from ?? "none", actual: to ?? "none", leafId: to, entryIds: [], reason: problem },
     },

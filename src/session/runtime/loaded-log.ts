@@ -1,16 +1,19 @@
 /** A log that is read from its start, and later from the last position, into a tree. */
 
+import { integerOption } from "../../internal/arguments.js";
+import { randomHex8 } from "../../internal/ids.js";
 import type { LogBatch, LogPosition, SessionLog } from "../api/backend.js";
 import { DiagnosticList, type Diagnostics } from "../api/diagnostics.js";
 import type { SessionEntry, UnknownEntry } from "../api/entries.js";
 import { Events, type SessionEventMap } from "../api/events.js";
 import { decodeBody } from "../format/decode.js";
+import { defaultLimits } from "../format/line-splitter.js";
 import { noRow } from "../tree/entry-table.js";
 import { LogReader } from "../tree/log-reader.js";
 import { entryTableOf } from "../tree/session-tree.js";
 import { EntryCache } from "./entry-cache.js";
 import { eachLine, lineAt } from "./log-lines.js";
-import type { RecordingOptions } from "./recording.js";
+import { checkRecordingOptions, type RecordingOptions } from "./recording.js";
 
 /** Settings of a session from its store. */
 export interface SessionSettings {
@@ -22,6 +25,34 @@ export interface SessionSettings {
   readonly maxLineBytes: number;
   readonly checksum: boolean;
   readonly recording: RecordingOptions;
+}
+
+/** Options of every store. The recording options can also be set per session. */
+export interface SessionStoreOptions extends RecordingOptions {
+  /** Milliseconds since 1970. @default Date.now */
+  readonly now?: () => number;
+  /** Returns a new session id for a time. @default a UUID of version 7 */
+  readonly newSessionId?: (now: number) => string;
+  /** Returns a new entry id; called again if the id exists. @default eight random hexadecimal digits */
+  readonly newEntryId?: () => string;
+  /** Maximum bytes of one line, written or read. Minimum: 1024. @default 64 MiB */
+  readonly maxLineBytes?: number;
+  /** Maximum nesting of one line. Minimum: 8. @default 256 */
+  readonly maxDepth?: number;
+  /** Whether each line ends with a checksum. @default true */
+  readonly checksum?: boolean;
+}
+
+/** @throws RangeError for an option out of range, TypeError for an invalid one */
+export function settingsFrom(options: SessionStoreOptions): SessionSettings {
+  return {
+    now: options.now ?? Date.now,
+    newEntryId: options.newEntryId ?? randomHex8,
+    maxDepth: integerOption("maxDepth", options.maxDepth, defaultLimits.maxDepth, 8),
+    maxLineBytes: integerOption("maxLineBytes", options.maxLineBytes, defaultLimits.maxLineBytes, 1024),
+    checksum: options.checksum ?? true,
+    recording: checkRecordingOptions(options),
+  };
 }
 
 /** A row with its entry. */

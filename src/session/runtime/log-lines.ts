@@ -7,13 +7,13 @@ import { encodeHeader } from "../format/encode.js";
 import type { LineSink } from "../format/line-splitter.js";
 import type { SessionState } from "./session-state.js";
 
-/** Hands the lines of a batch over, and tells of those that were too long, in order of place. */
+/** Passes the lines of a batch to a sink, including those that are too long, in the order of the log. */
 export function eachLine(batch: LogBatch, sink: LineSink): void {
   const { lines, at, tooLong = [] } = batch;
   let next = 0;
   for (let i = 0; i < at.length; i++) {
     const place = at[i] as number;
-    for (; next < tooLong.length && (tooLong[next]?.at as number) < place; next++) tell(next);
+    for (; next < tooLong.length && (tooLong[next]?.at as number) < place; next++) passTooLong(next);
     if (isRanges(lines)) {
       sink.line(lines.bytes, place, lines.bounds[2 * i] as number, lines.bounds[2 * i + 1] as number);
     } else {
@@ -21,22 +21,22 @@ export function eachLine(batch: LogBatch, sink: LineSink): void {
       sink.line(line, place, 0, line.length);
     }
   }
-  for (; next < tooLong.length; next++) tell(next);
+  for (; next < tooLong.length; next++) passTooLong(next);
 
-  function tell(index: number): void {
+  function passTooLong(index: number): void {
     const place = tooLong[index];
     if (place !== undefined) sink.tooLong(place.at, place.length, place.bytesBeforeNuls);
   }
 }
 
-/** The lines of a batch, each by itself. */
+/** The lines of a batch as separate arrays. */
 export function linesOf({ lines, at }: Pick<LogBatch, "lines" | "at">): readonly Uint8Array[] {
   if (!isRanges(lines)) return lines;
   const { bytes, bounds } = lines;
   return at.map((_, i) => bytes.subarray(bounds[2 * i], bounds[2 * i + 1]));
 }
 
-/** The line of a batch that lies at a place; undefined where it is not among them. Looked for from the end. */
+/** The line of a batch at a place, searched from the end; undefined if the batch does not have it. */
 export function lineAt({ lines, at }: Pick<LogBatch, "lines" | "at">, place: number): Uint8Array | undefined {
   const index = at.lastIndexOf(place);
   if (index < 0) return undefined;
@@ -48,17 +48,17 @@ function isRanges(lines: LogBatch["lines"]): lines is LineRanges {
   return "bounds" in lines;
 }
 
-/** A line as it is stored, without its line feed. */
+/** A stored line without its line feed. */
 export interface StoredLine {
   readonly bytes: Uint8Array;
   readonly at: number;
-  /** No reader takes it. */
+  /** Whether it exceeds the maximum of every reader. */
   readonly tooLong: boolean;
 }
 
 /**
- * The lines of a log for a copy, what follows the last line feed included, and those too long to be read in
- * their places, without the NULs at their ends.
+ * Yields the lines of a log for a copy, in order: also the bytes after the last line feed, and lines that are
+ * too long, without the NULs at their ends.
  */
 export async function* storedLines(log: SessionLog): AsyncGenerator<StoredLine> {
   for await (const batch of log.read(undefined)) {

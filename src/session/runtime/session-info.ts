@@ -5,23 +5,23 @@ import type { SessionHeader, SessionInfoFields, SessionInfoPatch } from "../api/
 import type { LogReader } from "../tree/log-reader.js";
 import { entryTableOf } from "../tree/session-tree.js";
 
-/** A session as a list or a title bar shows it. */
+/** Name, times and state of a session, for lists and title bars. */
 export interface SessionInfo extends Omit<SessionInfoFields, "archivedAt"> {
   readonly id: string;
-  /** A short name for addresses: the one that was given, or else words made of the id. */
+  /** A short name for addresses. @default words made of the id */
   readonly slug: string;
   /** The project's directory. */
   readonly cwd: string;
-  /** The session that this one was forked from: a path or an id. */
+  /** The source of a fork: a path or an id. */
   readonly parentSession?: string;
-  /** Of the base format. */
+  /** The version of the base format. */
   readonly version: number;
   /** ISO 8601. */
   readonly time: {
     readonly created: string;
-    /** Of the last entry. */
+    /** The time of the last entry. */
     readonly updated: string;
-    /** Set while a compaction is at work in this process. */
+    /** The start of a compaction that runs in this process. */
     readonly compacting?: string;
     readonly archived?: string;
   };
@@ -29,14 +29,14 @@ export interface SessionInfo extends Omit<SessionInfoFields, "archivedAt"> {
 
 const fieldNames = ["name", "title", "slug", "archivedAt", "share", "permission", "stats"] as const;
 
-/** The info of a session from its header, its latest session_info, and its last entry's time. */
+/** The info of a session, from its header, its latest session_info and the time of its last entry. */
 export function infoOf(
   header: SessionHeader,
   fields: SessionInfoFields,
   updated: string,
   compacting?: string,
 ): SessionInfo {
-  // Another writer's session_info may have more, which must not speak for the header.
+  // Only known fields: another writer's session_info must not override the header's.
   const { archivedAt, ...rest } = Object.fromEntries(
     fieldNames.flatMap((name) => (fields[name] === undefined ? [] : [[name, fields[name]]])),
   ) as SessionInfoFields;
@@ -57,11 +57,11 @@ export function infoOf(
 }
 
 /**
- * The full snapshot that a patch makes of what was there. Other readers take the last session_info for the whole truth,
- * so one that says only what changed would clear the rest: what this version does not know is carried on too.
+ * Applies a patch to a session_info. The result is a full snapshot with unknown fields: other readers use the
+ * last session_info alone, so that a partial one would clear the other fields.
  */
 export function patchedInfo(current: SessionInfoFields, patch: SessionInfoPatch): SessionInfoFields {
-  // A number such as 1e999 is read as none that can be written.
+  // JSON.parse reads a number such as 1e999 as Infinity, which JSON cannot express.
   const out: Record<string, unknown> = copyJsonObject(current);
   for (const name of fieldNames) {
     if (patch[name] === null) delete out[name];
@@ -70,22 +70,23 @@ export function patchedInfo(current: SessionInfoFields, patch: SessionInfoPatch)
   return out;
 }
 
-/** One rule: what to do when `permission` is asked for something that matches `pattern`. */
+/** A rule: the action if `permission` is requested for a subject that matches `pattern`. */
 export interface PermissionRule {
-  /** What is asked for, such as `bash` or `edit`; `*` for all. */
+  /** The requested permission, such as `bash` or `edit`; `*` for all. */
   readonly permission: string;
-  /** `*` stands for any run of characters, `?` for one; anything else for itself. */
+  /** A wildcard pattern: `*` matches any run of characters, `?` one character. */
   readonly pattern: string;
-  /** Another writer's word that is not listed counts as `ask`. */
+  /** An unknown action counts as `ask`. */
   readonly action: "allow" | "deny" | "ask" | (string & Record<never, never>);
 }
 
 /**
- * What the rules say of one request: the last rule that matches wins, and `ask` where none does.
+ * Evaluates permission rules for one request. The last matching rule wins; `ask` if no rule matches.
  *
  * @example
  * ```ts
- * evaluatePermission([{ permission: "bash", pattern: "git *", action: "allow" }], "bash", "git status"); // "allow"
+ * const rules = [{ permission: "bash", pattern: "git *", action: "allow" as const }];
+ * evaluatePermission(rules, "bash", "git status"); // "allow"
  * ```
  */
 export function evaluatePermission(
@@ -96,15 +97,12 @@ export function evaluatePermission(
   for (let i = rules.length - 1; i >= 0; i--) {
     const rule = rules[i] as PermissionRule;
     if (matchesWildcard(rule.permission, permission) && matchesWildcard(rule.pattern, subject))
-      return decided(rule);
+      return actionOf(rule);
   }
   return "ask";
 }
 
-/**
- * The rules after somebody answered "always" for a request: an allow rule at the end, and no second copy of it.
- * A pattern that is already allowed by its own rule at the end is not repeated.
- */
+/** Adds an allow rule for an approved request at the end, and removes equal rules before it. */
 export function withApproval(
   rules: readonly PermissionRule[],
   approval: Pick<PermissionRule, "permission" | "pattern">,
@@ -117,13 +115,13 @@ export function withApproval(
   ];
 }
 
-/** An action that this version does not know neither allows nor denies: a person is asked. */
-function decided({ action }: PermissionRule): "allow" | "deny" | "ask" {
+/** The action of a rule; `ask` for an unknown one. */
+function actionOf({ action }: PermissionRule): "allow" | "deny" | "ask" {
   if (action === "allow") return "allow";
   return action === "deny" ? "deny" : "ask";
 }
 
-/** Iterative matching with one point to go back to: at worst pattern length times text length, never exponential. */
+/** Matches with one backtracking point: at worst pattern length times text length, never exponential. */
 function matchesWildcard(pattern: string, text: string): boolean {
   let p = 0;
   let t = 0;
@@ -148,12 +146,12 @@ function matchesWildcard(pattern: string, text: string): boolean {
   return p === pattern.length;
 }
 
-/** How far from the end of a log a list looks for its last session_info, at least. Bytes. */
+/** The minimum number of bytes at the end of a log that a list searches for the last session_info. */
 const listReach = 32 * 1024;
 
 /**
- * Whether the last session_info lies so far from the end that a list, which reads only the two ends of a log, would miss
- * it. Then it is written again when the session is closed.
+ * Whether the last session_info is too far from the end for a list, which reads only head and tail of a log.
+ * Then `close` writes it again.
  */
 export function needsInfoRewrite(reader: LogReader): boolean {
   const rows = entryTableOf(reader.tree);
@@ -166,24 +164,30 @@ export function needsInfoRewrite(reader: LogReader): boolean {
   return info >= 0 && bytes > listReach;
 }
 
-/** The title of a fork: numbered on from the title's own number. */
+/** The title of a fork: the next number after the title's own. */
 export function forkTitle(title: string): string {
   const numbered = /^(.*) \(fork #(\d{1,9})\)$/s.exec(title);
   return numbered === null ? `${title} (fork #1)` : `${numbered[1]} (fork #${Number(numbered[2]) + 1})`;
 }
 
-const adjectives =
-  "amber bold brave brief bright brisk calm clear clever cosy crisp curious daring dawn deep eager early fair fancy fleet fresh gentle glad golden grand green happy hardy hidden honest humble jolly keen kind lively loyal lucky mellow merry mild misty neat nimble noble proud quick quiet ready rosy royal sandy shiny silent silver smart snowy solid steady sunny swift tidy vivid warm witty".split(
-    " ",
-  );
-const nouns =
-  "acorn anchor arrow badger beacon birch bridge brook canyon cedar comet coral crane creek delta dune eagle ember falcon fern field finch forest fox garden glacier harbor hawk heron hill island jasper lake lantern lark lotus maple marsh meadow moon moss nebula oak ocean orchid otter owl panda pebble pine planet pond raven reef river robin sparrow star stone thistle tiger valley willow wolf".split(
-    " ",
-  );
+const adjectives = (
+  "amber bold brave brief bright brisk calm clear clever cosy crisp curious daring dawn deep " +
+  "eager early fair fancy fleet fresh gentle glad golden grand green happy hardy hidden honest " +
+  "humble jolly keen kind lively loyal lucky mellow merry mild misty neat nimble noble proud " +
+  "quick quiet ready rosy royal sandy shiny silent silver smart snowy solid steady sunny swift " +
+  "tidy vivid warm witty"
+).split(" ");
+const nouns = (
+  "acorn anchor arrow badger beacon birch bridge brook canyon cedar comet coral crane creek " +
+  "delta dune eagle ember falcon fern field finch forest fox garden glacier harbor hawk heron " +
+  "hill island jasper lake lantern lark lotus maple marsh meadow moon moss nebula oak ocean " +
+  "orchid otter owl panda pebble pine planet pond raven reef river robin sparrow star stone " +
+  "thistle tiger valley willow wolf"
+).split(" ");
 
 /**
- * The short name of a session that was given none, such as `brisk-otter-3f2a`: made of its id, so that it is there
- * from the start and stays. Of a million sessions some thousand pairs share one: it is for people, not a key.
+ * The default short name of a session, such as `brisk-otter-3f2a`. Derived from the id, so that it never
+ * changes. Not a key: among a million sessions some thousand pairs have the same one.
  */
 export function slugOf(sessionId: string): string {
   const hash = crc32(encodeUtf8(sessionId));

@@ -5,17 +5,17 @@ import type { ToolState } from "../api/events.js";
 import { contextAt, type EntryRequests, keptRange, latestCompaction } from "../context/build-context.js";
 import { type EntryTable, noRow } from "../tree/entry-table.js";
 
-/** What {@link turnSettings} records: what the next turns may use. */
+/** The fields of {@link turnSettings}. */
 export interface TurnSettings {
-  /** Names of the tools that are on. */
+  /** The names of the enabled tools. */
   readonly tools?: readonly string[];
   /** Policies by name, such as `{ approval: "on-request", sandbox: "workspace-write" }`. */
   readonly policies?: Readonly<Record<string, unknown>>;
 }
 
 /**
- * The entry that records which tools and policies are in force from here on; the latest on the path wins, field by
- * field. A custom entry, so that other readers of the file keep and ignore it.
+ * The entry type for tools and policies of the next turns. The latest entry on the path wins, field by field.
+ * A custom entry, so that other readers of the file keep and ignore it.
  *
  * @example
  * ```ts
@@ -35,8 +35,8 @@ export const turnSettings = customEntry<TurnSettings>("sessile.turn", (data) => 
 });
 
 /**
- * The entry that says a tool was started. After a crash it tells a call that may have had effects from one that was
- * never begun.
+ * The entry type for the start of a tool call. After a crash it distinguishes a call that may have had
+ * effects from one that did not start.
  */
 export const toolStarted = customEntry<{ readonly toolCallId: string }>("sessile.tool_started", (data) => {
   if (!isRecord(data) || typeof data.toolCallId !== "string")
@@ -44,10 +44,10 @@ export const toolStarted = customEntry<{ readonly toolCallId: string }>("sessile
   return { toolCallId: data.toolCallId };
 });
 
-/** What is in force for the next turn, as the path to a leaf says. */
+/** The settings in force for the next turn, from the path to a leaf. */
 export interface TurnContext {
   readonly model: Context["model"];
-  /** `off` where none was chosen. */
+  /** @default "off" */
   readonly thinkingLevel: string;
   readonly tools: readonly string[];
   readonly policies: Readonly<Record<string, unknown>>;
@@ -55,15 +55,16 @@ export interface TurnContext {
   readonly revert?: EntryMap["revert"] & { readonly entryId: string };
 }
 
-/** A tool call in context, and how far it came. */
+/** A tool call in context, with its state. */
 export interface ToolCallState {
   readonly call: ToolCall;
   /** The assistant message with the call. */
   readonly entryId: string;
   /**
-   * `completed` and `error`: it has a result. `running`: it was started, and there is no result. `pending`: neither; it
-   * was not begun, as far as the session knows. A call without a result in a reply that was aborted or failed is an
-   * `error` too: it may not be whole, and is not to be run.
+   * - `completed`, `error`: it has a result. A call without a result in an aborted or failed reply is an
+   *   `error` too: it may be incomplete, and must not be run.
+   * - `running`: it was started and has no result.
+   * - `pending`: it was not started, as far as the session knows.
    */
   readonly state: ToolState;
   readonly resultEntryId?: string;
@@ -181,7 +182,7 @@ function* callStates(
       const broken =
         asked.role === "assistant" && (asked.stopReason === "aborted" || asked.stopReason === "error");
       if (broken) return { call, entryId, state: "error" };
-      // Some providers use an id again in a later turn: what was started before the call is another one.
+      // Some providers reuse ids in later turns: a start before the call belongs to another call.
       const calledAt = place[rows.row(entryId)] as number;
       return { call, entryId, state: (startedAt.get(call.id) ?? -1) > calledAt ? "running" : "pending" };
     }

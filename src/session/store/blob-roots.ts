@@ -5,8 +5,8 @@ import type { DiagnosticCode } from "../api/diagnostics.js";
 import { defaultLimits, LineSplitter } from "../format/line-splitter.js";
 import { LogReader } from "../tree/log-reader.js";
 
-/** What may have taken a blob's name from a line, or hide one that this version does not know to look for. */
-const losing: readonly DiagnosticCode[] = [
+/** Diagnostics of lines whose blob references may be lost or unknown to this version. */
+const incomplete: readonly DiagnosticCode[] = [
   "EMPTY",
   "NO_HEADER",
   "NEWER_VERSION",
@@ -21,16 +21,16 @@ const losing: readonly DiagnosticCode[] = [
 ];
 
 const shownReasons = 3;
-/** `sha256:` and 64 digits, not one of them an escape. */
+/** The length of `sha256:` and 64 digits without escapes. */
 const minRefBytes = 71;
 
 /**
- * What a session's log names, for a collection of garbage: every blob in any of its lines, and whether these are all. They
- * are not where a line is damaged, torn or of a newer version: then `collectGarbage` refuses, until the log was opened for
- * writing, salvaged or deleted. Memory is bounded as that of a parse without its bodies.
+ * Returns the blob references of a session's log, for a garbage collection, and whether they are complete.
+ * They are incomplete if a line is damaged, torn or of a newer version. Then `collectGarbage` refuses until
+ * the log is opened for writing, salvaged or deleted. Keeps no bodies in memory.
  *
- * @param root what the log is called in the collection's report: a path, an id
- * @param source the log's bytes, in one piece or in any chunks
+ * @param root the log's name in the report of the collection: a path, an id
+ * @param source the bytes of the log, whole or in chunks
  * @example
  * ```ts
  * const marks = [await sessionBlobRoots("a.jsonl", await readFile("a.jsonl"))];
@@ -45,7 +45,8 @@ export async function sessionBlobRoots(
   const decoder = new TextDecoder();
   const find = (bytes: Uint8Array) => {
     if (bytes.length < minRefBytes) return;
-    for (const text of searched(decoder.decode(bytes))) for (const ref of blobRefsIn(text)) refs.add(ref);
+    for (const text of searchedTexts(decoder.decode(bytes)))
+      for (const ref of blobRefsIn(text)) refs.add(ref);
   };
   const reader = new LogReader({ maxDepth: defaultLimits.maxDepth, full: true });
   const sink = {
@@ -65,24 +66,24 @@ export async function sessionBlobRoots(
   }
   reader.finish();
   const { diagnostics } = reader;
-  const found = losing.reduce((sum, code) => sum + (diagnostics.counts[code] ?? 0), 0);
+  const found = incomplete.reduce((sum, code) => sum + (diagnostics.counts[code] ?? 0), 0);
   if (found === 0) return { root, refs, complete: true };
   const shown = diagnostics
-    .filter(({ code }) => losing.includes(code))
+    .filter(({ code }) => incomplete.includes(code))
     .slice(0, shownReasons)
     .map(({ code, line }) => (line === 0 ? code : `${code} in line ${line}`));
   const more = found > shown.length ? ` and ${found - shown.length} more` : "";
   return { root, refs, complete: false, reason: `${shown.join(", ")}${more}` };
 }
 
-/** A character of a name, written as an escape: letters, digits and the colon are U+0030 to U+007A. */
+/** An escaped character of a reference: letters, digits and the colon are U+0030 to U+007A. */
 const escapedCharacter = /\\u00[3-7]/;
 
 /**
- * The texts of a line to look for names in: the line as it is, or where a name may be written with escapes, its strings.
- * Each literal by itself and not the value of the whole, which keeps the last only of members with one key.
+ * The texts of a line to search for references: the line itself, or its strings if a reference may have
+ * escapes. Each literal is parsed alone, because JSON.parse keeps only the last member of a repeated key.
  */
-function* searched(line: string): Generator<string> {
+function* searchedTexts(line: string): Generator<string> {
   if (!escapedCharacter.test(line)) {
     yield line;
     return;
@@ -91,7 +92,7 @@ function* searched(line: string): Generator<string> {
     const start = line.indexOf('"', from);
     const end = start < 0 ? -1 : closingQuote(line, start);
     if (end < 0) {
-      // No string: it can only be a damaged line, whose names are kept as they stand.
+      // An unterminated string: the line is damaged, and its references have no escapes to resolve.
       yield line.slice(from);
       return;
     }

@@ -63,7 +63,7 @@ export async function freshResources(
 ): Promise<RewriteEntry> {
   const fresh = new FreshResources();
   const lines = linesUpTo(session, upTo, (entry) => {
-    fresh.note(entry);
+    fresh.collect(entry);
     return entry;
   });
   for await (const _ of lines);
@@ -98,8 +98,7 @@ export async function copyBytes(
   upTo?: string,
 ): Promise<boolean> {
   const { source, diagnostics, header, tree } = session;
-  // These need lines: a migration, a missing last line feed (a line that is too long may lack it), several
-  // headers.
+  // A migration, several headers, or a missing last line feed (of a line that is too long, too) need lines.
   if (headerVersion(header) < formatVersion || source.endsOpen || source.position === undefined) return false;
   if (looksNeeded.some((code) => diagnostics.counts[code] !== undefined)) return false;
   const rows = entryTableOf(tree);
@@ -152,24 +151,24 @@ async function rewrittenLine(
 const resourceId = /\bres_[0-9a-f]{16}\b/g;
 const isResourceId = /^res_[0-9a-f]{16}$/;
 
-/** New ids for the resources of a copy: each differs from the source's, and is the same all over the copy. */
+/** Gives the resources of a copy new ids, each the same in the whole copy. */
 export class FreshResources {
   readonly #fresh = new Map<string, string>();
 
-  /** Takes note of the resources that an entry has or names as such. A text that looks like an id is none. */
-  note(entry: SessionEntry): void {
-    const found = (value: unknown): void => {
-      if (Array.isArray(value)) value.forEach(found);
+  /** Collects the resource ids in `resourceId` members of an entry. Texts are not searched. */
+  collect(entry: SessionEntry): void {
+    const visit = (value: unknown): void => {
+      if (Array.isArray(value)) value.forEach(visit);
       if (!isRecord(value)) return;
       const { resourceId: id } = value;
       if (typeof id === "string" && isResourceId.test(id) && !this.#fresh.has(id))
         this.#fresh.set(id, `res_${randomHex8()}${randomHex8()}`);
-      Object.values(value).forEach(found);
+      Object.values(value).forEach(visit);
     };
-    found(entry);
+    visit(entry);
   }
 
-  /** The entry with the new ids wherever the old ones stood; the very same if none did. */
+  /** The entry with new ids in place of all old ones; the same object if it has no old one. */
   rewrite<E extends SessionEntry>(entry: E): E {
     return this.#fresh.size === 0 ? entry : (this.#replaced(entry) as E);
   }
@@ -196,7 +195,7 @@ export class FreshResources {
   }
 }
 
-/** What a provider signed, or nobody here understands, goes back as it came. */
+/** Signed and opaque content must return to its provider unchanged. */
 function isSigned({ type, thinkingSignature, textSignature }: Readonly<Record<string, unknown>>): boolean {
   return type === "opaque" || typeof thinkingSignature === "string" || typeof textSignature === "string";
 }

@@ -184,7 +184,7 @@ function defined<T extends Readonly<Record<string, unknown>>>(
   return own as { [K in keyof T]?: Exclude<T[K], undefined> };
 }
 
-/** A summary with what only the whole session tells; undefined where the session was deleted since it was listed. */
+/** Adds counts over the whole session; undefined if the session was deleted since it was listed. */
 export async function withCounts(
   summary: SessionSummary,
   open: () => Promise<Session>,

@@ -8,19 +8,20 @@ import type {
   StoredSession,
 } from "../api/backend.js";
 import type { SessionStore } from "../api/types.js";
-import { type SessionStoreOptions, sessionStore } from "./store.js";
+import type { SessionStoreOptions } from "../runtime/loaded-log.js";
+import { sessionStore } from "./store.js";
 
 interface StoredLog {
   readonly id: string;
   lines: Uint8Array[];
   modifiedAt: number;
-  /** Grows when lines are replaced, so that positions of the old ones are none of the new. */
+  /** Incremented when lines are replaced, so that positions of the old lines no longer match. */
   generation: number;
 }
 
 /**
- * Sessions in memory: for tests, for agents that need no history, and for browsers. Two handles on one session behave as
- * with any other store.
+ * Creates a store in memory, for tests, browsers, and agents without history. Several handles on one session
+ * behave as in any other store.
  *
  * @example
  * ```ts

@@ -1,6 +1,6 @@
 import { SessileError } from "../../errors/index.js";
-import { describe, integerOption, stringArgument } from "../../internal/arguments.js";
-import { nameArgument, randomHex8, uuidv7 } from "../../internal/ids.js";
+import { describe, stringArgument } from "../../internal/arguments.js";
+import { nameArgument, uuidv7 } from "../../internal/ids.js";
 import type { LogPosition, SessionBackend, SessionLog } from "../api/backend.js";
 import { missingHeaderError } from "../api/diagnostics.js";
 import {
@@ -19,9 +19,8 @@ import type {
   SessionStoreEventMap,
   SessionSummary,
 } from "../api/types.js";
-import { defaultLimits } from "../format/line-splitter.js";
 import { headerVersion } from "../format/migrate.js";
-import type { SessionSettings } from "../runtime/loaded-log.js";
+import { type SessionSettings, type SessionStoreOptions, settingsFrom } from "../runtime/loaded-log.js";
 import { headerLine } from "../runtime/log-lines.js";
 import { checkRecordingOptions, type RecordingOptions } from "../runtime/recording.js";
 import { LiveSession } from "../runtime/session.js";
@@ -29,22 +28,6 @@ import { type SessionState, sessionState } from "../runtime/session-state.js";
 import { linesOfLabels, pathLines } from "./extract.js";
 import { copyBytes, forkInfo, freshResources, linesUpTo, migrate } from "./fork.js";
 import { listSessions } from "./list.js";
-
-/** Options of every store. The recording options can also be set per session. */
-export interface SessionStoreOptions extends RecordingOptions {
-  /** Milliseconds since 1970. @default Date.now */
-  readonly now?: () => number;
-  /** Returns a new session id for a time. @default a UUID of version 7 */
-  readonly newSessionId?: (now: number) => string;
-  /** Returns a new entry id; called again if the id exists. @default eight random hexadecimal digits */
-  readonly newEntryId?: () => string;
-  /** Maximum bytes of one line, written or read. Minimum: 1024. @default 64 MiB */
-  readonly maxLineBytes?: number;
-  /** Maximum nesting of one line. Minimum: 8. @default 256 */
-  readonly maxDepth?: number;
-  /** Whether each line ends with a checksum. @default true */
-  readonly checksum?: boolean;
-}
 
 /**
  * Creates a store on a backend.
@@ -87,14 +70,7 @@ class BackedStore implements SessionStore {
   constructor(backend: SessionBackend, options: SessionStoreOptions) {
     this.#backend = backend;
     this.#newSessionId = options.newSessionId ?? uuidv7;
-    this.#settings = {
-      now: options.now ?? Date.now,
-      newEntryId: options.newEntryId ?? randomHex8,
-      maxDepth: integerOption("maxDepth", options.maxDepth, defaultLimits.maxDepth, 8),
-      maxLineBytes: integerOption("maxLineBytes", options.maxLineBytes, defaultLimits.maxLineBytes, 1024),
-      checksum: options.checksum ?? true,
-      recording: checkRecordingOptions(options),
-    };
+    this.#settings = settingsFrom(options);
   }
 
   async create(
