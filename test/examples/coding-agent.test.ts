@@ -209,6 +209,11 @@ describe("the coding agent", () => {
     const run = await demo([dir, "What is @shot.png?", "Look again."], claudeAt(server.url));
     expect(run).toMatchObject({ code: 0, stderr: "" });
     expect(server.requests.map(imagesIn)).toEqual([1, 0, 1]);
+    expect(server.requests.map(({ body }) => (body as Anthropic.MessageCreateParams).stream)).toEqual([
+      true,
+      true,
+      true,
+    ]);
     await using session = await openLatest(dir);
     const log = readFileSync(session.location ?? "", "utf8");
     expect(log).not.toContain(Buffer.from(png(4, 5)).toString("base64").slice(0, 40));

@@ -20,7 +20,7 @@ import type { ScriptedModel } from "./scripted-model.js";
 import type { ScriptedSummarizer } from "./scripted-summarizer.js";
 import type { Task } from "./scripted-work.js";
 
-/** What {@link CompactingAgent} works with. */
+/** Options of {@link CompactingAgent}. */
 export interface AgentOptions {
   readonly session: Session;
   readonly strategy: CompactionStrategy;
@@ -28,22 +28,22 @@ export interface AgentOptions {
   readonly summarizer: ScriptedSummarizer;
   readonly tools: Tools;
   readonly instructions: string;
-  /** What the model takes, in tokens. */
+  /** The context window of the model, in tokens. */
   readonly window: number;
 }
 
-/** A compaction that was tried. */
+/** An attempt to compact. */
 export interface Attempt {
   readonly turn: number;
   readonly strategy: string;
   readonly trigger: CompactionTrigger;
-  /** What it did, or the code of the error that it ended with. */
+  /** The result, or the code of the error. */
   readonly outcome: CompactionResult | string;
   /** Bytes that were written before there was a summary, or by an attempt that failed. */
   readonly tooEarly: number;
 }
 
-/** What a tool's output may come to in the log, in tokens. */
+/** The most tokens of a tool's output in the log. */
 const maxOutputTokens = 2_500;
 
 /** An agent's loop that asks before each call of its model whether there is room. */
@@ -54,7 +54,7 @@ export class CompactingAgent {
   turn = 0;
   gauge: ContextGauge;
   readonly attempts: Attempt[] = [];
-  /** How often a tool gave more than is recorded. */
+  /** The number of outputs that were truncated. */
   cutOutputs = 0;
   /** Called for each turn, and for each attempt to compact. */
   onStep: (attempt?: Attempt) => void = () => undefined;
@@ -95,7 +95,7 @@ export class CompactingAgent {
     return entries.at(-1)?.id ?? "";
   }
 
-  /** Compacts now. What fails is noted, and is tried again at the next step. */
+  /** Compacts now. A failure is recorded, and the next step tries again. */
   async compact(trigger: CompactionTrigger): Promise<void> {
     const { session, strategy, turn } = this;
     const { window, summarizer, instructions } = this.#options;
