@@ -13,12 +13,16 @@ export function schemaOf<T>({ spec }: Shape<T>): z.ZodType<T> {
 export function memberSchemas<F extends Fields>(
   fields: F,
 ): { readonly [K in keyof F]: z.ZodType<Infer<F[K]>> } {
-  const members = Object.entries(fields).map(([name, { spec }]) => [
-    name,
-    // An absent member is undefined, which JSON drops: it is any value too.
-    spec.kind === "anything" ? z.unknown().catch(undefined) : derived(spec),
-  ]);
+  const members = Object.entries(fields).map(([name, shape]) => [name, memberSchema(shape)]);
   return Object.fromEntries(members) as { readonly [K in keyof F]: z.ZodType<Infer<F[K]>> };
+}
+
+/** A shape that accepts undefined accepts an absent member too, because JSON drops undefined. */
+function memberSchema(shape: Shape): z.ZodType {
+  const { spec } = shape;
+  if (spec.kind === "anything") return z.unknown().catch(undefined);
+  const schema = derived(spec);
+  return spec.kind !== "optional" && shape(undefined) === undefined ? z.optional(schema) : schema;
 }
 
 function derived(spec: Shape["spec"]): z.ZodType {

@@ -1,0 +1,335 @@
+import fc from "fast-check";
+import { encodeEntry, type SessionEntry } from "sessile/session";
+import { describe, expect, test } from "vitest";
+import {
+  type EntryHead,
+  entryIdOf,
+  entryKeyOf,
+  hexDigit,
+  parseEntryPrefix,
+  parseTimestamp,
+  printTimestamp,
+} from "../../../src/session/format/entry-prefix.js";
+import { MessagePrefixReader } from "../../../src/session/format/message-prefix.js";
+import { damage, damaged } from "../../arbitraries/bytes.js";
+import { sessionEntry } from "../../arbitraries/entries.js";
+import { hexId, timestamp } from "../../arbitraries/values.js";
+
+describe("the prefix of an entry", () => {
+  const encoder = new TextEncoder();
+  const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  const slice = (line: string) => parseEntryPrefix(encoder.encode(line));
+
+  /** What a head says, in the words of the line. */
+  function told(head: EntryHead): unknown {
+    const { time, id, parentId, ...rest } = head;
+    const parent = parentId === null ? null : entryIdOf(parentId);
+    return { ...rest, id: entryIdOf(id), parentId: parent, timestamp: printTimestamp(time) };
+  }
+
+  interface Line {
+    readonly type: unknown;
+    readonly id: unknown;
+    readonly parentId: unknown;
+    readonly timestamp: unknown;
+    readonly message?: { readonly role?: unknown };
+  }
+
+  /** What a head of the line has to say. */
+  function wanted(line: Line): unknown {
+    const { type, id, parentId, timestamp } = line;
+    return { type, id, parentId, timestamp, ...(type === "message" ? { role: line.message?.role } : {}) };
+  }
+
+  const isPlain = (text: unknown) =>
+    text === null || (typeof text === "string" && text.length <= 4096 && /^(?:(?!["\\])[ -~])*$/.test(text));
+
+  describe("parseEntryPrefix", () => {
+    test("says of an entry's line what JSON.parse says, if it says anything", () => {
+      fc.assert(
+        fc.property(sessionEntry, fc.boolean(), (entry, checksum) => {
+          const line = encodeEntry(entry, { checksum });
+          const head = slice(line);
+          const parsed: Line = JSON.parse(line);
+          const canonical = [parsed.type, parsed.id, parsed.parentId, parsed.timestamp].every(isPlain);
+          expect(head === undefined).toBe(!canonical);
+          if (head !== undefined) expect(told(head)).toEqual(wanted(parsed));
+        }),
+        { numRuns: 500 },
+      );
+    });
+
+    test("agrees with JSON.parse or says nothing, whatever becomes of the bytes", () => {
+      let both = 0;
+      fc.assert(
+        fc.property(sessionEntry, hexId, damage, (entry, id, changes) => {
+          const bytes = damaged(encoder.encode(encodeEntry({ ...entry, id, parentId: null })), changes);
+          const head = parseEntryPrefix(bytes);
+          if (head === undefined) return;
+          let parsed: Line;
+          try {
+            parsed = JSON.parse(strict.decode(bytes));
+          } catch {
+            return;
+          }
+          both++;
+          expect(told(head)).toEqual(wanted(parsed));
+        }),
+        { numRuns: 2000 },
+      );
+      expect(both).toBeGreaterThan(20);
+    });
+
+    test("gives ids and times of any length whole, or leaves them to the parser", () => {
+      fc.assert(
+        fc.property(
+          fc.integer({ min: 1, max: 10_000 }),
+          fc.constantFrom("id", "timestamp"),
+          (length, key) => {
+            const entry = { type: "custom", id: "a", parentId: null, timestamp: "t", customType: "c" };
+            const line = JSON.stringify({ ...entry, [key]: "x".repeat(length) });
+            const head = slice(line);
+            if (head !== undefined) expect(told(head)).toEqual(wanted(JSON.parse(line)));
+            if (length <= 4096) expect(head).toBeDefined();
+          },
+        ),
+      );
+    });
+
+    test.each([
+      ["the header", '{"type":"session","id":"a","parentId":null,"timestamp":"t"}'],
+      ["another order", '{"id":"a","type":"label","parentId":null,"timestamp":"t"}'],
+      ["space", '{"type": "label","id":"a","parentId":null,"timestamp":"t"}'],
+      ["an escape", '{"type":"label","id":"\\u0061","parentId":null,"timestamp":"t"}'],
+      ["an empty id", '{"type":"label","id":"","parentId":null,"timestamp":"t"}'],
+      ["a number for the parent", '{"type":"label","id":"a","parentId":5,"timestamp":"t"}'],
+      [
+        "a message without its role",
+        '{"type":"message","id":"a","parentId":null,"timestamp":"t","message":{}}',
+      ],
+      ["a torn line", '{"type":"label","id":"a","parentId":null,"timestamp":"t","targetId":"b'],
+      ["padding", '{"type":"label","id":"a","parentId":null,"timestamp":"t"}\0\0'],
+      ["nothing", ""],
+      ["an end alone", "}"],
+    ])("leaves %s to the parser", (_, line) => {
+      expect(slice(line)).toBeUndefined();
+    });
+
+    test.each(["\r", " ", "\r\r"])("takes a line that ends with %j", (end) => {
+      expect(slice(`{"type":"label","id":"a","parentId":"b","timestamp":"t"}${end}`)).toEqual({
+        type: "label",
+        id: "a",
+        parentId: "b",
+        time: "t",
+      });
+    });
+  });
+
+  describe("parseTimestamp and printTimestamp", () => {
+    const lookalike = fc
+      .record({ at: fc.nat({ max: 23 }), page: fc.integer({ min: 1, max: 255 }), time: timestamp })
+      .map(({ at, page, time }) =>
+        Array.from(time, (character, index) =>
+          index === at ? String.fromCharCode((character.charCodeAt(0) & 0xff) + page * 256) : character,
+        ).join(""),
+      );
+
+    test("are inverse for any text", () => {
+      fc.assert(
+        fc.property(fc.oneof(timestamp, lookalike), (time) => {
+          expect(printTimestamp(parseTimestamp(time))).toBe(time);
+        }),
+        { numRuns: 500 },
+      );
+    });
+
+    test("know every date that toISOString writes with four digits of the year", () => {
+      const date = fc.integer({
+        min: Date.parse("0000-01-01T00:00:00.000Z"),
+        max: Date.parse("9999-12-31T23:59:59.999Z"),
+      });
+      fc.assert(
+        fc.property(date, (time) => {
+          expect(parseTimestamp(new Date(time).toISOString())).toBe(time);
+        }),
+        { numRuns: 2000 },
+      );
+    });
+
+    test("take the same texts for a date as Date does", () => {
+      const digits = (max: number, length: number) =>
+        fc.nat({ max }).map((value) => String(value).padStart(length, "0"));
+      const text = fc
+        .tuple(
+          digits(9999, 4),
+          digits(14, 2),
+          digits(33, 2),
+          digits(25, 2),
+          digits(61, 2),
+          digits(61, 2),
+          digits(999, 3),
+        )
+        .map(([y, mo, d, h, mi, s, ms]) => `${y}-${mo}-${d}T${h}:${mi}:${s}.${ms}Z`);
+      fc.assert(
+        fc.property(text, (text) => {
+          const date = new Date(text);
+          const canonical = !Number.isNaN(date.getTime()) && date.toISOString() === text;
+          expect(parseTimestamp(text)).toBe(canonical ? date.getTime() : text);
+        }),
+        { numRuns: 2000 },
+      );
+    });
+
+    test.each(["2000-02-29", "1900-02-29", "2024-02-29", "2023-02-29", "0000-02-29", "2023-04-31"])(
+      "know whether %s was a day",
+      (day) => {
+        const text = `${day}T12:00:00.000Z`;
+        const isDay = new Date(text).toISOString() === text;
+        expect(typeof parseTimestamp(text)).toBe(isDay ? "number" : "string");
+      },
+    );
+  });
+});
+
+describe("the prefix of a message", () => {
+  const encoder = new TextEncoder();
+  const userMessage = { role: "user", content: "a", timestamp: 0 } as const;
+  const toolResult = {
+    role: "toolResult",
+    toolCallId: "t",
+    toolName: "n",
+    content: [],
+    isError: false,
+    timestamp: 0,
+  } as const;
+  const assistant = { role: "assistant", content: [], provider: "p", model: "m", timestamp: 0 } as const;
+  const message = fc.constantFrom(userMessage, toolResult, assistant);
+  /** Close to each other, so that what a line has in common with the one before it is met. */
+  const time = fc.oneof(
+    fc.integer({ min: 1_700_000_000_000, max: 1_700_000_200_000 }),
+    fc.constantFrom(0, 951_782_400_000, 951_868_799_999, 253_402_300_799_999),
+  );
+  const id = fc.oneof(hexId, fc.constantFrom("00000000", "ffffffff", "deadbeef"));
+  const plain = fc.record({ id, parentId: fc.option(id), time, message });
+
+  /** What is read of a line, compared with what {@link parseEntryPrefix} reads of it; whether it was read. */
+  function agree(heads: MessagePrefixReader, bytes: Uint8Array, start: number, end: number): boolean {
+    if (!heads.read(bytes, start, end)) return false;
+    const { id, parentId, time, role } = heads;
+    expect({ type: "message", id, parentId, time, role }).toEqual(parseEntryPrefix(bytes, start, end));
+    return true;
+  }
+
+  test("reads each message of a run of lines as parseEntryPrefix does, if it has a parent", () => {
+    fc.assert(
+      fc.property(fc.array(plain, { minLength: 1, maxLength: 20 }), fc.boolean(), (all, isChain) => {
+        const lines = all.map(({ id, parentId, time, message }, at) => {
+          const parent = isChain && at > 0 ? (all[at - 1]?.id ?? null) : parentId;
+          const timestamp = new Date(time).toISOString();
+          return encodeEntry({ type: "message", id, parentId: parent, timestamp, message });
+        });
+        const bytes = encoder.encode(lines.join("\n"));
+        const heads = new MessagePrefixReader();
+        let start = 0;
+        for (const line of lines) {
+          const end = start + encoder.encode(line).length;
+          expect(agree(heads, bytes, start, end)).toBe(!line.includes('"parentId":null'));
+          start = end + 1;
+        }
+      }),
+    );
+  });
+
+  test("reads any line, also a damaged one, as parseEntryPrefix does, or not at all", () => {
+    const heads = new MessagePrefixReader();
+    let read = 0;
+    let refused = 0;
+    const short: fc.Arbitrary<SessionEntry> = plain.map(({ id, time, message }) => {
+      const timestamp = new Date(time).toISOString();
+      return { type: "message", id, parentId: "0badcafe", timestamp, message };
+    });
+    const place = fc.oneof(fc.double({ min: 0, max: 1, noNaN: true }), fc.constant(1));
+    const change = fc.tuple(place, fc.oneof(fc.nat(255), fc.constantFrom(...encoder.encode('"}\\0a '))));
+    fc.assert(
+      fc.property(fc.oneof(sessionEntry, short), fc.array(change, { maxLength: 2 }), (entry, changes) => {
+        const bytes = encoder.encode(encodeEntry(entry));
+        for (const [part, byte] of changes) bytes[Math.round(part * (bytes.length - 1))] = byte;
+        if (agree(heads, bytes, 0, bytes.length)) read++;
+        else refused++;
+      }),
+      { numRuns: 1000 },
+    );
+    expect(Math.min(read, refused)).toBeGreaterThan(100);
+  });
+
+  test("takes each byte of a head for what it is, whatever was read before", () => {
+    const line = (id: string, parentId: string, timestamp: string) =>
+      encoder.encode(encodeEntry({ type: "message", id, parentId, timestamp, message: userMessage }));
+    const first = line("0123abcd", "00000000", "2026-01-01T00:00:59.999Z");
+    const second = line("0123abce", "0123abcd", "2026-01-01T00:00:00.000Z");
+    for (let at = 0; at < 125; at++) {
+      for (const byte of [0x00, 0x20, 0x22, 0x2f, 0x30, 0x39, 0x3a, 0x5c, 0x61, 0x66, 0x67, 0x7d, 0xff]) {
+        const heads = new MessagePrefixReader();
+        expect(agree(heads, first, 0, first.length)).toBe(true);
+        const changed = second.slice();
+        changed[at] = byte;
+        const isRead = agree(heads, changed, 0, changed.length);
+        if (isRead) expect(parseEntryPrefix(changed)).toBeDefined();
+      }
+    }
+    const nothing = new Uint8Array(200);
+    nothing[199] = 0x7d;
+    expect(agree(new MessagePrefixReader(), nothing, 0, 200)).toBe(false);
+    // A parent of NULs is not the id that was not read yet.
+    const nul = second.slice();
+    nul.fill(0, second.indexOf(0x30, 40), second.indexOf(0x30, 40) + 8);
+    expect(agree(new MessagePrefixReader(), nul, 0, nul.length)).toBe(false);
+  });
+
+  test("reads nothing behind the end of its bytes, wherever a line is cut", () => {
+    for (const message of [userMessage, assistant, toolResult]) {
+      const line = encodeEntry({
+        type: "message",
+        id: "00000001",
+        parentId: "00000000",
+        timestamp: "2026-01-01T00:00:00.000Z",
+        message,
+      });
+      for (let length = 0; length <= line.length; length++) {
+        const bytes = encoder.encode(length === 0 ? "" : `${line.slice(0, length - 1)}}`);
+        expect(() => agree(new MessagePrefixReader(), bytes, 0, bytes.length)).not.toThrow();
+      }
+    }
+  });
+});
+
+describe("keys of ids", () => {
+  const nearlyHex = fc
+    .array(fc.constantFrom(..."0123456789abcdefABCDEFg/:`é"), { minLength: 7, maxLength: 9 })
+    .map((characters) => characters.join(""));
+
+  test("entryIdOf inverts entryKeyOf for any id, and only eight lower-case hexadecimal digits are a number", () => {
+    fc.assert(
+      fc.property(fc.oneof(hexId, nearlyHex, fc.string()), (id) => {
+        const key = entryKeyOf(id);
+        expect(entryIdOf(key)).toBe(id);
+        expect(typeof key === "number").toBe(/^[0-9a-f]{8}$/.test(id));
+      }),
+    );
+  });
+
+  test("every 32-bit number is the key of one id", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 0xffff_ffff }), (key) => {
+        expect(entryKeyOf(entryIdOf(key))).toBe(key);
+      }),
+    );
+  });
+
+  test("hexDigit knows the sixteen digits and no other character", () => {
+    for (let code = 0; code < 256; code++) {
+      const digit = "0123456789abcdef".indexOf(String.fromCharCode(code));
+      expect(hexDigit(code)).toBe(digit);
+    }
+  });
+});
