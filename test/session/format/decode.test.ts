@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { encodeEntry, type ParsedSession, parseSession, type SessionHeader } from "sessile/session";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { decodeUtf8, encodeUtf8 } from "../../../src/internal/bytes.js";
 import {
   type DecodeContext,
@@ -375,6 +375,33 @@ describe("short lines", () => {
         line,
         { kind: "bad", parsed: false, diagnostics: [{ code: "INVALID_JSON" }] },
       ]);
+  });
+
+  test("a damaged short line costs no exception, since millions of them fit into a small file", () => {
+    const parse = vi.spyOn(JSON, "parse");
+    const decode = vi.spyOn(TextDecoder.prototype, "decode");
+    try {
+      const lines = [
+        "x",
+        "{a}",
+        '"\u0001"',
+        "0a0",
+        "[,]",
+        '"\\x"',
+        "[1 2]",
+        '{"a" 1}',
+        "TRUE",
+        "\u00e9",
+        "\ufffd",
+      ];
+      const damaged = [Uint8Array.of(0xff), Uint8Array.of(0x22, 0xe9, 0x22), Uint8Array.of(0xed, 0xa0, 0x80)];
+      for (const bytes of [...lines.map(encodeUtf8), ...damaged])
+        expect(decodeLine(bytes, { version: 3, ordinal: 1, maxDepth: 256 })).toMatchObject({ parsed: false });
+      const thrown = [...parse.mock.results, ...decode.mock.results].filter(({ type }) => type === "throw");
+      expect(thrown).toEqual([]);
+    } finally {
+      vi.restoreAllMocks();
+    }
   });
 });
 
