@@ -60,8 +60,14 @@ export async function storeTurn(
   await session.append([{ type: "message", id, message: said }], { signal });
 }
 
-/** The messages from the root to the leaf as `useChat` shows them. Files are addresses below `filesUrl`. */
-export async function chatMessages(session: Session, filesUrl: string): Promise<UIMessage[]> {
+/**
+ * The messages from the root to the leaf as `useChat` shows them. Files are addresses below `filesUrl`. A call
+ * without a result is pending while a turn runs; otherwise a crash interrupted it.
+ */
+export async function chatMessages(
+  session: Session,
+  { filesUrl, isRunning }: { readonly filesUrl: string; readonly isRunning: boolean },
+): Promise<UIMessage[]> {
   const messages: UIMessage[] = [];
   for (const entry of await session.path()) {
     if (entry.type !== "message") continue;
@@ -71,9 +77,9 @@ export async function chatMessages(session: Session, filesUrl: string): Promise<
     if (message.role === "user") {
       messages.push({ id: messageId(entry), role: "user", parts: userParts(message, filesUrl) });
     } else if (message.role === "assistant" && last?.role === "assistant") {
-      last.parts.push(...assistantParts(message));
+      last.parts.push(...assistantParts(message, isRunning));
     } else if (message.role === "assistant") {
-      messages.push({ id: messageId(entry), role: "assistant", parts: assistantParts(message) });
+      messages.push({ id: messageId(entry), role: "assistant", parts: assistantParts(message, isRunning) });
     } else if (message.role === "toolResult" && lastReply !== undefined) {
       lastReply.parts = lastReply.parts.map((part) => withResult(part, message));
     }
@@ -184,16 +190,18 @@ function userParts({ content }: UserMessage, filesUrl: string): Part[] {
   });
 }
 
-/** A call without a result is one that a crash or an abort interrupted; a result replaces the part. */
-function assistantParts({ content }: AssistantMessage): Part[] {
+/** The parts of one step. A result replaces the part of its call. */
+function assistantParts({ content }: AssistantMessage, isRunning: boolean): Part[] {
+  const open = isRunning
+    ? ({ state: "input-available" } as const)
+    : ({ state: "output-error", errorText: "Interrupted." } as const);
   const parts = content.flatMap((block): Part[] => {
     if (block.type === "text") return [{ type: "text", text: block.text, state: "done" }];
     if (block.type === "thinking" && block.thinking !== "") {
       return [{ type: "reasoning", text: block.thinking, state: "done" }];
     }
     if (block.type !== "toolCall") return [];
-    const call = { toolCallId: block.id, input: block.arguments };
-    return [{ type: `tool-${block.name}`, ...call, state: "output-error", errorText: "Interrupted." }];
+    return [{ type: `tool-${block.name}`, toolCallId: block.id, input: block.arguments, ...open }];
   });
   return [{ type: "step-start" }, ...parts];
 }

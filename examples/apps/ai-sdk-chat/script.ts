@@ -77,7 +77,8 @@ function reply(prompt: Prompt): Reply {
   const text = words.findLast((part) => !part.startsWith("[")) ?? "";
   const counted = /count the words of "(.*)"/i.exec(text)?.[1];
   if (counted !== undefined) return { toolName: "count_words", input: { text: counted } };
-  if (/wait for a minute/i.test(text)) return { toolName: "wait", input: { seconds: 60 } };
+  const unit = /wait for a (moment|minute)/i.exec(text)?.[1];
+  if (unit !== undefined) return { toolName: "wait", input: { seconds: unit === "minute" ? 60 : 3 } };
   if (/story/i.test(text)) return story;
   if (/fail/i.test(text)) throw new Error("the model is out of order");
   const images = asked.flatMap((part) => (part.type === "file" ? [sizeOf(part.data)] : []));

@@ -103,11 +103,8 @@ export async function startChatServer(options: ChatServerOptions): Promise<ChatS
     },
     "GET /:id": async (_request, response, { id }) => {
       await using session = await openToRead(sessions, id);
-      sendJson(
-        response,
-        200,
-        session === undefined ? [] : await chatMessages(session, `${prefix}/${id}/files`),
-      );
+      const show = { filesUrl: `${prefix}/${id}/files`, isRunning: turns.has(id) };
+      sendJson(response, 200, session === undefined ? [] : await chatMessages(session, show));
     },
     "GET /:id/files/:file": async (_request, response, { id, file }) => {
       await using session = await openToRead(sessions, id);
