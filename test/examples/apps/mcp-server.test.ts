@@ -17,7 +17,7 @@ import { pngOf } from "../../support/tether.js";
 import { ask, call, type Host, imagesOf, jsonOf, type Over, startHost } from "./mcp-server/hosts.js";
 
 const mebibyte = 2 ** 20;
-/** Generous: each takes a second or two where nothing else runs. */
+/** Each takes a second or two on an idle machine. */
 const timeout = 90_000;
 
 let scratch: string;
@@ -37,7 +37,7 @@ const wire = (bytes: Uint8Array, media_type = "image/png") => ({
   data: Buffer.from(bytes).toString("base64"),
 });
 
-/** The base64 of the images that the model was sent last, oldest first. */
+/** The base64 of the images in the model's last request, oldest first. */
 function imagesSent(): readonly string[] {
   const blocks = (provider.requests.at(-1)?.messages ?? []).flatMap(({ content }) =>
     typeof content === "string" ? [] : content,
@@ -47,14 +47,14 @@ function imagesSent(): readonly string[] {
   );
 }
 
-/** All that the model was told last, in words. */
+/** All text of the model's last request. */
 function textSent(): string {
   return JSON.stringify(provider.requests.at(-1), (key, value) => (key === "data" ? "" : value));
 }
 
 const textOf = ({ payload }: SequencedFrame) => (payload as { readonly text: string }).text;
 
-/** Where a blob lies. */
+/** The path of a blob. */
 function blobOf(dir: string, bytes: Uint8Array): string {
   const name = createHash("sha256").update(bytes).digest("hex");
   return join(dir, "sessions", "blobs", `${name}.png`);
@@ -131,7 +131,7 @@ describe.each<Over>(["stdio", "http"])("an MCP host over %s", (over) => {
   it("4. Oversized frame total", { timeout }, async () => {
     const images = [0, 1, 2, 3].map((grey) => wire(pngOf(8 * mebibyte, grey)));
     if (over === "http") {
-      // Too long for the wire as it is: refused before it is read.
+      // Too long for the wire: refused before it is read.
       await expect(send({ text: "Four.", images })).rejects.toThrow(/the body has more than 29425664 bytes/);
     } else {
       const result = await send({ text: "Four.", images });
@@ -169,7 +169,7 @@ describe.each<Over>(["stdio", "http"])("an MCP host over %s", (over) => {
     const at = freshDir();
     const image = png(64, 48);
     const first = await start(at);
-    // Not asked what it is: the answer is of no interest, and the process may die before it.
+    // The answer does not matter, and the process may die before it.
     const sent = await call(first.client, "tether_send", { text: "Keep this.", images: [wire(image)] });
     expect(jsonOf(sent)).toMatchObject({ status: "kept" });
     await first.kill();
@@ -259,7 +259,7 @@ describe.each<Over>(["stdio", "http"])("an MCP host over %s", (over) => {
       { text: "Keep these.", images: images.map((one) => wire(one)) },
       session,
     );
-    // This model takes no such images, and is told of them in words; they are stored all the same.
+    // This model accepts no such images, so the request describes them; they are stored all the same.
     expect(done.payload).toEqual({ text: "That is not in my script." });
     expect(textSent()).toMatch(/\[image, image\/png, 10\.5 MB, res_\w+\] \(not shown: /);
     for (const image of images) expect(readFileSync(blobOf(dir, image)).equals(image)).toBe(true);
@@ -330,7 +330,7 @@ describe("a ring with little room", () => {
       "Image 4.",
     ]);
     const { seq } = frames[1];
-    // Text that came after them pushes no image out, however much of it there is.
+    // Later text pushes no image out of the ring.
     for (let n = 0; n < 10; n++) await ask(small.client, { text: `More words ${n}.` }, session);
     const later = await read(0);
     expect(later.frames.map((frame: { seq: number }) => frame.seq)).toContain(seq);
@@ -365,7 +365,7 @@ describe("the MCP server example", () => {
   });
 
   it("ends with an exit code of 1 when something is off", { timeout }, async () => {
-    // A provider that refuses: the answers say so, and nothing but what the server refuses itself is as it should be.
+    // With a provider that refuses, only the checks of the server's own refusals pass.
     const refusing = createServer((_request, response) => {
       response.writeHead(400, { "content-type": "application/json" }).end('{"type":"error"}');
     });

@@ -22,7 +22,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(scratch, { recursive: true }));
 
-/** Generous: each takes a few seconds where nothing else runs. */
+/** Each takes a few seconds on an idle machine. */
 const timeout = 120_000;
 const ada = 7;
 const png = makePng(320, 200);
@@ -39,7 +39,7 @@ interface Program {
   readonly ended: Promise<number | null>;
 }
 
-/** The example as a process, where a bot token is in the environment. */
+/** The application as a process; without a name the demo. */
 function start(name: string, env: NodeJS.ProcessEnv = {}): Program {
   const child = spawn(
     process.execPath,
@@ -55,7 +55,7 @@ function start(name: string, env: NodeJS.ProcessEnv = {}): Program {
       stdio: ["ignore", "pipe", "pipe"],
     },
   );
-  // Where a test fails, it may still run.
+  // After a failed test it may still run.
   onTestFinished(() => void child.kill("SIGKILL"));
   let output = "";
   for (const stream of [child.stdout, child.stderr]) {
@@ -165,7 +165,7 @@ describe("the gateway tests of the seed", { timeout }, () => {
 });
 
 describe("a process that is killed", { timeout }, () => {
-  /** Runs the example until a call is made that is its last: the call is not carried out. */
+  /** Runs the application until a call, and kills it before that call is carried out. */
   async function killedAt(telegram: LocalBotApi, name: string, isLast: (call: LocalCall) => unknown) {
     const first = start(name, envOf(telegram));
     telegram.beforeCall = async (call) => {
@@ -179,7 +179,7 @@ describe("a process that is killed", { timeout }, () => {
     const second = start(name, envOf(telegram));
     await until(() => telegram.calls.length > seen);
     return {
-      /** Asks something more, so that all that was before it has been answered, and gives what was. */
+      /** Sends one more message, and returns everything that was answered before it. */
       async answers() {
         telegram.post(ada, { text: "Show 3, 1, 4 as a chart." });
         await until(() => telegram.messages(ada).some(({ photo }) => photo !== undefined));
@@ -198,7 +198,7 @@ describe("a process that is killed", { timeout }, () => {
     await using telegram = await startLocalBotApi();
     const id = telegram.post(ada, question);
     const again = await killedAt(telegram, "before", async ({ method, params }) => {
-      // Nothing of the answer gets out before it dies.
+      // It dies before any of the answer is sent.
       if (method !== "getUpdates") await never();
       return params.offset === id + 1;
     });

@@ -17,7 +17,7 @@ beforeAll(() => {
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
 const program = (name: string) => ["--import", "tsx", `examples/apps/turn-endpoint/${name}.ts`];
-/** Without what would make it another run: keys, ports, and directories of this machine's. */
+/** The environment without keys, ports and directories of this machine. */
 function environment(more: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
   const {
     ANTHROPIC_API_KEY: _key,
@@ -29,7 +29,7 @@ function environment(more: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
   return { ...rest, TMPDIR: scratch, NO_COLOR: "1", FORCE_COLOR: undefined, ...more };
 }
 
-/** Generous: each takes a few seconds where nothing else runs. */
+/** Each takes a few seconds on an idle machine. */
 const timeout = 120_000;
 
 describe("the turn endpoint", () => {

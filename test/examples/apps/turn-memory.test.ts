@@ -14,7 +14,7 @@ let server: ServerProcess;
 beforeEach(async () => {
   dir = mkdtempSync(join(tmpdir(), "sessile-turn-memory-"));
   server = await spawnServer(dir);
-  // Whatever it loads and compiles at first is none of its clients' cost.
+  // Loading and compiling at the start are not a cost of its clients.
   const client = turnClient(server);
   await client.upload("warm.txt", Buffer.alloc(9 * MiB, "a"));
   await client.turn("Warm up.");
@@ -36,14 +36,14 @@ function head(method: string, path: string, ...lines: readonly string[]): readon
   ];
 }
 
-/** How much more memory there was at the most than before. */
+/** The growth of the peak memory. */
 async function costOf(attack: () => Promise<void>): Promise<number> {
   const { now, most } = server.memory();
   await attack();
   return server.memory().most - Math.max(now, most);
 }
 
-// Where the system does not tell what a process needs, there is nothing to measure.
+// Without /proc the memory of a process cannot be measured.
 describe.skipIf(!existsSync("/proc/self/status"))("bounded memory", { timeout }, () => {
   it("for clients that upload without an end: 8 at once, and nothing is left on the disk", async () => {
     const chunk = Buffer.from(`10000\r\n${"x".repeat(0x10000)}\r\n`);
@@ -79,7 +79,7 @@ describe.skipIf(!existsSync("/proc/self/status"))("bounded memory", { timeout },
       await client.until(({ running, entries }) => entries.length === 4 && !running);
       raw.socket.resume();
       await raw.untilClosed();
-      // 64 MiB were said.
+      // 64 MiB were streamed.
       expect(raw.received.length).toBeLessThan(24 * MiB);
       expect(raw.received).not.toContain("event: done");
     });
@@ -98,7 +98,7 @@ describe.skipIf(!existsSync("/proc/self/status"))("bounded memory", { timeout },
       for (let at = 0; at < 32; at++) {
         const raw = await RawHttp.open(server.port);
         open.push(raw);
-        // The beginning, so that it is sure that the rest is on its way.
+        // The beginning, so that the rest is under way.
         raw.socket.once("data", () => raw.socket.pause());
         raw.write(...head("GET", path));
       }
@@ -106,7 +106,7 @@ describe.skipIf(!existsSync("/proc/self/status"))("bounded memory", { timeout },
       await setTimeout(200);
       for (const raw of open) raw.socket.destroy();
     });
-    // Held whole they would be 288 MiB.
+    // In memory as a whole they would be 288 MiB.
     expect(cost).toBeLessThan(144 * MiB);
   });
 });

@@ -16,7 +16,7 @@ import {
   send,
 } from "./turn-endpoint/page-program.js";
 
-/** Generous: all of them take about twenty seconds where nothing else runs. */
+/** All of them take about twenty seconds on an idle machine. */
 const timeout = 180_000;
 
 const png = (name: string, width: number, height: number) => ({
@@ -67,7 +67,7 @@ describe.skipIf(withoutChromium !== undefined)(title, { timeout }, () => {
     await send(page, "");
     await page.getByRole("button", { name: /^Show image\.png/ }).waitFor();
     await rest(page);
-    // The browser writes the image anew, so these are not the bytes above.
+    // The browser encodes the image again, so the bytes differ.
     const [sent] = sentMedia();
     expect(sniff(sent ?? new Uint8Array())).toMatchObject({
       mediaType: "image/png",
@@ -88,7 +88,7 @@ describe.skipIf(withoutChromium !== undefined)(title, { timeout }, () => {
     await pending(page).getByText("Text, 7 bytes").waitFor();
     await pending(page).getByRole("button", { name: "Remove aside.png" }).click();
     expect(await pending(page).getByRole("listitem").count()).toBe(2);
-    // What comes while the message is on its way goes along with the next one.
+    // Files that arrive while a message is sent belong to the next one.
     await page.route("**/harness/turn", async (route) => {
       await giveFiles(page, "drop", png("late.png", 6, 6));
       await route.continue();
@@ -209,7 +209,7 @@ describe.skipIf(withoutChromium !== undefined)(title, { timeout }, () => {
     const id = (text: string) => entries.find((entry: { text?: string }) => entry.text === text);
     expect(id("another second question").parentId).toBe(id("I read: the first question").id);
 
-    // Up from the tip: the message, the two of the other branch, the reply that both follow.
+    // Up from the leaf: the message, the two of the other branch, the reply before both.
     await page.getByRole("tree").focus();
     for (const key of ["ArrowUp", "ArrowUp", "Enter"]) await page.keyboard.press(key);
     await said(page, "I read: the second question").waitFor();
@@ -337,7 +337,7 @@ describe.skipIf(withoutChromium !== undefined)(title, { timeout }, () => {
     expect(await shown.getByRole("listitem").count()).toBe(60);
     expect(await page.getByRole("treeitem").count()).toBeLessThan(100);
 
-    // Who has no mouse comes to the conversation as well, and scrolls it.
+    // The keyboard reaches the conversation and scrolls it.
     await page.getByRole("textbox", { name: "Message" }).focus();
     const conversation = page.getByRole("region", { name: "Conversation" });
     for (let steps = 0; steps < 4; steps++) {

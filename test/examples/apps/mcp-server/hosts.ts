@@ -7,23 +7,23 @@ import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
 import type { SequencedFrame } from "sessile/tether";
 import { root } from "../../../../scripts/entries.mjs";
 
-/** How a host and the server of the example talk. */
+/** The transport between a host and the server. */
 export type Over = "stdio" | "http";
 
-/** A server that runs as a process of its own, and the SDK's client of it. */
+/** A server process, and the SDK's client of it. */
 export interface Host extends AsyncDisposable {
   readonly client: Client;
-  /** Ends the server at once, wherever it is. */
+  /** Kills the server. */
   kill(): Promise<void>;
-  /** What the server wrote to its standard error so far. */
+  /** The server's standard error so far. */
   readonly errors: () => string;
 }
 
-/** What a server is to be started with. */
+/** Options of a server. */
 export interface HostOptions {
   readonly over: Over;
   readonly dir: string;
-  /** The provider that its model is behind. */
+  /** The address of its model's provider. */
   readonly provider: string;
   readonly args?: readonly string[];
 }
@@ -101,7 +101,7 @@ async function firstLine({ stdout }: ChildProcess): Promise<string> {
   throw new Error(`the server ended and said only: ${text}`);
 }
 
-/** What a tool gave. */
+/** The result of a tool. */
 export async function call(client: Client, name: string, args: object): Promise<CallToolResult> {
   return (await client.callTool({ name, arguments: { instance: "agent", ...args } })) as CallToolResult;
 }
@@ -111,12 +111,12 @@ export function jsonOf({ content: [first] }: CallToolResult) {
   return first?.type === "text" ? JSON.parse(first.text) : undefined;
 }
 
-/** The images behind it. */
+/** The images behind the text. */
 export function imagesOf({ content }: CallToolResult) {
   return content.flatMap((part) => (part.type === "image" ? [part] : []));
 }
 
-/** Sends a message, and reads until its answer is whole: the result that it came with, and its frame. */
+/** Sends a message, and reads until its answer is complete: the last result, and its frame. */
 export async function ask(client: Client, message: object, session: object = {}) {
   const sent = await call(client, "tether_send", { ...message, ...session });
   if (sent.isError) throw new Error(JSON.stringify(sent.content));

@@ -114,7 +114,7 @@ describe("startMcpHttp", () => {
   it("takes a page of its own, and the other name of this machine", async () => {
     const { url } = await started();
     const host = `localhost:${url.port}`;
-    // The name of the scheme has no case.
+    // The scheme is case-insensitive.
     const authorization = `bearer ${token}`;
     const headers = { authorization, ...forMcp, host, origin: `http://${host}` };
     expect(await ask(url, headers, initialize)).toMatchObject({ status: 200 });
@@ -180,7 +180,7 @@ describe("startMcpHttp", () => {
     await status(first);
     expect((await open()).status).toBe(200);
     expect([await status(second), await status(first)]).toEqual([404, 200]);
-    // Clients that listen are in use.
+    // Listening clients count as busy.
     const others = await started({ maxSessions: 1 });
     const client = await connect(others.url);
     await setTimeout(50);

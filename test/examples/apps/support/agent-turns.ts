@@ -10,7 +10,7 @@ export function message(text: string, images: readonly Uint8Array[] = [], sessio
   return userMessageFrame(session, { text, images: images.map(tetherImage) });
 }
 
-/** What a model is to say, one after the other: text, calls, or a failure. */
+/** The replies of a model, in order: text, calls, or a failure. */
 export function saying(
   ...turns: readonly (readonly (string | ToolCall)[] | Error)[]
 ): Model & { contexts: Context[] } {

@@ -20,7 +20,7 @@ import { temporaryDirectory } from "../../../session/node/temporary-directory.js
 import { pngOf, to } from "../../../support/tether.js";
 import { agentAt, all, call, echo, message, model, saying, textOf } from "./agent-turns.js";
 
-/** What a session of this directory holds, in short. */
+/** The content of a session of this directory, in short. */
 async function heldIn(dir: string, instance = "a", session: TetherSession = to): Promise<readonly string[]> {
   await using held = await agentHome(dir).sessions.open(tetherSessionId(session, instance));
   return (await held.context()).items.map(({ message }) => `${message.role}: ${messageText(message)}`);
@@ -112,7 +112,7 @@ describe("tetherAgent", () => {
       expect(await heldIn(dir, "a", session)).toEqual([`user: ${words}`, `assistant: You said: ${words}`]);
     }
     expect(await heldIn(dir, "b", sessions[0])).toHaveLength(2);
-    // None of them lies anywhere else.
+    // No file is anywhere else.
     expect(readdirSync(dir)).toEqual(["sessions"]);
   });
 

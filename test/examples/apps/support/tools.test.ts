@@ -30,7 +30,7 @@ beforeEach(() => {
   outside = join(dir, "outside");
   mkdirSync(join(workspace, "src"), { recursive: true });
   mkdirSync(outside);
-  // A neighbour whose name begins like the workspace's.
+  // A sibling whose name begins with the workspace's name.
   mkdirSync(join(dir, "workspace-2"));
   writeFileSync(join(workspace, "src/a.ts"), "a\n");
   writeFileSync(join(outside, "secret"), "secret\n");

@@ -7,7 +7,7 @@ import { type BotApi, botApi } from "../../../../examples/apps/telegram-gateway/
 
 const token = "123456:AAE-secret_Secret";
 
-/** A client of a server that answers everything so. */
+/** A client of a server with one response for all requests. */
 async function against(listener: RequestListener): Promise<BotApi> {
   const server = createServer(listener);
   server.listen(0, "127.0.0.1");
@@ -24,7 +24,7 @@ const json =
   (_, response) =>
     void response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
 
-/** What a call rejects with, which never has the token in it, however closely one looks. */
+/** The rejection of a call, whose every property is free of the token. */
 async function failure(call: Promise<unknown>): Promise<Error> {
   const error = await call.then(
     () => new Error("it did not fail"),
@@ -35,7 +35,7 @@ async function failure(call: Promise<unknown>): Promise<Error> {
   return error;
 }
 
-/** Generous: none takes a second where nothing else runs. */
+/** Each takes less than a second on an idle machine. */
 const timeout = 60_000;
 
 describe("call", { timeout }, () => {

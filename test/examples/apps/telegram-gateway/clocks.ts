@@ -1,6 +1,6 @@
 import type { Clock } from "../../../../examples/apps/telegram-gateway/retry.js";
 
-/** A clock on which every pause is over at once, and remembered. */
+/** A clock that records every pause and ends it at once. */
 export interface InstantClock extends Clock {
   /** Milliseconds, oldest first. */
   readonly pauses: readonly number[];
@@ -16,15 +16,15 @@ export function instantClock(): InstantClock {
       signal?.throwIfAborted();
       pauses.push(ms);
       now += ms;
-      // Others get their turn, or a loop of pauses would hold the processor.
+      // Yields, so that a loop of pauses does not block the process.
       await new Promise((resolve) => setImmediate(resolve));
     },
   };
 }
 
-/** A clock that stands until it is told to go on. */
+/** A clock that tests advance. */
 export interface ManualClock extends Clock {
-  /** Ends the pauses that are over then, and waits until what follows of them has settled. */
+  /** Ends the pauses that are over by then, and waits for their continuations. */
   advance(ms: number): Promise<void>;
 }
 

@@ -23,14 +23,14 @@ import {
 import type { Clock } from "../../../../examples/apps/telegram-gateway/retry.js";
 import { instantClock } from "./clocks.js";
 
-/** What an agent of a test says to a message: pieces, then the end. */
+/** The answer of a test's agent to a message: pieces, then the end. */
 export interface Said {
   readonly deltas?: readonly string[];
   readonly text: string;
   readonly images?: readonly Uint8Array[];
 }
 
-/** An agent that says what a function makes of each message. */
+/** An agent whose answers a function makes. */
 export function agentOf(say: (message: CheckedUserMessage) => Said | Promise<Said>): TetherAgent {
   return {
     isBusy: () => false,
@@ -40,7 +40,7 @@ export function agentOf(say: (message: CheckedUserMessage) => Said | Promise<Sai
       const { session } = message.frame;
       for (const delta of deltas) {
         yield assistantDelta(session, delta);
-        // The time in which a first message gets there.
+        // Time for a first message to arrive.
         await new Promise((resolve) => setTimeout(resolve, 50));
       }
       yield assistantDone(session, text, images.map(tetherImage));
@@ -48,10 +48,10 @@ export function agentOf(say: (message: CheckedUserMessage) => Said | Promise<Sai
   };
 }
 
-/** An agent that repeats what it is told. */
+/** An agent that repeats the message. */
 const echo = agentOf(({ frame }) => ({ text: `You said: ${frame.payload.text}` }));
 
-/** An agent that remembers what it was given. */
+/** An agent that records its messages. */
 export function listener(): { readonly agent: TetherAgent; readonly heard: readonly CheckedUserMessage[] } {
   const heard: CheckedUserMessage[] = [];
   const agent = agentOf((message) => {
@@ -61,10 +61,10 @@ export function listener(): { readonly agent: TetherAgent; readonly heard: reado
   return { agent, heard };
 }
 
-/** Who writes to the bot. */
+/** The person who writes to the bot. */
 export const ada = 7;
 
-/** What stands in a chat: texts, and images with what stands below them. */
+/** The texts and images of a chat, with captions. */
 export function said(telegram: LocalBotApi, chat = ada) {
   return telegram.messages(chat).map(({ text, caption, photo, document }) => {
     if (photo !== undefined) return ["photo", caption];
@@ -72,7 +72,7 @@ export function said(telegram: LocalBotApi, chat = ada) {
   });
 }
 
-/** The methods that were called, polls aside. */
+/** The called methods, without polls. */
 export function methods(telegram: LocalBotApi): readonly string[] {
   return telegram.calls.map(({ method }) => method).filter((method) => method !== "getUpdates");
 }
@@ -94,15 +94,15 @@ export interface RunningGateway extends AsyncDisposable {
   readonly telegram: LocalBotApi;
   readonly inbox: Inbox;
   readonly problems: readonly string[];
-  /** As runGateway settles. */
+  /** Resolves or rejects as runGateway does. */
   readonly ended: Promise<void>;
   /** Resolves when these updates are done. */
   finished(...updateIds: readonly number[]): Promise<void>;
-  /** Ends the gateway, with its inbox; the Bot API and the directory stay. */
+  /** Stops the gateway and its inbox; the Bot API and the directory stay. */
   stop(): Promise<void>;
 }
 
-/** Starts a gateway in a directory of its own, or in one where one ended. */
+/** Starts a gateway in a new directory, or in that of an earlier gateway. */
 export async function startGateway(
   options: {
     readonly agent?: TetherAgent;

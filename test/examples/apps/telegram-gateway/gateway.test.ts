@@ -24,7 +24,7 @@ import {
 
 const png = makePng(320, 200);
 
-/** Generous: none takes a second where nothing else runs. */
+/** Each takes less than a second on an idle machine. */
 const timeout = 120_000;
 
 describe("when Telegram does not answer well", { timeout }, () => {
@@ -176,7 +176,7 @@ describe("an update", { timeout }, () => {
 describe("from Telegram to the agent", () => {
   const png = makePng(320, 200);
 
-  /** Generous: none takes a second where nothing else runs. */
+  /** Each takes less than a second on an idle machine. */
   const timeout = 120_000;
 
   describe("what comes in", { timeout }, () => {
@@ -326,7 +326,7 @@ describe("from the agent to Telegram", () => {
   const png = makePng(320, 200);
   const refused = badRequest("IMAGE_PROCESS_FAILED").facts;
 
-  /** Generous: none takes a second where nothing else runs. */
+  /** Each takes less than a second on an idle machine. */
   const timeout = 120_000;
 
   describe("what goes out", { timeout }, () => {

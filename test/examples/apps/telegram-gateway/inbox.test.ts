@@ -18,14 +18,14 @@ const task = (text: string, album?: string): Task => ({
   ...(album === undefined ? {} : { album }),
 });
 
-/** Whose methods all open files have. */
+/** The prototype of all open files. */
 async function fileMethods(dir: string): Promise<FileHandle> {
   const directory = await open(dir);
   await directory.close();
   return Object.getPrototypeOf(directory) as FileHandle;
 }
 
-/** Generous: none takes a second where nothing else runs. */
+/** Each takes less than a second on an idle machine. */
 const timeout = 60_000;
 
 describe("openInbox", { timeout }, () => {
@@ -54,7 +54,7 @@ describe("openInbox", { timeout }, () => {
     const spy = vi.spyOn(methods, "datasync").mockImplementation(async function (this: FileHandle) {
       told.push(`flushing ${readFileSync(join(dir, "inbox.jsonl"), "utf8").trim().split("\n").at(-1)}`);
       await flush.call(this);
-      // An answer that did not wait for the flush would come before it.
+      // A response that did not wait for the fsync would come before it.
       await new Promise((resolve) => setTimeout(resolve, 20));
       told.push("flushed");
     });

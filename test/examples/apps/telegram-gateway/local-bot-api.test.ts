@@ -32,7 +32,7 @@ async function upload(api: LocalBotApi, method: string, field: string, bytes: Ui
 const descriptionOf = async (answer: Promise<{ readonly description?: string }>) =>
   (await answer).description;
 
-/** Generous: none takes a second where nothing else runs. */
+/** Each takes less than a second on an idle machine. */
 const timeout = 60_000;
 
 describe("getUpdates", { timeout }, () => {
@@ -121,7 +121,7 @@ describe("files", { timeout }, () => {
     await using api = await startLocalBotApi();
     api.post(ada, { text: "Hi" });
     const png = makePng(30, 20);
-    // What looks like the end of a part, and is none.
+    // Bytes that look like the end of a part.
     const bytes = Buffer.concat([png, Buffer.from("\r\n--boundary--\r\n\0\xff", "latin1")]);
     expect(await upload(api, "sendPhoto", "photo", bytes, "Ä 😀\r\nb")).toMatchObject({ ok: true });
     const [message] = api.messages(ada);

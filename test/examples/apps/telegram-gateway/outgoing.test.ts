@@ -128,10 +128,10 @@ describe("planOutgoing", () => {
   });
 });
 
-/** What is in a chat, in order; stale is what was shown before the answer was whole. */
+/** The items of a chat, in order; `stale` marks a message that showed a partial answer. */
 type Item = { id: number; text?: string; image?: ChatImage; caption?: string; stale?: boolean };
 
-/** A chat that refuses what it is told to, and keeps the rest. */
+/** A chat that refuses some calls, and stores the rest. */
 function fickleChat(refuses: (method: string, image?: ChatImage) => boolean, items: Item[]): Chat {
   let lastId = 100;
   const check = (method: string, image?: ChatImage) => {
@@ -281,7 +281,7 @@ describe("calls for one chat", () => {
       telegram.post(ada, { text: "Hi" });
       const chat = chatOf(botApi(telegram), ada, instantClock());
       const id = await chat.sendText("a");
-      // Telegram does not keep the space.
+      // Telegram strips the space.
       await chat.editText(id, "a ");
       expect(telegram.messages(ada)).toMatchObject([{ text: "a" }]);
       expect(telegram.calls.map(({ method }) => method)).toEqual(["sendMessage", "editMessageText"]);
@@ -312,7 +312,7 @@ describe("calls for one chat", () => {
 });
 
 describe("the growing message", () => {
-  /** A chat that keeps what it was told and when. */
+  /** A chat that records its calls and their times. */
   function recorder(failures: readonly (TelegramError | undefined)[] = []) {
     const clock = manualClock();
     const calls: (readonly [number, string])[] = [];

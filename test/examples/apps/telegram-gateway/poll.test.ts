@@ -6,7 +6,7 @@ import { pollUpdates } from "../../../../examples/apps/telegram-gateway/poll.js"
 import { pauseAfter, withRetries } from "../../../../examples/apps/telegram-gateway/retry.js";
 import { instantClock } from "./clocks.js";
 
-/** Polls against these answers, one a poll, until there are no more. */
+/** Polls against these responses, one for each poll. */
 async function poll(...answers: readonly (unknown[] | TelegramError)[]) {
   const polls: Readonly<Record<string, unknown>>[] = [];
   const stop = new AbortController();

@@ -42,7 +42,7 @@ describe("uploads", () => {
       });
       expect(dirname(dirname(file.path))).toBe(join(place.dir, "uploads"));
       expect(Buffer.compare(readFileSync(file.path), image)).toBe(0);
-      // For the owner alone.
+      // Readable only by the owner.
       expect(statSync(file.path).mode & 0o077).toBe(0);
     });
 
@@ -184,7 +184,7 @@ describe("uploads", () => {
     expect(sha256(readFileSync((await answer.json()).path))).toBe(sha256(bytes));
   });
 
-  // Halves of pairs too.
+  // Lone surrogates too.
   const anyCharacter = fc.integer({ min: 0, max: 0x10ffff }).map((code) => String.fromCodePoint(code));
   const character = fc.oneof(anyCharacter, fc.constantFrom(..."./\\ \r\n\0:a"));
 
@@ -209,7 +209,7 @@ describe("uploads", () => {
     ["a/", "unnamed"],
     ["e\u0301.png", "é.png"],
     [`${"ü".repeat(300)}.png`, `${"ü".repeat(60)}.png`],
-    // No half of a pair is left, and no white space at the end.
+    // No lone surrogate is left, and no white space at the end.
     [`a.${"𐀀".repeat(6)}`, `a.${"𐀀".repeat(4)}`],
     [`a.${"b".repeat(18)} c`, `a.${"b".repeat(18)}`],
     [`${"a".repeat(119)} b`, "a".repeat(119)],
@@ -237,7 +237,7 @@ describe("blobs", () => {
       ["a.png", makePng(9, 7), "image/png"],
       ["a.pdf", makePdf(), "application/pdf"],
       ["a.txt", "plain", "text/plain; charset=utf-8"],
-      // Whatever it looks like to a browser, it is not run.
+      // A browser does not run it, whatever its type.
       ["page.txt", "<!doctype html><script>alert(1)</script>", "text/plain; charset=utf-8"],
       [
         "image.md",

@@ -1,6 +1,6 @@
 import { eventsIn, type TurnEvent } from "../../../../examples/apps/turn-endpoint/client.js";
 
-/** A stream of events that is listened to as it comes. */
+/** A stream of events that is read as it arrives. */
 export class Listening {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   readonly #decoder = new TextDecoder();
@@ -14,7 +14,7 @@ export class Listening {
     return this.#heard;
   }
 
-  /** Listens until this was said. */
+  /** Reads until this text. */
   async until(text: string): Promise<void> {
     while (!this.#heard.includes(text)) {
       const { done, value } = await this.#reader.read();
@@ -23,7 +23,7 @@ export class Listening {
     }
   }
 
-  /** Listens to the end. */
+  /** Reads to the end. */
   async rest(): Promise<readonly TurnEvent[]> {
     for (;;) {
       const { done, value } = await this.#reader.read();

@@ -11,24 +11,24 @@ import { type OpenedPage, openPage, type ServedPage, servePage } from "./page-pr
 
 type Screen = Parameters<typeof openPage>[2];
 
-/** The example, its model and a browser, for the tests of a file. After each of them its pages are closed. */
+/** The application, its model and a browser, for the tests of a file. Pages are closed after each test. */
 export interface TurnPageFixture {
   readonly server: ServedPage;
-  /** Where the server keeps everything. */
+  /** The directory of the server. */
   readonly dir: string;
   /** Pages that the test opened. */
   readonly opened: readonly OpenedPage[];
   /** The page at the beginning of a conversation. */
   open(screen?: Screen): Promise<Page>;
-  /** The page as the session is. */
+  /** Opens the page on the current session. */
   openAgain(): Promise<Page>;
-  /** What the blob store has on disk under the digest of these bytes. */
+  /** The file of the blob store for the digest of these bytes. */
   storedBytes(bytes: Uint8Array): Buffer | undefined;
-  /** Images and documents of the latest message that the model got. */
+  /** Images and documents of the latest message in the model's request. */
   sentMedia(): readonly Buffer[];
 }
 
-/** Starts it all before the tests of this file. A test fails as well where a page had a problem. */
+/** Starts everything before the tests of this file. A problem of a page fails the test. */
 export function turnPageFixture(timeout: number): TurnPageFixture {
   let dir = "";
   let provider: LocalProvider;
@@ -39,7 +39,7 @@ export function turnPageFixture(timeout: number): TurnPageFixture {
   beforeAll(async () => {
     dir = mkdtempSync(join(tmpdir(), "sessile-turn-page-"));
     provider = await startLocalProvider({ script, paceMs: 10 });
-    // One after the other: what was started before one fails is stopped.
+    // One after the other: after a failure the started parts are stopped.
     browser = await startChromium();
     server = await servePage(dir, provider.url);
   }, timeout);
@@ -99,7 +99,7 @@ export function turnPageFixture(timeout: number): TurnPageFixture {
   };
 }
 
-/** Says back what it was asked. "At length" is for a reply that is to be stopped: it takes ten seconds and more. */
+/** Repeats the question. "At length" makes a reply of more than ten seconds, to be stopped. */
 function script({ messages }: Anthropic.MessageCreateParams): readonly string[] {
   const { content = [] } = messages.at(-1) ?? {};
   const blocks = typeof content === "string" ? [{ type: "text" as const, text: content }] : content;

@@ -8,12 +8,12 @@ import { root } from "../../../../scripts/entries.mjs";
 export interface ServedPage extends AsyncDisposable {
   /** With the token behind #. */
   readonly url: string;
-  /** Asks its interface, as the page does. */
+  /** Sends a request, as the page does. */
   call(method: string, path: string, body?: unknown): Promise<Response>;
 }
 
 /**
- * Starts it, with its model elsewhere.
+ * Starts it with the model at another address.
  *
  * @param dir for sessions, blobs and uploads
  * @param modelUrl speaks Anthropic's Messages API
@@ -47,11 +47,11 @@ export async function servePage(dir: string, modelUrl: string): Promise<ServedPa
   };
 }
 
-/** A page, and what went wrong in it. */
+/** A page, and its problems. */
 export interface OpenedPage extends AsyncDisposable {
   readonly page: Page;
   readonly context: BrowserContext;
-  /** Scripts that threw, and what the content security policy kept from happening. */
+  /** Errors of scripts, and violations of the content security policy. */
   readonly problems: readonly string[];
 }
 
@@ -81,7 +81,7 @@ export interface PageFile {
   readonly bytes: Uint8Array;
 }
 
-/** Pastes or drops files with exactly these bytes: the clipboard itself would write an image anew. */
+/** Pastes or drops files with exactly these bytes: the clipboard would encode an image again. */
 export async function giveFiles(
   page: Page,
   how: "paste" | "drop",
@@ -111,15 +111,15 @@ export async function send(page: Page, text: string): Promise<void> {
   await page.keyboard.press("Enter");
 }
 
-/** An answer of the server's that is on its way for as long as the test likes. */
+/** A response of the server that the test delays. */
 export interface HeldAnswer {
-  /** Resolves when the server has given it. */
+  /** Resolves when the server has sent it. */
   readonly given: Promise<unknown>;
-  /** Lets it come, and resolves when it has. */
+  /** Delivers it, and resolves after that. */
   release(): Promise<void>;
 }
 
-/** Holds the next answer from such an address. */
+/** Delays the next response of a matching address. */
 export async function holdAnswer(page: Page, address: string): Promise<HeldAnswer> {
   let release = () => {};
   const released = new Promise<void>((resolve) => {
@@ -154,12 +154,12 @@ export async function rest(page: Page): Promise<void> {
   await page.locator("#state.ready").waitFor();
 }
 
-/** What goes along with the next message. */
+/** The attachments of the next message. */
 export function pending(page: Page): Locator {
   return page.getByRole("list", { name: "Attachments of the next message" });
 }
 
-/** Rows of the tree that have these words. */
+/** Rows of the tree with this text. */
 export function row(page: Page, words: string): Locator {
   return page.getByRole("treeitem").filter({ hasText: words });
 }
@@ -169,7 +169,7 @@ export function said(page: Page, words: string): Locator {
   return page.locator("#entries").getByText(words);
 }
 
-/** Waits until an image is there, and is this wide. */
+/** Waits until an image of this width is shown. */
 export async function imageOfWidth(image: Locator, width: number): Promise<void> {
   await image.and(image.page().locator("img[src]")).waitFor();
   const actual = await image.evaluate(async (element) => {

@@ -19,7 +19,7 @@ import {
   sizeInWords,
 } from "../../../../examples/apps/turn-endpoint/page/words.js";
 
-/** A stream's bytes, cut at these places. */
+/** A stream's bytes, cut at these positions. */
 async function* cutAt(bytes: Uint8Array, cuts: readonly number[]): AsyncGenerator<Uint8Array> {
   const places = [0, ...cuts.map((cut) => cut % (bytes.length + 1)).sort((a, b) => a - b), bytes.length];
   for (const [at, place] of places.entries()) {
@@ -107,7 +107,7 @@ describe("treeRows", () => {
         for (const [at, row] of rows.entries()) {
           expect(row.column).toBeLessThanOrEqual(maxColumn);
           if (row.entry !== null) expect(places.get(row.entry.parentId)).toBeLessThan(at);
-          // What goes down out of a row is taken up by the next one, as long as columns are not used up.
+          // A line that leaves a row downwards continues in the next row, unless the columns are used up.
           if (rows.some(({ column }) => column === maxColumn)) continue;
           const down = linesOf(row).filter(({ part }) => part === "below");
           const up = linesOf(rows[at + 1] ?? row).filter(({ part }) => part !== "below");

@@ -38,7 +38,7 @@ describe("the prompt", () => {
   const read = (message: string, names: readonly string[]) =>
     readPrompt(message, names.map(at), { roots: [dir], sessionId: "s1", signal });
 
-  /** What an agent that takes a stream of messages is told. */
+  /** The messages for an agent that reads a stream. */
   async function streamed(
     prompt: string | AsyncIterable<AgentUserMessage>,
   ): Promise<readonly AgentUserMessage[]> {
@@ -139,7 +139,7 @@ describe("the prompt", () => {
 describe("rules for attachments", () => {
   const place = new TurnFixture();
   let served: Served;
-  /** Paths by what they are. */
+  /** Paths by their kind. */
   const paths: Record<string, string> = {};
 
   beforeAll(async () => {
@@ -215,7 +215,7 @@ describe("rules for attachments", () => {
       ["a device", "PATH_REFUSED"],
       ["/etc/passwd", "UNSUPPORTED_EXTENSION"],
       ["a name without a file", "NOT_FOUND"],
-      // What is not there outside is not told either.
+      // Whether a file outside exists is not revealed.
       ["a name without a file outside", "PATH_REFUSED"],
       ["a file of the sessions", "PATH_REFUSED"],
       ["a relative path", "NOT_ABSOLUTE"],

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { setTimeout } from "node:timers/promises";
 
-/** A connection on which a test writes what it likes. */
+/** A raw connection. */
 export class RawHttp implements Disposable {
   readonly socket: Socket;
   #received = "";
@@ -34,7 +34,7 @@ export class RawHttp implements Disposable {
     return this.#closed;
   }
 
-  /** 0 before there is any. */
+  /** 0 before the first one. */
   get status(): number {
     return Number(/^HTTP\/1\.1 (\d{3})/.exec(this.#received)?.[1] ?? 0);
   }
@@ -57,7 +57,7 @@ export class RawHttp implements Disposable {
   }
 }
 
-/** The status of a request with just these lines behind its first. */
+/** The status of a request with exactly these header lines. */
 export async function statusOf(port: number, first: string, ...headers: readonly string[]): Promise<number> {
   using raw = await RawHttp.open(port);
   raw.write(first, ...headers, "connection: close", "", "");

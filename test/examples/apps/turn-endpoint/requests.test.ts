@@ -30,7 +30,7 @@ describe("origin, token and route", () => {
       ["Host: 127.0.0.1"],
       ["Host: localhost"],
       ["Host: evil.example:PORT"],
-      // A name that was pointed at this machine.
+      // A name that was rebound to this machine.
       ["Host: 127.0.0.1.evil.example:PORT"],
       ["Host: evil@127.0.0.1:PORT"],
       ["Host: [::1]:PORT"],
@@ -153,7 +153,7 @@ describe("bodies", () => {
   const MiB = 2 ** 20;
   const place = new TurnFixture();
   let served: Served;
-  /** One that does not wait long. */
+  /** A server with short timeouts. */
   let strict: Served;
   beforeAll(async () => {
     const limits = { lingerBytes: 32 * MiB, lingerMs: 20_000 };
@@ -257,7 +257,7 @@ describe("bodies", () => {
       await raw.untilClosed();
       expect(raw.status).toBe(413);
       expect(raw.received).toContain('"TOO_LARGE"');
-      // The limit, what is thrown away, and what systems keep on their way.
+      // The limit, the discarded bytes, and the buffers of the system.
       expect(sent).toBeLessThan(1 * MiB + 32 * MiB + 16 * MiB);
     });
 

@@ -14,7 +14,7 @@ beforeEach(() => {
 });
 afterEach(() => place[Symbol.asyncDispose]());
 
-/** Starting a process takes a second where nothing else runs. */
+/** Starting a process takes a second on an idle machine. */
 const timeout = 30_000;
 
 async function until(isTrue: () => Promise<boolean>): Promise<void> {
@@ -45,7 +45,7 @@ describe("kill -9 in the middle of a turn", () => {
     expect(events.at(-1)?.event).toBe("done");
     const [request] = provider.requests;
     expect(anthropicBreaches(request)).toEqual([]);
-    // The call that never ended has a result that says so.
+    // The interrupted call has a result.
     const results = request?.messages.flatMap(({ content }) =>
       typeof content === "string" ? [] : content.filter(({ type }) => type === "tool_result"),
     );
@@ -126,7 +126,7 @@ describe("POST /api/harness/leaf", () => {
     const moved = await client.send("POST", "/api/harness/leaf", { entryId: first?.id });
     expect([moved.status, await moved.json()]).toEqual([200, { leafId: first?.id }]);
     {
-      // In the file from then on, and not only once the server ends well.
+      // In the file at once, not only after a clean end of the server.
       const sessions = fileSessionStore({ dir: join(place.dir, "sessions") });
       await using written = await sessions.open((await client.session()).id);
       expect(written.leafId).toBe(first?.id);

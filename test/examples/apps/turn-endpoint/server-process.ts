@@ -1,4 +1,4 @@
-// A server in a process of its own, to be killed, and to be measured. Prints its address as JSON.
+// A server in a process of its own, to kill and to measure. Prints its address as JSON.
 import { setImmediate } from "node:timers/promises";
 import { assistantMessage, messageText } from "sessile/content";
 import type { Model } from "../../../../examples/apps/support/claude.js";
@@ -9,7 +9,7 @@ const maker = { provider: "anthropic", model: "claude-opus-5-5" };
 const pieces = 1024;
 const piece = "x".repeat(2 ** 16);
 
-/** Floods with 64 MiB, calls a tool that never ends, talks without an end, or answers. */
+/** Floods with 64 MiB, calls a tool that never ends, streams without an end, or answers. */
 const model: Model = {
   async generate(context, { onText }) {
     const last = context.items.at(-1)?.message;

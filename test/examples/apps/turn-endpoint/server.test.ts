@@ -17,7 +17,7 @@ const model = modelThatSays("Hello.");
 it("listens on loopback alone", async () => {
   const { server } = await place.serve(model);
   expect(server.origin).toBe(`http://127.0.0.1:${server.port}`);
-  // Another address of this machine's, where it does not listen.
+  // Another address of this machine, on which it does not listen.
   await expect(fetch(`http://127.0.0.2:${server.port}/`)).rejects.toThrow();
 });
 
@@ -149,7 +149,7 @@ it("tells who runs it what failed once the answer had begun", async () => {
 it("tells who runs it of a blob that turns out to be damaged while it is sent, and of no client that goes", async () => {
   const errors: unknown[] = [];
   const { client } = await place.serve(model, { onError: (error) => errors.push(error) });
-  // More than a connection holds.
+  // More than the buffers of a connection.
   const text = Buffer.alloc(9 * 2 ** 20, "a");
   const [user] = await client.turn("", [place.file("a.txt", text)]);
   const path = `/api/harness/blobs/${user?.data.resources?.[0]?.blob}`;

@@ -18,18 +18,18 @@ import {
 } from "../../../../examples/apps/turn-endpoint/server.js";
 import { viewingToolDeclarations } from "../../../../examples/apps/turn-endpoint/turn.js";
 
-// Generous: each test takes a fraction of a second where nothing else runs.
+// Each test takes a fraction of a second on an idle machine.
 vi.setConfig({ testTimeout: 30_000, hookTimeout: 30_000 });
 
 export const maker = { provider: "anthropic", model: "claude-opus-5-5" };
 
-/** Directories for a server, which outlive it. */
+/** Directories that outlive a server. */
 export class TurnFixture implements AsyncDisposable {
-  /** Of the server. */
+  /** The directory of the server. */
   readonly dir = mkdtempSync(join(tmpdir(), "sessile-turn-test-"));
   readonly #open: AsyncDisposable[] = [];
 
-  /** A path below which the server reads files. */
+  /** A directory in which the server reads files. */
   get workspace(): string {
     return join(this.dir, "workspace");
   }
@@ -43,7 +43,7 @@ export class TurnFixture implements AsyncDisposable {
     return { server, client: turnClient(server) };
   }
 
-  /** Starts a server whose model is behind the official client, and a provider that follows a script. */
+  /** Starts a server whose model is the official client with a scripted provider. */
   async serveClaude(
     options: Partial<TurnServerOptions> & { readonly paceMs?: number } = {},
   ): Promise<Served & { readonly provider: LocalProvider }> {
@@ -57,7 +57,7 @@ export class TurnFixture implements AsyncDisposable {
     return { ...served, provider };
   }
 
-  /** Writes a file into the workspace, and gives its path. */
+  /** Writes a file into the workspace, and returns its path. */
   file(name: string, content: Uint8Array | string): string {
     const path = join(this.workspace, name);
     writeFileSync(path, content);
@@ -75,7 +75,7 @@ export interface Served {
   readonly client: TurnClient;
 }
 
-/** A model that says the same each time. */
+/** A model with a constant reply. */
 export const modelThatSays = (text: string): Model => ({
   async generate(_context, { onText }) {
     onText?.(text);
@@ -83,7 +83,7 @@ export const modelThatSays = (text: string): Model => ({
   },
 });
 
-/** A model that has said a word, and goes on when it is let. */
+/** A model that says a word, and continues on request. */
 export function heldModel(): { readonly model: Model; release(): void } {
   let release = () => {};
   const held = new Promise<void>((resolve) => {

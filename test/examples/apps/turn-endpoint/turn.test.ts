@@ -201,7 +201,7 @@ describe("POST /api/harness/turn", () => {
       event: "error",
       data: { error: { code: "MODEL_FAILED", message: "overloaded" } },
     });
-    // What somebody has read is kept.
+    // Text that was shown is stored.
     expect(events.at(-2)?.data).toMatchObject({ role: "assistant", text: "I was just " });
     fails = false;
     expect(names(await client.turn("Again?")).at(-1)).toBe("done");
