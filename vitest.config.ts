@@ -1,12 +1,11 @@
+import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 import { sourceAliases } from "./scripts/aliases.mjs";
 
 const slow = "test/**/*.slow.test.ts";
 const faults = "test/faults/**/*.test.ts";
-/** Applications as processes, and their clients: MCP hosts, a Bot API, a browser. */
-const harnesses = "test/examples/apps/*.test.ts";
-/** What puts a module of its own in the place of another must not leave it to other files. */
-const mocked = "test/session/node/simulated-crash.test.ts";
+/** Programs as processes, and their clients: examples, applications, pages of the guide. */
+const harnesses = ["test/examples/*.test.ts", "test/examples/apps/*.test.ts", "test/docs/guide.test.ts"];
 /** Tests of files, processes and clocks. */
 const system = [
   "test/internal/node/**",
@@ -14,14 +13,18 @@ const system = [
   "test/blobs/**",
   "test/attachments/node/**",
   "test/projections/claude-agent/node/**",
-  "test/examples",
 ].map((directory) => `${directory}/*.test.ts`);
+/** Properties with fewer cases in `npm test` than in CI: those that call `rounds`. */
+const properties = [
+  "test/compaction/sequences.test.ts",
+];
 
 export default defineConfig({
   resolve: { alias: sourceAliases },
   test: {
-    // By default a processor is left idle.
-    maxWorkers: "100%",
+    // Many tests wait for a disk, which leaves a processor to another worker.
+    maxWorkers: Math.ceil(availableParallelism() * 1.5),
+    setupFiles: "test/support/equal-bytes.ts",
     // What hangs is to be found, not what is slow on a machine that has other work.
     testTimeout: 20_000,
     coverage: { provider: "v8", include: ["src/**/*.ts"], reporter: ["text-summary", "html"] },
@@ -32,7 +35,7 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["test/**/*.test.ts"],
-          exclude: [slow, faults, ...system, harnesses],
+          exclude: [slow, faults, ...system, ...harnesses],
           isolate: false,
           // Cheaper to start, and to hand modules to, than processes.
           pool: "threads",
@@ -40,12 +43,22 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: "system", include: system, exclude: [slow, mocked, harnesses], isolate: false },
+        test: { name: "system", include: system, exclude: [slow], isolate: false },
       },
-      { extends: true, test: { name: "mocked", include: [mocked] } },
-      { extends: true, test: { name: "harnesses", include: [harnesses] } },
+      { extends: true, test: { name: "harnesses", include: harnesses } },
       // Processes that are killed, many times over: they take as long as half of all the rest.
       { extends: true, test: { name: "faults", include: [faults] } },
+      // The full number of cases.
+      {
+        extends: true,
+        test: {
+          name: "properties",
+          include: properties,
+          isolate: false,
+          env: { SESSILE_FAULT_ROUNDS: process.env.SESSILE_FAULT_ROUNDS ?? "10000" },
+          testTimeout: 120_000,
+        },
+      },
       // Timings want the processor to themselves: one file at a time.
       {
         extends: true,

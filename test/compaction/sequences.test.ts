@@ -6,11 +6,12 @@ import { SessileError } from "sessile/errors";
 import { memorySessionStore, type Session } from "sessile/session";
 import { describe, expect, test } from "vitest";
 import { previewItems } from "../../src/compaction/verify.js";
+import { rounds } from "../support/rounds.js";
 import { brokenPairs, type Compacted, estimateOf, newestUser, play } from "./play.js";
 import { callStep, step } from "./sequences.js";
 
-/** In one run of the suite, over all properties of this file. */
-const sequences = 10_000;
+const allSequences = 10_000;
+const sequences = rounds(2_000, allSequences);
 
 /** Mostly short ones, which meet odd things soon; some long ones, in which compactions follow each other. */
 const steps = fc.oneof(
@@ -31,7 +32,9 @@ describe("any sequence of appends, branches, edits, pins, prunes and compactions
       }),
       { numRuns: sequences },
     );
-    for (const what of ["compacted", "pruned", "nothingToDo", "IRREDUCIBLE", "SUMMARY_FAILED"]) {
+    // A prune that suffices comes up a few times in a thousand sequences.
+    const rare = sequences === allSequences ? ["pruned"] : [];
+    for (const what of ["compacted", "nothingToDo", "IRREDUCIBLE", "SUMMARY_FAILED", ...rare]) {
       expect([what, seen.get(what) ?? 0]).toEqual([what, expect.toSatisfy((times: number) => times > 5)]);
     }
   }, 120_000);
@@ -40,6 +43,7 @@ describe("any sequence of appends, branches, edits, pins, prunes and compactions
 describe("the file ledger", () => {
   // @covers R132
   test("is what a replay of every call on the path gives, however often the context was compacted", async () => {
+    const numRuns = rounds(300, 1_000);
     let compactions = 0;
     await fc.assert(
       fc.asyncProperty(fc.array(callStep, { minLength: 6, maxLength: 40 }), async (steps) => {
@@ -52,9 +56,9 @@ describe("the file ledger", () => {
         expect(told).toEqual(await replayed(session));
         await session.close();
       }),
-      { numRuns: 1000 },
+      { numRuns },
     );
-    expect(compactions).toBeGreaterThan(200);
+    expect(compactions).toBeGreaterThan(numRuns / 5);
   }, 60_000);
 });
 

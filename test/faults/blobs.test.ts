@@ -6,7 +6,7 @@ import { collectGarbage } from "../../src/blobs/index.js";
 import { fileBlobStore } from "../../src/blobs/node/index.js";
 import type { BlobStore } from "../../src/blobs/types.js";
 import type { BlobRef } from "../../src/content/index.js";
-import { rounds } from "./rounds.js";
+import { rounds } from "../support/rounds.js";
 import { useChildren } from "./start-child.js";
 
 // On a machine with other work to do.

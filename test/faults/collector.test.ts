@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { collectGarbage } from "../../src/blobs/index.js";
 import { fileBlobStore } from "../../src/blobs/node/index.js";
-import { rounds } from "./rounds.js";
+import { rounds } from "../support/rounds.js";
 import { type Child, useChildren } from "./start-child.js";
 
 const startChild = useChildren();

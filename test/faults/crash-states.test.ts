@@ -8,7 +8,7 @@ import { type Check, checkCrashes, Witness } from "../support/crash-states.js";
 import { SimulatedDisk } from "../support/simulated-disk.js";
 import { seeded } from "./mutants.js";
 
-// Appends, at every byte of them and in any program, are in test/session/node/simulated-crash.test.ts. Here is all else
+// Appends, at every byte of them and in any program, are in simulated-crash.test.ts. Here is all else
 // that writes to a log's directory, and a second crash while the first one is recovered from.
 
 /** More of each by hand: SESSILE_FAULT_ROUNDS=20 takes some minutes. */

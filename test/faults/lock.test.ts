@@ -8,7 +8,7 @@ import { nodeFileSystem } from "../../src/internal/node/node-file-system.js";
 import { ownIdentity } from "../../src/internal/node/process-identity.js";
 import { FileLock } from "../../src/session/node/file-lock.js";
 import { fileSessionStore, openSessionFile } from "../../src/session/node/index.js";
-import { rounds } from "./rounds.js";
+import { rounds } from "../support/rounds.js";
 import { type Child, useChildren } from "./start-child.js";
 
 const startChild = useChildren();

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { userMessage } from "../../src/content/index.js";
 import { fileSessionStore } from "../../src/session/node/index.js";
-import { rounds } from "./rounds.js";
+import { rounds } from "../support/rounds.js";
 import { useChildren } from "./start-child.js";
 
 const startChild = useChildren();

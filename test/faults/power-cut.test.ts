@@ -7,7 +7,7 @@ import { blobsAreKept, sessionIsKept } from "./acknowledged.js";
 import { type Actor, useActors } from "./acting.js";
 import { useMounts } from "./mounts.js";
 import { needs } from "./needs.js";
-import { rounds } from "./rounds.js";
+import { rounds } from "../support/rounds.js";
 
 vi.setConfig({ testTimeout: 300_000 });
 

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { userMessage } from "../../src/content/index.js";
 import { fileSessionStore, openSessionFile } from "../../src/session/node/index.js";
 import { countOf } from "./acknowledged.js";
-import { rounds } from "./rounds.js";
+import { rounds } from "../support/rounds.js";
 import { startProcess, useChildren, useProgram } from "./start-child.js";
 
 const startChild = useChildren();

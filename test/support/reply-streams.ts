@@ -6,6 +6,10 @@ import type { ReplyDelta, ReplyStream } from "sessile/projections";
 import { memorySessionStore } from "sessile/session";
 import { expect } from "vitest";
 import { fixture } from "./fixtures.js";
+import { rounds } from "./rounds.js";
+
+/** The most cuts of one stream, beside the first twenty. */
+const cuts = rounds(50, 200);
 
 export async function* eventsFrom<E>(events: readonly E[]): AsyncGenerator<E, void, undefined> {
   yield* events;
@@ -53,7 +57,7 @@ export async function checkCuts<E>(
   // What is kept beside a call may depend on items behind it.
   const shown = ({ id, name, arguments: args }: ToolCall) => JSON.stringify([id, name, args]);
   const calls = toolCalls(whole).map(shown);
-  const step = Math.max(1, Math.floor(events.length / 200));
+  const step = Math.max(1, Math.floor(events.length / cuts));
   for (let count = 0; count < events.length; count += count < 20 ? 1 : step) {
     const { deltas: some, message } = await read(open(eventsFrom(events.slice(0, count))));
     session.branch(null);

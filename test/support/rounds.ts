@@ -1,6 +1,6 @@
 /**
- * How many rounds a test goes: few where it runs with all others, and as many as SESSILE_FAULT_ROUNDS says where somebody
- * wants to be sure, up to the number after which more would say nothing new.
+ * The number of rounds of a test: `few` by default, SESSILE_FAULT_ROUNDS if it is set, at most `many`. The project
+ * `properties` of vitest.config.ts sets it to the most.
  */
 export function rounds(few: number, many: number): number {
   const wanted = Number(process.env.SESSILE_FAULT_ROUNDS ?? few);

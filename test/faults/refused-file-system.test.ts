@@ -2,16 +2,16 @@ import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 
 import { join } from "node:path";
 import { userMessage } from "sessile/content";
 import { describe, expect, test, vi } from "vitest";
-import { SessileError } from "../../../src/errors/index.js";
-import type { FileSystem, OpenFile } from "../../../src/internal/node/file-system.js";
-import { nodeFileSystem } from "../../../src/internal/node/node-file-system.js";
-import type { LogPosition } from "../../../src/session/api/backend.js";
-import type { Session, SessionStore } from "../../../src/session/api/types.js";
-import { FileBackend } from "../../../src/session/node/file-backend.js";
-import { fileSessionStoreOn } from "../../../src/session/node/file-store.js";
-import { diagnoseSessionOn } from "../../../src/session/node/repair/diagnose.js";
-import { salvageSessionOn } from "../../../src/session/node/repair/salvage.js";
-import { temporaryDirectory } from "./temporary-directory.js";
+import { SessileError } from "../../src/errors/index.js";
+import type { FileSystem, OpenFile } from "../../src/internal/node/file-system.js";
+import { nodeFileSystem } from "../../src/internal/node/node-file-system.js";
+import type { LogPosition } from "../../src/session/api/backend.js";
+import type { Session, SessionStore } from "../../src/session/api/types.js";
+import { FileBackend } from "../../src/session/node/file-backend.js";
+import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
+import { diagnoseSessionOn } from "../../src/session/node/repair/diagnose.js";
+import { salvageSessionOn } from "../../src/session/node/repair/salvage.js";
+import { temporaryDirectory } from "../session/node/temporary-directory.js";
 
 // On a machine whose disk has other work to do.
 vi.setConfig({ testTimeout: 120_000 });

@@ -1,19 +1,19 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { userMessage } from "../../../src/content/index.js";
-import { SessileError } from "../../../src/errors/index.js";
-import type { EntryDraft, SessionEntry, UnknownEntry } from "../../../src/session/api/entries.js";
-import type { Session } from "../../../src/session/api/types.js";
-import { fileSessionStoreOn } from "../../../src/session/node/file-store.js";
-import { type PowerCutOptions, SimulatedDisk } from "../../support/simulated-disk.js";
+import { userMessage } from "../../src/content/index.js";
+import { SessileError } from "../../src/errors/index.js";
+import type { EntryDraft, SessionEntry, UnknownEntry } from "../../src/session/api/entries.js";
+import type { Session } from "../../src/session/api/types.js";
+import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
+import { type PowerCutOptions, SimulatedDisk } from "../support/simulated-disk.js";
 
 // On a machine with other work to do.
 vi.setConfig({ testTimeout: 60_000 });
 
 // A machine that comes back has another boot id, and what was locked before is not locked any more.
 const boot = vi.hoisted(() => ({ id: "first" }));
-vi.mock("../../../src/internal/node/process-identity.js", async (original) => {
-  const actual = await original<typeof import("../../../src/internal/node/process-identity.js")>();
+vi.mock("../../src/internal/node/process-identity.js", async (original) => {
+  const actual = await original<typeof import("../../src/internal/node/process-identity.js")>();
   return { ...actual, ownIdentity: () => ({ ...actual.ownIdentity(), bootId: boot.id }) };
 });
 
