@@ -5,7 +5,11 @@ import { sourceAliases } from "./scripts/aliases.mjs";
 const slow = "test/**/*.slow.test.ts";
 const faults = "test/faults/**/*.test.ts";
 /** Programs as processes, and their clients: examples, applications, pages of the guide. */
-const harnesses = ["test/examples/*.test.ts", "test/examples/apps/*.test.ts", "test/docs/guide.test.ts"];
+const harnesses = [
+  "test/examples/!(templates).test.ts",
+  "test/examples/apps/*.test.ts",
+  "test/docs/guide.test.ts",
+];
 /** Tests of files, processes and clocks. */
 const system = [
   "test/internal/node/**",
@@ -14,10 +18,8 @@ const system = [
   "test/attachments/node/**",
   "test/projections/claude-agent/node/**",
 ].map((directory) => `${directory}/*.test.ts`);
-/** Properties with fewer cases in `npm test` than in CI: those that call `rounds`. */
-const properties = [
-  "test/compaction/sequences.test.ts",
-];
+/** Tests with fewer cases in `npm test`: those that call `rounds` of test/support. */
+const properties = ["test/compaction/sequences.test.ts", "test/projections/*/*stream.test.ts"];
 
 export default defineConfig({
   resolve: { alias: sourceAliases },
@@ -48,7 +50,7 @@ export default defineConfig({
       { extends: true, test: { name: "harnesses", include: harnesses } },
       // Processes that are killed, many times over: they take as long as half of all the rest.
       { extends: true, test: { name: "faults", include: [faults] } },
-      // The full number of cases.
+      // All cases of the tests that have fewer in the projects above.
       {
         extends: true,
         test: {

@@ -3,11 +3,11 @@ import { basename, join } from "node:path";
 import { describe, expect, test, vi } from "vitest";
 import { fileBlobStore } from "../../src/blobs/node/index.js";
 import type { BlobRef } from "../../src/content/index.js";
+import { rounds } from "../support/rounds.js";
 import { blobsAreKept, sessionIsKept } from "./acknowledged.js";
 import { type Actor, useActors } from "./acting.js";
 import { useMounts } from "./mounts.js";
 import { needs } from "./needs.js";
-import { rounds } from "../support/rounds.js";
 
 vi.setConfig({ testTimeout: 300_000 });
 

@@ -6,8 +6,8 @@ import { userMessage } from "../../src/content/index.js";
 import { ownIdentity } from "../../src/internal/node/process-identity.js";
 import type { Session } from "../../src/session/api/types.js";
 import { fileSessionStore, openSessionFile } from "../../src/session/node/index.js";
-import { countOf, linesOf } from "./acknowledged.js";
 import { rounds } from "../support/rounds.js";
+import { countOf, linesOf } from "./acknowledged.js";
 import { useChildren } from "./start-child.js";
 
 // On a machine with other work to do.

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { userMessage } from "../../src/content/index.js";
 import { fileSessionStore, openSessionFile } from "../../src/session/node/index.js";
-import { countOf } from "./acknowledged.js";
 import { rounds } from "../support/rounds.js";
+import { countOf } from "./acknowledged.js";
 import { startProcess, useChildren, useProgram } from "./start-child.js";
 
 const startChild = useChildren();
