@@ -93,11 +93,4 @@ describe("with a model that fails", () => {
     expect(run.stdout).toMatch(/: compacted, \d+ -> \d+ tokens$/m);
     expect(run.code).toBe(0);
   });
-
-  it("takes a number of turns alone", { timeout }, async () => {
-    expect(await longSession(["many"])).toMatchObject({
-      code: 1,
-      stderr: expect.stringContaining("TURNS: expected"),
-    });
-  });
 });
