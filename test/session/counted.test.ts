@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import type { SessionSummary } from "../../src/session/api/types.js";
 import { withCounts } from "../../src/session/store/list.js";
 
-const summary: SessionSummary = {
+const listedSummary: SessionSummary = {
   id: "one",
   slug: "s",
   cwd: "/",
@@ -21,8 +21,8 @@ test("entries and messages are counted, and the session is closed", async () => 
     { type: "custom", customType: "c" },
     { type: "message", message: { role: "user", content: "a", timestamp: 0 } },
   ]);
-  expect(await withCounts(summary, () => Promise.resolve(session))).toEqual({
-    ...summary,
+  expect(await withCounts(listedSummary, () => Promise.resolve(session))).toEqual({
+    ...listedSummary,
     counts: { entries: 2, messages: 1 },
   });
   await expect(session.append([])).rejects.toMatchObject({ code: "SESSION_CLOSED" });
@@ -31,6 +31,6 @@ test("entries and messages are counted, and the session is closed", async () => 
 // @covers R135
 test("a session that was deleted since it was listed is left out, so that the list goes on", async () => {
   const gone = new SessileError("SESSION_NOT_FOUND", "gone", { details: { id: "one" } });
-  expect(await withCounts(summary, () => Promise.reject(gone))).toBeUndefined();
-  await expect(withCounts(summary, () => Promise.reject(new Error("other")))).rejects.toThrow("other");
+  expect(await withCounts(listedSummary, () => Promise.reject(gone))).toBeUndefined();
+  await expect(withCounts(listedSummary, () => Promise.reject(new Error("other")))).rejects.toThrow("other");
 });

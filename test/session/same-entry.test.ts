@@ -6,11 +6,11 @@ import { decodeLine } from "../../src/session/format/decode.js";
 import { encodeEntry } from "../../src/session/format/encode.js";
 import { entryOf, isSameEntry } from "../../src/session/runtime/materialize-drafts.js";
 
-const place = { id: "cafecafe", parentId: "0badc0de", timestamp: "2026-01-02T03:04:05.678Z" };
+const storedPlace = { id: "cafecafe", parentId: "0badc0de", timestamp: "2026-01-02T03:04:05.678Z" };
 
 /** The entry that a draft makes, written and read again. */
 function stored(draft: EntryDraft): SessionEntry {
-  const line = encodeEntry(entryOf(draft, place, { title: "before", slug: "s" }));
+  const line = encodeEntry(entryOf(draft, storedPlace, { title: "before", slug: "s" }));
   const decoded = decodeLine(new TextEncoder().encode(line), { version: 3, ordinal: 1, maxDepth: 256 });
   if (decoded.kind !== "entry") throw new Error(decoded.kind);
   return decoded.entry as SessionEntry;
