@@ -265,7 +265,7 @@ describe("the power goes", () => {
     expect(await checkMoments(run, { limit: 40 })).toBeGreaterThan(150);
   });
 
-  test("while directories are made: the names above a session last with it, whoever made them", async () => {
+  test("while directories are created: the names above a session are durable with it, also if another process created them", async () => {
     const disk = new SimulatedDisk();
     const store = storeOn(disk, "/home/agent/new/sessions");
     const promised = new Map<string, string>();
@@ -298,7 +298,7 @@ describe("the power goes", () => {
   });
 
   // @covers durability:torn-tail
-  test("while a torn end is mended: its bytes stay in the log", async () => {
+  test("during the repair of a torn tail: its bytes stay in the log", async () => {
     const base = await diskWith("kept");
     const path = logOf(base.disk);
     const torn = '{"type":"message","id":"0badc0de","par';
@@ -460,7 +460,7 @@ describe("the disk is full", () => {
     expect(again.tree.path(entry?.id ?? null).map((node) => node.id)).toEqual([staged?.id, entry?.id]);
   });
 
-  test("while a torn end is mended: it stays, and is ended when there is room", async () => {
+  test("during the repair of a torn tail: it stays, and is repaired when there is room", async () => {
     const { disk } = await diskWith("kept");
     const path = logOf(disk);
     disk.put(
@@ -563,7 +563,7 @@ describe("a sync fails once", () => {
     await again.close();
   });
 
-  test("while the end is mended: the end is in doubt, and nothing is acknowledged behind it", async () => {
+  test("during the repair of a torn tail: the end is unknown, and nothing is acknowledged behind it", async () => {
     const { disk } = await diskWith("kept");
     const session = await storeOn(disk).open(id, { mode: "write" });
     const path = logOf(disk);

@@ -72,7 +72,7 @@ async function create(backend: FileBackend, id: string, partition = "", cwd = "/
 }
 
 // @covers R107
-test("a session lies where its time, id, project and partition say", async () => {
+test("the path of a session has its time, id, project and partition", async () => {
   const disk = new SimulatedDisk();
   const backend = backendOn(disk);
   expect(await create(backend, "one", "", "/work/a")).toBe(
@@ -139,7 +139,7 @@ test("the list is by time of modification, then by id, and goes on behind any of
   }
 });
 
-test("what is no session of the partition is not listed", async () => {
+test("a list has only the sessions of its partition", async () => {
   const disk = new SimulatedDisk();
   const backend = backendOn(disk);
   const location = (await create(backend, "one")) ?? "";
@@ -220,7 +220,7 @@ test("a session that goes while the list is read is left out, and an aborted lis
   ).rejects.toBe("enough");
 });
 
-test("deleting waits for a writer, and says whether there was anything", async () => {
+test("deleting waits for a writer, and returns whether the session existed", async () => {
   const disk = new SimulatedDisk();
   const backend = backendOn(disk);
   const location = (await create(backend, "a")) ?? "";
@@ -302,7 +302,7 @@ test("a session that was found is opened again without a look at any directory",
   expect(await opens("none")).toEqual([undefined, 6]);
 });
 
-test("what the system refuses is STORAGE_FAILED with its code", async () => {
+test("an error of the system is STORAGE_FAILED with its code", async () => {
   const disk = new SimulatedDisk();
   const backend = backendOn(disk);
   await create(backend, "a");
@@ -440,7 +440,7 @@ describe("which files are sessions", () => {
 
   describe("a file that is a link", () => {
     // @covers durability:unreadable-file security:store-links
-    test("is no session to any call, and the list says so", async () => {
+    test("is not a session for any call, and the list reports it as skipped", async () => {
       const dir = temporaryDirectory();
       const store = fileSessionStore({ dir });
       const location = await write(store, "a", "/p");
@@ -542,7 +542,7 @@ describe("which files are sessions", () => {
       await session.close();
     });
 
-    test("and a place outside the store, or in another partition, is none", async () => {
+    test("and a location outside the store, or in another partition, is not found", async () => {
       const root = temporaryDirectory();
       const dir = join(root, "store");
       const store = fileSessionStore({ dir });
@@ -577,7 +577,7 @@ describe("which files are sessions", () => {
   });
 
   // @covers durability:unreadable-file
-  test("a list passes over what it cannot read, and says what", async () => {
+  test("a list skips files that it cannot read, and reports them", async () => {
     const dir = temporaryDirectory();
     await write(fileSessionStore({ dir }), "good", "/p");
     writeFileSync(join(dir, "x_empty.jsonl"), "");
@@ -605,7 +605,7 @@ describe("which files are sessions", () => {
     );
   });
 
-  test("partitions whose names differ only in case share nothing where the file system ignores case", async () => {
+  test("partitions whose names differ only in case share nothing if the file system ignores case", async () => {
     const dir = temporaryDirectory();
     const below = (path: string) => path.replace(/@[^/]*/, (name) => name.toLowerCase());
     /** As macOS and Windows have it. */
@@ -692,7 +692,7 @@ describe("the layout", () => {
       expect(isOwnFileName(name)).toBe(false);
   });
 
-  test("what lies beside a session is no session", () => {
+  test("a sidecar file of a session is not a session", () => {
     const name = fileName("a", "2026-01-02T03:04:05.678Z");
     for (const ending of [".lock", ".lock.wait", ".lock.stale-1", ".torn-1", ".old-1", ".tmp-1"]) {
       expect(idOfFileName(name + ending)).toBeUndefined();

@@ -161,7 +161,7 @@ describe("append and read", () => {
     expect(await logOn(disk).readAt([place])).toEqual([undefined]);
   });
 
-  test("lines that came in at the moment of a write are told of", async () => {
+  test("lines of another program at the moment of a write are reported", async () => {
     const { disk, log, position } = await created();
     const open = disk.open.bind(disk);
     const other = logOn(disk);
@@ -247,7 +247,7 @@ describe("replace", () => {
     },
   );
 
-  test("leaves everything as it was where another writer came first, even while it wrote", async () => {
+  test("changes nothing if another writer appended before or during the replacement", async () => {
     for (const moment of ["before", "meanwhile"]) {
       const { disk, log, position } = await created();
       const other = () => disk.open(path, "append")?.append(utf8('{"foreign":1}\n'));
@@ -375,7 +375,7 @@ describe("the bytes that opening read", () => {
   });
 });
 
-describe("what the system refuses", () => {
+describe("an error of the system", () => {
   test.each([
     ["open", "read", (log: FileLog) => read(log)],
     ["stat", "repair", (log: FileLog) => log.prepare()],

@@ -106,7 +106,7 @@ describe("options", () => {
 });
 
 describe("openSessionFile", () => {
-  test("opens a file wherever it lies, and reading writes nothing whatever state it is in", async () => {
+  test("opens a file at any path, and reading never writes", async () => {
     const dir = temporaryDirectory();
     const states = {
       whole: lines(header("a"), entry("00000001", null, "x")),
@@ -175,7 +175,7 @@ describe("openSessionFile", () => {
     expect(readdirSync(dir).sort()).toEqual(["empty.jsonl", "none.jsonl"]);
   });
 
-  test("opens for writing where it lies", async () => {
+  test("opens for writing at its own path", async () => {
     const path = join(temporaryDirectory(), "by-hand.jsonl");
     writeFileSync(path, lines(header("some-id"), entry("00000001", null, "x")).trimEnd());
     const session = await openSessionFile(path, { mode: "write" });
@@ -490,7 +490,7 @@ describe("list", () => {
     expect((await store.latest({ cwd: "/p" }))?.id).toBe("s1998");
   });
 
-  test("knows partitions apart, and takes nobody's lock files for sessions", async () => {
+  test("keeps partitions apart, and does not list lock files", async () => {
     const dir = temporaryDirectory();
     const store = fileSessionStore({ dir });
     const sessions = await Promise.all(
@@ -626,7 +626,7 @@ describe("a session that is open", () => {
   });
 
   // @covers durability:editor-overwrites durability:rewritten-file
-  test("reads a file anew that was cut or rewritten by another program, and says so", async () => {
+  test("reads a file again that another program truncated or rewrote, and reports it", async () => {
     const dir = temporaryDirectory();
     const session = await fileSessionStore({ dir }).create({ cwd: "/p", id: "a" });
     const first = await session.appendMessage(userMessage("first"));
@@ -767,7 +767,7 @@ describe("a program that ignores locks", () => {
   );
 });
 
-describe("what the system refuses", () => {
+describe("an error of the system", () => {
   test("in the store's directory is STORAGE_FAILED with the system's code", async () => {
     let dir = temporaryDirectory();
     // Permissions do not hold root back; the kernel's own file system does.

@@ -95,7 +95,7 @@ describe("a lock file that cannot be removed at once", () => {
 });
 
 describe("a free lock", () => {
-  test("is taken at once, without a turn of the event loop, and says who holds it", async () => {
+  test("is acquired at once, without a turn of the event loop, and names its holder", async () => {
     const path = newPath();
     const lock = lockAt(path);
     let seen = "";
@@ -113,7 +113,7 @@ describe("a free lock", () => {
     lock.release();
   });
 
-  test("stays held while it is used, and is let go after the last use", async () => {
+  test("stays held while it is used, and is released after the last use", async () => {
     const path = newPath();
     const lock = lockAt(path, { idleMs: 60 });
     const acquisition = (number: number) => number;
@@ -125,7 +125,7 @@ describe("a free lock", () => {
     await vi.waitFor(() => expect(existsSync(path)).toBe(false), poll);
   });
 
-  test("is let go when idle, at once when released, and after a failure", async () => {
+  test("is released when idle, at once on request, and after a failure", async () => {
     const path = newPath();
     const lock = lockAt(path);
     await lock.with(() => undefined);
@@ -350,7 +350,7 @@ describe("a dead holder that several find at once", () => {
   const dead = (nonce: string) => holder({ nonce, startTime: "1", bootId: "another", since: 0 });
 
   // @covers durability:holder-dies
-  test("is removed by one of them alone: nobody removes or brings back the lock of whoever came first", async () => {
+  test("is removed by one of them alone: no other removes or restores the lock of the first", async () => {
     let interrupted = 0;
     for (const then of ["a third tries", "the second lets go"]) {
       for (let at = 0; at < 14; at++) {
@@ -483,7 +483,7 @@ describe("a holder", () => {
     lock.release();
   });
 
-  test("that lost the lock gives no sign of life for whoever has it now", async () => {
+  test("that lost the lock sends no heartbeat for the new holder", async () => {
     vi.useFakeTimers();
     const disk = new SimulatedDisk();
     const lock = lockAt("/a.lock", { idleMs: 1500, waitMs: 0 }, disk);

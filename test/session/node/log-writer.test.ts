@@ -69,7 +69,7 @@ function foreign(disk: SimulatedDisk, added: string): void {
   file.close();
 }
 
-test("batches go one behind the other, each synced, and tell where they lie", async () => {
+test("batches follow each other, each fsynced, with the offsets of their lines", async () => {
   const disk = new RacingDisk();
   const { writer, position } = await create(disk);
   const first = await writer.append(utf8('{"one":1}\n'), position, 1);
@@ -85,7 +85,7 @@ test("batches go one behind the other, each synced, and tell where they lie", as
   expect(disk.counts.open).toBe(2);
 });
 
-test("a batch under durability os is not synced", async () => {
+test("a batch under durability os is not fsynced", async () => {
   const disk = new RacingDisk();
   const { position } = await create(disk);
   const { sync } = disk.counts;
@@ -94,7 +94,7 @@ test("a batch under durability os is not synced", async () => {
   expect(disk.counts.sync).toBe(sync);
 });
 
-test("whatever another program did to the file, CONCURRENT_WRITER says where it ends now, and nothing is written", async () => {
+test("any change by another program is CONCURRENT_WRITER with the current end, and nothing is written", async () => {
   const changes: Record<string, (disk: SimulatedDisk) => void> = {
     appended: (disk) => foreign(disk, '{"foreign":1}\n'),
     "rewritten to the same size": (disk) => disk.put(path, '{"header":1}\n{"0ne":1}\n'),
@@ -137,7 +137,7 @@ test("a file that was touched and not changed is the same", async () => {
 });
 
 // @covers durability:foreign-mid-append
-test("half a line that another program left is ended before a batch, and so is a whole one", async () => {
+test("a torn tail of another program is repaired before a batch, and so is a whole line without a line feed", async () => {
   const disk = new RacingDisk();
   const { writer, position } = await create(disk);
   for (const [left, ending] of [
@@ -179,7 +179,7 @@ test("a line that another program is in the middle of stays whole, with a blank 
   await writer.assertEndsAt(writer.position());
 });
 
-test("lines that come in at the moment of the write stand beside the batch, before or behind it", async () => {
+test("lines of another program at the moment of the write are before or after the batch", async () => {
   const around: [string, string][] = [
     ['{"foreign":1}\n', ""],
     ["", '{"foreign":1}\n{"foreign":2}\n'],
@@ -229,7 +229,7 @@ test("a batch that was joined to another program's half line, or is not there, p
   }
 });
 
-test("a failed write beside another program's bytes is not taken back, for those would go with it", async () => {
+test("a failed write next to another program's bytes is not truncated, because those would be lost too", async () => {
   const disk = new RacingDisk();
   const { writer, position } = await create(disk);
   disk.race = () => {
@@ -240,7 +240,7 @@ test("a failed write beside another program's bytes is not taken back, for those
   expect(text(disk)).toBe('{"header":1}\n{"foreign":1}\n');
 });
 
-test("a file that is there is not made, one that is gone is not written, and a directory is no file", async () => {
+test("an existing file is not created, a deleted one is not written, and a directory is not a file", async () => {
   const disk = new RacingDisk();
   const { writer, position } = await create(disk);
   await expect(writerOn(disk).append(utf8("{}\n"), absentPosition, 1)).rejects.toMatchObject({
@@ -258,7 +258,7 @@ test("a file that is there is not made, one that is gone is not written, and a d
   );
 });
 
-test("every directory on the way to a file is synced with its first batch, and no more", async () => {
+test("every directory on the way to a file is fsynced with its first batch, and not later", async () => {
   const disk = new RacingDisk();
   const { writer, position } = await create(disk);
   expect(disk.counts.syncDirectory).toBe(2);
@@ -276,7 +276,7 @@ describe("a run of appends", () => {
     vi.useRealTimers();
   });
 
-  /** An writer that wrote so many lines within one millisecond, each after a look. */
+  /** A writer that wrote so many lines within one millisecond. */
   async function afterLooks(disk: SimulatedDisk, count: number) {
     vi.useFakeTimers({ toFake: ["Date"], now: 1000 });
     const created = await create(disk);
@@ -311,7 +311,7 @@ describe("a run of appends", () => {
     expect(disk.counts.stat).toBe(before);
   });
 
-  test("a write whose writer cannot be read is looked for, and found", async () => {
+  test("finds a batch whose end cannot be read", async () => {
     const disk = new RacingDisk();
     const { writer, position } = await afterLooks(disk, 16);
     const before = text(disk).length;
@@ -323,7 +323,7 @@ describe("a run of appends", () => {
     expect(written).toEqual({ position: writerOn(disk).position(), at: before, interleaved: false });
   });
 
-  test("where neither the writer of a write can be read nor its size, the writer has to be opened again", async () => {
+  test("is poisoned if neither the end of a batch nor the size of the file can be read", async () => {
     const disk = new RacingDisk();
     const { writer, position } = await afterLooks(disk, 16);
     disk.race = (append) => {
@@ -381,7 +381,7 @@ describe("a run of appends", () => {
     }
   });
 
-  test("sees that a file was rewritten to the same size behind its last line", async () => {
+  test("detects that a file was rewritten to the same size", async () => {
     const disk = new RacingDisk();
     const { writer, position } = await afterLooks(disk, 16);
     disk.put(path, text(disk).replace('"number":15', '"number":51'));
@@ -389,7 +389,7 @@ describe("a run of appends", () => {
     await expect(writer.append(line(16), position, 1)).rejects.toMatchObject({ code: "CONCURRENT_WRITER" });
   });
 
-  test("puts the file back after a write that fails", async () => {
+  test("truncates the file to its former size after a failed write", async () => {
     const disk = new RacingDisk();
     const { writer, position } = await afterLooks(disk, 16);
     const before = text(disk);

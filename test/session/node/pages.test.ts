@@ -66,7 +66,7 @@ describe("a page of a long file", () => {
     return { disk: { ...disk, open }, read: () => read };
   }
 
-  test("costs its own bytes, a step and the header, wherever it lies", async () => {
+  test("costs its own bytes, a step and the header, at any offset", async () => {
     const directory = temporaryDirectory();
     const file = join(directory, "log.jsonl");
     const filler = "x".repeat(900);
@@ -89,7 +89,7 @@ describe("a page of a long file", () => {
     }
   });
 
-  test("ends early where its lines are many bytes, and passes over what is too long", async () => {
+  test("ends early after many bytes of lines, and skips lines that are too long", async () => {
     const wide = "x".repeat(100_000);
     const entries = [
       custom("a"),
@@ -157,7 +157,7 @@ describe("a cursor", () => {
   }
 
   // @covers durability:paging
-  test("holds while what comes after it is cut off, mended or written", async () => {
+  test("stays valid while lines after it are truncated, repaired or written", async () => {
     const changes: Record<string, (disk: SimulatedDisk) => void> = {
       nothing: () => undefined,
       append: (disk) => void disk.open(path, "append")?.append(Buffer.from("\n{}\n")),
@@ -179,7 +179,7 @@ describe("a cursor", () => {
   });
 
   // @covers durability:paging
-  test("is refused where the file was cut below it, rewritten or replaced", async () => {
+  test("is rejected if the file was truncated below it, rewritten or replaced", async () => {
     const changes: Record<string, (disk: SimulatedDisk) => void> = {
       cut: (disk) => disk.open(path, "append")?.truncate(upTo(3).length - 1),
       "cut and written on": (disk) => {
@@ -205,7 +205,7 @@ describe("a cursor", () => {
   });
 
   // @covers durability:paging
-  test("is refused where the file is cut while the page is being read", async () => {
+  test("is rejected if the file is truncated while the page is being read", async () => {
     const disk = diskOf(text);
     const options = await newest(disk);
     const resume = disk.pause();
@@ -267,7 +267,7 @@ test("version 1 is numbered from its start, past lines that are damaged or blank
   expect(pages.flatMap((page) => page.entries)).toEqual(entries);
 });
 
-test("what is no session file, and wrong arguments, are said by name", async () => {
+test("files that are not sessions, and wrong arguments, are named in the error", async () => {
   const directory = temporaryDirectory();
   const file = join(directory, "log.jsonl");
   await expect(readEntriesBackwards(file)).rejects.toMatchObject({ code: "SESSION_NOT_FOUND" });
@@ -440,7 +440,7 @@ describe("lines of a range, backwards", () => {
     { maxLength: 16 },
   );
 
-  test("the lines are those of the text, the last one first, of any part that begins where a line does", async () => {
+  test("the lines are those of the text, the last one first, for any range that begins at a line", async () => {
     await fc.assert(
       fc.asyncProperty(pieces, fc.nat(), async (parts, pick) => {
         const text = parts.join("");
@@ -467,7 +467,7 @@ describe("lines of a range, backwards", () => {
     ]);
   });
 
-  test("a line of just the limit is read, one byte more is too many, also where it is read in steps", async () => {
+  test("a line of the maximum length is read, one byte more is too long, also if it is read in steps", async () => {
     for (const length of [1024, 64 * 1024, 200_000]) {
       for (const text of [`${"x".repeat(length)}\n`, `a\n${"x".repeat(length)}`]) {
         const [line] = await read(text, undefined, length);

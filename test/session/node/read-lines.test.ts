@@ -88,7 +88,7 @@ test("a log of many chunks is read a chunk at a time, and its end marks it as on
   expect(rest.at[0]).toBe(half);
 });
 
-test("a line over the limit is told of and not kept, also at the end", async () => {
+test("a line over the limit is reported and not kept, also at the end", async () => {
   const long = "x".repeat(2000);
   const disk = diskOf(`a\n${long}\nb\n${long}`);
   const { lines, tooLong, tail, next } = await read(disk, undefined, 1024);
@@ -209,7 +209,7 @@ describe("ranges of lines", () => {
     expect(await readRanges(file, [])).toEqual([]);
   });
 
-  test("reads on where a read was short", async () => {
+  test("continues after a short read", async () => {
     const { content, file, reads } = counted(10_000, 700);
     expect(await readRanges(file, [{ at: 5, length: 5000 }])).toEqual([content.slice(5, 5005)]);
     expect(reads.length).toBe(8);
@@ -241,7 +241,7 @@ describe("head and tail of a log", () => {
   const filler = (count: number, length: number) =>
     Array.from({ length: count }, (_, at) => `${at}:${"x".repeat(length)}`);
 
-  test("a short log is all in the head, and the tail is what may be a session_info, with or without the last line feed", async () => {
+  test("a short log is all in the head, and the tail has the lines that may be a session_info", async () => {
     const lines = [info("a"), "b", user, info("c")];
     const ends = { head: lines, tail: [info("a"), info("c")] };
     expect(await endsOf(`${lines.join("\n")}\n`)).toEqual(ends);
@@ -277,7 +277,7 @@ describe("head and tail of a log", () => {
     expect((await endsOf(`${"x".repeat(2_000_000)}\n${user}\n`)).head).toEqual([]);
   });
 
-  test("a log that is shorter by now than it was gives what is there", async () => {
+  test("a log that was truncated meanwhile gives the lines that are left", async () => {
     expect(await endsOf(`a\n${info("b")}\n`, 500)).toEqual({ head: ["a", info("b")], tail: [info("b")] });
     const long = filler(300, 100).join("\n");
     expect((await endsOf(long, 5_000_000)).head).toHaveLength(299);
@@ -321,7 +321,7 @@ describe("a watch", () => {
     return { disk, watch: new LogWatch(disk, "/log"), never: new AbortController().signal };
   }
 
-  test("a change is told of to who waits, and to who comes right after it", async () => {
+  test("a change wakes a waiting reader, and the next one to wait", async () => {
     const { disk, watch, never } = watched();
     // Before the watch began there may have been one.
     expect(await isDone(watch.changed(never))).toBe(true);

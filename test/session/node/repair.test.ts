@@ -80,7 +80,7 @@ describe("diagnoseSession", () => {
     });
 
     // @covers durability:bit-rot
-    test("says where lines are damaged, how long they are and which entries they are of", async () => {
+    test("reports offset, length and entry of damaged lines", async () => {
       const bad = `${line("b", "a").slice(0, -30)}\u0001"}`;
       const path = written(file(header, line("a"), bad, "{", line("c", "gone"), line("a", "c"), line("a")));
       const found = await diagnoseSession(path);
@@ -114,7 +114,7 @@ describe("diagnoseSession", () => {
       });
     });
 
-    test("counts what it does not list", async () => {
+    test("counts findings that it does not list", async () => {
       const path = written(file(header, "{", "{", "{"));
       expect(await diagnoseSession(path, { maxFindings: 1 })).toMatchObject({
         counts: { INVALID_JSON: 3 },
@@ -165,7 +165,7 @@ describe("diagnoseSession", () => {
     });
 
     // @covers durability:stopped-breaker
-    test("finds what writers left beside it, and nothing of other sessions", async () => {
+    test("finds the leftovers of writers beside it, and none of other sessions", async () => {
       const path = written(file(header));
       const uuid = crypto.randomUUID();
       const left = ["old-1", "torn-1", `tmp-${uuid}`, "lock.wait", `lock.stale-${uuid}`, `lock.${uuid}`];
@@ -226,7 +226,7 @@ describe("diagnoseSession", () => {
       await expect(diagnoseSession(path, { blobs: () => Promise.reject(failure) })).rejects.toBe(failure);
     });
 
-    test("refuses what is no file, and ends with its signal", async () => {
+    test("rejects a path that is not a file, and aborts with its signal", async () => {
       const directory = temporaryDirectory();
       mkdirSync(join(directory, "folder"));
       await expect(diagnoseSession(join(directory, "folder"))).rejects.toMatchObject({ code: "NOT_A_FILE" });
@@ -301,7 +301,7 @@ describe("salvageSession", () => {
       });
     });
 
-    test("puts the conversation together again where lines were lost", async () => {
+    test("keeps the conversation in one piece if lines were lost", async () => {
       const lost = line("c", "b").replace('"type"', '"ty\0e"');
       const text = file(header, line("a"), line("b", "a"), lost, line("d", "c"), line("e", "d"));
       const { report, text: after, to } = await salvaged(text);
@@ -319,7 +319,7 @@ describe("salvageSession", () => {
       await session.close();
     });
 
-    test("leaves lost parents as roots where it is asked to", async () => {
+    test("leaves missing parents as roots on request", async () => {
       const text = file(header, line("a"), line("b", "a"), "{", line("d", "c"));
       const { text: after } = await salvaged(text, { orphans: "root" });
       const missing = standIn("c", null, { reason: "missing" });
@@ -425,7 +425,7 @@ describe("salvageSession", () => {
       expect(report.losses).toMatchObject([{ code: "EXTRA_HEADER", line: 5 }]);
     });
 
-    test("makes a header where none can be read", async () => {
+    test("makes a header if none is readable", async () => {
       const text = file(header.slice(1), line("a"), line("b", "a"));
       const made = { type: "session", version: 3, timestamp, sessile: 1 };
       const { report, text: after } = await salvaged(text);
@@ -470,7 +470,7 @@ describe("salvageSession", () => {
       expect([after.diagnostics, report.header]).toEqual([[], "migrated"]);
     });
 
-    test("refuses what is no session file of a version that it knows", async () => {
+    test("rejects files that are not sessions, and newer versions", async () => {
       const directory = temporaryDirectory();
       const to = join(directory, "to.jsonl");
       mkdirSync(join(directory, "folder"));
@@ -520,7 +520,7 @@ describe("salvageSession", () => {
       expect(readdirSync(dirname(path)).sort()).toEqual(["t_broken.jsonl", "to.jsonl"]);
     });
 
-    test("takes what a file had when it began, and no file that is cut or rewritten meanwhile", async () => {
+    test("copies the file as of its start, and rejects one that is truncated or rewritten meanwhile", async () => {
       const text = file(header, line("a"), line("b", "a"));
       const during = (act: (path: string) => void, content = text) => {
         const path = written(content);
@@ -677,7 +677,7 @@ describe("salvageSession of any damage", () => {
 
   describe("whatever became of a session", () => {
     // @covers R94 durability:salvage
-    test("its salvage has every line that can be read, byte for byte, in order, and says what else it has", async () => {
+    test("its salvage has every readable line, byte for byte, in order, and reports every other line", async () => {
       const bench = new Bench();
       await fc.assert(
         fc.asyncProperty(broken, async (source) => {
@@ -720,7 +720,7 @@ describe("salvageSession of any damage", () => {
       );
     });
 
-    test("its salvage opens for writing, with nothing wrong but what lines say of themselves", async () => {
+    test("its salvage opens for writing, with no findings but those of single lines", async () => {
       const bench = new Bench();
       await fc.assert(
         fc.asyncProperty(broken, async (source) => {
@@ -741,7 +741,7 @@ describe("salvageSession of any damage", () => {
       );
     });
 
-    test("its salvage has the history that each entry had, before which lost parents follow what was written before", async () => {
+    test("its salvage keeps the history of each entry, and missing parents follow the entry written before", async () => {
       const bench = new Bench();
       await fc.assert(
         fc.asyncProperty(broken, async (source) => {
@@ -804,7 +804,7 @@ describe("salvageSession of any damage", () => {
     });
 
     // @covers durability:no-checksum
-    test("a diagnosis says what a parse says, and changes nothing", async () => {
+    test("a diagnosis has the findings of a parse, and changes nothing", async () => {
       const bench = new Bench();
       await fc.assert(
         fc.asyncProperty(broken, async (source) => {

@@ -68,7 +68,7 @@ test("lines longer than a step of reading are copied too", async () => {
   }
 });
 
-describe("where the file", () => {
+describe("a copy of a file that", () => {
   const text = "header\none\ntwo\n";
 
   test("is no longer as long, there is no copy", async () => {
@@ -79,7 +79,7 @@ describe("where the file", () => {
     expect(await copied(diskOf(text), 3, "H\n")).toBeUndefined();
   });
 
-  test("has lost its name, to another one or to none, before or meanwhile, the copy is of the file itself", async () => {
+  test("has lost its name, before or meanwhile, the copy is of the file itself", async () => {
     for (const when of ["before", "meanwhile", "to none"]) {
       const disk = diskOf(text);
       const file = disk.open("/log", "read") as OpenFile;
@@ -110,7 +110,7 @@ describe("where the file", () => {
   });
 });
 
-test("what cannot be cloned is copied, and nothing is left of the attempt", async () => {
+test("a file that cannot be cloned is copied, and nothing is left of the attempt", async () => {
   for (const when of ["before", "after"]) {
     const disk = diskOf("header\none\ntwo\n");
     const clone = disk.clone.bind(disk);
