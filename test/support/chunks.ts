@@ -12,6 +12,19 @@ export interface Reach {
   readonly packages: readonly string[];
 }
 
+/** Each file is looked at once: most chunks are those of many subpaths. */
+function once<T>(look: (file: SourceFile) => T): (file: SourceFile) => T {
+  const seen = new Map<string, T>();
+  return (file) => {
+    const key = `${file.path}\n${file.text}`;
+    const found = seen.get(key) ?? look(file);
+    seen.set(key, found);
+    return found;
+  };
+}
+
+const chunkImports = once(importsOf);
+
 /** Follows the imports of a built file, `import()` included, to every chunk that it pulls in. */
 export function reachOf(
   path: string,
@@ -24,7 +37,7 @@ export function reachOf(
     if (files.has(next)) continue;
     const file = { path: next, text: read(next) };
     files.set(next, file);
-    for (const { specifier } of importsOf(file)) {
+    for (const { specifier } of chunkImports(file)) {
       if (specifier.startsWith(".")) queue.push(posix.join(posix.dirname(next), specifier));
       else packages.add(specifier);
     }
@@ -40,7 +53,7 @@ export function nodeNeeds({ files, packages }: Reach): readonly string[] {
 
 const absentInBrowsers = new Set(["process", "Buffer", "require", "__dirname", "__filename", "setImmediate"]);
 
-function nodeGlobals(file: SourceFile): readonly string[] {
+const nodeGlobals = once((file: SourceFile): readonly string[] => {
   const source = ts.createSourceFile(file.path, file.text, ts.ScriptTarget.Latest, true);
   const found: string[] = [];
   const visit = (node: ts.Node): void => {
@@ -52,7 +65,7 @@ function nodeGlobals(file: SourceFile): readonly string[] {
   };
   visit(source);
   return found;
-}
+});
 
 /** True for the `process` in `task.process`, `{ process: 1 }` and `process() {}`; `globalThis.process` is the global. */
 function isMemberName(node: ts.Identifier): boolean {
