@@ -1,5 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, readlinkSync, renameSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { userMessage } from "../../../src/content/index.js";
 import { DurableDirectories } from "../../../src/internal/node/durable-directories.js";
@@ -14,7 +13,7 @@ import {
 } from "../../../src/session/node/file-descriptors.js";
 import { FileLock } from "../../../src/session/node/file-lock.js";
 import { FileLog, type FileLogOptions } from "../../../src/session/node/file-log.js";
-import { fileSessionStore, fileSessionStoreOn } from "../../../src/session/node/file-store.js";
+import { fileSessionStoreOn } from "../../../src/session/node/file-store.js";
 import { absentPosition } from "../../../src/session/node/log-position.js";
 import { linesOf } from "../../../src/session/runtime/log-lines.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
@@ -417,52 +416,6 @@ describe("descriptors of open sessions", () => {
     descriptorPoolOf(disk, max);
     return disk;
   }
-
-  const descriptors = (dir: string) =>
-    readdirSync("/proc/self/fd").filter((fd) => {
-      try {
-        return readlinkSync(`/proc/self/fd/${fd}`).startsWith(dir);
-      } catch {
-        return false;
-      }
-    }).length;
-
-  // @covers durability:closed-file
-  test.runIf(process.platform === "linux")(
-    "a thousand open sessions of any number of stores need 256 descriptors",
-    {
-      timeout: 120_000,
-    },
-    async () => {
-      const dir = temporaryDirectory();
-      const header = (id: string) =>
-        `{"type":"session","version":3,"id":"${id}","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/p"}\n`;
-      const open = [];
-      for (let at = 0; at < 1000; at++) {
-        const id = `s${at}`;
-        const dirOfStore = join(dir, `${at % 10}`);
-        const path = join(dirOfStore, "--p--", `2026-01-01T00-00-00-000Z_${id}.jsonl`);
-        mkdirSync(dirname(path), { recursive: true });
-        writeFileSync(path, header(id));
-        const session = await fileSessionStore({ dir: dirOfStore, durability: "os" }).open(id, {
-          mode: "write",
-        });
-        await session.appendMessage(userMessage(id));
-        open.push(session);
-      }
-      expect(descriptors(dir)).toBeGreaterThan(100);
-      expect(descriptors(dir)).toBeLessThanOrEqual(256);
-      // Each goes on, those that were opened first too, and many at once.
-      await Promise.all(open.map((session) => session.appendMessage(userMessage("more"))));
-      for (const session of open) {
-        expect((await session.context()).items.length).toBe(2);
-        expect((await session.diagnose()).length).toBe(0);
-      }
-      expect(descriptors(dir)).toBeLessThanOrEqual(256);
-      await Promise.all(open.map((session) => session.close()));
-      expect(descriptors(dir)).toBe(0);
-    },
-  );
 
   // @covers durability:closed-file
   test("a session whose file was closed reads no other file's lines when that has its name, or even its number", async () => {
