@@ -122,8 +122,14 @@ export class LogWriter {
     }
     if (durability === "disk") await this.#sync(handle, !this.#isNameDurable);
     else if (isRecent(this.#lookup.at)) return written;
+    let stat: FileStat | undefined;
+    try {
+      stat = this.#lookUpName();
+    } catch (cause) {
+      throw this.#poisoned("the name of the file could not be looked up after a write", cause);
+    }
     // If the file was deleted or replaced in the meantime, the batch is in no log.
-    if (this.#openNamed() !== file) throw this.#conflict(expected, this.position());
+    if (this.#openNamed(stat) !== file) throw this.#conflict(expected, this.position());
     return written;
   }
 
@@ -223,14 +229,20 @@ export class LogWriter {
     this.#file = { handle, dev, ino };
   }
 
+  #lookUpName(): FileStat | undefined {
+    if (this.#poison !== undefined) throw this.#poison;
+    const now = Date.now();
+    const stat = this.#options.fs.stat(this.#options.path);
+    // A lookup that fails does not count for the appends after it.
+    this.#lookup.at = now;
+    return stat;
+  }
+
   /**
    * Looks the name up, and opens the file anew if another one has it after a migration or an atomic rename.
    */
-  #openNamed(): CurrentFile {
+  #openNamed(stat = this.#lookUpName()): CurrentFile {
     const { fs, path } = this.#options;
-    if (this.#poison !== undefined) throw this.#poison;
-    this.#lookup.at = Date.now();
-    const stat = fs.stat(path);
     if (this.#file !== undefined && stat?.ino === this.#file.ino && stat.dev === this.#file.dev)
       return this.#file;
     this.close();

@@ -381,6 +381,35 @@ describe("a run of appends", () => {
     }
   });
 
+  test("a name lookup that fails is not one that the next append may go by", async () => {
+    const disk = new RacingDisk();
+    const { writer, position } = await afterLooks(disk, 16);
+    vi.setSystemTime(1100);
+    disk.failNext("stat", "EIO");
+    await expect(writer.append(line(16), position, 1)).rejects.toMatchObject({ code: "EIO" });
+    disk.unlink(path);
+    await expect(writer.append(line(16), position, 1)).rejects.toMatchObject({ code: "SESSION_NOT_FOUND" });
+  });
+
+  test.each(["disk", "os"] as const)(
+    "with durability %s a batch whose name cannot be looked up poisons the writer, since it is in the file",
+    async (durability) => {
+      vi.useFakeTimers({ toFake: ["Date"], now: 1000 });
+      const disk = new RacingDisk();
+      const { position } = await create(disk);
+      const writer = writerOn(disk, { durability });
+      disk.race = (append) => {
+        vi.setSystemTime(5000);
+        disk.failNext("stat", "EIO");
+        return append();
+      };
+      const poisoned = { code: "WRITER_POISONED", cause: { code: "EIO" } };
+      await expect(writer.append(line(1), position, 1)).rejects.toMatchObject(poisoned);
+      expect(text(disk)).toBe('{"header":1}\n{"number":1}\n');
+      await expect(writer.append(line(1), position, 1)).rejects.toMatchObject(poisoned);
+    },
+  );
+
   test("detects that a file was rewritten to the same size", async () => {
     const disk = new RacingDisk();
     const { writer, position } = await afterLooks(disk, 16);
