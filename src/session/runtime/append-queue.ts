@@ -70,7 +70,8 @@ export class AppendQueue {
       state.assertWritable();
       const { signal, after, conflict = "reject" } = options;
       const leaf = this.#leafNow();
-      const recorded = truncated(drafts, state.settings.recording);
+      const { recording } = state.settings;
+      const recorded = recording.truncate === undefined ? drafts : truncated(drafts, recording.truncate);
       const made = materializeDrafts(recorded, leaf, state, this.#waitingIds);
       const { entries, lines } = made;
       if (after !== undefined) {
@@ -120,7 +121,8 @@ export class AppendQueue {
       const message = "entries cannot be staged while an append waits: await the append first";
       throw new SessileError("SESSION_BUSY", message, { details: { id } });
     }
-    const recorded = truncated(drafts, state.settings.recording);
+    const { truncate } = state.settings.recording;
+    const recorded = truncate === undefined ? drafts : truncated(drafts, truncate);
     const { entries, lines, leaf } = materializeDrafts(
       recorded,
       this.#leafNow(),
@@ -242,7 +244,7 @@ export class AppendQueue {
       state.announceStaged(this.#staged);
       return;
     }
-    const isRebase = conflict === "rebase" && !this.hasStaged;
+    const isRebase = conflict === "rebase" && this.#staged.length === 0;
     for (let attempt = 1; ; attempt++) {
       const move = await this.#follow.parents(group, this.#staged, (rest) => {
         this.#waiting = [...rest, ...this.#waiting];
@@ -266,7 +268,8 @@ export class AppendQueue {
         if (isRebase && !isMetadataOnly(changes, state.reader.tree)) this.#unreportedConflict = conflictFound;
       }
     }
-    if (this.hasStaged) state.unpin(this.#staged);
+    if (this.#staged.length === 0) return;
+    state.unpin(this.#staged);
     this.#staged = [];
   }
 
@@ -287,7 +290,7 @@ export class AppendQueue {
     if (areInLog(written, reader.tree)) return "adopt";
     if (attempt >= maxAttempts[conflict]) return "fail";
     if (isMetadataOnly(changes, reader.tree)) return "retry";
-    return conflict === "reject" || (conflict === "rebase" && this.hasStaged) ? "fail" : "retry";
+    return conflict === "reject" || (conflict === "rebase" && this.#staged.length > 0) ? "fail" : "retry";
   }
 
   #addStaged(staged: readonly MaterializedEntry[]): void {

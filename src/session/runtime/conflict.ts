@@ -1,3 +1,5 @@
+/** Conflicts between writers: the checked options of an append, and the errors. */
+
 import { SessileError } from "../../errors/index.js";
 import { describe } from "../../internal/arguments.js";
 import type { EntryDraft } from "../api/entries.js";

@@ -1,3 +1,5 @@
+/** Entries' bodies on demand. */
+
 import type { LinePlace, SessionLog } from "../api/backend.js";
 import type { SessionEntry, UnknownEntry } from "../api/entries.js";
 import type { EntryRequests } from "../context/build-context.js";

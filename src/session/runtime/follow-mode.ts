@@ -120,7 +120,7 @@ export class FollowMode {
 }
 
 /** The reason why drafts cannot follow another writer's entries. */
-export type FollowProblem = "pendingCall" | "lostCall" | "lostReference";
+type FollowProblem = "pendingCall" | "lostCall" | "lostReference";
 
 const branch = 'append again with conflict "branch"';
 
@@ -135,7 +135,7 @@ const followProblems: Readonly<Record<FollowProblem, { readonly reason: string; 
   };
 
 /** The error for drafts that cannot follow another writer's entries. */
-export function followError(
+function followError(
   problem: FollowProblem,
   from: string | null,
   to: string | null,
@@ -152,7 +152,7 @@ export function followError(
 }
 
 /** The original and the new place of drafts. */
-export interface Move {
+interface Move {
   readonly from: string | null;
   /** Rows of entries between `from` and the drafts. */
   readonly between: readonly number[];
@@ -163,7 +163,7 @@ export interface Move {
  * The reason why entries made for one place cannot move to another; undefined if they can. A tool result
  * needs its call, only results may be between calls and results, and references must be on the path.
  */
-export function* followProblem(
+function* followProblem(
   rows: EntryTable,
   { from, between, to }: Move,
   entries: readonly SessionEntry[],

@@ -1,3 +1,5 @@
+/** The recorded form of appended drafts: truncated results, bounds on inline images. */
+
 import type { BlobStore } from "../../blobs/index.js";
 import type { ToolResultMessage } from "../../content/index.js";
 import { SessileError } from "../../errors/index.js";
@@ -45,12 +47,11 @@ export function checkRecordingOptions(
   };
 }
 
-/** The drafts with their tool results in recorded form; the same array if none changes. */
+/** The drafts with their tool results in recorded form. */
 export function truncated(
   drafts: readonly EntryDraft[],
-  { truncate }: RecordingOptions,
+  truncate: NonNullable<RecordingOptions["truncate"]>,
 ): readonly EntryDraft[] {
-  if (truncate === undefined) return drafts;
   return drafts.map((draft) => {
     if (draft?.type !== "message" || draft.message?.role !== "toolResult") return draft;
     return { ...draft, message: truncate(draft.message) };

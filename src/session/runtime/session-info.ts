@@ -1,3 +1,5 @@
+/** Name, title, slug and permissions of a session, from its session_info entries. */
+
 import { encodeUtf8, hex8 } from "../../internal/bytes.js";
 import { crc32 } from "../../internal/crc32.js";
 import { copyJsonObject } from "../../internal/json.js";

@@ -1,3 +1,5 @@
+/** The implementation of `Session`: it delegates to the state and to the append queue. */
+
 import type { Context, Message } from "../../content/index.js";
 import type { Diagnostics } from "../api/diagnostics.js";
 import type {

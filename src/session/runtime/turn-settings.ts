@@ -1,3 +1,5 @@
+/** The state of a conversation at a leaf: settings in force, tool calls, the last turn. */
+
 import { type Context, type ContextItem, type ToolCall, toolPairs } from "../../content/index.js";
 import { isRecord } from "../../internal/shape.js";
 import { customEntry, type EntryMap, type SessionEntry, type UnknownEntry } from "../api/entries.js";

@@ -1,3 +1,5 @@
+/** Garbage collection: the blob references of a session. */
+
 import type { BlobMark } from "../../blobs/index.js";
 import type { BlobRef } from "../../content/index.js";
 import { blobRefsIn } from "../../internal/ids.js";

@@ -1,3 +1,5 @@
+/** Sessions in memory. */
+
 import { SessileError } from "../../errors/index.js";
 import type {
   LogAppend,

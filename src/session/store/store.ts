@@ -1,3 +1,5 @@
+/** A store of sessions on a backend. */
+
 import { SessileError } from "../../errors/index.js";
 import { describe, stringArgument } from "../../internal/arguments.js";
 import { nameArgument, uuidv7 } from "../../internal/ids.js";
