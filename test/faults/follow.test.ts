@@ -10,10 +10,10 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { fileSessionStore } from "sessile/session/node";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { userMessage } from "../../src/content/index.js";
 import type { Session } from "../../src/session/api/types.js";
-import { fileSessionStore } from "../../src/session/node/index.js";
 import { type Child, useChildren } from "./start-child.js";
 
 vi.setConfig({ testTimeout: 60_000 });

@@ -9,8 +9,8 @@ import {
   writeSync,
 } from "node:fs";
 import { join } from "node:path";
+import { fileSessionStore } from "sessile/session/node";
 import { describe, expect, test, vi } from "vitest";
-import { fileSessionStore } from "../../src/session/node/index.js";
 import { blobsAreKept, sessionIsKept } from "./acknowledged.js";
 import { useActors } from "./acting.js";
 import { useMounts } from "./mounts.js";

@@ -1,11 +1,11 @@
 import { spawnSync } from "node:child_process";
 import { chmodSync, copyFileSync, readFileSync, statfsSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { fileSessionStore, openSessionFile } from "sessile/session/node";
 import { beforeAll, describe, expect, test, vi } from "vitest";
 import { userMessage } from "../../src/content/index.js";
 import { nodeFileSystem } from "../../src/internal/node/node-file-system.js";
 import type { Session, SessionStore } from "../../src/session/api/types.js";
-import { fileSessionStore, openSessionFile } from "../../src/session/node/index.js";
 import { useMounts } from "./mounts.js";
 import { needs } from "./needs.js";
 

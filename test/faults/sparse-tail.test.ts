@@ -1,11 +1,9 @@
 import { readdirSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { fileSessionStore, readEntriesBackwards } from "sessile/session/node";
+import { diagnoseSession, salvageSession } from "sessile/session/repair";
 import { expect, test } from "vitest";
 import { userMessage } from "../../src/content/index.js";
-import { fileSessionStore } from "../../src/session/node/file-store.js";
-import { readEntriesBackwards } from "../../src/session/node/pages/read-entries-backwards.js";
-import { diagnoseSession } from "../../src/session/node/repair/diagnose.js";
-import { salvageSession } from "../../src/session/node/repair/salvage.js";
 import { temporaryDirectory } from "../session/node/temporary-directory.js";
 
 /** More than a reader takes in one line. A file system may leave as much after a crash, none of which is on the disk. */

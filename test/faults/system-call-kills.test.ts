@@ -1,10 +1,10 @@
 import { appendFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileSessionStore } from "sessile/session/node";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { userMessage } from "../../src/content/index.js";
 import { SessileError } from "../../src/errors/index.js";
-import { fileSessionStore } from "../../src/session/node/index.js";
 import { blobsAreKept, sessionIsKept } from "./acknowledged.js";
 import { useActors } from "./acting.js";
 import { needs } from "./needs.js";

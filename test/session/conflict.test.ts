@@ -1,12 +1,12 @@
 import { appendFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import fc from "fast-check";
+import { fileSessionStore } from "sessile/session/node";
 import { describe, expect, test } from "vitest";
 import { assistantMessage, userMessage } from "../../src/content/index.js";
 import { SessileError } from "../../src/errors/index.js";
 import type { EntryDraft, SessionEntry } from "../../src/session/api/entries.js";
 import type { Session, SessionStore } from "../../src/session/api/types.js";
-import { fileSessionStore } from "../../src/session/node/index.js";
 import { memorySessionStore } from "../../src/session/store/memory-backend.js";
 import { temporaryDirectory } from "./node/temporary-directory.js";
 

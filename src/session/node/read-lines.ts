@@ -127,7 +127,7 @@ function longLineOf({ at, length, written }: LongLineSoFar): LongLine {
  * A chunk of a file that begins at a line, so that whole lines are in one array. The partial line at its end
  * is carried over to the next chunk; of a line over the limit only the offset and the length.
  */
-export class LineChunk {
+class LineChunk {
   bytes: Uint8Array;
   /** The offset in the file of the first byte. */
   at: number;

@@ -11,6 +11,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
+import { fileSessionStore } from "sessile/session/node";
 import { describe, expect, test } from "vitest";
 import { type BlobMark, collectGarbage } from "../../../src/blobs/index.js";
 import { fileBlobStore } from "../../../src/blobs/node/index.js";
@@ -22,7 +23,6 @@ import type { SessionQuery, SessionStore, SessionSummary } from "../../../src/se
 import { FileBackend, type FileBackendOptions } from "../../../src/session/node/file-backend.js";
 import { FileLock } from "../../../src/session/node/file-lock.js";
 import { fileSessionStoreOn } from "../../../src/session/node/file-store.js";
-import { fileSessionStore } from "../../../src/session/node/index.js";
 import {
   fileName,
   idOfFileName,

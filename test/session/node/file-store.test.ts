@@ -13,6 +13,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
+import { fileSessionStore } from "sessile/session/node";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { userMessage } from "../../../src/content/index.js";
 import { nodeFileSystem } from "../../../src/internal/node/node-file-system.js";
@@ -21,7 +22,6 @@ import type { SessionEntry } from "../../../src/session/api/entries.js";
 import type { Session, SessionStore, SessionSummary } from "../../../src/session/api/types.js";
 import { FileLock } from "../../../src/session/node/file-lock.js";
 import { fileSessionStoreOn, openSessionFile } from "../../../src/session/node/file-store.js";
-import { fileSessionStore } from "../../../src/session/node/index.js";
 import { turnSettings } from "../../../src/session/runtime/turn-settings.js";
 import { SimulatedDisk } from "../../support/simulated-disk.js";
 import { temporaryDirectory } from "./temporary-directory.js";

@@ -205,7 +205,7 @@ export type OrphanPlacing = "chain" | "root";
  * missing parent was mostly written right before its first child, so it follows the entry before that child.
  * It is a root if there is no such entry, or if that entry descends from the child. Linear in the rows.
  */
-export function reattachOrphans(scan: SessionScan, placing: OrphanPlacing): ReadonlyMap<string, number> {
+function reattachOrphans(scan: SessionScan, placing: OrphanPlacing): ReadonlyMap<string, number> {
   const { rows, orphans } = scan;
   const places = new Map<string, number>();
   if (orphans.size === 0) return places;
