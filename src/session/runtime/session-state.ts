@@ -80,7 +80,7 @@ class State extends LoadedLog {
     this.position = created?.position;
     this.#setHeader(created?.header ?? this.header);
     if (created !== undefined) {
-      this.reader.header = created.header;
+      this.reader.setHeader(created.header);
       this.reader.readInFull();
     }
   }
@@ -173,7 +173,7 @@ class State extends LoadedLog {
     const { at, position, interleaved } = await this.log.append(lines, expected);
     const created = !this.exists;
     this.exists = true;
-    this.reader.header ??= this.header;
+    if (this.reader.header === undefined) this.reader.setHeader(this.header);
     this.position = position;
     this.wrote = true;
     if (created) this.events.emit("created", { id: this.header.id });

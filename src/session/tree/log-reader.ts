@@ -44,10 +44,9 @@ export interface LogReaderOptions {
  */
 export class LogReader {
   readonly tree = new SessionTree();
-  header: SessionHeader | undefined;
-  info: SessionInfoFields = {};
-  /** The number of lines so far, including blank ones. */
-  lines = 0;
+  #header: SessionHeader | undefined;
+  #info: SessionInfoFields = {};
+  #lines = 0;
   /** The number of entries before the header. */
   #rowsBeforeHeader = 0;
   /** The row of the last entry with a body. */
@@ -71,6 +70,30 @@ export class LogReader {
     this.#decoder = new LineDecoder(options.maxDepth);
     this.#diagnostics = options.diagnostics ?? new DiagnosticList();
     if (!options.full) this.#prefixReader = new MessagePrefixReader();
+  }
+
+  get header(): SessionHeader | undefined {
+    return this.#header;
+  }
+
+  /** Sets the header of a log that this handle creates, before its first line is written. */
+  setHeader(header: SessionHeader): void {
+    this.#header = header;
+  }
+
+  /** The latest session_info. */
+  get info(): SessionInfoFields {
+    return this.#info;
+  }
+
+  /** The number of lines so far, including blank ones. */
+  get lines(): number {
+    return this.#lines;
+  }
+
+  /** Uncounts the last line, before the entries in it are read as lines of their own. */
+  uncountLine(): void {
+    this.#lines--;
   }
 
   get diagnostics(): Diagnostics {
@@ -107,7 +130,7 @@ export class LogReader {
 
   /** Reads the next line, at `at` in the log: the bytes from `start` up to `end`, without its line feed. */
   line(bytes: Uint8Array, at: number, start = 0, end = bytes.length): void {
-    this.lines++;
+    this.#lines++;
     const decoder = this.#decoder;
     if (decoder.isFirst) this.#firstAt = at;
     else if (start === end) return;
@@ -141,7 +164,7 @@ export class LogReader {
 
   /** Skips a line that exceeds the maximum length, and reports it. */
   tooLong(at: number, length: number): void {
-    this.lines++;
+    this.#lines++;
     if (this.#decoder.isFirst) this.#firstAt = at;
     this.#decoder.skip();
     this.#reportLine(lineTooLong(length), at);
@@ -160,13 +183,13 @@ export class LogReader {
     if (decoded.kind !== "bad") {
       if (!atRest && decoded.kind === "entry" && this.#isKnown(decoded.head.id, at, bytes.length))
         return true;
-      this.lines++;
+      this.#lines++;
       decoder.advance(decoded);
       this.#apply(decoded, bytes, at, bytes.length);
       return true;
     }
     if (!atRest) return false;
-    this.lines++;
+    this.#lines++;
     this.#reportLine(tornTail(bytes.length), at);
     return false;
   }
@@ -227,7 +250,7 @@ export class LogReader {
       this.#reportLine(extraHeader, at);
       return;
     }
-    this.header = decoded.header;
+    this.#header = decoded.header;
     this.#rowsBeforeHeader = this.#table.size;
     if (this.lines > 1) this.#reportLine(linesBeforeHeader(this.lines - 1), at);
     if (isNewer(decoded.header)) this.#reportLine(newerVersion, at);
@@ -297,7 +320,7 @@ export class LogReader {
       setLabel(this.tree, entry.targetId, entry.label, entry.timestamp);
     } else if (entry.type === "session_info") {
       const { type: _type, id: _id, parentId: _parentId, timestamp: _timestamp, ...info } = entry;
-      this.info = info;
+      this.#info = info;
     }
   }
 

@@ -126,7 +126,7 @@ export class SessionScan implements LineSink {
       // The reader knows the entry already, from the start of the unreadable line.
       if (place.entryId !== undefined && this.#isCopyOf(place.entryId, whole, place.at)) continue;
       this.#begin();
-      this.reader.lines--;
+      this.reader.uncountLine();
       this.reader.line(whole, place.at);
       this.#end(whole, place.at, size, hadHeader);
     }
