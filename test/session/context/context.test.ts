@@ -123,7 +123,7 @@ describe("building", () => {
       );
     });
 
-    test("ends at the tip unless told otherwise, and is empty for null", () => {
+    test("ends at the leaf unless told otherwise, and is empty for null", () => {
       const session = chain(user("a"), user("b"));
       expect(shown(session)).toEqual(["a", "b"]);
       expect(shown(session, undefined)).toEqual(["a", "b"]);

@@ -236,7 +236,7 @@ describe("decoding a line", () => {
       );
     });
 
-    test("reads labels, names and moves of the tip at once, and leaves other bodies for later", () => {
+    test("reads labels, names and moves of the leaf at once, and leaves other bodies for later", () => {
       fc.assert(
         fc.property(sessionEntry, (entry) => {
           const decoded = decodeHead(

@@ -71,7 +71,7 @@ describe("reading a log", () => {
             return change ? damaged(encoder.encode(line), change).filter((byte) => byte !== 10) : line;
           });
           const [heads, whole] = [read(lines), read(lines, true)];
-          // By its head alone a damaged entry may be the tip: whoever opens a log looks at that one's body.
+          // By its head alone a damaged entry may be the leaf: whoever opens a log looks at that one's body.
           const lost = heads.leafRow > whole.leafRow;
           expect({ ...shapeOf(heads), ...(lost ? { leafId: whole.leafId } : {}) }).toEqual(shapeOf(whole));
         }),
@@ -220,7 +220,7 @@ describe("reading a log", () => {
       });
     });
 
-    describe("the tip", () => {
+    describe("the leaf", () => {
       const leaf = (targetId: string | null): SessionEntry => ({
         type: "leaf",
         id: "l",
