@@ -255,6 +255,34 @@ const mistakes: Readonly<
       })),
     found: ["a deleted session is gone", "create stores nothing before the first append"],
   },
+  "writes into a session that was created again under the id": {
+    backend: () =>
+      broken((sound) => {
+        const byId = (id: string, log: SessionLog): SessionLog => ({
+          append: async (lines, expected) => {
+            try {
+              return await log.append(lines, expected);
+            } catch (error) {
+              const later = await sound.open(id, { partition: "", mode: "write", location: undefined });
+              if (later === undefined || !SessileError.is(error, "SESSION_NOT_FOUND")) throw error;
+              return later.append(lines, expected);
+            }
+          },
+          read: (from, options) => log.read(from, options),
+          readAt: (places) => log.readAt(places),
+          close: () => log.close(),
+        });
+        return {
+          async create(session) {
+            const { log, position } = await sound.create(session);
+            return { log: byId(session.id, log), position };
+          },
+        };
+      }),
+    found: [
+      "a session that is deleted and created again is another one: a handle of the first writes nothing",
+    ],
+  },
   "deletes nothing": {
     backend: () => broken(() => ({ delete: async () => true })),
     found: ["a deleted session is gone"],

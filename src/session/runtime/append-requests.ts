@@ -200,9 +200,13 @@ export async function resolveExisting(
       const row = entryTableOf(tree).row(entryId);
       const entry = row < 0 ? undefined : await cache.read(row);
       if (entry === undefined || entry.type === "unknown" || !isSameEntry(draft, entry)) {
-        throw new SessileError("DUPLICATE_ID", `drafts[${at}].id: another entry has the id ${entryId}`, {
-          details: { entryId },
-        });
+        throw new SessileError(
+          "DUPLICATE_ID",
+          `drafts[${at}].id: the entry ${entryId} exists and differs; a retry needs the same draft, its timestamp too`,
+          {
+            details: { entryId },
+          },
+        );
       }
       entries[at] = entry;
     }
