@@ -305,7 +305,7 @@ describe("an abort", () => {
   });
 });
 
-describe("a move of the tip while an append is being written", () => {
+describe("a move of the leaf while an append is being written", () => {
   // @covers R120
   test("stays, and is recorded at close; the entry is in the tree all the same", async () => {
     const all = await setting();
@@ -426,7 +426,7 @@ describe("an append that is to follow an entry", () => {
     details: { expected, actual },
   });
 
-  test("is written where the tip is that entry, and fails at the call where it is another", async () => {
+  test("is written where the leaf is that entry, and fails at the call where it is another", async () => {
     const { session, batches } = await setting();
     await session.append([say("a", "a0000000")], { after: null });
     await session.append([say("b", "b0000000")], { after: "a0000000" });
@@ -506,7 +506,7 @@ describe("an append that is to follow an entry", () => {
     expect(session.tree.size).toBe(0);
   });
 
-  test("is the same for a summary of the branch that is left, whose tip then stays", async () => {
+  test("is the same for a summary of the branch that is left, whose leaf then stays", async () => {
     const { session } = await setting();
     await session.append([say("a", "a0000000"), say("b", "b0000000")]);
     const waiting = session.append([say("c", "c0000000")]);
@@ -525,7 +525,7 @@ describe("an append that is to follow an entry", () => {
 });
 
 describe("a log that was replaced by a shorter one", () => {
-  test("is gone on with from its tip", async () => {
+  test("is gone on with from its leaf", async () => {
     const all = await setting();
     const { backend, session } = all;
     await session.append([say("one"), say("two"), say("three")]);
@@ -538,9 +538,9 @@ describe("a log that was replaced by a shorter one", () => {
     }
     await log?.replace?.(lines.slice(0, 3), position as LogPosition);
     await session.refresh();
-    const tip = session.leafId;
+    const leaf = session.leafId;
     const [entry] = await session.append([say("four")]);
-    expect(entry?.parentId).toBe(tip);
+    expect(entry?.parentId).toBe(leaf);
     const again = await other(all);
     expect(again.diagnostics).toEqual([]);
     expect((await again.context()).items).toHaveLength(3);

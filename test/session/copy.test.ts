@@ -310,7 +310,7 @@ describe("extract", () => {
     }
   });
 
-  test("leaves moves of the tip out, and takes entries that are only staged", async () => {
+  test("leaves moves of the leaf out, and takes entries that are only staged", async () => {
     const { store } = storeWith([
       header(),
       line("aaaaaaaa", null, say("one")),

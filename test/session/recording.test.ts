@@ -192,7 +192,7 @@ describe("a session with blobs", () => {
     expect(store).toBeDefined();
   });
 
-  test("goes where the tip was at the call, though it was moved since", async () => {
+  test("goes where the leaf was at the call, though it was moved since", async () => {
     const { held, ...blobs } = heldBlobs();
     const session = await open({ blobs });
     const first = await session.appendMessage(userMessage("first"));

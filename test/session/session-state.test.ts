@@ -44,18 +44,18 @@ async function logWith(...values: readonly unknown[]) {
     async replace(...lines: readonly unknown[]) {
       position = (await created.log.replace?.(lines.map(utf8), position)) ?? position;
     },
-    async core(mode: "read" | "write" = "write"): Promise<SessionState> {
+    async state(mode: "read" | "write" = "write"): Promise<SessionState> {
       const log = (await backend.open("s", { partition: "", mode })) as SessionLog;
-      const core = sessionState(log, settings, mode);
-      await core.load();
-      return core;
+      const state = sessionState(log, settings, mode);
+      await state.load();
+      return state;
     },
   };
 }
 
 describe("exclusive", () => {
   test("runs one thing at a time, in the order of the calls, also after a failure", async () => {
-    const core = await (await logWith()).core();
+    const state = await (await logWith()).state();
     const steps: string[] = [];
     const act = (name: string) => async () => {
       steps.push(`${name} begins`);
@@ -64,7 +64,7 @@ describe("exclusive", () => {
       if (name === "b") throw new Error("no");
       return name;
     };
-    const results = await Promise.allSettled(["a", "b", "c"].map((name) => core.mutex.run(act(name))));
+    const results = await Promise.allSettled(["a", "b", "c"].map((name) => state.mutex.run(act(name))));
     expect(steps).toEqual(["a", "b", "c"].flatMap((name) => [`${name} begins`, `${name} ends`]));
     expect(results.map((result) => (result.status === "fulfilled" ? result.value : "failed"))).toEqual([
       "a",
@@ -74,105 +74,105 @@ describe("exclusive", () => {
   });
 });
 
-describe("readNew", () => {
-  test("gives what came since, tells of it, and leaves the tip of a writer where it is", async () => {
+describe("readRemoteChanges", () => {
+  test("gives what came since, tells of it, and leaves the leaf of a writer where it is", async () => {
     const log = await logWith(entry("aaaaaaaa", null));
-    const core = await log.core();
+    const state = await log.state();
     const told: string[] = [];
-    core.events.on("entry", ({ entry: found, origin }) => told.push(`${origin} ${found.id}`));
-    core.events.on("updated", ({ info }) => told.push(`updated ${info.title}`));
-    core.events.on("leaf", ({ leafId }) => told.push(`leaf ${leafId}`));
-    expect(await core.readRemoteChanges()).toEqual({ rows: [], restarted: false });
+    state.events.on("entry", ({ entry: found, origin }) => told.push(`${origin} ${found.id}`));
+    state.events.on("updated", ({ info }) => told.push(`updated ${info.title}`));
+    state.events.on("leaf", ({ leafId }) => told.push(`leaf ${leafId}`));
+    expect(await state.readRemoteChanges()).toEqual({ rows: [], restarted: false });
     await log.append(
       entry("bbbbbbbb", "aaaaaaaa"),
       entry("cccccccc", "bbbbbbbb", { title: "t" }, "session_info"),
     );
-    expect(await core.readRemoteChanges()).toEqual({ rows: [1, 2], restarted: false });
+    expect(await state.readRemoteChanges()).toEqual({ rows: [1, 2], restarted: false });
     expect(told).toEqual(["remote bbbbbbbb", "remote cccccccc", "updated t"]);
-    expect(core.leafId).toBe("aaaaaaaa");
-    expect(core.reader.leafId).toBe("cccccccc");
-    expect(core.info.time.updated).toBe(time);
+    expect(state.leafId).toBe("aaaaaaaa");
+    expect(state.reader.leafId).toBe("cccccccc");
+    expect(state.info.time.updated).toBe(time);
   });
 
-  test("moves the tip of a reader", async () => {
+  test("moves the leaf of a reader", async () => {
     const log = await logWith(entry("aaaaaaaa", null));
-    const core = await log.core("read");
+    const state = await log.state("read");
     await log.append(
       entry("bbbbbbbb", "aaaaaaaa"),
       entry("cccccccc", "aaaaaaaa", { targetId: "aaaaaaaa" }, "leaf"),
     );
-    await core.readRemoteChanges();
-    expect(core.leafId).toBe("aaaaaaaa");
+    await state.readRemoteChanges();
+    expect(state.leafId).toBe("aaaaaaaa");
     await log.append(entry("dddddddd", "aaaaaaaa"));
-    await core.readRemoteChanges();
-    expect(core.leafId).toBe("dddddddd");
+    await state.readRemoteChanges();
+    expect(state.leafId).toBe("dddddddd");
   });
 
   test("tells of a child that comes before its parent, once the parent is there", async () => {
     const log = await logWith(entry("bbbbbbbb", "aaaaaaaa"));
-    const core = await log.core();
-    expect(core.diagnostics.map(({ code }) => code)).toEqual(["ORPHAN"]);
+    const state = await log.state();
+    expect(state.diagnostics.map(({ code }) => code)).toEqual(["ORPHAN"]);
     await log.append(entry("dddddddd", "cccccccc"), entry("cccccccc", "bbbbbbbb"));
-    expect((await core.readRemoteChanges()).rows).toEqual([1, 2]);
-    expect(core.reader.tree.path("dddddddd").map((node) => node.id)).toEqual([
+    expect((await state.readRemoteChanges()).rows).toEqual([1, 2]);
+    expect(state.reader.tree.path("dddddddd").map((node) => node.id)).toEqual([
       "bbbbbbbb",
       "cccccccc",
       "dddddddd",
     ]);
-    expect(core.diagnostics.length).toBe(1);
+    expect(state.diagnostics.length).toBe(1);
   });
 
-  test("of a log that was replaced starts over, says so, and keeps the tip where it can", async () => {
+  test("of a log that was replaced starts over, says so, and keeps the leaf where it can", async () => {
     const log = await logWith(entry("aaaaaaaa", null), entry("bbbbbbbb", "aaaaaaaa"));
-    const core = await log.core();
+    const state = await log.state();
     const told: unknown[] = [];
-    core.events.on("entry", (event) => told.push(event));
+    state.events.on("entry", (event) => told.push(event));
     await log.replace({ ...header, cwd: "/q" }, entry("bbbbbbbb", null), entry("cccccccc", "bbbbbbbb"));
-    expect(await core.readRemoteChanges()).toEqual({ rows: [0, 1], restarted: true });
-    expect(core.leafId).toBe("bbbbbbbb");
-    expect(core.header.cwd).toBe("/q");
-    expect(core.diagnostics.map(({ code }) => code)).toEqual(["LOG_REPLACED"]);
+    expect(await state.readRemoteChanges()).toEqual({ rows: [0, 1], restarted: true });
+    expect(state.leafId).toBe("bbbbbbbb");
+    expect(state.header.cwd).toBe("/q");
+    expect(state.diagnostics.map(({ code }) => code)).toEqual(["LOG_REPLACED"]);
     // What the other log had not: whoever follows is to see each entry once, wherever it comes from.
     expect(told).toEqual([{ entry: expect.objectContaining({ id: "cccccccc" }), origin: "remote" }]);
-    const look = await core.cache.load([0, 1]);
+    const look = await state.cache.load([0, 1]);
     expect([look(0), look(1)].map((body) => body?.id)).toEqual(["bbbbbbbb", "cccccccc"]);
     await log.replace(header, entry("dddddddd", null));
-    await core.readRemoteChanges();
-    expect(core.leafId).toBe("dddddddd");
-    expect(core.diagnostics.length).toBe(2);
+    await state.readRemoteChanges();
+    expect(state.leafId).toBe("dddddddd");
+    expect(state.diagnostics.length).toBe(2);
   });
 });
 
 describe("reload", () => {
-  test("reads all again and tells nobody, the tip staying where it is", async () => {
+  test("reads all again without events, and keeps the leaf", async () => {
     const log = await logWith(entry("aaaaaaaa", null), entry("bbbbbbbb", "aaaaaaaa"));
-    const core = await log.core();
-    core.setLeaf("aaaaaaaa");
+    const state = await log.state();
+    state.setLeaf("aaaaaaaa");
     const told: unknown[] = [];
-    core.events.on("entry", (event) => told.push(event));
-    core.events.on("leaf", (event) => told.push(event));
+    state.events.on("entry", (event) => told.push(event));
+    state.events.on("leaf", (event) => told.push(event));
     await log.replace({ ...header, sessile: 1 }, entry("aaaaaaaa", null), entry("cccccccc", "aaaaaaaa"));
-    await core.reload();
-    expect([core.leafId, core.header.sessile, told]).toEqual(["aaaaaaaa", 1, []]);
-    expect(core.reader.tree.has("cccccccc")).toBe(true);
-    core.setLeaf(null);
-    await core.reload();
-    expect(core.leafId).toBeNull();
-    core.setLeaf("cccccccc");
+    await state.reload();
+    expect([state.leafId, state.header.sessile, told]).toEqual(["aaaaaaaa", 1, []]);
+    expect(state.reader.tree.has("cccccccc")).toBe(true);
+    state.setLeaf(null);
+    await state.reload();
+    expect(state.leafId).toBeNull();
+    state.setLeaf("cccccccc");
     await log.replace(header, entry("dddddddd", null));
-    await core.reload();
-    expect(core.leafId).toBe("dddddddd");
+    await state.reload();
+    expect(state.leafId).toBe("dddddddd");
   });
 });
 
 describe("the rest", () => {
   test("why a handle may not write is in the error", async () => {
     const log = await logWith();
-    const reader = await log.core("read");
+    const reader = await log.state("read");
     expect(() => reader.assertWritable()).toThrow(
       expect.objectContaining({ code: "SESSION_READ_ONLY", details: { id: "s", reason: "mode" } }),
     );
-    const writer = await log.core();
+    const writer = await log.state();
     writer.assertWritable();
     await log.replace({ ...header, version: 4 });
     await writer.readRemoteChanges();
@@ -183,13 +183,13 @@ describe("the rest", () => {
     expect(() => writer.assertWritable()).toThrow(expect.objectContaining({ code: "SESSION_CLOSED" }));
   });
 
-  test("a move of the tip to where it is is none", async () => {
-    const core = await (await logWith(entry("aaaaaaaa", null))).core();
+  test("a move of the leaf to its place is no event", async () => {
+    const state = await (await logWith(entry("aaaaaaaa", null))).state();
     const told: unknown[] = [];
-    core.events.on("leaf", (event) => told.push(event));
-    core.setLeaf("aaaaaaaa");
-    core.setLeaf(null);
-    core.setLeaf(null);
+    state.events.on("leaf", (event) => told.push(event));
+    state.setLeaf("aaaaaaaa");
+    state.setLeaf(null);
+    state.setLeaf(null);
     expect(told).toEqual([{ leafId: null, previousLeafId: "aaaaaaaa" }]);
   });
 
@@ -198,9 +198,9 @@ describe("the rest", () => {
       entry("aaaaaaaa", null),
       '{"type":"custom","id":"bbbbbbbb","parentId":"aaaaaaaa","timestamp":"","x":\\}',
     );
-    const core = await log.core();
-    expect(entryTableOf(core.reader.tree).size).toBe(2);
-    const seen = await core.cache.run(
+    const state = await log.state();
+    expect(entryTableOf(state.reader.tree).size).toBe(2);
+    const seen = await state.cache.run(
       (function* () {
         const first = yield [0, 1];
         const [a, b] = [first(0), first(1)];
@@ -232,9 +232,9 @@ describe("the rest", () => {
         };
       },
     };
-    const core = sessionState(log, settings, "read");
-    await core.load();
-    expect(core.diagnostics.map(({ code, line, offset }) => [code, line, offset])).toEqual([
+    const state = sessionState(log, settings, "read");
+    await state.load();
+    expect(state.diagnostics.map(({ code, line, offset }) => [code, line, offset])).toEqual([
       ["LINE_TOO_LONG", 2, 100],
       ["INVALID_JSON", 3, 200],
       ["LINE_TOO_LONG", 5, 400],

@@ -38,7 +38,7 @@ async function types(session: Session): Promise<string[]> {
   return found;
 }
 
-describe("the tip at close", () => {
+describe("the leaf at close", () => {
   test("is written where it was moved, and nothing was appended since", async () => {
     const { session, other } = await setting();
     const [a, b] = await session.append([say("a"), say("b")]);
@@ -179,7 +179,7 @@ describe("close", () => {
 });
 
 describe("branchWithSummary", () => {
-  test("that cannot be written leaves the tip where it was", async () => {
+  test("that cannot be written leaves the leaf where it was", async () => {
     const { hooks, session } = await setting();
     const [a, b] = await session.append([say("a"), say("b")]);
     hooks.append = () => Promise.reject(refused);
@@ -190,7 +190,7 @@ describe("branchWithSummary", () => {
     expect(c?.parentId).toBe(b?.id);
   });
 
-  test("that cannot be written leaves a tip alone that was moved meanwhile", async () => {
+  test("that cannot be written leaves a leaf alone that was moved meanwhile", async () => {
     const { hooks, session } = await setting();
     const [a] = await session.append([say("a"), say("b")]);
     hooks.append = () => Promise.reject(refused);

@@ -19,12 +19,12 @@ export const eventCases = [
         seen.push([name, payload]);
       });
     }
-    const told: unknown[] = [];
+    const announced: unknown[] = [];
     store.on("created", (payload) => {
-      told.push(["created", payload]);
+      announced.push(["created", payload]);
     });
     store.on("updated", (payload) => {
-      told.push(["updated", payload]);
+      announced.push(["updated", payload]);
     });
     equal(take(), [], "events before the first append");
     const appending = session.append([say("one"), say("two")]);
@@ -59,7 +59,7 @@ export const eventCases = [
     equal(atClose.at(-1), ["closed", { id }], "the last event");
     equal(atClose.length, 2, "events at close: the leaf's entry, and closed");
     equal(
-      told,
+      announced,
       [
         ["created", { id }],
         ["updated", { id, info }],

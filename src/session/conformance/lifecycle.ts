@@ -48,10 +48,10 @@ export const lifecycleCases = [
       for (const first of ["message", "flush", "close"] as const) {
         const store = await harness.store();
         const session = await harness.create({ store });
-        const told: string[] = [];
-        store.on("created", ({ id }) => id === session.id && told.push("created"));
-        store.on("updated", ({ id, info }) => id === session.id && told.push(`updated ${info.title}`));
-        session.on("entry", ({ entry }) => told.push(entry.type));
+        const announced: string[] = [];
+        store.on("created", ({ id }) => id === session.id && announced.push("created"));
+        store.on("updated", ({ id, info }) => id === session.id && announced.push(`updated ${info.title}`));
+        session.on("entry", ({ entry }) => announced.push(entry.type));
         const retried: EntryDraft = { type: "model_change", provider: "p", modelId: "m", id: "0000aaaa" };
         equal((await session.append([retried], { after: null })).length, 1, "entries of the first append");
         const [model, again] = await Promise.all([
@@ -67,7 +67,7 @@ export const lifecycleCases = [
         equal([info.title, session.tree.size], ["title", 5], "title and entries, of which none is stored");
         equal((await session.turn()).tools, ["read"], "tools in force");
         const types = ["model_change", "thinking_level_change", "custom", "label", "session_info"];
-        equal(told, types, "events before anything is stored");
+        equal(announced, types, "events before anything is stored");
         const other = await harness.store();
         await rejects(() => other.open(session.id), "SESSION_NOT_FOUND", "open");
         equal(await collect(other.list()), [], "list");
@@ -79,7 +79,7 @@ export const lifecycleCases = [
         if (first === "message") await session.append([say("one")], { after: session.leafId });
         else await session.flush();
         const rest = first === "message" ? ["message"] : [];
-        equal(told, [...types, "created", "updated title", ...rest], "events once it is stored");
+        equal(announced, [...types, "created", "updated title", ...rest], "events once it is stored");
         const back = await harness.readBack(session.id);
         equal(back.entries.slice(0, 2), [...model, again[0]], "the first entries read back");
         equal(

@@ -9,9 +9,9 @@ import type { RemoteChanges } from "./session-state.js";
 export const metadata = entryTypesWith("metadata");
 
 /** Whether another writer added only metadata. */
-export function isMetadataOnly(news: RemoteChanges, tree: SessionTree): boolean {
+export function isMetadataOnly(changes: RemoteChanges, tree: SessionTree): boolean {
   const rows = entryTableOf(tree);
-  return !news.restarted && news.rows.every((row) => metadata.has(rows.kind(row)));
+  return !changes.restarted && changes.rows.every((row) => metadata.has(rows.kind(row)));
 }
 
 /**
@@ -47,16 +47,16 @@ export interface OthersLeaf {
 }
 
 /** The conversation that these new rows belong to; undefined if they are only metadata. */
-export function leafOf(news: readonly number[], rows: EntryTable): OthersLeaf | undefined {
+export function leafOf(added: readonly number[], rows: EntryTable): OthersLeaf | undefined {
   let leaf: number | undefined;
-  for (const row of news) {
+  for (const row of added) {
     const kind = rows.kind(row);
     if (!metadata.has(kind)) leaf = kind === "leaf" ? rows.parent(row) : row;
     // Labels behind their own messages: following those too makes no branch.
     else if (leaf !== undefined && rows.parent(row) === leaf) leaf = row;
   }
   if (leaf === undefined) return undefined;
-  return { leafId: leaf === noRow ? null : rows.id(leaf), row: news.at(-1) as number };
+  return { leafId: leaf === noRow ? null : rows.id(leaf), row: added.at(-1) as number };
 }
 
 /**

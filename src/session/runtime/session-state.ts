@@ -152,12 +152,12 @@ class State extends LoadedLog {
   }
 
   /** Removes this handle's own entries from the changes: an earlier attempt succeeded. */
-  excludeOwnRows(written: readonly { readonly entry: SessionEntry }[], news: RemoteChanges): void {
+  excludeOwnRows(written: readonly { readonly entry: SessionEntry }[], changes: RemoteChanges): void {
     const rows = entryTableOf(this.reader.tree);
     const own = new Set(written.map(({ entry }) => rows.row(entry.id)));
     const isOthers = (row: number) => !own.has(row);
     this.#unreported = this.#unreported.filter(isOthers);
-    this.others = leafOf(news.rows.filter(isOthers), rows);
+    this.others = leafOf(changes.rows.filter(isOthers), rows);
   }
 
   /**
