@@ -147,7 +147,7 @@ describe("row 10: a write that reports success and lost bytes", () => {
       const before = readFileSync(path);
       await trace(actor.pid, { threads: "all", calls: ["write"], inject: `write:${lie}:when=2`, path });
       const said = await actor.act("append a", "append b", "append c", "close");
-      const poisoned = "failed append WRITER_POISONED the bytes that were written are not in the file";
+      const poisoned = "failed append WRITER_POISONED the written bytes are not in the file";
       expect(said.slice(0, 3)).toEqual([expect.stringMatching(/^did append/), poisoned, poisoned]);
       expect(await actor.end()).toBe(0);
       expect(readFileSync(path).subarray(0, before.length).equals(before)).toBe(true);
