@@ -39,6 +39,7 @@ async function setting(options: SessionStoreOptions = {}): Promise<Setting> {
       batches.push(lines.length);
       return hooks.append === undefined ? append() : hooks.append(lines, expected, append);
     },
+    read: () => hooks.read?.(),
   };
   const backend = memoryBackend(Date.now);
   const session = await sessionStore(hookedBackend(backend, counting), options).create({
@@ -152,6 +153,61 @@ describe("the queue", () => {
     expect(session.leafId).toBe(ours?.id);
     expect(session.diagnostics.map(({ code }) => code)).toEqual(["FOREIGN_WRITE"]);
   });
+
+  test("an append beside a foreign write succeeds if the foreign lines cannot be read, and is not repeated", async () => {
+    const { hooks, backend, session, batches } = await setting();
+    await session.append([say("first")]);
+    session.stage([{ type: "custom", customType: "staged" }]);
+    let fails = false;
+    hooks.append = async (_lines, _expected, append) => {
+      const appended = await append();
+      fails = true;
+      return { ...appended, interleaved: true };
+    };
+    hooks.read = () => {
+      if (fails) throw refused;
+    };
+    const [ours] = await session.append([say("ours")]);
+    fails = false;
+    delete hooks.append;
+    const theirs = await other({ backend } as Setting);
+    await theirs.append([{ type: "label", targetId: ours?.id ?? "", label: "theirs" }]);
+    await session.append([say("next")]);
+    expect(batches.at(-1)).toBe(1);
+    expect(session.tree.label(ours?.id ?? "")).toBe("theirs");
+    const reopened = await other({ backend } as Setting);
+    expect(idsOf(reopened)).toEqual(idsOf(session));
+    expect(reopened.tree.size).toBe(5);
+    expect(reopened.diagnostics).toEqual([]);
+  });
+
+  test.each(["by a listener of the flush", "while the log is written"])(
+    "an entry that is staged %s waits for the next write",
+    async (when) => {
+      const { hooks, backend, session } = await setting();
+      await session.append([say("first")]);
+      const stage = () => void session.stage([{ type: "custom", customType: "late" }]);
+      session.stage([{ type: "custom", customType: "early" }]);
+      if (when === "while the log is written") {
+        hooks.append = async (_lines, _expected, append) => {
+          stage();
+          return append();
+        };
+      } else {
+        const off = session.on("entry", () => {
+          off();
+          stage();
+        });
+      }
+      await session.flush();
+      delete hooks.append;
+      expect(session.tree.size).toBe(3);
+      await session.append([say("next")]);
+      const reopened = await other({ backend } as Setting);
+      expect(idsOf(reopened)).toEqual(idsOf(session));
+      expect(reopened.diagnostics).toEqual([]);
+    },
+  );
 
   test("listeners may append", async () => {
     const { session } = await setting();

@@ -245,11 +245,12 @@ export class AppendQueue {
       return;
     }
     const isRebase = conflict === "rebase" && this.#staged.length === 0;
+    let staged: readonly MaterializedEntry[];
     for (let attempt = 1; ; attempt++) {
       const move = await this.#follow.parents(group, this.#staged, (rest) => {
         this.#waiting = [...rest, ...this.#waiting];
       });
-      const staged = this.#staged;
+      staged = this.#staged;
       const written = placeRequests(group, state, { rebase: attempt > 1 && isRebase, move, staged });
       if (written.length === 0) return;
       try {
@@ -268,9 +269,10 @@ export class AppendQueue {
         if (isRebase && !isMetadataOnly(changes, state.reader.tree)) this.#unreportedConflict = conflictFound;
       }
     }
-    if (this.#staged.length === 0) return;
-    state.unpin(this.#staged);
-    this.#staged = [];
+    if (staged.length === 0) return;
+    state.unpin(staged);
+    // Others may have been staged while the log was written, or by a listener.
+    this.#staged = this.#staged.slice(staged.length);
   }
 
   /**

@@ -323,10 +323,14 @@ class State extends LoadedLog {
 
   /**
    * Handles a foreign write at the same moment: both writes stand. Reads the foreign lines and adds a
-   * diagnostic.
+   * diagnostic. If they cannot be read, the next read starts before them: the append succeeded all the same.
    */
-  async #readForeignWrite(from: LogPosition | undefined): Promise<void> {
-    await this.readRemoteChanges(from);
+  async #readForeignWrite(from: LogPosition): Promise<void> {
+    try {
+      await this.readRemoteChanges(from);
+    } catch {
+      this.position = from;
+    }
     const message = "another program wrote at the same moment, ignoring the lock; both writes are in the log";
     this.reader.report({ code: "FOREIGN_WRITE", line: 0, offset: 0, message });
   }
