@@ -202,7 +202,8 @@ export async function resolveExisting(
       if (entry === undefined || entry.type === "unknown" || !isSameEntry(draft, entry)) {
         throw new SessileError(
           "DUPLICATE_ID",
-          `drafts[${at}].id: the entry ${entryId} exists and differs; a retry needs the same draft, its timestamp too`,
+          `drafts[${at}].id: the entry ${entryId} exists and differs; ` +
+            "a retry needs the same draft, its timestamp too",
           {
             details: { entryId },
           },
