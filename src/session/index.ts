@@ -32,18 +32,16 @@ export {
   type UnknownEntry,
 } from "./api/entries.js";
 export type { EphemeralEvent, SessionEventMap, SessionEventName, ToolState } from "./api/events.js";
+export type { AppendOptions, Session, SessionLeaf } from "./api/session.js";
 export type {
-  AppendOptions,
   ForkOptions,
   RewriteEntry,
-  Session,
-  SessionLeaf,
   SessionQuery,
   SessionRef,
   SessionStore,
   SessionStoreEventMap,
   SessionSummary,
-} from "./api/types.js";
+} from "./api/store.js";
 export { buildSessionContext, type ContextSource } from "./context/build-context.js";
 export { type ParsedSession, parseSession, type SessionSource } from "./context/parse-session.js";
 export { type EncodeOptions, encodeEntry } from "./format/encode.js";

@@ -3,7 +3,7 @@ import { createInterface } from "node:readline";
 import { fileBlobStore } from "../../src/blobs/node/index.js";
 import { userMessage } from "../../src/content/index.js";
 import { SessileError } from "../../src/errors/index.js";
-import type { Session } from "../../src/session/api/types.js";
+import type { Session } from "../../src/session/api/session.js";
 import { fileSessionStore } from "../../src/session/node/index.js";
 import { blobBytes, inPieces } from "./blob-bytes.js";
 

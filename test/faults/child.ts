@@ -5,7 +5,7 @@ import { fileBlobStore } from "../../src/blobs/node/index.js";
 import { userMessage } from "../../src/content/index.js";
 import { SessileError } from "../../src/errors/index.js";
 import { nodeFileSystem } from "../../src/internal/node/node-file-system.js";
-import type { Session } from "../../src/session/api/types.js";
+import type { Session } from "../../src/session/api/session.js";
 import { FileLock } from "../../src/session/node/file-lock.js";
 import { fileSessionStore } from "../../src/session/node/file-store.js";
 import { blobBytes, inPieces } from "./blob-bytes.js";

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test, vi } from "vitest";
 import { SessileError } from "../../src/errors/index.js";
 import type { SessionEntry, UnknownEntry } from "../../src/session/api/entries.js";
-import type { Session } from "../../src/session/api/types.js";
+import type { Session } from "../../src/session/api/session.js";
 import { parseSession } from "../../src/session/index.js";
 import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
 import { SimulatedDisk } from "../support/simulated-disk.js";

@@ -13,7 +13,7 @@ import { dirname, join } from "node:path";
 import { fileSessionStore } from "sessile/session/node";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { userMessage } from "../../src/content/index.js";
-import type { Session } from "../../src/session/api/types.js";
+import type { Session } from "../../src/session/api/session.js";
 import { type Child, useChildren } from "./start-child.js";
 
 vi.setConfig({ testTimeout: 60_000 });

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
 import { SessileError } from "../../src/errors/index.js";
-import type { Session, SessionStore } from "../../src/session/api/types.js";
+import type { Session } from "../../src/session/api/session.js";
+import type { SessionStore } from "../../src/session/api/store.js";
 import { decodeLine } from "../../src/session/format/decode.js";
 import { parseEntryPrefix } from "../../src/session/format/entry-prefix.js";
 import {

@@ -5,7 +5,8 @@ import { fileSessionStore, openSessionFile } from "sessile/session/node";
 import { beforeAll, describe, expect, test, vi } from "vitest";
 import { userMessage } from "../../src/content/index.js";
 import { nodeFileSystem } from "../../src/internal/node/node-file-system.js";
-import type { Session, SessionStore } from "../../src/session/api/types.js";
+import type { Session } from "../../src/session/api/session.js";
+import type { SessionStore } from "../../src/session/api/store.js";
 import { useMounts } from "./mounts.js";
 import { needs } from "./needs.js";
 

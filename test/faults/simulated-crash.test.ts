@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { userMessage } from "../../src/content/index.js";
 import { SessileError } from "../../src/errors/index.js";
 import type { EntryDraft, SessionEntry, UnknownEntry } from "../../src/session/api/entries.js";
-import type { Session } from "../../src/session/api/types.js";
+import type { Session } from "../../src/session/api/session.js";
 import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
 import { type PowerCutOptions, SimulatedDisk } from "../support/simulated-disk.js";
 

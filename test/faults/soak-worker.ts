@@ -7,7 +7,8 @@ import { fileBlobStore } from "../../src/blobs/node/index.js";
 import type { BlobStore } from "../../src/blobs/types.js";
 import { type BlobRef, userMessage } from "../../src/content/index.js";
 import { SessileError } from "../../src/errors/index.js";
-import type { Session, SessionStore } from "../../src/session/api/types.js";
+import type { Session } from "../../src/session/api/session.js";
+import type { SessionStore } from "../../src/session/api/store.js";
 import { fileSessionStore } from "../../src/session/node/index.js";
 import { say } from "./say.js";
 

@@ -3,7 +3,7 @@ import { assistantMessage, userMessage } from "../../src/content/index.js";
 import { SessileError } from "../../src/errors/index.js";
 import type { LogPosition, SessionBackend } from "../../src/session/api/backend.js";
 import type { EntryDraft } from "../../src/session/api/entries.js";
-import type { Session } from "../../src/session/api/types.js";
+import type { Session } from "../../src/session/api/session.js";
 import { type AppendRequest, takeGroup } from "../../src/session/runtime/append-requests.js";
 import type { SessionStoreOptions } from "../../src/session/runtime/loaded-log.js";
 import { linesOf } from "../../src/session/runtime/log-lines.js";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { userMessage } from "../../src/content/index.js";
 import type { LinePlace } from "../../src/session/api/backend.js";
 import type { EntryDraft } from "../../src/session/api/entries.js";
-import type { Session } from "../../src/session/api/types.js";
+import type { Session } from "../../src/session/api/session.js";
 import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
 import { memoryBackend } from "../../src/session/store/memory-backend.js";
 import { sessionStore } from "../../src/session/store/store.js";

@@ -6,7 +6,8 @@ import { describe, expect, test } from "vitest";
 import { assistantMessage, userMessage } from "../../src/content/index.js";
 import { SessileError } from "../../src/errors/index.js";
 import type { EntryDraft, SessionEntry } from "../../src/session/api/entries.js";
-import type { Session, SessionStore } from "../../src/session/api/types.js";
+import type { Session } from "../../src/session/api/session.js";
+import type { SessionStore } from "../../src/session/api/store.js";
 import { memorySessionStore } from "../../src/session/store/memory-backend.js";
 import { temporaryDirectory } from "./node/temporary-directory.js";
 

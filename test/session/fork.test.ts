@@ -9,7 +9,8 @@ import {
 } from "../../src/content/index.js";
 import type { FileSystem } from "../../src/internal/node/file-system.js";
 import type { SessionEntry } from "../../src/session/api/entries.js";
-import type { Session, SessionStore } from "../../src/session/api/types.js";
+import type { Session } from "../../src/session/api/session.js";
+import type { SessionStore } from "../../src/session/api/store.js";
 import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
 import { FreshResources } from "../../src/session/store/fork.js";
 import { memorySessionStore } from "../../src/session/store/memory-backend.js";

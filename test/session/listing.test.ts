@@ -4,7 +4,7 @@ import { SessileError } from "sessile/errors";
 import { memorySessionStore, type SessionEntry, type SessionHeader } from "sessile/session";
 import { describe, expect, it, test } from "vitest";
 import type { StoredSession } from "../../src/session/api/backend.js";
-import type { SessionSummary } from "../../src/session/api/types.js";
+import type { SessionSummary } from "../../src/session/api/store.js";
 import { slugOf } from "../../src/session/runtime/session-info.js";
 import {
   firstText,

@@ -4,7 +4,7 @@ import { userMessage } from "../../src/content/index.js";
 import { SessileError } from "../../src/errors/index.js";
 import type { SessionBackend } from "../../src/session/api/backend.js";
 import type { EntryDraft } from "../../src/session/api/entries.js";
-import type { Session } from "../../src/session/api/types.js";
+import type { Session } from "../../src/session/api/session.js";
 import { fileSessionStoreOn } from "../../src/session/node/file-store.js";
 import { branchEnds } from "../../src/session/runtime/conversation.js";
 import { storedLines } from "../../src/session/runtime/log-lines.js";

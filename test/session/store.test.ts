@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { type Resource, userMessage } from "../../src/content/index.js";
 import { SessileError } from "../../src/errors/index.js";
 import type { SessionBackend } from "../../src/session/api/backend.js";
-import type { SessionStore } from "../../src/session/api/types.js";
+import type { SessionStore } from "../../src/session/api/store.js";
 import { memoryBackend, memorySessionStore } from "../../src/session/store/memory-backend.js";
 import { sessionStore } from "../../src/session/store/store.js";
 import { hookedBackend, type LogHooks } from "./hooked-backend.js";

@@ -3,7 +3,7 @@
 import { assistantMessage, toolResult } from "../../content/index.js";
 import { equal, rejects } from "../../internal/expect.js";
 import type { EntryDraft } from "../api/entries.js";
-import type { Session } from "../api/types.js";
+import type { Session } from "../api/session.js";
 import { conformanceCase, say, textsInContext } from "./harness.js";
 
 export const branchCases = [

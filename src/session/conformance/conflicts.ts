@@ -4,7 +4,7 @@ import { assistantMessage, toolResult } from "../../content/index.js";
 import { SessileError } from "../../errors/index.js";
 import { equal, refuses, rejects } from "../../internal/expect.js";
 import type { EntryDraft } from "../api/entries.js";
-import type { Session } from "../api/types.js";
+import type { Session } from "../api/session.js";
 import { conformanceCase, type Harness, say, textsInContext } from "./harness.js";
 
 const call = { type: "toolCall", id: "c1", name: "look", arguments: {} } as const;

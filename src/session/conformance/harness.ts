@@ -3,7 +3,8 @@
 import { userMessage } from "../../content/index.js";
 import { asFailure, equal } from "../../internal/expect.js";
 import type { EntryDraft, SessionEntry, UnknownEntry } from "../api/entries.js";
-import type { Session, SessionStore } from "../api/types.js";
+import type { Session } from "../api/session.js";
+import type { SessionStore } from "../api/store.js";
 
 /** The default project directory of the sessions. */
 export const cwd = "/work/project";

@@ -1,7 +1,7 @@
 /** Lists, archives and deletes. */
 
 import { equal, refuses, rejects } from "../../internal/expect.js";
-import type { SessionQuery, SessionStore } from "../api/types.js";
+import type { SessionQuery, SessionStore } from "../api/store.js";
 import { collect, conformanceCase, cwd, type Harness, pause, say } from "./harness.js";
 
 async function idsOf(store: SessionStore, query?: SessionQuery): Promise<readonly string[]> {

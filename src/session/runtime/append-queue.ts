@@ -2,7 +2,7 @@
 
 import { SessileError } from "../../errors/index.js";
 import type { EntryDraft, SessionEntry } from "../api/entries.js";
-import type { AppendOptions } from "../api/types.js";
+import type { AppendOptions } from "../api/session.js";
 import {
   type AppendRequest,
   adoptStored,

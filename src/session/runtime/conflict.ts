@@ -3,7 +3,7 @@
 import { SessileError } from "../../errors/index.js";
 import { describe } from "../../internal/arguments.js";
 import type { EntryDraft } from "../api/entries.js";
-import type { AppendOptions } from "../api/types.js";
+import type { AppendOptions } from "../api/session.js";
 import { type EntryTable, parseKind } from "../tree/entry-table.js";
 import { entryTableOf } from "../tree/session-tree.js";
 import { metadata } from "./conversation.js";

@@ -11,7 +11,7 @@ import type {
   UnknownEntry,
 } from "../api/entries.js";
 import type { EphemeralEvent, SessionEventMap, SessionEventName } from "../api/events.js";
-import type { AppendOptions, Session, SessionLeaf } from "../api/types.js";
+import type { AppendOptions, Session, SessionLeaf } from "../api/session.js";
 import { noRow } from "../tree/entry-table.js";
 import { LogReader } from "../tree/log-reader.js";
 import { type EntryNode, entryTableOf, rowOf, type SessionTree } from "../tree/session-tree.js";

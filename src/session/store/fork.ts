@@ -6,7 +6,7 @@ import { randomHex8 } from "../../internal/ids.js";
 import { isRecord } from "../../internal/shape.js";
 import type { LogPosition, SessionLog } from "../api/backend.js";
 import { formatVersion, type SessionEntry, type SessionInfoFields } from "../api/entries.js";
-import type { ForkOptions, RewriteEntry } from "../api/types.js";
+import type { ForkOptions, RewriteEntry } from "../api/store.js";
 import { type DecodedLine, LineDecoder, stripBom } from "../format/decode.js";
 import { assertValidEntry, printHeader, spliceJson } from "../format/encode.js";
 import { appendChecksum } from "../format/line-json.js";

@@ -9,7 +9,7 @@ import type {
   SessionLog,
   StoredSession,
 } from "../api/backend.js";
-import type { SessionStore } from "../api/types.js";
+import type { SessionStore } from "../api/store.js";
 import type { SessionStoreOptions } from "../runtime/loaded-log.js";
 import { sessionStore } from "./store.js";
 

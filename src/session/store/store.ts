@@ -12,15 +12,15 @@ import {
   type SessionInfoFields,
 } from "../api/entries.js";
 import { Events } from "../api/events.js";
+import type { Session } from "../api/session.js";
 import type {
   ForkOptions,
-  Session,
   SessionQuery,
   SessionRef,
   SessionStore,
   SessionStoreEventMap,
   SessionSummary,
-} from "../api/types.js";
+} from "../api/store.js";
 import { headerVersion } from "../format/migrate.js";
 import { type SessionSettings, type SessionStoreOptions, settingsFrom } from "../runtime/loaded-log.js";
 import { headerLine } from "../runtime/log-lines.js";

@@ -19,7 +19,7 @@ import { userMessage } from "../../../src/content/index.js";
 import type { FileSystem } from "../../../src/internal/node/file-system.js";
 import { nodeFileSystem } from "../../../src/internal/node/node-file-system.js";
 import type { StoredSession } from "../../../src/session/api/backend.js";
-import type { SessionQuery, SessionStore, SessionSummary } from "../../../src/session/api/types.js";
+import type { SessionQuery, SessionStore, SessionSummary } from "../../../src/session/api/store.js";
 import { FileBackend, type FileBackendOptions } from "../../../src/session/node/file-backend.js";
 import { FileLock } from "../../../src/session/node/file-lock.js";
 import { fileSessionStoreOn } from "../../../src/session/node/file-store.js";

@@ -1,0 +1,155 @@
+import type { SessileError } from "../../errors/index.js";
+import type { RecordingOptions } from "../runtime/recording.js";
+import type { SessionInfo } from "../runtime/session-info.js";
+import type { SessionEntry } from "./entries.js";
+import type { Session } from "./session.js";
+
+/** A session in a list. */
+export interface SessionSummary {
+  readonly id: string;
+  readonly cwd: string;
+  readonly name?: string;
+  readonly title?: string;
+  readonly slug: string;
+  /** ISO 8601. */
+  readonly created: string;
+  /** ISO 8601. */
+  readonly modified: string;
+  /** ISO 8601; absent while the session is active. */
+  readonly archivedAt?: string;
+  readonly parentSession?: string;
+  /**
+   * The text of the first user message, or the names of its attachments; never a descriptor. At most 200
+   * characters.
+   */
+  readonly firstMessage?: string;
+  /** Bytes. */
+  readonly size: number;
+  readonly location?: string;
+  /** Pass it as `after` to continue behind this session. */
+  readonly cursor: string;
+  /** Counts over the whole session; only with `stats`. */
+  readonly counts?: { readonly entries: number; readonly messages: number };
+  readonly stats?: SessionInfo["stats"];
+}
+
+/**
+ * A reference to a session: its id, or a result of {@link SessionStore.list} or {@link SessionStore.open}. A
+ * `location` selects the session there, even if another one has the same id, such as a copied file.
+ */
+export type SessionRef = string | { readonly id: string; readonly location?: string | undefined };
+
+/** Filters of {@link SessionStore.list}. Sessions come newest first, by time of modification. */
+export interface SessionQuery {
+  /** @default the unnamed partition */
+  readonly partition?: string;
+  /** Only sessions of this project directory. */
+  readonly cwd?: string;
+  /** true: only archived sessions; false: only active ones; absent: both. */
+  readonly archived?: boolean;
+  /** Only sessions modified at or after this time. */
+  readonly since?: Date;
+  /** Only sessions modified before this time. */
+  readonly until?: Date;
+  /** The `cursor` of the last session of the previous page. */
+  readonly after?: string;
+  /** Maximum number. Minimum: 1. @default all */
+  readonly limit?: number;
+  /** Whether to count entries and messages, which reads each session in whole. @default false */
+  readonly stats?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+/** The events of a store. */
+export interface SessionStoreEventMap {
+  created: { readonly id: string };
+  updated: { readonly id: string; readonly info: SessionInfo };
+  deleted: { readonly id: string };
+  /**
+   * A list skipped a possible session: it is unreadable, or has no header near its start. A garbage
+   * collection that uses the list must stop: references of such a session are unknown.
+   */
+  skipped: { readonly location: string; readonly error: SessileError };
+}
+
+/** Options of {@link SessionStore.fork}. */
+export interface ForkOptions {
+  /** The last entry to copy. @default all entries */
+  readonly upTo?: string;
+  /** @default the directory of the source */
+  readonly cwd?: string;
+  readonly id?: string;
+  /** The partition of the source. */
+  readonly partition?: string;
+  /** The partition of the new session. @default the same */
+  readonly toPartition?: string;
+  /**
+   * Called with each readable entry, in file order; returns its replacement, such as the entry without inline
+   * images. Type, id, parent and timestamp must stay. The same object copies the line byte for byte;
+   * unchanged members of another object are copied byte for byte too.
+   */
+  readonly rewrite?: RewriteEntry;
+  /**
+   * `fresh` gives the resources of the copy new ids everywhere: blocks, views, observations, texts. Signed
+   * content keeps the old ids. Blobs and digests are the same. @default "same"
+   */
+  readonly resources?: "same" | "fresh";
+}
+
+/** Returns the replacement of an entry in a copy; see {@link ForkOptions.rewrite}. */
+export type RewriteEntry = <E extends SessionEntry>(entry: E) => E | Promise<E>;
+
+/** A store of sessions. Closing a session never closes its store; a store needs no close. */
+export interface SessionStore {
+  /**
+   * Creates a session, open for writing. Stores nothing before the first append.
+   * @throws SessileError SESSION_EXISTS; TypeError for an invalid id or partition
+   */
+  create(
+    options: {
+      /** The project's directory. */
+      readonly cwd: string;
+      /**
+       * Letters, digits, dots, underscores and hyphens, without a dot or hyphen at the ends. @default a UUID
+       * of version 7
+       */
+      readonly id?: string;
+      readonly partition?: string;
+      readonly parentSession?: string;
+    } & RecordingOptions,
+  ): Promise<Session>;
+  /**
+   * Opens a session, by default for reading. Never fails because of a lock.
+   * @throws SessileError SESSION_NOT_FOUND, EMPTY, NO_HEADER, NOT_A_FILE
+   */
+  open(
+    session: SessionRef,
+    options?: { readonly mode?: "read" | "write"; readonly partition?: string } & RecordingOptions,
+  ): Promise<Session>;
+  /**
+   * Yields matching sessions, newest first. Stop iterating to stop reading. Skips unreadable files, with a
+   * `skipped` event each.
+   */
+  list(query?: SessionQuery): AsyncIterable<SessionSummary>;
+  /** The newest matching session that is not archived. */
+  latest(query?: Omit<SessionQuery, "limit" | "after">): Promise<SessionSummary | undefined>;
+  /**
+   * Creates a session from the lines of another, byte for byte, with entry ids and all branches; with an
+   * entry, from the lines up to it. Its title ends with "(fork #N)". Open for writing.
+   * @throws SessileError SESSION_NOT_FOUND, ENTRY_NOT_FOUND, SESSION_EXISTS; INVALID_ENTRY for a result of
+   *   `rewrite`
+   */
+  fork(session: SessionRef, options?: ForkOptions): Promise<Session>;
+  /** Deletes a session. Returns whether it existed. */
+  delete(session: SessionRef, options?: { readonly partition?: string }): Promise<boolean>;
+  /** Archives a session, or makes it active again. */
+  archive(
+    session: SessionRef,
+    options?: { readonly archived?: boolean; readonly partition?: string },
+  ): Promise<SessionInfo>;
+  /** Adds a listener for an event. Returns a function that removes it. */
+  on<E extends keyof SessionStoreEventMap>(
+    event: E,
+    listener: (payload: SessionStoreEventMap[E]) => void,
+  ): () => void;
+}
