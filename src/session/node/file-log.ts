@@ -15,7 +15,7 @@ import type { FileLock } from "./file-lock.js";
 import { absentPosition, isUnchanged, offsetOf } from "./log-position.js";
 import { LogWriter, type LogWriterOptions } from "./log-writer.js";
 import { readLines, readRanges } from "./read-lines.js";
-import { copyLog, replaceLog } from "./replace-log.js";
+import { copyLog, publishLog, replaceLog } from "./replace-log.js";
 import { LogWatch } from "./watch.js";
 
 /** Options of a log file. */
@@ -185,7 +185,7 @@ export class FileLog implements SessionLog, DescriptorHolder {
         this.#createAlone(async () => {
           try {
             const isCopied = await copyLog(fs, source, temporary, first);
-            if (isCopied) await this.#writer.publish(temporary);
+            if (isCopied) await publishLog(temporary, this.#options);
             return isCopied;
           } finally {
             fs.unlink(temporary);

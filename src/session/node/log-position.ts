@@ -124,3 +124,13 @@ export function findBatch(
   const at = region.subarray(0, file.readSync(region, start)).indexOf(lines);
   return at < 0 || (at > 0 && region[at - 1] !== 10) ? undefined : start + at;
 }
+
+/** The other program's change, for people. */
+export function changeBetween(expected: LogPosition, actual: LogPosition, path: string): string {
+  const [before, now] = [parsePosition(expected), parsePosition(actual)];
+  if (before === undefined || now === undefined || !isSameFile(before, now))
+    return `another program replaced ${path}`;
+  const bytes = now.size - before.size;
+  if (bytes > 0) return `another program appended ${bytes} bytes to ${path}`;
+  return `another program ${bytes < 0 ? "truncated" : "rewrote"} ${path}`;
+}

@@ -3,19 +3,18 @@ import { SessileError } from "../../errors/index.js";
 import type { DurableDirectories } from "../../internal/node/durable-directories.js";
 import type { FileStat, FileSystem, OpenFile } from "../../internal/node/file-system.js";
 import { storageError } from "../../internal/node/file-system.js";
-import { publishExclusive } from "../../internal/node/publish-exclusive.js";
 import { appendFully } from "../../internal/node/read-write-fully.js";
 import type { Durability, LogPosition } from "../api/backend.js";
 import { assertRegularFile, sessionExists, sessionNotFound } from "./file-descriptors.js";
 import {
   absentPosition,
+  changeBetween,
   endingOf,
   endsWith,
   findBatch,
   fingerprintOf,
   isSameFile,
   isUnchanged,
-  parsePosition,
   printPosition,
   readEnding,
 } from "./log-position.js";
@@ -170,21 +169,6 @@ export class LogWriter {
   mkdir(): void {
     const { directories, path } = this.#options;
     directories.create(dirname(path));
-  }
-
-  /** Publishes a complete temp file under the name of the log, durably with durability "disk". */
-  async publish(temporary: string): Promise<void> {
-    const { fs, path, durability, directories, id } = this.#options;
-    const isDurable = durability === "disk";
-    if (isDurable) await syncFile(fs, temporary);
-    if (!publishExclusive(fs, temporary, path)) throw sessionExists(id);
-    if (!isDurable) return;
-    try {
-      await directories.sync(dirname(path));
-    } catch (error) {
-      fs.unlink(path);
-      throw error;
-    }
   }
 
   /** Ends a last line that has no line feed, and fsyncs it. */
@@ -345,27 +329,8 @@ export class LogWriter {
   }
 }
 
-/** The other program's change, for people. */
-function changeBetween(expected: LogPosition, actual: LogPosition, path: string): string {
-  const [before, now] = [parsePosition(expected), parsePosition(actual)];
-  if (before === undefined || now === undefined || !isSameFile(before, now))
-    return `another program replaced ${path}`;
-  const bytes = now.size - before.size;
-  if (bytes > 0) return `another program appended ${bytes} bytes to ${path}`;
-  return `another program ${bytes < 0 ? "truncated" : "rewrote"} ${path}`;
-}
-
 function isWhole({ size, ending }: LogEnd): boolean {
   return size === 0 || ending?.at(-1) === 10;
-}
-
-async function syncFile(fs: FileSystem, path: string): Promise<void> {
-  const file = fs.open(path, "append");
-  try {
-    await file?.sync();
-  } finally {
-    file?.close();
-  }
 }
 
 /** Whether a time is within {@link nameLookupMs} before now; false after the clock was put back. */

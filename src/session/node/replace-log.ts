@@ -1,11 +1,14 @@
 import { dirname } from "node:path";
 import type { FileSystem, OpenFile } from "../../internal/node/file-system.js";
+import { publishExclusive } from "../../internal/node/publish-exclusive.js";
 import {
   appendFully,
   assertFullyWritten,
   createFile,
   writeNewFile,
 } from "../../internal/node/read-write-fully.js";
+import { sessionExists } from "./file-descriptors.js";
+import type { LogWriterOptions } from "./log-writer.js";
 
 /**
  * Whole log files: the atomic replacement of all lines by a migration, which keeps the old file, and the copy
@@ -80,6 +83,32 @@ export async function saveCopy(fs: FileSystem, path: string, to: string): Promis
     file.close();
   }
   await fs.syncDirectory(dirname(to));
+}
+
+/** Publishes a complete temp file under the name of a new log, durably with durability "disk". */
+export async function publishLog(
+  temporary: string,
+  { fs, path, durability, directories, id }: LogWriterOptions,
+): Promise<void> {
+  const isDurable = durability === "disk";
+  if (isDurable) await syncFile(fs, temporary);
+  if (!publishExclusive(fs, temporary, path)) throw sessionExists(id);
+  if (!isDurable) return;
+  try {
+    await directories.sync(dirname(path));
+  } catch (error) {
+    fs.unlink(path);
+    throw error;
+  }
+}
+
+async function syncFile(fs: FileSystem, path: string): Promise<void> {
+  const file = fs.open(path, "append");
+  try {
+    await file?.sync();
+  } finally {
+    file?.close();
+  }
 }
 
 /** A log to be copied. */
