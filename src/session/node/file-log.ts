@@ -110,10 +110,12 @@ export class FileLog implements SessionLog, DescriptorHolder {
   ): AsyncGenerator<LogBatch, void, undefined> {
     const { fs, path, maxLineBytes } = this.#options;
     let handle: OpenFile | undefined;
-    this.#pool.acquire(this);
+    let isAcquired = false;
     try {
-      // Most polls find nothing new.
+      // Most polls find nothing new. They do not count as a use, which would close files of other sessions.
       if (from !== undefined && this.#writer.isUnchangedSince(from)) return;
+      this.#pool.acquire(this);
+      isAcquired = true;
       handle = fs.open(path, "read") ?? this.#descriptor.lastReadOf(from);
       if (handle === undefined) throw sessionNotFound(this.#options);
       const stat = assertRegularFile(path, handle.stat());
@@ -133,7 +135,7 @@ export class FileLog implements SessionLog, DescriptorHolder {
       throw storageError("read", path, error);
     } finally {
       if (handle !== undefined && !this.#descriptor.owns(handle)) handle.close();
-      this.#pool.release(this);
+      if (isAcquired) this.#pool.release(this);
     }
   }
 

@@ -469,6 +469,22 @@ describe("descriptors of open sessions", () => {
     expect(released.at(-1)).toBe("a");
   });
 
+  test("a poll that finds nothing new closes no files of another session", async () => {
+    const disk = new SimulatedDisk();
+    descriptorPoolOf(disk, 1);
+    const store = fileSessionStoreOn(disk, { dir: "/sessions" });
+    const idle = await store.create({ cwd: "/p", id: "idle" });
+    await idle.appendMessage(userMessage("a"));
+    await idle.refresh();
+    const busy = await store.create({ cwd: "/p", id: "busy" });
+    await busy.appendMessage(userMessage("b"));
+    const { syncDirectory } = disk.counts;
+    await idle.refresh();
+    await busy.appendMessage(userMessage("c"));
+    expect(disk.counts.syncDirectory).toBe(syncDirectory);
+    await Promise.all([idle.close(), busy.close()]);
+  });
+
   describe("a store that closes every file at once", () => {
     test.each(sessionStoreConformance.map((one) => [one.name, one] as const))("%s", async (_, one) => {
       const dir = temporaryDirectory();
