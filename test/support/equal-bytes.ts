@@ -1,5 +1,7 @@
 import { expect } from "vitest";
 
+// Read here, because a test may remove the global.
+const { compare } = Buffer;
 const installed = Symbol.for("sessile.equal-bytes");
 const realm = globalThis as { [installed]?: true };
 
@@ -9,7 +11,7 @@ const realm = globalThis as { [installed]?: true };
  */
 function areEqualBytes(a: unknown, b: unknown): true | undefined {
   if (!(a instanceof Uint8Array && b instanceof Uint8Array)) return undefined;
-  return a.constructor === b.constructor && Buffer.compare(a, b) === 0 ? true : undefined;
+  return a.constructor === b.constructor && compare(a, b) === 0 ? true : undefined;
 }
 
 // Files share their globals where nothing isolates them.
