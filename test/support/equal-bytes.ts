@@ -1,3 +1,5 @@
+// Imported, since some tests take the global one away.
+import { Buffer } from "node:buffer";
 import { expect } from "vitest";
 
 // Read here, because a test may remove the global.
