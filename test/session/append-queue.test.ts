@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { assistantMessage, userMessage } from "../../src/content/index.js";
 import { SessileError } from "../../src/errors/index.js";
 import type { LogPosition, SessionBackend } from "../../src/session/api/backend.js";
@@ -208,6 +208,19 @@ describe("the queue", () => {
       expect(reopened.diagnostics).toEqual([]);
     },
   );
+
+  test("settings of a session without messages cost the same each, however many wait", async () => {
+    const { session } = await setting();
+    const has = vi.spyOn(Set.prototype, "has");
+    const append = () => session.append([{ type: "model_change", provider: "p", modelId: "m" }]);
+    for (let i = 0; i < 10; i++) await append();
+    const first = has.mock.calls.length;
+    for (let i = 0; i < 190; i++) await append();
+    expect(has.mock.calls.length).toBeLessThanOrEqual(20 * first);
+    has.mockRestore();
+    await session.append([say("first")]);
+    expect(session.tree.size).toBe(201);
+  });
 
   test("listeners may append", async () => {
     const { session } = await setting();

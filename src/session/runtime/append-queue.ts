@@ -38,7 +38,11 @@ export class AppendQueue {
   readonly #waitingIds = new Set<string>();
   #draining: Promise<void> | undefined;
   /** Entries in the tree without a line. They are written at the head of the next batch. */
-  #staged: readonly MaterializedEntry[] = [];
+  readonly #staged: MaterializedEntry[] = [];
+  /** The number of staged entries that were announced to listeners. */
+  #announced = 0;
+  /** Whether a staged entry creates the file of the session. */
+  #stagesMessage = false;
   /** A conflict that a rebase absorbed. The next append with another mode reports it. */
   #unreportedConflict: SessileError | undefined;
 
@@ -238,10 +242,12 @@ export class AppendQueue {
     }
     if (group.some(({ entries }) => entries.includes(undefined)))
       await resolveExisting(group, state.reader.tree, state.cache);
-    if (!state.exists && this.#staged.every(({ entry }) => isSetting(entry)) && areSettings(group)) {
+    if (!state.exists && !this.#stagesMessage && areSettings(group)) {
       this.#addStaged(placeRequests(group, state, {}));
       // Announces a parent before its child: settings staged earlier, too.
-      state.announceStaged(this.#staged);
+      const unannounced = this.#staged.slice(this.#announced);
+      this.#announced = this.#staged.length;
+      state.announceStaged(unannounced);
       return;
     }
     const isRebase = conflict === "rebase" && this.#staged.length === 0;
@@ -250,7 +256,7 @@ export class AppendQueue {
       const move = await this.#follow.parents(group, this.#staged, (rest) => {
         this.#waiting = [...rest, ...this.#waiting];
       });
-      staged = this.#staged;
+      staged = [...this.#staged];
       const written = placeRequests(group, state, { rebase: attempt > 1 && isRebase, move, staged });
       if (written.length === 0) return;
       try {
@@ -272,7 +278,9 @@ export class AppendQueue {
     if (staged.length === 0) return;
     state.unpin(staged);
     // Others may have been staged while the log was written, or by a listener.
-    this.#staged = this.#staged.slice(staged.length);
+    this.#staged.splice(0, staged.length);
+    this.#announced = Math.max(0, this.#announced - staged.length);
+    this.#stagesMessage = !this.#staged.every(({ entry }) => isSetting(entry));
   }
 
   /**
@@ -296,8 +304,11 @@ export class AppendQueue {
   }
 
   #addStaged(staged: readonly MaterializedEntry[]): void {
-    for (const { entry } of staged) this.#state.stage(entry);
-    this.#staged = [...this.#staged, ...staged];
+    for (const each of staged) {
+      this.#state.stage(each.entry);
+      this.#staged.push(each);
+      this.#stagesMessage ||= !isSetting(each.entry);
+    }
   }
 
   /** Resolves the requests of a written group, and moves the leaf to their last entries. */
