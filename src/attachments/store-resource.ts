@@ -68,7 +68,8 @@ export function identify(
   const actual = media?.mediaType ?? unknownMediaType;
   const claim = [mediaType, mediaTypeOfName(name)].find(isRecognisable);
   if (claim === undefined || mismatch === "file") return { kind: "file", mediaType: actual };
-  throw new SessileError("MEDIA_TYPE_MISMATCH", `declared as ${claim}, but is ${actual}`, {
+  const found = bytes.length === 0 ? "empty" : actual;
+  throw new SessileError("MEDIA_TYPE_MISMATCH", `declared as ${claim}, but is ${found}`, {
     details: { declared: claim, actual },
   });
 }

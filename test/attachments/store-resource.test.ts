@@ -53,6 +53,12 @@ describe("identify", () => {
     expect(identify(bytes, claims, "file")).toEqual({ kind: "file", mediaType: actual });
   });
 
+  test("says of no bytes at all that they are empty", () => {
+    expect(() => identify(new Uint8Array(), { name: "a.png" }, "refuse")).toThrow(
+      "declared as image/png, but is empty",
+    );
+  });
+
   test("refuses bytes that begin as an image and are none, or keeps them as what they are: unknown", async () => {
     expect(await failureOf(() => identify(brokenPng, {}, "refuse"))).toEqual({
       code: "MEDIA_INVALID",

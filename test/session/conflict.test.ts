@@ -268,6 +268,22 @@ describe("the error of a conflict", () => {
     await session.close();
   });
 
+  test("is none for an append after an entry that only a name, a label or usage follows", async () => {
+    const { first } = await pair();
+    await first.updateInfo({ name: "named" });
+    await first.append([{ type: "label", targetId: "root", label: "l" }]);
+    const [leaf] = first.leaves();
+    expect(leaf).toMatchObject({ id: "root", current: true });
+    await first.append([say("x", "x")], { after: "root" });
+    await expect(first.append([say("y", "y")], { after: "root" })).rejects.toMatchObject({
+      code: "CONCURRENT_WRITER",
+    });
+    await expect(first.append([say("y", "y")], { after: "nowhere" })).rejects.toMatchObject({
+      code: "CONCURRENT_WRITER",
+    });
+    expect(first.leafId).toBe("x");
+  });
+
   test("of an append whose place is another says which, and so does one that cannot follow", async () => {
     const { first, second } = await pair();
     const after = await failure(first.append([say("x", "x")], { after: null }));

@@ -369,6 +369,16 @@ describe("turnState", () => {
     ["a reply", [say("hi", "u"), ask("a")], idle],
     ["calls", [say("hi"), ask("a", "c1", "c2")], calls("a", ["c1", "pending"], ["c2", "pending"])],
     [
+      "two calls with one id, which a request has once",
+      [ask("a", "c1", "c1")],
+      calls("a", ["c1", "pending"]),
+    ],
+    [
+      "two calls with one id and one result",
+      [ask("a", "c1", "c1"), started("c1"), answer("r", "c1")],
+      awaitingReply("r"),
+    ],
+    [
       "one result of two, the other call started",
       [say("hi"), ask("a", "c1", "c2"), started("c2"), answer("r", "c1")],
       calls("a", ["c2", "running"]),

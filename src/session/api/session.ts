@@ -33,9 +33,9 @@ export interface AppendOptions {
    */
   readonly conflict?: "reject" | "rebase" | "branch" | "follow";
   /**
-   * The entry that this append must follow; null for before the first. The append fails with
-   * CONCURRENT_WRITER if the leaf, including queued and staged entries, is another one at the call. For a
-   * retry, whose first draft is already in the log, the parent of that entry is compared. Not allowed with
+   * The entry that this append must follow, directly or behind labels, session_info and usage entries; null
+   * for before the first. The append fails with CONCURRENT_WRITER if the leaf, including queued and staged
+   * entries, is another one at the call. For a retry, whose first draft is already in the log, the parent of that entry is compared. Not allowed with
    * `rebase`. For {@link Session.branchWithSummary}, the leaf that the summary covers. @default not compared
    */
   readonly after?: string | null;

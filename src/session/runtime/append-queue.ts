@@ -81,7 +81,7 @@ export class AppendQueue {
       if (after !== undefined) {
         // A retry, whose first entry is in the log, is compared with the parent of that entry.
         const retried = entries[0] === undefined ? state.reader.tree.node(drafts[0]?.id ?? "") : undefined;
-        assertFollows(after, retried === undefined ? leaf : retried.parentId);
+        assertFollows(after, retried === undefined ? leaf : retried.parentId, state.reader.tree);
       }
       this.#leaf = made.leaf;
       for (const entry of entries) if (entry !== undefined) this.#waitingIds.add(entry.id);
@@ -113,7 +113,7 @@ export class AppendQueue {
   /** Throws if the leaf is not the expected one. */
   assertLeaf(after: string | null): void {
     this.#state.assertWritable();
-    assertFollows(after, this.#leafNow());
+    assertFollows(after, this.#leafNow(), this.#state.reader.tree);
   }
 
   /** Adds entries to the tree without writing them. */

@@ -5,8 +5,8 @@ import { describe } from "../../internal/arguments.js";
 import type { EntryDraft } from "../api/entries.js";
 import type { AppendOptions } from "../api/session.js";
 import { type EntryTable, parseKind } from "../tree/entry-table.js";
-import { entryTableOf } from "../tree/session-tree.js";
-import { metadata } from "./conversation.js";
+import { entryTableOf, type SessionTree } from "../tree/session-tree.js";
+import { isSameConversation, metadata } from "./conversation.js";
 import type { RemoteChanges, SessionState } from "./session-state.js";
 
 /** The conflict mode of an append; see {@link AppendOptions.conflict}. */
@@ -95,9 +95,13 @@ export function printId(text: string | null): string {
   return /^[\w.-]{1,64}$/.test(text) ? text : JSON.stringify(text.slice(0, 64));
 }
 
-/** Throws CONCURRENT_WRITER if the leaf is not `after`; null is before the first entry. */
-export function assertFollows(after: string | null, actual: string | null): void {
+/**
+ * Throws CONCURRENT_WRITER if the leaf is not `after`, or metadata behind it; null is before the first entry.
+ */
+export function assertFollows(after: string | null, actual: string | null, tree: SessionTree): void {
   if (after === actual) return;
+  const isKnown = (id: string | null) => id === null || (typeof id === "string" && tree.has(id));
+  if (isKnown(after) && isKnown(actual) && isSameConversation(after, actual, tree)) return;
   if (after !== null && typeof after !== "string") {
     throw new TypeError(`after: expected an entry id or null, got ${describe(after)}`);
   }

@@ -135,7 +135,11 @@ export function* turnStateSteps(rows: EntryTable, leaf: number): EntryRequests<T
   const isBroken = message.stopReason === "aborted" || message.stopReason === "error";
   if (isBroken) return { state: "aborted", entryId };
   const calls = (yield* callStates(rows, at, items)).filter((call) => call.entryId === entryId);
-  const open = calls.filter(({ resultEntryId }) => resultEntryId === undefined);
+  // A request has a call id of a message once: a second call with the id is not to be run.
+  const ids = calls.map(({ call }) => call.id);
+  const open = calls.filter(
+    ({ resultEntryId }, index) => resultEntryId === undefined && ids.indexOf(ids[index] as string) === index,
+  );
   if (open.length > 0) return { state: "awaitingResults", entryId, calls: open };
   const result = items.findLast(({ message: { role } }) => role === "toolResult");
   return calls.length === 0 || result === undefined
@@ -177,7 +181,8 @@ function* callStates(
   const startedAt = new Map(
     customRows.flatMap((row) => startedCall(bodyOf(row)).map((id) => [id, place[row] as number] as const)),
   );
-  return toolPairs(items.map((item) => item.message)).pairs.map(({ call, callAt, result, resultAt }) => {
+  const { pairs } = toolPairs(items.map((item) => item.message));
+  return pairs.map(({ call, callAt, result, resultAt }) => {
     const entryId = (items[callAt] as ContextItem).entryId;
     if (result === undefined || resultAt === undefined) {
       const asked = (items[callAt] as ContextItem).message;
