@@ -1,5 +1,3 @@
-// Imported, since some tests take the global one away.
-import { Buffer } from "node:buffer";
 import { expect } from "vitest";
 
 // Read here, because a test may remove the global.

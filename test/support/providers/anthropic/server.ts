@@ -62,7 +62,8 @@ function tooLong({ bytes }: ReceivedRequest, window: number): readonly Breach[] 
 
 /** Images that cannot be decoded, each by its path. */
 function undecoded({ body }: ReceivedRequest, unreadable: (base64: string) => boolean): readonly Breach[] {
-  const { messages } = body as Anthropic.MessageCreateParams;
+  // A request for something else has no messages.
+  const { messages = [] } = (body ?? {}) as Partial<Anthropic.MessageCreateParams>;
   return messages.flatMap(({ content }, turn) =>
     typeof content === "string"
       ? []
