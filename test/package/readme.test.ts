@@ -1,10 +1,9 @@
 import { execFile } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { makePng } from "../../examples/apps/support/make-media.js";
 import { entries, root } from "../../scripts/entries.mjs";
 import { examplesOf } from "../support/doc-examples.js";
 
@@ -23,7 +22,7 @@ describe("README.md", () => {
   });
 
   it("says how to install it, and has a program of at most ten lines, which ends by the twentieth", () => {
-    expect(readme).toContain("\n```sh\nnpm install sessile\n```\n");
+    expect(readme).toContain("\n```sh\nnpm install sessile && npm pkg set type=module\n```\n");
     expect(code.split("\n").filter((line) => line !== "").length).toBeLessThanOrEqual(10);
     const lines = readme.split("\n");
     expect(lines.indexOf("```", lines.indexOf("```ts"))).toBeLessThan(20);
@@ -31,10 +30,8 @@ describe("README.md", () => {
 
   // @covers R7
   it("has a program that runs, and does what it says", { timeout: 60_000 }, async () => {
-    const image = join(scratch, "a.png");
-    writeFileSync(image, makePng(32, 20));
     const shown = "console.log(JSON.stringify([request.value, request.attachments]));";
-    const program = `${code}\n${shown}`.replaceAll(/"(\.agent|\/tmp)\//g, `"${scratch}/`);
+    const program = `${code}\n${shown}`.replaceAll(/"\.agent\//g, `"${scratch}/`);
     const { stdout } = await promisify(execFile)(
       process.execPath,
       ["--import", "tsx", "--input-type=module", "--eval", program],
@@ -42,16 +39,21 @@ describe("README.md", () => {
     );
     const [value, attachments] = JSON.parse(stdout);
     expect(attachments).toMatchObject([{ sent: "bytes", reason: "currentTurn" }]);
-    const data = readFileSync(image).toString("base64");
+    // The working directory's own package.json: every project has one.
+    const data = readFileSync(join(root, "package.json"), "utf8");
     expect(value.messages[0].content.at(-1)).toEqual({
-      type: "image",
-      source: { type: "base64", media_type: "image/png", data },
+      type: "document",
+      source: { type: "text", media_type: "text/plain", data },
+      title: "package.json",
     });
     const [log = ""] = readdirSync(join(scratch, "sessions"), { recursive: true, encoding: "utf8" }).filter(
       (name) => name.endsWith(".jsonl"),
     );
     const kept = readFileSync(join(scratch, "sessions", log), "utf8");
-    expect([kept.includes(attachments[0].resourceId), kept.includes(data)]).toEqual([true, false]);
+    expect([kept.includes(attachments[0].resourceId), kept.includes('"devDependencies')]).toEqual([
+      true,
+      false,
+    ]);
   });
 
   it("lists every subpath", () => {
