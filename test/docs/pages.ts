@@ -76,10 +76,16 @@ export const pages: Readonly<Record<string, GuidePage>> = {
           },
           said("It says: water the plants."),
           said("Maria did, as its last line says."),
+          said("One of them was read."),
+          said("You are welcome."),
         ]),
     },
     after: ({ folder, requests }) => {
-      const [, result, question] = requests("anthropic") as Anthropic.MessageCreateParams[];
+      const [, result, question, recovered] = requests("anthropic") as Anthropic.MessageCreateParams[];
+      expect(recovered?.messages.at(-1)?.content).toMatchObject([
+        { type: "tool_result", is_error: true, content: [{ text: expect.stringContaining("unknown") }] },
+        { type: "tool_result", content: [{ text: expect.stringContaining("Maria") }] },
+      ]);
       expect(result?.system).toMatchObject([{ text: expect.stringContaining("terse") }]);
       expect(result?.messages[1]?.content).toContainEqual(reasoning);
       expect(JSON.stringify(result?.messages[2])).toContain("Maria");
