@@ -34,7 +34,10 @@ export interface ModelCost {
   readonly unpriced: number;
 }
 
-/** The cost of a session so far, in US dollars. */
+/**
+ * The cost of a session so far, in US dollars. A fork has copies of its source's entries and thus repeats
+ * their costs: do not add both.
+ */
 export interface SessionCost {
   /** The sum of all known costs: a lower bound if `unknown` is not empty. */
   readonly cost: Cost;

@@ -23,14 +23,17 @@ export interface Suspect {
 
 /**
  * The search for attachments that a provider refuses without naming them. Pass the same search to each
- * `explain` of a conversation, and append the drafts of `accepted` after each accepted request. The state is
- * in memory: after a restart, {@link resumeRefusalSearch} reads it from the session.
+ * `explain` of a conversation, and append the drafts of `accepted` after each accepted request. If there are
+ * any, drop the reply and ask again. The state is in memory: after a restart, {@link resumeRefusalSearch}
+ * reads it from the session.
  * @see {@link refusalSearch}
  */
 export interface RefusalSearch {
   /**
    * Drafts that restore excluded blocks which are proven innocent or are tested next. Empty if there is
-   * nothing to restore.
+   * nothing to restore. The accepted reply did not see these blocks: append the drafts, not the reply, and
+   * send again. Behind an appended reply they belong to an earlier turn, which the default replay sends as
+   * descriptors.
    * @param context the current context of the session
    */
   accepted(context: Pick<Context, "items">): readonly EntryDraft[];
@@ -45,8 +48,9 @@ export interface RefusalSearch {
  * const sent = await project(await session.context(), openaiResponses({ model }), { blobs });
  * try {
  *   const reply = await client.responses.create({ model, store: false, ...sent.value });
- *   await session.append(search.accepted(await session.context()));
- *   await session.appendMessage(readOpenaiResponsesReply(reply, { model }));
+ *   const innocent = search.accepted(await session.context());
+ *   if (innocent.length > 0) await session.append(innocent); // and send again, without this reply
+ *   else await session.appendMessage(readOpenaiResponsesReply(reply, { model }));
  * } catch (error) {
  *   const fault = sent.explain(error, search);
  *   if (fault === undefined) throw error;

@@ -13,4 +13,15 @@ describe("docs/reference/errors.md", () => {
     expect(declared.length).toBeGreaterThan(30);
     expect(matches(codes, /^### `([A-Z_]+)`$/gm)).toEqual(declared);
   });
+
+  it("has a row for every diagnostic and every finding, and no other", () => {
+    const [, diagnostics = ""] = read("docs/reference/errors.md").split("## Diagnostics");
+    const sources = ["src/session/api/diagnostics.ts", "src/session/node/repair/findings.ts"];
+    const declared = sources.flatMap((source) => matches(read(source), /^ {2}\| "([A-Z_0-9]+)"/gm));
+    expect(declared.length).toBeGreaterThan(25);
+    const rows = matches(diagnostics, /^\| (`.*`) \|/gm).flatMap((cell = "") =>
+      matches(cell, /`([A-Z_0-9]+)`/g),
+    );
+    expect(rows.sort()).toEqual(declared.sort());
+  });
 });

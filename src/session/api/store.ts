@@ -4,7 +4,10 @@ import type { SessionInfo } from "../runtime/session-info.js";
 import type { SessionEntry } from "./entries.js";
 import type { Session } from "./session.js";
 
-/** A session in a list. */
+/**
+ * A session in a list. A list shows `title`, else `name`, else `firstMessage`; all three may be absent.
+ * `slug` is for URLs and is always there.
+ */
 export interface SessionSummary {
   readonly id: string;
   readonly cwd: string;
@@ -74,7 +77,10 @@ export interface SessionStoreEventMap {
 
 /** Options of {@link SessionStore.fork}. */
 export interface ForkOptions {
-  /** The last entry to copy. @default all entries */
+  /**
+   * The last entry to copy: all lines of the log up to it, other branches included. For one branch alone use
+   * {@link Session.extract}. @default all entries
+   */
   readonly upTo?: string;
   /** @default the directory of the source */
   readonly cwd?: string;
