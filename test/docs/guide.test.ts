@@ -9,6 +9,7 @@ import { root } from "../../scripts/entries.mjs";
 import { type Built, buildPackage } from "../support/built.js";
 import { examplesOf } from "../support/doc-examples.js";
 import { installPackage, outputOf, outputPattern, programOf, runPage } from "../support/guide-page.js";
+import { startAnthropic } from "../support/providers/anthropic/server.js";
 import { pages } from "./pages.js";
 
 const guide = join(root, "docs/guide");
@@ -60,6 +61,33 @@ describe("docs/guide", () => {
     },
     120_000,
   );
+
+  it("has an agent that appends nothing if it is stopped before the reply, and stops between two calls", async () => {
+    const own = join(folder, "stopped");
+    mkdirSync(own);
+    const program = programs.get("durable-agent.md") ?? "";
+    const stopped = `
+      const session = await openSession();
+      await session.appendMessage(userMessage("Read them."));
+      const early = new AbortController();
+      const asked = reply(session, early.signal);
+      early.abort();
+      await asked;
+      console.log((await session.turnState()).state, session.tree.size);
+
+      const call = (id) => ({ type: "toolCall", id, name: "read_file", arguments: { path: "notes.txt" } });
+      await session.appendMessage(assistantMessage({ provider: "anthropic", model }, call("first"), call("second")));
+      const between = new AbortController();
+      session.on("entry", () => between.abort());
+      await finish(session, between.signal);
+      const { state, calls } = await session.turnState();
+      console.log(state, calls.map(({ call, state }) => call.id + " " + state));
+      await session.close();`;
+    const [functions = ""] = program.split('await say("What does');
+    expect(functions).not.toBe(program);
+    const { stdout } = await runPage(functions + stopped, { servers: { anthropic: startAnthropic } }, own);
+    expect(stdout).toBe("awaitingReply 2\nawaitingResults [ 'second pending' ]\n");
+  }, 120_000);
 
   it("has a strategy of one's own that compacts, and leaves pairs and turns whole", async () => {
     const page = markdown.get("compaction.md") ?? "";
