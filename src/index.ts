@@ -1,5 +1,6 @@
 /**
- * Sessions and attachments for agents: the parts that run anywhere. File stores and other edges have subpaths.
+ * Sessions and attachments for agents: the parts that run anywhere. File stores and other edges have
+ * subpaths.
  *
  * @module sessile
  */

@@ -107,7 +107,9 @@ export interface BlobBackend {
   read(ref: BlobRef): Promise<BlobReading | undefined>;
   /** The facts of a blob, or undefined. */
   stat(ref: BlobRef): Promise<BlobStat | undefined>;
-  /** The location of a blob, such as an absolute path, or undefined. Absent if the backend has no locations. */
+  /**
+   * The location of a blob, such as an absolute path, or undefined. Absent if the backend has no locations.
+   */
   locate?(ref: BlobRef): Promise<string | undefined>;
   /** Renews the lease of a blob; returns undefined if it does not exist. */
   touch(ref: BlobRef): Promise<BlobStat | undefined>;

@@ -9,8 +9,8 @@ export const knownExtensions: readonly string[] = /* @__PURE__ */ [
 ];
 
 /**
- * The extension of a media type's files, for layouts that show it, without the dot; `bin` for one that is unknown or not
- * given. Parameters and case do not matter.
+ * The extension of a media type's files, for layouts that show it, without the dot; `bin` for one that is
+ * unknown or not given. Parameters and case do not matter.
  */
 export function extensionOf(mediaType: string | undefined): string {
   return mediaTypeInfo(mediaType ?? "")?.extensions[0] ?? unknownExtension;

@@ -1,5 +1,6 @@
 /**
- * Bytes under their digest, stored once: stores, the port below them, and the collection of what nothing names any more.
+ * Bytes under their digest, stored once: stores, the port below them, and the collection of what nothing
+ * names any more.
  *
  * @module blobs
  */

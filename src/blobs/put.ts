@@ -20,11 +20,14 @@ export interface PutTarget {
 }
 
 /**
- * Up to so many bytes are put in one piece: they are named before anything is written, so that a duplicate costs no
- * writing. More are written while they are hashed, in pieces of {@link pieceBytes}.
+ * Up to so many bytes are put in one piece: they are named before anything is written, so that a duplicate
+ * costs no writing. More are written while they are hashed, in pieces of {@link pieceBytes}.
  */
 const wholeBytes = 256 * 1024;
-/** Small enough that hashing a piece in JavaScript does not stop all else for long, large enough to be worth a call. */
+/**
+ * Small enough that hashing a piece in JavaScript does not stop all else for long, large enough to be worth a
+ * call.
+ */
 const pieceBytes = 512 * 1024;
 
 /** Puts bytes into a backend. See `BlobStore.put`. */

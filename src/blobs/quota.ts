@@ -22,9 +22,9 @@ export const unlimited: Reservation = {
 const freshMs = 60_000;
 
 /**
- * The bytes that a storage holds, for all stores on it in this process: a store that is opened for one request does not
- * list everything again. They are counted by a listing when first asked for, and kept up with the puts of this process;
- * what other processes put or delete is seen by the next count.
+ * The bytes that a storage holds, for all stores on it in this process: a store that is opened for one
+ * request does not list everything again. They are counted by a listing when first asked for, and kept up
+ * with the puts of this process; what other processes put or delete is seen by the next count.
  */
 export class Usage {
   #used: number | undefined;
@@ -91,9 +91,9 @@ function usageOf(backend: BlobBackend): Usage {
 }
 
 /**
- * The bytes that a store may hold. Before a put is refused they are counted again, since others delete and collect. What
- * other processes put is not seen between two counts, so that several writers together can pass the quota by as much as
- * they put in a minute.
+ * The bytes that a store may hold. Before a put is refused they are counted again, since others delete and
+ * collect. What other processes put is not seen between two counts, so that several writers together can pass
+ * the quota by as much as they put in a minute.
  */
 export class Quota {
   readonly #backend: BlobBackend;

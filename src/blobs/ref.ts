@@ -8,8 +8,8 @@ const refPattern = /^(sha256|blake3):[0-9a-f]{64}$/;
 const digits = /^[0-9a-f]{64}$/;
 
 /**
- * Whether a value is the name of a blob: an algorithm and 64 lower-case hexadecimal digits. Names come from logs and from
- * outside, and become paths and keys, so that nothing else may pass.
+ * Whether a value is the name of a blob: an algorithm and 64 lower-case hexadecimal digits. Names come from
+ * logs and from outside, and become paths and keys, so that nothing else may pass.
  *
  * @example
  * ```ts

@@ -54,7 +54,8 @@ export interface BlobStore {
    * bytes are touched instead, which renews their lease against garbage collection. A failure leaves nothing
    * visible. A stream is never held whole. Idempotent.
    * @param source must not change until the put resolves
-   * @throws SessileError BLOB_TOO_LARGE, BLOB_MISMATCH (of declared size or digest), QUOTA_EXCEEDED, STORAGE_FAILED
+   * @throws SessileError BLOB_TOO_LARGE, BLOB_MISMATCH (of declared size or digest), QUOTA_EXCEEDED,
+   *   STORAGE_FAILED
    * @throws TypeError for a source without bytes; errors of the source; the signal's reason
    */
   put(source: Uint8Array | AsyncIterable<Uint8Array>, options?: PutOptions): Promise<BlobStat>;

@@ -2,8 +2,8 @@
 import type { AssistantMessage, ContextMessage, ToolCall, ToolResultMessage } from "./message.js";
 
 /**
- * Returns the text of any message: its text blocks, joined by line feeds; a summary; a command after `$ `, and
- * its output. Calls, thinking and images have none; an attachment has its descriptor.
+ * Returns the text of any message: its text blocks, joined by line feeds; a summary; a command after `$ `,
+ * and its output. Calls, thinking and images have none; an attachment has its descriptor.
  *
  * @example
  * ```ts

@@ -1,6 +1,6 @@
 /**
- * The `details` of each error code. Codes are API: they change only in a major version. docs/reference/errors.md
- * explains the cause and the remedy of each code.
+ * The `details` of each error code. Codes are API: they change only in a major version.
+ * docs/reference/errors.md explains the cause and the remedy of each code.
  */
 export interface ErrorDetails {
   /**
@@ -23,11 +23,16 @@ export interface ErrorDetails {
   LINE_TOO_LONG: { readonly bytes: number; readonly maxBytes: number };
   /** The lines of one append exceed the maximum size of a write; nothing was written. */
   BATCH_TOO_LARGE: { readonly bytes: number; readonly maxBytes: number };
-  /** Another writer appended first, or the append must follow another entry than the leaf. Nothing was written. */
+  /**
+   * Another writer appended first, or the append must follow another entry than the leaf. Nothing was
+   * written.
+   */
   CONCURRENT_WRITER: {
     /** The leaf that the append was made for, or `none`; a position in an error of a log. */
     readonly expected: string;
-    /** The other writer's leaf, or this handle's if the append has `after`; a position in an error of a log. */
+    /**
+     * The other writer's leaf, or this handle's if the append has `after`; a position in an error of a log.
+     */
     readonly actual: string;
     /** The leaf of the other writer's conversation: pass it to `branch` to continue from it. */
     readonly leafId?: string | null;

@@ -29,8 +29,8 @@ import { type ProjectionUsage, requestUsage } from "./usage.js";
  * expired, a cache marker moved, a system message changed the instructions, the earlier context was empty, or
  * a turn ended whose reasoning or open provider call the target accepts only within that turn.
  * @throws SessileError PROJECTION_LOSSY if `onLoss` is "throw"; errors of the blob store, the boundary, the
- *   replay policy or the reference cache, and the signal's reason; TypeError for an invalid context or target,
- *   RangeError for an invalid rule of ids or an unknown transport
+ *   replay policy or the reference cache, and the signal's reason; TypeError for an invalid context or
+ *   target, RangeError for an invalid rule of ids or an unknown transport
  * @example
  * ```ts
  * const { value, losses } = await project(await session.context(), anthropicMessages({ model: "claude-opus-5-5" }));

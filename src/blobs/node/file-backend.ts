@@ -43,7 +43,9 @@ function usageAt(path: string): Usage {
   return known;
 }
 
-/** Blobs as files below a directory. See `layout.ts` for the paths, and `TempFile` for the order of writes. */
+/**
+ * Blobs as files below a directory. See `layout.ts` for the paths, and `TempFile` for the order of writes.
+ */
 export class FileBlobBackend implements BlobBackend {
   readonly trash: FileTrash;
   readonly #options: FileBackendOptions;
@@ -101,7 +103,8 @@ export class FileBlobBackend implements BlobBackend {
           await file.write(chunk);
           size += chunk.length;
         }),
-      // The bytes are written by now: replacing an existing file costs less than reading it, and heals a damaged one.
+      // The bytes are written by now: replacing an existing file costs less than reading it, and heals a
+      // damaged one.
       commit: async (ref) => {
         const stat = await act(() => this.#publish(file, this.#pathFor(ref, hints), ref, size));
         permit.release();
@@ -271,7 +274,10 @@ export class FileBlobBackend implements BlobBackend {
     throw this.#notAFile(path, ref, stat);
   }
 
-  /** A large file's pieces. It is opened when they are asked for, so that an unread stream holds no descriptor. */
+  /**
+   * A large file's pieces. It is opened when they are asked for, so that an unread stream holds no
+   * descriptor.
+   */
   async *#pieces(path: string, ref: BlobRef): AsyncGenerator<Uint8Array, void, undefined> {
     try {
       const opened = this.#open(path, ref) ?? (await this.#openRestored(ref));

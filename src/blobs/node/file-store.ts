@@ -12,18 +12,21 @@ export interface FileBlobStoreOptions extends BlobStoreOptions {
   /** The directory of the store; created by the first put. */
   readonly dir: string;
   /**
-   * `sharded`, the default: `blobs/<algorithm>/<two digits>/<digits>`. `flat`: `blobs/<digits>.<extension>`, the extension
-   * by the media type of the put, all blobs of the one algorithm `digest`.
+   * `sharded`, the default: `blobs/<algorithm>/<two digits>/<digits>`. `flat`: `blobs/<digits>.<extension>`,
+   * the extension by the media type of the put, all blobs of the one algorithm `digest`.
    */
   readonly layout?: "sharded" | "flat";
-  /** `disk`, the default: a put that resolved survives a power loss. `os`: it survives a crash of the process. */
+  /**
+   * `disk`, the default: a put that resolved survives a power loss. `os`: it survives a crash of the process.
+   */
   readonly durability?: Durability;
 }
 
 /**
- * Blobs in read-only files, one a blob. Several processes may use the same directory. Bytes are written to a temp file,
- * fsynced and published by an atomic rename; then the folder is fsynced. A file that does not match its name is moved to
- * `quarantine/`, a collected one to `trash/`. A partition is a directory `@<name>`.
+ * Blobs in read-only files, one a blob. Several processes may use the same directory. Bytes are written to a
+ * temp file, fsynced and published by an atomic rename; then the folder is fsynced. A file that does not
+ * match its name is moved to `quarantine/`, a collected one to `trash/`. A partition is a directory
+ * `@<name>`.
  *
  * @throws TypeError, RangeError for invalid options
  * @example

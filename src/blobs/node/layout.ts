@@ -52,8 +52,8 @@ export const sharded: Layout = {
 };
 
 /**
- * `blobs/<digits>.<extension>`, one algorithm a store: a folder for people and other programs. The extension comes from
- * the media type of the put.
+ * `blobs/<digits>.<extension>`, one algorithm a store: a folder for people and other programs. The extension
+ * comes from the media type of the put.
  */
 export function flat(algorithm: DigestAlgorithm): Layout {
   return {
@@ -77,7 +77,9 @@ export async function existingPaths(directory: StoreDirectory, ref: BlobRef): Pr
   return (await existingNames(directory, ref)).map((name) => join(folder, name));
 }
 
-/** Names of the layout or, if it has several and none exists, of other programs. A single name is not checked. */
+/**
+ * Names of the layout or, if it has several and none exists, of other programs. A single name is not checked.
+ */
 async function existingNames(directory: StoreDirectory, ref: BlobRef): Promise<readonly string[]> {
   const { layout, fileSystem } = directory;
   const names = layout.namesOf(ref);

@@ -13,8 +13,8 @@ import type { StoreDirectory } from "./store-directory.js";
 import { setTimeToNow } from "./touch.js";
 
 /**
- * A blob that is being written: to a temp file, fsynced, then published by an atomic rename. Whatever fails, no partial
- * file ever has the name of a blob.
+ * A blob that is being written: to a temp file, fsynced, then published by an atomic rename. Whatever fails,
+ * no partial file ever has the name of a blob.
  */
 export class TempFile {
   readonly #directory: StoreDirectory;
@@ -58,8 +58,8 @@ export class TempFile {
   }
 
   /**
-   * Writes on the pool and starts an fsync of what is written so far: the device works while the next bytes are hashed
-   * and copied, so that little is left to wait for at the end.
+   * Writes on the pool and starts an fsync of what is written so far: the device works while the next bytes
+   * are hashed and copied, so that little is left to wait for at the end.
    */
   async write(bytes: Uint8Array): Promise<void> {
     if (this.#failure !== undefined) throw this.#failure;
@@ -69,12 +69,12 @@ export class TempFile {
   }
 
   /**
-   * Publishes the file at a path of the store, and returns its time of modification. An atomic rename needs no hard links
-   * and heals a damaged blob: an intact one is replaced by identical bytes. The time is later than that of the replaced
-   * file, because a collection compares it with the one it saw.
+   * Publishes the file at a path of the store, and returns its time of modification. An atomic rename needs
+   * no hard links and heals a damaged blob: an intact one is replaced by identical bytes. The time is later
+   * than that of the replaced file, because a collection compares it with the one it saw.
    *
-   * A failed fsync is not retried: the kernel may call the lost pages clean. If the folder's fsync fails the file keeps
-   * its name, because its bytes are durable and another process may have acknowledged it by now.
+   * A failed fsync is not retried: the kernel may call the lost pages clean. If the folder's fsync fails the
+   * file keeps its name, because its bytes are durable and another process may have acknowledged it by now.
    */
   async publish(path: string): Promise<number> {
     const { fileSystem, durable } = this.#directory;
@@ -131,8 +131,8 @@ export class TempFile {
 const dayMs = 86_400_000;
 
 /**
- * Removes temp files last written before a time. One whose process id is in use gets a day more. Other files in the
- * folder belong to other programs.
+ * Removes temp files last written before a time. One whose process id is in use gets a day more. Other files
+ * in the folder belong to other programs.
  */
 export async function removeTempFiles(
   directory: StoreDirectory,

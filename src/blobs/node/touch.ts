@@ -13,11 +13,12 @@ export interface Touched {
 export type IsSame = (file: OpenFile) => boolean | Promise<boolean>;
 
 /**
- * Touches a blob and makes it as durable as a new one: another process may have written it without an fsync. Returns
- * undefined if it does not exist, is no regular file, or is not the same.
+ * Touches a blob and makes it as durable as a new one: another process may have written it without an fsync.
+ * Returns undefined if it does not exist, is no regular file, or is not the same.
  *
- * A collection may race with this. It moves the file and then compares its time: if the time was set before the move, the
- * collection sees that and brings the file back. If it was set after, the path no longer has this file, which is seen here.
+ * A collection may race with this. It moves the file and then compares its time: if the time was set before
+ * the move, the collection sees that and brings the file back. If it was set after, the path no longer has
+ * this file, which is seen here.
  */
 export async function touchBlob(
   directory: StoreDirectory,
@@ -56,9 +57,9 @@ export async function touchBlob(
 const maxSkewMs = 100;
 
 /**
- * Sets a file's time to now, and in any case later than it was, so that a touch shows even within one tick of the clock.
- * The clock is the file system's, which collections use: the kernel records it as the ctime of this very change. If it
- * records none, this machine's clock counts.
+ * Sets a file's time to now, and in any case later than it was, so that a touch shows even within one tick of
+ * the clock. The clock is the file system's, which collections use: the kernel records it as the ctime of
+ * this very change. If it records none, this machine's clock counts.
  */
 export function setTimeToNow(file: OpenFile, before: FileStat): void {
   const later = before.mtimeMs + 0.01;

@@ -109,8 +109,9 @@ export class FileTrash implements BlobTrash {
 }
 
 /**
- * Moves a blob's file to the trash, if it was not touched since it was seen. The other half of `touchBlob`: a touch that
- * races with this comes either before the move, which is seen here, or after it, and finds the file gone.
+ * Moves a blob's file to the trash, if it was not touched since it was seen. The other half of `touchBlob`: a
+ * touch that races with this comes either before the move, which is seen here, or after it, and finds the
+ * file gone.
  */
 export function moveToTrash(directory: StoreDirectory, path: string, to: string, touchedAt: number): boolean {
   const { fileSystem } = directory;
@@ -133,7 +134,10 @@ export function moveToTrash(directory: StoreDirectory, path: string, to: string,
   return false;
 }
 
-/** Moves the file seen at a path into quarantine, and returns where. Restores any other that took its place since. */
+/**
+ * Moves the file seen at a path into quarantine, and returns where. Restores any other that took its place
+ * since.
+ */
 export function quarantine(
   directory: StoreDirectory,
   path: string,
@@ -155,8 +159,8 @@ export function quarantine(
 }
 
 /**
- * Moves a blob's file back to its path. An intact file at the path is kept, a damaged one quarantined. The name is durable
- * once this resolves. Throws ENOENT if the file in the trash is gone.
+ * Moves a blob's file back to its path. An intact file at the path is kept, a damaged one quarantined. The
+ * name is durable once this resolves. Throws ENOENT if the file in the trash is gone.
  */
 async function restoreFile(
   directory: StoreDirectory,

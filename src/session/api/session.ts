@@ -35,8 +35,9 @@ export interface AppendOptions {
   /**
    * The entry that this append must follow, directly or behind labels, session_info and usage entries; null
    * for before the first. The append fails with CONCURRENT_WRITER if the leaf, including queued and staged
-   * entries, is another one at the call. For a retry, whose first draft is already in the log, the parent of that entry is compared. Not allowed with
-   * `rebase`. For {@link Session.branchWithSummary}, the leaf that the summary covers. @default not compared
+   * entries, is another one at the call. For a retry, whose first draft is already in the log, the parent of
+   * that entry is compared. Not allowed with `rebase`. For {@link Session.branchWithSummary}, the leaf that
+   * the summary covers. @default not compared
    */
   readonly after?: string | null;
   /** Withdraws a queued append. An append that is being written finishes. */
