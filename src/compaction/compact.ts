@@ -13,7 +13,7 @@ import type {
   PlanAnswer,
   ResolvedCompactOptions,
 } from "./options.js";
-import { choosePlan, triggerOf } from "./plan.js";
+import { choosePlan, minimalPlan, triggerOf } from "./plan.js";
 import { type Generation, generationOf } from "./summarize.js";
 import { contextLimit, contextTokens, memoizeEstimate, minSummaryTokens } from "./triggers.js";
 import { irreducible } from "./verify.js";
@@ -77,7 +77,10 @@ async function run(
     trigger: given.trigger ?? triggerOf(context),
     estimate: memoizeEstimate(given.estimate ?? estimateMessageTokens),
   };
-  const planned = choosePlan(context, options);
+  let planned = choosePlan(context, options);
+  // A summary of very little is longer than that: the minimum leaves more to summarise.
+  if (planned !== undefined && !planned.isMinimal && !canShrink(context, planned.plan, options))
+    planned = minimalPlan(context, options) ?? planned;
   if (planned === undefined) return nothingToDo(context, options);
   const { plan } = planned;
   if (plan.parts.length > 0 && plan.tokensKept >= plan.limit)

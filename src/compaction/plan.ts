@@ -68,9 +68,15 @@ export function choosePlan(context: Context, options: ResolvedOptions): PlannedC
       ? // The provider may count more than the estimate: tools, instructions, images.
         trigger !== "overflow" && !strategy.shouldCompact(context, budget)
       : first.plan.parts.length === 0 || fits(first.plan);
-  if (isEnough) return first;
-  const minimal = strategy.choose(context, { ...budget, minimal: true });
-  return planChoice(context, minimal, memoized, true) ?? first;
+  return isEnough ? first : (minimalPlan(context, memoized) ?? first);
+}
+
+/** The plan that keeps the minimum; undefined if it would change nothing. */
+export function minimalPlan(context: Context, options: ResolvedOptions): PlannedChoice | undefined {
+  const { strategy, window, trigger, estimate = estimateMessageTokens } = options;
+  const tokens = contextTokens(context, { estimate });
+  const choice = strategy.choose(context, { window, tokens, trigger, estimate, minimal: true });
+  return planChoice(context, choice, options, true);
 }
 
 function planChoice(

@@ -8,7 +8,7 @@ import { describe, expect, test } from "vitest";
 import { previewItems } from "../../src/compaction/verify.js";
 import { rounds } from "../support/rounds.js";
 import { brokenPairs, type Compacted, estimateOf, newestUser, play } from "./play.js";
-import { callStep, step } from "./sequences.js";
+import { callStep, type Step, step } from "./sequences.js";
 
 const allSequences = 10_000;
 const sequences = rounds(2_000, allSequences);
@@ -30,7 +30,7 @@ describe("any sequence of appends, branches, edits, pins, prunes and compactions
         await play(session, steps, (compacted) => note(holds(compacted)));
         await session.close();
       }),
-      { numRuns: sequences },
+      { numRuns: sequences, examples: [[littleToSummarize]] },
     );
     // A prune that suffices comes up a few times in a thousand sequences.
     const rare = sequences === allSequences ? ["pruned"] : [];
@@ -61,6 +61,24 @@ describe("the file ledger", () => {
     expect(compactions).toBeGreaterThan(numRuns / 5);
   }, 60_000);
 });
+
+/** The strategy's first choice summarises less than a summary needs: the minimum has to be asked for. */
+const littleToSummarize: readonly Step[] = [
+  { do: "say", size: 99 },
+  { do: "say", size: 27 },
+  { do: "answer", size: 17, calls: [{ name: "read", file: 0 }], usage: false },
+  { do: "result", size: 893, isError: false, which: 0 },
+  { do: "say", size: 599 },
+  { do: "answer", size: 801, calls: [], usage: false },
+  {
+    do: "compact",
+    strategy: 4,
+    window: 2723,
+    model: ["good"],
+    trigger: 0,
+    reinject: false,
+  },
+];
 
 /** What the calls on the path did to files, one after the other. */
 async function replayed(session: Session): Promise<readonly string[]> {
