@@ -445,6 +445,15 @@ describe("turnState", () => {
     expect(await session.turnState()).toEqual(state);
   });
 
+  it("looks at each of very many calls of one message once", { timeout: 5_000 }, async () => {
+    const session = await newSession();
+    const ids = Array.from({ length: 100_000 }, (_, index) => `c${index}`);
+    await session.append([ask("a", ...ids)]);
+    const state = await session.turnState();
+    expect(state).toMatchObject({ state: "awaitingResults", entryId: "a" });
+    expect("calls" in state ? state.calls.length : 0).toBe(ids.length);
+  });
+
   it("is that of any entry, and an error for one that is not there", async () => {
     const session = await newSession();
     await session.append([say("hi", "u"), ask("a")]);

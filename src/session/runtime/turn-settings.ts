@@ -136,10 +136,12 @@ export function* turnStateSteps(rows: EntryTable, leaf: number): EntryRequests<T
   if (isBroken) return { state: "aborted", entryId };
   const calls = (yield* callStates(rows, at, items)).filter((call) => call.entryId === entryId);
   // A request has a call id of a message once: a second call with the id is not to be run.
-  const ids = calls.map(({ call }) => call.id);
-  const open = calls.filter(
-    ({ resultEntryId }, index) => resultEntryId === undefined && ids.indexOf(ids[index] as string) === index,
-  );
+  const seen = new Set<string>();
+  const open = calls.filter(({ call, resultEntryId }) => {
+    const isFirst = !seen.has(call.id);
+    seen.add(call.id);
+    return isFirst && resultEntryId === undefined;
+  });
   if (open.length > 0) return { state: "awaitingResults", entryId, calls: open };
   const result = items.findLast(({ message: { role } }) => role === "toolResult");
   return calls.length === 0 || result === undefined
