@@ -51,6 +51,12 @@ export function partitionFolder(name: string): string {
   return `@${name.replace(/[A-Z]/g, (letter) => `!${letter.toLowerCase()}`)}`;
 }
 
+/** The inverse of {@link partitionFolder}; undefined for another directory. */
+export function partitionOfFolder(folder: string): string | undefined {
+  const name = folder.slice(1).replace(/!([a-z])/g, (_, letter: string) => letter.toUpperCase());
+  return isName(name) && partitionFolder(name) === folder ? name : undefined;
+}
+
 // Any character may precede the id, such as the letter of a JSON escape in "see:\nsha256:…".
 const anyRef = /(?:sha256|blake3):[0-9a-f]{64}(?![0-9A-Za-z])/g;
 

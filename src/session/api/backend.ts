@@ -177,6 +177,11 @@ export interface SessionBackend {
   ): Promise<SessionLog | undefined>;
   /** Yields sessions by time of modification, newest first, then by id. */
   list(query: StoredSessionQuery): AsyncIterable<StoredSession>;
+  /**
+   * Yields each partition that may have sessions once, the unnamed one as an empty string. Optional: without
+   * it, callers name the partitions.
+   */
+  partitions?(): AsyncIterable<string>;
   /** Deletes a session. Returns whether it existed. See {@link SessionBackend.open} for `location`. */
   delete(
     id: string,

@@ -1,6 +1,7 @@
 import type { SessileError } from "../../errors/index.js";
 import type { RecordingOptions } from "../runtime/recording.js";
 import type { SessionInfo } from "../runtime/session-info.js";
+import type { SessionBackend } from "./backend.js";
 import type { SessionEntry } from "./entries.js";
 import type { Session } from "./session.js";
 
@@ -158,4 +159,6 @@ export interface SessionStore {
     event: E,
     listener: (payload: SessionStoreEventMap[E]) => void,
   ): () => void;
+  /** The storage, for programs that move whole logs, as `sessile/sync` does. */
+  readonly backend: SessionBackend;
 }

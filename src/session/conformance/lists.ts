@@ -183,6 +183,19 @@ export const listCases = [
     }
   }),
 
+  conformanceCase("a backend that lists partitions yields each one with sessions once", async (harness) => {
+    const store = await harness.store();
+    for (const partition of ["", "Tenant-B", "tenant-a"]) {
+      const session = await harness.keep(store.create({ cwd, id: "same", partition }));
+      await session.append([say("in a partition")]);
+    }
+    const { backend } = await harness.store();
+    if (backend.partitions === undefined) return { skipped: "this storage does not list its partitions" };
+    const found = (await collect(backend.partitions())).sort();
+    equal(found, ["", "Tenant-B", "tenant-a"], "the partitions");
+    return undefined;
+  }),
+
   conformanceCase("partitions do not see each other's sessions", async (harness) => {
     const store = await harness.store();
     const partitions = [undefined, "tenant-a", "tenant-b"] as const;

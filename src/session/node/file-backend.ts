@@ -107,6 +107,11 @@ export class FileBackend implements SessionBackend {
     }
   }
 
+  async *partitions(): AsyncIterable<string> {
+    yield "";
+    yield* await this.#files.partitions();
+  }
+
   #stored(found: Found, buffer: Uint8Array): StoredSession | undefined {
     const file = this.#options.fs.open(found.path, "read");
     if (file === undefined) return undefined;

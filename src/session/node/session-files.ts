@@ -1,5 +1,6 @@
 import { join, relative, resolve, sep } from "node:path";
 import { SessileError } from "../../errors/index.js";
+import { partitionOfFolder } from "../../internal/ids.js";
 import type { FileSystem } from "../../internal/node/file-system.js";
 import { errnoOf, storageError } from "../../internal/node/file-system.js";
 import { notAFile } from "./file-descriptors.js";
@@ -105,6 +106,16 @@ export class SessionFiles {
     }
     if (cwd === undefined) this.#cacheFiles(partition, files);
     return { files, skipped };
+  }
+
+  /** The named partitions that have a directory. */
+  async partitions(): Promise<readonly string[]> {
+    try {
+      const names = (await this.#fs.list(this.#dir)).map(({ name }) => partitionOfFolder(name));
+      return names.filter((name) => name !== undefined).sort();
+    } catch (error) {
+      throw storageError("list", this.#dir, error);
+    }
   }
 
   /**

@@ -73,6 +73,9 @@ export function memoryBackend(now: () => number): SessionBackend {
         if (isBefore) yield listed(id, lines, modifiedAt);
       }
     },
+    async *partitions() {
+      for (const [partition, logs] of partitions) if (logs.size > 0) yield partition;
+    },
     delete(id, { partition }) {
       return Promise.resolve(logsOf(partition).delete(id));
     },

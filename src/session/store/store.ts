@@ -62,7 +62,7 @@ interface CreateOptions extends RecordingOptions {
 }
 
 class BackedStore implements SessionStore {
-  readonly #backend: SessionBackend;
+  readonly backend: SessionBackend;
   readonly #settings: SessionSettings;
   readonly #newSessionId: (now: number) => string;
   readonly #events = new Events<SessionStoreEventMap & { error: unknown }>();
@@ -70,7 +70,7 @@ class BackedStore implements SessionStore {
   readonly #open = new Map<string, Set<SessionState>>();
 
   constructor(backend: SessionBackend, options: SessionStoreOptions) {
-    this.#backend = backend;
+    this.backend = backend;
     this.#newSessionId = options.newSessionId ?? uuidv7;
     this.#settings = settingsFrom(options);
   }
@@ -96,7 +96,7 @@ class BackedStore implements SessionStore {
       throw new TypeError(`mode: expected "read" or "write", got ${String(mode)}`);
     const partition = partitionOf(options.partition);
     const settings = this.#settingsFor(options);
-    const log = await this.#backend.open(id, { partition, mode, location });
+    const log = await this.backend.open(id, { partition, mode, location });
     if (log === undefined) {
       const where = location === undefined ? "" : ` at ${location}`;
       throw new SessileError("SESSION_NOT_FOUND", `there is no session ${id}${where}`, { details: { id } });
@@ -142,7 +142,7 @@ class BackedStore implements SessionStore {
 
   async *list(query: SessionQuery = {}): AsyncIterable<SessionSummary> {
     const partition = partitionOf(query.partition);
-    yield* listSessions(this.#backend, query, {
+    yield* listSessions(this.backend, query, {
       partition,
       skipped: (location, error) => this.#events.emit("skipped", { location, error }),
       open: (summary) => this.open(summary, { partition }),
@@ -181,7 +181,7 @@ class BackedStore implements SessionStore {
   async delete(session: SessionRef, options: { readonly partition?: string } = {}): Promise<boolean> {
     const { id, location } = refArgument(session);
     const partition = partitionOf(options.partition);
-    const deleted = await this.#backend.delete(id, { partition, location });
+    const deleted = await this.backend.delete(id, { partition, location });
     if (!deleted) return false;
     for (const state of this.#open.get(keyOf(partition, id)) ?? []) {
       if (location === undefined || state.log.location === location) state.events.emit("deleted", { id });
@@ -235,7 +235,7 @@ class BackedStore implements SessionStore {
       ...(options.parentSession === undefined ? {} : { parentSession: options.parentSession }),
       sessile: extensionVersion,
     };
-    const { log, position } = await this.#backend.create({
+    const { log, position } = await this.backend.create({
       id,
       partition,
       cwd: header.cwd,
