@@ -3,6 +3,7 @@
  *
  * @module session/conformance
  */
+import { answerCases } from "./conformance/answers.js";
 import { appendCases } from "./conformance/appends.js";
 import { branchCases } from "./conformance/branches.js";
 import { conflictCases } from "./conformance/conflicts.js";
@@ -13,6 +14,7 @@ import { idCases } from "./conformance/ids.js";
 import { lifecycleCases } from "./conformance/lifecycle.js";
 import { lineCases } from "./conformance/lines.js";
 import { listCases } from "./conformance/lists.js";
+import { staleCases } from "./conformance/stale.js";
 import { writerCases } from "./conformance/writers.js";
 
 export type { ConformanceCase, ConformanceFixture } from "./conformance/harness.js";
@@ -48,8 +50,10 @@ export type { ConformanceCase, ConformanceFixture } from "./conformance/harness.
  */
 export const sessionStoreConformance: readonly ConformanceCase[] = [
   ...lifecycleCases,
+  ...staleCases,
   ...appendCases,
   ...idCases,
+  ...answerCases,
   ...writerCases,
   ...conflictCases,
   ...branchCases,

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SessileError } from "sessile/errors";
 import {
+  type LogAppend,
   type LogPosition,
   type SessionBackend,
   type SessionLog,
@@ -17,15 +18,20 @@ import {
 } from "sessile/session/conformance";
 import { fileSessionStore } from "sessile/session/node";
 import { afterEach, describe, expect, test } from "vitest";
+import { linesOf } from "../../src/session/runtime/log-lines.js";
 import { memoryBackend } from "../../src/session/store/memory-backend.js";
 
 const maxLineBytes = 2 * 1024 * 1024;
 const unnamed = { partition: "", cwd: "/work", timestamp: "2026-01-01T00:00:00.000Z" };
 
-function fixtureOn(backend: SessionBackend): ConformanceFixture {
+type LosingBackend = SessionBackend & Pick<ConformanceFixture, "loseAnswer">;
+
+function fixtureOn(backend: LosingBackend): ConformanceFixture {
+  const { loseAnswer } = backend;
   return {
     open: () => sessionStore(backend, { maxLineBytes }),
     maxLineBytes,
+    ...(loseAnswer === undefined ? {} : { loseAnswer }),
     async put(id, lines) {
       const { log, position } = await backend.create({ ...unnamed, id });
       const bytes = lines.map((line) => new TextEncoder().encode(`${line}\n`));
@@ -63,6 +69,7 @@ function fileFixture(durability: "disk" | "os"): ConformanceFixture {
 
 const fixtures: Readonly<Record<string, () => ConformanceFixture>> = {
   "a store in memory": () => fixtureOn(memoryBackend(Date.now)),
+  "a store in memory whose answers can be lost": () => fixtureOn(losing(poisoned)),
   "a store in files that are durable on disk": () => fileFixture("disk"),
   "a store in files that are durable in the operating system": () => fileFixture("os"),
 };
@@ -118,6 +125,39 @@ function brokenLogs(how: (sound: SessionLog) => Partial<SessionLog>): SessionBac
       return log && change(log);
     },
   }));
+}
+
+/** A backend in memory whose logs lose the answer of an append on demand; then `answer` gives another one. */
+function losing(
+  answer: (sound: SessionLog, lines: readonly Uint8Array[]) => Promise<LogAppend>,
+): LosingBackend {
+  let loses = false;
+  const backend = brokenLogs((sound) => ({
+    async append(lines, expected) {
+      const isLost = loses;
+      loses = false;
+      const appended = await sound.append(lines, expected);
+      return isLost ? answer(sound, lines) : appended;
+    },
+  }));
+  return {
+    ...backend,
+    loseAnswer() {
+      loses = true;
+    },
+  };
+}
+
+function poisoned(): never {
+  throw new SessileError("WRITER_POISONED", "the end of the log is unknown", {
+    details: { id: "", reason: "lost" },
+  });
+}
+
+function failed(): never {
+  throw new SessileError("STORAGE_FAILED", "the connection was lost", {
+    details: { operation: "append", path: "", errno: "ECONNRESET" },
+  });
 }
 
 async function endOf(log: SessionLog): Promise<LogPosition | undefined> {
@@ -282,6 +322,81 @@ const mistakes: Readonly<
     found: [
       "a session that is deleted and created again is another one: a handle of the first writes nothing",
     ],
+  },
+  "reads the lines of a session that was created again under the id": {
+    backend: () =>
+      broken((sound) => ({
+        async open(id, options) {
+          const opened = await sound.open(id, options);
+          const current = async () => (await sound.open(id, options)) ?? (opened as SessionLog);
+          return (
+            opened && {
+              append: (lines, expected) => opened.append(lines, expected),
+              async *read(from, each) {
+                yield* (await current()).read(from, each);
+              },
+              readAt: async (places) => (await current()).readAt(places),
+              close: () => opened.close(),
+            }
+          );
+        },
+      })),
+    found: [
+      "a handle on a session that was deleted and created again reads nothing of the new one",
+      "follow yields nothing of a session that was created again under the id",
+    ],
+  },
+  "copies as many lines of a session that was created again under the id": {
+    backend: () =>
+      broken((sound) => {
+        const idOf = new WeakMap<SessionLog, string>();
+        return {
+          async create(session) {
+            const { log, position } = await sound.create(session);
+            const copy: SessionLog["copy"] = async (from, first, to) => {
+              const id = idOf.get(from) as string;
+              const count = Number(to.split(":")[1]);
+              for (;;) {
+                // Until the other session is there.
+                const now = await sound.open(id, { partition: "", mode: "read" });
+                const lines: Uint8Array[] = [];
+                if (now !== undefined)
+                  for await (const batch of now.read(undefined)) lines.push(...linesOf(batch));
+                await new Promise((resolve) => setTimeout(resolve, 1));
+                if (lines.length <= count) continue;
+                const copied = lines.slice(1, count).map((line) => new Uint8Array([...line, 10]));
+                await log.append([first, ...copied], position);
+                return true;
+              }
+            };
+            return { log: Object.assign(log, { copy }), position };
+          },
+          async open(id, options) {
+            const log = await sound.open(id, options);
+            if (log !== undefined) idOf.set(log, id);
+            return log;
+          },
+        };
+      }),
+    found: ["a fork that races with a deletion and a creation copies one of both sessions, whole"],
+  },
+  "writes again after a lost answer": {
+    backend: () => losing(async (sound, lines) => sound.append(lines, (await endOf(sound)) as LogPosition)),
+    found: [
+      "an append whose answer is lost is acknowledged, or fails, and is stored once after a retry",
+      "an append without ids whose answer is lost is stored at most once",
+    ],
+  },
+  "takes a lost answer for a failure": {
+    backend: () => losing(failed),
+    found: ["an append whose answer is lost is acknowledged, or fails, and is stored once after a retry"],
+  },
+  "takes its own lost append for another session's": {
+    backend: () =>
+      losing(() => {
+        throw new SessileError("SESSION_EXISTS", "there is a session already", { details: { id: "" } });
+      }),
+    found: ["an append whose answer is lost is acknowledged, or fails, and is stored once after a retry"],
   },
   "deletes nothing": {
     backend: () => broken(() => ({ delete: async () => true })),

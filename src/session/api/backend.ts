@@ -75,7 +75,8 @@ export interface SessionLog {
    * @throws SessileError SESSION_NOT_FOUND if the session was deleted; SESSION_EXISTS if another writer
    *   created it in the meantime
    * @throws SessileError SESSION_LOCKED, STORAGE_FAILED; nothing was written
-   * @throws SessileError WRITER_POISONED if the end of the log is unknown
+   * @throws SessileError WRITER_POISONED if the end of the log is unknown, as after a lost answer whose lines
+   *   cannot be looked up
    */
   append(lines: readonly Uint8Array[], expected: LogPosition): Promise<LogAppend>;
   /**

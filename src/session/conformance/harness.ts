@@ -154,6 +154,11 @@ export interface ConformanceFixture {
    * first, and lines have no line feed. Absent if no other program writes to the storage.
    */
   put?(id: string, lines: readonly string[]): Promise<void>;
+  /**
+   * Loses the answer of the next append after its commit, as a connection that breaks does. Absent if the
+   * storage has no answers to lose.
+   */
+  loseAnswer?(): Promise<void> | void;
   /** The `maxLineBytes` that the stores were opened with; at least 2 MiB. Absent for the default, 64 MiB. */
   readonly maxLineBytes?: number;
 }

@@ -177,25 +177,6 @@ export const lifecycleCases = [
     },
   ),
 
-  conformanceCase(
-    "a session that is deleted and created again is another one: a handle of the first writes nothing",
-    async (harness) => {
-      const first = await harness.start();
-      const store = await harness.store();
-      equal(await store.delete(first.id), true, "delete");
-      const second = await harness.start({ id: first.id, store });
-      const entries = (await harness.readBack(first.id)).entries;
-      await rejects(
-        () => first.append([say("stale")]),
-        ["SESSION_NOT_FOUND", "CONCURRENT_WRITER"],
-        "append through the handle of the deleted session",
-      );
-      equal((await harness.readBack(first.id)).entries, entries, "entries of the second session");
-      const [next] = await second.append([say("next")]);
-      equal(next?.parentId, entries.at(-1)?.id, "parent of the second session's next entry");
-    },
-  ),
-
   conformanceCase("create refuses ids and partitions that are no names", async (harness) => {
     const store = await harness.store();
     for (const name of ["../up", "a/b", "a\\b", ".hidden", "-", "a\nb", "ü", "x".repeat(129)]) {
