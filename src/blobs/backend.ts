@@ -12,7 +12,10 @@ export interface BlobStat {
   readonly size: number;
   /**
    * The time of the last put or touch, in milliseconds since 1970 by the backend's clock. It starts the
-   * blob's lease, in which no garbage collection removes it. Each put and touch increases it.
+   * blob's lease, in which no garbage collection removes it. It may be rounded down to whole seconds; of one
+   * touch `put`, `touch`, `stat` and `list` then give the same second. A put or touch never decreases it, and
+   * increases it at the latest when the second ends. {@link collectGarbage} counts the lease from the end of
+   * the step: a whole second may be any time in it, a whole millisecond too.
    */
   readonly touchedAt: number;
 }
@@ -56,7 +59,7 @@ export interface TrashedBlob {
   readonly ref: BlobRef;
   /** Bytes. */
   readonly size: number;
-  /** Milliseconds since 1970 by the backend's clock. */
+  /** Milliseconds since 1970 by the backend's clock, rounded down as `touchedAt`. */
   readonly trashedAt: number;
   /**
    * The time of the last put or touch before that, by the same clock. A put may have renewed the lease just
@@ -69,7 +72,8 @@ export interface TrashedBlob {
 export interface BlobTrash {
   /**
    * Moves a blob to the trash if it was not touched since `seen`: a put that found it there may have been
-   * acknowledged in between. Returns false if it stayed.
+   * acknowledged in between. Returns false if it stayed. A touch within the step of `seen.touchedAt` need not
+   * be noticed: a collection only takes blobs whose step ended before it began.
    */
   take(seen: BlobStat): Promise<boolean>;
   /** Every blob in the trash, in any order. */

@@ -127,7 +127,7 @@ export async function collectGarbage(
     if (marked.has(ref)) {
       if (dryRun) kept.add(size);
       if (dryRun || (await backend.trash.restore(ref))) restored.add(size);
-    } else if (trashedAt >= now - trashMs || touchedAt >= now - graceMs) {
+    } else if (mayBeSince(trashedAt, now - trashMs) || mayBeSince(touchedAt, now - graceMs)) {
       waiting.add(size);
     } else if (dryRun || (await backend.trash.delete(ref, seen))) {
       deleted.add(size);
@@ -136,7 +136,7 @@ export async function collectGarbage(
   for await (const stat of backend.list(each)) {
     look(stat.ref);
     if (marked.has(stat.ref)) kept.add(stat.size);
-    else if (stat.touchedAt >= now - graceMs) recent.add(stat.size);
+    else if (mayBeSince(stat.touchedAt, now - graceMs)) recent.add(stat.size);
     else if (dryRun || (await backend.trash.take(stat))) trashed.add(stat.size);
     else recent.add(stat.size);
   }
@@ -154,6 +154,15 @@ export async function collectGarbage(
     leftovers: leftovers ?? { count: 0, bytes: 0 },
     missing: [...missing],
   };
+}
+
+/**
+ * Whether a time may be at or after a start. The clock of the time may round down to whole milliseconds or
+ * seconds: the actual time is then anywhere in the step.
+ */
+function mayBeSince(time: number, start: number): boolean {
+  if (!Number.isInteger(time)) return time >= start;
+  return time + (time % 1000 === 0 ? 1000 : 1) > start;
 }
 
 async function timeOf({ now }: CollectOptions, backend: Pick<BlobBackend, "now">): Promise<number> {

@@ -10,8 +10,9 @@ import { scheduledBackend } from "./scheduled-backend.js";
 
 const bytes = new Uint8Array([1, 2, 3]);
 const ref = digest(bytes);
-const old = 0;
-const present = 1000;
+// No whole seconds, which count to the end of the second.
+const old = 3;
+const present = 1003;
 const graceMs = 100;
 
 /** A store whose one blob nothing has named for long, still in it or in its trash. */
@@ -228,6 +229,22 @@ describe("collectGarbage", () => {
       const report = await collectGarbage(store, { marks, graceMs, trashMs: 0 });
       expect([report.waiting.count, report.deleted.count]).toEqual([1 - late, late]);
     }
+  });
+
+  test.each([
+    { touchedAt: 5000, stays: 5999.9, goes: 6000 },
+    { touchedAt: 5001, stays: 5001.9, goes: 5002 },
+    { touchedAt: 5001.5, stays: 5001.5, goes: 5001.6 },
+  ])("counts the lease of a touch told as $touchedAt to the end of its step", async (times) => {
+    const marks: BlobMark[] = [{ root: "log", refs: [], complete: true }];
+    const store = blobStore(memoryBlobBackend(() => times.touchedAt));
+    await store.put(bytes);
+    const inStore = { marks, graceMs: 0, dryRun: true };
+    expect((await collectGarbage(store, { ...inStore, now: () => times.stays })).recent.count).toBe(1);
+    expect((await collectGarbage(store, { ...inStore, now: () => times.goes })).trashed.count).toBe(1);
+    for await (const stat of store.list()) await store.backend.trash.take(stat);
+    expect((await collectGarbage(store, { ...inStore, now: () => times.stays })).waiting.count).toBe(1);
+    expect((await collectGarbage(store, { ...inStore, now: () => times.goes })).deleted.count).toBe(1);
   });
 
   test("tells how far it has come, and ends with the signal's reason", async () => {

@@ -3,11 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {
   type BlobBackend,
+  type BlobHints,
   type BlobStat,
   type BlobStore,
   type BlobStoreOptions,
   type BlobTrash,
   blobStore,
+  type TrashedBlob,
 } from "sessile/blobs";
 import {
   type BlobConformanceCase,
@@ -15,6 +17,7 @@ import {
   blobStoreConformance,
 } from "sessile/blobs/conformance";
 import { type FileBlobStoreOptions, fileBlobStore } from "sessile/blobs/node";
+import { SessileError } from "sessile/errors";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { memoryBlobBackend } from "../../src/blobs/memory.js";
 import { nodeSha256 } from "../../src/blobs/node/layout.js";
@@ -29,8 +32,12 @@ afterEach(() => {
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true });
 });
 
-function fixtureOn(backend: BlobBackend): BlobConformanceFixture {
+type LosingBackend = BlobBackend & Pick<BlobConformanceFixture, "loseAnswer">;
+
+function fixtureOn(backend: LosingBackend): BlobConformanceFixture {
+  const { loseAnswer } = backend;
   return {
+    ...(loseAnswer === undefined ? {} : { loseAnswer }),
     open: (options) => blobStore(backend, { hashes, ...options }),
     // The store's own way in, under a name that is not the bytes' digest.
     async damage(ref, bytes) {
@@ -59,7 +66,7 @@ function fileFixture(how: Omit<FileBlobStoreOptions, "dir">): BlobConformanceFix
 }
 
 const fixtures: Readonly<Record<string, () => BlobConformanceFixture>> = {
-  "a store in memory": () => fixtureOn(memoryBlobBackend()),
+  "a store in memory": () => fixtureOn(losing()),
   "a store in files": () => fileFixture({}),
   "a store in files that are durable in the operating system": () => fileFixture({ durability: "os" }),
   "a flat store in files": () => fileFixture({ layout: "flat" }),
@@ -77,6 +84,15 @@ describe.each(Object.entries(fixtures))("%s", (_, fixture) => {
     test(name, async ({ skip }) => {
       const result = await run(fixture());
       if (result !== undefined) skip(result.skipped);
+    });
+  }
+});
+
+describe("a store in memory whose times are whole seconds", () => {
+  const isAboutTimes = /touch|lease|grace|trash|list|swept|collection|empty/;
+  for (const { name, run } of blobStoreConformance.filter((each) => isAboutTimes.test(each.name))) {
+    test(name, async () => {
+      expect(await run(fixtureOn(inSeconds()))).toBeUndefined();
     });
   }
 });
@@ -101,6 +117,76 @@ function brokenTrash(how: (sound: BlobTrash, backend: BlobBackend) => Partial<Bl
   return broken((sound) => ({
     trash: Object.assign(Object.create(sound.trash), how(sound.trash, sound)),
   }));
+}
+
+/** A backend that loses the answer of a write or a commit on demand, behind `cleanUp`. */
+function losing(cleanUp?: (sound: BlobBackend, ref: BlobStat["ref"]) => Promise<unknown>): LosingBackend {
+  let loses = false;
+  const backend = broken((sound) => {
+    const answered = async (stat: BlobStat): Promise<BlobStat> => {
+      if (!loses) return stat;
+      loses = false;
+      await cleanUp?.(sound, stat.ref);
+      const details = { operation: "put", path: "", errno: "ECONNRESET" };
+      throw new SessileError("STORAGE_FAILED", "the connection was lost", { details });
+    };
+    return {
+      write: async (ref, bytes, hints) => answered(await sound.write(ref, bytes, hints)),
+      async create(hints) {
+        const writer = await sound.create(hints);
+        return { ...writer, commit: async (ref) => answered(await writer.commit(ref)) };
+      },
+    };
+  });
+  return Object.assign(backend, {
+    loseAnswer() {
+      loses = true;
+    },
+  });
+}
+
+/** A backend whose times are whole seconds of a clock, on which a second takes 25 milliseconds. */
+function inSeconds(): BlobBackend {
+  const start = Date.now();
+  const backend = memoryBlobBackend(() => start + (Date.now() - start) * 40);
+  const floor = (time: number) => Math.floor(time / 1000) * 1000;
+  const rounded = <S extends BlobStat | undefined>(stat: S): S =>
+    stat && { ...stat, touchedAt: floor(stat.touchedAt) };
+  const change = (sound: BlobBackend): BlobBackend =>
+    Object.assign(Object.create(sound), {
+      write: async (...args: Parameters<BlobBackend["write"]>) => rounded(await sound.write(...args)),
+      async create(hints: BlobHints) {
+        const writer = await sound.create(hints);
+        return { ...writer, commit: async (ref: BlobStat["ref"]) => rounded(await writer.commit(ref)) };
+      },
+      stat: async (ref: BlobStat["ref"]) => rounded(await sound.stat(ref)),
+      touch: async (ref: BlobStat["ref"]) => rounded(await sound.touch(ref)),
+      async *list() {
+        for await (const stat of sound.list()) yield rounded(stat);
+      },
+      trash: Object.assign(Object.create(sound.trash), {
+        // As a store does that has no other state than its times: a touch in the same second is not noticed.
+        async take(seen: BlobStat) {
+          const stat = await sound.stat(seen.ref);
+          return stat !== undefined && rounded(stat).touchedAt === seen.touchedAt && sound.trash.take(stat);
+        },
+        async *list() {
+          for await (const blob of sound.trash.list())
+            yield { ...blob, touchedAt: floor(blob.touchedAt), trashedAt: floor(blob.trashedAt) };
+        },
+        async delete(ref: BlobStat["ref"], seen?: TrashedBlob) {
+          for await (const blob of sound.trash.list()) {
+            const isSeen =
+              seen === undefined ||
+              (floor(blob.touchedAt) === seen.touchedAt && floor(blob.trashedAt) === seen.trashedAt);
+            if (blob.ref === ref) return isSeen && sound.trash.delete(ref);
+          }
+          return false;
+        },
+      }),
+      partition: (name: string) => change(sound.partition(name)),
+    });
+  return change(backend);
 }
 
 async function* only(one: Uint8Array): AsyncGenerator<Uint8Array, void> {
@@ -210,6 +296,51 @@ const mistakes: Readonly<
       "what was touched since it was seen stays",
       "a put after the collection looked is not swept",
     ],
+  },
+  "tells a touch of another time": {
+    backend: () =>
+      broken((sound) => ({
+        async stat(ref) {
+          const stat = await sound.stat(ref);
+          return stat && { ...stat, touchedAt: stat.touchedAt - 5 };
+        },
+      })),
+    found: [
+      "stat gives a blob's size, and touch renews its lease",
+      "list gives every blob once, with what stat says",
+    ],
+  },
+  "tells the times of another clock": {
+    backend: () => broken(() => ({ now: async () => Date.now() - 3_600_000 })),
+    found: ["touchedAt is the time of the last put or touch, by the clock of now"],
+  },
+  "shows no touch within a minute": {
+    backend: () =>
+      broken((sound) => {
+        const floor = (stat: BlobStat): BlobStat => ({
+          ...stat,
+          touchedAt: Math.floor(stat.touchedAt / 60_000) * 60_000,
+        });
+        return {
+          write: async (ref, bytes, hints) => floor(await sound.write(ref, bytes, hints)),
+          async stat(ref) {
+            const stat = await sound.stat(ref);
+            return stat && floor(stat);
+          },
+          async touch(ref) {
+            const stat = await sound.touch(ref);
+            return stat && floor(stat);
+          },
+          async *list() {
+            for await (const stat of sound.list()) yield floor(stat);
+          },
+        };
+      }),
+    found: ["stat gives a blob's size, and touch renews its lease"],
+  },
+  "removes a blob when the answer of a put is lost": {
+    backend: () => losing((sound, ref) => sound.delete(ref)),
+    found: ["a put whose answer is lost leaves a whole blob, once"],
   },
   "takes one of another size for the same": {
     backend: () => {

@@ -129,13 +129,17 @@ const suites = [
   ["sessions in files", sessionStoreConformance, () => sessionsInFiles("disk")],
 ];
 
+/** The one reason why a case may be skipped here: calls of a file system have no answers to lose. */
+const noAnswers = "this storage has no answers to lose";
+
 let passed = 0;
 let failed = 0;
 for (const [suite, cases, subject] of suites) {
   for (const { name, run } of cases) {
     try {
       const result = await run(/** @type {never} */ (subject()));
-      if (result !== undefined) throw new Error(`not shown: ${JSON.stringify(result)}`);
+      if (result !== undefined && result.skipped !== noAnswers)
+        throw new Error(`not shown: ${JSON.stringify(result)}`);
       passed++;
     } catch (error) {
       failed++;

@@ -4,7 +4,7 @@ import type { BlobRef } from "../../content/index.js";
 import { equal, rejects } from "../../internal/expect.js";
 import { type BlobMark, collectGarbage } from "../collect.js";
 import type { BlobStore } from "../types.js";
-import { blobCase, collect, noise, pause, refsIn, sameBytes } from "./harness.js";
+import { blobCase, collect, noise, pause, refsIn, renewed, sameBytes } from "./harness.js";
 
 const dayMs = 86_400_000;
 const mark = (...refs: readonly BlobRef[]): BlobMark => ({ root: "log", refs, complete: true });
@@ -88,7 +88,8 @@ export const collectionCases = [
     const { trash } = store.backend;
     for (const renew of ["put", "touch"] as const) {
       const seen = await store.put(noise(10));
-      await (renew === "put" ? (await open()).put(noise(10)) : (await open()).touch(seen.ref));
+      const other = await open();
+      await renewed(seen, () => (renew === "put" ? other.put(noise(10)) : other.touch(seen.ref)));
       equal(await trash.take(seen), false, `whether it was taken after a ${renew}`);
       equal(await refsIn(store), [seen.ref], "blobs");
       equal(await trashOf(store), [], "the trash");
@@ -114,13 +115,14 @@ export const collectionCases = [
   blobCase("what came into the trash since it was seen there stays", async ({ open }) => {
     const store = await open();
     const { trash } = store.backend;
-    const { ref } = await store.put(noise(10));
+    const first = await store.put(noise(10));
+    const { ref } = first;
     await after(15, store);
     const [seen] = await collect(trash.list());
-    await store.touch(ref);
+    const restored = await renewed(first, () => store.touch(ref));
     equal(await trash.delete(ref, seen), false, "whether it was deleted, while it was in the store");
-    const touched = await store.touch(ref);
-    equal(touched && (await trash.take(touched)), true, "whether it was taken again");
+    const touched = await renewed(restored, () => store.touch(ref));
+    equal(await trash.take(touched), true, "whether it was taken again");
     equal(await trash.delete(ref, seen), false, "whether it was deleted as the one that was seen first");
     sameBytes(await store.get(ref), noise(10), "the blob");
     await after(15, store);
@@ -130,18 +132,32 @@ export const collectionCases = [
 
   blobCase("a put after the collection looked is not swept", async ({ open }) => {
     const store = await open();
-    const { ref, touchedAt } = await store.put(noise(10));
+    const first = await store.put(noise(10));
+    const { ref, touchedAt } = first;
     const now = (await store.backend.now()) + 15 * dayMs;
     const marks = async function* () {
       yield mark();
       // A writer puts the same bytes while the collector reads the logs.
       await pause();
-      await (await open()).put(noise(10));
+      const other = await open();
+      await renewed(first, () => other.put(noise(10)));
     };
-    // The grace period of the first put has just expired.
-    const graceMs = Math.floor(now - touchedAt) - 1;
+    // The grace period of the first put has just expired: by its step, and a millisecond.
+    const step = touchedAt % 1000 === 0 ? 1000 : 1;
+    const graceMs = Math.floor(now - touchedAt) - step - 1;
     const report = await collectGarbage(store, { marks: marks(), now: () => now, graceMs });
     equal(report.trashed.count, 0, "blobs that were trashed");
+    equal(await refsIn(store), [ref], "blobs");
+  }),
+
+  blobCase("a put within the second in which a collection begins is not swept", async ({ open }) => {
+    const store = await open();
+    // The collection begins in the middle of a second, or of a millisecond, in which a blob is put.
+    const { ref, touchedAt } = await store.put(noise(10));
+    const step = touchedAt % 1000 === 0 ? 1000 : 1;
+    const now = touchedAt + (Number.isInteger(touchedAt) ? step * 0.9 : 0);
+    const report = await collectGarbage(store, { marks: [mark()], now: () => now, graceMs: 0, trashMs: 0 });
+    equal([report.recent.count, report.trashed.count], [1, 0], "recent and trashed blobs");
     equal(await refsIn(store), [ref], "blobs");
   }),
 

@@ -2,6 +2,7 @@
 
 import type { BlobRef } from "../../content/index.js";
 import { asFailure, equal } from "../../internal/expect.js";
+import type { BlobStat } from "../backend.js";
 import { digest } from "../hash.js";
 import type { BlobStoreOptions } from "../store.js";
 import type { BlobStore } from "../types.js";
@@ -76,6 +77,35 @@ export function sameBytes(actual: Uint8Array | undefined, expected: Uint8Array, 
   }
 }
 
+/** Fails unless both are of one blob and of one touch. Times may be rounded down to whole seconds. */
+export function sameStat(actual: BlobStat | undefined, expected: BlobStat | undefined, what: string): void {
+  equal([actual?.ref, actual?.size], [expected?.ref, expected?.size], `ref and size of ${what}`);
+  const times = [actual?.touchedAt ?? 0, expected?.touchedAt ?? 0] as const;
+  const isSame = times[0] === times[1];
+  const isSameSecond = Math.floor(times[0] / 1000) === Math.floor(times[1] / 1000);
+  const isRounded = times.some((time) => time % 1000 === 0);
+  equal(isSame || (isRounded && isSameSecond), true, `whether times ${times.join(" and ")} of ${what} agree`);
+}
+
+/**
+ * Puts or touches a blob until its time shows that: at once, or at the end of the second if the storage
+ * rounds times down.
+ */
+export async function renewed(
+  before: BlobStat,
+  renew: () => Promise<BlobStat | undefined>,
+): Promise<BlobStat> {
+  for (let waited = 0; ; waited += 50) {
+    const stat = await renew();
+    equal([stat?.ref, stat?.size], [before.ref, before.size], "ref and size of a touched blob");
+    if (stat !== undefined && stat.touchedAt > before.touchedAt) return stat;
+    const { touchedAt } = before;
+    equal(stat?.touchedAt, touchedAt, "time of a touch that does not show yet");
+    equal(touchedAt % 1000 === 0 && waited <= 1000, true, `whether a touch after ${touchedAt} shows`);
+    await pause(50);
+  }
+}
+
 /** Resolves with the error of an act. Fails if the act resolves. */
 export async function errorOf(act: () => Promise<unknown>, what: string): Promise<unknown> {
   try {
@@ -100,6 +130,11 @@ export interface BlobConformanceFixture {
   open(options?: BlobStoreOptions): Promise<BlobStore> | BlobStore;
   /** The digest algorithms that the storage supports. Default: both. */
   readonly digests?: readonly ("sha256" | "blake3")[];
+  /**
+   * Loses the answer of the next write or commit after it took effect, as a connection that breaks does.
+   * Absent if the storage has no answers to lose.
+   */
+  loseAnswer?(): Promise<void> | void;
   /** Replaces the stored bytes of a blob, as a failing disk would. Absent if the storage prevents it. */
   damage?(ref: BlobRef, bytes: Uint8Array): Promise<void> | void;
 }

@@ -82,6 +82,37 @@ export const putCases = [
     equal((await store.verify()).corrupt, [], "corrupt blobs");
   }),
 
+  blobCase("a put whose answer is lost leaves a whole blob, once", async ({ open, fixture }) => {
+    if (fixture.loseAnswer === undefined) return { skipped: "this storage has no answers to lose" };
+    const refs = [];
+    for (const size of [10, 300_000, 2_000_000]) {
+      const bytes = noise(size, 7);
+      const ways: Readonly<Record<string, () => Uint8Array | AsyncIterable<Uint8Array>>> = {
+        bytes: () => bytes,
+        "a stream": () => inChunks(bytes, 100_000),
+      };
+      for (const [way, source] of Object.entries(ways)) {
+        const store = await open();
+        for (const when of ["before it is stored", "after it was stored"]) {
+          await fixture.loseAnswer();
+          try {
+            await store.put(source());
+          } catch (error) {
+            await rejects(() => Promise.reject(error), "STORAGE_FAILED", `put of ${way} ${when}`);
+          }
+          const { ref } = await store.put(bytes);
+          sameBytes(await (await open()).get(ref), bytes, `${size} bytes of ${way}, lost ${when}`);
+          refs.push(ref);
+        }
+        await fixture.loseAnswer();
+        await store.put(source()).catch(() => undefined);
+        sameBytes(await store.get(refs.at(-1) as BlobRef), bytes, `${size} bytes after a lost answer`);
+      }
+    }
+    equal(await refsIn(await open()), [...new Set(refs)].sort(), "blobs");
+    return undefined;
+  }),
+
   blobCase("a source that fills the same array again is stored as it came", async ({ open }) => {
     const store = await open();
     for (const size of [1000, 400_000]) {

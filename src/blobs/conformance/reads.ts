@@ -3,9 +3,13 @@
 import type { BlobRef } from "../../content/index.js";
 import { concatBytes } from "../../internal/bytes.js";
 import { equal, refuses, rejects } from "../../internal/expect.js";
+import type { BlobStat } from "../backend.js";
 import { digest } from "../hash.js";
 import { partsOf } from "../ref.js";
-import { blobCase, collect, inChunks, noise, refsIn, sameBytes } from "./harness.js";
+import { blobCase, collect, inChunks, noise, refsIn, renewed, sameBytes, sameStat } from "./harness.js";
+
+/** The maximum difference of a time and the clock: rounding, and the steps of several touches in a row. */
+const slackMs = 10_000;
 
 const absent = digest(noise(77, 77));
 
@@ -78,8 +82,10 @@ export const readCases = [
       const stat = await store.put(source(), { size: 0 });
       const { ref } = stat;
       const other = await open();
-      equal(await other.stat(ref), stat, "stat");
-      equal(await collect(other.list()), [stat], "list");
+      sameStat(await other.stat(ref), stat, "stat");
+      const listed = await collect(other.list());
+      equal(listed.length, 1, "blobs in the list");
+      sameStat(listed[0], stat, "the blob in the list");
       equal((await other.stream(ref)) === undefined, false, "whether there is no stream of it");
       equal(
         await other.verify({ refs: [ref] }),
@@ -133,24 +139,48 @@ export const readCases = [
     const store = await open();
     for (const size of [10, 300_000]) {
       const bytes = noise(size, size);
-      const { ref, touchedAt } = await store.put(bytes);
-      equal(await store.stat(ref), { ref, size, touchedAt }, "stat after the put");
-      const touched = await (await open()).touch(ref);
-      equal([touched?.ref, touched?.size], [ref, size], "ref and size that touch gives");
-      equal((touched?.touchedAt ?? 0) > touchedAt, true, "whether it was touched later than put");
-      equal(await store.stat(ref), touched, "stat after the touch");
-      const again = await store.put(bytes);
-      equal(again.touchedAt > (touched?.touchedAt ?? 0), true, "whether a put of the same bytes touches");
-      equal(await store.stat(ref), again, "stat after the second put");
+      const first = await store.put(bytes);
+      const { ref } = first;
+      equal(first.size, size, "size that put gives");
+      sameStat(await store.stat(ref), first, "stat after the put");
+      const touched = await renewed(first, async () => (await open()).touch(ref));
+      sameStat(await store.stat(ref), touched, "stat after the touch");
+      const again = await renewed(touched, () => store.put(bytes));
+      sameStat(await store.stat(ref), again, "stat after the second put");
+    }
+  }),
+
+  blobCase("touchedAt is the time of the last put or touch, by the clock of now", async ({ open }) => {
+    const store = await open();
+    const { backend } = store;
+    const bytes = noise(10);
+    let last = Number.NEGATIVE_INFINITY;
+    const { ref } = await store.put(bytes);
+    const acts: Readonly<Record<string, () => Promise<BlobStat | undefined>>> = {
+      "a put": () => store.put(bytes),
+      "a put of a stream": async () => (await open()).put(inChunks(bytes, 3)),
+      "a touch": () => store.touch(ref),
+    };
+    for (const [act, run] of Object.entries(acts)) {
+      const before = await backend.now();
+      const stat = await run();
+      const after = await backend.now();
+      const { touchedAt = Number.NaN } = stat ?? {};
+      const isNow = touchedAt > before - slackMs && touchedAt < after + slackMs;
+      equal(isNow, true, `whether the time ${touchedAt} of ${act} is between ${before} and ${after}`);
+      equal(touchedAt >= last, true, `whether the time of ${act} is not before ${last}`);
+      last = touchedAt;
+      const [listed] = await collect(store.list());
+      sameStat(listed, stat, `the blob in the list after ${act}`);
     }
   }),
 
   blobCase("list gives every blob once, with what stat says", async ({ open }) => {
     const store = await open();
     const stats = await Promise.all(Array.from({ length: 100 }, (_, size) => store.put(noise(size))));
-    const byRef = (a: { ref: string }, b: { ref: string }) => (a.ref < b.ref ? -1 : 1);
     const listed = await collect((await open()).list());
-    equal(listed.sort(byRef), stats.sort(byRef), "blobs");
+    equal(listed.map(({ ref }) => ref).sort(), stats.map(({ ref }) => ref).sort(), "refs of the list");
+    for (const stat of listed) sameStat(stat, await store.stat(stat.ref), "a blob in the list");
   }),
 
   blobCase("a deleted blob is gone for every handle, and can be put again", async ({ open }) => {
