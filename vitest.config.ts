@@ -4,6 +4,9 @@ import { sourceAliases } from "./scripts/aliases.mjs";
 
 const slow = "test/**/*.slow.test.ts";
 const faults = "test/faults/**/*.test.ts";
+const installed = "**/node_modules/**";
+/** Tests of adapters with the frameworks themselves, which test/adapters installs. */
+const frameworks = "test/adapters/frameworks/*.test.ts";
 /** Programs as processes, and their clients: examples, applications, pages of the guide. */
 const harnesses = [
   "test/examples/!(templates).test.ts",
@@ -17,6 +20,7 @@ const system = [
   "test/blobs/**",
   "test/attachments/node/**",
   "test/projections/claude-agent/node/**",
+  "test/adapters/shared/node/**",
 ].map((directory) => `${directory}/*.test.ts`);
 /** Tests with fewer cases in `npm test`: those that call `rounds` of test/support. */
 const properties = ["test/compaction/sequences.test.ts", "test/projections/*/*stream.test.ts"];
@@ -37,7 +41,7 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["test/**/*.test.ts"],
-          exclude: [slow, faults, ...system, ...harnesses],
+          exclude: [installed, slow, faults, frameworks, ...system, ...harnesses],
           isolate: false,
           // Cheaper to start, and to hand modules to, than processes.
           pool: "threads",
@@ -50,6 +54,10 @@ export default defineConfig({
       { extends: true, test: { name: "harnesses", include: harnesses } },
       // Processes that are killed, many times over: they take as long as half of all the rest.
       { extends: true, test: { name: "faults", include: [faults] } },
+      {
+        extends: true,
+        test: { name: "adapters", include: [frameworks], globals: true, testTimeout: 60_000 },
+      },
       // All cases of the tests that have fewer in the projects above.
       {
         extends: true,
@@ -64,7 +72,13 @@ export default defineConfig({
       // Timings want the processor to themselves: one file at a time.
       {
         extends: true,
-        test: { name: "slow", include: [slow], fileParallelism: false, testTimeout: 120_000 },
+        test: {
+          name: "slow",
+          include: [slow],
+          exclude: [installed],
+          fileParallelism: false,
+          testTimeout: 120_000,
+        },
       },
     ],
   },

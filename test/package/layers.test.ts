@@ -44,6 +44,11 @@ describe("checkLayers", () => {
     ["upward", "src/content/block.ts", `import { externalizeEntry } from "../attachments/internal.js";`],
     ["by name", "src/session/tree.ts", `import { userMessage } from "sessile/content";`],
     ["validator", "src/session/codec.ts", `import { z } from "zod";`],
+    ["between siblings", "src/adapters/acp/index.ts", `import { chats } from "../ai-sdk/index.js";`],
+    ["between siblings", "src/adapters/acp/replay.ts", `import type { Chats } from "../ai-sdk/index.js";`],
+    ["between siblings", "src/adapters/shared/names.ts", `import { chats } from "../ai-sdk/index.js";`],
+    ["upward", "src/session/tree.ts", `import { nameOf } from "../adapters/shared/names.js";`],
+    ["sideways", "src/adapters/acp/index.ts", `import "../../postgres/index.js";`],
     ["unknown module", "src/helpers/list.ts", `export const list = [];`],
   ])("reports %s: %s with %s", (rule, path, statement) => {
     const line = rule === "unknown module" ? 1 : 2;
@@ -62,6 +67,11 @@ describe("checkLayers", () => {
     ["src/session/node/index.ts", `import { open } from "node:fs/promises"; import "../index.js";`],
     ["src/blobs/node.ts", `import { createHash } from "node:crypto";`],
     ["src/session/schema.ts", `import { z } from "zod";`],
+    ["src/adapters/acp/index.ts", `import { nameOf } from "../shared/names.js"; import "./replay.js";`],
+    [
+      "src/adapters/shared/handles.ts",
+      `import { nameOf } from "./names.js"; import "../../session/index.js";`,
+    ],
     ["src/interop/codex.ts", `import "../session/schema.js";`],
     ["src/index.ts", `export * from "./content/index.js";`],
     ["src/content/block.ts", `const text = 'import "node:fs"'; // import "../session/index.js"`],

@@ -21,6 +21,7 @@ export const layers: Readonly<Record<string, number>> = {
   postgres: 8,
   s3: 8,
   interop: 8,
+  adapters: 8,
 };
 
 /** The modules that the root `sessile` may pass on. */
@@ -41,6 +42,13 @@ export const sessionChapters: readonly string[] = [
   "conformance",
 ];
 
+/**
+ * Modules whose folders are modules of their own, each an entry point. They share the folder `shared` alone, which
+ * imports none of them.
+ */
+const dividedModules: readonly string[] = ["adapters"];
+const sharedFolder = "shared";
+
 /** A file of the library: its path from the root of the repository, with forward slashes, and its text. */
 export interface SourceFile {
   readonly path: string;
@@ -54,6 +62,7 @@ export type LayerRule =
   | "upward" // a module of a higher layer
   | "sideways" // another module of the same layer
   | "later chapter" // of src/session, in another order than its chapters have
+  | "between siblings" // another folder of a module whose folders stand alone, such as another adapter
   | "inner file" // a file of another module that is neither an entry point nor its internal.ts
   | "root" // the root passes on a module that it should not
   | "by name" // a source imports the library by its name, which would get around the other rules
@@ -146,7 +155,10 @@ function checkRelative(
 ): LayerRule | undefined {
   const [from, to] = [moduleOf(path), moduleOf(target)];
   if (isNodeFile(target) && !isNodeFile(path)) return "node file from core";
-  if (from === to) return isLaterChapter(path, target, typeOnly) ? "later chapter" : undefined;
+  if (from === to) {
+    if (isOtherFolder(path, target)) return "between siblings";
+    return isLaterChapter(path, target, typeOnly) ? "later chapter" : undefined;
+  }
   if (from === undefined) return to !== undefined && rootModules.includes(to) ? inner() : "root";
   const [own, other] = [layers[from] ?? -1, to === undefined ? Infinity : (layers[to] ?? Infinity)];
   if (other > own) return "upward";
@@ -164,6 +176,13 @@ function isLaterChapter(path: string, target: string, typeOnly: boolean): boolea
   if (moduleOf(path) !== "session") return false;
   const [own, other] = [chapterOf(path), chapterOf(target)];
   return own >= 0 && other > own && !(typeOnly && sessionChapters[own] === "api");
+}
+
+/** Whether a file imports from another folder of a divided module than its own and the shared one. */
+function isOtherFolder(path: string, target: string): boolean {
+  if (!dividedModules.includes(moduleOf(path) ?? "")) return false;
+  const [own, other] = [path.split("/")[2], target.split("/")[2]];
+  return other !== own && other !== sharedFolder;
 }
 
 /** The index of a file's chapter; -1 for the files of src/session itself. */
