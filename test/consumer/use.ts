@@ -15,6 +15,7 @@ export * as errors from "sessile/errors";
 export * as estimate from "sessile/estimate";
 export * as limits from "sessile/limits";
 export * as media from "sessile/media";
+export * as postgres from "sessile/postgres";
 export * as projections from "sessile/projections";
 export * as projectionsAcp from "sessile/projections/acp";
 export * as projectionsAiSdk from "sessile/projections/ai-sdk";

@@ -14,7 +14,7 @@ import { defaultLimits } from "../format/line-splitter.js";
 import { headerVersion } from "../format/migrate.js";
 import { slugOf } from "../runtime/session-info.js";
 
-const maxPreviewLength = 200;
+export const maxPreviewLength = 200;
 /** How many lines a list reads for the header and the first message. */
 export const maxHeadLines = 1000;
 
@@ -62,11 +62,10 @@ export async function* listSessions(
 
 /** Summarises a session from its first and last lines; undefined without a header among them. */
 export function summaryOf(stored: StoredSession): SessionSummary | undefined {
-  const head = headOf(stored.head);
-  if (head === undefined) return undefined;
-  const { header, firstMessage } = head;
+  const { header, firstMessage } = headOf(stored.head);
+  if (header === undefined) return undefined;
   const version = headerVersion(header);
-  const info = lastInfo(stored.tail, version) ?? lastInfo(stored.head, version, true) ?? {};
+  const { info = {} } = lastInfo(stored.tail, version) ?? lastInfo(stored.head, version, true) ?? {};
   const { name, title, slug, archivedAt, stats } = info;
   return {
     id: header.id,
@@ -103,23 +102,36 @@ export function parseCursor(cursor: string): { readonly modifiedAt: number; read
   return { modifiedAt: Number(time), id };
 }
 
-function headOf(lines: readonly Uint8Array[]): { header: SessionHeader; firstMessage?: string } | undefined {
+/** The header and the first preview in lines from the start of a log, with their indexes. */
+export function headOf(lines: readonly Uint8Array[]): {
+  readonly header: SessionHeader | undefined;
+  readonly headerAt: number;
+  readonly firstMessage: string | undefined;
+  readonly firstMessageAt: number;
+} {
   const decoder = new LineDecoder(defaultLimits.maxDepth);
   const seen = new Set<EntryKey>();
   let header: SessionHeader | undefined;
   let firstMessage: string | undefined;
+  let headerAt = -1;
+  let firstMessageAt = -1;
   for (const [at, bytes] of lines.entries()) {
     if (at >= maxHeadLines) break;
     const decoded = decoder.decode(bytes, unchecked);
-    if (decoded.kind === "header") header ??= decoded.header;
+    if (decoded.kind === "header" && header === undefined) {
+      header = decoded.header;
+      headerAt = at;
+    }
     const key = entryKeyOfLine(bytes, decoded, decoder.version);
     // Of two entries with one id the first counts.
-    if (key !== undefined && !seen.has(key) && decoded.kind === "entry")
-      firstMessage ??= firstText(decoded.entry);
+    if (key !== undefined && !seen.has(key) && decoded.kind === "entry" && firstMessage === undefined) {
+      firstMessage = firstText(decoded.entry);
+      firstMessageAt = at;
+    }
     if (key !== undefined) seen.add(key);
     if (header !== undefined && firstMessage !== undefined) break;
   }
-  return header && { header, ...(firstMessage !== undefined && { firstMessage }) };
+  return { header, headerAt, firstMessage, firstMessageAt };
 }
 
 const unchecked = { unchecked: true } as const;
@@ -148,12 +160,15 @@ function previewOf(text: string): string | undefined {
   return start === "" ? undefined : start.slice(0, maxPreviewLength);
 }
 
-/** @param fromStart the first of the lines is the log's first */
-function lastInfo(
+/**
+ * The last session_info in some lines, with its index.
+ * @param fromStart the first of the lines is the log's first
+ */
+export function lastInfo(
   lines: readonly Uint8Array[],
   version: number,
   fromStart = false,
-): SessionInfoFields | undefined {
+): { readonly info: SessionInfoFields; readonly at: number } | undefined {
   for (let at = lines.length - 1; at >= 0; at--) {
     const bytes = lines[at] as Uint8Array;
     if (isMessage(bytes)) continue;
@@ -164,7 +179,8 @@ function lastInfo(
       maxDepth: defaultLimits.maxDepth,
     };
     const decoded = decodeHead(bytes, context);
-    if (decoded.kind === "entry" && decoded.entry?.type === "session_info") return decoded.entry;
+    if (decoded.kind === "entry" && decoded.entry?.type === "session_info")
+      return { info: decoded.entry, at };
   }
   return undefined;
 }

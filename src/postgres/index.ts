@@ -1,0 +1,7 @@
+/**
+ * Sessions in PostgreSQL, through a driver of the caller: a `Pool` of pg, or PGlite within the process.
+ *
+ * @module postgres
+ */
+export { type PostgresTables, postgresSessionBackend, postgresSessionStore } from "./backend.js";
+export type { PostgresQuery, PostgresSessionsOptions } from "./options.js";

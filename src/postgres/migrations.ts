@@ -1,0 +1,82 @@
+/**
+ * The tables, as a list of migrations. Each adds to those before it, so that programs of an older version
+ * work on newer tables. A released migration is never edited.
+ */
+
+import { identifier, literal } from "./options.js";
+
+/** The statements of each version, for a quoted schema. Index 0 makes version 1. */
+const migrations: readonly ((schema: string) => string)[] = [
+  (schema) => `
+    create table ${schema}.session (
+      partition text collate "C" not null,
+      id text collate "C" not null,
+      -- Identifies the session: one that is deleted and created again has another.
+      epoch uuid not null,
+      -- The sequence numbers of the first line and of the next one. Never reused, also not by a migration
+      -- of the lines, which raises "base" and keeps the old ones.
+      base bigint not null default 0,
+      head bigint not null,
+      -- Bytes of the lines with their line feeds.
+      size bigint not null,
+      modified_at timestamptz(3) not null,
+      created_at timestamptz(3) not null,
+      -- The beginning of the directory, for lists of a project.
+      cwd text collate "C" not null,
+      -- For lists, which read no entries: the header, the first user message's preview as a short line, the
+      -- last session_info, and the sequence numbers of the last two.
+      preview_at bigint,
+      info_at bigint,
+      header bytea,
+      preview bytea,
+      info bytea,
+      primary key (partition, id)
+    ) with (autovacuum_vacuum_scale_factor = 0.05);
+    create index session_modified on ${schema}.session (partition, modified_at, id);
+    create index session_cwd on ${schema}.session (partition, cwd, modified_at, id);
+    create table ${schema}.entry (
+      partition text collate "C" not null,
+      id text collate "C" not null,
+      seq bigint not null,
+      -- The line without its line feed, byte for byte.
+      line bytea not null,
+      primary key (partition, id, seq),
+      foreign key (partition, id) references ${schema}.session on delete cascade
+    );
+    begin
+      alter table ${schema}.entry alter column line set compression lz4;
+    exception when others then
+      -- PostgreSQL before 14, or built without lz4: pglz.
+      null;
+    end;`,
+];
+
+/** The version of the tables that this library makes. */
+export const schemaVersion: number = migrations.length;
+
+/**
+ * One statement that brings the tables of a schema to a version, under an advisory lock and in one
+ * transaction. It changes nothing in tables of that version or a newer one.
+ */
+export function migrationTo(schema: string, version: number = schemaVersion): string {
+  const quoted = identifier(schema);
+  const steps = migrations
+    .slice(0, version)
+    .map((migration, index) => `if found_version < ${index + 1} then ${migration(quoted)} end if;`);
+  return `do $sessile$
+    declare found_version integer;
+    begin
+      perform pg_advisory_xact_lock(hashtextextended(${literal(`sessile ${schema}`)}, 0));
+      if not exists (select from pg_namespace where nspname = ${literal(schema)}) then
+        create schema ${quoted};
+      end if;
+      create table if not exists ${quoted}.version (version integer not null);
+      select max(version.version) into found_version from ${quoted}.version;
+      if found_version is null then
+        insert into ${quoted}.version values (0);
+        found_version := 0;
+      end if;
+      ${steps.join("\n")}
+      update ${quoted}.version set version = ${version} where version.version < ${version};
+    end $sessile$`;
+}

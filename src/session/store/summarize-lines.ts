@@ -1,0 +1,52 @@
+/** The parts of appended lines that a list shows, for backends that cache them beside the log. */
+
+import { encodeUtf8 } from "../../internal/bytes.js";
+import { formatVersion } from "../api/entries.js";
+import { headerVersion } from "../format/migrate.js";
+import { headOf, lastInfo, maxPreviewLength } from "./list.js";
+
+/** A line, and its index in the lines of an append. */
+export interface SummaryLine {
+  readonly line: Uint8Array;
+  readonly at: number;
+}
+
+/** The lines from which a list makes the summary of a session, found in one append. */
+export interface LineSummary {
+  /** The header as it is stored, and the directory in it. */
+  readonly header?: SummaryLine & { readonly cwd: string };
+  /** A short line with the preview of the first user message, in place of that message. */
+  readonly preview?: SummaryLine;
+  /** The last session_info as it is stored. */
+  readonly info?: SummaryLine;
+}
+
+/**
+ * Finds the lines that a list needs of one append. A cache keeps the first header, the first preview and the
+ * last session_info: as `head` and `tail` of a `StoredSession` they give the summary of the whole log.
+ *
+ * @param lines without their line feeds
+ * @param known.head whether the cache has a header and a preview: the lines are then searched for neither
+ */
+export function summarizeLines(lines: readonly Uint8Array[], known: { readonly head: boolean }): LineSummary {
+  const head = known.head ? undefined : headOf(lines);
+  const version = head?.header === undefined ? formatVersion : headerVersion(head.header);
+  const info = lastInfo(lines, version, head?.headerAt === 0);
+  return {
+    ...(head?.header && {
+      header: { line: lines[head.headerAt] as Uint8Array, at: head.headerAt, cwd: head.header.cwd },
+    }),
+    ...(head?.firstMessage !== undefined && {
+      preview: { line: previewLine(head.firstMessage), at: head.firstMessageAt },
+    }),
+    ...(info && { info: { line: lines[info.at] as Uint8Array, at: info.at } }),
+  };
+}
+
+function previewLine(preview: string): Uint8Array {
+  // A preview that was cut may end with white space, which a list would trim.
+  const content = Array.from(preview).length < maxPreviewLength ? preview : `${preview}…`;
+  const message = { role: "user", content, timestamp: 0 };
+  const timestamp = "1970-01-01T00:00:00.000Z";
+  return encodeUtf8(JSON.stringify({ type: "message", id: "preview0", parentId: null, timestamp, message }));
+}
