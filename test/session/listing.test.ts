@@ -7,14 +7,15 @@ import type { StoredSession } from "../../src/session/api/backend.js";
 import type { SessionSummary } from "../../src/session/api/store.js";
 import { slugOf } from "../../src/session/runtime/session-info.js";
 import {
-  firstText,
   matchesQuery,
   parseCursor,
   printCursor,
   summaryOf,
   withCounts,
 } from "../../src/session/store/list.js";
+import { firstText } from "../../src/session/store/preview.js";
 import { plainHeader, sessionEntry, sessionOf } from "../arbitraries/entries.js";
+import { resource } from "../arbitraries/messages.js";
 import { collectGarbage } from "../support/collect-garbage.js";
 
 const place = { id: "a", parentId: null, timestamp: "" };
@@ -179,6 +180,30 @@ describe("firstText", () => {
     expect(firstText(said([attached(undefined), attached(" ")]))).toBeUndefined();
     expect(firstText(said([attached("🙂".repeat(300))]))).toBe("🙂".repeat(200));
     expect(firstText(said([{ type: "text", text: " " }, attached("a.png")]))).toBe("a.png");
+  });
+
+  it("never shows a descriptor that another writer left as plain text", () => {
+    const id = "res_0123456789abcdef";
+    const image = `[image holiday.png, image/png, 70 B, ${id}]`;
+    expect(firstText(said(image))).toBe("holiday.png");
+    expect(firstText(said(`${image}\n[file, application/pdf, 1.2 MB, ${id}]`))).toBe("holiday.png");
+    expect(firstText(said([{ type: "text", text: image }]))).toBe("holiday.png");
+    expect(firstText(said(`Where was ${image} taken?`))).toBe("Where was taken?");
+    expect(firstText(said([{ type: "text", text: `${image} Where?` }]))).toBe("Where?");
+    expect(firstText(said(`See [link a page, https://a.example/x, ${id}]`))).toBe("See");
+    expect(firstText(said("[image, image/png, 14 kB] [image, image/png, 14 kB]"))).toBeUndefined();
+    const others = "[image of a cat] [link x] [file a, b] list[0]";
+    expect(firstText(said(others))).toBe(others);
+  });
+
+  it("never shows the descriptor of any resource, alone or within a text", () => {
+    fc.assert(
+      fc.property(resource, fc.constantFrom("", "Look: "), (attachment, before) => {
+        const shown = firstText(said(`${before}${describeResource(attachment)}`)) ?? "";
+        expect(shown).not.toContain("res_");
+        if (before !== "") expect(shown).toBe("Look:");
+      }),
+    );
   });
 
   it("is undefined for anything but a user's message", () => {

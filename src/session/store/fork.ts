@@ -17,7 +17,7 @@ import type { LiveSession } from "../runtime/session.js";
 import { forkTitle } from "../runtime/session-info.js";
 import type { SessionState } from "../runtime/session-state.js";
 import { entryTableOf } from "../tree/session-tree.js";
-import { firstText } from "./list.js";
+import { firstText } from "./preview.js";
 
 const { maxDepth } = defaultLimits;
 const maxMigrations = 4;

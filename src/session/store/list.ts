@@ -1,11 +1,10 @@
 /** The list of a store: summaries, filters and cursors. */
 
-import { resourceOf } from "../../content/index.js";
 import { SessileError } from "../../errors/index.js";
 import { integerOption } from "../../internal/arguments.js";
 import type { SessionBackend, StoredSession } from "../api/backend.js";
 import { missingHeaderError } from "../api/diagnostics.js";
-import type { SessionEntry, SessionHeader, SessionInfoFields, UnknownEntry } from "../api/entries.js";
+import type { SessionHeader, SessionInfoFields } from "../api/entries.js";
 import type { Session } from "../api/session.js";
 import type { SessionQuery, SessionSummary } from "../api/store.js";
 import { decodeHead, entryKeyOfLine, LineDecoder } from "../format/decode.js";
@@ -13,8 +12,8 @@ import type { EntryKey } from "../format/entry-prefix.js";
 import { defaultLimits } from "../format/line-splitter.js";
 import { headerVersion } from "../format/migrate.js";
 import { slugOf } from "../runtime/session-info.js";
+import { firstText } from "./preview.js";
 
-export const maxPreviewLength = 200;
 /** How many lines a list reads for the header and the first message. */
 export const maxHeadLines = 1000;
 
@@ -135,30 +134,6 @@ export function headOf(lines: readonly Uint8Array[]): {
 }
 
 const unchecked = { unchecked: true } as const;
-
-/**
- * The preview of a user message: its text without descriptors, or the names of its attachments if it has no
- * text. Undefined for any other entry, and without both.
- */
-export function firstText(entry: SessionEntry | UnknownEntry | undefined): string | undefined {
-  if (entry?.type !== "message" || entry.message.role !== "user") return undefined;
-  const { content } = entry.message;
-  if (typeof content === "string") return previewOf(content);
-  const written = content.flatMap((block) =>
-    block.type === "text" && resourceOf(block) === undefined ? [block.text] : [],
-  );
-  const names = content.flatMap((block) => resourceOf(block)?.name?.replace(/\s+/g, " ").trim() || []);
-  return previewOf(written.join(" ")) ?? previewOf(names.join(", "));
-}
-
-function previewOf(text: string): string | undefined {
-  // A character has one or two UTF-16 units.
-  const start = text.trim().slice(0, 2 * maxPreviewLength);
-  // A slice of a long string retains all of it.
-  if (text.length > start.length || (start.length > maxPreviewLength && /[\ud800-\udfff]/.test(start)))
-    return Array.from(start).slice(0, maxPreviewLength).join("") || undefined;
-  return start === "" ? undefined : start.slice(0, maxPreviewLength);
-}
 
 /**
  * The last session_info in some lines, with its index.

@@ -3,7 +3,8 @@
 import { encodeUtf8 } from "../../internal/bytes.js";
 import { formatVersion } from "../api/entries.js";
 import { headerVersion } from "../format/migrate.js";
-import { headOf, lastInfo, maxPreviewLength } from "./list.js";
+import { headOf, lastInfo } from "./list.js";
+import { maxPreviewLength } from "./preview.js";
 
 /** A line, and its index in the lines of an append. */
 export interface SummaryLine {

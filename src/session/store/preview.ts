@@ -1,0 +1,67 @@
+/** The preview of a message in a list: what a person wrote, without the descriptors of attachments. */
+
+import { resourceOf } from "../../content/index.js";
+import type { SessionEntry, UnknownEntry } from "../api/entries.js";
+
+export const maxPreviewLength = 200;
+
+/**
+ * The preview of a user message: its text without descriptors, or the names of its attachments if it has no
+ * text. Undefined for any other entry, and without both.
+ */
+export function firstText(entry: SessionEntry | UnknownEntry | undefined): string | undefined {
+  if (entry?.type !== "message" || entry.message.role !== "user") return undefined;
+  const { content } = entry.message;
+  if (typeof content === "string") return previewOf([{ text: content }]);
+  return previewOf(
+    content.map((block) => {
+      const resource = resourceOf(block);
+      if (resource !== undefined) return resource.name === undefined ? {} : { name: resource.name };
+      return block.type === "text" ? { text: block.text } : {};
+    }),
+  );
+}
+
+/**
+ * The preview of parts in order: the texts, or the names if no text remains. Texts of other writers may
+ * contain descriptors as plain text; these count as attachments.
+ */
+export function previewOf(
+  parts: readonly { readonly text?: string; readonly name?: string }[],
+): string | undefined {
+  const names: string[] = [];
+  const named = (name: string | undefined) => {
+    const line = name?.replace(/\s+/g, " ").trim();
+    if (line) names.push(line);
+  };
+  const texts = parts.flatMap(({ text, name }) => {
+    named(name);
+    return text === undefined ? [] : [withoutDescriptors(text, named)];
+  });
+  return cut(texts.join(" ")) ?? cut(names.join(", "));
+}
+
+/** The texts that `describeResource` and `describeImage` make. No part of them has brackets. */
+const descriptor =
+  /\[(image|file|link)( [^[\]]*|), (?:res_[0-9a-f]{16}|[^[\],]*\/[^[\],]*, [\d.]+ [kM]?B)\]|\[(image|file), [^[\]]*, [\d.]+ [kM]?B, res_[0-9a-f]{16}\]/g;
+
+function withoutDescriptors(text: string, named: (name: string | undefined) => void): string {
+  // Most texts have no bracket.
+  if (!text.includes("[")) return text;
+  const replaced = text.replace(descriptor, (found: string, kind?: string, facts = "") => {
+    const parts = facts.split(", ");
+    // Media type and size are before the id; a link has its address there.
+    named(kind === "link" ? parts[0] : found.endsWith("B]") ? facts : parts.slice(0, -2).join(", "));
+    return " ";
+  });
+  return replaced === text ? text : replaced.replace(/[^\S\n]{2,}/g, " ");
+}
+
+function cut(text: string): string | undefined {
+  // A character has one or two UTF-16 units.
+  const start = text.trim().slice(0, 2 * maxPreviewLength);
+  // A slice of a long string retains all of it.
+  if (text.length > start.length || (start.length > maxPreviewLength && /[\ud800-\udfff]/.test(start)))
+    return Array.from(start).slice(0, maxPreviewLength).join("") || undefined;
+  return start === "" ? undefined : start.slice(0, maxPreviewLength);
+}
