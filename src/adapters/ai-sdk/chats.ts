@@ -1,0 +1,392 @@
+/**
+ * Chats of the AI SDK in sessions. A chat is a tree of messages: what a regeneration or an edit replaces stays as a
+ * branch. The id of a message's entry is a digest of the messages up to it, so that one message at one place has
+ * one entry, whoever saves it and however often.
+ */
+
+import { SessileError } from "../../errors/index.js";
+import { describe } from "../../internal/arguments.js";
+import { isRecord } from "../../internal/shape.js";
+import { customEntry, type EntryDraft, type Session } from "../../session/index.js";
+import { previewOf } from "../../session/internal.js";
+import { type AppendPlan, SessionHandles, type SessionPlace } from "../shared/handles.js";
+import { entryId, textDigest } from "../shared/ids.js";
+import { type AdapterOptions, adapterSettings } from "../shared/options.js";
+import { isParcel, type PackedValue, type Parcel, Parcels } from "../shared/parcels.js";
+import {
+  type ChatFile,
+  fileBytes,
+  filesOf,
+  hasAddress,
+  messageDigest,
+  type StoredFile,
+  withoutFiles,
+  withStoredFiles,
+} from "./chat-files.js";
+import { RunningReplies } from "./chunk-log.js";
+import { partsOf, type UiChunk, type UiMessage } from "./ui-message.js";
+
+/** Options of {@link aiSdkChats}. */
+export interface AiSdkChatsOptions extends AdapterOptions {
+  /**
+   * The address of a file for a page: `load` with `files: "url"` returns it, and `save` takes it for the file. The
+   * same file must always have the same address. @default none: files are data URLs
+   */
+  readonly fileUrl?: (file: ChatFile) => string | Promise<string>;
+}
+
+/** Options of reading messages. */
+export interface LoadChatOptions {
+  /** The last message to return, from `save` or `versions`; null for none. @default the chat's leaf */
+  readonly leafId?: string | null;
+  /**
+   * `data`: files as they were saved, for a model. `url`: files in the blob store by their `fileUrl`, for a page.
+   * @default "data"
+   */
+  readonly files?: "data" | "url";
+}
+
+/** The chats of an application. A chat id may be any string. */
+export interface AiSdkChats<M extends UiMessage = UiMessage> {
+  /**
+   * The messages of a chat, oldest first, deep-equal to those that were saved; empty if there is no such chat. They
+   * are not validated.
+   * @throws SessileError ENTRY_NOT_FOUND for an unknown leaf; BLOB_CORRUPT if the bytes of a file are gone
+   */
+  load(chatId: string, options?: LoadChatOptions): Promise<M[]>;
+  /**
+   * Makes `messages` the chat: writes those that the chat does not have at their place, and moves its leaf to the
+   * last. Nothing is removed: messages that are no longer in the list are on a branch of their own. Saving the same
+   * list again writes nothing. The messages are copied at the call.
+   * @param chat.after the leaf that the caller loaded; null for an empty chat
+   * @returns the new leaf, and the number of messages written
+   * @throws SessileError CONCURRENT_WRITER if the chat has another leaf than `after`; INVALID_ENTRY naming a member
+   *   that JSON cannot keep. Nothing was written
+   */
+  save(chat: {
+    readonly chatId: string;
+    readonly messages: readonly M[];
+    readonly after?: string | null;
+  }): Promise<{ readonly leafId: string | null; readonly written: number }>;
+  /** The id of the chat's last message as `after` and `leafId` take it; null for an empty chat. */
+  leafId(chatId: string): Promise<string | null>;
+  /**
+   * The versions of a message that regenerations and edits made, newest last. `leafId` is the newest end behind the
+   * version: `load` it to show that branch, and `save` the result to go on there. Empty for an unknown message.
+   */
+  versions(
+    chatId: string,
+    messageId: string,
+    options?: Pick<LoadChatOptions, "files">,
+  ): Promise<{ readonly leafId: string; readonly message: M }[]>;
+  /** The chats, last modified first. A title is what the person wrote first, unless the session has another one. */
+  list(): AsyncIterable<{ readonly chatId: string; readonly title?: string; readonly modified: string }>;
+  /** The bytes of a file that a message of the chat has; undefined for any other ref. */
+  file(
+    chatId: string,
+    ref: string,
+  ): Promise<
+    { readonly bytes: Uint8Array; readonly mediaType: string; readonly filename?: string } | undefined
+  >;
+  /**
+   * Passes on a reply, and keeps its chunks until it ends. It is read to its end also if the returned stream is
+   * not, so that a page that goes away stops nothing.
+   */
+  stream<C extends UiChunk>(chatId: string, reply: ReadableStream<C>): ReadableStream<C>;
+  /**
+   * The chunks of the reply that runs in this process, from the first one on; undefined if none runs. The page's
+   * transport takes this as the answer of its request to reconnect.
+   */
+  resume<C extends UiChunk>(chatId: string): ReadableStream<C> | undefined;
+  /** Deletes a chat. Returns whether it existed. Its files go with the next garbage collection. */
+  delete(chatId: string): Promise<boolean>;
+  /** Closes the open sessions. */
+  close(): Promise<void>;
+}
+
+/** The data of an entry of a message. */
+interface StoredMessage {
+  readonly id?: string;
+  readonly sha256: string;
+  readonly message: Parcel;
+}
+
+const stored = customEntry<StoredMessage>("sessile.ai-sdk.message", (data) => {
+  if (isRecord(data) && typeof data.sha256 === "string" && isParcel(data.message)) return data as never;
+  throw new TypeError("data: expected a message");
+});
+
+const prefix = entryId("m", "");
+const noFiles: ReadonlyMap<string, StoredFile> = new Map();
+
+/** A message as it was at the call of `save`. */
+interface TakenMessage {
+  readonly packed: PackedValue;
+  readonly sha256: string;
+  /** A copy, if one of its files may be an address of the chat. */
+  readonly addressed: unknown;
+}
+
+/**
+ * Keeps chats of the AI SDK in sessions, one session a chat: the two functions that its guides leave to the
+ * application, and versions, titles, files and resumable streams. Chat ids come from clients: check who may read
+ * which chat before a call.
+ *
+ * @throws TypeError, RangeError for invalid options
+ * @see https://ai-sdk.dev/docs/ai-sdk-ui/chatbot-message-persistence (a stored copy, read 2026-11-23)
+ * @example
+ * ```ts
+ * const chats = aiSdkChats<UIMessage>({ sessions, blobs });
+ * const messages = await chats.load(id);
+ * return streamText({ model, messages: await convertToModelMessages(messages) }).toUIMessageStreamResponse({
+ *   originalMessages: messages,
+ *   onFinish: ({ messages }) => chats.save({ chatId: id, messages }),
+ * });
+ * ```
+ */
+export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsOptions): AiSdkChats<M> {
+  const { sessions, blobs, partition, outOfLine, maxOpen } = adapterSettings("ai-sdk", options);
+  const { fileUrl } = options;
+  const handles = new SessionHandles("ai-sdk", { sessions, maxOpen });
+  const parcels = new Parcels({ blobs, outOfLine });
+  const replies = new RunningReplies<never>();
+  const files = new WeakMap<Session, Map<string, readonly StoredFile[]>>();
+  const placeOf = (chatId: string): SessionPlace => {
+    if (typeof chatId !== "string") throw new TypeError(`chatId: expected a string, got ${describe(chatId)}`);
+    return { partition, key: chatId };
+  };
+
+  async function messageAt(session: Session, id: string): Promise<StoredMessage | undefined> {
+    const entry = await session.entry(id);
+    return entry === undefined ? undefined : stored.read(entry);
+  }
+
+  /** The files of all messages of a chat, on every branch. */
+  async function filesIn(session: Session, chatId: string): Promise<readonly StoredFile[]> {
+    const known = files.get(session) ?? new Map<string, readonly StoredFile[]>();
+    files.set(session, known);
+    for (const { node } of session.tree.walk()) {
+      if (!isMessageId(node.id) || known.has(node.id)) continue;
+      const message = await messageAt(session, node.id);
+      known.set(node.id, message === undefined ? [] : filesOf(message.message, chatId));
+    }
+    return [...known.values()].flat();
+  }
+
+  async function addressesIn(session: Session, chatId: string): Promise<ReadonlyMap<string, StoredFile>> {
+    const known = new Map<string, StoredFile>();
+    if (fileUrl === undefined) return known;
+    for (const file of await filesIn(session, chatId)) known.set(await fileUrl(file.file), file);
+    return known;
+  }
+
+  async function opened(
+    parcel: Parcel,
+    chatId: string,
+    { files: form = "data" }: LoadChatOptions,
+  ): Promise<M> {
+    if (form === "data") return (await parcels.open(parcel)) as M;
+    if (fileUrl === undefined) throw new TypeError('files: "url" needs the option fileUrl');
+    const message = await parcels.open(withoutFiles(parcel));
+    const parts = partsOf(message) as { url?: string }[];
+    for (const file of filesOf(parcel, chatId)) {
+      const part = parts[file.part];
+      if (part !== undefined) part.url = await fileUrl(file.file);
+    }
+    return message as M;
+  }
+
+  async function planSave(
+    session: Session | undefined,
+    {
+      chatId,
+      taken,
+      after,
+    }: {
+      readonly chatId: string;
+      readonly taken: readonly TakenMessage[];
+      readonly after: string | null | undefined;
+    },
+  ): Promise<AppendPlan<{ leafId: string | null; written: number }>> {
+    const known =
+      session !== undefined && taken.some(({ addressed }) => addressed !== undefined)
+        ? await addressesIn(session, chatId)
+        : noFiles;
+    const tip = tipOf(session);
+    let leafId: string | null = null;
+    // The entry behind which the first new message is appended.
+    let parent: string | null = null;
+    const drafts: EntryDraft[] = [];
+    for (const { packed, addressed, ...message } of taken) {
+      const sha256 = addressed === undefined ? message.sha256 : messageDigest(addressed, known);
+      leafId = prefix + textDigest(`${leafId ?? ""} ${sha256}`);
+      if (drafts.length === 0 && session?.tree.has(leafId) === true) {
+        parent = leafId;
+        continue;
+      }
+      const id = isRecord(packed.json) ? packed.json.id : undefined;
+      const draft = stored.draft({
+        ...(typeof id === "string" ? { id } : {}),
+        sha256,
+        message: await parcels.store(addressed === undefined ? packed : withStoredFiles(packed, known)),
+      });
+      drafts.push({ ...draft, id: leafId });
+    }
+    const result = { leafId, written: drafts.length };
+    const done = () => result;
+    if (leafId === tip) return { drafts: [], done };
+    if (after !== undefined && after !== tip) throw concurrent(after, tip);
+    if (drafts.length === 0) return { drafts: [{ type: "leaf", targetId: leafId }], done };
+    const title = session?.info.title ?? session?.info.name ?? titleOf(taken);
+    const isTitled =
+      title === undefined || session?.info.title !== undefined || session?.info.name !== undefined;
+    return {
+      drafts: [...(isTitled ? [] : [{ type: "session_info", title } as const]), ...drafts],
+      // Behind the leaf rather than behind its message, if a label or a name follows that.
+      ...(parent === tip ? {} : { parent }),
+      done,
+    };
+  }
+
+  return {
+    async load(chatId, options = {}) {
+      return handles.read(placeOf(chatId), async (session) => {
+        const { leafId = tipOf(session) } = options;
+        if (leafId !== null && (session?.tree.has(leafId) !== true || !isMessageId(leafId)))
+          throw notFound(leafId);
+        const messages: M[] = [];
+        for (const entry of leafId === null || session === undefined ? [] : await session.path(leafId)) {
+          const found = isMessageId(entry.id) ? stored.read(entry) : undefined;
+          if (found !== undefined) messages.push(await opened(found.message, chatId, options));
+        }
+        return messages;
+      });
+    },
+
+    async save({ chatId, messages, after }) {
+      const place = placeOf(chatId);
+      if (!Array.isArray(messages))
+        throw new TypeError(`messages: expected an array, got ${describe(messages)}`);
+      const taken = messages.map((message, at): TakenMessage => {
+        const packed = parcels.pack(message, `messages[${at}]`);
+        const addressed = fileUrl !== undefined && hasAddress(message) ? structuredClone(message) : undefined;
+        return { packed, sha256: messageDigest(message, noFiles), addressed };
+      });
+      return handles.append(place, (session) => planSave(session, { chatId, taken, after }));
+    },
+
+    async leafId(chatId) {
+      return handles.read(placeOf(chatId), async (session) => tipOf(session));
+    },
+
+    async versions(chatId, messageId, options = {}) {
+      return handles.read(placeOf(chatId), async (session) => {
+        const id = session && (await entryOf(session, messageId));
+        if (session === undefined || id === undefined) return [];
+        const found: { leafId: string; message: M }[] = [];
+        for (const sibling of siblingsOf(session, id)) {
+          const message = await messageAt(session, sibling);
+          if (message === undefined) continue;
+          const leafId = endBehind(session, sibling);
+          found.push({ leafId, message: await opened(message.message, chatId, options) });
+        }
+        return found;
+      });
+    },
+
+    async *list() {
+      for await (const { key, summary } of handles.list(partition)) {
+        const title = summary.title ?? summary.name;
+        yield { chatId: key, ...(title === undefined ? {} : { title }), modified: summary.modified };
+      }
+    },
+
+    async file(chatId, ref) {
+      return handles.read(placeOf(chatId), async (session) => {
+        const known = session === undefined ? [] : await filesIn(session, chatId);
+        return fileBytes(blobs, known.find(({ file }) => file.ref === ref)?.file);
+      });
+    },
+
+    stream: (chatId, reply) => replies.start(placeOf(chatId).key, reply as never) as never,
+    resume: (chatId) => replies.resume(placeOf(chatId).key) as never,
+    delete: async (chatId) => handles.delete(placeOf(chatId)),
+    close: async () => handles.close(),
+  };
+
+  /** The entry of a message: the newest on the branch of the leaf, else the newest of all. */
+  async function entryOf(session: Session, messageId: string): Promise<string | undefined> {
+    const tip = tipOf(session);
+    const current = tip === null ? [] : session.tree.path(tip).map(({ id }) => id);
+    const all = Array.from(session.tree.walk(), ({ node }) => node.id);
+    for (const id of [...current.reverse(), ...all.reverse()])
+      if (isMessageId(id) && (await messageAt(session, id))?.id === messageId) return id;
+    return undefined;
+  }
+}
+
+function isMessageId(id: string): boolean {
+  return id.startsWith(prefix);
+}
+
+/** The last message at or before an entry; null if there is none. */
+function messageAtOrBefore({ tree }: Session, id: string | null): string | null {
+  for (let at = id; at !== null; at = tree.node(at)?.parentId ?? null) if (isMessageId(at)) return at;
+  return null;
+}
+
+function tipOf(session: Session | undefined): string | null {
+  return session === undefined ? null : messageAtOrBefore(session, session.leafId);
+}
+
+/** The messages that follow the same message, in the order in which they were written. */
+function siblingsOf(session: Session, id: string): readonly string[] {
+  const { tree } = session;
+  const before = (at: string) => messageAtOrBefore(session, tree.node(at)?.parentId ?? null);
+  const parent = before(id);
+  return Array.from(tree.walk(), ({ node }) => node)
+    .filter((node) => isMessageId(node.id) && before(node.id) === parent)
+    .sort((a, b) => (a.timestamp < b.timestamp ? -1 : a.timestamp > b.timestamp ? 1 : 0))
+    .map((node) => node.id);
+}
+
+/** The last message of the newest branch through a message. */
+function endBehind(session: Session, id: string): string {
+  for (const leaf of session.leaves())
+    if (session.tree.path(leaf.id).some((node) => node.id === id))
+      return messageAtOrBefore(session, leaf.id) ?? id;
+  return id;
+}
+
+/** What the person wrote first, or the names of the files. */
+function titleOf(taken: readonly TakenMessage[]): string | undefined {
+  const first = taken.map(({ packed }) => packed.json).find((json) => isRecord(json) && json.role === "user");
+  return previewOf(
+    partsOf(first).map((part) => {
+      if (!isRecord(part)) return {};
+      if (part.type === "text" && typeof part.text === "string") return { text: part.text };
+      return isRecord(part) && part.type === "file" && typeof part.filename === "string"
+        ? { name: part.filename }
+        : {};
+    }),
+  );
+}
+
+function concurrent(after: string | null, tip: string | null): SessileError<"CONCURRENT_WRITER"> {
+  const [expected, actual] = [after ?? "none", tip ?? "none"];
+  return new SessileError(
+    "CONCURRENT_WRITER",
+    `after: expected the chat to end with ${expected}, got ${actual}; nothing was written. Load the chat again`,
+    { details: { expected, actual, leafId: tip } },
+  );
+}
+
+function notFound(id: string): SessileError<"ENTRY_NOT_FOUND"> {
+  return new SessileError(
+    "ENTRY_NOT_FOUND",
+    `leafId: the chat has no message ${SessileError.printable(id)}`,
+    {
+      details: { entryId: id },
+    },
+  );
+}
