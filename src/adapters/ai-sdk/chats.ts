@@ -136,12 +136,19 @@ interface TakenMessage {
  * @see https://ai-sdk.dev/docs/ai-sdk-ui/chatbot-message-persistence (a stored copy, read 2026-11-23)
  * @example
  * ```ts
+ * import { convertToModelMessages, type LanguageModel, streamText, type UIMessage } from "ai";
+ *
  * const chats = aiSdkChats<UIMessage>({ sessions, blobs });
- * const messages = await chats.load(id);
- * return streamText({ model, messages: await convertToModelMessages(messages) }).toUIMessageStreamResponse({
- *   originalMessages: messages,
- *   onFinish: ({ messages }) => chats.save({ chatId: id, messages }),
- * });
+ * async function answer(chatId: string, model: LanguageModel) {
+ *   const originalMessages = await chats.load(chatId);
+ *   const result = streamText({ model, messages: await convertToModelMessages(originalMessages) });
+ *   return result.toUIMessageStreamResponse({
+ *     originalMessages,
+ *     onFinish: async ({ messages }) => {
+ *       await chats.save({ chatId, messages });
+ *     },
+ *   });
+ * }
  * ```
  */
 export function aiSdkChats<M extends UiMessage = UiMessage>(options: AiSdkChatsOptions): AiSdkChats<M> {
