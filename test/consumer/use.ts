@@ -33,6 +33,7 @@ export * as sessionConformance from "sessile/session/conformance";
 export * as sessionNode from "sessile/session/node";
 export * as sessionRepair from "sessile/session/repair";
 export * as sessionSchema from "sessile/session/schema";
+export * as s3 from "sessile/s3";
 export * as tether from "sessile/tether";
 export * as tetherSchema from "sessile/tether/schema";
 

@@ -73,6 +73,7 @@ export const promisedNames: Readonly<Record<string, readonly string[]>> = {
   "sessile/projections/ai-sdk": ["aiSdkMessages", "readAiSdkReply"],
   "sessile/projections/codex": ["codexExec"],
   "sessile/adapters/ai-sdk": ["aiSdkChats"],
+  "sessile/s3": ["s3BlobBackend", "s3BlobStore"],
   "sessile/tether": [
     "tetherLimits",
     "checkFrame",
