@@ -11,13 +11,12 @@ import {
 } from "../blobs/index.js";
 import type { BlobRef } from "../content/index.js";
 import { describe, integerOption } from "../internal/arguments.js";
-import { mapConcurrent } from "../internal/concurrency.js";
 import { bucketAddress, type Folder, Keys, prefixArgument } from "./address.js";
 import { type RetryPolicy, S3Client, type S3Fetch } from "./client.js";
 import { type CopyLimits, S3Uploads } from "./multipart.js";
-import { type ObjectStat, S3Objects } from "./objects.js";
+import { S3Objects } from "./objects.js";
 import { openBlob } from "./reading.js";
-import { believedMs, longestLease, type S3Bucket, StoredBlobs, touchedAtOf } from "./stored-blobs.js";
+import { type S3Bucket, StoredBlobs, touchedAtOf } from "./stored-blobs.js";
 import { S3Trash } from "./trash.js";
 import { S3Writer } from "./writer.js";
 
@@ -53,8 +52,6 @@ export interface S3Tuning {
 }
 
 const mebibyte = 2 ** 20;
-/** HEAD requests of a list at the same time. */
-const maxConcurrentHeads = 16;
 /** Backends of partitions that are kept, so that stores of one partition share what they know. */
 const maxPartitions = 1000;
 
@@ -149,10 +146,7 @@ class S3BlobBackend implements BlobBackend {
   }
 
   stat(ref: BlobRef): Promise<BlobStat | undefined> {
-    return this.#guard("look into", async () => {
-      const head = await this.#blobs.head(ref);
-      return head && { ref, size: head.size, touchedAt: touchedAtOf(head) };
-    });
+    return this.#guard("look into", () => this.#blobs.stat(ref));
   }
 
   /** The key of a blob in the bucket. */
@@ -169,8 +163,10 @@ class S3BlobBackend implements BlobBackend {
     try {
       for (const folder of ["sha256", "blake3"] as const) {
         for await (const page of objects.list(this.#blobs.keys.folder(folder), options.signal)) {
-          const stats = mapConcurrent(page, maxConcurrentHeads, (object) => this.#statOf(object));
-          for await (const stat of stats) if (stat !== undefined) yield stat;
+          for (const object of page) {
+            const ref = this.#blobs.keys.refOf(object.key);
+            if (ref !== undefined) yield { ref, size: object.size, touchedAt: touchedAtOf(object) };
+          }
         }
       }
     } catch (error) {
@@ -235,19 +231,6 @@ class S3BlobBackend implements BlobBackend {
       }
       return { count, bytes };
     });
-  }
-
-  /**
-   * The facts of a listed object. A list has no metadata: of an old object the lease ends up to two minutes
-   * later than `stat` tells, and a new one is looked at.
-   */
-  async #statOf(object: ObjectStat): Promise<BlobStat | undefined> {
-    const ref = this.#blobs.keys.refOf(object.key);
-    if (ref === undefined) return undefined;
-    const isOld = longestLease(object) < this.#bucket.objects.client.clock.earliest() - believedMs;
-    if (isOld) return { ref, size: object.size, touchedAt: longestLease(object) };
-    const head = await this.#blobs.head(ref);
-    return head && { ref, size: head.size, touchedAt: touchedAtOf(head) };
   }
 
   async *#guarded(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {

@@ -7,7 +7,7 @@ import { randomHex8 } from "../internal/ids.js";
 import { encodeKey } from "./address.js";
 import { BrokenReply, chunksOf, S3Failure } from "./client.js";
 import type { S3Objects } from "./objects.js";
-import { type StoredBlobs, touchedAtOf } from "./stored-blobs.js";
+import type { StoredBlobs } from "./stored-blobs.js";
 
 /** Reads of blobs: the first bytes with the look-up, the rest streamed, resumed where a connection broke. */
 
@@ -169,5 +169,5 @@ async function quarantine(blobs: StoredBlobs, ref: BlobRef, etag: string): Promi
   });
   if (size !== head.size || toHex(hasher.digest()) === ref.slice(7)) return undefined;
   const to = blobs.keys.quarantined(ref, randomHex8());
-  return (await blobs.move(ref, head, to, touchedAtOf(head))) ? to : undefined;
+  return (await blobs.move(ref, head, to, objects.client.clock.stamp())) ? to : undefined;
 }

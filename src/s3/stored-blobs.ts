@@ -17,21 +17,12 @@ export interface S3Bucket {
   conditional: boolean | undefined;
 }
 
-/** A writer's time is believed if the server's own time of the object is at most this far from it. */
-export const believedMs = 60_000;
-
 /**
- * The start of a blob's lease. The writer's time, in milliseconds, is in the metadata. If it contradicts the
- * server's time, as after a copy by another program, the lease is longer rather than shorter.
+ * The start of a blob's lease: the time of the last write of its object, by the server's clock. HEAD replies
+ * have whole seconds, so lists are rounded down too.
  */
-export function touchedAtOf({ touched, modifiedAt }: HeadStat): number {
-  const isBelieved = touched !== undefined && Math.abs(touched - modifiedAt) <= believedMs;
-  return isBelieved ? touched : longestLease({ modifiedAt });
-}
-
-/** A time that is never before {@link touchedAtOf}, from what a list tells. */
-export function longestLease({ modifiedAt }: Pick<ObjectStat, "modifiedAt">): number {
-  return modifiedAt + believedMs;
+export function touchedAtOf({ modifiedAt }: Pick<ObjectStat, "modifiedAt">): number {
+  return Math.floor(modifiedAt / 1000) * 1000;
 }
 
 /** How often an object is looked at again that others change at the same moment. */
@@ -54,54 +45,61 @@ export class StoredBlobs {
     return this.bucket.objects.head(this.keys.blob(ref));
   }
 
-  /** Renews a lease: the object is copied onto itself, with a later time. Undefined if it does not exist. */
+  /** The facts of a blob, or undefined. */
+  async stat(ref: BlobRef): Promise<BlobStat | undefined> {
+    const head = await this.head(ref);
+    return head && { ref, size: head.size, touchedAt: touchedAtOf(head) };
+  }
+
+  /**
+   * Renews a lease: the object is copied onto itself, with another `x-amz-meta-touched`. Undefined if it does
+   * not exist.
+   */
   async touch(ref: BlobRef): Promise<BlobStat | undefined> {
     for (let round = 0; round < maxRounds; round++) {
       const head = await this.head(ref);
       if (head === undefined) return undefined;
-      const touched = await this.#touch(ref, head);
+      const touched = (await this.#touch(head)) ? await this.stat(ref) : undefined;
       if (touched !== undefined) return touched;
     }
     throw changing("touch in");
   }
 
-  /** Stores bytes. See `BlobBackend.write`. */
+  /** Stores bytes. See `BlobBackend.write`. It ends with a look at the object, which has the time. */
   async write(ref: BlobRef, bytes: Uint8Array): Promise<BlobStat> {
     const { bucket } = this;
     const sha256 = await sha256Of(bytes);
-    let isSeen = !(
-      bucket.conditional &&
-      bytes.length <= maxUnseenBytes &&
-      bucket.objects.client.clock.isKnown
-    );
+    let isSeen = !(bucket.conditional && bytes.length <= maxUnseenBytes);
     for (let round = 0; round < maxRounds; round++) {
       const head = isSeen
         ? await bucket.objects.head(this.keys.blob(ref), { withChecksum: true, isFollowed: true })
         : undefined;
       isSeen = true;
-      if (head === undefined) {
-        const stat = await this.#putAbsent(ref, bytes, sha256);
-        if (stat !== undefined) return stat;
-      } else if (head.size === bytes.length && head.sha256 === sha256.base64) {
-        const touched = await this.#touch(ref, head);
-        if (touched !== undefined) return touched;
-      } else {
-        // Damaged, or the server keeps no checksum: bytes that were not compared are replaced.
-        return this.#put(ref, bytes, sha256, this.#later(head));
-      }
+      let isWritten = true;
+      if (head === undefined) isWritten = await this.#putAbsent(ref, bytes, sha256);
+      else if (head.size === bytes.length && head.sha256 === sha256.base64)
+        isWritten = await this.#touch(head);
+      // Damaged, or the server keeps no checksum: bytes that were not compared are replaced.
+      else await this.#put(ref, bytes, sha256, false);
+      if (!isWritten) continue;
+      const stat = await this.stat(ref);
+      // A writer whose bytes were damaged may have been first.
+      if (stat?.size === bytes.length) return stat;
     }
-    return this.#put(ref, bytes, sha256, this.#later(await this.head(ref)));
+    throw changing("put into");
   }
 
   /** Publishes a staged object as a blob. An existing one is replaced: that costs no more than a touch. */
   async publish(ref: BlobRef, staged: Pick<ObjectStat, "key" | "size" | "etag">): Promise<BlobStat> {
     const { objects, uploads } = this.bucket;
-    const key = this.keys.blob(ref);
-    const touched = this.#later(await objects.head(key, { isFollowed: true }));
-    if (!(await uploads.copy(staged, key, touched))) {
-      throw new S3Failure(404, "NoSuchKey", "put into: the staged object is gone");
+    for (let round = 0; round < maxRounds; round++) {
+      if (!(await uploads.copy(staged, this.keys.blob(ref), objects.client.clock.stamp()))) {
+        throw new S3Failure(404, "NoSuchKey", "put into: the staged object is gone");
+      }
+      const stat = await this.stat(ref);
+      if (stat?.size === staged.size) return stat;
     }
-    return { ref, size: staged.size, touchedAt: touched };
+    throw changing("put into");
   }
 
   /**
@@ -116,7 +114,8 @@ export class StoredBlobs {
     const now = await this.head(ref);
     // Gone: by another collection, or by a deletion, which then finds the copy in the trash.
     if (now === undefined) return true;
-    const isSame = now.etag === seen.etag && touchedAtOf(now) <= touchedAtOf(seen);
+    const isSame =
+      now.etag === seen.etag && now.modifiedAt === seen.modifiedAt && now.touched === seen.touched;
     if (isSame && (await objects.delete(seen.key, seen.etag))) return true;
     // A refused deletion may be the second attempt of one whose answer was lost.
     if (isSame && (await this.head(ref)) === undefined) return true;
@@ -124,45 +123,34 @@ export class StoredBlobs {
     return false;
   }
 
-  async #touch(ref: BlobRef, head: HeadStat): Promise<BlobStat | undefined> {
-    const touched = this.#later(head);
-    const isTouched = await this.bucket.uploads.copy(head, head.key, touched);
-    return isTouched ? { ref, size: head.size, touchedAt: touched } : undefined;
+  /** Whether the object was touched as it was seen. */
+  #touch(head: HeadStat): Promise<boolean> {
+    const { objects, uploads } = this.bucket;
+    return uploads.copy(head, head.key, objects.client.clock.stamp());
   }
 
-  /** Puts a blob that was absent; undefined if another writer was first. */
-  async #putAbsent(ref: BlobRef, body: Uint8Array, sha256: Sha256): Promise<BlobStat | undefined> {
+  /** Puts a blob that was absent; false if another writer was first. */
+  async #putAbsent(ref: BlobRef, body: Uint8Array, sha256: Sha256): Promise<boolean> {
     const { bucket } = this;
-    const touched = this.#later(undefined);
-    if (bucket.conditional === false) return this.#put(ref, body, sha256, touched);
-    const put = () => bucket.objects.put(this.keys.blob(ref), body, { sha256, touched, ifAbsent: true });
-    const done = await put();
+    if (bucket.conditional === false) return (await this.#put(ref, body, sha256, false)) === true;
+    const done = await this.#put(ref, body, sha256, true);
     if (done === "unsupported") {
       bucket.conditional = false;
-      return this.#put(ref, body, sha256, touched);
+      return this.#putAbsent(ref, body, sha256);
     }
-    if (!done) return undefined;
     // The probe: a server that honours the condition refuses the same request, and others store the same again.
-    if (bucket.conditional === undefined && body.length <= maxUnseenBytes) {
-      bucket.conditional = (await put()) === false;
+    if (done && bucket.conditional === undefined && body.length <= maxUnseenBytes) {
+      bucket.conditional = (await this.#put(ref, body, sha256, true)) === false;
     }
-    return { ref, size: body.length, touchedAt: touched };
+    return done;
   }
 
-  async #put(ref: BlobRef, body: Uint8Array, sha256: Sha256, touched: number): Promise<BlobStat> {
-    await this.bucket.objects.put(this.keys.blob(ref), body, { sha256, touched, ifAbsent: false });
-    return { ref, size: body.length, touchedAt: touched };
-  }
-
-  /** The time of a put or touch now, later than that of the object that was seen. */
-  #later(head: HeadStat | undefined): number {
-    const now = this.bucket.objects.client.clock.stamp();
-    return head === undefined ? now : Math.max(now, Math.floor(touchedAtOf(head)) + touchStepMs);
+  #put(ref: BlobRef, body: Uint8Array, sha256: Sha256, ifAbsent: boolean): Promise<boolean | "unsupported"> {
+    const { objects } = this.bucket;
+    const touched = objects.client.clock.stamp();
+    return objects.put(this.keys.blob(ref), body, { sha256, touched, ifAbsent });
   }
 }
-
-/** Two milliseconds, so that a rounded comparison of two touches shows the later one. */
-const touchStepMs = 2;
 
 function changing(operation: string): S3Failure {
   return new S3Failure(409, "OperationAborted", `${operation}: the object changes again and again`);

@@ -2,6 +2,7 @@ import { type BlobStoreOptions, blobStore } from "sessile/blobs";
 import { blobStoreConformance } from "sessile/blobs/conformance";
 import type { S3BlobsOptions } from "sessile/s3";
 import { afterAll, beforeAll, describe, test } from "vitest";
+import { nodeSha256 } from "../../src/blobs/node/layout.js";
 import { s3BlobBackendWith } from "../../src/s3/backend.js";
 import { signedFetch } from "../support/s3/client.js";
 import { type S3Server, type S3ServerOptions, startS3Server } from "../support/s3/server.js";
@@ -47,7 +48,8 @@ describe.each(Object.entries(setups))("a store on S3, on %s", (_, { server: how,
         copyLimits: { maxCopyBytes, copyPartBytes: Math.min(maxCopyBytes, 2 ** 30) },
       };
       const result = await run({
-        open: (more?: BlobStoreOptions) => blobStore(s3BlobBackendWith(options, tuning), more),
+        open: (more?: BlobStoreOptions) =>
+          blobStore(s3BlobBackendWith(options, tuning), { hashes: [nodeSha256], ...more }),
         damage(ref, bytes) {
           server.damage(`${prefix}${ref.slice(0, 6)}/${ref.slice(7, 9)}/${ref.slice(7)}`, bytes);
         },
