@@ -28,12 +28,12 @@ export * as projectionsCodex from "sessile/projections/codex";
 export * as projectionsGemini from "sessile/projections/gemini";
 export * as projectionsMcp from "sessile/projections/mcp";
 export * as projectionsOpenai from "sessile/projections/openai";
+export * as s3 from "sessile/s3";
 export * as session from "sessile/session";
 export * as sessionConformance from "sessile/session/conformance";
 export * as sessionNode from "sessile/session/node";
 export * as sessionRepair from "sessile/session/repair";
 export * as sessionSchema from "sessile/session/schema";
-export * as s3 from "sessile/s3";
 export * as tether from "sessile/tether";
 export * as tetherSchema from "sessile/tether/schema";
 
