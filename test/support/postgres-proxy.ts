@@ -26,7 +26,7 @@ export interface PostgresProxy {
 }
 
 export async function startPostgresProxy(url: string): Promise<PostgresProxy> {
-  const target = new URL(url);
+  const { hostname, port } = new URL(url);
   const sockets = new Set<Socket>();
   let cuts = 0;
   const keep = (socket: Socket): Socket => {
@@ -48,7 +48,7 @@ export async function startPostgresProxy(url: string): Promise<PostgresProxy> {
   };
   const server = createServer((accepted) => {
     const client = keep(accepted);
-    const upstream = keep(connect(Number(target.port), target.hostname));
+    const upstream = keep(connect(Number(port), hostname));
     const requests = new RequestReader();
     /** Whether the answer to the last request is lost. */
     let muted = false;
@@ -87,8 +87,9 @@ export async function startPostgresProxy(url: string): Promise<PostgresProxy> {
   await once(server, "listening");
   const address = server.address();
   if (typeof address !== "object" || address === null) throw new Error("no port");
-  target.port = String(address.port);
-  return Object.assign(proxy, { url: target.href });
+  const own = new URL(url);
+  own.port = String(address.port);
+  return Object.assign(proxy, { url: own.href });
 }
 
 /** ReadyForQuery ends every answer: "Z", a length of five, the state of the transaction. */
