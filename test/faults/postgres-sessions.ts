@@ -82,7 +82,8 @@ export async function expectKept(
     const handle = await store.open(session, { mode: "write" });
     expect(handle.diagnostics).toEqual([]);
     expect(await handle.diagnose()).toEqual([]);
-    expect(handle.tree.size).toBe(lines.length - 1);
+    // Others may have appended since the lines were read.
+    expect(handle.tree.size).toBeGreaterThanOrEqual(lines.length - 1);
     await handle.close();
     kept.set(
       session,
