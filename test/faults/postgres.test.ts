@@ -340,7 +340,7 @@ describe("row 21: a server whose disk is full", () => {
       await db.query("drop tablespace tiny");
     });
 
-    // @covers durability:postgres-disk-full
+    // @covers durability:postgres-server-full
     test("the whole server's disk: what was acknowledged is there when the server starts again", async () => {
       const dir = mounts.tmpfs("size=110m");
       await using small = await startPostgres({
