@@ -9,8 +9,10 @@ const root = join(here, "../..");
 /** @param {readonly string[]} path */
 const program = (...path) => join(here, "node_modules", ...path);
 
-/** @type {readonly { name: string, command: readonly string[] }[]} */
+/** @type {readonly { name: string, command: readonly string[], suites?: string }[]} */
 const runtimes = [
+  // The longest one first.
+  { name: "workerd (PostgreSQL and S3 by fetch)", command: [process.execPath], suites: "workers.mjs" },
   { name: "Node 20", command: [process.execPath] },
   { name: "Node 22", command: [program("node22-linux-x64", "bin", "node")] },
   { name: "Node 24", command: [program("node24-linux-x64", "bin", "node")] },
@@ -26,8 +28,8 @@ let failed = 0;
 try {
   const build = await run(["tsup", "--no-dts", "--out-dir", built], 60_000);
   if (!build.ok) throw new Error(`the build failed: ${build.output}`);
-  await together(runtimes, async ({ name, command }) => {
-    const { output, seconds } = await run([...command, join(here, "suites.mjs"), built], 240_000);
+  await together(runtimes, async ({ name, command, suites = "suites.mjs" }) => {
+    const { output, seconds } = await run([...command, join(here, suites), built], 240_000);
     const counts = /^\{"passed":(\d+),"failed":(\d+)\}$/m.exec(output);
     // A runtime that did not come to its end has failed once more.
     const [ok, wrong] = counts === null ? [0, 1] : [Number(counts[1]), Number(counts[2])];

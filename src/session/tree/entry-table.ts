@@ -272,13 +272,15 @@ export function parseKind(kind: string): readonly [type: string, role?: string] 
 /** The row of no entry. */
 export const noRow = -1;
 
-/** Numeric keys are XORed with it, so that a file cannot choose ids that collide in the map. */
-const seed = crypto.getRandomValues(new Int32Array(1))[0] as number;
-
 /** The bijection between ids and rows. Rows are numbered in the order of {@link KeyIndex.add}. */
 export class KeyIndex {
   readonly #keys: EntryKey[] = [];
   readonly #rows = new Map<EntryKey, number>();
+  /**
+   * Numeric keys are XORed with it, so that a file cannot choose ids that collide in the map. Not a constant of
+   * the module: workerd refuses random values while modules load.
+   */
+  readonly #seed = crypto.getRandomValues(new Int32Array(1))[0] as number;
 
   get size(): number {
     return this.#keys.length;
@@ -296,20 +298,20 @@ export class KeyIndex {
 
   /** The row of a key, or -1. */
   row(key: EntryKey): number {
-    return this.#rows.get(seeded(key)) ?? noRow;
+    return this.#rows.get(this.#seeded(key)) ?? noRow;
   }
 
   /** Adds a key as the next row. Returns -1 if the key has a row already. */
   add(key: EntryKey): number {
-    const at = seeded(key);
+    const at = this.#seeded(key);
     if (this.#rows.has(at)) return noRow;
     this.#rows.set(at, this.#keys.length);
     return this.#keys.push(key) - 1;
   }
-}
 
-function seeded(key: EntryKey): EntryKey {
-  return typeof key === "number" ? key ^ seed : key;
+  #seeded(key: EntryKey): EntryKey {
+    return typeof key === "number" ? key ^ this.#seed : key;
+  }
 }
 
 /**
