@@ -1,5 +1,6 @@
 /** Sessions in PostgreSQL: the backend, and the store on it. */
 
+import { type Durability, integerOption } from "../internal/arguments.js";
 import { isName, nameArgument } from "../internal/ids.js";
 import {
   type SessionBackend,
@@ -9,11 +10,13 @@ import {
   type StoredSessionQuery,
   sessionStore,
 } from "../session/index.js";
-import { bytesOf, Database } from "./database.js";
-import { existsError, PostgresLog } from "./log.js";
+import { Channels } from "./channels.js";
+import { Database, type Row } from "./database.js";
+import { bytesOf } from "./lines.js";
+import { existsError, type LogSession, type LogTables, PostgresLog } from "./log.js";
 import { migrationTo } from "./migrations.js";
-import { cwdKey, defaultSchema, type PostgresSessionsOptions, schemaArgument } from "./options.js";
-import { type Statements, statementsFor } from "./statements.js";
+import { cwdKey, type PostgresSessionsOptions, schemaArgument } from "./options.js";
+import { statementsFor } from "./statements.js";
 
 /** The operations of PostgreSQL beside those of every backend. */
 export interface PostgresTables {
@@ -22,8 +25,13 @@ export interface PostgresTables {
    * under an advisory lock. Tables of a newer version stay as they are.
    */
   migrate(): Promise<void>;
-  /** Yields the partitions that have a session, in order; the unnamed partition is the empty text. */
+  /** Yields the partitions that have a session, in order; the unnamed partition is an empty string. */
   partitions(): AsyncIterable<string>;
+  /**
+   * The durability of an acknowledged append: `disk`, or `os` if the server has `synchronous_commit` or
+   * `fsync` off, so that its crash may lose the last ones. Asks the server once.
+   */
+  durability(): Promise<Durability>;
 }
 
 /**
@@ -57,6 +65,7 @@ export function postgresSessionStore(
   return Object.assign(sessionStore(backend, options), {
     migrate: () => backend.migrate(),
     partitions: () => backend.partitions(),
+    durability: () => backend.durability(),
   });
 }
 
@@ -65,79 +74,90 @@ const firstPage = 50;
 const maxPage = 1000;
 
 class PostgresBackend implements SessionBackend, PostgresTables {
-  readonly #schema: string;
-  readonly #database: Database;
-  readonly #sql: Statements;
+  readonly #tables: LogTables;
+  /** Runs lists, and the reads of sessions that are opened to read. */
+  readonly #replica: Database;
+  #durability: Promise<Durability> | undefined;
 
   constructor(options: PostgresSessionsOptions) {
-    this.#schema = schemaArgument(options.schema ?? defaultSchema);
-    this.#database = new Database(options);
-    this.#sql = statementsOf(this.#schema);
+    const { db, read, listen, notify = false } = options;
+    const schema = schemaArgument(options.schema);
+    const database = new Database(db, options);
+    this.#replica = read === undefined ? database : new Database(read, options);
+    this.#tables = {
+      schema,
+      sql: statementsFor(schema, notify),
+      database,
+      reader: database,
+      notify,
+      channels: listen && new Channels(listen, schema),
+      maxLineBytes: integerOption("maxLineBytes", options.maxLineBytes, 64 * 1024 * 1024, 1024, 2 ** 30),
+    };
   }
 
   async create(session: { readonly id: string; readonly partition: string; readonly cwd: string }) {
     const { partition, cwd } = session;
     const id = nameArgument("id", session.id);
-    if ((await this.#find(partition, id)) !== undefined) throw existsError(id);
-    const epoch = crypto.randomUUID();
-    const log = this.#log({ partition, id, epoch, cwd, previewed: false });
+    if ((await this.#find(this.#tables.database, partition, id)) !== undefined) throw existsError(id);
+    const created = { partition, id, epoch: crypto.randomUUID(), cwd, previewed: false };
+    const log = new PostgresLog(this.#tables, created);
     return { log, position: log.start };
   }
 
-  async open(id: string, { partition }: { readonly partition: string; readonly mode: "read" | "write" }) {
-    const found = await this.#find(partition, id);
-    return found && this.#log({ partition, id, cwd: "", ...found });
+  async open(
+    id: string,
+    { partition, mode }: { readonly partition: string; readonly mode: "read" | "write" },
+  ): Promise<PostgresLog | undefined> {
+    const reader = mode === "read" ? this.#replica : this.#tables.database;
+    const found = await this.#find(reader, partition, id);
+    return found && new PostgresLog({ ...this.#tables, reader }, found);
   }
 
   async *list({ partition, after, cwd, signal }: StoredSessionQuery): AsyncGenerator<StoredSession> {
+    const { sql } = this.#tables;
+    const operation = { name: "list", path: partition };
     let last = after;
     for (let limit = firstPage; ; limit = Math.min(2 * limit, maxPage)) {
       signal?.throwIfAborted();
-      const values = [
-        partition,
-        last === undefined ? "infinity" : timeText(last.modifiedAt),
-        last?.id ?? "",
-        limit,
-      ];
+      const values = [partition, timeBefore(last), last?.id ?? "", limit];
       const rows =
         cwd === undefined
-          ? await this.#database.query("list", partition, this.#sql.list, values)
-          : await this.#database.query("list", partition, this.#sql.listOfCwd, [...values, cwdKey(cwd)]);
+          ? await this.#replica.query(operation, sql.list, values)
+          : await this.#replica.query(operation, sql.listOfCwd, [...values, cwdKey(cwd)]);
       for (const row of rows) {
         last = { id: row.id, modifiedAt: Number(row.modified) };
-        yield {
-          ...last,
-          size: Number(row.size),
-          head: linesOf(row.header, row.preview),
-          tail: linesOf(row.info),
-        };
+        yield storedOf(row);
       }
       if (rows.length < limit) return;
     }
   }
 
   async delete(id: string, { partition }: { readonly partition: string }): Promise<boolean> {
-    const found = await this.#find(partition, id);
+    const { database, sql } = this.#tables;
+    const found = await this.#find(database, partition, id);
     if (found === undefined) return false;
-    let lost = false;
+    // A session that was found, and is gone after a lost delete, was deleted by it.
+    let isLost = false;
     const values = [partition, id, found.epoch];
-    return this.#database.retrying(
-      "delete",
-      id,
-      async () => (await this.#database.run(this.#sql.delete, values)).length > 0 || lost,
+    return database.retrying(
+      { name: "delete", path: id },
+      async () => (await database.run(sql.delete, values)).length > 0 || isLost,
       () => {
-        lost = true;
+        isLost = true;
       },
     );
   }
 
   async migrate(): Promise<void> {
-    await this.#database.query("migrate", this.#schema, migrationTo(this.#schema), []);
+    const { database, schema } = this.#tables;
+    await database.query({ name: "migrate", path: schema }, migrationTo(schema), []);
   }
 
   async *partitions(): AsyncGenerator<string> {
+    const { schema, sql } = this.#tables;
     for (let from = ""; ; ) {
-      const rows = await this.#database.query("list", this.#schema, this.#sql.partitions, [from, maxPage]);
+      const values = [from, maxPage];
+      const rows = await this.#replica.query({ name: "list", path: schema }, sql.partitions, values);
       for (const { partition } of rows) yield partition;
       if (rows.length < maxPage) return;
       // The least text after the last partition.
@@ -145,37 +165,47 @@ class PostgresBackend implements SessionBackend, PostgresTables {
     }
   }
 
-  async #find(
-    partition: string,
-    id: string,
-  ): Promise<{ readonly epoch: string; readonly previewed: boolean } | undefined> {
+  async durability(): Promise<Durability> {
+    this.#durability ??= this.#askDurability();
+    return this.#durability.catch((error: unknown) => {
+      this.#durability = undefined;
+      throw error;
+    });
+  }
+
+  async #askDurability(): Promise<Durability> {
+    const { database, schema, sql } = this.#tables;
+    const [row] = await database.query({ name: "ask", path: schema }, sql.durability, []);
+    return row?.synced === true ? "disk" : "os";
+  }
+
+  async #find(database: Database, partition: string, id: string): Promise<LogSession | undefined> {
     // Other texts may have characters that PostgreSQL refuses.
     if (!isName(id)) return undefined;
-    const [row] = await this.#database.query("open", id, this.#sql.find, [partition, id]);
-    return row && { epoch: row.epoch, previewed: row.previewed };
-  }
-
-  #log(session: ConstructorParameters<typeof PostgresLog>[3]): PostgresLog {
-    return new PostgresLog(this.#database, this.#database, this.#sql, session);
+    const [row] = await database.query({ name: "open", path: id }, this.#tables.sql.find, [partition, id]);
+    return row && { partition, id, epoch: row.epoch, cwd: "", previewed: row.previewed };
   }
 }
 
-const known = new Map<string, Statements>();
-
-/** The statements of a schema: the same object for each backend, so that logs can compare it. */
-function statementsOf(schema: string): Statements {
-  const sql = known.get(schema) ?? statementsFor(schema);
-  known.set(schema, sql);
-  return sql;
-}
-
-/** The bounds of a time in PostgreSQL that JavaScript prints with four digits of the year. */
+/** Times beyond this would not print with four digits of the year. */
 const maxTime = Date.UTC(9999, 0);
 
-function timeText(ms: number): string {
-  return new Date(Math.max(0, Math.min(ms, maxTime))).toISOString();
+function timeBefore(session: StoredSessionQuery["after"]): string {
+  if (session === undefined) return "infinity";
+  return new Date(Math.max(0, Math.min(session.modifiedAt, maxTime))).toISOString();
 }
 
-function linesOf(...columns: readonly unknown[]): readonly Uint8Array[] {
-  return columns.flatMap((column) => (column === null ? [] : [bytesOf(column)]));
+function storedOf(row: Row): StoredSession {
+  const { id, modified, size, header, preview, info, entries, messages } = row;
+  const lines = (...columns: readonly unknown[]) =>
+    columns.filter((column) => column !== null).map((column) => bytesOf(column));
+  return {
+    id,
+    modifiedAt: Number(modified),
+    size: Number(size),
+    head: lines(header, preview),
+    tail: lines(info),
+    ...(entries !== null &&
+      messages !== null && { counts: { entries: Number(entries), messages: Number(messages) } }),
+  };
 }

@@ -1,60 +1,66 @@
-/** Calls of the driver: classes of failures, attempts again, errors with the server's code. */
+/** Calls of the driver: names of statements, classes of failures, attempts again. */
 
 import { SessileError } from "../errors/index.js";
 import { integerOption } from "../internal/arguments.js";
+import { encodeUtf8 } from "../internal/bytes.js";
+import { crc32 } from "../internal/crc32.js";
 import type { PostgresQuery, PostgresSessionsOptions } from "./options.js";
 
+/** A row of an answer, by the names of its columns. */
 // biome-ignore lint/suspicious/noExplicitAny: each statement knows its columns
-type Row = Record<string, any>;
+export type Row = Readonly<Record<string, any>>;
+
+/** An operation, for errors: what is done, and to which session or schema. */
+export interface Operation {
+  readonly name: string;
+  readonly path: string;
+}
 
 /**
- * A failed call. `refused`: the server answered, and nothing was done. `lost`: the connection ended, and the
- * statement may be done, or may still be at work. `busy`: nothing was done, and it may succeed if tried again.
+ * A failed call. `refused`: the server answered, and nothing was done. `busy`: nothing was done, and another
+ * attempt may succeed. `lost`: the connection ended; the statement may be done, or may still be running.
  */
-type Failure = "refused" | "lost" | "busy";
+type Failure = "refused" | "busy" | "lost";
 
 const firstWaitMs = 20;
 const maxWaitMs = 2000;
 
-/** Runs statements through a driver, and tries again after failures that may pass. */
+/** Runs statements through a driver, and makes further attempts after failures that may pass. */
 export class Database {
   readonly db: PostgresQuery;
   readonly #retryMs: number;
+  readonly #prepare: boolean;
+  /** The name of each statement by its text. */
+  readonly #names = new Map<string, string>();
 
-  constructor({ db, retryMs }: Pick<PostgresSessionsOptions, "db" | "retryMs">) {
+  constructor(db: PostgresQuery, { retryMs, prepare }: Pick<PostgresSessionsOptions, "prepare" | "retryMs">) {
     if (typeof db?.query !== "function")
       throw new TypeError("db: expected an object with a method query, such as a Pool of pg");
     this.db = db;
     this.#retryMs = integerOption("retryMs", retryMs, 10_000, 0);
+    this.#prepare = prepare ?? false;
   }
 
-  /** Runs a statement once. */
+  /** Runs a statement once. Rejects with the driver's error. */
   async run(text: string, values: readonly unknown[]): Promise<readonly Row[]> {
-    return (await this.db.query(text, [...values])).rows;
+    if (!this.#prepare) return (await this.db.query(text, [...values])).rows;
+    const named = { name: this.#nameOf(text), text, values: [...values] };
+    return (await this.db.query(named as unknown as string)).rows;
   }
 
-  /** Runs a statement that may be repeated. */
-  async query(
-    operation: string,
-    path: string,
-    text: string,
-    values: readonly unknown[],
-  ): Promise<readonly Row[]> {
-    return this.retrying(operation, path, () => this.run(text, values));
+  /** Runs a statement that may be repeated, until its outcome is known. */
+  async query(operation: Operation, text: string, values: readonly unknown[]): Promise<readonly Row[]> {
+    return this.retrying(operation, () => this.run(text, values));
   }
 
   /**
-   * Makes attempts until one succeeds, with growing random waits, within the bound. Throws STORAGE_FAILED.
+   * Makes attempts until one succeeds, with growing random waits, within the bound of the options.
    *
-   * @param attempt its own SessileErrors are final
-   * @param outcome called with the error instead, if an attempt was lost: returns what to throw
+   * @param attempt rejects with the driver's errors; a SessileError is final
+   * @param onLost called for each attempt that may have been done although it failed
+   * @throws SessileError STORAGE_FAILED with the code of the last attempt
    */
-  async retrying<T>(
-    operation: string,
-    path: string,
-    attempt: () => Promise<T>,
-    onLost?: () => void,
-  ): Promise<T> {
+  async retrying<T>(operation: Operation, attempt: () => Promise<T>, onLost?: () => void): Promise<T> {
     const end = Date.now() + this.#retryMs;
     for (let wait = firstWaitMs; ; wait = Math.min(2 * wait, maxWaitMs)) {
       try {
@@ -63,54 +69,50 @@ export class Database {
         if (error instanceof SessileError) throw error;
         const failure = failureOf(error);
         if (failure === "lost") onLost?.();
-        if (failure === "refused" || Date.now() >= end) throw storageFailed(operation, path, error);
+        const left = end - Date.now();
+        if (failure === "refused" || left <= 0) throw storageFailed(operation, error);
+        await new Promise((resolve) => setTimeout(resolve, Math.min(Math.random() * wait, left)));
       }
-      await new Promise((resolve) => setTimeout(resolve, Math.random() * wait));
     }
+  }
+
+  #nameOf(text: string): string {
+    const name = this.#names.get(text) ?? `sessile_${crc32(encodeUtf8(text)).toString(16)}_${text.length}`;
+    this.#names.set(text, name);
+    return name;
   }
 }
 
-/** The code of a failure: an SQLSTATE, or that of the system or driver. */
+/** The code of a driver's error: an SQLSTATE, or a code of the system or the driver. */
 function codeOf(error: unknown): string | undefined {
   const code = (error as { readonly code?: unknown } | null)?.code;
   return typeof code === "string" && code !== "" ? code : undefined;
 }
 
-function isSqlState(code: string | undefined): boolean {
-  return code !== undefined && /^(?=.*\d)[0-9A-Z]{5}$/.test(code);
-}
+const sqlState = /^(?=.*\d)[0-9A-Z]{5}$/;
 
-/** Serialization failure, deadlock, too many connections, the server starts or stops. */
-const busy: ReadonlySet<string> = new Set(["40001", "40P01", "53300", "57P03"]);
-/** The server ended the connection. An error of class 08 is one too. */
-const ended: ReadonlySet<string> = new Set(["57P01", "57P02", "40003"]);
+/** Serialization failure, deadlock, too many connections, server starting. */
+const busy: ReadonlySet<string> = new Set(["40001", "40P01", "53300", "57P03", "ECONNREFUSED"]);
+/** The server ended the connection, or does not know the outcome. Class 08 is a lost connection, too. */
+const ended: ReadonlySet<string> = new Set(["57P01", "57P02", "57P05", "40003"]);
 
 function failureOf(error: unknown): Failure {
   const code = codeOf(error);
-  // The driver's own errors: nobody knows how far the statement came.
-  if (code === undefined || !isSqlState(code)) return code === "ECONNREFUSED" ? "busy" : "lost";
-  if (busy.has(code)) return "busy";
+  if (code !== undefined && busy.has(code)) return "busy";
+  // An error of the driver, and not of the server: the statement may have reached the server.
+  if (code === undefined || !sqlState.test(code)) return "lost";
   return ended.has(code) || code.startsWith("08") ? "lost" : "refused";
 }
 
-/** Undefined table, undefined column, invalid schema name. */
-const missing: ReadonlySet<string> = new Set(["42P01", "42703", "3F000"]);
+/** Undefined table, undefined column, undefined schema. */
+const notMigrated: ReadonlySet<string> = new Set(["42P01", "42703", "3F000"]);
 
-/** STORAGE_FAILED with the code of a driver's error. */
-function storageFailed(operation: string, path: string, cause: unknown): SessileError<"STORAGE_FAILED"> {
+function storageFailed({ name, path }: Operation, cause: unknown): SessileError<"STORAGE_FAILED"> {
   const errno = codeOf(cause) ?? "UNKNOWN";
-  const hint = missing.has(errno) ? "; call migrate() first" : "";
+  const hint = notMigrated.has(errno) ? ": call migrate() first" : "";
   const message = cause instanceof Error ? cause.message : String(cause);
-  return new SessileError("STORAGE_FAILED", `${operation} ${path}: ${errno} ${message}${hint}`, {
+  return new SessileError("STORAGE_FAILED", `${name} ${path}: ${errno} ${message}${hint}`, {
     cause,
-    details: { operation, path, errno },
+    details: { operation: name, path, errno },
   });
-}
-
-/** Bytes of a column. Some drivers give the text of bytes. */
-export function bytesOf(value: unknown): Uint8Array {
-  if (value instanceof Uint8Array) return value;
-  if (typeof value === "string" && value.startsWith("\\x"))
-    return Uint8Array.from(value.slice(2).match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
-  throw new TypeError("db: expected a column of type bytea as a Uint8Array");
 }

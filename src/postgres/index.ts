@@ -3,5 +3,6 @@
  *
  * @module postgres
  */
+export type { Durability } from "../internal/arguments.js";
 export { type PostgresTables, postgresSessionBackend, postgresSessionStore } from "./backend.js";
 export type { PostgresQuery, PostgresSessionsOptions } from "./options.js";

@@ -1,10 +1,21 @@
 /** The lines of one session in the database. */
 
 import { SessileError } from "../errors/index.js";
-import { concatBytes } from "../internal/bytes.js";
 import type { LinePlace, LogAppend, LogBatch, LogPosition, SessionLog } from "../session/index.js";
-import { summarizeLines } from "../session/internal.js";
-import { bytesOf, type Database } from "./database.js";
+import { ChangeWaiter, type Channels, channelOf } from "./channels.js";
+import type { Database, Row } from "./database.js";
+import {
+  batchOf,
+  bytesOf,
+  isSameLines,
+  lengthsOf,
+  linesOf,
+  numbersOf,
+  pageBytes,
+  pageLines,
+  placesByPage,
+  summaryValues,
+} from "./lines.js";
 import { cwdKey } from "./options.js";
 import type { Statements } from "./statements.js";
 
@@ -20,31 +31,41 @@ export interface LogSession {
   readonly previewed: boolean;
 }
 
-/** A page has at least one line, and else at most these bytes and lines. */
-const pageBytes = 4 * 1024 * 1024;
-const pageLines = 4096;
-/** The greatest array of bytes that a statement may have: PostgreSQL's is 1 GB, as text of twice the length. */
-const maxBatchBytes = 256 * 1024 * 1024;
+/** The tables of a log, shared by all logs of a backend. */
+export interface LogTables {
+  readonly schema: string;
+  readonly sql: Statements;
+  readonly database: Database;
+  /** Runs the reads: the database, or a replica that may lag. */
+  readonly reader: Database;
+  readonly notify: boolean;
+  readonly channels: Channels | undefined;
+  readonly maxLineBytes: number;
+}
+
 const maxHead = Number.MAX_SAFE_INTEGER;
 
 /**
  * A session in two tables: its row, and a row for each line. An append is one statement, which moves the head
- * of the session's row if it is the expected one, and inserts the lines.
+ * of the session's row if it is the expected one (compare-and-swap), and inserts the lines.
  */
 export class PostgresLog implements SessionLog {
-  readonly #database: Database;
-  readonly #reader: Database;
-  readonly #sql: Statements;
+  readonly #tables: LogTables;
   readonly #session: LogSession;
+  readonly #waiter: ChangeWaiter | undefined;
+  readonly changed?: (signal: AbortSignal) => Promise<void>;
   #previewed: boolean;
 
-  /** @param reader runs the reads: the database, or a copy that may lag */
-  constructor(database: Database, reader: Database, sql: Statements, session: LogSession) {
-    this.#database = database;
-    this.#reader = reader;
-    this.#sql = sql;
+  constructor(tables: LogTables, session: LogSession) {
+    this.#tables = tables;
     this.#session = session;
     this.#previewed = session.previewed;
+    const { channels } = tables;
+    if (channels === undefined) return;
+    const { partition, id } = session;
+    const waiter = new ChangeWaiter((heard) => channels.subscribe(partition, id, heard));
+    this.#waiter = waiter;
+    this.changed = (signal) => waiter.changed(signal);
   }
 
   /** The position of a session before its first append. */
@@ -54,27 +75,21 @@ export class PostgresLog implements SessionLog {
 
   async append(lines: readonly Uint8Array[], expected: LogPosition): Promise<LogAppend> {
     const from = this.#headOf(expected);
-    const batch = this.#batch(lines);
-    const summary = summarizeLines(batch.lines, { head: this.#previewed });
-    const { header, preview, info } = summary;
-    const shown = [
-      header?.line ?? null,
-      preview === undefined ? null : from + preview.at,
-      preview?.line ?? null,
-      info === undefined ? null : from + info.at,
-      info?.line ?? null,
-    ];
-    const { partition, id, epoch, cwd } = this.#session;
-    const key = [partition, id, epoch];
-    const rest = [lines.length, batch.size, batch.lengths, batch.bytes];
-    const statement: readonly [string, readonly unknown[]] =
-      from === 0
-        ? [this.#sql.create, [...key, cwdKey(header?.cwd ?? cwd), ...rest, ...shown]]
-        : shown.some((value) => value !== null)
-          ? [this.#sql.appendSummary, [...key, from, ...rest, ...shown]]
-          : [this.#sql.append, [...key, from, ...rest]];
-    await this.#write("append to", expected, batch.lines, () => this.#database.run(...statement));
-    if (preview !== undefined) this.#previewed = true;
+    const batch = batchOf(lines);
+    const { header, preview, countValues, shownValues, isShown } = summaryValues(batch.lines, from, {
+      head: this.#previewed,
+    });
+    const { sql } = this.#tables;
+    const values = [...this.#key, from, ...batch.values, ...countValues];
+    if (from === 0) {
+      values[3] = cwdKey(header?.cwd ?? this.#session.cwd);
+      await this.#write("append to", expected, batch.lines, sql.create, [...values, ...shownValues]);
+    } else if (isShown) {
+      await this.#write("append to", expected, batch.lines, sql.appendSummary, [...values, ...shownValues]);
+    } else {
+      await this.#write("append to", expected, batch.lines, sql.append, values);
+    }
+    this.#previewed ||= preview !== undefined;
     return { position: this.#position(from + lines.length), at: lines.map((_, index) => from + index) };
   }
 
@@ -82,20 +97,21 @@ export class PostgresLog implements SessionLog {
     from: LogPosition | undefined,
     options: { readonly signal?: AbortSignal } = {},
   ): AsyncGenerator<LogBatch, void, undefined> {
+    const { reader, database, sql, maxLineBytes } = this.#tables;
     let next = from === undefined ? 0 : this.#headOf(from);
     let end = maxHead;
-    for (let first = from === undefined; ; first = false) {
+    for (let isFirst = from === undefined; ; isFirst = false) {
       options.signal?.throwIfAborted();
-      const values = [...this.#key, next, pageBytes, pageLines, end];
-      const [row] = await this.#reader.query("read", this.#path, this.#sql.read, values);
+      const values = [...this.#key, next, pageBytes, pageLines, end, maxLineBytes];
+      const [row] = await reader.query(this.#operation("read"), sql.read, values);
       if (row === undefined) throw this.#gone();
       const [base, head] = [Number(row.base), Number(row.head)];
-      // A copy that lags has not yet what another one showed.
-      if (head < next && this.#reader !== this.#database) return;
-      const restarted = !first && (next > head || (base > 0 && next <= base));
+      // The replica does not have yet what another one showed.
+      if (head < next && reader !== database) return;
+      const restarted = !isFirst && (next > head || (base > 0 && next <= base));
       if (restarted || end === maxHead) end = head;
       if (row.lengths === null) return;
-      const batch = this.#pageOf(Number(row.start), row);
+      const batch = this.#batchOf(row);
       yield restarted ? { ...batch, restarted } : batch;
       next = this.#headOf(batch.next);
       if (next >= end) return;
@@ -103,41 +119,59 @@ export class PostgresLog implements SessionLog {
   }
 
   async readAt(places: readonly LinePlace[]): Promise<readonly (Uint8Array | undefined)[]> {
+    const { reader, sql } = this.#tables;
     const found: (Uint8Array | undefined)[] = [];
-    for (const part of partsOf(places)) {
-      const values = [...this.#key, `{${part.map(({ at }) => at).join(",")}}`];
-      const [row] = await this.#reader.query("read", this.#path, this.#sql.readAt, values);
-      found.push(...linesOf(row?.lengths ?? null, row?.bytes));
+    for (const page of placesByPage(places)) {
+      const values = [...this.#key, numbersOf(page)];
+      const [row] = await reader.query(this.#operation("read"), sql.readAt, values);
+      found.push(...linesOf(row));
     }
     return found;
   }
 
+  /** The old lines stay in the table, before the new ones. */
+  async replace(
+    lines: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+    expected: LogPosition,
+  ): Promise<LogPosition> {
+    const all: Uint8Array[] = [];
+    for await (const line of lines) all.push(line);
+    const from = this.#headOf(expected);
+    const batch = batchOf(all);
+    const { countValues, shownValues, preview } = summaryValues(batch.lines, from, { head: false });
+    const values = [...this.#key, from, ...batch.values, ...countValues, ...shownValues];
+    await this.#write("replace", expected, batch.lines, this.#tables.sql.replace, values);
+    this.#previewed = preview !== undefined;
+    return this.#position(from + all.length);
+  }
+
   async copy(from: SessionLog, first: Uint8Array, to: LogPosition, last?: LinePlace): Promise<boolean> {
-    if (!(from instanceof PostgresLog) || from.#database.db !== this.#database.db || from.#sql !== this.#sql)
-      return false;
+    if (!(from instanceof PostgresLog) || !this.#sharesTables(from)) return false;
     const end = last === undefined ? from.#headOf(to) : last.at + 1;
     const { partition, id, epoch, cwd } = this.#session;
     const header = first.subarray(0, -1);
-    const values = [partition, id, epoch, cwdKey(cwd), header, ...from.#key, end];
-    let reached = true;
-    await this.#write("copy to", this.start, [header], async () => {
-      const rows = await this.#database.run(this.#sql.copy, values);
-      reached = rows[0]?.reached === true;
-      return reached && rows[0]?.made !== true ? [] : rows;
+    const { cwd: written = cwd } = summaryValues([header], 0, { head: false }).header ?? {};
+    const values = [partition, id, epoch, cwdKey(written), header, ...from.#key, end];
+    let isReached = true;
+    await this.#write("copy to", this.start, [header], this.#tables.sql.copy, values, ([row]) => {
+      isReached = row?.reached === true;
+      return !isReached || row?.made === true;
     });
-    return reached;
+    return isReached;
   }
 
-  async close(): Promise<void> {}
+  async close(): Promise<void> {
+    await this.#waiter?.close();
+  }
 
-  get #key(): readonly [string, string, string] {
+  get #key(): readonly unknown[] {
     const { partition, id, epoch } = this.#session;
     return [partition, id, epoch];
   }
 
-  get #path(): string {
+  #operation(name: string) {
     const { partition, id } = this.#session;
-    return partition === "" ? id : `${partition}/${id}`;
+    return { name, path: partition === "" ? id : `${partition}/${id}` };
   }
 
   #position(head: number): LogPosition {
@@ -150,41 +184,48 @@ export class PostgresLog implements SessionLog {
     return Number(head);
   }
 
+  #sharesTables(log: PostgresLog): boolean {
+    const { database, schema } = this.#tables;
+    return log.#tables.database.db === database.db && log.#tables.schema === schema;
+  }
+
   /**
-   * Runs a write until its outcome is known. A write returns a row if it was done.
+   * Runs a write until its outcome is known: done, refused, or neither within the time for attempts.
+   * @param lines the lines that the log has from `expected` on if the write was done
    * @throws SessileError as {@link SessionLog.append}
    */
   async #write(
-    operation: string,
+    name: string,
     expected: LogPosition,
     lines: readonly Uint8Array[],
-    write: () => Promise<readonly unknown[]>,
+    statement: string,
+    values: readonly unknown[],
+    isDone = (rows: readonly Row[]): boolean => rows.length > 0,
   ): Promise<void> {
-    let writing = false;
-    let lost = false;
+    const { database, notify, schema } = this.#tables;
+    const { partition } = this.#session;
+    const all = notify && name !== "copy to" ? [...values, channelOf(schema, partition)] : values;
+    let isWriting = false;
+    let isLost = false;
+    const attempt = async (): Promise<void> => {
+      isWriting = false;
+      // A lost write that is still running is seen below: the next one waits for it.
+      if (isLost && (await this.#isWritten(expected, lines))) return;
+      isWriting = true;
+      const rows = await database.run(statement, all);
+      isWriting = false;
+      if (isDone(rows)) return;
+      if (isLost && (await this.#isWritten(expected, lines))) return;
+      throw await this.#refusal(expected);
+    };
     try {
-      await this.#database.retrying(
-        operation,
-        this.#path,
-        async () => {
-          writing = false;
-          // A lost write that is still at work is seen by the next one, which waits for it.
-          if (lost && (await this.#isWritten(expected, lines))) return;
-          writing = true;
-          const rows = await write();
-          writing = false;
-          if (rows.length > 0) return;
-          if (lost && (await this.#isWritten(expected, lines))) return;
-          throw await this.#refusal(expected);
-        },
-        () => {
-          lost ||= writing;
-        },
-      );
+      await database.retrying(this.#operation(name), attempt, () => {
+        isLost ||= isWriting;
+      });
     } catch (error) {
-      if (!lost || !SessileError.is(error, "STORAGE_FAILED")) throw error;
+      if (!isLost || !SessileError.is(error, "STORAGE_FAILED")) throw error;
       const { id } = this.#session;
-      const reason = `the connection was lost during a write: ${error.message}`;
+      const reason = `the connection was lost during a write (${error.message})`;
       throw new SessileError("WRITER_POISONED", `the end of session ${id} is unknown: ${reason}`, {
         cause: error,
         details: { id, reason },
@@ -196,20 +237,18 @@ export class PostgresLog implements SessionLog {
   async #isWritten(expected: LogPosition, lines: readonly Uint8Array[]): Promise<boolean> {
     const from = this.#headOf(expected);
     const places = lines.map(({ length }, index) => ({ at: from + index, length }));
-    let at = 0;
-    for (const part of partsOf(places)) {
-      const values = [...this.#key, `{${part.map((place) => place.at).join(",")}}`];
-      const [row] = await this.#database.run(this.#sql.readAt, values);
-      for (const found of linesOf(row?.lengths ?? null, row?.bytes))
-        if (found === undefined || !equalBytes(found, lines[at++] as Uint8Array)) return false;
+    for (const page of placesByPage(places)) {
+      const [row] = await this.#tables.database.run(this.#tables.sql.readAt, [...this.#key, numbersOf(page)]);
+      const first = (page[0] as LinePlace).at - from;
+      if (!isSameLines(linesOf(row), lines.slice(first, first + page.length))) return false;
     }
     return true;
   }
 
-  /** Why a write found another state than the expected one. */
+  /** The reason why a write found another state than the expected one. */
   async #refusal(expected: LogPosition): Promise<SessileError> {
     const { partition, id, epoch } = this.#session;
-    const [row] = await this.#database.run(this.#sql.find, [partition, id]);
+    const [row] = await this.#tables.database.run(this.#tables.sql.find, [partition, id]);
     if (this.#headOf(expected) === 0 && row !== undefined) return existsError(id);
     if (row?.epoch !== epoch) return this.#gone();
     const actual = this.#position(Number(row.head));
@@ -223,67 +262,27 @@ export class PostgresLog implements SessionLog {
     return new SessileError("SESSION_NOT_FOUND", `session ${id} was deleted`, { details: { id } });
   }
 
-  #batch(lines: readonly Uint8Array[]) {
-    const size = lines.reduce((sum, { length }) => sum + length, 0);
-    if (size > maxBatchBytes) {
-      const message = `an append of ${size} bytes, at most ${maxBatchBytes}: append fewer entries`;
-      throw new SessileError("BATCH_TOO_LARGE", message, {
-        details: { bytes: size, maxBytes: maxBatchBytes },
-      });
-    }
-    const bare = lines.map((line) => line.subarray(0, -1));
-    const lengths = `{${bare.map(({ length }) => length).join(",")}}`;
-    return { size, lines: bare, lengths, bytes: concatBytes(bare, size - lines.length) };
-  }
-
-  #pageOf(start: number, row: Readonly<Record<string, unknown>>): LogBatch {
+  /** The lines of a page, those that are too long apart. */
+  #batchOf(row: Row): LogBatch {
+    const start = Number(row.start);
     const bounds: number[] = [];
     const at: number[] = [];
+    const tooLong: LinePlace[] = [];
     let offset = 0;
-    for (const length of lengthsOf(row.lengths)) {
+    const lengths = lengthsOf(row.lengths);
+    for (const [index, length] of lengths.entries()) {
+      if (length < 0) tooLong.push({ at: start + index, length: -length });
+      if (length < 0) continue;
       bounds.push(offset, offset + length);
-      at.push(start + at.length);
+      at.push(start + index);
       offset += length;
     }
-    return { lines: { bytes: bytesOf(row.bytes), bounds }, at, next: this.#position(start + at.length) };
+    const next = this.#position(start + lengths.length);
+    const batch: LogBatch = { lines: { bytes: bytesOf(row.bytes), bounds }, at, next };
+    return tooLong.length === 0 ? batch : { ...batch, tooLong };
   }
 }
 
 export function existsError(id: string): SessileError<"SESSION_EXISTS"> {
   return new SessileError("SESSION_EXISTS", `there is a session ${id} already`, { details: { id } });
-}
-
-/** Places in groups, so that no answer has much more than the bytes of a page. */
-function* partsOf(places: readonly LinePlace[]): Generator<readonly LinePlace[]> {
-  let part: LinePlace[] = [];
-  let bytes = 0;
-  for (const place of places) {
-    if (part.length === pageLines || (part.length > 0 && bytes + place.length > pageBytes)) {
-      yield part;
-      part = [];
-      bytes = 0;
-    }
-    part.push(place);
-    bytes += place.length;
-  }
-  if (part.length > 0) yield part;
-}
-
-function lengthsOf(lengths: unknown): readonly number[] {
-  return typeof lengths === "string" ? lengths.split(",").map(Number) : [];
-}
-
-/** The lines of an answer: undefined for a negative length. */
-function linesOf(lengths: unknown, bytes: unknown): (Uint8Array | undefined)[] {
-  const all = bytes === null || bytes === undefined ? new Uint8Array() : bytesOf(bytes);
-  let offset = 0;
-  return lengthsOf(lengths).map((length) => {
-    if (length < 0) return undefined;
-    offset += length;
-    return all.subarray(offset - length, offset);
-  });
-}
-
-function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
-  return a.length === b.length && a.every((byte, at) => byte === b[at]);
 }

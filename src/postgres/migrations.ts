@@ -23,8 +23,10 @@ const migrations: readonly ((schema: string) => string)[] = [
       created_at timestamptz(3) not null,
       -- The beginning of the directory, for lists of a project.
       cwd text collate "C" not null,
-      -- For lists, which read no entries: the header, the first user message's preview as a short line, the
-      -- last session_info, and the sequence numbers of the last two.
+      -- For lists, which read no entries: counts, null if they are unknown; the header, the first user
+      -- message's preview as a short line, the last session_info, and the sequence numbers of these two.
+      entries bigint,
+      messages bigint,
       preview_at bigint,
       info_at bigint,
       header bytea,

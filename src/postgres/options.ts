@@ -1,8 +1,11 @@
 /** The options of the session backend, and the driver that it needs. */
 
+import { describe } from "../internal/arguments.js";
+import { encodeUtf8 } from "../internal/bytes.js";
+
 /**
- * The driver, as far as it is used. A `Pool` of pg 8 and a PGlite fit as they are. Bytes are given as
- * `Uint8Array`, all else as text, numbers, booleans or null; bytes come back as `Uint8Array`.
+ * The part of a driver that is used. A `Pool` of pg 8 and a PGlite fit as they are. Bytes are given as
+ * `Uint8Array`, all else as text, numbers or null. Bytes come back as `Uint8Array`.
  */
 export interface PostgresQuery {
   // biome-ignore lint/suspicious/noExplicitAny: rows have the type that the caller of a driver states
@@ -13,23 +16,48 @@ export interface PostgresQuery {
 export interface PostgresSessionsOptions {
   /** The driver: each call may use another connection. */
   readonly db: PostgresQuery;
+  /**
+   * A driver for lists and for sessions that are opened to read, such as the pool of a replica. They show the
+   * state of the replica, which may lag. @default db
+   */
+  readonly read?: PostgresQuery;
   /** The schema of the tables, made by `migrate`. @default "sessile" */
   readonly schema?: string;
-  /** For how long an operation is tried again after a lost connection or a deadlock. @default 10 s */
+  /**
+   * Whether statements have names, so that a connection plans them once: for pg, whose `query` takes
+   * `{ name, text, values }`. Not behind a pooler that gives each transaction another connection.
+   * @default false
+   */
+  readonly prepare?: boolean;
+  /**
+   * Whether each append sends a notification, for `listen`. PostgreSQL commits transactions that notify one
+   * after the other, which bounds many writers. @default false
+   */
+  readonly notify?: boolean;
+  /**
+   * Calls `heard` with the payload of each notification on a channel, over a connection of its own, and
+   * resolves to a function that ends it. With it, `follow` reads as soon as a writer with `notify` appended;
+   * a notification that is lost costs the time of a poll.
+   */
+  readonly listen?: (channel: string, heard: (payload: string) => void) => Promise<() => Promise<void>>;
+  /**
+   * For how long an operation is tried again after a lost connection, a deadlock or a restart of the server,
+   * in milliseconds. @default 10 s
+   */
   readonly retryMs?: number;
+  /** Maximum bytes of one line that is read. @default 64 MiB */
+  readonly maxLineBytes?: number;
 }
-
-export const defaultSchema = "sessile";
 
 /** The longest name in PostgreSQL, in bytes. A longer one is cut, so that two could become one. */
 const maxNameBytes = 63;
 
-/** Returns the name of a schema. Throws a TypeError for a name that PostgreSQL would change. */
-export function schemaArgument(schema: unknown): string {
-  if (typeof schema === "string" && schema !== "" && !schema.includes("\0")) {
-    if (new TextEncoder().encode(schema).length <= maxNameBytes) return schema;
+/** Returns the name of a schema. Throws a TypeError for a name that PostgreSQL refuses or changes. */
+export function schemaArgument(schema: unknown = "sessile"): string {
+  if (typeof schema === "string" && schema !== "" && !schema.includes("\0") && schema.isWellFormed()) {
+    if (encodeUtf8(schema).length <= maxNameBytes) return schema;
   }
-  throw new TypeError(`schema: expected a name of 1 to ${maxNameBytes} bytes`);
+  throw new TypeError(`schema: expected a name of 1 to ${maxNameBytes} bytes, got ${describe(schema)}`);
 }
 
 /** A name as an SQL identifier. */
@@ -45,7 +73,7 @@ export function literal(text: string): string {
 const maxCwdLength = 500;
 
 /**
- * The part of a directory that a list selects by: its beginning, since a long text has no place in an index,
+ * The part of a directory that a list selects by: its beginning, since an index has no room for a long text,
  * and without NULs, which PostgreSQL refuses.
  */
 export function cwdKey(cwd: string): string {

@@ -16,90 +16,104 @@ function cutLines(bytes: string, lengths: string): string {
   ) as given`;
 }
 
-/** The time of a change: grows with each change of a session, also where the server's clock steps back. */
+/** The time of a change: grows with each change of a session, also if the server's clock steps back. */
 const nextTime = "greatest(modified_at, clock_timestamp())";
 
-/** The SQL for the tables of a schema. */
-export function statementsFor(schemaName: string) {
+const insertedColumns = `(partition, id, epoch, cwd, head, size, modified_at, created_at,
+  entries, messages, header, preview_at, preview, info_at, info)`;
+
+/**
+ * The SQL for the tables of a schema.
+ * @param notify whether each change sends a notification: the channel is then the last value
+ */
+export function statementsFor(schemaName: string, notify: boolean) {
   const schema = identifier(schemaName);
   const session = `${schema}.session`;
   const entry = `${schema}.entry`;
+  const notifying = (channel: string): string => (notify ? `, pg_notify(${channel}, $2)` : "");
   const listed = `id, (extract(epoch from modified_at) * 1000)::bigint::text as modified, size::text,
-    header, preview, info`;
+    entries::text, messages::text, header, preview, info`;
   const newestFirst = "order by modified_at desc, id desc";
+  const addLines = (table: string, from: string, lengths: string, bytes: string): string => `
+    insert into ${entry} (partition, id, seq, line)
+    select $1, $2, ${from} + given.at - 1, given.line from ${table}, ${cutLines(bytes, lengths)}`;
+  /** An update of the session, if its epoch and head are as expected, and the lines that follow. */
+  const change = (channel: string, changes: string): string => `with moved as (
+      update ${session} set head = head + $5::bigint, modified_at = ${nextTime}, ${changes}
+      where partition = $1 and id = $2 and epoch = $3::uuid and head = $4::bigint
+      returning head
+    ), added as (${addLines("moved", "$4::bigint", "$7", "$8")})
+    select head::text${notifying(channel)} from moved`;
   return {
     /** partition, id */
     find: `select epoch::text, head::text, preview is not null as previewed from ${session}
       where partition = $1 and id = $2`,
 
-    /** partition, id, epoch, cwd, count, size, lengths, bytes, then the summary */
+    /** partition, id, epoch, cwd, count, size, lengths, bytes, then the summary: counts, header, preview, info */
     create: `with made as (
-        insert into ${session} (partition, id, epoch, cwd, head, size, modified_at, created_at,
-          header, preview_at, preview, info_at, info)
+        insert into ${session} ${insertedColumns}
         values ($1, $2, $3::uuid, $4, $5::bigint, $6::bigint, clock_timestamp(), clock_timestamp(),
-          $9::bytea, $10::bigint, $11::bytea, $12::bigint, $13::bytea)
+          $9::bigint, $10::bigint, $11::bytea, $12::bigint, $13::bytea, $14::bigint, $15::bytea)
         on conflict do nothing returning head
-      ), added as (
-        insert into ${entry} (partition, id, seq, line)
-        select $1, $2, given.at - 1, given.line from made, ${cutLines("$8", "$7")}
-      )
-      select head::text from made`,
+      ), added as (${addLines("made", "0", "$7", "$8")})
+      select head::text${notifying("$16")} from made`,
 
-    /** partition, id, epoch, head, count, size, lengths, bytes */
-    append: `with moved as (
-        update ${session} set head = head + $5::bigint, size = size + $6::bigint, modified_at = ${nextTime}
-        where partition = $1 and id = $2 and epoch = $3::uuid and head = $4::bigint
-        returning head
-      ), added as (
-        insert into ${entry} (partition, id, seq, line)
-        select $1, $2, $4::bigint + given.at - 1, given.line from moved, ${cutLines("$8", "$7")}
-      )
-      select head::text from moved`,
+    /** partition, id, epoch, head, count, size, lengths, bytes, counts */
+    append: change(
+      "$11",
+      `size = size + $6::bigint,
+      entries = entries + $9::bigint, messages = messages + $10::bigint`,
+    ),
 
-    /** As append, then the summary: its lines' numbers are those in the log. */
-    appendSummary: `with moved as (
-        update ${session} set head = head + $5::bigint, size = size + $6::bigint, modified_at = ${nextTime},
-          header = coalesce(header, $9::bytea),
-          preview_at = coalesce(preview_at, $10::bigint), preview = coalesce(preview, $11::bytea),
-          info_at = coalesce($12::bigint, info_at), info = coalesce($13::bytea, info)
-        where partition = $1 and id = $2 and epoch = $3::uuid and head = $4::bigint
-        returning head
-      ), added as (
-        insert into ${entry} (partition, id, seq, line)
-        select $1, $2, $4::bigint + given.at - 1, given.line from moved, ${cutLines("$8", "$7")}
-      )
-      select head::text from moved`,
+    /** As append, then header, preview and info. The cache keeps the first of the former two. */
+    appendSummary: change(
+      "$16",
+      `size = size + $6::bigint,
+      entries = entries + $9::bigint, messages = messages + $10::bigint, header = coalesce(header, $11::bytea),
+      preview_at = coalesce(preview_at, $12::bigint), preview = coalesce(preview, $13::bytea),
+      info_at = coalesce($14::bigint, info_at), info = coalesce($15::bytea, info)`,
+    ),
+
+    /** As appendSummary: the lines take the place of all others, which stay in the table. */
+    replace: change(
+      "$16",
+      `base = head, size = $6::bigint,
+      entries = $9::bigint, messages = $10::bigint, header = $11::bytea,
+      preview_at = $12::bigint, preview = $13::bytea, info_at = $14::bigint, info = $15::bytea`,
+    ),
 
     /**
-     * partition, id, epoch, first line, bytes at most, lines at most, end: one page of lines, which begins at
-     * the log's first line if the given one is not in the log
+     * partition, id, epoch, first line, bytes at most, lines at most, end, length of a line at most: one page
+     * of lines, which begins at the log's first line if the given one is not in the log. A line that is too
+     * long has a negative length and no bytes.
      */
     read: `select s.base::text, s.head::text, p.start::text, p.lengths, p.bytes
       from ${session} s left join lateral (
-        select min(seq) as start, string_agg(octet_length(line)::text, ',' order by seq) as lengths,
-          string_agg(line, ''::bytea order by seq) as bytes
+        select min(seq) as start, string_agg(kept, ''::bytea order by seq) as bytes,
+          string_agg((case when kept is null then -length else length end)::text, ',' order by seq) as lengths
         from (
-          select seq, line, sum(octet_length(line)) over (order by seq) - octet_length(line) as before
+          select *, sum(octet_length(kept)) over (order by seq) as up_to
           from (
-            select seq, line from ${entry} e
+            select seq, octet_length(line) as length, case when octet_length(line) <= $8::integer then line end as kept
+            from ${entry} e
             where e.partition = s.partition and e.id = s.id and seq < least(s.head, $7::bigint)
               and seq >= case when $4::bigint between s.base and s.head then $4::bigint else s.base end
             order by seq limit $6::integer
-          ) rows
-        ) sums where before < $5::bigint
-      ) p on true
+          ) as rows
+        ) as sums where coalesce(up_to, 0) - coalesce(octet_length(kept), 0) < $5::bigint
+      ) as p on true
       where s.partition = $1 and s.id = $2 and s.epoch = $3::uuid`,
 
-    /** partition, id, epoch, sequence numbers */
+    /** partition, id, epoch, sequence numbers: the lines in that order */
     readAt: `select string_agg(coalesce(octet_length(line), -1)::text, ',' order by at) as lengths,
         string_agg(line, ''::bytea order by at) as bytes
       from unnest($4::text::bigint[]) with ordinality as wanted (seq, at)
       left join (
         select e.seq, e.line from ${entry} e join ${session} s using (partition, id)
         where e.partition = $1 and e.id = $2 and s.epoch = $3::uuid and e.seq = any ($4::text::bigint[])
-      ) found using (seq)`,
+      ) as found using (seq)`,
 
-    /** partition, id, epoch, cwd, header; source's partition, id, epoch and the end of the copied lines */
+    /** partition, id, epoch, cwd, header; the source's partition, id and epoch, the end of the copied lines */
     copy: `with source as (
         select * from ${session}
         where partition = $6 and id = $7 and epoch = $8::uuid and head >= $9::bigint and base < $9::bigint
@@ -107,11 +121,12 @@ export function statementsFor(schemaName: string) {
         select e.seq - s.base as seq, e.line from source s join ${entry} e using (partition, id)
         where e.seq > s.base and e.seq < $9::bigint
       ), made as (
-        insert into ${session} (partition, id, epoch, cwd, head, size, modified_at, created_at,
-          header, preview_at, preview, info_at, info)
+        insert into ${session} ${insertedColumns}
         select $1, $2, $3::uuid, $4, $9::bigint - s.base,
           (select coalesce(sum(octet_length(line) + 1), 0) from lines) + octet_length($5::bytea) + 1,
-          clock_timestamp(), clock_timestamp(), $5::bytea,
+          clock_timestamp(), clock_timestamp(),
+          case when s.head = $9::bigint then s.entries end, case when s.head = $9::bigint then s.messages end,
+          $5::bytea,
           case when s.preview_at < $9::bigint then s.preview_at - s.base end,
           case when s.preview_at < $9::bigint then s.preview end,
           i.seq, i.line
@@ -122,7 +137,7 @@ export function statementsFor(schemaName: string) {
               and substring(line from 1 for 22) = '{"type":"session_info"'::bytea
             order by seq desc limit 1
           )
-        ) i on true
+        ) as i on true
         on conflict do nothing returning id
       ), first as (
         insert into ${entry} (partition, id, seq, line) select $1, $2, 0, $5::bytea from made
@@ -131,7 +146,7 @@ export function statementsFor(schemaName: string) {
       )
       select exists (select from source) as reached, exists (select from made) as made`,
 
-    /** partition, time and id of the session before */
+    /** partition, time and id of the session before, the number at most */
     list: `select ${listed} from ${session}
       where partition = $1 and (modified_at, id) < ($2::text::timestamptz, $3) ${newestFirst} limit $4::integer`,
 
@@ -143,14 +158,17 @@ export function statementsFor(schemaName: string) {
     /** partition, id, epoch */
     delete: `delete from ${session} where partition = $1 and id = $2 and epoch = $3::uuid returning true as deleted`,
 
-    /** the lower bound, the number at most: one probe of the index for each partition */
+    /** The lower bound, the number at most: one probe of the index for each partition. */
     partitions: `with recursive found (partition, count) as (
         (select partition, 1 from ${session} where partition >= $1 order by partition limit 1)
         union all
         select next.partition, count + 1 from found, lateral (
           select s.partition from ${session} s where s.partition > found.partition order by s.partition limit 1
-        ) next where count < $2::integer
+        ) as next where count < $2::integer
       )
       select partition from found`,
+
+    /** What survives a crash of the server. */
+    durability: `select current_setting('synchronous_commit') <> 'off' and current_setting('fsync') = 'on' as synced`,
   };
 }

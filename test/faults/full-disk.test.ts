@@ -1,18 +1,10 @@
-import {
-  closeSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  truncateSync,
-  writeSync,
-} from "node:fs";
+import { closeSync, openSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileSessionStore } from "sessile/session/node";
 import { describe, expect, test, vi } from "vitest";
 import { blobsAreKept, sessionIsKept } from "./acknowledged.js";
 import { useActors } from "./acting.js";
+import { fill } from "./fill.js";
 import { useMounts } from "./mounts.js";
 import { needs } from "./needs.js";
 
@@ -20,27 +12,6 @@ vi.setConfig({ testTimeout: 60_000 });
 
 const startActor = useActors();
 const mounts = useMounts();
-const pageBytes = 4096;
-
-/** Fills a disk but for so many pages; gives what makes room again. */
-function fill(dir: string, pagesLeft: number): () => void {
-  const path = join(dir, "filler");
-  const fd = openSync(path, "a");
-  const until = (bytes: Uint8Array) => {
-    try {
-      for (;;) writeSync(fd, bytes);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "ENOSPC") throw error;
-    }
-  };
-  until(new Uint8Array(pageBytes));
-  closeSync(fd);
-  // Room is made by the page, for whoever comes.
-  const { size } = statSync(path);
-  truncateSync(path, size - pagesLeft * pageBytes);
-  return () => rmSync(path);
-}
-
 /** Takes all inodes of a disk but so many; gives what gives them back. */
 function takeInodes(dir: string, left: number): () => void {
   const taken: string[] = [];

@@ -46,6 +46,10 @@ export function useProgram(source: URL): () => string {
       target: "node20",
       platform: "node",
       noExternal: [/.*/],
+      // Of a dependency in CommonJS, `require` of Node's own modules stays in the bundle.
+      banner: {
+        js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);',
+      },
       outExtension: () => ({ js: ".mjs" }),
       config: false,
       silent: true,

@@ -1,38 +1,37 @@
-import { PGlite } from "@electric-sql/pglite";
 import { postgresSessionBackend } from "sessile/postgres";
 import { sessionStore } from "sessile/session";
 import { type ConformanceFixture, sessionStoreConformance } from "sessile/session/conformance";
-import { afterAll, beforeAll, describe, test } from "vitest";
+import { beforeAll, describe, test } from "vitest";
+import { emptyStore, FaultyDriver, lostConnection, pglite, startMs, writesLines } from "./pglite.js";
 
 const maxLineBytes = 2 * 1024 * 1024;
-
-/** One server and one schema for all cases, since a server takes a second to start. Each case empties it. */
-let db: PGlite;
-const backend = () => postgresSessionBackend({ db });
+const schema = "conformance";
 
 beforeAll(async () => {
-  db = await PGlite.create();
-  await backend().migrate();
-}, 60_000);
-afterAll(() => db.close());
+  await emptyStore(schema);
+}, startMs);
 
 async function fixture(): Promise<ConformanceFixture> {
-  await db.query("delete from sessile.session");
+  const server = await pglite();
+  await server.query(`delete from ${schema}.session`);
+  const db = new FaultyDriver(server);
+  const backend = () => postgresSessionBackend({ db, schema });
   return {
     open: () => sessionStore(backend(), { maxLineBytes }),
     maxLineBytes,
     async put(id, lines) {
-      const { log, position } = await backend().create({
-        partition: "",
-        cwd: "/work",
-        id,
-        timestamp: "2026-01-01T00:00:00.000Z",
-      });
-      await log.append(
-        lines.map((line) => new TextEncoder().encode(`${line}\n`)),
-        position,
-      );
+      const session = { partition: "", cwd: "/work", id, timestamp: "2026-01-01T00:00:00.000Z" };
+      const { log, position } = await backend().create(session);
+      const bytes = lines.map((line) => new TextEncoder().encode(`${line}\n`));
+      await log.append(bytes, position);
       await log.close();
+    },
+    loseAnswer() {
+      db.after = (text) => {
+        if (!writesLines(text)) return;
+        db.after = undefined;
+        throw lostConnection();
+      };
     },
   };
 }

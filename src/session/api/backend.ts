@@ -136,6 +136,8 @@ export interface StoredSession {
   /** Bytes. */
   readonly size: number;
   readonly location?: string;
+  /** Counts over the whole session, if the backend has them: a list then need not open it. */
+  readonly counts?: { readonly entries: number; readonly messages: number };
 }
 
 /** Options of {@link SessionBackend.list}. */

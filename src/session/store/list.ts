@@ -52,11 +52,20 @@ export async function* listSessions(
       skipped(location, missingHeaderError(location, size === 0 ? 0 : Math.max(1, head.length)));
     }
     if (summary === undefined || !matchesQuery(summary, query)) continue;
-    const listed = query.stats === true ? await withCounts(summary, () => open(summary)) : summary;
+    const listed = query.stats === true ? await counted(stored, summary, open) : summary;
     if (listed === undefined) continue;
     yield listed;
     if (++count >= limit) return;
   }
+}
+
+/** A summary with the counts that its backend has, or else with those of the whole session. */
+async function counted(
+  { counts }: StoredSession,
+  summary: SessionSummary,
+  open: ListSource["open"],
+): Promise<SessionSummary | undefined> {
+  return counts === undefined ? withCounts(summary, () => open(summary)) : { ...summary, counts };
 }
 
 /** Summarises a session from its first and last lines; undefined without a header among them. */

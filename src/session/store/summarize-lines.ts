@@ -1,10 +1,16 @@
 /** The parts of appended lines that a list shows, for backends that cache them beside the log. */
 
 import { encodeUtf8 } from "../../internal/bytes.js";
+import type { StoredSession } from "../api/backend.js";
 import { formatVersion } from "../api/entries.js";
+import { decodeHead } from "../format/decode.js";
+import type { EntryKey } from "../format/entry-prefix.js";
+import { defaultLimits } from "../format/line-splitter.js";
 import { headerVersion } from "../format/migrate.js";
 import { headOf, lastInfo } from "./list.js";
 import { maxPreviewLength } from "./preview.js";
+
+const { maxDepth } = defaultLimits;
 
 /** A line, and its index in the lines of an append. */
 export interface SummaryLine {
@@ -20,6 +26,8 @@ export interface LineSummary {
   readonly preview?: SummaryLine;
   /** The last session_info as it is stored. */
   readonly info?: SummaryLine;
+  /** The entries in the lines; absent if a reader of the whole log may count others. */
+  readonly counts?: NonNullable<StoredSession["counts"]>;
 }
 
 /**
@@ -41,7 +49,22 @@ export function summarizeLines(lines: readonly Uint8Array[], known: { readonly h
       preview: { line: previewLine(head.firstMessage), at: head.firstMessageAt },
     }),
     ...(info && { info: { line: lines[info.at] as Uint8Array, at: info.at } }),
+    ...(version === formatVersion && countsOf(lines)),
   };
+}
+
+/** Counts entries by their prefixes. Damaged lines and repeated ids are for a reader of the whole log. */
+function countsOf(lines: readonly Uint8Array[]): Pick<LineSummary, "counts"> {
+  const ids = new Set<EntryKey>();
+  let messages = 0;
+  for (const line of lines) {
+    const decoded = decodeHead(line, { version: formatVersion, ordinal: 0, maxDepth });
+    if (decoded.kind === "blank" || decoded.kind === "header") continue;
+    if (decoded.kind === "bad" || ids.has(decoded.head.id)) return {};
+    ids.add(decoded.head.id);
+    if (decoded.head.type === "message") messages++;
+  }
+  return { counts: { entries: ids.size, messages } };
 }
 
 function previewLine(preview: string): Uint8Array {

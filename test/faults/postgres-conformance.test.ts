@@ -1,0 +1,85 @@
+import { Pool } from "pg";
+import { postgresSessionBackend, postgresSessionStore } from "sessile/postgres";
+import { type ConformanceFixture, sessionStoreConformance } from "sessile/session/conformance";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  type Bouncer,
+  type PostgresServer,
+  startPgBouncer,
+  startPostgres,
+  withoutPgBouncer,
+  withoutPostgres,
+} from "../support/postgres.js";
+
+const maxLineBytes = 2 * 1024 * 1024;
+let server: PostgresServer | undefined;
+let bouncer: Bouncer | undefined;
+
+beforeAll(async () => {
+  if (withoutPostgres === undefined) server = await startPostgres();
+  if (server !== undefined && withoutPgBouncer === undefined) bouncer = await startPgBouncer(server, 2);
+  if (server === undefined) return;
+  const pool = new Pool({ connectionString: server.url });
+  await postgresSessionBackend({ db: pool }).migrate();
+  await pool.end();
+}, 60_000);
+afterAll(async () => {
+  await bouncer?.[Symbol.asyncDispose]();
+  await server?.[Symbol.asyncDispose]();
+});
+
+/** Each handle shares the pool, whose connections are given to any query. */
+function fixtureOn(db: Pool): ConformanceFixture {
+  const backend = postgresSessionBackend({ db });
+  return {
+    open: () => postgresSessionStore({ db, maxLineBytes }),
+    maxLineBytes,
+    async put(id, lines) {
+      const session = { id, partition: "", cwd: "/work", timestamp: "2026-01-01T00:00:00.000Z" };
+      const { log, position } = await backend.create(session);
+      await log.append(
+        lines.map((line) => new TextEncoder().encode(`${line}\n`)),
+        position,
+      );
+      await log.close();
+    },
+  };
+}
+
+describe.each([
+  ["on a server, by pg's Pool", withoutPostgres, () => server?.url],
+  ["on a server, by PgBouncer in transaction mode", withoutPgBouncer, () => bouncer?.url],
+] as const)("sessions %s", (_, without, url) => {
+  let pool: Pool;
+  beforeAll(() => {
+    pool = new Pool({ connectionString: url(), max: 8 });
+  });
+  afterAll(() => pool.end());
+
+  for (const { name, run } of sessionStoreConformance) {
+    test(name, { timeout: 30_000 }, async ({ skip }) => {
+      if (without !== undefined) skip(without);
+      await pool.query("truncate sessile.session cascade");
+      const result = await run(fixtureOn(pool));
+      if (result !== undefined) skip(result.skipped);
+    });
+  }
+});
+
+describe("a pooler in transaction mode", () => {
+  test("gives one client's statements to several connections, which is noticed by none", async ({ skip }) => {
+    if (withoutPgBouncer !== undefined) skip(withoutPgBouncer);
+    const pool = new Pool({ connectionString: bouncer?.url, max: 8 });
+    const pids = new Set<number>();
+    const client = await pool.connect();
+    for (let at = 0; at < 50 && pids.size < 2; at++) {
+      // Others keep the connection that was used last.
+      const others = [pool.query("select pg_sleep(0.01)"), pool.query("select pg_sleep(0.01)")];
+      pids.add((await client.query("select pg_backend_pid() as pid")).rows[0].pid);
+      await Promise.all(others);
+    }
+    client.release();
+    await pool.end();
+    expect(pids.size).toBeGreaterThan(1);
+  });
+});

@@ -1,0 +1,121 @@
+import { Client } from "pg";
+import { postgresSessionStore } from "sessile/postgres";
+import type { SessionStore } from "sessile/session";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { userMessage } from "../../src/content/index.js";
+import { type PostgresServer, startPostgres, withoutPostgres } from "../support/postgres.js";
+import { addEntries, addSessions, explaining, type StatementCost } from "../support/postgres-rows.js";
+import { createSessions } from "./postgres-sessions.js";
+
+let server: PostgresServer;
+let client: Client;
+let store: SessionStore;
+let driver: ReturnType<typeof explaining>;
+beforeAll(async () => {
+  if (withoutPostgres !== undefined) return;
+  // What the disk does is another test's; nobody else reads these tables.
+  server = await startPostgres({ settings: { fsync: "off", autovacuum: "off" } });
+  client = new Client({ connectionString: server.url });
+  await client.connect();
+  await postgresSessionStore({ db: client }).migrate();
+  driver = explaining(client);
+  store = postgresSessionStore({ db: driver });
+}, 60_000);
+afterAll(async () => {
+  await client?.end();
+  await server?.[Symbol.asyncDispose]();
+});
+
+/** The costs of the statements of an act. */
+async function costsOf(act: () => Promise<unknown>): Promise<readonly StatementCost[]> {
+  driver.costs.length = 0;
+  await act();
+  return [...driver.costs];
+}
+
+async function idsOf(
+  query: Parameters<SessionStore["list"]>[0],
+): Promise<readonly { readonly cursor: string }[]> {
+  const page = [];
+  for await (const summary of store.list(query)) page.push(summary);
+  return page;
+}
+
+/** The nodes that read a table. */
+const scans = ({ nodes }: StatementCost) =>
+  nodes.filter((node) => node["Node Type"].endsWith("Scan") && node["Relation Name"] !== undefined);
+
+describe.skipIf(withoutPostgres !== undefined)("the cost of sessions in tables that grow", () => {
+  // @covers durability:postgres-growth
+  test("a list of 50 reads 50 rows of an index, of a thousand sessions or of 20 thousand", async () => {
+    const pages: number[][] = [];
+    let made = 0;
+    for (const count of [1000, 20_000]) {
+      // A list skips those of another partition.
+      for (const partition of ["", "other"])
+        await addSessions(client, { from: made, to: count - 1, partition });
+      made = count;
+      await client.query("vacuum analyze");
+      const first = await idsOf({ limit: 50 });
+      expect(first.length).toBe(50);
+      const costs = [
+        ...(await costsOf(() => idsOf({ limit: 50 }))),
+        ...(await costsOf(() => idsOf({ limit: 50, after: first.at(-1)?.cursor ?? "" }))),
+        ...(await costsOf(() => idsOf({ limit: 50, cwd: "/p" }))),
+      ];
+      expect(costs.length).toBe(3);
+      for (const cost of costs) {
+        expect(scans(cost).map((node) => [node["Node Type"], node["Actual Rows"]])).toEqual([
+          ["Index Scan", 50],
+        ]);
+      }
+      pages.push(costs.map((cost) => cost.pages));
+    }
+    const [few = [], many = []] = pages;
+    for (const [at, count] of many.entries()) {
+      // One level more of the index at most.
+      expect(count).toBeLessThanOrEqual((few[at] ?? 0) + 2);
+      expect(count).toBeLessThan(60);
+    }
+  });
+
+  // @covers durability:postgres-growth
+  test("an append, an open for writing and a read at a place cost the same whatever the session's length", async () => {
+    const pages: Record<number, readonly number[]> = {};
+    for (const count of [1000, 20_000]) {
+      const id = `long-${count}`;
+      await createSessions(client, [id]);
+      await addEntries(client, id, count - 1);
+      await client.query("vacuum analyze");
+      const session = await store.open(id, { mode: "write" });
+      expect(session.tree.size).toBe(count);
+      // The summary of a list is complete by now.
+      const appends = await costsOf(() => session.appendMessage(userMessage("one more")));
+      expect(appends.length).toBe(1);
+      for (const cost of appends) {
+        for (const node of scans(cost)) expect(node["Node Type"]).not.toBe("Seq Scan");
+      }
+      const middle = [...session.tree.walk()][count >> 1]?.node.id ?? "";
+      const reads = await costsOf(() => session.entry(middle));
+      for (const cost of reads) {
+        for (const node of scans(cost)) expect(node["Node Type"]).not.toBe("Seq Scan");
+      }
+      const refreshes = await costsOf(() => session.refresh());
+      pages[count] = [...appends, ...reads, ...refreshes].map((cost) => cost.pages);
+      await session.close();
+    }
+    expect(pages[20_000]?.length).toBe(pages[1000]?.length);
+    for (const [at, count] of (pages[20_000] ?? []).entries())
+      expect(count).toBeLessThanOrEqual((pages[1000]?.[at] ?? 0) + 6);
+  });
+
+  // @covers durability:postgres-growth
+  test("the tables take at most 1.4 times the bytes of the lines", async () => {
+    const { rows } = await client.query(
+      "select pg_total_relation_size('sessile.entry')::float8 as stored, (select sum(octet_length(line) + 1) from sessile.entry)::float8 as lines",
+    );
+    const [{ stored, lines }] = rows as [{ stored: number; lines: number }];
+    expect(lines).toBeGreaterThan(8_000_000);
+    expect(stored / lines).toBeLessThan(1.4);
+  });
+});

@@ -1,0 +1,229 @@
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+
+/**
+ * Real PostgreSQL servers for tests and benchmarks: the programs of Debian's packages `postgresql` and
+ * `pgbouncer`, on 127.0.0.1, as the user postgres if the tests run as root. `.ci/tools` installs them.
+ */
+
+const debian = "/usr/lib/postgresql";
+
+/** The directory with `initdb` and `postgres` of the newest version. */
+const bin = existsSync(debian)
+  ? readdirSync(debian)
+      .sort((a, b) => Number(b) - Number(a))
+      .map((version) => join(debian, version, "bin"))
+      .find((dir) => existsSync(join(dir, "initdb")))
+  : undefined;
+const bouncer = ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer"].find((path) => existsSync(path));
+
+/** The reason to skip tests on a PostgreSQL server, or undefined. In CI they run, or fail. */
+export const withoutPostgres: string | undefined =
+  bin !== undefined || process.env.CI !== undefined ? undefined : "this needs the Debian package postgresql";
+
+/** The reason to skip tests behind PgBouncer, or undefined. In CI they run, or fail. */
+export const withoutPgBouncer: string | undefined =
+  withoutPostgres ??
+  (bouncer !== undefined || process.env.CI !== undefined
+    ? undefined
+    : "this needs the Debian package pgbouncer");
+
+/** A running server. */
+export interface PostgresServer {
+  /** The connection string of the superuser. */
+  readonly url: string;
+  readonly port: number;
+  /** The directory of the data, and of nothing else. */
+  readonly data: string;
+  /** Starts a stopped server on its old port, and waits until it accepts connections. */
+  start(): Promise<void>;
+  /** Ends it by a fast shutdown: open transactions are rolled back, all is written. */
+  stop(): Promise<void>;
+  /** Ends it by an immediate shutdown, as `pg_ctl stop -m immediate`: the next start recovers from the log. */
+  crash(): Promise<void>;
+  /** Stops it, and removes its directory. */
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** Options of {@link startPostgres}. */
+export interface PostgresOptions {
+  /** Settings such as `{ synchronous_commit: "off" }`. */
+  readonly settings?: Readonly<Record<string, string>>;
+  /** An existing directory for the data, such as a small file system. @default a temporary directory */
+  readonly in?: string;
+}
+
+/** Creates a cluster and starts it: a second and a half. */
+export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresServer> {
+  if (bin === undefined)
+    throw new Error("no PostgreSQL, and CI needs one: apt-get install postgresql pgbouncer");
+  const dir = ownDirectory("sessile-postgres-");
+  const data = join(options.in ?? dir, "data");
+  if (options.in !== undefined) own(options.in);
+  const initdb = ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync"];
+  run(join(bin, "initdb"), [...initdb, "--no-instructions"]);
+  const settings = {
+    listen_addresses: "127.0.0.1",
+    unix_socket_directories: "",
+    max_connections: "200",
+    ...options.settings,
+  };
+  let port = await freePort();
+  let child = await startServer(bin, data, port, settings);
+  // Another program may have taken the port in between.
+  for (let attempt = 0; child === undefined && attempt < 3; attempt++) {
+    port = await freePort();
+    child = await startServer(bin, data, port, settings);
+  }
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    const ending = child;
+    child = undefined;
+    if (ending === undefined) return;
+    ending.process.kill(signal);
+    await ending.ended;
+  };
+  const server: PostgresServer = {
+    url: `postgres://postgres@127.0.0.1:${port}/postgres`,
+    port,
+    data,
+    async start() {
+      await child?.ended;
+      child = await startServer(bin, data, port, settings);
+      if (child === undefined) throw new Error(`postgres did not start on its old port ${port}`);
+    },
+    stop: () => end("SIGINT"),
+    crash: () => end("SIGQUIT"),
+    async [Symbol.asyncDispose]() {
+      await end("SIGQUIT");
+      rmSync(dir, { recursive: true, force: true });
+    },
+  };
+  if (child === undefined) {
+    await server[Symbol.asyncDispose]();
+    throw new Error("postgres did not start");
+  }
+  return server;
+}
+
+/** A PgBouncer in transaction mode in front of a server. */
+export interface Bouncer {
+  readonly url: string;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** Starts PgBouncer with few connections to the server, so that clients really share them. */
+export async function startPgBouncer(server: PostgresServer, connections = 4): Promise<Bouncer> {
+  if (bouncer === undefined) throw new Error("no PgBouncer, and CI needs one: apt-get install pgbouncer");
+  const dir = ownDirectory("sessile-pgbouncer-");
+  const port = await freePort();
+  const lines = [
+    "[databases]",
+    `* = host=127.0.0.1 port=${server.port} user=postgres`,
+    "[pgbouncer]",
+    "listen_addr = 127.0.0.1",
+    `listen_port = ${port}`,
+    "unix_socket_dir =",
+    "auth_type = any",
+    "pool_mode = transaction",
+    "max_client_conn = 500",
+    `default_pool_size = ${connections}`,
+    "ignore_startup_parameters = extra_float_digits",
+  ];
+  const config = join(dir, "pgbouncer.ini");
+  writeFileSync(config, `${lines.join("\n")}\n`);
+  const child = spawnAs(bouncer, [config], /process up/);
+  if (!(await child.ready)) throw new Error("pgbouncer did not start");
+  return {
+    url: `postgres://postgres@127.0.0.1:${port}/postgres`,
+    async [Symbol.asyncDispose]() {
+      child.process.kill("SIGTERM");
+      await child.ended;
+      rmSync(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+async function startServer(
+  programs: string,
+  data: string,
+  port: number,
+  settings: Readonly<Record<string, string>>,
+): Promise<Program | undefined> {
+  const args = ["-D", data, "-p", String(port)];
+  for (const [name, value] of Object.entries(settings)) args.push("-c", `${name}=${value}`);
+  for (let attempt = 0; ; attempt++) {
+    const child = spawnAs(join(programs, "postgres"), args, /ready to accept connections/);
+    if (await child.ready) return child;
+    // After an immediate shutdown a last process may still hold the shared memory.
+    if (attempt === 20) return undefined;
+    await pause(100);
+  }
+}
+
+/** A program that does not outlive this process. */
+interface Program {
+  readonly process: ChildProcess;
+  /** Whether it wrote the line that it is ready, or ended before. */
+  readonly ready: Promise<boolean>;
+  readonly ended: Promise<void>;
+}
+
+function spawnAs(program: string, args: readonly string[], readyLine: RegExp): Program {
+  const [command = "", ...rest] = asPostgres("--pdeathsig=QUIT", program, ...args);
+  const env = { ...process.env, LC_ALL: "C" };
+  const child = spawn(command, rest, { cwd: "/", stdio: ["ignore", "ignore", "pipe"], env });
+  const ended = new Promise<void>((resolve) => {
+    child.once("close", () => resolve());
+  });
+  const ready = new Promise<boolean>((resolve) => {
+    let text = "";
+    child.stderr.setEncoding("utf8").on("data", (data: string) => {
+      // By hand, to see why a server refuses to start.
+      if (process.env.SESSILE_POSTGRES_LOG !== undefined) process.stderr.write(data);
+      if (text.length < 1 << 16) text += data;
+      if (readyLine.test(text)) resolve(true);
+    });
+    void ended.then(() => resolve(false));
+  });
+  return { process: child, ready, ended };
+}
+
+/** PostgreSQL refuses to run as root. */
+function asPostgres(option: string, ...command: readonly string[]): readonly string[] {
+  const user = isRoot ? ["--reuid=postgres", "--regid=postgres", "--clear-groups"] : [];
+  return ["setpriv", ...user, option, "--", ...command];
+}
+
+const isRoot = process.getuid?.() === 0;
+
+function run(program: string, args: readonly string[]): void {
+  const [command = "", ...rest] = asPostgres("--pdeathsig=KILL", program, ...args);
+  execFileSync(command, rest, { cwd: "/", stdio: "pipe", env: { ...process.env, LC_ALL: "C" } });
+}
+
+/** A temporary directory of the user that runs the server. */
+function ownDirectory(prefix: string): string {
+  const dir = mkdtempSync(join(tmpdir(), prefix));
+  chmodSync(dir, 0o755);
+  own(dir);
+  return dir;
+}
+
+function own(dir: string): void {
+  if (isRoot) execFileSync("chown", ["postgres:", dir], { stdio: "pipe" });
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  await once(server, "close");
+  if (typeof address !== "object" || address === null) throw new Error("no port");
+  return address.port;
+}
