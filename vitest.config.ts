@@ -23,7 +23,11 @@ const system = [
   "test/adapters/shared/node/**",
 ].map((directory) => `${directory}/*.test.ts`);
 /** Tests with fewer cases in `npm test`: those that call `rounds` of test/support. */
-const properties = ["test/compaction/sequences.test.ts", "test/projections/*/*stream.test.ts"];
+const properties = [
+  "test/blobs/shared-quotas.test.ts",
+  "test/compaction/sequences.test.ts",
+  "test/projections/*/*stream.test.ts",
+];
 
 export default defineConfig({
   resolve: { alias: sourceAliases },

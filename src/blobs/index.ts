@@ -24,6 +24,7 @@ export {
 } from "./collect.js";
 export { digest, type Hasher, type HashFunction } from "./hash.js";
 export { memoryBlobStore } from "./memory.js";
+export type { BlobQuotas, BlobReservation, BlobRoom } from "./quotas.js";
 export { type DigestAlgorithm, isBlobRef } from "./ref.js";
 export { type BlobStoreOptions, blobStore } from "./store.js";
 export type {

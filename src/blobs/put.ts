@@ -48,7 +48,7 @@ export async function putBlob(
     if (!isBytes) return await put.stream(source);
     return source.length <= wholeBytes ? await put.whole(source) : await put.large(source);
   } finally {
-    put.room.release();
+    await put.room.release();
   }
 }
 
@@ -148,8 +148,9 @@ class Put {
       signal?.throwIfAborted();
       const ref = this.#intake.seal();
       const isThere = await this.#isThere(ref);
+      if (!isThere) await this.room.grow(0, ref);
       const stat = await writer.commit(ref);
-      if (!isThere) this.room.keep();
+      if (!isThere) await this.room.keep();
       return stat;
     } catch (error) {
       await writer.discard();
@@ -162,10 +163,10 @@ class Put {
     const { signal, onProgress } = this.#options;
     this.#intake.hash(bytes);
     const ref = this.#intake.seal();
-    if (!(await this.#isThere(ref))) await this.room.grow(bytes.length);
+    if (!(await this.#isThere(ref))) await this.room.grow(bytes.length, ref);
     signal?.throwIfAborted();
     const stat = await backend.write(ref, bytes, { ...this.#hints, size: bytes.length });
-    this.room.keep();
+    await this.room.keep();
     onProgress?.({ bytes: bytes.length, total: bytes.length });
     return stat;
   }

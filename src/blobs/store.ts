@@ -4,10 +4,12 @@ import { abortable } from "../internal/abort.js";
 import { integerOption } from "../internal/arguments.js";
 import { concatBytes } from "../internal/bytes.js";
 import { nameArgument } from "../internal/ids.js";
+import { accounted } from "./accounting.js";
 import type { BlobBackend, BlobStat } from "./backend.js";
 import { digestArgument, type HashFunction, hashTable } from "./hash.js";
 import { type PutTarget, putBlob } from "./put.js";
-import { Quota } from "./quota.js";
+import { Quota, type QuotaTarget } from "./quota.js";
+import type { BlobQuotas } from "./quotas.js";
 import { verified } from "./reading.js";
 import { type DigestAlgorithm, partsOf, refArgument } from "./ref.js";
 import type { BlobStore, BlobTransferOptions, BlobVerification, PutOptions } from "./types.js";
@@ -21,10 +23,16 @@ export interface BlobStoreOptions {
   /** Maximum bytes of one blob. Minimum: 0. @default no limit */
   readonly maxBytes?: number;
   /**
-   * Maximum bytes of a partition, without the trash. Stores of one process on one storage share the count;
-   * several processes can exceed it by their puts of about a minute. Minimum: 0. @default no limit
+   * Maximum bytes of a partition, without the trash. Without `quotas`, stores of one process on one storage
+   * share the count, and several processes can exceed it by their puts of about a minute. Minimum: 0.
+   * @default no limit
    */
   readonly quota?: number;
+  /**
+   * Counts the bytes of all processes, so that they keep the quota together. Pass it to every store of the
+   * storage, also to those that only delete or collect. @default a count of this process
+   */
+  readonly quotas?: BlobQuotas;
   /** A partition, isolated from all others. @default an unnamed one */
   readonly partition?: string;
 }
@@ -49,6 +57,15 @@ function partitionOf(whole: BlobBackend, options: BlobStoreOptions): BlobStore {
   return new BackedBlobStore(backend, whole, options);
 }
 
+/** The quota of a store; undefined if nothing is to be counted. */
+function quotaOf(
+  target: Omit<QuotaTarget, "quotas">,
+  { quota, quotas }: BlobStoreOptions,
+): Quota | undefined {
+  if (quota === undefined && quotas === undefined) return undefined;
+  return new Quota({ ...target, quotas }, integerOption("quota", quota, Number.MAX_SAFE_INTEGER, 0));
+}
+
 class BackedBlobStore implements BlobStore {
   readonly backend: BlobBackend;
   /** The backend of all partitions. */
@@ -57,17 +74,17 @@ class BackedBlobStore implements BlobStore {
   readonly #target: PutTarget;
 
   constructor(backend: BlobBackend, whole: BlobBackend, options: BlobStoreOptions) {
-    this.backend = backend;
+    const { partition = "", digest = "sha256", maxBytes, quotas } = options;
+    this.backend = quotas === undefined ? backend : accounted(whole, quotas, partition);
     this.#whole = whole;
     this.#options = options;
     const hashes = hashTable(options.hashes);
-    const { digest = "sha256", maxBytes, quota } = options;
     this.#target = {
       backend,
       hashes,
       hash: hashes[digestArgument("digest", digest)],
       maxBytes: integerOption("maxBytes", maxBytes, Number.MAX_SAFE_INTEGER, 0),
-      quota: quota === undefined ? undefined : new Quota(backend, integerOption("quota", quota, 0, 0)),
+      quota: quotaOf({ backend, whole, partition }, options),
     };
   }
 

@@ -90,7 +90,7 @@ describe("a quota", () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 20 }), async (steps) => {
         const backend = memoryBlobBackend();
-        const quota = new Quota(backend, 100);
+        const quota = new Quota({ backend, whole: backend, partition: "" }, 100);
         let inUse = 0;
         let stored = 0;
         await Promise.all(
@@ -107,12 +107,12 @@ describe("a quota", () => {
             for (let turn = 0; turn < wait; turn++) await undefined;
             if (keep) {
               await backend.write(`sha256:${`${index}`.padStart(64, "0")}`, new Uint8Array(bytes), {});
-              room.keep();
+              await room.keep();
               stored += bytes;
             } else {
               inUse -= bytes;
             }
-            room.release();
+            await room.release();
           }),
         );
         // What was let go can be had again, to the last byte.

@@ -60,6 +60,21 @@ export const partitionCases = [
     );
   }),
 
+  blobCase("a put whose answer is lost counts against the quota, and once", async ({ open, fixture }) => {
+    if (fixture.loseAnswer === undefined) return { skipped: "this storage has no answers to lose" };
+    const store = await open({ quota: 1_000_000 });
+    for (const [seed, source] of [noise(300_000), inChunks(noise(400_000, 2), 50_000)].entries()) {
+      await fixture.loseAnswer();
+      await store.put(source).catch(() => undefined);
+      const rest = seed === 0 ? 700_000 : 300_000;
+      await rejects(() => store.put(noise(rest + 1, 9)), "QUOTA_EXCEEDED", `put of ${rest + 1} bytes`);
+    }
+    equal((await store.put(noise(300_000))).size, 300_000, "size of a second put");
+    equal((await store.put(noise(300_000, 3))).size, 300_000, "size of a put that fits to the last byte");
+    equal((await refsIn(store)).length, 3, "blobs");
+    return undefined;
+  }),
+
   blobCase("puts at once do not pass a quota together", async ({ open }) => {
     const store = await open({ quota: 1_000_000 });
     const puts = Array.from({ length: 20 }, (_, seed) => store.put(noise(seed % 2 ? 90_000 : 300_000, seed)));

@@ -6,7 +6,8 @@ import { partitionFolder } from "../../internal/ids.js";
 import type { FileStat, FileSystem, OpenFile } from "../../internal/node/file-system.js";
 import { errnoOf, storageError } from "../../internal/node/file-system.js";
 import type { BlobBackend, BlobHints, BlobLeftovers, BlobReading, BlobStat, BlobWriter } from "../backend.js";
-import { shareUsage, Usage } from "../quota.js";
+import { shareQuotas } from "../quota.js";
+import { ProcessQuotas } from "../quotas.js";
 import { corruptError } from "../reading.js";
 import { existingPaths, type Layout, listBlobs } from "./layout.js";
 import { hasBytes, readPieces, readWhole } from "./read-file.js";
@@ -28,17 +29,17 @@ const maxConcurrentPuts = 32;
 /** One more stream is admitted if all of them have waited for their sources for so many milliseconds. */
 const stallMs = 100;
 
-/** Quota usage of the directories that this process has stores on, least recently opened first. */
-const usages = new Map<string, Usage>();
-const maxUsages = 1000;
+/** The counts of the directories that this process has stores on, least recently opened first. */
+const counts = new Map<string, ProcessQuotas>();
+const maxCounts = 1000;
 
-function usageAt(path: string): Usage {
-  const known = usages.get(path) ?? new Usage();
-  usages.delete(path);
-  usages.set(path, known);
-  for (const [oldest] of usages) {
-    if (usages.size <= maxUsages) break;
-    usages.delete(oldest);
+function quotasAt(path: string): ProcessQuotas {
+  const known = counts.get(path) ?? new ProcessQuotas();
+  counts.delete(path);
+  counts.set(path, known);
+  for (const [oldest] of counts) {
+    if (counts.size <= maxCounts) break;
+    counts.delete(oldest);
   }
   return known;
 }
@@ -60,7 +61,7 @@ export class FileBlobBackend implements BlobBackend {
     this.#whole = whole ?? this;
     this.#directory = new StoreDirectory(dir, fileSystem, layout, durability);
     this.trash = new FileTrash(this.#directory);
-    shareUsage(this, usageAt(this.#directory.path));
+    shareQuotas(this, quotasAt(this.#directory.path));
   }
 
   get location(): string {
