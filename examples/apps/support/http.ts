@@ -177,7 +177,8 @@ export function pathOf({ url = "" }: IncomingMessage): string {
  * gone.
  */
 export interface EventStream {
-  send(event: string, data: unknown): void;
+  /** @param id comes back as `Last-Event-ID` if the client connects again */
+  send(event: string, data: unknown, id?: string): void;
   end(): void;
 }
 
@@ -206,7 +207,10 @@ export function openEventStream(
   response.once("close", () => clearInterval(heartbeat));
   return {
     // JSON contains no line feed, so an event is one line of data.
-    send: (event, data) => write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`),
+    send(event, data, id) {
+      const place = id === undefined ? "" : `id: ${id}\n`;
+      write(`${place}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
+    },
     end() {
       clearInterval(heartbeat);
       response.end();

@@ -1,0 +1,114 @@
+/** The server: tenants by token, routes, health, failures, and an orderly end. */
+import { createHash } from "node:crypto";
+import { once, setMaxListeners } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { BlobStore } from "sessile/blobs";
+import type { SessionStore } from "sessile/session";
+import type { Model } from "../support/claude.js";
+import { HttpFailure, isClientGone, sendFailure, sendJson } from "../support/http.js";
+import { failureOf, notFound, unavailable } from "./failures.js";
+import { limits } from "./limits.js";
+import { type Call, routes } from "./routes.js";
+
+/** Options of {@link startService}. */
+export interface ServiceOptions {
+  readonly sessions: SessionStore;
+  /** Of all tenants: each has a partition. */
+  readonly blobs: BlobStore;
+  /** The model of a tenant, which reads attachments from the tenant's blobs. */
+  readonly modelOf: (blobs: BlobStore) => Model;
+  /** Tenants by their tokens. A tenant is a partition. */
+  readonly tenants: Readonly<Record<string, string>>;
+  readonly port: number;
+  /** Called with errors that clients do not see. */
+  readonly onError: (error: unknown) => void;
+}
+
+/** A running service. */
+export interface Service {
+  readonly port: number;
+  /**
+   * Refuses new connections, ends event streams, waits for running requests, and closes. Requests that take
+   * longer than the grace period are aborted: their questions stay, and clients repeat them elsewhere.
+   */
+  close(): Promise<void>;
+}
+
+export async function startService(options: ServiceOptions): Promise<Service> {
+  const { sessions, blobs, modelOf, onError } = options;
+  // Found by digest, so that the time of the search says nothing about a token.
+  const tenants = new Map(Object.entries(options.tenants).map(([token, name]) => [sha256(token), name]));
+  const draining = new AbortController();
+  const ending = new AbortController();
+  // Every running request listens.
+  setMaxListeners(0, draining.signal, ending.signal);
+
+  async function health(response: ServerResponse): Promise<void> {
+    if (draining.signal.aborted) throw unavailable("SHUTTING_DOWN");
+    // The cheapest calls that ask the database and the store of blobs.
+    await Promise.all([sessions.latest({ partition: "health" }), blobs.backend.now()]);
+    sendJson(response, 200, { status: "ok" });
+  }
+
+  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { pathname, searchParams: query } = new URL(request.url ?? "/", "http://service");
+    if (pathname === "/health") return health(response);
+    const partition = tenants.get(
+      sha256(/^Bearer (\S+)$/.exec(request.headers.authorization ?? "")?.[1] ?? ""),
+    );
+    if (partition === undefined) {
+      const body = { code: "UNAUTHORIZED", message: "Authorization: expected the token of a tenant" };
+      throw new HttpFailure(401, body, { "www-authenticate": "Bearer" });
+    }
+    const [, kind = "", name = "", ...rest] = pathname.split("/");
+    const path = ["", kind, ...(name === "" ? [] : ["*"]), ...rest].join("/");
+    const route = routes[`${request.method} ${path}`];
+    if (route === undefined || (name !== "" && !namePattern.test(name))) throw notFound();
+    const own = blobs.partition(partition);
+    const call: Call = {
+      ...{ request, response, query, partition, sessions },
+      ...{ blobs: own, model: modelOf(own), signal: ending.signal, draining: draining.signal },
+    };
+    await route(call, name);
+  }
+
+  const { headersMs: headersTimeout, requestMs: requestTimeout } = limits;
+  const server = createServer({ headersTimeout, requestTimeout }, (request, response) => {
+    response.on("error", () => {});
+    // A connection that becomes idle while the service ends would keep it open.
+    response.once("close", () =>
+      setImmediate(() => draining.signal.aborted && server.closeIdleConnections()),
+    );
+    handle(request, response)
+      .catch((error: unknown) => {
+        const failure = failureOf(error);
+        if ((failure.status === 500 || failure.status === 503) && !isClientGone(error)) onError(error);
+        return sendFailure(request, response, failure, limits);
+      })
+      .catch(() => response.destroy());
+  });
+  server.listen(options.port, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    port: (server.address() as AddressInfo).port,
+    async close() {
+      const closed = once(server, "close");
+      draining.abort();
+      server.close();
+      const timer = setTimeout(() => {
+        ending.abort();
+        setTimeout(() => server.closeAllConnections(), 1_000).unref();
+      }, limits.graceMs);
+      await closed;
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** Ids of sessions and refs of blobs. Neither has a character that a path escapes. */
+const namePattern = /^[A-Za-z0-9](?:[A-Za-z0-9._:-]{0,126}[A-Za-z0-9])?$/;
+
+function sha256(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}

@@ -1,0 +1,84 @@
+import { execFile } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { serviceClient } from "../../../examples/apps/service/client.js";
+import { startFleet } from "../../../examples/apps/service/fleet.js";
+import {
+  type Done,
+  findLeaks,
+  findProblems,
+  type Worker,
+  work,
+} from "../../../examples/apps/service/workload.js";
+
+let scratch: string;
+beforeAll(() => {
+  scratch = mkdtempSync(join(tmpdir(), "sessile-service-test-"));
+});
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+/** Each takes some seconds on an idle machine. */
+const timeout = 180_000;
+
+/** Processes that end while the clients work. */
+const wanted = 4;
+
+describe("the service", () => {
+  it("ends well, with every check, and leaves nothing behind", { timeout }, async () => {
+    const tmp = mkdtempSync(join(scratch, "demo-"));
+    const run = await new Promise<{ error: Error | null; stdout: string; stderr: string }>((done) => {
+      const demo = ["--import", "tsx", "examples/apps/service/demo.ts"];
+      const env = { ...process.env, TMPDIR: tmp, NO_COLOR: "1", FORCE_COLOR: undefined };
+      execFile(process.execPath, demo, { env }, (error, stdout, stderr) => done({ error, stdout, stderr }));
+    });
+    expect(run.error, run.stdout + run.stderr).toBeNull();
+    expect(run.stdout.match(/^ok {3}/gm)).toHaveLength(7);
+    expect(run.stdout).not.toContain("FAIL");
+    // tsx keeps its cache there.
+    expect(readdirSync(tmp).filter((name) => !name.startsWith("tsx-"))).toEqual([]);
+  });
+
+  // By hand on PostgreSQL and S3: DATABASE_URL and S3_*, as in the application's README.
+  it("keeps every acknowledged turn of 50 clients once, in order, while processes are killed", {
+    timeout,
+  }, async () => {
+    const run = randomUUID().slice(0, 8);
+    const names = Array.from({ length: 5 }, (_, at) => `tenant-${run}-${at}`);
+    const tokens = Object.fromEntries(names.map((name) => [`token of ${name}`.replaceAll(" ", "-"), name]));
+    await using fleet = await startFleet({
+      ...process.env,
+      SERVICE_BLOBS: join(scratch, "blobs"),
+      SERVICE_TENANTS: JSON.stringify(tokens),
+      SERVICE_THINK_MS: "20",
+    });
+    let repeated = 0;
+    const onRetry = () => {
+      repeated += 1;
+    };
+    const clients = Object.keys(tokens).map((token) => serviceClient(fleet.url, token, { onRetry }));
+    const clientOf = (at: number) => clients[at % clients.length] as (typeof clients)[number];
+    const workers = Array.from({ length: 50 }, (_, at) => ({ id: `${run}-${at}`, client: clientOf(at) }));
+
+    let kills = 0;
+    const goesOn = (turns: number) => kills < wanted && turns < 100;
+    const working = Promise.all(workers.map((worker) => work(worker, goesOn)));
+    const failed = working.then(() => false).catch(() => true);
+    while (kills < wanted && !(await Promise.race([failed, setTimeout(300)]))) {
+      // The third ends in order: its requests finish first.
+      await fleet.replace(kills % 2, kills % 3 === 2 ? "SIGTERM" : "SIGKILL");
+      kills += 1;
+    }
+    const done = await working;
+    expect(kills).toBe(wanted);
+    expect(repeated).toBeGreaterThan(0);
+
+    const ofEach = async (find: (at: number, worker: Worker, done: Done) => Promise<readonly string[]>) =>
+      (await Promise.all(workers.map((worker, at) => find(at, worker, done[at] as Done)))).flat();
+    expect(await ofEach((_, worker, done) => findProblems(worker, done))).toEqual([]);
+    expect(await ofEach((at, worker, done) => findLeaks(clientOf(at + 1), worker, done))).toEqual([]);
+  });
+});
