@@ -1,4 +1,4 @@
-// Two processes of the service behind a round-robin, eight clients of two tenants, and one kill while they work:
+// Two processes of the service behind a round-robin, four clients of two tenants, and one kill while they work:
 // `npx tsx examples/apps/service/demo.ts`. The model is a script.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -9,7 +9,7 @@ import { type ServiceClient, serviceClient } from "./client.js";
 import { type Fleet, startFleet } from "./fleet.js";
 import { type Done, findLeaks, findProblems, type Worker, work } from "./workload.js";
 
-const turns = 4;
+const turns = 3;
 const dir = await mkdtemp(join(tmpdir(), "sessile-service-"));
 try {
   const tenants = { "token-of-acme": "acme", "token-of-globex": "globex" };
@@ -26,13 +26,13 @@ try {
 }
 
 async function demo(fleet: Fleet): Promise<void> {
-  console.log("Eight clients, and a process that is killed");
+  console.log("Four clients, and a process that is killed");
   const retries: string[] = [];
   const clientOf = (token: string): ServiceClient =>
     serviceClient(fleet.url, token, { onRetry: (reason) => retries.push(reason) });
   const acme = clientOf("token-of-acme");
   const globex = clientOf("token-of-globex");
-  const workers = Array.from({ length: 8 }, (_, at) => ({
+  const workers = Array.from({ length: 4 }, (_, at) => ({
     id: `session-${at}`,
     client: at % 2 === 0 ? acme : globex,
   }));

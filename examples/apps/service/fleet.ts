@@ -34,9 +34,7 @@ export async function startFleet(env: NodeJS.ProcessEnv, processes = 2): Promise
     balancer.ports.add(portOf(program));
     return program;
   }
-  // The first one makes the tables; the rest finds them.
-  const running = [await startOne()];
-  running.push(...(await Promise.all(Array.from({ length: processes - 1 }, startOne))));
+  const running = await Promise.all(Array.from({ length: processes }, startOne));
 
   return {
     url: balancer.url,

@@ -1,7 +1,6 @@
 // One process of the service: see README.md. Prints its port, and ends in order at SIGTERM.
-import Anthropic from "@anthropic-ai/sdk";
 import type { BlobStore } from "sessile/blobs";
-import { claude, type Model } from "../support/claude.js";
+import type { Model } from "../support/claude.js";
 import { scriptedModel } from "./script.js";
 import { startService } from "./server.js";
 import { openStores } from "./stores.js";
@@ -14,10 +13,10 @@ const {
 } = process.env;
 
 const stores = await openStores(process.env);
-const modelOf = (blobs: BlobStore): Model =>
+const modelOf =
   ANTHROPIC_API_KEY === undefined
-    ? scriptedModel(Number(SERVICE_THINK_MS ?? 0))
-    : claude({ client: new Anthropic(), model: "claude-opus-5-5", blobs, tools: [] });
+    ? () => scriptedModel(Number(SERVICE_THINK_MS ?? 0))
+    : await claudeOf("claude-opus-5-5");
 const service = await startService({
   ...stores,
   modelOf,
@@ -29,3 +28,13 @@ console.log(`port ${service.port}`);
 await new Promise((done) => process.once("SIGINT", done).once("SIGTERM", done));
 await service.close();
 await stores.close();
+
+/** A model of Anthropic. The client is loaded only if there is a key. */
+async function claudeOf(model: string): Promise<(blobs: BlobStore) => Model> {
+  const [{ claude }, { default: Anthropic }] = await Promise.all([
+    import("../support/claude.js"),
+    import("@anthropic-ai/sdk"),
+  ]);
+  const client = new Anthropic();
+  return (blobs) => claude({ client, model, blobs, tools: [] });
+}

@@ -1,6 +1,5 @@
-import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
@@ -21,27 +20,13 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
-/** Each takes some seconds on an idle machine. */
+/** It takes some seconds on an idle machine. */
 const timeout = 180_000;
 
 /** Processes that end while the clients work. */
 const wanted = 4;
 
 describe("the service", () => {
-  it("ends well, with every check, and leaves nothing behind", { timeout }, async () => {
-    const tmp = mkdtempSync(join(scratch, "demo-"));
-    const run = await new Promise<{ error: Error | null; stdout: string; stderr: string }>((done) => {
-      const demo = ["--import", "tsx", "examples/apps/service/demo.ts"];
-      const env = { ...process.env, TMPDIR: tmp, NO_COLOR: "1", FORCE_COLOR: undefined };
-      execFile(process.execPath, demo, { env }, (error, stdout, stderr) => done({ error, stdout, stderr }));
-    });
-    expect(run.error, run.stdout + run.stderr).toBeNull();
-    expect(run.stdout.match(/^ok {3}/gm)).toHaveLength(7);
-    expect(run.stdout).not.toContain("FAIL");
-    // tsx keeps its cache there.
-    expect(readdirSync(tmp).filter((name) => !name.startsWith("tsx-"))).toEqual([]);
-  });
-
   // By hand on PostgreSQL and S3: DATABASE_URL and S3_*, as in the application's README.
   it("keeps every acknowledged turn of 50 clients once, in order, while processes are killed", {
     timeout,
@@ -53,7 +38,7 @@ describe("the service", () => {
       ...process.env,
       SERVICE_BLOBS: join(scratch, "blobs"),
       SERVICE_TENANTS: JSON.stringify(tokens),
-      SERVICE_THINK_MS: "20",
+      SERVICE_THINK_MS: "300",
     });
     let repeated = 0;
     const onRetry = () => {
