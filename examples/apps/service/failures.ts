@@ -31,7 +31,7 @@ export function failureOf(error: unknown): HttpFailure {
     if (status !== undefined) return new HttpFailure(status, { code, message });
     if (transient.has(code)) return unavailable(code);
   }
-  if (error instanceof DOMException && error.name === "AbortError") return unavailable("SHUTTING_DOWN");
+  if (error instanceof Error && error.name === "AbortError") return unavailable("SHUTTING_DOWN");
   return new HttpFailure(500, { code: "INTERNAL", message: "something went wrong" });
 }
 

@@ -21,6 +21,8 @@ export interface ServiceOptions {
   /** Tenants by their tokens. A tenant is a partition. */
   readonly tenants: Readonly<Record<string, string>>;
   readonly port: number;
+  /** Time for running requests at the end. @default 10 s */
+  readonly graceMs?: number;
   /** Called with errors that clients do not see. */
   readonly onError: (error: unknown) => void;
 }
@@ -36,11 +38,12 @@ export interface Service {
 }
 
 export async function startService(options: ServiceOptions): Promise<Service> {
-  const { sessions, blobs, modelOf, onError } = options;
+  const { sessions, blobs, modelOf, graceMs = limits.graceMs, onError } = options;
   // Found by digest, so that the time of the search says nothing about a token.
   const tenants = new Map(Object.entries(options.tenants).map(([token, name]) => [sha256(token), name]));
   const draining = new AbortController();
   const ending = new AbortController();
+  const running = new Set<ServerResponse>();
   // Every running request listens.
   setMaxListeners(0, draining.signal, ending.signal);
 
@@ -76,10 +79,11 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const { headersMs: headersTimeout, requestMs: requestTimeout } = limits;
   const server = createServer({ headersTimeout, requestTimeout }, (request, response) => {
     response.on("error", () => {});
-    // A connection that becomes idle while the service ends would keep it open.
-    response.once("close", () =>
-      setImmediate(() => draining.signal.aborted && server.closeIdleConnections()),
-    );
+    running.add(response);
+    response.once("close", () => {
+      running.delete(response);
+      closeIfDone();
+    });
     handle(request, response)
       .catch((error: unknown) => {
         const failure = failureOf(error);
@@ -88,6 +92,10 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       })
       .catch(() => response.destroy());
   });
+  const closeIfDone = () => {
+    // Clients hold connections open that have no request.
+    if (draining.signal.aborted && running.size === 0) server.closeAllConnections();
+  };
   server.listen(options.port, "127.0.0.1");
   await once(server, "listening");
   return {
@@ -96,10 +104,11 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       const closed = once(server, "close");
       draining.abort();
       server.close();
+      closeIfDone();
       const timer = setTimeout(() => {
         ending.abort();
         setTimeout(() => server.closeAllConnections(), 1_000).unref();
-      }, limits.graceMs);
+      }, graceMs);
       await closed;
       clearTimeout(timer);
     },

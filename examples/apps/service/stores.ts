@@ -1,9 +1,11 @@
 /** The stores of the service, from its environment: see README.md for the variables. */
 import { deserialize, serialize } from "node:v8";
+import { AwsClient } from "aws4fetch";
 import pg from "pg";
-import type { BlobStore, BlobStoreOptions } from "sessile/blobs";
+import type { BlobStore } from "sessile/blobs";
 import { fileBlobStore } from "sessile/blobs/node";
 import { type PostgresQuery, postgresSessionStore } from "sessile/postgres";
+import { s3BlobStore } from "sessile/s3";
 import type { SessionStore } from "sessile/session";
 
 /** The stores, and the end of their connections. */
@@ -15,7 +17,7 @@ export interface Stores {
 
 /** Opens the stores, and makes the tables if they are not there. */
 export async function openStores(env: NodeJS.ProcessEnv): Promise<Stores> {
-  const { DATABASE_URL, SERVICE_BLOBS = ".service/blobs", SERVICE_QUOTA = "1000000000" } = env;
+  const { DATABASE_URL } = env;
   if (DATABASE_URL === undefined) throw new Error("DATABASE_URL: expected the address of a database");
   const pool = DATABASE_URL.startsWith("postgres")
     ? new pg.Pool({ connectionString: DATABASE_URL, max: 10 })
@@ -24,15 +26,28 @@ export async function openStores(env: NodeJS.ProcessEnv): Promise<Stores> {
   pool?.on("error", () => {});
   const sessions = postgresSessionStore({ db: pool ?? remoteQuery(DATABASE_URL) });
   await sessions.migrate();
-  const options: BlobStoreOptions = { quota: Number(SERVICE_QUOTA) };
-  const blobs = fileBlobStore({ dir: SERVICE_BLOBS, ...options });
   return {
     sessions,
-    blobs,
+    blobs: blobStoreOf(env),
     async close() {
       await pool?.end();
     },
   };
+}
+
+function blobStoreOf(env: NodeJS.ProcessEnv): BlobStore {
+  const { S3_ENDPOINT, S3_BUCKET, S3_REGION, S3_ACCESS_KEY = "", S3_SECRET_KEY = "" } = env;
+  const quota = Number(env.SERVICE_QUOTA ?? 1e9);
+  if (S3_ENDPOINT === undefined) return fileBlobStore({ dir: env.SERVICE_BLOBS ?? ".service/blobs", quota });
+  const aws = new AwsClient({
+    accessKeyId: S3_ACCESS_KEY,
+    secretAccessKey: S3_SECRET_KEY,
+    ...(S3_REGION === undefined ? {} : { region: S3_REGION }),
+    service: "s3",
+    retries: 0,
+  });
+  const url = `${S3_ENDPOINT}/${S3_BUCKET}`;
+  return s3BlobStore({ fetch: (address, init) => aws.fetch(address, init), url, quota });
 }
 
 /** Queries a database.ts in another process. */

@@ -222,7 +222,7 @@ describe("the service", () => {
     await expect(fetch(`${urlOf(slow)}/health`)).rejects.toThrow();
   });
 
-  it("is no longer healthy on a connection that is open while it ends", async () => {
+  it("answers a request that had begun, and closes its connection", async () => {
     const slow = await start({ modelOf: () => scriptedModel(300) });
     const client = serviceClient(urlOf(slow), "acme-token");
     await client.send("PUT", "/sessions/a", { title: "t" });
@@ -241,5 +241,26 @@ describe("the service", () => {
     late.end(JSON.stringify({ text: "One?" }));
     expect(await answer).toBe(200);
     await closing;
+  });
+
+  it("aborts a turn that outlasts the grace period; another process finishes it", async () => {
+    const slow = await start({ modelOf: () => scriptedModel(60_000), graceMs: 50 });
+    await create("a");
+    const key = { "idempotency-key": randomUUID() };
+    const turn = (at: Service) =>
+      fetch(`${urlOf(at)}/sessions/a/turns`, {
+        method: "POST",
+        headers: { authorization: "Bearer acme-token", "content-type": "application/json", ...key },
+        body: JSON.stringify({ text: "One?" }),
+      });
+    const aborted = turn(slow);
+    await setTimeout(100);
+    await slow.close();
+    expect((await aborted).status).toBe(503);
+    expect((await aborted).headers.get("retry-after")).toBe("1");
+    expect(await (await aborted).json()).toMatchObject({ error: { code: "SHUTTING_DOWN" } });
+    expect(await (await turn(service)).json()).toMatchObject({ answer: "1: One?" });
+    expect(await acme.messages("a")).toHaveLength(2);
+    errors.splice(0);
   });
 });
