@@ -9,6 +9,7 @@ const config: KnipConfig = {
         ...entries.map(({ source }) => source),
         "examples/*.ts",
         "examples/apps/*/{main,demo}.ts",
+        "examples/apps/service/database.ts",
         "scripts/{check,examples,named-tests}.mjs",
         "test/faults/fuzz.ts",
         "test/consumer/use.ts",

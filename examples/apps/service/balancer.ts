@@ -1,4 +1,4 @@
-/** A round-robin in front of the processes, for the demo and the tests. In production it is the platform's. */
+/** A round-robin in front of the processes, for the demo and the tests. In production the platform has one. */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse, request as send } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -24,7 +24,7 @@ export interface ShownSession {
 }
 
 export interface ServiceClient {
-  /** Sends bytes as they are, anything else as JSON. Repeats the request after 502, 503 and broken connections. */
+  /** Sends bytes as they are, anything else as JSON. Repeats the request after 502, 503, a lost connection. */
   send<T = { error?: { code: string } }>(
     method: string,
     path: string,

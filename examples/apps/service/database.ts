@@ -1,5 +1,5 @@
-// A database for several processes without a server to install: one process has PGlite and answers queries over a
-// local port. Prints its address. In production the processes connect to PostgreSQL instead.
+// A database for several processes without a server to install: one process has PGlite and answers queries
+// over a local port. Prints its address. In production the processes connect to PostgreSQL instead.
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -1,5 +1,5 @@
-// Two processes of the service behind a round-robin, four clients of two tenants, and one kill while they work:
-// `npx tsx examples/apps/service/demo.ts`. The model is a script.
+// Two processes of the service behind a round-robin, four clients of two tenants, and one kill while they
+// work: `npx tsx examples/apps/service/demo.ts`. The model is a script.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

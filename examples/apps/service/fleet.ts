@@ -9,7 +9,7 @@ import { type Balancer, startBalancer } from "./balancer.js";
 export interface Fleet extends AsyncDisposable {
   /** The address of the round-robin. */
   readonly url: string;
-  /** Ends one process of the service, and starts another in its place. Rejects if SIGTERM does not end it in order. */
+  /** Ends one process, and starts another in its place. Rejects if SIGTERM does not end it in order. */
   replace(at: number, signal: "SIGKILL" | "SIGTERM"): Promise<void>;
 }
 

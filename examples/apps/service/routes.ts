@@ -161,7 +161,7 @@ export const routes: Readonly<Record<string, Route>> = {
   },
 };
 
-/** The bytes decide on the type. The put renews the lease, so that no collection removes them before the append. */
+/** The bytes decide on the type. The put renews the lease: no collection removes them before the append. */
 async function attachment(ref: string, blobs: BlobStore): Promise<Resource> {
   const bytes = isBlobRef(ref) ? await blobs.get(ref) : undefined;
   if (bytes === undefined) throw notFound();

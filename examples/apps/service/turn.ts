@@ -1,6 +1,6 @@
 /**
- * A turn: the question is appended, the model is asked, the answer is appended. The ids of both entries derive
- * from the client's key, so a repeated request finds the turn, or finishes it.
+ * A turn: the question is appended, the model is asked, the answer is appended. The ids of both entries
+ * derive from the client's key, so a repeated request finds the turn, or finishes it.
  */
 import { type Resource, resourceOf, userMessage } from "sessile/content";
 import { SessileError } from "sessile/errors";
@@ -28,8 +28,9 @@ export interface Turn {
  * counts, and a second one is discarded.
  *
  * @param options.turnMs after this time an unanswered question blocks the session no longer
- * @throws HttpFailure 409 TURN_RUNNING if another question waits for its answer; 409 TURN_OVERTAKEN if another
- *   turn went on before this one had its answer; 422 KEY_REUSED if the key belongs to another question
+ * @throws HttpFailure 409 TURN_RUNNING if another question waits for its answer; 409 TURN_OVERTAKEN if
+ *   another turn went on before this one had its answer; 422 KEY_REUSED if the key belongs to another
+ *   question
  */
 export async function runTurn(
   session: Session,

@@ -53,7 +53,7 @@ export async function work(worker: Worker, goesOn: (turns: number) => boolean): 
   return { ref, turns };
 }
 
-/** Differences between the acknowledged work and the sessions: every turn once, in order, and nothing else. */
+/** Differences between the acknowledged work and the sessions: every turn once, in order, nothing else. */
 export async function findProblems(worker: Worker, { ref, turns }: Done): Promise<readonly string[]> {
   const { client, id } = worker;
   const problems: string[] = [];

@@ -141,7 +141,7 @@ describe("the service", () => {
     expect((await globex.send("POST", "/blobs", more)).status).toBe(201);
   });
 
-  it("sends entries as events, those of another process too, and the missed ones at a reconnect", async () => {
+  it("sends entries as events, of other processes too, and the missed ones at a reconnect", async () => {
     await create("a");
     await acme.turn("a", "One?");
     const second = await start();
