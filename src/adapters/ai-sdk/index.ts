@@ -4,6 +4,9 @@
  * @module adapters/ai-sdk
  */
 
+export { appendUIMessages } from "./append-ui-messages.js";
 export type { ChatFile } from "./chat-files.js";
 export { type AiSdkChats, type AiSdkChatsOptions, aiSdkChats, type LoadChatOptions } from "./chats.js";
+export { type FromUIMessagesOptions, fromUIMessages } from "./from-ui-messages.js";
+export { type ToUIMessagesOptions, toUIMessages } from "./to-ui-messages.js";
 export type { UiChunk, UiMessage } from "./ui-message.js";
