@@ -43,7 +43,7 @@ const valueCounts: Readonly<Record<string, number>> = {
   "sessile/projections/claude-agent/node": 2,
   "sessile/projections/ai-sdk": 2,
   "sessile/projections/codex": 1,
-  "sessile/adapters/ai-sdk": 4,
+  "sessile/adapters/ai-sdk": 5,
   "sessile/s3": 2,
   "sessile/tether": 16,
   "sessile/tether/schema": 6,

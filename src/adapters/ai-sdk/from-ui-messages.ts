@@ -57,7 +57,9 @@ export async function fromUIMessages(
     const { id } = valid;
     const entryId = isName(id) && !isTaken(id) ? id : freshId(isTaken);
     used.add(entryId);
-    drafts.push(...(await draftsOf(valid, entryId, { ...options, path })));
+    // Behind another reply it would be a step of that one.
+    const isApart = valid.role === "assistant" && messages[at - 1]?.role !== "user";
+    drafts.push(...(await draftsOf(valid, entryId, { ...options, path, isApart })));
   }
   return drafts;
 }
@@ -71,6 +73,8 @@ function freshId(isTaken: (id: string) => boolean): string {
 
 interface Place extends FromUIMessagesOptions {
   readonly path: string;
+  /** Whether the message needs a note to be one of its own. */
+  readonly isApart: boolean;
 }
 
 /** A message as JSON has it. */
@@ -123,7 +127,7 @@ async function draftsOf(
     ...(metadata === undefined ? {} : { metadata }),
     ...(changes.length === 0 ? {} : { parts: changes }),
   };
-  const isPlain = id === entryId && Object.keys(note).length === 2 && role !== "system";
+  const isPlain = id === entryId && Object.keys(note).length === 2 && role !== "system" && !place.isApart;
   return isPlain ? drafts : [uiNote.draft(note), ...drafts];
 }
 
@@ -145,7 +149,7 @@ async function shownAs(
 /** The attachments of a message by the indexes of their parts; data URLs are stored together. */
 async function storedFiles(
   parts: readonly UiPart[],
-  { resource, model: _, has: __, path, ...options }: Place,
+  { resource, model: _, has: __, isApart: ___, path, ...options }: Place,
 ): Promise<ReadonlyMap<number, { readonly resource: Resource; readonly url: string }>> {
   const found = new Map<number, { readonly resource: Resource; readonly url: string }>();
   const added: { at: number; url: string; name?: string }[] = [];

@@ -10,3 +10,4 @@ export { type AiSdkChats, type AiSdkChatsOptions, aiSdkChats, type LoadChatOptio
 export { type FromUIMessagesOptions, fromUIMessages } from "./from-ui-messages.js";
 export { type ToUIMessagesOptions, toUIMessages } from "./to-ui-messages.js";
 export type { UiChunk, UiMessage } from "./ui-message.js";
+export { type UIReplies, uiReplies } from "./ui-replies.js";

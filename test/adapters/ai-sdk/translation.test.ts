@@ -56,7 +56,7 @@ describe("fromUIMessages and toUIMessages", () => {
         await session.append(await fromUIMessages(messages, { blobs, mismatch: "file" }));
         expect(await shown(session, { fileUrl })).toEqual(withBytes(messages));
       }),
-      { numRuns: 150 },
+      { numRuns: 100 },
     );
   });
 

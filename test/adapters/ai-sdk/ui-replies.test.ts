@@ -1,0 +1,190 @@
+import { readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai";
+import fc from "fast-check";
+import { toUIMessages, uiReplies } from "sessile/adapters/ai-sdk";
+import { assistantMessage, type StopReason, toolResult, userMessage } from "sessile/content";
+import { memorySessionStore, type Session } from "sessile/session";
+import { describe, expect, it } from "vitest";
+
+const model = { provider: "anthropic", model: "m" };
+const call = (id: string) => ({ type: "toolCall", id, name: "read", arguments: { at: id } }) as const;
+
+async function open() {
+  const session = await memorySessionStore().create({ cwd: "/" });
+  return { session, replies: uiReplies<UIMessageChunk>(session) };
+}
+
+async function chunksOf(stream: ReadableStream<UIMessageChunk> | undefined): Promise<UIMessageChunk[]> {
+  const chunks: UIMessageChunk[] = [];
+  for await (const chunk of stream ?? []) chunks.push(chunk);
+  return chunks;
+}
+
+/** The message that a page builds of a stream. */
+async function built(stream: ReadableStream<UIMessageChunk> | undefined): Promise<UIMessage | undefined> {
+  let last: UIMessage | undefined;
+  const options = { onError: () => {}, terminateOnError: false };
+  if (stream !== undefined)
+    for await (const message of readUIMessageStream({ stream, ...options })) last = message;
+  if (last === undefined) return undefined;
+  // The SDK keeps the stream's own name of reasoning, which nothing refers to later.
+  const parts = last.parts.map((part) => (part.type === "reasoning" ? { ...part, id: undefined } : part));
+  return JSON.parse(JSON.stringify({ ...last, parts })) as UIMessage;
+}
+
+const last = async (session: Session) => (await toUIMessages<UIMessage>(await session.path())).at(-1);
+const soon = () => new Promise((resolve) => setTimeout(resolve, 0));
+
+describe("the replies of a session", () => {
+  it("are streams that a page joins at any time, and end as the session shows them", async () => {
+    const { session, replies } = await open();
+    expect(replies.resume()).toBeUndefined();
+    await session.appendMessage(userMessage("Look."));
+    session.publish({ type: "status", status: "busy" });
+    const [early, posted] = [replies.resume(), replies.stream()];
+    session.publish({ type: "thinking_delta", delta: "Hm", messageId: "r1" });
+    session.publish({ type: "text_delta", delta: "Let ", messageId: "r1" });
+    session.publish({ type: "text_delta", delta: "me see.", messageId: "r1" });
+    await soon();
+    const late = replies.resume();
+    const reply = assistantMessage(
+      model,
+      { type: "thinking", thinking: "Hm." },
+      "Let me see.",
+      call("c1"),
+      call("c2"),
+    );
+    await session.append([{ type: "message", id: "r1", message: reply }]);
+    session.publish({ type: "tool_state", toolCallId: "c1", state: "running", output: "half" });
+    await session.appendMessage(toolResult(call("c1"), "one"));
+    await session.appendMessage({ ...toolResult(call("c2"), "No."), isError: true });
+    session.publish({ type: "text_delta", delta: "Do" });
+    await soon();
+    const inStepTwo = replies.resume();
+    await session.appendMessage(assistantMessage(model, "Done.", "More."));
+    session.publish({ type: "status", status: "idle" });
+    await soon();
+    expect(replies.resume()).toBeUndefined();
+    const all = await Promise.all([early, posted, late, inStepTwo].map(chunksOf));
+    for (const chunks of all) expect(chunks).toEqual(all[0]);
+    expect(all[0]?.map(({ type }) => type)).toEqual([
+      ..."start start-step reasoning-start reasoning-delta reasoning-end text-start".split(" "),
+      ..."text-delta text-delta text-end tool-input-available tool-input-available".split(" "),
+      ..."tool-output-available tool-output-available tool-output-error".split(" "),
+      ..."finish-step start-step text-start text-delta text-delta text-end text-start text-delta text-end".split(
+        " ",
+      ),
+      ..."finish-step finish".split(" "),
+    ]);
+    expect(all[0]?.[0]).toEqual({ type: "start", messageId: "r1" });
+  });
+
+  it("build the message that a reload shows, with nothing, a part or all of it published", async () => {
+    const words = fc.array(fc.stringMatching(/^[a-z ]{1,8}$/), { minLength: 1, maxLength: 3 });
+    const step = fc.record({
+      text: words,
+      thinking: fc.option(words),
+      published: fc.nat({ max: 6 }),
+      calls: fc.nat({ max: 2 }),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 3 }), async (steps) => {
+        const { session, replies } = await open();
+        await session.appendMessage(userMessage("Go."));
+        session.publish({ type: "status", status: "busy" });
+        const streams = [replies.stream()];
+        for (const [at, { text, thinking, published, calls }] of steps.entries()) {
+          const deltas = [
+            ...(thinking ?? []).map((delta) => ({ type: "thinking_delta" as const, delta })),
+            ...text.map((delta) => ({ type: "text_delta" as const, delta })),
+          ];
+          // A loop that publishes some of a block publishes it from its start.
+          for (const delta of deltas.slice(0, published))
+            session.publish({ ...delta, messageId: at === 0 ? "r" : `r${at}` });
+          const made = Array.from({ length: at < steps.length - 1 ? calls + 1 : 0 }, (_, n) =>
+            call(`c${at}${n}`),
+          );
+          const blocks =
+            thinking === null ? [] : [{ type: "thinking", thinking: thinking.join("") } as const];
+          const message = assistantMessage(model, ...blocks, text.join(""), ...made);
+          await session.append([{ type: "message", id: at === 0 ? "r" : `r${at}`, message }]);
+          await soon();
+          streams.push(replies.resume() ?? new ReadableStream({ start: (controller) => controller.close() }));
+          for (const one of made) await session.appendMessage(toolResult(one, "ok"));
+        }
+        const [first, ...joined] = await Promise.all(streams.map(built));
+        const shown = await last(session);
+        expect(first).toEqual(shown);
+        for (const message of joined.slice(0, -1)) expect(message).toEqual(shown);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it.each<[StopReason, string]>([
+    ["aborted", "abort"],
+    ["error", "error"],
+    ["length", "finish"],
+  ])("end after a message that ended with %s", async (stopReason, type) => {
+    const { session, replies } = await open();
+    const stream = replies.stream();
+    const message = assistantMessage({ ...model, stopReason, errorMessage: "why" }, "Half");
+    await session.appendMessage(message);
+    const chunks = await chunksOf(stream);
+    expect(chunks.at(-1)).toMatchObject({ type });
+    if (type === "error") expect(chunks.at(-1)).toEqual({ type: "error", errorText: "why" });
+    expect(replies.resume()).toBeUndefined();
+  });
+
+  it("end with the status idle, with an error if it has a message", async () => {
+    const { session, replies } = await open();
+    const nothing = replies.stream();
+    session.publish({ type: "status", status: "idle" });
+    expect(await chunksOf(nothing)).toEqual([]);
+    const failed = replies.stream();
+    session.publish({ type: "status", status: "idle", message: "no key" });
+    expect((await chunksOf(failed)).at(-1)).toEqual({ type: "error", errorText: "no key" });
+    const cut = replies.stream();
+    session.publish({ type: "text_delta", delta: "Half" });
+    session.publish({ type: "status", status: "idle" });
+    expect((await chunksOf(cut)).map(({ type }) => type).slice(-3)).toEqual([
+      "text-end",
+      "finish-step",
+      "finish",
+    ]);
+  });
+
+  it("end when the session or the listener is closed", async () => {
+    const one = await open();
+    const stream = one.replies.stream();
+    one.replies.close();
+    expect(await chunksOf(stream)).toEqual([]);
+    const other = await open();
+    const second = other.replies.stream();
+    await other.session.close();
+    expect(await chunksOf(second)).toEqual([]);
+  });
+
+  it("end with an error if an address cannot be made", async () => {
+    const session = await memorySessionStore().create({ cwd: "/" });
+    const fileUrl = () => {
+      throw new Error("no address");
+    };
+    const replies = uiReplies<UIMessageChunk>(session, { fileUrl });
+    const stream = replies.stream();
+    const block = {
+      type: "text" as const,
+      text: "[image]",
+      resource: {
+        resourceId: "res_0123456789abcdef",
+        kind: "image" as const,
+        source: "tool" as const,
+        mediaType: "image/png",
+        size: 1,
+        blob: `sha256:${"a".repeat(64)}` as const,
+        contentSha256: "a".repeat(64),
+      },
+    };
+    await session.appendMessage(assistantMessage(model, block));
+    expect((await chunksOf(stream)).at(-1)).toEqual({ type: "error", errorText: "no address" });
+  });
+});
