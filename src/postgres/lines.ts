@@ -6,7 +6,7 @@ import type { LinePlace } from "../session/index.js";
 import { type LineSummary, summarizeLines } from "../session/internal.js";
 
 /** A page has at least one line, else at most this number of bytes and lines. */
-export const pageBytes = 4 * 1024 * 1024;
+export const pageBytes = 1024 * 1024;
 export const pageLines = 4096;
 /** A bound of one statement. PostgreSQL's is 1 GB, which includes text of twice the length in some drivers. */
 const maxBatchBytes = 256 * 1024 * 1024;

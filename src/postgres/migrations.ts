@@ -65,7 +65,7 @@ export function migrationTo(schema: string, version: number = schemaVersion): st
   const steps = migrations
     .slice(0, version)
     .map((migration, index) => `if found_version < ${index + 1} then ${migration(quoted)} end if;`);
-  return `do $sessile$
+  return `do ${literal(`
     declare found_version integer;
     begin
       perform pg_advisory_xact_lock(hashtextextended(${literal(`sessile ${schema}`)}, 0));
@@ -80,5 +80,5 @@ export function migrationTo(schema: string, version: number = schemaVersion): st
       end if;
       ${steps.join("\n")}
       update ${quoted}.version set version = ${version} where version.version < ${version};
-    end $sessile$`;
+    end`)}`;
 }

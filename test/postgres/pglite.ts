@@ -19,7 +19,7 @@ export async function emptyStore(
   options: Partial<PostgresSessionsOptions & SessionStoreOptions> = {},
 ) {
   const server = await pglite();
-  await server.query(`drop schema if exists "${schema}" cascade`);
+  await server.query(`drop schema if exists "${schema.replaceAll('"', '""')}" cascade`);
   const store = postgresSessionStore({ db: server, schema, ...options });
   await store.migrate();
   return store;

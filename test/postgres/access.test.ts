@@ -1,0 +1,228 @@
+import type { PGlite } from "@electric-sql/pglite";
+import { userMessage } from "sessile/content";
+import { postgresSessionStore } from "sessile/postgres";
+import type { SessionStore } from "sessile/session";
+import { beforeAll, describe, expect, it } from "vitest";
+import { emptyStore, FaultyDriver, pglite, startMs } from "./pglite.js";
+
+let server: PGlite;
+beforeAll(async () => {
+  server = await pglite();
+}, startMs);
+
+async function idsOf(store: SessionStore, partition: string): Promise<readonly string[]> {
+  const ids: string[] = [];
+  for await (const { id } of store.list({ partition })) ids.push(id);
+  return ids;
+}
+
+describe("a role with a policy of its partition", () => {
+  const schema = "tenants";
+
+  it("has every operation in it, and sees and writes nothing of another one", async () => {
+    const owner = await emptyStore(schema);
+    const other = await owner.create({ cwd: "/", id: "same", partition: "tenant_b" });
+    await other.appendMessage(userMessage("of b"));
+    // The lines of docs/reference/modules.md.
+    for (const statement of [
+      "drop role if exists tenant_a",
+      "create role tenant_a",
+      `grant usage on schema ${schema} to tenant_a`,
+      `grant select, insert, update, delete on all tables in schema ${schema} to tenant_a`,
+      `alter table ${schema}.session enable row level security`,
+      `alter table ${schema}.entry enable row level security`,
+      `create policy tenant on ${schema}.session using (partition = current_user)`,
+      `create policy tenant on ${schema}.entry using (partition = current_user)`,
+    ])
+      await server.query(statement);
+    await server.query("set role tenant_a");
+    try {
+      const store = postgresSessionStore({ db: server, schema });
+      const own = { partition: "tenant_a" };
+      const session = await store.create({ cwd: "/", id: "same", ...own });
+      await session.appendMessage(userMessage("of a"));
+      await session.updateInfo({ title: "title" });
+      const fork = await store.fork("same", { id: "copy", ...own });
+      expect((await fork.context()).items).toHaveLength(1);
+      expect(await idsOf(store, "tenant_a")).toEqual(["copy", "same"]);
+      expect(await store.delete("copy", own)).toBe(true);
+      const partitions: string[] = [];
+      for await (const partition of store.partitions()) partitions.push(partition);
+      expect(partitions).toEqual(["tenant_a"]);
+
+      const theirs = { partition: "tenant_b" };
+      expect(await idsOf(store, "tenant_b")).toEqual([]);
+      await expect(store.open("same", theirs)).rejects.toMatchObject({ code: "SESSION_NOT_FOUND" });
+      expect(await store.delete("same", theirs)).toBe(false);
+      await expect(store.fork("same", { ...theirs, toPartition: "tenant_a" })).rejects.toMatchObject({
+        code: "SESSION_NOT_FOUND",
+      });
+      const stray = await store.create({ cwd: "/", id: "stray", ...theirs });
+      await expect(stray.appendMessage(userMessage("into b"))).rejects.toMatchObject({
+        code: "STORAGE_FAILED",
+        details: { errno: "42501" },
+      });
+      await expect(store.fork("same", { ...own, toPartition: "tenant_b" })).rejects.toMatchObject({
+        code: "STORAGE_FAILED",
+      });
+    } finally {
+      await server.query("reset role");
+    }
+    expect(await idsOf(owner, "tenant_b")).toEqual(["same"]);
+    expect((await owner.open("same", { partition: "tenant_b" })).tree.size).toBe(1);
+  });
+});
+
+describe("a replica", () => {
+  it("gives lists and reading handles, and what it lacks never goes into a write", async () => {
+    const schema = "primary";
+    await emptyStore("replica");
+    const primary = await emptyStore(schema);
+    const session = await primary.create({ cwd: "/", id: "a" });
+    await session.appendMessage(userMessage("one"));
+    const replicate = async () => {
+      await server.query("delete from replica.session");
+      await server.query(
+        "insert into replica.session select * from primary.session".replace("primary", '"primary"'),
+      );
+      await server.query('insert into replica.entry select * from "primary".entry');
+    };
+    await replicate();
+    await session.appendMessage(userMessage("two"));
+    const read = {
+      query: (text: string, values?: unknown[]) =>
+        server.query(text.replaceAll(`"${schema}"`, '"replica"'), values),
+    };
+    const store = postgresSessionStore({ db: server, read, schema });
+    const reader = await store.open("a");
+    expect(reader.tree.size).toBe(1);
+    expect((await reader.context()).items).toHaveLength(1);
+    for await (const { counts } of store.list({ stats: true })) expect(counts?.messages).toBe(1);
+    const writer = await store.open("a", { mode: "write" });
+    expect(writer.tree.size).toBe(2);
+    await writer.appendMessage(userMessage("three"));
+    expect((await writer.context()).items).toHaveLength(3);
+    expect(await reader.refresh()).toEqual([]);
+    await replicate();
+    expect(await reader.refresh()).toHaveLength(2);
+    // The next answer comes from a replica that lags behind the last one.
+    await server.query("delete from replica.entry where seq > 1");
+    await server.query("update replica.session set head = 2");
+    expect(await reader.refresh()).toEqual([]);
+    expect(reader.tree.size).toBe(3);
+    expect(reader.diagnostics).toEqual([]);
+    const created = await store.create({ cwd: "/", id: "b" });
+    await created.appendMessage(userMessage("new"));
+    await expect(store.open("b")).rejects.toMatchObject({ code: "SESSION_NOT_FOUND" });
+    await expect(store.create({ cwd: "/", id: "b" })).rejects.toMatchObject({ code: "SESSION_EXISTS" });
+    expect((await store.open("b", { mode: "write" })).tree.size).toBe(1);
+  });
+});
+
+describe("notifications", () => {
+  const schema = "notifications";
+  const pollMs = 60_000;
+
+  async function followed(
+    store: SessionStore,
+    id: string,
+    partition: string,
+    count: number,
+    act: () => Promise<unknown>,
+  ) {
+    const reader = await store.open(id, { partition });
+    const controller = new AbortController();
+    const types: string[] = [];
+    const following = (async () => {
+      for await (const { type } of reader.follow({ signal: controller.signal, pollMs })) {
+        types.push(type);
+        if (types.length === count) controller.abort();
+      }
+    })();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    await act();
+    await following;
+    await reader.close();
+    return types;
+  }
+
+  it("wake a reader in its partition long before its poll, and end with it", async () => {
+    await emptyStore(schema);
+    const channels: string[] = [];
+    const ended: string[] = [];
+    const listen = async (channel: string, heard: (payload: string) => void) => {
+      channels.push(channel);
+      const stop = await server.listen(channel, heard);
+      return async () => {
+        ended.push(channel);
+        await stop();
+      };
+    };
+    const writing = postgresSessionStore({ db: server, schema, notify: true });
+    const reading = postgresSessionStore({ db: server, schema, listen });
+    for (const partition of ["", "tenant"]) {
+      const session = await writing.create({ cwd: "/", id: "a", partition });
+      await session.appendMessage(userMessage("one"));
+      const types = await followed(reading, "a", partition, 3, async () => {
+        await session.appendMessage(userMessage("two"));
+        await session.append([{ type: "custom", customType: "x" }]);
+        await session.updateInfo({ title: "three" });
+      });
+      expect(types).toEqual(["message", "custom", "session_info"]);
+    }
+    expect(new Set(channels).size).toBe(2);
+    expect(channels.every((channel) => /^sessile_[0-9a-f]{32}$/.test(channel))).toBe(true);
+    expect(ended).toEqual(channels);
+  });
+
+  it("are sent only if asked for, and for the session alone", async () => {
+    const store = await emptyStore("silent");
+    const heard: string[] = [];
+    const db = new FaultyDriver(server);
+    const session = await postgresSessionStore({ db, schema: "silent" }).create({ cwd: "/" });
+    await session.appendMessage(userMessage("one"));
+    expect(db.queries.some((text) => text.includes("pg_notify"))).toBe(false);
+    const listen = async (channel: string, each: (payload: string) => void) =>
+      server.listen(channel, (payload) => {
+        heard.push(payload);
+        each(payload);
+      });
+    const notifying = postgresSessionStore({ db: server, schema: "silent", notify: true, listen });
+    const [a, b] = [
+      await notifying.create({ cwd: "/", id: "a" }),
+      await notifying.create({ cwd: "/", id: "b" }),
+    ];
+    for (const each of [a, b]) await each.appendMessage(userMessage("start"));
+    let reads = 0;
+    db.before = (text) => {
+      if (text.includes("left join lateral")) reads++;
+    };
+    const counting = postgresSessionStore({ db, schema: "silent", listen });
+    const types = await followed(counting, "a", "", 1, async () => {
+      reads = 0;
+      await b.appendMessage(userMessage("other"));
+      await a.appendMessage(userMessage("own"));
+    });
+    expect(types).toEqual(["message"]);
+    expect(heard.sort()).toEqual(["a", "b"]);
+    expect(reads).toBe(1);
+    expect((await store.open("a")).tree.size).toBe(2);
+  });
+
+  it("that cannot be listened for leave polls", async () => {
+    await emptyStore("deaf");
+    const listen = () => Promise.reject(new Error("no connection"));
+    const store = postgresSessionStore({ db: server, schema: "deaf", notify: true, listen });
+    const session = await store.create({ cwd: "/", id: "a" });
+    await session.appendMessage(userMessage("one"));
+    const reader = await store.open("a");
+    const controller = new AbortController();
+    const following = (async () => {
+      for await (const _ of reader.follow({ signal: controller.signal, pollMs: 20 })) controller.abort();
+    })();
+    await session.appendMessage(userMessage("two"));
+    await following;
+    expect(reader.tree.size).toBe(2);
+    await reader.close();
+  });
+});

@@ -1,0 +1,343 @@
+import type { PGlite } from "@electric-sql/pglite";
+import { userMessage } from "sessile/content";
+import { postgresSessionBackend, postgresSessionStore } from "sessile/postgres";
+import { type SessionLog, sessionStore } from "sessile/session";
+import { beforeAll, describe, expect, it } from "vitest";
+import { migrationTo, schemaVersion } from "../../src/postgres/migrations.js";
+import { emptyStore, FaultyDriver, pglite, startMs } from "./pglite.js";
+
+let server: PGlite;
+beforeAll(async () => {
+  server = await pglite();
+}, startMs);
+
+async function rowsOf(text: string, values: unknown[] = []): Promise<readonly Record<string, unknown>[]> {
+  return (await server.query<Record<string, unknown>>(text, values)).rows;
+}
+
+describe("migrate", () => {
+  /** All that makes the tables: columns, indexes and constraints. */
+  const shapeOf = async (schema: string) => [
+    await rowsOf(
+      `select table_name, column_name, data_type, collation_name, is_nullable, column_default
+      from information_schema.columns where table_schema = $1 order by 1, 2`,
+      [schema],
+    ),
+    await rowsOf(
+      `select replace(indexdef, $1, 'schema') as index from pg_indexes where schemaname = $1 order by 1`,
+      [schema],
+    ),
+  ];
+
+  it.each(Array.from({ length: schemaVersion }, (_, index) => index + 1))(
+    "brings tables of version %i to this one, with their sessions",
+    async (version) => {
+      await emptyStore("latest");
+      const schema = `from_${version}`;
+      await server.query(`drop schema if exists ${schema} cascade`);
+      await server.query(migrationTo(schema, version));
+      expect(await rowsOf(`select version from ${schema}.version`)).toEqual([{ version }]);
+      const epoch = crypto.randomUUID();
+      const header = `{"type":"session","version":3,"id":"old","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/"}`;
+      const entry = `{"type":"custom","id":"e0000001","parentId":null,"timestamp":"2026-01-01T00:00:00.000Z","customType":"x"}`;
+      // As a program of the first version writes.
+      await server.query(
+        `insert into ${schema}.session (partition, id, epoch, head, size, modified_at, created_at, cwd, header)
+        values ('', 'old', $1, 2, $2, now(), now(), '/', $3)`,
+        [epoch, header.length + entry.length + 2, new TextEncoder().encode(header)],
+      );
+      for (const [seq, line] of [header, entry].entries()) {
+        const values = [seq, new TextEncoder().encode(line)];
+        await server.query(`insert into ${schema}.entry values ('', 'old', $1, $2)`, values);
+      }
+      const store = postgresSessionStore({ db: server, schema });
+      await store.migrate();
+      expect(await shapeOf(schema)).toEqual(await shapeOf("latest"));
+      const session = await store.open("old", { mode: "write" });
+      await session.appendMessage(userMessage("new"));
+      expect((await store.open("old")).tree.size).toBe(2);
+      expect((await store.latest())?.firstMessage).toBe("new");
+      // The counts of the first lines are unknown: the list counts.
+      for await (const { counts } of store.list({ stats: true }))
+        expect(counts).toEqual({ entries: 2, messages: 1 });
+    },
+  );
+
+  it("changes nothing the second time, or in tables of a newer version", async () => {
+    const store = await emptyStore("again");
+    await (await store.create({ cwd: "/", id: "kept" })).appendMessage(userMessage("kept"));
+    await Promise.all([store.migrate(), store.migrate()]);
+    await server.query("update again.version set version = 1000");
+    await store.migrate();
+    expect(await rowsOf("select version from again.version")).toEqual([{ version: 1000 }]);
+    expect((await store.open("kept")).tree.size).toBe(1);
+  });
+
+  it("needs no right to make a schema that is there", async () => {
+    await server.query("drop schema if exists given cascade; ".split(";")[0] as string);
+    await server.query("create role maker");
+    await server.query("create schema given authorization maker");
+    await server.query("set role maker");
+    try {
+      const store = postgresSessionStore({ db: server, schema: "given" });
+      await store.migrate();
+      await (await store.create({ cwd: "/" })).appendMessage(userMessage("mine"));
+      expect((await store.latest())?.firstMessage).toBe("mine");
+    } finally {
+      await server.query("reset role");
+    }
+  });
+});
+
+describe("list", () => {
+  const schema = "lists";
+
+  it("reads its page by the index alone, and no entry, however many sessions there are", async () => {
+    const store = await emptyStore(schema);
+    await server.query(
+      `insert into ${schema}.session (partition, id, epoch, head, size, modified_at, created_at, cwd, header)
+      select 'p' || (n % 3), 'session-' || n, gen_random_uuid(), 1, 100,
+        timestamp '2026-01-01' + n * interval '1 second', now(), '/work/' || (n % 5),
+        convert_to('{"type":"session","version":3,"id":"session-' || n || '","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/work/' || (n % 5) || '"}', 'UTF8')
+      from generate_series(1, 6000) as n`,
+    );
+    await server.query(`analyze ${schema}.session`);
+    const db = new FaultyDriver(server);
+    const listed = postgresSessionStore({ db, schema });
+    const ids: string[] = [];
+    for await (const { id } of listed.list({ partition: "p0", limit: 50 })) ids.push(id);
+    expect(ids[0]).toBe("session-6000");
+    expect(ids).toHaveLength(50);
+    expect(db.queries).toHaveLength(1);
+    const inProject: string[] = [];
+    for await (const { id, cwd } of listed.list({ partition: "p0", limit: 40, cwd: "/work/2" })) {
+      expect(cwd).toBe("/work/2");
+      inProject.push(id);
+    }
+    expect(inProject).toHaveLength(40);
+    for (const text of new Set(db.queries)) {
+      expect(text).not.toContain(".entry");
+      const values = ["p0", "2026-01-01T01:00:00.000Z", "x", 50, ...(text.includes("$5") ? ["/work/2"] : [])];
+      const plan = JSON.stringify(await rowsOf(`explain (analyze, costs off, format json) ${text}`, values));
+      expect(plan).toContain('"Index Scan"');
+      expect(plan).toContain('"Backward"');
+      expect(plan).not.toMatch(/Seq Scan|"Sort"|Bitmap|Rows Removed by (Filter|Index Recheck)":[1-9]/);
+      expect(plan).toMatch(/"Actual Rows":\s*(50|\d\d(\.0+)?)\b/);
+    }
+    const all: string[] = [];
+    for await (const { id } of listed.list({ partition: "p1" })) all.push(id);
+    expect(new Set(all).size).toBe(2000);
+    const partitions: string[] = [];
+    for await (const partition of store.partitions()) partitions.push(partition);
+    expect(partitions).toEqual(["p0", "p1", "p2"]);
+  });
+
+  it("has partitions in order, in any number", async () => {
+    const store = await emptyStore("many_partitions");
+    await server.query(
+      `insert into many_partitions.session (partition, id, epoch, head, size, modified_at, created_at, cwd)
+      select case n % 1003 when 0 then '' else 'p' || (n % 1003) end, 'session-' || n, gen_random_uuid(), 1, 1,
+        now(), now(), '/' from generate_series(1, 3000) as n`,
+    );
+    const found: string[] = [];
+    for await (const partition of store.partitions()) found.push(partition);
+    expect(found).toHaveLength(1003);
+    expect(found).toEqual([...new Set(found)].sort());
+    expect(found[0]).toBe("");
+  });
+
+  it("counts entries and messages without opening the session", async () => {
+    const store = await emptyStore("counts");
+    const session = await store.create({ cwd: "/", id: "a" });
+    await session.appendMessage(userMessage("one"));
+    await session.append([{ type: "custom", customType: "x" }]);
+    await session.append([{ type: "message", message: userMessage("two") }]);
+    await store.fork("a", { id: "b" });
+    const db = new FaultyDriver(server);
+    const counted: unknown[] = [];
+    for await (const { id, counts } of postgresSessionStore({ db, schema: "counts" }).list({ stats: true }))
+      counted.push([id, counts]);
+    // A fork has a session_info of its own.
+    expect(counted).toEqual([
+      ["b", { entries: 4, messages: 2 }],
+      ["a", { entries: 3, messages: 2 }],
+    ]);
+    expect(db.queries).toHaveLength(1);
+    const [{ entries, messages } = {}] = await rowsOf("select * from counts.session where id = 'a'");
+    expect([entries, messages]).toEqual([3, 2]);
+  });
+
+  it("takes directories of any length and with NULs, and cursors of any time", async () => {
+    const store = await emptyStore("odd");
+    const cwds = ["/a\0b", `/${"é".repeat(5000)}`, `/${"é".repeat(5000)}x`, "/🙂"];
+    for (const [index, cwd] of cwds.entries())
+      await (await store.create({ cwd, id: `s${index}` })).appendMessage(userMessage("\0 first"));
+    for (const [index, cwd] of cwds.entries()) {
+      const found: unknown[] = [];
+      for await (const { id, firstMessage } of store.list({ cwd })) found.push([id, firstMessage]);
+      expect(found).toEqual([[`s${index}`, "\0 first"]]);
+    }
+    for (const [after, count] of [
+      ["9999999999999999999999_x", 4],
+      ["-1_x", 0],
+      ["0_x", 0],
+    ] as const) {
+      let found = 0;
+      for await (const _ of store.list({ after })) found++;
+      expect(found).toBe(count);
+    }
+    expect(await store.open("a\0b").catch(({ code }) => code)).toBe("SESSION_NOT_FOUND");
+    expect(await store.delete("a\0b")).toBe(false);
+  });
+});
+
+describe("lines", () => {
+  const encode = (lines: readonly string[]) => lines.map((line) => new TextEncoder().encode(`${line}\n`));
+  const header = `{"type":"session","version":3,"id":"x","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/"}`;
+  const unnamed = { partition: "", cwd: "/", timestamp: "2026-01-01T00:00:00.000Z" };
+
+  async function linesOf(log: SessionLog): Promise<readonly (string | number)[]> {
+    const found: [number, string | number][] = [];
+    for await (const { lines, at, tooLong = [] } of log.read(undefined)) {
+      if (!("bounds" in lines)) throw new Error("expected ranges");
+      for (const [index, place] of at.entries()) {
+        const [start, end] = lines.bounds.slice(2 * index);
+        found.push([place, new TextDecoder().decode(lines.bytes.subarray(start, end))]);
+      }
+      for (const line of tooLong) found.push([line.at, line.length]);
+    }
+    found.sort(([a], [b]) => a - b);
+    expect(found.map(([at]) => at)).toEqual(found.map((_, index) => index));
+    return found.map(([, line]) => line);
+  }
+
+  it("come in pages of bytes and of lines, and those that are too long without bytes", async () => {
+    await emptyStore("pages");
+    const backend = postgresSessionBackend({ db: server, schema: "pages", maxLineBytes: 2048 });
+    const { log, position } = await backend.create({ ...unnamed, id: "x" });
+    const wanted: (string | number)[] = [header];
+    for (let index = 0; index < 9000; index++) wanted.push(index % 100 === 7 ? 3000 : `{"n":${index}}`);
+    const text = wanted.map((line) => (typeof line === "number" ? "x".repeat(line) : line));
+    await log.append(encode(text), position);
+    expect(await linesOf(log)).toEqual(wanted);
+    const [line, none, long] = await log.readAt([
+      { at: 2, length: 7 },
+      { at: 100_000, length: 1 },
+      { at: 8, length: 3000 },
+    ]);
+    expect(new TextDecoder().decode(line)).toBe('{"n":1}');
+    expect(none).toBeUndefined();
+    expect(long).toHaveLength(3000);
+  });
+
+  it("of any size are one page each, if they must", async () => {
+    await emptyStore("wide");
+    const db = new FaultyDriver(server);
+    const backend = postgresSessionBackend({ db, schema: "wide" });
+    const { log, position } = await backend.create({ ...unnamed, id: "x" });
+    const wide = Array.from({ length: 5 }, (_, index) => `${index}`.repeat(400_000));
+    await log.append(encode([header, ...wide, ""]), position);
+    db.queries.length = 0;
+    const lines = await linesOf(log);
+    expect(lines.map((line) => `${line}`.length)).toEqual([header.length, ...wide.map((l) => l.length), 0]);
+    expect(db.queries.length).toBe(2);
+  });
+
+  it("that a migration replaces stay in the table, and readers begin again", async () => {
+    const store = await emptyStore("replaced");
+    const backend = postgresSessionBackend({ db: server, schema: "replaced" });
+    const old = [
+      `{"type":"session","version":1,"id":"x","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/"}`,
+      `{"type":"message","timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":"hi","timestamp":1}}`,
+    ];
+    const { log, position } = await backend.create({ ...unnamed, id: "x" });
+    const { position: end } = await log.append(encode(old), position);
+    const [before] = await rowsOf("select entries, size from replaced.session");
+    expect(before).toEqual({ entries: null, size: old.join("").length + 2 });
+    const reader = await sessionStore(backend).open("x");
+    const session = await store.open("x", { mode: "write" });
+    await session.appendMessage(userMessage("new"));
+    const batches = [];
+    for await (const batch of log.read(end)) batches.push(batch);
+    expect(batches.map(({ restarted }) => restarted)).toEqual([true]);
+    await reader.refresh();
+    expect((await reader.context()).items.map(({ message }) => message.role)).toEqual(["user", "user"]);
+    expect((await rowsOf("select line from replaced.entry order by seq")).slice(0, 2)).toEqual(
+      encode(old).map((line) => ({ line: line.subarray(0, -1) })),
+    );
+    const [after] = await rowsOf("select base, head, entries, messages from replaced.session");
+    expect(after).toEqual({ base: 2, head: 5, entries: 2, messages: 2 });
+    for await (const { firstMessage, counts } of store.list({ stats: true }))
+      expect([firstMessage, counts]).toEqual(["hi", { entries: 2, messages: 2 }]);
+    const fork = await store.fork("x");
+    expect((await fork.context()).items).toHaveLength(2);
+    await expect(log.append(encode(["{}"]), end)).rejects.toMatchObject({ code: "CONCURRENT_WRITER" });
+  });
+
+  it("of a fork are copied within the database, with what a list shows of them", async () => {
+    const store = await emptyStore("forks");
+    const session = await store.create({ cwd: "/work", id: "a" });
+    await session.append([{ type: "thinking_level_change", thinkingLevel: "high" }]);
+    await session.updateInfo({ title: "early" });
+    const [before] = await session.append([{ type: "custom", customType: "x" }]);
+    await session.appendMessage(userMessage("said"));
+    await session.updateInfo({ title: "late" });
+    const backend = postgresSessionBackend({ db: server, schema: "forks" });
+    const source = (await backend.open("a", { partition: "", mode: "read" })) as SessionLog;
+    const all = await linesOf(source);
+    const cut = all.findIndex((line) => `${line}`.includes(before?.id as string));
+    for (const [id, at] of [
+      ["part", cut],
+      ["whole", undefined],
+    ] as const) {
+      const { log } = await backend.create({ ...unnamed, id, cwd: "/other", partition: "p" });
+      let to: Parameters<NonNullable<SessionLog["copy"]>>[2] | undefined;
+      for await (const batch of source.read(undefined)) to = batch.next;
+      const place = at === undefined ? undefined : { at, length: 0 };
+      expect(await log.copy?.(source, encode([header])[0] as Uint8Array, to as never, place)).toBe(true);
+      expect(await linesOf(log)).toEqual([header, ...all.slice(1, at === undefined ? undefined : at + 1)]);
+    }
+    const shown: Record<string, unknown> = {};
+    const sizes = await rowsOf("select id, size, cwd from forks.session where partition = 'p' order by id");
+    for await (const stored of backend.list({ partition: "p" })) shown[stored.id] = stored.counts;
+    expect(shown).toEqual({ part: undefined, whole: { entries: all.length - 1, messages: 1 } });
+    expect(sizes.map(({ cwd }) => cwd)).toEqual(["/", "/"]);
+    for (const { id, size } of sizes) {
+      const log = (await backend.open(id as string, { partition: "p", mode: "read" })) as SessionLog;
+      expect(size).toBe((await linesOf(log)).reduce<number>((sum, line) => sum + `${line}`.length + 1, 0));
+    }
+    const summaries: unknown[] = [];
+    for await (const { title, firstMessage } of store.list({ partition: "p" }))
+      summaries.push([title, firstMessage]);
+    expect(summaries.reverse()).toEqual([
+      ["early", undefined],
+      ["late", "said"],
+    ]);
+    const queries = new FaultyDriver(server);
+    const forking = postgresSessionStore({ db: queries, schema: "forks" });
+    await forking.fork("a", { id: "c" });
+    expect(queries.queries.filter((text) => text.includes("with source as"))).toHaveLength(1);
+    const elsewhere = await emptyStore("forks_elsewhere");
+    const { log } = await elsewhere.backend.create({ ...unnamed, id: "x" });
+    expect(await log.copy?.(source, encode([header])[0] as Uint8Array, "x" as never)).toBe(false);
+  });
+});
+
+it("a delete leaves no line", async () => {
+  const store = await emptyStore("deleted");
+  for (const id of ["a", "b"]) await (await store.create({ cwd: "/", id })).appendMessage(userMessage(id));
+  await store.delete("a");
+  expect(await rowsOf("select distinct id from deleted.entry")).toEqual([{ id: "b" }]);
+});
+
+it("durability is that of the server's settings, asked once", async () => {
+  const db = new FaultyDriver(server);
+  const store = postgresSessionStore({ db, schema: "deleted" });
+  const [{ fsync } = {}] = await rowsOf("select current_setting('fsync') as fsync");
+  expect(await store.durability()).toBe(fsync === "on" ? "disk" : "os");
+  await store.durability();
+  expect(db.queries).toHaveLength(1);
+  const answers = (synced: boolean) => ({ query: async () => ({ rows: [{ synced }] }) });
+  expect(await postgresSessionStore({ db: answers(true) }).durability()).toBe("disk");
+  expect(await postgresSessionStore({ db: answers(false) }).durability()).toBe("os");
+});
