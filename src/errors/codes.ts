@@ -81,7 +81,7 @@ export interface ErrorDetails {
   };
   /**
    * The bytes of a blob do not match its digest. `actual` is the ref of the bytes, or the kind of a non-file
-   * in its place.
+   * in its place, or `missing`.
    */
   BLOB_CORRUPT: {
     readonly expected: string;

@@ -45,6 +45,7 @@ const valueCounts: Readonly<Record<string, number>> = {
   "sessile/projections/codex": 1,
   "sessile/adapters/ai-sdk": 5,
   "sessile/s3": 2,
+  "sessile/adapters/langgraph": 1,
   "sessile/tether": 16,
   "sessile/tether/schema": 6,
   "sessile/postgres": 2,

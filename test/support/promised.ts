@@ -74,6 +74,7 @@ export const promisedNames: Readonly<Record<string, readonly string[]>> = {
   "sessile/projections/codex": ["codexExec"],
   "sessile/adapters/ai-sdk": ["aiSdkChats"],
   "sessile/s3": ["s3BlobBackend", "s3BlobStore"],
+  "sessile/adapters/langgraph": ["langgraphCheckpointer"],
   "sessile/tether": [
     "tetherLimits",
     "checkFrame",

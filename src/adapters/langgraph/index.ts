@@ -1,0 +1,8 @@
+/**
+ * A checkpointer for LangGraph: threads as sessions, each value stored once.
+ *
+ * @module adapters/langgraph
+ */
+export type { AdapterOptions } from "../shared/options.js";
+export { type LanggraphCheckpointer, type LanggraphOptions, langgraphCheckpointer } from "./checkpointer.js";
+export type { CheckpointModule, Serializer } from "./types.js";

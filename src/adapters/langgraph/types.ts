@@ -1,0 +1,70 @@
+/** The types of LangGraph that the checkpointer needs, structurally. A test compares them with the official ones. */
+
+/** Converts values of channels to bytes and back. */
+export interface Serializer {
+  dumpsTyped(data: unknown): Promise<[string, Uint8Array]>;
+  loadsTyped(type: string, data: Uint8Array | string): Promise<unknown>;
+}
+
+/**
+ * The parts of `@langchain/langgraph-checkpoint` that are needed. Pass the module, so that there is one copy of
+ * its classes.
+ */
+export interface CheckpointModule {
+  readonly BaseCheckpointSaver: abstract new (serde?: never) => object;
+  readonly WRITES_IDX_MAP: Readonly<Record<string, number>>;
+  readonly TASKS: string;
+  copyCheckpoint(checkpoint: never): unknown;
+  maxChannelVersion(...versions: never[]): unknown;
+  getCheckpointId(config: never): string;
+}
+
+/** A config of a run, of which `configurable` names the checkpoint. */
+export interface RunConfig {
+  readonly configurable?: Readonly<Record<string, unknown>>;
+}
+
+/** A checkpoint of LangGraph. */
+export interface GraphCheckpoint {
+  v: number;
+  id: string;
+  ts: string;
+  channel_values: Record<string, unknown>;
+  channel_versions: Record<string, number | string>;
+  versions_seen: Record<string, Record<string, number | string>>;
+}
+
+/** A write of a task: the task, the channel, the value. */
+export type PendingWrite = [taskId: string, channel: string, value: unknown];
+
+/** A checkpoint with its surroundings. */
+export interface CheckpointTuple {
+  readonly config: RunConfig;
+  readonly checkpoint: GraphCheckpoint;
+  readonly metadata: Readonly<Record<string, unknown>>;
+  readonly pendingWrites: PendingWrite[];
+  parentConfig?: RunConfig;
+}
+
+/** Options of a list. */
+export interface CheckpointQuery {
+  readonly limit?: number;
+  readonly before?: RunConfig;
+  readonly filter?: Readonly<Record<string, unknown>>;
+}
+
+/** The members of the base class that the checkpointer uses. */
+export interface BaseSaver {
+  serde: Serializer;
+  getNextVersion(current: undefined): number | string;
+}
+
+/** {@link CheckpointModule} with the types that its functions really have. */
+export interface TypedModule {
+  readonly BaseCheckpointSaver: abstract new (serde?: Serializer) => BaseSaver;
+  readonly WRITES_IDX_MAP: Readonly<Record<string, number>>;
+  readonly TASKS: string;
+  copyCheckpoint(checkpoint: GraphCheckpoint): GraphCheckpoint;
+  maxChannelVersion(...versions: (number | string)[]): number | string;
+  getCheckpointId(config: RunConfig): string;
+}
