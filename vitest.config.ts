@@ -60,7 +60,13 @@ export default defineConfig({
       { extends: true, test: { name: "faults", include: [faults] } },
       {
         extends: true,
-        test: { name: "adapters", include: [frameworks], globals: true, testTimeout: 60_000 },
+        test: {
+          name: "adapters",
+          include: [frameworks],
+          globals: true,
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
       },
       // All cases of the tests that have fewer in the projects above.
       {

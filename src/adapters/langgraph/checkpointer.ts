@@ -183,7 +183,7 @@ export function langgraphCheckpointer<M extends CheckpointModule>(
           const isKnown =
             session?.tree.has(planned.id) === true || drafts.some((draft) => draft.id === planned.id);
           if (!isKnown && !isNew) return undefined;
-          if (!isKnown) drafts.push(...(await values.drafts(session, planned, bases.get(name))));
+          if (!isKnown) await values.addDrafts(drafts, session, planned, bases.get(name));
           return planned.id;
         };
         const stored: [string, string][] = [];
@@ -236,7 +236,7 @@ export function langgraphCheckpointer<M extends CheckpointModule>(
           const isStored =
             session && last && canonicalText(await readWrite(session, last)) === canonicalText(data);
           if (isStored) continue;
-          drafts.push(...(await values.drafts(session, planned, undefined)));
+          await values.addDrafts(drafts, session, planned, undefined);
           drafts.push({ ...writeEntry.draft(data), id: index.nextWrite(namespace, id, taskId, at) });
         }
         const checkpoint = index.checkpoint(namespace, id);

@@ -112,17 +112,17 @@ export class Values {
   }
 
   /**
-   * The drafts of the pieces that the session lacks, with their blobs stored.
+   * Adds the drafts of the pieces that the session lacks, with their blobs stored.
    * @param base the value of the same channel in the parent, which a list may extend
    */
-  async drafts(
+  async addDrafts(
+    drafts: EntryDraft[],
     session: Session | undefined,
     { pieces }: PlannedValue,
     base: string | undefined,
-  ): Promise<readonly EntryDraft[]> {
-    const missing = pieces.filter(({ id }) => session?.tree.has(id) !== true);
-    const drafts: EntryDraft[] = [];
-    for (const piece of missing) {
+  ): Promise<void> {
+    for (const piece of pieces) {
+      if (session?.tree.has(piece.id) === true) continue;
       const data: StoredValue =
         "items" in piece
           ? await this.#listData(session, piece.items, base)
@@ -130,7 +130,6 @@ export class Values {
       drafts.push({ ...valueEntry.draft(data), id: piece.id });
       this.#known.set(piece.id, "items" in piece ? piece.items : piece.value);
     }
-    return drafts;
   }
 
   async #valueData(value: Serialized): Promise<StoredValue> {

@@ -140,7 +140,7 @@ it.each(storesOf())("two updates of one checkpoint keep their own values on %s",
   const left = await graph.updateState(config, { facts: ["left"] });
   const right = await graph.updateState(config, { facts: ["right"] });
   await graph.invoke({ facts: ["on"] }, left);
-  const { sessions } = stores;
+  const { sessions, partition } = stores;
   await own.close();
   const reader = langgraphCheckpointer(module, stores);
   const factsOf = async (of: RunnableConfig) => (await reader.getTuple(of))?.checkpoint.channel_values.facts;
@@ -150,7 +150,7 @@ it.each(storesOf())("two updates of one checkpoint keep their own values on %s",
   expect(await factsOf(thread)).toEqual(["start", "step", "left", "on", "step"]);
   await reader.close();
   // The tree of the session is the tree of the thread.
-  const session = await sessions.open("1", { partition: "langgraph" });
+  const session = await sessions.open("1", { partition });
   const parents = new Map<string, string | undefined>();
   for (const { node } of session.tree.walk()) {
     if (!node.id.startsWith("c/")) continue;
